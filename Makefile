@@ -24,13 +24,13 @@ TEST_PACKAGES = age attr btrfs-progs bubblewrap busybox-static cron dbus fish fl
   zsh zstd
 
 MAN_PAGES = $(wildcard Man/*.[1-9])
-SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Sources)
+SWIFT_DIRECTORIES = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Sources)
 
 # Where the tests are built with optimized modules.
 TEST = --scratch-path .build-test $(STRICT)
 TSAN = --sanitize=thread --scratch-path .build-tsan
 # Suites that use threads but start no program: child processes are not instrumented.
-TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|MultiStreamHasherTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|LifecycleTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|ConcurrentBackupTests|MergeTests)
+TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|MultiStreamHasherTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|OperationTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|ConcurrentBackupTests|MergeTests)
 
 SOAK_MINUTES ?= 10
 ENTRIES ?= 60000
@@ -93,7 +93,7 @@ soak: soak-databases ## kill and verify backups and restores, SOAK_MINUTES (10) 
 	SANDBOXCTL_TEST_ALL=1 $(SWIFT) test \
 	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests|RollbackCrashTests" \
 	  --filter "DeviceFaultTests|InterruptedRestoreTests" \
-	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|RollbackMacOSTests|LifecycleTests.UpdateTests"
+	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|RollbackMacOSTests|OperationTests.UpdateTests"
 
 soak-prune: build ## back up, forget and prune at once with kills, for PRUNE_MINUTES (1)
 	$(PYTHON) Tools/soak_prune.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
@@ -113,7 +113,7 @@ fuzz-seeds: ## regenerate the seeds of the fuzzers' corpus
 	$(PYTHON) Fuzzers/run.py --seeds
 
 lint: test-tools ## formatting, imports, sizes of files, language, man pages
-	$(SWIFT) format lint --strict -r Package.swift $(SWIFT_FOLDERS)
+	$(SWIFT) format lint --strict -r Package.swift $(SWIFT_DIRECTORIES)
 	$(PYTHON) Tools/check-imports.py .
 	$(PYTHON) Tools/check-sizes.py .
 	$(PYTHON) Tools/check-words.py .

@@ -193,7 +193,7 @@ let package = Package(
       dependencies: ["AppPackages", "DeviceDiscovery", "SandboxModel", "SystemIO", "TestSupport"],
       swiftSettings: common),
     .testTarget(
-      name: "LifecycleTests",
+      name: "OperationTests",
       dependencies: [
         "AllocationCount", "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies",
         "Codecs", "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "PolicyEngine", "Purge",

@@ -31,19 +31,19 @@ EVENT = re.compile(r'"kind":\s?"(?:test(?:Started|Ended|Skipped)|issueRecorded)"
 MESSAGE_LIMIT = 500
 FAILURE_LIMIT = 20
 # These modules have the tests that take longest: they are started first.
-SLOW_MODULES = ("CommandTests.", "LifecycleTests.")
+SLOW_MODULES = ("CommandTests.", "OperationTests.")
 # The suites that take longest when every point of their sweeps runs, the longest first. Each runs in
 # a process of its own, before all others: the last process to end is then a short one.
 SLOW_SUITES = (
     "CommandTests.UpdateKillTests",
-    "LifecycleTests.BackupFaultTests",
+    "OperationTests.BackupFaultTests",
     "CommandTests.PruneKillTests",
     "CommandTests.CopyKillTests",
     "CommandTests.SignalTests",
     "ArchiveStoreTests.PruneModelTests",
     "CommandTests.CorpusTests",
     "CommandTests.HelpTests",
-    "LifecycleTests.RollbackTests",
+    "OperationTests.RollbackTests",
 )
 
 

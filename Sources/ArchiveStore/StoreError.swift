@@ -151,8 +151,8 @@ extension StoreError {
       case .library: .system
       }
     let hint = code == .damaged ? checkHint : error.hint
-    let place = error.offset.map { ", at byte \($0)" } ?? ""
-    let reason = "\(error.format.rawValue): \(error.reason)\(place)"
+    let location = error.offset.map { ", at byte \($0)" } ?? ""
+    let reason = "\(error.format.rawValue): \(error.reason)\(location)"
     return StoreError(code, "use", subject: subject, reason: reason, hint: hint)
   }
 

@@ -17,10 +17,10 @@ extension Timestamp {
   /// for any other text, and for an invalid date or time.
   public init?(rfc3339 text: String) {
     var reader = DateReader(rest: Array(text.utf8)[...])
-    guard let year = reader.number(4), reader.take("-"), let month = reader.number(2),
-      reader.take("-"), let day = reader.number(2), reader.take("T") || reader.take("t"),
-      let hour = reader.number(2), reader.take(":"), let minute = reader.number(2),
-      reader.take(":"), let second = reader.number(2), let nanoseconds = reader.fraction(),
+    guard let year = reader.number(4), reader.consume("-"), let month = reader.number(2),
+      reader.consume("-"), let day = reader.number(2), reader.consume("T") || reader.consume("t"),
+      let hour = reader.number(2), reader.consume(":"), let minute = reader.number(2),
+      reader.consume(":"), let second = reader.number(2), let nanoseconds = reader.fraction(),
       let offset = reader.offset(), reader.rest.isEmpty,
       (1...12).contains(month), day >= 1, hour < 24, minute < 60, second < 61
     else { return nil }
@@ -67,7 +67,7 @@ extension Timestamp {
   private struct DateReader {
     var rest: ArraySlice<UInt8>
 
-    mutating func take(_ character: Unicode.Scalar) -> Bool {
+    mutating func consume(_ character: Unicode.Scalar) -> Bool {
       guard rest.first == UInt8(ascii: character) else { return false }
       rest = rest.dropFirst()
       return true
@@ -83,7 +83,7 @@ extension Timestamp {
     }
 
     mutating func fraction() -> UInt32? {
-      guard take(".") else { return 0 }
+      guard consume(".") else { return 0 }
       let digits = rest.prefix { (0x30...0x39).contains($0) }
       guard (1...9).contains(digits.count), let value = number(digits.count) else { return nil }
       return UInt32((digits.count..<9).reduce(value) { scaled, _ in scaled * 10 })
@@ -91,9 +91,9 @@ extension Timestamp {
 
     /// Parses the offset from UTC in seconds, positive to the east.
     mutating func offset() -> Int64? {
-      if take("Z") || take("z") { return 0 }
-      let sign: Int64 = take("+") ? 1 : take("-") ? -1 : 0
-      guard sign != 0, let hours = number(2), take(":"), let minutes = number(2), hours < 24,
+      if consume("Z") || consume("z") { return 0 }
+      let sign: Int64 = consume("+") ? 1 : consume("-") ? -1 : 0
+      guard sign != 0, let hours = number(2), consume(":"), let minutes = number(2), hours < 24,
         minutes < 60
       else { return nil }
       return sign * (hours * 3600 + minutes * 60)

@@ -31,15 +31,15 @@
     cl_result < 0 ? -(long)errno : cl_result;                                                      \
   })
 
-long cl_open(int folder, const char *name, int flags, unsigned mode) {
-  return CL_RETRY(openat(folder, name, flags | O_CLOEXEC, mode));
+long cl_open(int directory, const char *name, int flags, unsigned mode) {
+  return CL_RETRY(openat(directory, name, flags | O_CLOEXEC, mode));
 }
 
 // For kernels before 5.6 and sandboxes that forbid openat2: opens one component after the other.
 static long open_stepwise(const char *path) {
   char name[256];
-  int folder = path[0] == '/' ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : AT_FDCWD;
-  if (folder < 0 && folder != AT_FDCWD) return -(long)errno;
+  int directory = path[0] == '/' ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : AT_FDCWD;
+  if (directory < 0 && directory != AT_FDCWD) return -(long)errno;
   long error = 0;
   while (*path && !error) {
     size_t length = strcspn(path, "/");
@@ -48,16 +48,16 @@ static long open_stepwise(const char *path) {
     } else if (length > 0) {
       memcpy(name, path, length);
       name[length] = 0;
-      int next = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+      int next = openat(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
       if (next < 0) error = errno == ENOTDIR ? -(long)ELOOP : -(long)errno;
-      if (folder >= 0) close(folder);
-      folder = next;
+      if (directory >= 0) close(directory);
+      directory = next;
     }
     path += length + (path[length] == '/');
   }
   if (error) return error;
-  long opened = cl_open(folder, ".", O_RDONLY | O_DIRECTORY, 0);
-  if (folder >= 0) close(folder);
+  long opened = cl_open(directory, ".", O_RDONLY | O_DIRECTORY, 0);
+  if (directory >= 0) close(directory);
   return opened;
 }
 
@@ -103,10 +103,10 @@ long cl_end_sync(int fd, int64_t from, int64_t count) {
                                       SYNC_FILE_RANGE_WAIT_AFTER));
 }
 
-static long status(int folder, const char *name, int flags, unsigned mask,
+static long status(int directory, const char *name, int flags, unsigned mask,
                    struct cl_status *out) {
   struct statx s;
-  long r = CL_RETRY(statx(folder, name, flags | AT_NO_AUTOMOUNT, mask, &s));
+  long r = CL_RETRY(statx(directory, name, flags | AT_NO_AUTOMOUNT, mask, &s));
   if (r < 0) return r;
   out->inode = s.stx_ino;
   out->device = makedev(s.stx_dev_major, s.stx_dev_minor);
@@ -134,23 +134,23 @@ long cl_stat_open(int fd, struct cl_status *out) {
   return status(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, out);
 }
 // Returns the status of a child; follows a symbolic link only if `follow` is nonzero.
-long cl_stat(int folder, const char *name, int follow, struct cl_status *out) {
-  return status(folder, name, follow ? 0 : AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME,
+long cl_stat(int directory, const char *name, int follow, struct cl_status *out) {
+  return status(directory, name, follow ? 0 : AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME,
                 out);
 }
 
-long cl_look(int folder, const char *name, struct cl_status *out) {
-  return status(folder, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, out);
+long cl_lstat(int directory, const char *name, struct cl_status *out) {
+  return status(directory, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, out);
 }
 
 long cl_list(int fd, void *into, size_t count) {
   return CL_RETRY(syscall(SYS_getdents64, fd, into, count));
 }
-long cl_mkdir(int folder, const char *name, unsigned mode) {
-  return CL_RETRY(mkdirat(folder, name, mode));
+long cl_mkdir(int directory, const char *name, unsigned mode) {
+  return CL_RETRY(mkdirat(directory, name, mode));
 }
-long cl_unlink(int folder, const char *name, int flags) {
-  return CL_RETRY(unlinkat(folder, name, flags));
+long cl_unlink(int directory, const char *name, int flags) {
+  return CL_RETRY(unlinkat(directory, name, flags));
 }
 // Renames a child. If no_replace is nonzero, an existing target is EEXIST.
 long cl_rename(int from, const char *name, int to, const char *as, int no_replace) {
@@ -162,25 +162,25 @@ long cl_exchange(int from, const char *name, int to, const char *other) {
 long cl_link(int from, const char *name, int to, const char *as) {
   return CL_RETRY(linkat(from, name, to, as, 0));
 }
-long cl_symlink(const char *target, int folder, const char *name) {
-  return CL_RETRY(symlinkat(target, folder, name));
+long cl_symlink(const char *target, int directory, const char *name) {
+  return CL_RETRY(symlinkat(target, directory, name));
 }
-long cl_readlink(int folder, const char *name, void *into, size_t count) {
-  return CL_RETRY(readlinkat(folder, name, into, count));
+long cl_readlink(int directory, const char *name, void *into, size_t count) {
+  return CL_RETRY(readlinkat(directory, name, into, count));
 }
-long cl_mknod(int folder, const char *name, unsigned mode, uint64_t device) {
-  return CL_RETRY(mknodat(folder, name, mode, device));
+long cl_mknod(int directory, const char *name, unsigned mode, uint64_t device) {
+  return CL_RETRY(mknodat(directory, name, mode, device));
 }
 long cl_chmod(int fd, unsigned mode) { return CL_RETRY(fchmod(fd, mode)); }
-long cl_chmod_at(int folder, const char *name, unsigned mode) {
-  return CL_RETRY(fchmodat(folder, name, mode, 0));
+long cl_chmod_at(int directory, const char *name, unsigned mode) {
+  return CL_RETRY(fchmodat(directory, name, mode, 0));
 }
-long cl_chown_at(int folder, const char *name, unsigned uid, unsigned gid) {
-  return CL_RETRY(fchownat(folder, name, uid, gid, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
+long cl_chown_at(int directory, const char *name, unsigned uid, unsigned gid) {
+  return CL_RETRY(fchownat(directory, name, uid, gid, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
 }
-long cl_set_mtime(int folder, const char *name, int64_t seconds, uint32_t ns) {
+long cl_set_mtime(int directory, const char *name, int64_t seconds, uint32_t ns) {
   struct timespec times[2] = {{0, UTIME_OMIT}, {seconds, ns}};
-  return CL_RETRY(utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW));
+  return CL_RETRY(utimensat(directory, name, times, AT_SYMLINK_NOFOLLOW));
 }
 long cl_set_mtime_open(int fd, int64_t seconds, uint32_t ns) {
   struct timespec times[2] = {{0, UTIME_OMIT}, {seconds, ns}};
@@ -213,8 +213,8 @@ long cl_clone(int to, int from) { return CL_RETRY(ioctl(to, FICLONE, from)); }
 long cl_unlock(int fd) { return CL_RETRY(flock(fd, LOCK_UN)); }
 long cl_random(void *into, size_t count) { return CL_RETRY(getrandom(into, count, 0)); }
 
-long cl_can_change(int folder) {
-  return CL_RETRY(faccessat(folder, ".", W_OK | X_OK, AT_EACCESS));
+long cl_can_change(int directory) {
+  return CL_RETRY(faccessat(directory, ".", W_OK | X_OK, AT_EACCESS));
 }
 
 // Whether the volume of fd is mounted read-only.

@@ -15,7 +15,7 @@ static atomic_int stops;
 static atomic_int holds_pipes, has_lost_reader;
 static atomic_int pipe_in = -1, pipe_out = -1;
 
-static void tell(char what) {
+static void notify(char what) {
   int saved = errno;
   // A full pipe is enough to wake the waiting thread.
   if (write(atomic_load(&pipe_in), &what, 1) < 0) errno = 0;
@@ -25,12 +25,12 @@ static void tell(char what) {
 static void on_stop(int signal) {
   (void)signal;
   if (atomic_fetch_add(&stops, 1) > 0) _exit(CL_INTERRUPTED);
-  tell(CL_SIGNAL_STOP);
+  notify(CL_SIGNAL_STOP);
 }
 
 static void on_ask(int signal) {
   (void)signal;
-  tell(CL_SIGNAL_ASK);
+  notify(CL_SIGNAL_ASK);
 }
 
 static long handle(int signal, void (*handler)(int)) {
@@ -118,7 +118,7 @@ void cl_end_by_broken_pipe(void) {
   _exit(128 + SIGPIPE);
 }
 
-void cl_wake(void) { tell(CL_SIGNAL_WAKE); }
+void cl_wake(void) { notify(CL_SIGNAL_WAKE); }
 
 long cl_wait_for_signal(int milliseconds) {
   struct pollfd wanted = {.fd = atomic_load(&pipe_out), .events = POLLIN};

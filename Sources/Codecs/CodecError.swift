@@ -121,13 +121,13 @@ extension CodecError: CustomStringConvertible {
   /// The whole message: "cannot read JSON: a comma is missing, at line 3, column 14".
   public var description: String {
     let verb = kind == .unrepresentable ? "write" : "read"
-    let place =
+    let suffix =
       switch position {
       case .mark(let mark): ", at line \(mark.line), column \(mark.column)"
       case .offset(let offset): ", at byte \(offset)"
       case nil: ""
       }
-    return "cannot \(verb) \(format.rawValue): \(reason)\(place)"
+    return "cannot \(verb) \(format.rawValue): \(reason)\(suffix)"
   }
 
   /// The remedy, or nil if there is none to suggest.

@@ -24,7 +24,7 @@ extension DatabaseCapture {
       while true {
         switch try attempt(unit, in: directory, spool: spool, within: limits, store) {
         case .done(let members): return .done(members)
-        case .copied(let readers): return .done(try readers.map { try take($0, store) })
+        case .copied(let readers): return .done(try readers.map { try storeMember($0, store) })
         case .busy: if Host.monotonicSeconds() >= deadline { return .failed(.locked) }
         }
         Host.pause(seconds: pause)
@@ -47,12 +47,12 @@ extension DatabaseCapture {
     _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     within limits: LockLimits, _ store: (MemberReader) throws -> Void
   ) throws -> Attempt {
-    guard let locks = try copying({ try Locks.take(unit, in: directory) }) else {
+    guard let locks = try copying({ try Locks.acquire(unit, in: directory) }) else {
       return .busy
     }
     let begun = Host.monotonicSeconds()
     guard let before = try copying({ try FileFingerprint.whenStable(at: unit, in: directory) }),
-      try copying({ try locks.hold(before.database) })
+      try copying({ try locks.isLocked(before.database) })
     else { return .busy }
     var readers: [MemberReader] = []
     for member in before.members {
@@ -67,12 +67,12 @@ extension DatabaseCapture {
     if readers.contains(where: { !$0.hasCopy }) {
       members = try readers.map { reader in
         reader.end(after: limits.passive, since: begun)
-        return try take(reader, store)
+        return try storeMember(reader, store)
       }
     }
     let after = try copying { try FileFingerprint(at: unit, in: directory) }
     locks.release()
-    guard before.stands(until: after, readOfLog: readers.readOfLog) else { return .busy }
+    guard before.isUnchanged(until: after, readOfLog: readers.readOfLog) else { return .busy }
     return members.map { .done($0) } ?? .copied(readers)
   }
 
@@ -128,7 +128,7 @@ extension DatabaseCapture {
     private static let users: Range<UInt64> = 128..<129
 
     /// Takes all locks without waiting. Returns nil if another process holds one of them.
-    static func take(
+    static func acquire(
       _ unit: DatabaseUnit, in directory: borrowing Directory
     ) throws(SystemError) -> Locks? {
       // From here on the locks are released on every exit.
@@ -181,8 +181,8 @@ extension DatabaseCapture {
     }
 
     /// Whether the locked file is the one with this status.
-    borrowing func hold(_ stand: FileFingerprint.State) throws(SystemError) -> Bool {
-      try database.status().identity == stand.identity
+    borrowing func isLocked(_ state: FileFingerprint.State) throws(SystemError) -> Bool {
+      try database.status().identity == state.identity
     }
   }
 }

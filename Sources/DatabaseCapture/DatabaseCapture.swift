@@ -62,12 +62,12 @@ package enum DatabaseCapture {
   private static func deadline(_ whenBusy: WhenBusy) -> Double {
     switch whenBusy {
     case .deferred: Host.monotonicSeconds() + shortWait
-    case .takeUnlocked(let deadline): deadline
+    case .copyUnlocked(let deadline): deadline
     }
   }
 
   /// Stores a member.
-  static func take(
+  static func storeMember(
     _ reader: MemberReader, _ store: (MemberReader) throws -> Void
   ) throws -> CaptureResult.Member {
     try store(reader)
@@ -81,7 +81,7 @@ package enum DatabaseCapture {
     var members: [CaptureResult.Member] = []
     for member in DatabaseUnit.captured {
       if let reader = try MemberReader(member, of: unit, in: directory) {
-        members.append(try take(reader, store))
+        members.append(try storeMember(reader, store))
       }
     }
     return members
@@ -110,7 +110,7 @@ extension DatabaseCapture {
         !isDatabase || FileFingerprint.State(reader.status) == before.database
       else { return nil }
       do {
-        members.append(try take(reader, store))
+        members.append(try storeMember(reader, store))
       } catch is MemberReader.ContentChanged {
         return nil
       }
@@ -118,7 +118,7 @@ extension DatabaseCapture {
     let after = try FileFingerprint(at: unit, in: directory)
     let readOfLog = members.first { $0.member == .log }?.status.size ?? 0
     let holds =
-      try before.stands(until: after, readOfLog: readOfLog) && before.journal == after.journal
+      try before.isUnchanged(until: after, readOfLog: readOfLog) && before.journal == after.journal
       && after.isOfNoTransaction(unit, in: directory)
     return holds ? members : nil
   }
@@ -190,6 +190,6 @@ extension DatabaseCapture {
     case deferred
     /// Wait for the locks until `Host.monotonicSeconds()` reaches this time, then read without
     /// locks.
-    case takeUnlocked(after: Double)
+    case copyUnlocked(after: Double)
   }
 }

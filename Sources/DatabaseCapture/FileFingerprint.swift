@@ -104,7 +104,7 @@ struct FileFingerprint {
 
   /// Whether the database file did not change until a later fingerprint and the log was only
   /// appended to, after the `readOfLog` bytes that were read.
-  func stands(until later: FileFingerprint, readOfLog: UInt64) -> Bool {
+  func isUnchanged(until later: FileFingerprint, readOfLog: UInt64) -> Bool {
     database == later.database && logBeginning == later.logBeginning
       && later.logSize >= readOfLog
   }

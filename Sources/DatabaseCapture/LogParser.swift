@@ -7,14 +7,14 @@ package import SystemIO
 /// The input may be arbitrary. The parser decides as SQLite does when it opens the database, and
 /// holds 16 bytes for each effective page, at most twice that.
 package protocol LogParser {
-  /// The next range of the log to pass to `take`, within its size and shorter than 66 KiB, or nil
+  /// The next range of the log to pass to `parse`, within its size and shorter than 66 KiB, or nil
   /// at the end.
   var next: Range<UInt64>? { get }
 
   /// Receives all bytes of the requested range.
   ///
   /// - Throws: `LogRefusal` if SQLite would refuse the log, or would need another file to decide.
-  mutating func take(_ bytes: Span<UInt8>) throws(LogRefusal)
+  mutating func parse(_ bytes: Span<UInt8>) throws(LogRefusal)
 
   /// Returns the pages that SQLite would transfer to the database, once nothing more is requested,
   /// or nil if the log has no effect. Must be called only once.
@@ -54,7 +54,7 @@ extension Span<UInt8> {
   /// Returns the 32-bit number at an offset, whose bytes must exist. Numbers in SQLite's files are
   /// big-endian.
   @inline(__always)
-  func word(at place: Int) -> UInt32 {
-    LittleEndian.integer(self, at: place, as: UInt32.self).byteSwapped
+  func word(at offset: Int) -> UInt32 {
+    LittleEndian.integer(self, at: offset, as: UInt32.self).byteSwapped
   }
 }

@@ -44,21 +44,21 @@ package final class MemberReader {
   /// Returns the flags of chattr(1), or nil if the file system has none.
   package func flags() throws(SystemError) -> UInt32? { try file.flags() }
 
-  /// Traverses the content in order. `take` reads a range of at most 256 KiB and returns the number
+  /// Traverses the content in order. `data` reads a range of at most 256 KiB and returns the number
   /// of bytes read; `hole` receives the lengths of holes.
-  package func takePieces(
-    take: (Range<UInt64>) throws -> Int, hole: (UInt64) throws -> Void
+  package func readExtents(
+    data: (Range<UInt64>) throws -> Int, hole: (UInt64) throws -> Void
   ) throws {
     switch copy {
     // The copy's own extents, because those of the file may have changed.
-    case .some(let copy): try takePieces(of: copy, take, hole)
+    case .some(let copy): try readExtents(of: copy, data, hole)
     case nil:
       var lookAgain: UInt64 = Self.stretch
       var at: UInt64 = 0
-      try takePieces(
+      try readExtents(
         of: file,
         { range in
-          let count = try take(range)
+          let count = try data(range)
           at += UInt64(count)
           try requireTime()
           if mustStayUnchanged && at >= lookAgain {
@@ -70,12 +70,12 @@ package final class MemberReader {
     }
   }
 
-  private func takePieces(
-    of content: borrowing Descriptor, _ take: (Range<UInt64>) throws -> Int,
+  private func readExtents(
+    of content: borrowing Descriptor, _ data: (Range<UInt64>) throws -> Int,
     _ hole: (UInt64) throws -> Void
   ) throws {
-    _ = try content.takePieces(
-      size: status.size, isSparse: status.allocated < status.size, take: take, hole: hole)
+    _ = try content.readExtents(
+      size: status.size, isSparse: status.allocated < status.size, data: data, hole: hole)
   }
 
   /// Appends a range of the bytes to an array. Appends fewer only at the end of the content.

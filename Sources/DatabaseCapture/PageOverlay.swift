@@ -99,7 +99,7 @@ extension PageOverlay {
     private var index = 0
     /// The number of bytes passed on, and the number of database bytes received.
     private var given: UInt64 = 0
-    private var taken: UInt64 = 0
+    private var received: UInt64 = 0
     private var page: [UInt8] = []
 
     /// Starts with the pages of a log.
@@ -108,20 +108,20 @@ extension PageOverlay {
     /// Receives the next bytes of the database.
     ///
     /// - Throws: any error of `log` and `sink`.
-    package mutating func take(
+    package mutating func append(
       _ bytes: Span<UInt8>, _ log: Log, to sink: (Span<UInt8>) throws -> Void
     ) throws {
-      let end = taken + UInt64(bytes.count)
+      let end = received + UInt64(bytes.count)
       while given < min(end, overlay.size) {
         if given == nextLogged {
           try emitLogged(log, sink)
           continue
         }
         let stop = min(end, nextLogged)
-        try sink(bytes.extracting(Int(given - taken)..<Int(stop - taken)))
+        try sink(bytes.extracting(Int(given - received)..<Int(stop - received)))
         given = stop
       }
-      taken = end
+      received = end
     }
 
     /// Passes on the database's content after the end of the received bytes.

@@ -15,7 +15,7 @@ package struct RollbackJournal: LogParser {
   /// The offset at which the next part is expected.
   private var at: UInt64 = 0
   /// The number of remaining records in the segment.
-  private var left: UInt64 = 0
+  private var remaining: UInt64 = 0
   private var nonce: UInt32 = 0
   private var pages = PageOverlay.Builder()
 
@@ -49,16 +49,16 @@ package struct RollbackJournal: LogParser {
     if size >= Self.smallestSize { next = 0..<Self.headerSize }
   }
 
-  package mutating func take(_ bytes: Span<UInt8>) throws(LogRefusal) {
+  package mutating func parse(_ bytes: Span<UInt8>) throws(LogRefusal) {
     guard let range = next else { return }
     next = nil
     guard bytes.count == range.count else { return }
     switch part {
-    case .firstHeader: takeFirstHeader(bytes)
+    case .firstHeader: parseFirstHeader(bytes)
     case .end:
       if let name = SuperJournal.name(atEnd: bytes) { throw .severalDatabases(superJournal: name) }
       findRecord()
-    case .record: takeRecord(bytes, at: range.lowerBound)
+    case .record: parseRecord(bytes, at: range.lowerBound)
     case .header: if Self.hasMagic(bytes) { beginSegment(bytes) }
     }
   }
@@ -67,15 +67,15 @@ package struct RollbackJournal: LogParser {
     header.map { pages.finish(pageSize: $0.pageSize, pageCount: $0.pageCount) }
   }
 
-  static func hasMagic(_ bytes: Span<UInt8>, at place: Int = 0) -> Bool {
-    magic.indices.allSatisfy { bytes[place + $0] == magic[$0] }
+  static func hasMagic(_ bytes: Span<UInt8>, at offset: Int = 0) -> Bool {
+    magic.indices.allSatisfy { bytes[offset + $0] == magic[$0] }
   }
 
-  private mutating func takeFirstHeader(_ bytes: Span<UInt8>) {
+  private mutating func parseFirstHeader(_ bytes: Span<UInt8>) {
     let sectorSize = bytes.word(at: 20)
-    let said = bytes.word(at: 24)
+    let stored = bytes.word(at: 24)
     guard Self.hasMagic(bytes), (32...65_536).contains(sectorSize), sectorSize.nonzeroBitCount == 1,
-      let pageSize = DatabaseUnit.pageSize(stored: said == 0 ? UInt32(ownPageSize) : said)
+      let pageSize = DatabaseUnit.pageSize(stored: stored == 0 ? UInt32(ownPageSize) : stored)
     else { return }
     header = Header(
       sectorSize: UInt64(sectorSize), pageSize: pageSize, pageCount: bytes.word(at: 16))
@@ -90,7 +90,7 @@ package struct RollbackJournal: LogParser {
     nonce = bytes.word(at: 12)
     let count = bytes.word(at: 8)
     // The header of a journal that was not synced has no count: it has as many records as fit.
-    left =
+    remaining =
       count == .max ? (size - min(size, header.sectorSize)) / header.recordSize : UInt64(count)
     at += header.sectorSize
     findRecord()
@@ -99,7 +99,7 @@ package struct RollbackJournal: LogParser {
   /// Requests the next record or the next segment.
   private mutating func findRecord() {
     guard let header, at <= size else { return }
-    if left > 0 {
+    if remaining > 0 {
       guard size - at >= header.recordSize else { return }
       (part, next) = (.record, at..<(at + header.recordSize))
     } else {
@@ -109,7 +109,7 @@ package struct RollbackJournal: LogParser {
     }
   }
 
-  private mutating func takeRecord(_ bytes: Span<UInt8>, at start: UInt64) {
+  private mutating func parseRecord(_ bytes: Span<UInt8>, at start: UInt64) {
     guard let header else { return }
     let number = bytes.word(at: 0)
     guard number > 0, number != header.lockPage else { return }
@@ -120,7 +120,7 @@ package struct RollbackJournal: LogParser {
       pages.append(number, at: start + 4)
       pages.commit()
     }
-    left -= 1
+    remaining -= 1
     at = start + header.recordSize
     findRecord()
   }
@@ -129,7 +129,7 @@ package struct RollbackJournal: LogParser {
   /// the first byte.
   private func sum(_ page: Span<UInt8>) -> UInt32 {
     var sum = nonce
-    for place in stride(from: page.count - 200, to: 0, by: -200) { sum &+= UInt32(page[place]) }
+    for offset in stride(from: page.count - 200, to: 0, by: -200) { sum &+= UInt32(page[offset]) }
     return sum
   }
 }
@@ -154,9 +154,9 @@ extension RollbackJournal {
       let sum = bytes.word(at: end + 4)
       // The sum is over C chars, which are signed on some machines.
       var (plain, signed): (UInt32, UInt32) = (0, 0)
-      for place in name {
-        plain &+= UInt32(bytes[place])
-        signed &+= UInt32(bitPattern: Int32(Int8(bitPattern: bytes[place])))
+      for offset in name {
+        plain &+= UInt32(bytes[offset])
+        signed &+= UInt32(bitPattern: Int32(Int8(bitPattern: bytes[offset])))
       }
       guard sum == plain || sum == signed, bytes[name.lowerBound] != 0 else { return nil }
       return ByteString(name.map { bytes[$0] })

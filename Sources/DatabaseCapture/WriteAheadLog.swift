@@ -31,14 +31,14 @@ package struct WriteAheadLog: LogParser {
     if size > Self.headerSize { next = 0..<UInt64(Self.headerSize) }
   }
 
-  package mutating func take(_ bytes: Span<UInt8>) throws(LogRefusal) {
+  package mutating func parse(_ bytes: Span<UInt8>) throws(LogRefusal) {
     guard let range = next else { return }
     next = nil
     guard bytes.count == range.count else { return }
     if let header {
-      guard takeFrame(bytes, header, at: range.lowerBound) else { return }
+      guard parseFrame(bytes, header, at: range.lowerBound) else { return }
     } else {
-      header = try takeHeader(bytes)
+      header = try parseHeader(bytes)
     }
     guard let header else { return }
     let frame = UInt64(Self.frameHeaderSize + header.pageSize)
@@ -52,7 +52,7 @@ package struct WriteAheadLog: LogParser {
   }
 
   /// Returns the header, or nil if SQLite would treat the log as empty.
-  private mutating func takeHeader(_ bytes: Span<UInt8>) throws(LogRefusal) -> Header? {
+  private mutating func parseHeader(_ bytes: Span<UInt8>) throws(LogRefusal) -> Header? {
     let magic = bytes.word(at: 0)
     guard magic & ~1 == 0x377f_0682, let pageSize = DatabaseUnit.pageSize(stored: bytes.word(at: 8))
     else { return nil }
@@ -67,7 +67,7 @@ package struct WriteAheadLog: LogParser {
   }
 
   /// Whether a complete frame at `offset` belongs to the current use of the log.
-  private mutating func takeFrame(
+  private mutating func parseFrame(
     _ bytes: Span<UInt8>, _ header: Header, at offset: UInt64
   ) -> Bool {
     let number = bytes.word(at: 0)
@@ -104,8 +104,8 @@ package struct WriteAheadLog: LogParser {
     }
 
     /// Whether the checksum is stored at an offset, big-endian in any log.
-    func isStored(in bytes: Span<UInt8>, at place: Int) -> Bool {
-      bytes.word(at: place) == first && bytes.word(at: place + 4) == second
+    func isStored(in bytes: Span<UInt8>, at offset: Int) -> Bool {
+      bytes.word(at: offset) == first && bytes.word(at: offset + 4) == second
     }
   }
 }

@@ -61,7 +61,7 @@ public struct RunningApps {
     }
     unknown = found?.unknown
     members = found?.members ?? []
-    used = Self.places(of: all, in: scan)
+    used = Self.indexes(of: all, in: scan)
   }
 
   /// Returns the signs of running apps among those of the selected containers.
@@ -107,10 +107,10 @@ public struct RunningApps {
   }
 
   /// Returns those of the files that a scan saw, each with the index of its container.
-  private static func places(
+  private static func indexes(
     of files: Set<FileIdentity>, in scan: DeviceScan
   ) -> [FileIdentity: Int] {
-    var places: [FileIdentity: Int] = [:]
+    var indexes: [FileIdentity: Int] = [:]
     // A bit for the low 16 bits of each inode number rules out most entries quickly.
     var bits = [Bool](repeating: false, count: 1 << 16)
     for file in files { bits[Int(file.inode & 0xffff)] = true }
@@ -118,10 +118,10 @@ public struct RunningApps {
       let isOne = container.container.member != nil
       for entry in container.entries where bits[Int(entry.status.identity.inode & 0xffff)] {
         guard files.contains(entry.status.identity), !isOne || entry.isFile else { continue }
-        places[entry.status.identity] = number
+        indexes[entry.status.identity] = number
       }
     }
-    return places
+    return indexes
   }
 
   private func owners(of containers: [Int]) -> Set<UInt32> {

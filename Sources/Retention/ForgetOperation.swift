@@ -58,11 +58,11 @@ package struct ForgetOperation {
 
   /// Returns the plan to remove the snapshots that no rule keeps.
   ///
-  /// - Parameter isMeant: whether a snapshot takes part; others are neither counted nor removed.
+  /// - Parameter isSelected: whether a snapshot takes part; others are neither counted nor removed.
   package func plan(
-    _ terms: RetentionTerms, of isMeant: (SnapshotHead) -> Bool = { _ in true }
+    _ terms: RetentionTerms, of isSelected: (SnapshotHead) -> Bool = { _ in true }
   ) -> RetentionPlan {
-    RetentionPlan(heads.heads.filter(isMeant), pins: pins, terms)
+    RetentionPlan(heads.heads.filter(isSelected), pins: pins, terms)
   }
 
   /// A named snapshot.

@@ -93,16 +93,16 @@ extension RetentionPlan {
   private static func grouped(
     _ heads: [SnapshotHead], by grouping: SnapshotGrouping
   ) -> [(key: SnapshotGrouping.Key, heads: [SnapshotHead])] {
-    var places: [SnapshotGrouping.Key: Int] = [:]
+    var indexes: [SnapshotGrouping.Key: Int] = [:]
     var groups: [(key: SnapshotGrouping.Key, heads: [SnapshotHead])] = []
     for head in heads {
       let key = grouping.key(of: head)
-      let place = places[key] ?? groups.count
-      if place == groups.count {
-        places[key] = place
+      let index = indexes[key] ?? groups.count
+      if index == groups.count {
+        indexes[key] = index
         groups.append((key, []))
       }
-      groups[place].heads.append(head)
+      groups[index].heads.append(head)
     }
     return groups
   }

@@ -23,7 +23,7 @@ struct Manifest {
     var newest: [ByteString: Timestamp] = [:]
     func add(_ entry: ManifestEntry) {
       entries[entry.path] = entry
-      if entry.content != .folder { note(entry.modified, in: entry.parent) }
+      if entry.content != .directory { note(entry.modified, in: entry.parent) }
     }
     func note(_ time: Timestamp, in directory: ByteString) {
       newest[directory] = max(newest[directory] ?? time, time)

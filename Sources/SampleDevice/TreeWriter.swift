@@ -10,12 +10,12 @@ struct TreeWriter: ~Copyable {
   /// Creates everything: directories first, then files, then hard links, and finally sets the times
   /// of the directories.
   mutating func make(_ manifest: Manifest) throws(SystemError) {
-    for entry in manifest.entries where entry.content == .folder { try makeDirectory(entry) }
+    for entry in manifest.entries where entry.content == .directory { try makeDirectory(entry) }
     for entry in manifest.entries { try makeFile(entry) }
     for entry in manifest.entries {
       if case .hardLink(let file) = entry.content { try makeHardLink(entry.path, of: file) }
     }
-    for entry in manifest.entries where entry.content == .folder { try setTime(entry) }
+    for entry in manifest.entries where entry.content == .directory { try setTime(entry) }
     try root.setModified(manifest.rootModified)
   }
 
@@ -25,7 +25,7 @@ struct TreeWriter: ~Copyable {
     var touched = Set(manifest.absent.map(\.parent))
     for path in manifest.absent { try remove(path) }
     for entry in manifest.entries where before[entry.path] != entry {
-      guard entry.content != .folder else { continue }
+      guard entry.content != .directory else { continue }
       try makeFile(entry, replacing: true)
       touched.insert(entry.parent)
     }
@@ -54,7 +54,7 @@ struct TreeWriter: ~Copyable {
   ) throws(SystemError) {
     let parent = try directory(entry.parent)
     switch entry.content {
-    case .folder, .hardLink: return
+    case .directory, .hardLink: return
     case .link(let target):
       try parent.createLink(entry.name, to: target)
       try parent.setModified(entry.modified, of: entry.name)

@@ -80,7 +80,7 @@ extension Device {
     /// The identifier in the device's own records (a simulator's UDID).
     case udid(ByteString)
     /// The machine ID, if available, the layout, and the absolute path without links.
-    case place(machine: ByteString?, Layout, root: ByteString)
+    case location(machine: ByteString?, Layout, root: ByteString)
   }
 
   /// A directory with containers of the system, which are counted and not used.
@@ -105,7 +105,7 @@ extension Device.Identity: CustomStringConvertible {
     switch self {
     case .named(let name): "name:\(name)"
     case .udid(let udid): "udid:\(udid)"
-    case .place(let machine, let layout, let root):
+    case .location(let machine, let layout, let root):
       "place:\(machine ?? ""):\(layout.rawValue):\(root)"
     }
   }
@@ -146,7 +146,7 @@ extension Device {
 
   /// Returns the container with a logical name, or nil if this device has none.
   public func container(_ logical: LogicalContainer) -> Container? {
-    index.place(of: logical).map { containers[$0] }
+    index.number(of: logical).map { containers[$0] }
   }
 
   /// Returns the device with the given members of groups, by identifier. Memberships from
@@ -202,7 +202,7 @@ extension Device {
   public func resolve(
     _ path: LogicalPath
   ) throws(ModelError) -> (container: Container, inner: ByteString) {
-    guard let (logical, inner) = path.place else {
+    guard let (logical, inner) = path.location else {
       throw ModelError(
         .logicalPath, "find", on: path.bytes, reason: "it does not name a container",
         hint: "write it as 'apps/com.example.app/data/Documents'")
@@ -228,8 +228,8 @@ extension Device {
   ///
   /// - Throws: `logicalPath` for a path in a container that contains `.`, `..` or a NUL.
   public func logicalPath(ofPath path: ByteString) throws(ModelError) -> LogicalPath? {
-    for (place, inner) in index.containers(around: path) where containers[place].has(inner) {
-      return try LogicalPath(containers[place].logical, inner)
+    for (number, inner) in index.containers(around: path) where containers[number].has(inner) {
+      return try LogicalPath(containers[number].logical, inner)
     }
     return nil
   }
@@ -243,32 +243,32 @@ extension Device {
     private var names: [LogicalContainer: Int] = [:]
 
     init(_ containers: [Container], root: ByteString) {
-      for (place, container) in containers.enumerated() {
-        names[container.logical] = place
+      for (number, container) in containers.enumerated() {
+        names[container.logical] = number
         let named = container.path.isAbsolute ? container.path : root.appending(container.path)
-        for home in Set([container.absolutePath, named]) { homes[home, default: []].append(place) }
+        for home in Set([container.absolutePath, named]) { homes[home, default: []].append(number) }
       }
     }
 
     /// Returns the index of the container with a logical name.
-    func place(of name: LogicalContainer) -> Int? { names[name] }
+    func number(of name: LogicalContainer) -> Int? { names[name] }
 
     /// Returns the containers at the path or above it, the nearest first, with the rest of the
     /// path.
-    func containers(around path: ByteString) -> [(place: Int, inner: ByteString)] {
-      var found: [(place: Int, inner: ByteString)] = []
+    func containers(around path: ByteString) -> [(number: Int, inner: ByteString)] {
+      var found: [(number: Int, inner: ByteString)] = []
       let slash = UInt8(ascii: "/")
       var home = path.bytes
       while !home.isEmpty {
         let key = ByteString(home)
-        for place in homes[key] ?? [] {
-          found.append((place, ByteString(path.bytes[home.endIndex...].drop { $0 == slash })))
+        for number in homes[key] ?? [] {
+          found.append((number, ByteString(path.bytes[home.endIndex...].drop { $0 == slash })))
         }
         guard let cut = home.lastIndex(of: slash) else { break }
         home = home[..<cut]
       }
-      for place in homes["/"] ?? [] where path.isAbsolute {
-        found.append((place, ByteString(path.bytes.drop { $0 == slash })))
+      for number in homes["/"] ?? [] where path.isAbsolute {
+        found.append((number, ByteString(path.bytes.drop { $0 == slash })))
       }
       return found
     }

@@ -50,7 +50,7 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
 
   /// The container and the path in it (empty for its root), or nil for paths above a container
   /// (`apps/com.example.app`) and unknown forms.
-  public var place: (container: LogicalContainer, inner: ByteString)? {
+  public var location: (container: LogicalContainer, inner: ByteString)? {
     let parts = bytes.components
     var length = 0
     guard let container = LogicalContainer(parts, length: &length) else { return nil }
@@ -121,9 +121,9 @@ public struct LogicalName: Hashable, Sendable {
   private static func escaped(_ name: ByteString) -> [UInt8] {
     let isDots = name == "." || name == ".."
     var result: [UInt8] = []
-    for (place, byte) in name.bytes.enumerated() {
+    for (index, byte) in name.bytes.enumerated() {
       let isSpecial = byte == 0 || byte == UInt8(ascii: "/") || byte == percent || byte == tilde
-      if isSpecial || isDots && place == 0 {
+      if isSpecial || isDots && index == 0 {
         result += [percent, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
       } else {
         result.append(byte)

@@ -13,10 +13,10 @@ public enum OwnNames {
   /// Whether a name is one of the program's own.
   public static func has(_ name: Span<UInt8>) -> Bool {
     guard name.count >= plain.count else { return false }
-    for place in 0..<plain.count where name[place] != plain[place] { return false }
+    for index in 0..<plain.count where name[index] != plain[index] { return false }
     if name.count == plain.count { return true }
     guard name.count > staging.count else { return false }
-    for place in plain.count..<staging.count where name[place] != staging[place] { return false }
+    for index in plain.count..<staging.count where name[index] != staging[index] { return false }
     return true
   }
 

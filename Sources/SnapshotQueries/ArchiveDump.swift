@@ -12,7 +12,7 @@ package import SystemIO
 package struct ArchiveDump {
   private let reader: RepositoryReader
   private let sink: (Span<UInt8>) throws -> Void
-  private let tell: (Exclusion, PathRemark) -> Void
+  private let report: (Exclusion, PathRemark) -> Void
   private let users: [UInt32: String]
   private let groups: [UInt32: String]
   private var firstNames: [ByteString: (path: ByteString, node: Node)] = [:]
@@ -26,15 +26,15 @@ package struct ArchiveDump {
     case unfit
   }
 
-  /// Prepares an archive that is written to `sink` in pieces. `tell` receives the omitted entries.
+  /// Prepares an archive that is written to `sink` in pieces. `report` receives the omitted entries.
   package init(
     of snapshot: StoredSnapshot, from reader: RepositoryReader,
     to sink: @escaping (Span<UInt8>) throws -> Void,
-    reportingOmissions tell: @escaping (Exclusion, PathRemark) -> Void
+    reportingOmissions report: @escaping (Exclusion, PathRemark) -> Void
   ) {
     self.reader = reader
     self.sink = sink
-    self.tell = tell
+    self.report = report
     users = Self.table(snapshot.snapshot.users)
     groups = Self.table(snapshot.snapshot.groups)
   }
@@ -48,7 +48,7 @@ package struct ArchiveDump {
     try reader.walkPastDamage(tree) { path, finding in
       switch finding {
       case .entry(let entry): try write(entry, as: path)
-      case .damage(let error), .lost(_, let error): note(path.isEmpty ? "." : path, error)
+      case .damage(let error), .lost(_, let error): record(path.isEmpty ? "." : path, error)
       }
       return .enter
     }
@@ -60,25 +60,25 @@ package struct ArchiveDump {
     reader.watch?.counters.begin(path)
     do {
       guard let verified = try verifiedMember(entry, path) else {
-        tell(.unfit, PathRemark(path: path, remark: "an archive cannot hold a socket"))
+        report(.unfit, PathRemark(path: path, remark: "an archive cannot hold a socket"))
         return
       }
       member = verified
     } catch let error as StoreError where error.kind == .damaged {
       reader.watch?.counters.didFail()
-      return note(path, error)
+      return record(path, error)
     }
     if let group = entry.linkGroup, firstNames[group] == nil {
       firstNames[group] = (path, entry.node)
     }
-    try give(member.header())
+    try write(member.header())
     guard case .file(let content) = entry.node, case .file = member.kind else { return }
     do {
       try reader.writeBytes(of: content, to: sink)
     } catch let error as StoreError where error.kind != .interrupted {
       throw Self.endsWithin(path, error)
     }
-    try give([UInt8](repeating: 0, count: PaxMember.padding(after: content.size)))
+    try write([UInt8](repeating: 0, count: PaxMember.padding(after: content.size)))
   }
 
   /// Returns the member of an entry after everything that it needs was read successfully, or nil if
@@ -106,13 +106,13 @@ package struct ArchiveDump {
   }
 
   /// Writes the end of the archive.
-  package func finish() throws { try give(PaxMember.end) }
+  package func finish() throws { try write(PaxMember.end) }
 
-  private func give(_ bytes: [UInt8]) throws { try sink(bytes.span) }
+  private func write(_ bytes: [UInt8]) throws { try sink(bytes.span) }
 
-  private mutating func note(_ path: ByteString, _ error: StoreError) {
+  private mutating func record(_ path: ByteString, _ error: StoreError) {
     damaged += 1
-    tell(.damaged, PathRemark(path: path, remark: error.reason))
+    report(.damaged, PathRemark(path: path, remark: error.reason))
   }
 
   private func member(_ entry: TreeEntry, _ path: ByteString) throws -> PaxMember? {

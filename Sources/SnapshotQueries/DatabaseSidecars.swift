@@ -5,9 +5,9 @@ extension RepositoryReader {
   /// Returns the write-ahead log and the rollback journal next to a file in a snapshot. Without
   /// them a database lacks its last changes.
   ///
-  /// - Parameter tell: receives the paths at which damage hides whether there is one.
+  /// - Parameter report: receives the paths at which damage hides whether there is one.
   package func sidecars(
-    of path: ByteString, in snapshot: StoredSnapshot, damaged tell: (PathRemark) -> Void
+    of path: ByteString, in snapshot: StoredSnapshot, damaged report: (PathRemark) -> Void
   ) throws -> [(path: ByteString, entry: TreeEntry)] {
     var found: [(path: ByteString, entry: TreeEntry)] = []
     for suffix in ["-wal", "-journal"] {
@@ -20,7 +20,7 @@ extension RepositoryReader {
         }
       } catch {
         guard error.kind == .damaged else { throw error }
-        tell(PathRemark(path: beside, remark: "it may exist: \(error.reason)"))
+        report(PathRemark(path: beside, remark: "it may exist: \(error.reason)"))
       }
     }
     return found

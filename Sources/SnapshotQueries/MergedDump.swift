@@ -100,7 +100,7 @@ package struct MergedDump {
     do {
       try reader.writeBytes(of: content) { bytes in
         let count = min(bytes.count, DatabaseUnit.headSize - head.count)
-        for place in 0..<count { head.append(bytes[place]) }
+        for index in 0..<count { head.append(bytes[index]) }
         if head.count == DatabaseUnit.headSize { throw EndOfInterest() }
       }
     } catch is EndOfInterest {}
@@ -119,7 +119,7 @@ package struct MergedDump {
     guard let log = logs.last else { return try reader.writeBytes(of: content, to: sink) }
     let pages: PageOverlay.Merge.Log = { try log.read(count: $1, at: $0, into: &$2) }
     var merge = PageOverlay.Merge(log.overlay)
-    try write(through: logs.dropLast()) { try merge.take($0, pages, to: sink) }
+    try write(through: logs.dropLast()) { try merge.append($0, pages, to: sink) }
     try merge.finish(pages, to: sink)
   }
 }

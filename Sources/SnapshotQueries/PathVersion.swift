@@ -26,7 +26,7 @@ package struct PathHistory: Sendable {
     from reader: RepositoryReader
   ) throws {
     var lookup = Lookup(reader)
-    var places: [Form: Int] = [:]
+    var indexes: [Form: Int] = [:]
     reader.watch?.counters.expect(files: snapshots.count, bytes: 0)
     for head in snapshots {
       try reader.watch?.checkCancellation()
@@ -36,7 +36,7 @@ package struct PathHistory: Sendable {
         guard let entry = try lookup.entry(at: path.components[...], in: head.tree) else {
           continue
         }
-        add(Form(path: path, entry: entry), in: head, to: &places)
+        add(Form(path: path, entry: entry), in: head, to: &indexes)
       } catch {
         guard error.kind == .damaged else { throw error }
         reader.watch?.counters.didFail()
@@ -48,9 +48,9 @@ package struct PathHistory: Sendable {
   /// Finds entries in trees, and keeps the result for each directory on the way.
   private struct Lookup {
     private let reader: RepositoryReader
-    private var known: [Location: TreeEntry?] = [:]
+    private var known: [TreePath: TreeEntry?] = [:]
 
-    private struct Location: Hashable {
+    private struct TreePath: Hashable {
       let tree: TreeReference
       let path: ArraySlice<ByteString>
     }
@@ -61,8 +61,8 @@ package struct PathHistory: Sendable {
       at path: ArraySlice<ByteString>, in tree: TreeReference
     ) throws(StoreError) -> TreeEntry? {
       guard let name = path.first else { return nil }
-      let place = Location(tree: tree, path: path)
-      if let entry = known[place] { return entry }
+      let treePath = TreePath(tree: tree, path: path)
+      if let entry = known[treePath] { return entry }
       var found = try reader.entry(at: name, in: tree)
       let rest = path.dropFirst()
       if !rest.isEmpty {
@@ -72,7 +72,7 @@ package struct PathHistory: Sendable {
           found = nil
         }
       }
-      known[place] = .some(found)
+      known[treePath] = .some(found)
       return found
     }
   }
@@ -83,12 +83,12 @@ package struct PathHistory: Sendable {
   }
 
   private mutating func add(
-    _ form: Form, in head: SnapshotHead, to places: inout [Form: Int]
+    _ form: Form, in head: SnapshotHead, to indexes: inout [Form: Int]
   ) {
-    if let place = places[form] {
-      versions[place].snapshots.append(head)
+    if let index = indexes[form] {
+      versions[index].snapshots.append(head)
     } else {
-      places[form] = versions.count
+      indexes[form] = versions.count
       versions.append(PathVersion(path: form.path, entry: form.entry, snapshots: [head]))
     }
   }

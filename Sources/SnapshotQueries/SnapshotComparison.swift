@@ -90,13 +90,13 @@ extension SnapshotSource {
   /// The entry; nil for a snapshot's root.
   var entry: TreeEntry? {
     switch self {
-    case .folder(_, let entry): entry
+    case .directory(_, let entry): entry
     case .single(let entry): entry
     }
   }
 
   /// The tree; nil if the source is not a directory.
   var tree: TreeReference? {
-    if case .folder(let tree, _) = self { tree } else { nil }
+    if case .directory(let tree, _) = self { tree } else { nil }
   }
 }

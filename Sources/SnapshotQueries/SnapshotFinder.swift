@@ -28,20 +28,20 @@ package final class SnapshotFinder {
 
   private let repository: Repository
   private let cache: SnapshotHeadCache?
-  private let tell: (Remark) -> Void
+  private let notify: (Remark) -> Void
   private var heads: SnapshotHeads?
   /// The identities of the devices for which the remark about other devices was reported.
-  private var toldDevices: Set<String> = []
+  private var reportedDevices: Set<String> = []
 
   /// Creates a finder.
   ///
   /// - Parameters:
   ///   - cache: the host's cache of snapshot heads.
-  ///   - tell: receives the remarks.
+  ///   - notify: receives the remarks.
   package init(
-    _ repository: Repository, cache: SnapshotHeadCache?, tell: @escaping (Remark) -> Void
+    _ repository: Repository, cache: SnapshotHeadCache?, notify: @escaping (Remark) -> Void
   ) {
-    (self.repository, self.cache, self.tell) = (repository, cache, tell)
+    (self.repository, self.cache, self.notify) = (repository, cache, notify)
   }
 
   /// Returns a snapshot. Reports unreadable snapshots that may be the one meant, and matching
@@ -53,7 +53,7 @@ package final class SnapshotFinder {
     _ name: SnapshotName, holding apps: [String] = []
   ) throws -> StoredSnapshot {
     let found = try choose(name, holding: apps)
-    tell(.found(SnapshotHead(found)))
+    notify(.found(SnapshotHead(found)))
     return found
   }
 
@@ -63,7 +63,7 @@ package final class SnapshotFinder {
     var last: SnapshotHead?
     for head in all.heads.reversed() {
       if let last, last.sharesMembers(with: head) || last.device == head.device { continue }
-      tell(.found(head))
+      notify(.found(head))
       last = head
     }
     return all
@@ -78,7 +78,7 @@ package final class SnapshotFinder {
     with path: (Snapshot) -> ByteString?, from reader: RepositoryReader
   ) throws(StoreError) -> (stored: StoredSnapshot, path: ByteString)? {
     for head in try headsForChoice().heads.reversed() where head.reason != .preRestore {
-      guard let stored = repository.snapshot(ifReadable: head.id, skip: { tell(.skipped($0)) }),
+      guard let stored = repository.snapshot(ifReadable: head.id, skip: { notify(.skipped($0)) }),
         let logical = path(stored.snapshot), !logical.isEmpty
       else { continue }
       do throws(StoreError) {
@@ -87,27 +87,27 @@ package final class SnapshotFinder {
         }
       } catch {
         guard error.kind == .damaged else { throw error }
-        tell(.unreadable(logical, in: stored, error))
+        notify(.unreadable(logical, in: stored, error))
       }
     }
     return nil
   }
 
   private func choose(_ name: SnapshotName, holding apps: [String]) throws -> StoredSnapshot {
-    let isMeant = { (snapshot: SnapshotHead) in
+    let isSelected = { (snapshot: SnapshotHead) in
       snapshot.reason != .preRestore
         && (apps.isEmpty ? snapshot.scope == .device : apps.allSatisfy(snapshot.holds))
     }
     switch name {
     case .id(let text): return try repository.snapshot(matching: text)
     case .latest(let back, let text):
-      return try choose(named: text, holding: apps, among: isMeant) { heads throws(StoreError) in
-        try heads.latest(back, named: text, where: isMeant)
+      return try choose(named: text, holding: apps, among: isSelected) { heads throws(StoreError) in
+        try heads.latest(back, named: text, where: isSelected)
       }
     case .before(let end, let text):
-      let isEarlier = { (snapshot: SnapshotHead) in isMeant(snapshot) && snapshot.time < end }
+      let isEarlier = { (snapshot: SnapshotHead) in isSelected(snapshot) && snapshot.time < end }
       return try choose(named: text, holding: apps, among: isEarlier) { heads throws(StoreError) in
-        try heads.newest(before: end, named: text, where: isMeant)
+        try heads.newest(before: end, named: text, where: isSelected)
       }
     }
   }
@@ -115,15 +115,15 @@ package final class SnapshotFinder {
   /// Chooses by the heads and reads the snapshot. A damaged snapshot may be the one meant: it is
   /// reported, and another is chosen.
   private func choose(
-    named text: String, holding apps: [String], among isMeant: (SnapshotHead) -> Bool,
+    named text: String, holding apps: [String], among isSelected: (SnapshotHead) -> Bool,
     _ choose: (SnapshotHeads) throws(StoreError) -> SnapshotHead
   ) throws -> StoredSnapshot {
     var heads = try headsForChoice()
     try requireOne(holding: apps, in: heads)
     let found = try repository.snapshot(
-      among: &heads, skip: { tell(.skipped($0)) }, choose: choose)
+      among: &heads, skip: { notify(.skipped($0)) }, choose: choose)
     self.heads = heads
-    tellDevices(of: SnapshotHead(found), named: text, among: heads.heads.filter(isMeant))
+    reportDevices(of: SnapshotHead(found), named: text, among: heads.heads.filter(isSelected))
     return found
   }
 
@@ -131,19 +131,20 @@ package final class SnapshotFinder {
   private func headsForChoice() throws(StoreError) -> SnapshotHeads {
     if let heads { return heads }
     let heads = try repository.heads(cache: cache)
-    for error in heads.damaged { tell(.skipped(error)) }
+    for error in heads.damaged { notify(.skipped(error)) }
     self.heads = heads
     return heads
   }
 
   /// Reports the device of a snapshot if other devices have a matching one, since no argument names
   /// a device.
-  private func tellDevices(of found: SnapshotHead, named text: String, among all: [SnapshotHead]) {
+  private func reportDevices(of found: SnapshotHead, named text: String, among all: [SnapshotHead])
+  {
     let identity = found.device.identity
     var seen: Set<String> = [identity]
     let others = all.reversed().filter { seen.insert($0.device.identity).inserted }
-    guard !others.isEmpty, toldDevices.insert(identity).inserted else { return }
-    tell(.otherDevices(others, than: found, named: text))
+    guard !others.isEmpty, reportedDevices.insert(identity).inserted else { return }
+    notify(.otherDevices(others, than: found, named: text))
   }
 
   private func requireOne(

@@ -48,12 +48,12 @@ package struct SnapshotQuery {
 
   /// Returns the growth of the repository over all snapshots.
   ///
-  /// - Parameter tell: receives each tree or list that cannot be read, with a path that leads to it.
+  /// - Parameter report: receives each tree or list that cannot be read, with a path that leads to it.
   package func growth(
-    unreadable tell: (ByteString, StoreError) -> Void
+    unreadable report: (ByteString, StoreError) -> Void
   ) throws -> RepositoryGrowth {
     try repository.growth(
-      of: finder.all(), cache: indexCache(), watch: watch, unreadable: tell)
+      of: finder.all(), cache: indexCache(), watch: watch, unreadable: report)
   }
 
   /// Returns the statistics of the whole repository.

@@ -30,15 +30,15 @@ package struct SnapshotSearch {
   /// Reports the findings in path order.
   package func run(_ body: (Finding) throws -> Void) throws {
     // The progress of the pattern at each directory on the current path.
-    var way = [pattern.start]
+    var progressions = [pattern.start]
     try reader.walkTogether(snapshots.map(\.tree)) { path, found in
       switch found {
       case .damage(let error, let trees):
         try body(.damage(path, error, trees.map { snapshots[$0] }))
         return .skip
       case .entries(let entries, _):
-        let (isMeant, step) = look(at: path, entries[0].entry.name, &way)
-        for found in entries where isMeant {
+        let (isSelected, step) = match(at: path, entries[0].entry.name, &progressions)
+        for found in entries where isSelected {
           try body(.found(path, found.entry, found.trees.map { snapshots[$0] }))
         }
         return step
@@ -46,16 +46,16 @@ package struct SnapshotSearch {
     }
   }
 
-  private func look(
-    at path: ByteString, _ name: ByteString, _ way: inout [Pattern.Progress]
-  ) -> (isMeant: Bool, step: TreeWalk.Step) {
+  private func match(
+    at path: ByteString, _ name: ByteString, _ progressions: inout [Pattern.Progress]
+  ) -> (isSelected: Bool, step: TreeWalk.Step) {
     if pattern.isOfNames {
       return (name.withSpan { pattern.matches(name: $0) }, .enter)
     }
     let depth = path.bytes.count { $0 == UInt8(ascii: "/") }
-    way.removeSubrange((depth + 1)...)
-    let progress = name.withSpan { pattern.advance(way[depth], by: $0) }
-    way.append(progress)
+    progressions.removeSubrange((depth + 1)...)
+    let progress = name.withSpan { pattern.advance(progressions[depth], by: $0) }
+    progressions.append(progress)
     return (pattern.isMatch(progress), progress.isHopeless ? .skip : .enter)
   }
 }

@@ -21,7 +21,8 @@ package struct SnapshotStatistics: Sendable {
   /// Walks a snapshot and counts its files. Each directory that cannot be read is reported at once
   /// and not collected, since their number is unlimited.
   package init(
-    of stored: StoredSnapshot, from reader: RepositoryReader, unreadable tell: (PathRemark) -> Void
+    of stored: StoredSnapshot, from reader: RepositoryReader,
+    unreadable report: (PathRemark) -> Void
   ) throws {
     var count = Count(stored.snapshot.classes)
     try reader.walkPastDamage(stored.snapshot.tree) { path, finding in
@@ -29,7 +30,7 @@ package struct SnapshotStatistics: Sendable {
       case .entry(let entry): count.add(entry, at: path)
       case .damage(let error), .lost(_, let error):
         damaged += 1
-        tell(PathRemark(path: path, remark: error.reason))
+        report(PathRemark(path: path, remark: error.reason))
       }
       return .enter
     }

@@ -48,7 +48,7 @@ final class SpooledLog {
     var buffer: [UInt8] = []
     while let range = parser.next, range.upperBound <= end {
       try read(range.count, at: range.lowerBound, of: file, into: &buffer)
-      try parser.take(buffer.span)
+      try parser.parse(buffer.span)
     }
   }
 

@@ -42,9 +42,9 @@ import Testing
       #expect(try refusal(of: Array(bytes.prefix(length))) != nil, "\(length)")
     }
     var refused = 0
-    for place in bytes.indices {
+    for position in bytes.indices {
       var changed = bytes
-      changed[place] ^= 0x41
+      changed[position] ^= 0x41
       if try refusal(of: changed) != nil { refused += 1 }
     }
     // Times, modes and unused fields of the end record may have any value.
@@ -101,8 +101,9 @@ import Testing
     // The same with a wrong size: four bytes of the directory and of the local header.
     var lying = bytes
     let size = ZipBuilder.number(4 << 20, 4)
-    for place in lying.indices.dropLast(3) where Array(lying[place..<(place + 4)]) == size {
-      lying.replaceSubrange(place..<(place + 4), with: ZipBuilder.number(1000, 4))
+    for position in lying.indices.dropLast(3) where Array(lying[position..<(position + 4)]) == size
+    {
+      lying.replaceSubrange(position..<(position + 4), with: ZipBuilder.number(1000, 4))
     }
     #expect(lying != bytes)
     #expect(try refusal(of: lying)?.code != nil)

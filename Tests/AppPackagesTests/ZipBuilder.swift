@@ -57,7 +57,7 @@ struct ZipBuilder {
   func bytes() -> [UInt8] {
     var (body, directory): ([UInt8], [UInt8]) = ([], [])
     for entry in entries {
-      let place = UInt32(body.count)
+      let location = UInt32(body.count)
       let sum = entry.checksum ?? Self.checksum(of: entry.content)
       let size = entry.size ?? UInt32(entry.content.count)
       let packed = UInt32(entry.content.count)
@@ -74,7 +74,7 @@ struct ZipBuilder {
       directory += Self.number(20, 2) + common(entry.method, size)
       directory += Self.number(entry.name.count, 2) + Self.number(0, 2) + Self.number(0, 2)
       directory += Self.number(0, 2) + Self.number(0, 2) + Self.number(entry.mode << 16, 4)
-      directory += Self.number(entry.offset ?? place, 4) + entry.name
+      directory += Self.number(entry.offset ?? location, 4) + entry.name
     }
     return body + directory + end(body.count, directory.count)
   }

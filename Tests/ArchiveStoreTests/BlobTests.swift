@@ -16,8 +16,8 @@ import Testing
     func take(isLast: Bool) {
       while let cut = cutter.next(isLast: isLast) {
         #expect(cut.offset == joined.count)
-        lengths.append(cut.place.count)
-        joined.append(cutter.window.span.extracting(cut.place))
+        lengths.append(cut.range.count)
+        joined.append(cutter.window.span.extracting(cut.range))
       }
     }
     var at = 0
@@ -84,29 +84,29 @@ import Testing
     #expect(try cut(plain, isDatabase: true, size: (8 << 30) - 1).first == 16 << 10)
   }
 
-  @Test func holesEndRuns() throws {
+  @Test func aHoleEndsARunOfPieces() throws {
     var cutter = ContentCutter(isDatabase: true, size: nil)
-    var places: [UInt64] = []
+    var offsets: [UInt64] = []
     var lengths: [Int] = []
     let data = [UInt8](repeating: 3, count: 600 << 10)
     func take(isLast: Bool) {
       while let cut = cutter.next(isLast: isLast) {
-        places.append(cut.offset)
-        lengths.append(cut.place.count)
+        offsets.append(cut.offset)
+        lengths.append(cut.range.count)
       }
     }
     cutter.append([UInt8](repeating: 1, count: 1000).span)
     take(isLast: false)
-    #expect(places.isEmpty)
+    #expect(offsets.isEmpty)
     take(isLast: true)
     cutter.skip(.hole(length: (1 << 20) + 24))
     cutter.append(data.span)
     take(isLast: true)
-    #expect(places[0] == 0)
+    #expect(offsets[0] == 0)
     #expect(lengths[0] == 1000)
-    #expect(places[1] == (1 << 20) + 1024)
+    #expect(offsets[1] == (1 << 20) + 1024)
     #expect(lengths[1] == (16 << 10) - 1024)
-    #expect(places[2] == (1 << 20) + (16 << 10))
+    #expect(offsets[2] == (1 << 20) + (16 << 10))
     #expect(cutter.end == (1 << 20) + 1024 + 600 << 10)
   }
 }
@@ -184,7 +184,7 @@ import Testing
     #expect(content.pieces == [.hole(length: 12), blob(1, length: 3)])
   }
 
-  @Test func goldenList() {
+  @Test func listHasTheDocumentedBytes() {
     let x = Blake2b.hash(Array("1".utf8)).hex
     let data = ContentCoding.encodeList(
       level: 0, pieces: [blob(1, length: 10), .hole(length: 500)])

@@ -24,7 +24,7 @@ import Testing
       var read: [Digest] = []
       var checks = 0
       repeat {
-        let taken = round.take(fraction, of: packs)
+        let taken = round.next(fraction, of: packs)
         #expect(packs.isEmpty || !taken.isEmpty)
         read += taken.keys
         checks += 1
@@ -41,7 +41,7 @@ import Testing
     let all = packs.values.clampedSum
     var round = CheckRound()
     for _ in 0..<20 {
-      let share = Double(round.take(0.05, of: packs).values.clampedSum) / Double(all)
+      let share = Double(round.next(0.05, of: packs).values.clampedSum) / Double(all)
       #expect(share > 0.045 && share < 0.055, "\(share)")
     }
     #expect(round == CheckRound())
@@ -59,7 +59,7 @@ import Testing
       var round = CheckRound()
       var read: Set<Digest> = []
       for _ in 0..<checks {
-        read.formUnion(round.take(fraction, of: packs).keys)
+        read.formUnion(round.next(fraction, of: packs).keys)
         packs.merge(Self.packs(random.number(0..<20), &random)) { $1 }
         packs = packs.filter { staying.contains($0.key) || random.number(0..<8) > 0 }
       }
@@ -74,7 +74,7 @@ import Testing
     var random = SeededBytes(seed: 5)
     let packs = Self.packs(9, &random)
     var round = CheckRound()
-    _ = round.take(0.25, of: packs)
+    _ = round.next(0.25, of: packs)
     file.save(round)
     #expect(file.load() == round && round != CheckRound())
     for text in [

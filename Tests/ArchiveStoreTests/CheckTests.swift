@@ -240,7 +240,7 @@ import Testing
     let whole = try check.run()
     let looks = asked.load(ordering: .relaxed)
     #expect(looks >= 5)
-    #expect(try whole.tell { _ in }.costs > 0)
+    #expect(try whole.forEachFinding { _ in }.costs > 0)
     for number in 0..<5 {
       asked.store(0, ordering: .relaxed)
       end.store(number, ordering: .relaxed)
@@ -249,9 +249,9 @@ import Testing
     }
     // The cost of damage is determined while findings are reported.
     end.store(.max, ordering: .relaxed)
-    #expect(storeError { try whole.tell { _ in } }?.kind == nil)
+    #expect(storeError { try whole.forEachFinding { _ in } }?.kind == nil)
     end.store(0, ordering: .relaxed)
-    #expect(storeError { try whole.tell { _ in } }?.kind == .interrupted)
+    #expect(storeError { try whole.forEachFinding { _ in } }?.kind == .interrupted)
   }
 
   /// A snapshot of another repository, or with a changed repository.json.
@@ -274,7 +274,7 @@ struct Checked {
 
   init(_ repository: Repository, _ reading: RepositoryCheck.Reading) throws {
     var findings: [RepositoryCheck.Finding] = []
-    report = try RepositoryCheck(repository, reading: reading, workers: 2).run().tell {
+    report = try RepositoryCheck(repository, reading: reading, workers: 2).run().forEachFinding {
       findings.append($0)
     }
     self.findings = findings

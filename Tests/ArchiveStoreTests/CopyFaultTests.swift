@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test(arguments: Side.allCases, [false, true])
-  func eachFailedCallLeavesCompleteSnapshots(of side: Side, staysBroken: Bool) throws {
+  func eachFailedCallLeavesCompleteSnapshots(of side: Side, failsRepeatedly: Bool) throws {
     var original = try CopyFixture()
     // Some of the data is in the target, so that there are frames of which a part is missing.
     try original.target.backUp(PruneFixture.files(0..<2))
@@ -27,7 +27,7 @@ import Testing
     for number in Sampling.steps(7, "copy") {
       let fixture = try original.copied()
       let storage = side.storage(of: fixture)
-      storage.fail(at: number, staysBroken: staysBroken)
+      storage.fail(at: number, failsRepeatedly: failsRepeatedly)
       let error = storeError { try fixture.copy() }
       let hasFailed = storage.hasFailed
       storage.fail(at: nil)
@@ -93,7 +93,7 @@ import Testing
     let storage = fixture.target.storage
     storage.state.withLock { state in
       state.action = { [storage] event in
-        if event.hasPrefix("commit index/") { storage.fail(at: 1, staysBroken: true) }
+        if event.hasPrefix("commit index/") { storage.fail(at: 1, failsRepeatedly: true) }
       }
     }
     #expect(storeError { try fixture.copy() } != nil)

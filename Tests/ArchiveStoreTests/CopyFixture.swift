@@ -132,10 +132,10 @@ final class ReadOnlyStorage: Storage {
   init(_ inner: any Storage) { self.inner = inner }
 
   private var refusal: StoreError {
-    StoreError(.system, "write to", subject: place, reason: "it is read-only")
+    StoreError(.system, "write to", subject: location, reason: "it is read-only")
   }
 
-  var place: String { inner.place }
+  var location: String { inner.location }
   var canRename: Bool { true }
 
   func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {

@@ -176,12 +176,12 @@ import Testing
 
   /// Each call of a backup fails in turn while it removes the object.
   @Test(arguments: [false, true]) func eachFailedCallLeavesAllSnapshotsComplete(
-    staysBroken: Bool
+    failsRepeatedly: Bool
   ) throws {
     let original = try damaged(.changed)
     for number in Sampling.steps(3, "a damaged condemned object") {
       var fixture = try original.copy()
-      fixture.storage.fail(at: number, staysBroken: staysBroken)
+      fixture.storage.fail(at: number, failsRepeatedly: failsRepeatedly)
       let error = storeError { try fixture.repository.beginWriting().abandon() }
       let hasFailed = fixture.storage.hasFailed
       fixture.storage.fail(at: nil)
@@ -254,7 +254,7 @@ import Testing
     let original = try PruneFixture.withUnusedPacks()
     for number in Sampling.steps(3, "a killed prune") {
       var fixture = try original.copy()
-      fixture.storage.fail(at: number, staysBroken: true)
+      fixture.storage.fail(at: number, failsRepeatedly: true)
       _ = storeError { try fixture.prune() }
       let hasFailed = fixture.storage.hasFailed
       fixture.storage.fail(at: nil)

@@ -42,16 +42,16 @@ import Testing
   /// An undecodable frame within a batch loses only its own blobs.
   @Test func damagedFrameLosesOnlyItsBlobs() throws {
     let reader = try repository.beginReading()
-    let places = try blobs.keys.map { (blob: $0, place: try #require(reader.locate($0))) }
-    let frames = Set(places.map { [$0.place.pack.hex, "\($0.place.frame)"] })
+    let locations = try blobs.keys.map { (blob: $0, location: try #require(reader.locate($0))) }
+    let frames = Set(locations.map { [$0.location.pack.hex, "\($0.location.frame)"] })
     #expect(frames.count >= 8, "there are batches of several frames")
-    let hurt = try #require(places.sorted { $0.place < $1.place }.dropFirst(30).first)
+    let hurt = try #require(locations.sorted { $0.location < $1.location }.dropFirst(30).first)
     let found = try #require(reader.index.set.find(hurt.blob))
     try storage.change(RepositoryLayout.pack(found.pack)) { $0[Int(found.frame.offset)] ^= 1 }
     let lost = Set(
       blobs.keys.filter { blob in
         reader.locate(blob).map {
-          ($0.pack, $0.frame) == (hurt.place.pack, hurt.place.frame)
+          ($0.pack, $0.frame) == (hurt.location.pack, hurt.location.frame)
         } ?? false
       }.map(\.digest))
     #expect(lost.count > 1)
@@ -90,7 +90,7 @@ import Testing
   private struct Sink: BlobDelivery.Sink {
     let shared: Shared
 
-    func take(_ delivered: [BlobDelivery.Blob], of frame: [UInt8]) {
+    func receive(_ delivered: [BlobDelivery.Blob], of frame: [UInt8]) {
       shared.outcome.withLock { outcome in
         for blob in delivered {
           guard let range = blob.range else {
@@ -103,7 +103,7 @@ import Testing
       }
     }
 
-    func miss(_ uses: [BlobDelivery.Use], _ error: StoreError) {
+    func reportMissing(_ uses: [BlobDelivery.Use], _ error: StoreError) {
       shared.outcome.withLock { $0.mismatches += uses }
     }
   }

@@ -92,8 +92,8 @@ import Testing
       for _ in 0..<30 {
         var bytes = Self.encode(directory.sorted)
         if Int.random(in: 0..<3, using: &random) == 0 {
-          let place = Int.random(in: bytes.indices, using: &random)
-          bytes[place] = UInt8.random(in: 0...255, using: &random)
+          let index = Int.random(in: bytes.indices, using: &random)
+          bytes[index] = UInt8.random(in: 0...255, using: &random)
         }
         let padding = [UInt8](repeating: 0xF6, count: Int.random(in: 0...4, using: &random))
         let range = padding.count..<(padding.count + bytes.count)
@@ -218,8 +218,8 @@ import Testing
     for (number, tree) in trees.enumerated() {
       guard let tree else { continue }
       try reader.walk(tree) { path, entry in
-        if let place = found[path]?.firstIndex(where: { $0.entry == entry }) {
-          found[path]?[place].trees.append(number)
+        if let index = found[path]?.firstIndex(where: { $0.entry == entry }) {
+          found[path]?[index].trees.append(number)
         } else {
           found[path, default: []].append((entry, [number]))
         }

@@ -59,7 +59,7 @@ import Testing
   /// Each storage call of a second backup fails in turn: an error is reported, the repository can
   /// be opened, has the first snapshot and its content, and accepts the next backup. `make test`
   /// tests a sample of the calls, here and below.
-  @Test(arguments: [false, true]) func backupSurvivesEveryFailedStorageCall(staysBroken: Bool)
+  @Test(arguments: [false, true]) func backupSurvivesEveryFailedStorageCall(failsRepeatedly: Bool)
     throws
   {
     let counting = WatchedStorage(MemoryStorage())
@@ -70,19 +70,19 @@ import Testing
     let count = counting.calls
     var failures = 0
     for number in Sampling.steps(3, upTo: count + 1, "storage") {
-      if try isFailure(number, staysBroken) { failures += 1 }
+      if try isFailure(number, failsRepeatedly) { failures += 1 }
     }
     // Only operations after the snapshot may fail without an error: merging the index and removing
     // the lease.
     #expect(failures >= 25 / Sampling.stride(3))
   }
 
-  private func isFailure(_ number: Int, _ staysBroken: Bool) throws -> Bool {
+  private func isFailure(_ number: Int, _ failsRepeatedly: Bool) throws -> Bool {
     let memory = MemoryStorage()
     let storage = WatchedStorage(memory)
     let repository = try Repository.create(in: storage, program: "test")
     let first = try repository.back(up: [("a", [1, 2])], sequence: 1)
-    storage.fail(at: number, staysBroken: staysBroken)
+    storage.fail(at: number, failsRepeatedly: failsRepeatedly)
     let error = storeError { try repository.back(up: files, sequence: 2) }
     let again = try Repository.open(memory)
     let listing = try again.snapshots()
@@ -114,7 +114,8 @@ import Testing
     }
   }
 
-  @Test(arguments: [false, true]) func backupSurvivesEveryFailedSystemCall(staysBroken: Bool) throws
+  @Test(arguments: [false, true]) func backupSurvivesEveryFailedSystemCall(failsRepeatedly: Bool)
+    throws
   {
     let directory = TemporaryDirectory()
     let path = directory("repo")
@@ -127,7 +128,7 @@ import Testing
     }
     var failures = 0
     for number in Sampling.steps(4, upTo: counting.count + 1, "system calls") {
-      let plan = Faults.Plan(at: number, number: 28, staysBroken: staysBroken)
+      let plan = Faults.Plan(at: number, number: 28, failsRepeatedly: failsRepeatedly)
       let files = [("a", [1, 2]), ("b", [UInt8]("\(number)".utf8))] as [(String, [UInt8])]
       let error = Faults.inject(plan) {
         storeError { try repository.back(up: files, sequence: UInt64(number + 2)) }
@@ -149,7 +150,7 @@ import Testing
       let directory = TemporaryDirectory()
       let storage = try LocalStorage.create(path: ByteString(directory("repo")))
       let repository = try Repository.create(in: storage, program: "test")
-      let plan = Faults.Plan(at: number, number: 5, staysBroken: true)
+      let plan = Faults.Plan(at: number, number: 5, failsRepeatedly: true)
       let error = Faults.inject(plan) {
         storeError { try repository.back(up: [("a", [1, 2])], sequence: 1) }
       }

@@ -18,8 +18,8 @@ import Testing
     if kind == .noise { return random.bytes(Self.size) }
     var bytes = [UInt8](repeating: 0, count: Self.size)
     let step = kind == .database ? 16 << 10 : 1 << 20
-    for place in stride(from: 0, to: bytes.count, by: step) {
-      bytes.replaceSubrange(place..<(place + 16), with: random.bytes(16))
+    for range in stride(from: 0, to: bytes.count, by: step) {
+      bytes.replaceSubrange(range..<(range + 16), with: random.bytes(16))
     }
     if kind == .database {
       bytes.replaceSubrange(..<16, with: DatabaseHead.bytes)
@@ -36,24 +36,24 @@ import Testing
     let expected = try whole.storeFile(logicalPath: "folders/x/large", hints: hints) {
       try $0.append(bytes)
     }
-    let places = ContentCutter.pieces(
+    let ranges = ContentCutter.pieces(
       of: bytes.span, isDatabase: kind == .database, size: UInt64(bytes.count))
-    let isStored = places.indices.map { $0 > 2 && $0 % 7 < 4 && $0 < places.count - 2 }
+    let isStored = ranges.indices.map { $0 > 2 && $0 % 7 < 4 && $0 < ranges.count - 2 }
     let session = try Repository.create(in: MemoryStorage(), program: "test").beginWriting()
     let writer = try session.makeWriter()
-    for (place, isStored) in zip(places, isStored) where isStored {
-      _ = try writer.storeBytes(Array(bytes[place]), kind: .data)
+    for (range, isStored) in zip(ranges, isStored) where isStored {
+      _ = try writer.storeBytes(Array(bytes[range]), kind: .data)
     }
     var pieces = 0
     let content = try writer.storeFile(
       logicalPath: "folders/x/large", hints: hints
     ) { file in
-      for place in places {
-        let digest = Blake2b.hash(bytes.span.extracting(place))
-        if try file.append(stored: digest, length: place.count) {
+      for range in ranges {
+        let digest = Blake2b.hash(bytes.span.extracting(range))
+        if try file.append(stored: digest, length: range.count) {
           pieces += 1
         } else {
-          try file.append(bytes.span.extracting(place))
+          try file.append(bytes.span.extracting(range))
         }
       }
     }
@@ -74,12 +74,12 @@ import Testing
       }
     }
     print("\(kind): \(most)")
-    #expect(most <= FileWriter.mostHeld + Self.portion)
+    #expect(most <= FileWriter.maximumPending + Self.portion)
     #expect(kind == .database || most > FileWriter.wholeLimit, "several pieces are hashed together")
-    let places = ContentCutter.pieces(
+    let ranges = ContentCutter.pieces(
       of: bytes.span, isDatabase: kind == .database, size: UInt64(bytes.count))
-    #expect(content.level > 0 || content.pieces.count == places.count)
-    let names = places.map { Blake2b.hash(bytes.span.extracting($0)) }
+    #expect(content.level > 0 || content.pieces.count == ranges.count)
+    let names = ranges.map { Blake2b.hash(bytes.span.extracting($0)) }
     let tree = try session.storeTree([TreeEntry(name: "large", node: .file(content))])
     let snapshot = try session.finish(repository.makeSnapshot(tree))
     let reader = try repository.beginReading()

@@ -23,15 +23,20 @@ import Testing
   }
 
   /// Returns the location of the frame that contains all files.
-  private func frame() throws -> (path: ObjectPath, range: Range<Int>, blobs: [IndexSet.Found]) {
+  private func frame() throws -> (
+    path: ObjectPath, range: Range<Int>, blobs: [IndexSet.BlobLocation]
+  ) {
     let index = try repository.beginReading().index.set
-    let places = try files.map {
+    let positions = try files.map {
       try #require(index.find(BlobID(kind: .data, digest: Blake2b.hash($0.bytes))))
     }
-    let place = places[0]
-    #expect(places.allSatisfy { $0.pack == place.pack && $0.frame.offset == place.frame.offset })
-    let start = Int(place.frame.offset)
-    return (RepositoryLayout.pack(place.pack), start..<start + Int(place.frame.stored), places)
+    let position = positions[0]
+    #expect(
+      positions.allSatisfy { $0.pack == position.pack && $0.frame.offset == position.frame.offset })
+    let start = Int(position.frame.offset)
+    return (
+      RepositoryLayout.pack(position.pack), start..<start + Int(position.frame.stored), positions
+    )
   }
 
   /// Returns which files can be read, one by one and by a delivery, which must agree.
@@ -63,20 +68,20 @@ import Testing
   private final class Delivered: BlobDelivery.Sink, Sendable {
     let bytes = Mutex<[UInt32: [UInt8]]>([:])
 
-    func take(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) {
+    func receive(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) {
       for blob in blobs {
         guard let range = blob.range else { continue }
         bytes.withLock { $0[blob.use.item] = Array(frame[range]) }
       }
     }
 
-    func miss(_ uses: [BlobDelivery.Use], _ error: StoreError) {}
+    func reportMissing(_ uses: [BlobDelivery.Use], _ error: StoreError) {}
   }
 
   @Test func wrongChecksumIsReportedAndLosesNothing() throws {
     let frame = try frame()
-    for place in 1...4 {
-      try storage.change(frame.path) { $0[frame.range.upperBound - place] ^= 0x40 }
+    for position in 1...4 {
+      try storage.change(frame.path) { $0[frame.range.upperBound - position] ^= 0x40 }
       #expect(try readable() == [true, true, true, true])
       let found = try Checked(repository, .everything)
       #expect(found.damaged == ["\(frame.path)"] && found.costs.isEmpty)
@@ -85,7 +90,7 @@ import Testing
         return reason.contains("frame 0: zstd frame: the content does not match its checksum")
       }
       #expect(isNamed, "\(found.findings)")
-      try storage.change(frame.path) { $0[frame.range.upperBound - place] ^= 0x40 }
+      try storage.change(frame.path) { $0[frame.range.upperBound - position] ^= 0x40 }
     }
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
@@ -95,7 +100,7 @@ import Testing
     let frame = try frame()
     let bytes = try storage.load(frame.path, limit: 1 << 24)
     var decompressor = try ZstdDecompressor(ignoresChecksum: true)
-    for (number, place) in frame.blobs.enumerated() {
+    for (number, position) in frame.blobs.enumerated() {
       // Bytes in the middle of the file as they are stored.
       let middle = Array(files[number].bytes[10_000..<10_016])
       let stored = try #require(
@@ -104,7 +109,7 @@ import Testing
       wrong[stored] ^= 1
       let plain = try decompressor.decompress(
         Array(wrong[frame.range]), limit: FormatLimit.frame)
-      #expect(plain[place.offset + 10_000] == middle[0] ^ 1)
+      #expect(plain[position.offset + 10_000] == middle[0] ^ 1)
       if isSealed {
         // The checksum is the lower half of the content's XXH64.
         let sealed = try ZstdCompressor.sealed(plain)

@@ -110,7 +110,7 @@ extension GoldenTests {
   /// Writes the vector again, at `SANDBOXCTL_RECORD_VECTORS`: only for a new version of the format,
   /// beside the old vector, which is never changed.
   @Test(.enabled(if: ProcessInfo.processInfo.environment["SANDBOXCTL_RECORD_VECTORS"] != nil))
-  func recordVector() throws {
+  func vectorRecordsTheRepositoryOfThisVersion() throws {
     let target = try #require(ProcessInfo.processInfo.environment["SANDBOXCTL_RECORD_VECTORS"])
     let storage = try LocalStorage.create(path: ByteString(target + "/repository"))
     let repository = try Repository.create(in: storage, program: "sandboxctl, a test vector")

@@ -115,8 +115,8 @@ import Testing
   // MARK: - Random histories
 
   private static func change(_ root: inout [String: Node], _ random: inout SeededBytes) {
-    let (app, place) = (random.number(0..<3), random.number(0..<2))
-    let parts = ["apps", ["a", "b", "c"][app], ["data", "x"][place]]
+    let (app, child) = (random.number(0..<3), random.number(0..<2))
+    let parts = ["apps", ["a", "b", "c"][app], ["data", "x"][child]]
     let name = ["cache", "1", "2", "3", "4"][random.number(0..<5)]
     let cache = random.number(0..<2) == 0 ? ["cache"] : []
     change(&root, at: (parts + cache + [name])[...], &random)
@@ -257,15 +257,15 @@ import Testing
     var random = SeededBytes(seed: 9)
     let (repository, snapshots) = try Self.history(&random)
     let tree = BlobID(kind: .tree, digest: snapshots[0].snapshot.tree.digest)
-    let place = try #require(
+    let pack = try #require(
       try LoadedIndex.loadAll(from: repository.storage).objects.lazy
         .compactMap { object in object.find(tree).map { object.pack(Int($0.pack)).id } }.first)
     let memory = try #require(repository.storage as? MemoryStorage)
-    try memory.change(RepositoryLayout.pack(place)) { $0[40] ^= 1 }
-    var told: [ByteString] = []
-    let growth = try repository.growth(of: repository.heads()) { path, _ in told.append(path) }
-    #expect(growth.unreadable > 0 && told.count == growth.unreadable)
-    try memory.remove(RepositoryLayout.pack(place))
+    try memory.change(RepositoryLayout.pack(pack)) { $0[40] ^= 1 }
+    var reported: [ByteString] = []
+    let growth = try repository.growth(of: repository.heads()) { path, _ in reported.append(path) }
+    #expect(growth.unreadable > 0 && reported.count == growth.unreadable)
+    try memory.remove(RepositoryLayout.pack(pack))
     #expect(try repository.growth(of: repository.heads()) { _, _ in }.lostBlobs > 0)
   }
 

@@ -22,8 +22,8 @@ import Testing
   /// Returns a GNU header of a sparse file that is one hole.
   private static func hole(of size: Int) -> [UInt8] {
     var header = [UInt8](repeating: 0, count: 512)
-    func put(_ text: String, at place: Int) {
-      header.replaceSubrange(place..<(place + text.utf8.count), with: text.utf8)
+    func put(_ text: String, at location: Int) {
+      header.replaceSubrange(location..<(location + text.utf8.count), with: text.utf8)
     }
     func octal(_ number: Int) -> String {
       let digits = String(number, radix: 8)

@@ -77,9 +77,9 @@ import Testing
       let path = RepositoryLayout.pack(object.pack(number).id)
       let good = try storage.load(path, limit: 1 << 20)
       bytesInAll += good.count
-      for place in good.indices {
+      for position in good.indices {
         var bad = good
-        bad[place] ^= UInt8(1 << (place % 8))
+        bad[position] ^= UInt8(1 << (position % 8))
         try replace(path, with: bad)
         if damage() > 0 { found += 1 }
       }

@@ -105,9 +105,9 @@ import Testing
   @Test func damagedCopyIsReplaced() throws {
     let snapshot = try repository.back(up: files)
     try expectWhole(snapshot, IndexCache(directory: path))
-    let place = URL(
+    let location = URL(
       fileURLWithPath: directory("cache/index/") + String(describing: try copies()[0]))
-    let good = try Data(contentsOf: place)
+    let good = try Data(contentsOf: location)
     var damaged: [Data] = [Data(), good + Data([0]), good.prefix(100)]
     for at in stride(from: 0, to: good.count, by: 61) {
       var data = good
@@ -115,13 +115,13 @@ import Testing
       damaged.append(data)
     }
     for data in damaged {
-      try data.write(to: place)
+      try data.write(to: location)
       _ = indexLoads()
       let cache = IndexCache(directory: path)
       try expectWhole(snapshot, cache)
       #expect(indexLoads() == 1)
       #expect(try isMapped(cache))
-      #expect(try Data(contentsOf: place) == good)
+      #expect(try Data(contentsOf: location) == good)
     }
   }
 
@@ -199,8 +199,8 @@ import Testing
   @Test func damagedNotesOnlyCauseAVerification() throws {
     let snapshot = try repository.back(up: files)
     try expectWhole(snapshot, IndexCache(directory: path))
-    let place = URL(fileURLWithPath: directory("cache/index/checked"))
-    let good = try Data(contentsOf: place)
+    let location = URL(fileURLWithPath: directory("cache/index/checked"))
+    let good = try Data(contentsOf: location)
     #expect(good.count == 40 + 80 + 32)
     var damaged: [Data] = [Data(), good + Data([0]), good.prefix(40)]
     for at in good.indices {
@@ -209,7 +209,7 @@ import Testing
       damaged.append(data)
     }
     for data in damaged {
-      try data.write(to: place)
+      try data.write(to: location)
       let cache = IndexCache(directory: path)
       #expect(cache.copies?.notes.withLock { $0.count } == 0)
       _ = indexLoads()
@@ -248,10 +248,10 @@ import Testing
     let counting = Faults.Plan(at: .max, number: 28)
     try Faults.inject(counting) { try expectWhole(snapshot, IndexCache(directory: path)) }
     #expect(counting.count > 10)
-    for staysBroken in [false, true] {
+    for failsRepeatedly in [false, true] {
       for number in Sampling.steps(4, upTo: counting.count + 1, "cache") {
-        let path = ByteString(directory("\(number)-\(staysBroken)"))
-        let plan = Faults.Plan(at: number, number: 28, staysBroken: staysBroken)
+        let path = ByteString(directory("\(number)-\(failsRepeatedly)"))
+        let plan = Faults.Plan(at: number, number: 28, failsRepeatedly: failsRepeatedly)
         try Faults.inject(plan) { try expectWhole(snapshot, IndexCache(directory: path)) }
         try expectWhole(snapshot, IndexCache(directory: path))
       }

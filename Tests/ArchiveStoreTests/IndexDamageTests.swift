@@ -92,9 +92,9 @@ import Testing
   @Test func everyFlippedByteOfAnIndexIsHarmless() throws {
     let path = try #require(try indexes().max { try size($0) < size($1) })
     let good = try storage.load(path, limit: 1 << 20)
-    for place in stride(from: 0, to: good.count, by: 17) {
+    for position in stride(from: 0, to: good.count, by: 17) {
       var bad = good
-      bad[place] ^= 0x20
+      bad[position] ^= 0x20
       try storage.put(bad, path)
       #expect(try readAll().first?.subject == "\(path)")
     }
@@ -191,7 +191,7 @@ import Testing
     }
   }
 
-  private func places() throws -> [IndexSet.Found] {
+  private func positions() throws -> [IndexSet.BlobLocation] {
     let objects = try LoadedIndex.loadAll(from: storage).objects
     #expect(objects.count == 1)
     return IndexSet(objects).findAll(blob)
@@ -205,9 +205,9 @@ import Testing
 
   @Test(arguments: [0, 1], ["flipped", "cut", "removed"])
   func intactCopyOfABlobIsUsed(damaged: Int, how: String) throws {
-    let places = try places()
-    #expect(places.count == 2)
-    let path = RepositoryLayout.pack(places[damaged].pack)
+    let positions = try positions()
+    #expect(positions.count == 2)
+    let path = RepositoryLayout.pack(positions[damaged].pack)
     switch how {
     case "flipped": try change(path) { $0[900] ^= 1 }
     case "cut": try change(path) { $0.removeSubrange(800...) }
@@ -216,19 +216,19 @@ import Testing
     #expect(try repository.beginReading().readBlob(blob) == bytes)
     let taken = try delivered()
     #expect(taken == (damaged == 0 ? [] : [blob.digest]), "the delivery uses the first location")
-    let other = RepositoryLayout.pack(places[1 - damaged].pack)
+    let other = RepositoryLayout.pack(positions[1 - damaged].pack)
     try change(other) { $0[900] ^= 1 }
     #expect(storeError { try repository.beginReading().readBlob(blob) }?.kind == .damaged)
   }
 
   /// The same without any index.
   @Test func intactCopyOfABlobIsUsedWithoutAnIndex() throws {
-    let places = try places()
+    let positions = try positions()
     for id in try RepositoryListing.indexes(storage) {
       try storage.remove(RepositoryLayout.index(id))
     }
-    for place in places {
-      let path = RepositoryLayout.pack(place.pack)
+    for position in positions {
+      let path = RepositoryLayout.pack(position.pack)
       try change(path) { $0[900] ^= 1 }
       #expect(try repository.beginReading().readBlob(blob) == bytes)
       try change(path) { $0[900] ^= 1 }
@@ -236,21 +236,21 @@ import Testing
   }
 
   private final class Sink: BlobDelivery.Sink {
-    let taken: Taken
-    init(_ taken: Taken) { self.taken = taken }
-    func take(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) {
+    let received: Received
+    init(_ taken: Received) { self.received = taken }
+    func receive(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) {
       let found = blobs.filter { $0.range != nil }.map(\.use.digest)
-      taken.digests.withLock { $0 += found }
+      received.digests.withLock { $0 += found }
     }
-    func miss(_ uses: [BlobDelivery.Use], _ error: StoreError) {}
+    func reportMissing(_ uses: [BlobDelivery.Use], _ error: StoreError) {}
   }
 
-  private final class Taken: Sendable {
+  private final class Received: Sendable {
     let digests = Mutex<[Digest]>([])
   }
 
   private func delivered() throws -> [Digest] {
-    let taken = Taken()
+    let taken = Received()
     let use = BlobDelivery.Use(digest: blob.digest, length: UInt32(bytes.count), item: 0, offset: 0)
     let makeSink = { @Sendable in Sink(taken) }
     try repository.beginReading().deliver(

@@ -199,7 +199,7 @@ import Testing
 
   /// Each call fails, once or permanently, as after a kill: readable data stays readable, and the
   /// next repair completes the work.
-  @Test(arguments: [false, true]) func repairSurvivesEveryFailedStorageCall(staysBroken: Bool)
+  @Test(arguments: [false, true]) func repairSurvivesEveryFailedStorageCall(failsRepeatedly: Bool)
     throws
   {
     let good = try indexes().map { id in
@@ -212,7 +212,7 @@ import Testing
       for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
       for (id, bytes) in good { try memory.put(bytes, RepositoryLayout.index(id)) }
       for (id, _) in good { try flip(id) }
-      watched.fail(at: number, staysBroken: staysBroken)
+      watched.fail(at: number, failsRepeatedly: failsRepeatedly)
       let error = storeError { try IndexRepair(repository).run() }
       if error != nil { failures += 1 }
       let isOver = !watched.hasFailed

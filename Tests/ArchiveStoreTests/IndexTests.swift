@@ -79,7 +79,7 @@ import Testing
   }
 
   /// The documented layout, byte by byte, of an index with one blob.
-  @Test func goldenBytes() throws {
+  @Test func objectHasTheDocumentedBytes() throws {
     var builder = IndexBuilder()
     builder.packs = [
       .init(
@@ -128,9 +128,9 @@ import Testing
   @Test func everyFlippedByteIsRefusedOrHarmless() throws {
     let bytes = Self.builder(blobs: 20).encode()
     var refused = 0
-    for place in bytes.indices {
+    for position in bytes.indices {
       var changed = bytes
-      changed[place] ^= place.isMultiple(of: 2) ? 1 : 0x80
+      changed[position] ^= position.isMultiple(of: 2) ? 1 : 0x80
       guard let object = try? open(changed) else {
         refused += 1
         continue
@@ -222,7 +222,7 @@ import Testing
     #expect(blobs.unplaced == 5000)
     #expect(ids.allSatisfy { blobs.contains($0) })
     #expect(!blobs.contains(BlobID(kind: .list, digest: ids[0].digest)))
-    blobs.place(ids[7], pack: 1, frame: 2, offset: 3)
+    blobs.record(ids[7], pack: 1, frame: 2, offset: 3)
     let record = blobs.records[7]
     #expect((record.pack, record.frame, record.offset) == (1, 2, 3))
     #expect(blobs.records[6].pack == KnownBlobs.RunBlobs.unplaced)

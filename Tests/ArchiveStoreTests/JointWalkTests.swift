@@ -242,8 +242,8 @@ import Testing
       .reduce(0) { $0 + TreeEntryCoding.encode($1).count }
     #expect(merged.size >= size && merged.size <= size + 1000 * 20)
     #expect(merged.finish(after: "name 98") && !merged.finish(after: nil))
-    #expect(merged.name == "name 99" && merged.take("own") == nil)
-    #expect(merged.take("name 99") != nil && merged.name == "own")
+    #expect(merged.name == "name 99" && merged.remove("own") == nil)
+    #expect(merged.remove("name 99") != nil && merged.name == "own")
   }
 
   private static func treeBytes(_ entries: [TreeEntry]) -> RepositoryReader.TreeBytes {

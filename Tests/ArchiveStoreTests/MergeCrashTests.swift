@@ -16,7 +16,7 @@ import Testing
     for number in calls {
       let crash = try CrashedMerge()
       let before = Set(try RepositoryListing.indexes(crash.storage))
-      let plan = Faults.Plan(at: number, number: 5, staysBroken: true)
+      let plan = Faults.Plan(at: number, number: 5, failsRepeatedly: true)
       try Faults.inject(plan) { try crash.finish() }
       #expect(plan.hasFired, "call \(number)")
       let now = Set(try RepositoryListing.indexes(crash.storage))

@@ -95,7 +95,8 @@ import Testing
 
   /// Each storage call of a merging backup fails, once or permanently, as after a crash: every
   /// snapshot is complete with the index alone, and the next backup works.
-  @Test(arguments: [false, true]) func mergeSurvivesEveryFailedStorageCall(staysBroken: Bool) throws
+  @Test(arguments: [false, true]) func mergeSurvivesEveryFailedStorageCall(failsRepeatedly: Bool)
+    throws
   {
     var last = 0
     var merged = 0
@@ -109,7 +110,7 @@ import Testing
         logicalPath: "folders/test/4", bytes: Self.file(4).bytes)
       let tree = try session.storeTree([TreeEntry(name: "4", node: .file(content))])
       storage.state.withLock { state in
-        (state.calls, state.failing, state.staysBroken) = (0, number, staysBroken)
+        (state.calls, state.failing, state.failsRepeatedly) = (0, number, failsRepeatedly)
       }
       let error = storeError { try session.finish(repository.makeSnapshot(tree, sequence: 2)) }
       if session.indexRemark != nil { merged += 1 }

@@ -130,7 +130,7 @@ import Testing
   /// makes the mirror exact.
   @Test(arguments: CopyFaultTests.Side.allCases, [false, true])
   func eachFailedCallLeavesCompleteSnapshots(
-    of side: CopyFaultTests.Side, staysBroken: Bool
+    of side: CopyFaultTests.Side, failsRepeatedly: Bool
   ) throws {
     var original = try MirrorFixture()
     let empty = try original.copied()
@@ -144,7 +144,7 @@ import Testing
       for number in Sampling.steps(23, "mirror") {
         let fixture = try first.copied()
         let storage = side == .source ? fixture.source.storage : fixture.storage
-        storage.fail(at: number, staysBroken: staysBroken)
+        storage.fail(at: number, failsRepeatedly: failsRepeatedly)
         let error = storeError { try fixture.mirror() }
         let hasFailed = storage.hasFailed
         storage.fail(at: nil)

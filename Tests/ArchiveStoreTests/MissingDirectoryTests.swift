@@ -88,14 +88,14 @@ import Testing
   /// A directory that another program creates at the same moment exists.
   @Test func directoriesMayBeCreatedConcurrently() throws {
     _ = try removeEmptyDirectories()
-    let rival = WatchedStorage(storage)
-    rival.state.withLock { state in
+    let other = WatchedStorage(storage)
+    other.state.withLock { state in
       state.action = { [storage] event in
         guard event == "directories ." else { return }
         try? storage.makeMissing(RepositoryLayout.directories, in: .root)
       }
     }
-    let lease = try Lease(rival)
+    let lease = try Lease(other)
     #expect(try storage.list(RepositoryLayout.leases).count == 1)
     lease.release()
   }
@@ -186,8 +186,8 @@ import Testing
   /// A link, a file or a pipe at its path is not replaced by a directory.
   @Test func otherFileTypeInsteadOfADirectoryIsDamage() throws {
     let directory = TemporaryDirectory()
-    let place = directory("repo")
-    let storage = try LocalStorage.create(path: ByteString(place))
+    let location = directory("repo")
+    let storage = try LocalStorage.create(path: ByteString(location))
     let repository = try Repository.create(in: storage, program: "test")
     for name in ["pins", "index", "leases"] {
       try storage.remove(.root.appending(ByteString(name)))

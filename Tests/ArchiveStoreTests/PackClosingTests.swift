@@ -24,9 +24,9 @@ import Testing
     let watched = WatchedStorage(storage)
     let gate = BoundedQueue<Int>(capacity: 1)
     watched.state.withLock { state in
-      state.action = { event in if event.hasPrefix("commit packs/") { _ = gate.take() } }
+      state.action = { event in if event.hasPrefix("commit packs/") { _ = gate.dequeue() } }
     }
-    let packs = RunPacks(try Lease(watched), RunStatus(place: "test"))
+    let packs = RunPacks(try Lease(watched), RunStatus(location: "test"))
     let threads = try Workers(count: 6, capacity: 6, name: "test")
     for _ in 0..<5 {
       let pack = try packs.open(isReadSoon: false)
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test func concurrentCheckpointsLoseNoPack() throws {
-    let packs = RunPacks(try Lease(storage), RunStatus(place: "test"))
+    let packs = RunPacks(try Lease(storage), RunStatus(location: "test"))
     let threads = try Workers(count: 4, capacity: 4, name: "test")
     let done = BoundedQueue<Int>(capacity: 3)
     for number in 0..<3 {
@@ -57,14 +57,14 @@ import Testing
             try packs.closeSoon(pack)
           }
         }
-        done.put(number)
+        done.enqueue(number)
       }
     }
     threads.submit {
       var left = 3
       while left > 0 {
         #expect(throws: Never.self) { try packs.wait() }
-        if done.take(waitingAtMost: 0) != nil { left -= 1 }
+        if done.dequeue(waitingAtMost: 0) != nil { left -= 1 }
       }
     }
     threads.finish()
@@ -74,7 +74,7 @@ import Testing
 
   /// After the end of the run packs are not closed, and submitting one gives an error.
   @Test func packsAreNotClosedAfterTheRun() throws {
-    let status = RunStatus(place: "test")
+    let status = RunStatus(location: "test")
     let packs = RunPacks(try Lease(storage), status)
     let pack = try packs.open(isReadSoon: false)
     status.end()

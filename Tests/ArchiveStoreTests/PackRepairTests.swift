@@ -44,7 +44,7 @@ import Testing
     }
 
     /// Removes leases that could not be released, as after an hour without a heartbeat.
-    func takeLeasesAway() throws {
+    func removeLeases() throws {
       for name in try memory.list(RepositoryLayout.leases) {
         let lease = RepositoryLayout.leases.appending(name)
         for sign in try memory.list(lease) { try memory.remove(lease.appending(sign)) }
@@ -155,7 +155,7 @@ import Testing
   }
 
   /// Whichever call fails, no readable file is lost, and the next repair completes the work.
-  @Test(arguments: [false, true]) func repairSurvivesEveryFailedCall(staysBroken: Bool) throws {
+  @Test(arguments: [false, true]) func repairSurvivesEveryFailedCall(failsRepeatedly: Bool) throws {
     let counted = try Fixture()
     _ = try counted.damage()
     counted.storage.fail(at: nil)
@@ -167,11 +167,11 @@ import Testing
       let fixture = try Fixture()
       _ = try fixture.damage()
       let readable = try fixture.readable()
-      fixture.storage.fail(at: number, staysBroken: staysBroken)
+      fixture.storage.fail(at: number, failsRepeatedly: failsRepeatedly)
       if storeError({ try fixture.repair() }) != nil { failures += 1 }
       fixture.storage.fail(at: nil)
       #expect(try fixture.readable() == readable, "call \(number)")
-      try fixture.takeLeasesAway()
+      try fixture.removeLeases()
       _ = try fixture.repair()
       #expect(try fixture.readable() == readable, "call \(number)")
       let checked = try Checked(fixture.repository, .everything)

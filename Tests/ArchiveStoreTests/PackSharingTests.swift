@@ -15,7 +15,7 @@ import Testing
     let memory: MemoryStorage
     let storage: WatchedStorage
     let lease: Lease
-    let status = RunStatus(place: "test")
+    let status = RunStatus(location: "test")
     let packs: RunPacks
     let hashers: [MultiStreamHasher]
     let lanes: PackerPool
@@ -49,7 +49,7 @@ import Testing
 
     /// Does the work of a checkpoint.
     func settle() throws {
-      for pack in lanes.all.compactMap({ $0.takeOpen() }) { try packs.closeSoon(pack) }
+      for pack in lanes.all.compactMap({ $0.detachOpen() }) { try packs.closeSoon(pack) }
       try packs.wait()
     }
 
@@ -88,10 +88,10 @@ import Testing
     let fixture = try Fixture(workers: workers, room: (64, 1000))
     let frame = PackFrame(stored: [UInt8](repeating: 1, count: 1000), plain: 1, blobs: [])
     for _ in 0..<40 { try fixture.lanes.append(frame) }
-    #expect(fixture.lanes.ways.count == 4 && fixture.gathered == 0)
+    #expect(fixture.lanes.active.count == 4 && fixture.gathered == 0)
     for _ in 0..<8 { try fixture.lanes.append(frame) }
     #expect(fixture.gathered == 8000)
-    #expect(fixture.lanes.ways.map(\.sharedBytes) == [2000, 2000, 2000, 2000])
+    #expect(fixture.lanes.active.map(\.sharedBytes) == [2000, 2000, 2000, 2000])
     try fixture.settle()
     #expect(fixture.sizes.count == 5)
     try fixture.expectRightNames()
@@ -115,10 +115,10 @@ import Testing
   }
 
   /// There are no additional packs if hashing together is not faster.
-  @Test func withoutLanesTwoWorkersShareAPacker() throws {
+  @Test func withoutVectorLanesTwoWorkersShareAPacker() throws {
     let fixture = try Fixture(workers: 2, shares: false)
     try fixture.append(100, seed: 53)
-    #expect(fixture.lanes.ways.count == 2 && fixture.lanes.all.count == 2)
+    #expect(fixture.lanes.active.count == 2 && fixture.lanes.all.count == 2)
     try fixture.settle()
     try fixture.expectRightNames()
   }
@@ -207,7 +207,7 @@ import Testing
     let repository = try Repository.create(in: storage, program: "test")
     let session = try begin(repository)
     var entries = try store(0..<14, in: session)
-    #expect(session.lanes.ways.count == 4)
+    #expect(session.packers.active.count == 4)
     try session.checkpoint()
     entries += try store(14..<24, in: session)
     let snapshot = try session.finish(
@@ -227,7 +227,7 @@ import Testing
     let repository = try Repository.create(in: storage, program: "test")
     let session = try begin(repository)
     _ = try store(0..<20, in: session)
-    #expect(session.lanes.ways.count == 4)
+    #expect(session.packers.active.count == 4)
     session.abandon()
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
     #expect(try storage.list(RepositoryLayout.indexes).isEmpty)

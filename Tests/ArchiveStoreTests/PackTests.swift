@@ -127,7 +127,7 @@ import Testing
         let table = try SeekTable(tail: bytes.span)
         #expect(table.frames.map(\.storedSize) == frames.map(\.stored))
         #expect(table.frames.map(\.contentSize) == frames.map(\.plain))
-        let last = try #require(table.places.last)
+        let last = try #require(table.frameRanges.last)
         var decompressor = try ZstdDecompressor()
         let plain = try decompressor.decompress(
           Array(bytes[last.stored]), limit: FormatLimit.frame)
@@ -168,9 +168,9 @@ import Testing
         let bytes = try repository.storage.load(
           RepositoryLayout.pack(pack.id), limit: Int(pack.size))
         var decompressor = try ZstdDecompressor()
-        for place in try SeekTable(tail: bytes.span).places.dropLast() {
+        for position in try SeekTable(tail: bytes.span).frameRanges.dropLast() {
           let plain = try decompressor.decompress(
-            Array(bytes[place.stored]), limit: FormatLimit.frame)
+            Array(bytes[position.stored]), limit: FormatLimit.frame)
           frames.append(
             try TarReader.members(of: plain).map { ByteString($0.member.path).description })
         }
@@ -236,7 +236,7 @@ import Testing
     try PackTables.Contents(bytes, frames: frames, pack: "pack")
   }
 
-  @Test func goldenBytes() throws {
+  @Test func packHasTheDocumentedBytes() throws {
     var contents = PackTables.Contents()
     contents.records = [record()]
     let salt = [UInt8](repeating: 0xaa, count: 16)
@@ -262,11 +262,12 @@ import Testing
     var contents = PackTables.Contents()
     contents.records = [record()]
     let good = contents.encode()
-    for (place, value) in [(16, 0), (38 + 32, 3), (39 + 32, 1), (28, 2), (28, 0)] as [(Int, UInt8)]
+    for (position, value) in [(16, 0), (38 + 32, 3), (39 + 32, 1), (28, 2), (28, 0)]
+      as [(Int, UInt8)]
     {
       var bytes = good
-      bytes[place] = value
-      #expect(storeError { try read(bytes) }?.code == .damaged, "\(place)")
+      bytes[position] = value
+      #expect(storeError { try read(bytes) }?.code == .damaged, "\(position)")
     }
     var newer = good
     newer[24] = 2

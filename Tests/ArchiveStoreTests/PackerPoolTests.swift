@@ -16,7 +16,7 @@ import Testing
 
     init() throws {
       let repository = try Repository.create(in: storage, program: "test")
-      packs = RunPacks(try Lease(repository.storage), RunStatus(place: "test"))
+      packs = RunPacks(try Lease(repository.storage), RunStatus(location: "test"))
       known = KnownBlobs(IndexSet([]))
     }
 
@@ -30,7 +30,7 @@ import Testing
   @Test(arguments: [(1, 1), (2, 2), (3, 2), (4, 2), (8, 4), (9, 5)])
   func twoWorkersShareAPacker(workers: Int, ways: Int) throws {
     let fixture = try Fixture()
-    #expect(PackerPool(fixture.packs, fixture.known, workers: workers).ways.count == ways)
+    #expect(PackerPool(fixture.packs, fixture.known, workers: workers).active.count == ways)
   }
 
   /// Threads that never write at the same time share one pack.
@@ -40,7 +40,7 @@ import Testing
     let before = fixture.opened
     for number in 0..<10 { try lanes.append(fixture.frame(number)) }
     #expect(fixture.opened == before + 1)
-    #expect(lanes.ways.map { $0.takeOpen() != nil } == [true, false, false, false])
+    #expect(lanes.active.map { $0.detachOpen() != nil } == [true, false, false, false])
   }
 
   /// Threads that write at the same time also share one pack as long as there is little data.
@@ -98,6 +98,6 @@ import Testing
     try lanes.append(fixture.frame(2))
     mayGoOn.store(true, ordering: .sequentiallyConsistent)
     busy.finish()
-    #expect(lanes.ways.allSatisfy { $0.takeOpen() != nil })
+    #expect(lanes.active.allSatisfy { $0.detachOpen() != nil })
   }
 }

@@ -130,7 +130,7 @@ import Testing
     var fixture = try fixture()
     let session = try fixture.repository.beginWriting()
     let tree = try store(PruneFixture.files(50..<60), session)
-    let pack = try #require(session.lanes.all[0].takeOpen())
+    let pack = try #require(session.packers.all[0].detachOpen())
     try session.packs.close(pack)
     let unindexed = try fixture.packs().count
     #expect(try fixture.prune().plan.packs(.remove).isEmpty)
@@ -154,7 +154,7 @@ import Testing
     fixture.clock.advance(by: 10)
     let files = PruneFixture.files(70..<80)
     let tree = try store(files, first)
-    let pack = try #require(first.lanes.all[0].takeOpen())
+    let pack = try #require(first.packers.all[0].detachOpen())
     try first.packs.close(pack)
     // The pack is condemned and waits for the writer, which may rely on it.
     let marked = try fixture.prune()
@@ -188,7 +188,7 @@ import Testing
     let before = try fixture.packs()
     let session = try fixture.repository.beginWriting()
     _ = try store(files, session)
-    let pack = try #require(session.lanes.all[0].takeOpen())
+    let pack = try #require(session.packers.all[0].detachOpen())
     try session.packs.close(pack)
     session.abandon()
     return try #require(fixture.packs().subtracting(before).first)
@@ -240,8 +240,8 @@ import Testing
     }
     #expect(report.removedPacks == 0 && report.waitingPacks == 2)
     var findings: [RepositoryCheck.Finding] = []
-    let told = try result?.tell { findings.append($0) }
-    #expect(told?.packsRead == 4 && told?.damaged == 0 && told?.costs == 0, "\(findings)")
+    let summary = try result?.forEachFinding { findings.append($0) }
+    #expect(summary?.packsRead == 4 && summary?.damaged == 0 && summary?.costs == 0, "\(findings)")
     #expect(!findings.contains { "\($0)".contains("leases/") }, "its own lease: \(findings)")
     #expect(try fixture.repository.leases().count == 1)
     result = nil
@@ -285,7 +285,7 @@ import Testing
     try fixture.forget(0)
     fixture.storage.state.withLock { state in
       state.action = { [storage = fixture.storage] event in
-        if event.hasPrefix("rename leases/") { storage.fail(at: 1, staysBroken: true) }
+        if event.hasPrefix("rename leases/") { storage.fail(at: 1, failsRepeatedly: true) }
       }
     }
     #expect(storeError { try fixture.prune() } != nil)

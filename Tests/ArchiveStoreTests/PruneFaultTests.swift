@@ -9,12 +9,12 @@ import Testing
 /// on, as after a crash. Every snapshot stays complete, and the next prune does the rest.
 @Suite struct PruneFaultTests {
   @Test(arguments: [false, true]) func eachFailedCallLeavesAllSnapshotsComplete(
-    staysBroken: Bool
+    failsRepeatedly: Bool
   ) throws {
     let original = try PruneFixture.withUnusedPacks()
     for number in Sampling.steps(7, "prune") {
       let fixture = try original.copy()
-      fixture.storage.fail(at: number, staysBroken: staysBroken)
+      fixture.storage.fail(at: number, failsRepeatedly: failsRepeatedly)
       let error = storeError { try fixture.prune() }
       let hasFailed = fixture.storage.hasFailed
       fixture.storage.fail(at: nil)

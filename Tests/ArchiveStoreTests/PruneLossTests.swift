@@ -98,8 +98,8 @@ import Testing
     let files = PruneFixture.files(0..<10)
     try fixture.backUp(files)
     let blob = BlobID(kind: .data, digest: Blake2b.hash(files[0].bytes))
-    let place = try #require(try fixture.repository.beginReading().index.set.find(blob))
-    try fixture.memory.remove(RepositoryLayout.pack(place.pack))
+    let location = try #require(try fixture.repository.beginReading().index.set.find(blob))
+    try fixture.memory.remove(RepositoryLayout.pack(location.pack))
     _ = try PackRepair(fixture.repository).run()
     #expect(try fixture.plan().lostBlobs == 10)
     // An object to sweep, so that the needs are updated before the plan.

@@ -262,9 +262,9 @@ import Testing
     let fixture = try fixture()
     let reader = try fixture.repository.beginReading()
     let tree = fixture.snapshots[0].stored.snapshot.tree
-    let place = try #require(reader.index.set.find(BlobID(kind: .tree, digest: tree.digest)))
-    try fixture.memory.change(RepositoryLayout.pack(place.pack)) {
-      for byte in 8..<Int(place.frame.stored) { $0[Int(place.frame.offset) + byte] ^= 0xff }
+    let location = try #require(reader.index.set.find(BlobID(kind: .tree, digest: tree.digest)))
+    try fixture.memory.change(RepositoryLayout.pack(location.pack)) {
+      for byte in 8..<Int(location.frame.stored) { $0[Int(location.frame.offset) + byte] ^= 0xff }
     }
     let before = try fixture.packs()
     #expect(storeError { try fixture.prune() }?.kind == .damaged)
@@ -287,13 +287,13 @@ import Testing
     try fixture.forget(0)
     let reader = try fixture.repository.beginReading()
     let blob = BlobID(kind: .data, digest: Blake2b.hash(PruneFixture.files(0..<1)[0].bytes))
-    let place = try #require(reader.index.set.find(blob))
-    try fixture.memory.change(RepositoryLayout.pack(place.pack)) {
-      $0[Int(place.frame.offset) + 600] ^= 0xff
+    let location = try #require(reader.index.set.find(blob))
+    try fixture.memory.change(RepositoryLayout.pack(location.pack)) {
+      $0[Int(location.frame.offset) + 600] ^= 0xff
     }
     let report = try fixture.prune()
     #expect(report.damaged.count == 1)
-    #expect(try fixture.packs().contains(place.pack))
+    #expect(try fixture.packs().contains(location.pack))
     let lost = try fixture.lost()
     #expect(!lost.isEmpty)
   }

@@ -46,10 +46,10 @@ import Testing
 
   @Test(arguments: 0..<2)
   func walkEndsOnRequest(_ number: Int) throws {
-    let place = ProgressCounters()
+    let location = ProgressCounters()
     let watch = ReadingWatch(repository) {
-      place.didOpen()
-      return place.progress.opened > 5
+      location.didOpen()
+      return location.progress.opened > 5
     }
     let reader = try repository.beginReading(watch: watch)
     let error = #expect(throws: StoreError.self) { try Self.walks[number](reader, root) }

@@ -76,13 +76,13 @@ import Testing
     let tree = try session.storeTree([TreeEntry(name: "sparse", node: .file(content))])
     _ = try session.finish(repository.makeSnapshot(tree))
     let reader = try repository.beginReading()
-    var places: [UInt64] = []
+    var offsets: [UInt64] = []
     var joined: [UInt8] = []
     try reader.readContent(content) { offset, bytes in
-      places.append(offset)
+      offsets.append(offset)
       for index in 0..<bytes.count { joined.append(bytes[index]) }
     }
-    #expect(places.prefix(2) == [0, 5000 + 1 << 40])
+    #expect(offsets.prefix(2) == [0, 5000 + 1 << 40])
     #expect(joined == head + tail)
   }
 
@@ -208,7 +208,7 @@ import Testing
     var random = SeededBytes(seed: 14)
     var bytes = DatabaseHead.bytes + random.bytes(20 << 20)
     try repository.back(up: [("db", bytes)], sequence: 1)
-    for place in [100_000, 5_000_000, 5_000_100, 20_000_000] { bytes[place] ^= 1 }
+    for position in [100_000, 5_000_000, 5_000_100, 20_000_000] { bytes[position] ^= 1 }
     let session = try repository.beginWriting()
     let content = try session.storeFile(logicalPath: "folders/test/db", bytes: bytes)
     #expect(session.statistics.newBytes == 3 * 16 << 10 + listBytes(session))

@@ -22,10 +22,10 @@ import Testing
       for copy in 0..<2 {
         files.append(
           ContentWriter.SmallFile(
-            logicalPath: ByteString("folders/x/\(size)-\(copy)"), place: start..<bytes.count))
+            logicalPath: ByteString("folders/x/\(size)-\(copy)"), range: start..<bytes.count))
       }
     }
-    files.append(ContentWriter.SmallFile(logicalPath: "folders/x/overlapping", place: 3..<50_000))
+    files.append(ContentWriter.SmallFile(logicalPath: "folders/x/overlapping", range: 3..<50_000))
     return files
   }
 
@@ -40,7 +40,7 @@ import Testing
     let alone = try Repository.create(in: MemoryStorage(), program: "test").beginWriting()
     for (file, content) in zip(files, contents) {
       let expected = try alone.storeFile(
-        logicalPath: file.logicalPath, bytes: Array(bytes[file.place]))
+        logicalPath: file.logicalPath, bytes: Array(bytes[file.range]))
       #expect(content == expected, "\(file.logicalPath)")
     }
     let statistics = alone.statistics
@@ -53,7 +53,7 @@ import Testing
     let snapshot = try session.finish(repository.makeSnapshot(try session.storeTree(entries)))
     let reader = try repository.beginReading()
     for (file, entry) in zip(files, entries) {
-      #expect(try reader.bytes(at: entry.name, in: snapshot) == Array(bytes[file.place]))
+      #expect(try reader.bytes(at: entry.name, in: snapshot) == Array(bytes[file.range]))
     }
   }
 
@@ -68,8 +68,8 @@ import Testing
     let session = try repository.beginWriting()
     let bytes: [UInt8] = [1, 2, 3]
     let files = [
-      ContentWriter.SmallFile(logicalPath: "folders/x/good", place: 0..<1),
-      ContentWriter.SmallFile(logicalPath: "folders/../bad", place: 1..<3),
+      ContentWriter.SmallFile(logicalPath: "folders/x/good", range: 0..<1),
+      ContentWriter.SmallFile(logicalPath: "folders/../bad", range: 1..<3),
     ]
     let error = #expect(throws: StoreError.self) {
       try session.withWriter { try $0.storeFiles(files, of: bytes.span) }

@@ -115,8 +115,8 @@ import Testing
   @Test func damagedCacheIsRebuilt() throws {
     for sequence in 1...3 { try put(make(UInt64(sequence))) }
     let expected = try repository.heads(cache: cache).heads
-    let place = try Directory.open(path: ByteString(directory("cache")))
-    let whole = try place.file("snapshot-heads").readAll(limit: 1 << 20) ?? []
+    let location = try Directory.open(path: ByteString(directory("cache")))
+    let whole = try location.file("snapshot-heads").readAll(limit: 1 << 20) ?? []
     #expect(!whole.isEmpty)
     var cases = stride(from: 0, to: whole.count, by: 97).map { at in
       var bytes = whole
@@ -139,7 +139,7 @@ import Testing
       #expect((try? SnapshotHeadCache.Content(decoding: bytes)) == nil)
     }
     for bytes in [cases[5], cases[cases.count - 2]] {
-      let file = try AtomicFile(in: place)
+      let file = try AtomicFile(in: location)
       try file.write(bytes)
       try file.commit(as: "snapshot-heads", durably: false)
       var heads: [SnapshotHead] = []
@@ -154,8 +154,8 @@ import Testing
   @Test func cacheStoresEqualMembersOnce() throws {
     for sequence in 1...200 { try put(make(UInt64(sequence))) }
     let first = try repository.heads(cache: cache)
-    let place = try Directory.open(path: ByteString(directory("cache")))
-    let size = { Int(try place.status("snapshot-heads").size) }
+    let location = try Directory.open(path: ByteString(directory("cache")))
+    let size = { Int(try location.status("snapshot-heads").size) }
     let before = try size()
     #expect(before < 200 * 300)
     try put(make(201))
@@ -210,12 +210,12 @@ import Testing
       return id
     }
     _ = try repository.heads(cache: cache)
-    let place = try Directory.open(path: ByteString(directory("repo/snapshots")))
+    let location = try Directory.open(path: ByteString(directory("repo/snapshots")))
     let name = ByteString(ids[2].hex + ".json")
-    let time = try place.status(name).modified
-    let file = try place.fileForWriting(name)
+    let time = try location.status(name).modified
+    let file = try location.fileForWriting(name)
     try file.write([0])
-    try place.setModified(time, of: name)
+    try location.setModified(time, of: name)
     var heads = try repository.heads(cache: cache)
     #expect(heads.heads.map(\.id) == ids && heads.damaged.isEmpty)
     var skipped: [StoreError] = []

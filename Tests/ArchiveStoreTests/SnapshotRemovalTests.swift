@@ -115,7 +115,7 @@ import Testing
 
   /// Another program pins the snapshot at each moment of its removal: either it stays, or that
   /// program learns that it is gone.
-  @Test func pinnedAtAnyMomentOfItsRemoval() throws {
+  @Test func snapshotPinnedAtAnyMomentOfItsRemovalIsKept() throws {
     var outcomes: Set<String> = []
     for moment in 1...40 {
       let ids = try make(2)
@@ -175,11 +175,11 @@ import Testing
   // MARK: - Failures
 
   @Test func everyFailingCallLeavesOnlyIntactSnapshots() throws {
-    for staysBroken in [false, true] {
+    for failsRepeatedly in [false, true] {
       for call in 1... {
         let ids = try make(4)
         try repository.pin([ids[3]])
-        watched.fail(at: call, staysBroken: staysBroken)
+        watched.fail(at: call, failsRepeatedly: failsRepeatedly)
         var removed: [SnapshotID] = []
         let error = storeError {
           _ = try SnapshotRemoval(repository).run([ids[0], ids[1]]) { removed.append($0) }

@@ -100,7 +100,7 @@ import Testing
   /// Whichever call fails, nothing that can be restored is lost, no snapshot disappears without a
   /// repaired one, and the next repair completes the work.
   @Test(arguments: [false, true], [false, true])
-  func repairSurvivesEveryFailedCall(staysBroken: Bool, isRecorded: Bool) throws {
+  func repairSurvivesEveryFailedCall(failsRepeatedly: Bool, isRecorded: Bool) throws {
     let original = try SnapshotRepairFixture()
     try original.repository.pin([original.stored.id])
     if isRecorded {
@@ -114,7 +114,7 @@ import Testing
     var failures = 0
     for number in Sampling.steps(5, "snapshot repair") {
       let fixture = try original.copy()
-      fixture.storage.fail(at: number, staysBroken: staysBroken)
+      fixture.storage.fail(at: number, failsRepeatedly: failsRepeatedly)
       if storeError({ try fixture.repair(forget: true) }) != nil { failures += 1 }
       let hasFailed = fixture.storage.hasFailed
       fixture.storage.fail(at: nil)
@@ -123,9 +123,9 @@ import Testing
         #expect(Set(try fixture.entries(of: stored).keys) == left, "call \(number)")
       }
       #expect(try !fixture.snapshots().isEmpty, "call \(number)")
-      try fixture.takeLeasesAway()
+      try fixture.removeLeases()
       _ = try fixture.repair(forget: true)
-      try fixture.takeLeasesAway()
+      try fixture.removeLeases()
       let ids = try fixture.snapshots()
       #expect(ids.count == 1 && ids[0] != original.stored.id, "call \(number)")
       #expect(try fixture.repository.pins().contains(ids[0]), "call \(number)")

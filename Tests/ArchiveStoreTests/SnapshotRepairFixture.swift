@@ -206,7 +206,7 @@ extension SnapshotRepairFixture {
   }
 
   /// Removes leases that could not be released, as after an hour without a heartbeat.
-  func takeLeasesAway() throws {
+  func removeLeases() throws {
     for name in try memory.list(RepositoryLayout.leases) {
       let lease = RepositoryLayout.leases.appending(name)
       for sign in try memory.list(lease) { try memory.remove(lease.appending(sign)) }

@@ -50,12 +50,12 @@ import Testing
     try StoredSnapshot(id: Blake2b.hash(bytes), bytes: bytes).snapshot
   }
 
-  @Test func roundTrip() throws {
+  @Test func writtenSnapshotIsReadBack() throws {
     #expect(try read(Self.full.encode()) == Self.full)
     #expect(try read(Self.full.encode()).encode() == Self.full.encode())
   }
 
-  @Test func goldenLine() {
+  @Test func headHasTheDocumentedLine() {
     let snapshot = Snapshot(
       repository: Self.digest, source: Self.digest, sequence: 1,
       time: Timestamp(seconds: 1_793_529_000), host: "h", user: "u",
@@ -197,7 +197,7 @@ extension String {
       (951_782_400, 0, "2000-02-29T00:00:00Z"), (4_107_542_399, 0, "2100-02-28T23:59:59Z"),
       (1_793_529_000, 120_000_000, "2026-11-01T10:30:00.120000000Z"),
     ] as [(Int64, UInt32, String)])
-  func times(seconds: Int64, nanoseconds: UInt32, text: String) {
+  func timesAreReadAndWritten(seconds: Int64, nanoseconds: UInt32, text: String) {
     let time = Timestamp(seconds: seconds, nanoseconds: nanoseconds)
     #expect(time.rfc3339 == text)
     #expect(Timestamp(rfc3339: text) == time)

@@ -59,7 +59,7 @@ import Testing
     #expect(try storage.status(path("no/a")) == nil)
   }
 
-  @Test(arguments: Kind.allCases) func listsInByteOrder(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func objectsAreListedInByteOrder(kind: Kind) throws {
     let storage = try make(kind)
     for name in ["b", "a", "B", "\u{e9}"] {
       try storage.save([], as: path("objects/" + name), by: path("lease"))
@@ -277,7 +277,7 @@ import Testing
 
   @Test func secondFailedSyncIsAnError() throws {
     let storage = try make()
-    let plan = Faults.Plan(failing: [.sync], at: 1, number: 5, staysBroken: true)
+    let plan = Faults.Plan(failing: [.sync], at: 1, number: 5, failsRepeatedly: true)
     let error = storeError {
       try Faults.inject(plan) {
         try storage.save([1, 2], as: path("objects/a"), by: path("lease"))

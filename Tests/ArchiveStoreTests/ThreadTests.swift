@@ -156,9 +156,9 @@ import Testing
     let session = try repository.beginWriting(workers: 2)
     defer { session.abandon() }
     let writer = try session.makeWriter()
-    var buffer = session.buffers.take(FrameBuilder.noiseLimit)
+    var buffer = session.buffers.acquire(FrameBuilder.noiseLimit)
     buffer.append(contentsOf: SeededBytes.some(seed: 8, count: 1_000_000))
-    let place = Self.place(of: buffer)
+    let location = Self.address(of: buffer)
     var isOffered = false
     writer.helpUntilDone {
       if !isOffered {
@@ -168,10 +168,10 @@ import Testing
       return true
     }
     #expect(isOffered && session.queue.next() == nil)
-    #expect(Self.place(of: session.buffers.take(FrameBuilder.noiseLimit)) == place)
+    #expect(Self.address(of: session.buffers.acquire(FrameBuilder.noiseLimit)) == location)
   }
 
-  private static func place(of buffer: borrowing [UInt8]) -> Int {
+  private static func address(of buffer: borrowing [UInt8]) -> Int {
     buffer.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }
   }
 
@@ -360,7 +360,7 @@ import Testing
 
   @Test func checkpointIsDueAfterEnoughBytes() throws {
     let lease = try Lease(storage)
-    let packs = RunPacks(lease, RunStatus(place: "test"))
+    let packs = RunPacks(lease, RunStatus(location: "test"))
     #expect(!packs.isIndexDue)
     let large = PackFrame(stored: [UInt8](repeating: 0, count: 128 << 20), plain: 1, blobs: [])
     for number in 0..<4 {
@@ -373,7 +373,7 @@ import Testing
     try packs.wait()
     #expect(packs.isIndexDue)
     #expect(packs.unindexed.map(\.number) == [0, 1, 2, 3])
-    packs.noteIndexed([0, 1])
+    packs.recordIndexed([0, 1])
     #expect(!packs.isIndexDue)
     #expect(packs.counts.packs == 4)
   }

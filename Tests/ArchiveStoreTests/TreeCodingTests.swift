@@ -44,13 +44,13 @@ import Testing
 
   private func refusal(_ bytes: [UInt8]) -> StoreError? { storeError { try decode(bytes) } }
 
-  @Test func roundTrip() throws {
+  @Test func writtenEntriesAreReadBack() throws {
     #expect(try decode(page(Self.samples)) == .page(Self.samples))
     #expect(try decode(page([])) == .page([]))
     #expect(Self.samples.allSatisfy { $0.fault == nil })
   }
 
-  @Test func goldenBytes() {
+  @Test func treeHasTheDocumentedBytes() {
     #expect(Hex.encode(page([])) == "a0")
     #expect(Hex.encode(page([Self.samples[0]])) == "a10081a1004161")
     let x = Self.digest.hex
@@ -68,7 +68,7 @@ import Testing
     #expect(Hex.encode(TreeEntryCoding.encode(Self.samples[7])) == "a400416801050c010d03")
   }
 
-  @Test func goldenTable() throws {
+  @Test func tableHasTheDocumentedBytes() throws {
     let pages = [
       TreeBlob.Page(last: "a", digest: Self.digest), TreeBlob.Page(last: "b", digest: Self.digest),
     ]
@@ -162,10 +162,10 @@ import Testing
 
   @Test func everyFlippedBitIsRefusedOrGivesASafeTree() throws {
     let bytes = page(Self.samples)
-    for place in bytes.indices {
+    for position in bytes.indices {
       for bit in 0..<8 {
         var changed = bytes
-        changed[place] ^= 1 << UInt8(bit)
+        changed[position] ^= 1 << UInt8(bit)
         guard case .page(let entries)? = try? decode(changed) else { continue }
         #expect(entries.allSatisfy { $0.fault == nil })
         #expect(page(entries) == changed)

@@ -148,13 +148,13 @@ import Testing
       }
     }
     for differencesOnly in [false, true] {
-      var told: [[ByteString: TreeEntry]] = [[:], [:]]
+      var reported: [[ByteString: TreeEntry]] = [[:], [:]]
       var before: ByteString = ""
       try reader.walkTogether(trees, differencesOnly: differencesOnly) { path, found in
         guard case .entries(let entries, let unknown) = found else { return .enter }
         #expect(before < path)
         before = path
-        for entry in entries { for tree in entry.trees { told[tree][path] = entry.entry } }
+        for entry in entries { for tree in entry.trees { reported[tree][path] = entry.entry } }
         for tree in 0..<2 where known[tree][path] == nil {
           let isLost = lost[tree].contains { $0.contains(path) }
           // A page lost in both may contain it: then neither has the name.
@@ -166,7 +166,7 @@ import Testing
       for tree in 0..<2 {
         let other = known[1 - tree]
         let wanted = known[tree].filter { !differencesOnly || other[$0.key] != $0.value }
-        #expect(told[tree] == wanted)
+        #expect(reported[tree] == wanted)
       }
     }
   }

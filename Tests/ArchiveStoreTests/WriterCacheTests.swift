@@ -133,15 +133,15 @@ import Testing
     forged.add(
       PackTables.Pack(id: pack, size: 100, frames: [frame]),
       records: [BlobRecord(id: absent, pack: 0, offset: 0, length: 3)])
-    let place = URL(fileURLWithPath: directory(try #require(copies().first)))
-    let good = try Data(contentsOf: place)
-    try Data(forged.encode()).write(to: place)
+    let location = URL(fileURLWithPath: directory(try #require(copies().first)))
+    let good = try Data(contentsOf: location)
+    try Data(forged.encode()).write(to: location)
     if !hasNotes { try FileManager.default.removeItem(atPath: directory("cache/index/checked")) }
     let session = try repository.beginWriting(cache: cache)
     #expect(!session.contains(absent))
     #expect(session.contains(blob(many[7].1)))
     #expect(session.damagedIndexes.isEmpty)
-    #expect(try Data(contentsOf: place) == good)
+    #expect(try Data(contentsOf: location) == good)
   }
 
   /// A writer detects damage that a note of an earlier check, by the file's size and times, hides.
@@ -149,17 +149,17 @@ import Testing
     try repository.back(up: many, cache: cache)
     let id = try #require(try indexes().first)
     let name = ByteString(id.hex + ".index")
-    let place = try Directory.open(path: path)
-    let good = try place.file(name).readAll(limit: 1 << 20)
-    try place.openOrCreate(name).write([0xff], at: 200)
+    let location = try Directory.open(path: path)
+    let good = try location.file(name).readAll(limit: 1 << 20)
+    try location.openOrCreate(name).write([0xff], at: 200)
     // As if the disk had changed it, not a program.
-    var notes = IndexCache.VerifiedCopies(in: place)
-    notes.insert(IndexCache.VerifiedCopies.Note(id: id, try place.status(name)))
-    notes.save(in: place)
+    var notes = IndexCache.VerifiedCopies(in: location)
+    notes.insert(IndexCache.VerifiedCopies.Note(id: id, try location.status(name)))
+    notes.save(in: location)
     let reader = IndexCache(directory: path)
     #expect(reader.copies?.open(id) != nil, "the note hides nothing")
     #expect(try reads(knowing: many, cache) == 1)
-    #expect(try place.file(name).readAll(limit: 1 << 20) == good)
+    #expect(try location.file(name).readAll(limit: 1 << 20) == good)
     #expect(try reads(knowing: many, cache) == 0)
   }
 
@@ -174,8 +174,8 @@ import Testing
     #expect(try repository.beginReading().remarks.count == 1)
     let session = try repository.beginWriting(cache: cache)
     // Checking the size is free; `check` reads the bytes.
-    let told = how == "cut" ? ["index/\(damaged.hex).index"] : []
-    #expect(session.damagedIndexes.map(\.subject) == told)
+    let reported = how == "cut" ? ["index/\(damaged.hex).index"] : []
+    #expect(session.damagedIndexes.map(\.subject) == reported)
     #expect(session.damagedIndexes.allSatisfy { $0.hint?.contains("repair index") == true })
     #expect(session.contains(blob(many[3].1)))
     session.abandon()
@@ -235,7 +235,7 @@ import Testing
 
   /// Whichever call of the cache fails, the backup is made, and the next one works correctly.
   @Test(arguments: [5, 28] as [Int32], [false, true])
-  func failedCacheCallDoesNotFailABackup(_ number: Int32, staysBroken: Bool) throws {
+  func failedCacheCallDoesNotFailABackup(_ number: Int32, failsRepeatedly: Bool) throws {
     var call = 0
     var plan: Faults.Plan
     repeat {
@@ -243,7 +243,7 @@ import Testing
       let fixture = try WriterCacheTests()
       let first = try fixture.repository.back(up: fixture.many, cache: fixture.cache)
       plan = Faults.Plan(
-        failing: Self.filing, at: call, number: number, staysBroken: staysBroken)
+        failing: Self.filing, at: call, number: number, failsRepeatedly: failsRepeatedly)
       let second = try Faults.inject(plan) {
         try fixture.repository.back(up: fixture.few, sequence: 2, cache: fixture.cache)
       }

@@ -18,8 +18,8 @@ struct AgeProgramTests {
     let file = try AgeFile(for: identities.map(\.recipient)).encrypt(plain.span)
     for identity in identities {
       for stored in [file, AgeArmor.encode(file)] {
-        let told = try decrypt(stored, with: AgeFixture.text(identity))
-        #expect(told.status == 0 && told.output == plain, "\(told.errors)")
+        let result = try decrypt(stored, with: AgeFixture.text(identity))
+        #expect(result.status == 0 && result.output == plain, "\(result.errors)")
       }
     }
     let other = try decrypt(file, with: AgeFixture.text(AgeIdentity()))
@@ -32,10 +32,10 @@ struct AgeProgramTests {
     let identities = [AgeIdentity(), AgeIdentity()]
     let recipients = identities.flatMap { ["-r", $0.recipient.description] }
     for options in [[], ["-a"]] {
-      let told = try run(["age"] + options + recipients, input: plain)
-      #expect(told.status == 0, "\(told.errors)")
-      let file = options.isEmpty ? told.output : try AgeArmor.decode(told.output)
-      #expect(options.isEmpty != AgeArmor.isArmored(told.output.span))
+      let result = try run(["age"] + options + recipients, input: plain)
+      #expect(result.status == 0, "\(result.errors)")
+      let file = options.isEmpty ? result.output : try AgeArmor.decode(result.output)
+      #expect(options.isEmpty != AgeArmor.isArmored(result.output.span))
       for identity in identities {
         #expect(try AgeFixture.decrypt(file, with: [identity]) == plain)
       }
@@ -48,30 +48,30 @@ struct AgeProgramTests {
     let file = try AgeFile(for: [old.recipient]).encrypt(plain.span)
     let header = try AgeFile.header(of: file.span, openedWith: [old], for: [new.recipient])
     let rewritten = try header + file[AgeHeader(file.span).count...]
-    let told = try decrypt(rewritten, with: AgeFixture.text(new))
-    #expect(told.status == 0 && told.output == plain, "\(told.errors)")
+    let result = try decrypt(rewritten, with: AgeFixture.text(new))
+    #expect(result.status == 0 && result.output == plain, "\(result.errors)")
     #expect(try decrypt(rewritten, with: AgeFixture.text(old)).status != 0)
   }
 
   /// `age` reads a passphrase from a terminal only.
   @Test func passphrasesAreThoseOfAge() throws {
-    let place = try TemporaryDirectory()
+    let directory = try TemporaryDirectory()
     let plain = Array("a key file\n".utf8)
     let passphrase = "pässphrase with spaces"
     let ours = try AgeFile(for: AgeFixture.passphrase(passphrase), workFactor: 10)
-    try Data(ours.encrypt(plain.span)).write(to: URL(fileURLWithPath: place.path + "/ours"))
-    try Data(plain).write(to: URL(fileURLWithPath: place.path + "/plain"))
-    try terminal(passphrase, ["-d", "-o", "decrypted", "ours"], place.path)
-    let decrypted = try Data(contentsOf: URL(fileURLWithPath: place.path + "/decrypted"))
+    try Data(ours.encrypt(plain.span)).write(to: URL(fileURLWithPath: directory.path + "/ours"))
+    try Data(plain).write(to: URL(fileURLWithPath: directory.path + "/plain"))
+    try terminal(passphrase, ["-d", "-o", "decrypted", "ours"], directory.path)
+    let decrypted = try Data(contentsOf: URL(fileURLWithPath: directory.path + "/decrypted"))
     #expect(Array(decrypted) == plain)
-    try terminal(passphrase, ["-p", "-o", "theirs", "plain"], place.path)
-    let theirs = Array(try Data(contentsOf: URL(fileURLWithPath: place.path + "/theirs")))
+    try terminal(passphrase, ["-p", "-o", "theirs", "plain"], directory.path)
+    let theirs = Array(try Data(contentsOf: URL(fileURLWithPath: directory.path + "/theirs")))
     #expect(try AgeFixture.decrypt(theirs, with: AgeFixture.passphrase(passphrase)) == plain)
   }
 
   private func decrypt(_ file: [UInt8], with identity: String) throws -> Output {
-    let place = try TemporaryDirectory()
-    let path = place.path + "/identity"
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/identity"
     try Data("\(identity)\n".utf8).write(to: URL(fileURLWithPath: path))
     return try run(["age", "-d", "-i", path], input: file)
   }
@@ -98,8 +98,8 @@ struct AgeProgramTests {
       print(shown)
       sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
       """
-    let told = try run(["python3", "-c", script, passphrase] + words, directory: directory)
+    let result = try run(["python3", "-c", script, passphrase] + words, directory: directory)
     #expect(
-      told.status == 0, "\(told.errors)\(String(decoding: told.output, as: UTF8.self))")
+      result.status == 0, "\(result.errors)\(String(decoding: result.output, as: UTF8.self))")
   }
 }

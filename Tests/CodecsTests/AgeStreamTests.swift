@@ -67,9 +67,9 @@ import Testing
       for range in ranges {
         var buffer: [UInt8] = [1, 2, 3]
         let wanted = UInt64(range.lowerBound)..<UInt64(range.upperBound)
-        let place = try file.storedRange(of: wanted, size: UInt64(stored.count))
-        #expect(place.count <= range.count + 2 * AgePayload.storedCount)
-        let read = stored.span.extracting(Int(place.lowerBound)..<Int(place.upperBound))
+        let storedRange = try file.storedRange(of: wanted, size: UInt64(stored.count))
+        #expect(storedRange.count <= range.count + 2 * AgePayload.storedCount)
+        let read = stored.span.extracting(Int(storedRange.lowerBound)..<Int(storedRange.upperBound))
         try file.open(wanted, stored: read, size: UInt64(stored.count), appendingTo: &buffer)
         #expect(buffer == [1, 2, 3] + plain[range], "\(range) of \(size)")
       }
@@ -86,10 +86,10 @@ import Testing
       AgeFixture.refusal { () throws(AgeError) in
         try file.storedRange(of: 99_999..<100_001, size: size)
       }?.reason == "byte 100001 is beyond its 100000 plain bytes")
-    let place = try file.storedRange(of: 10..<70_000, size: size)
-    #expect(place == UInt64(file.head.count)..<size)
+    let storedRange = try file.storedRange(of: 10..<70_000, size: size)
+    #expect(storedRange == UInt64(file.head.count)..<size)
     var buffer: [UInt8] = [9]
-    var pieces = Array(stored[Int(place.lowerBound)...])
+    var pieces = Array(stored[Int(storedRange.lowerBound)...])
     // One byte less; a damaged second piece; the first piece in the place of the second.
     #expect(
       AgeFixture.refusal { () throws(AgeError) in
@@ -120,8 +120,8 @@ import Testing
     let size = UInt64(cut.count)
     #expect(try file.plainCount(ofStored: size) == 131_072)
     var buffer: [UInt8] = []
-    let place = try file.storedRange(of: 131_071..<131_072, size: size)
-    let last = cut.span.extracting(Int(place.lowerBound)..<Int(place.upperBound))
+    let storedRange = try file.storedRange(of: 131_071..<131_072, size: size)
+    let last = cut.span.extracting(Int(storedRange.lowerBound)..<Int(storedRange.upperBound))
     #expect(
       AgeFixture.refusal { () throws(AgeError) in
         try file.open(131_071..<131_072, stored: last, size: size, appendingTo: &buffer)

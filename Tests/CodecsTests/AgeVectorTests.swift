@@ -109,21 +109,21 @@ private struct AgeVector {
       LittleEndian.append(UInt32(stream.count), to: &input)
       input += stream
     }
-    let told = try run(["python3", "-c", script], input: input)
-    try #require(told.status == 0, "\(told.errors)")
-    var (files, place): ([[UInt8]], Int) = ([], 0)
-    while place < told.output.count {
-      let size = Int(LittleEndian.word32(told.output.span, at: place))
-      files.append(Array(told.output[(place + 4)..<(place + 4 + size)]))
-      place += 4 + size
+    let result = try run(["python3", "-c", script], input: input)
+    try #require(result.status == 0, "\(result.errors)")
+    var (files, offset): ([[UInt8]], Int) = ([], 0)
+    while offset < result.output.count {
+      let size = Int(LittleEndian.word32(result.output.span, at: offset))
+      files.append(Array(result.output[(offset + 4)..<(offset + 4 + size)]))
+      offset += 4 + size
     }
     return files
   }
 
   static func digest(_ bytes: [UInt8]) -> String {
     // sha256sum is another implementation than the one under test.
-    let told = try? run(["sha256sum"], input: bytes)
-    return String(String(decoding: told?.output ?? [], as: UTF8.self).prefix(64))
+    let result = try? run(["sha256sum"], input: bytes)
+    return String(String(decoding: result?.output ?? [], as: UTF8.self).prefix(64))
   }
 
   // MARK: - Fields
@@ -165,11 +165,11 @@ private struct AgeVector {
       let opened = try open(file, identities)
       isOpened = true
       var decryptor = AgeDecryptor(opened)
-      var place = opened.head.count
-      while place < file.count {
-        let end = portion < file.count - place ? place + portion : file.count
-        try decryptor.decrypt(file.span.extracting(place..<end), appendingTo: &plain)
-        place = end
+      var offset = opened.head.count
+      while offset < file.count {
+        let end = portion < file.count - offset ? offset + portion : file.count
+        try decryptor.decrypt(file.span.extracting(offset..<end), appendingTo: &plain)
+        offset = end
       }
       try decryptor.finish(appendingTo: &plain)
       return Result(outcome: "success", payload: Self.digest(plain))

@@ -202,7 +202,7 @@ import Testing
       try kind("430102" + "03") { (d) throws(CodecError) in _ = try d.bytes(limit: 2) } == .limit)
   }
 
-  @Test func limitsDepth() throws {
+  @Test func nestingBeyondTheLimitIsRefused() throws {
     let deep = String(repeating: "81", count: 31) + "80"
     var decoder = try Self.decoder(deep)
     #expect(throws: Never.self) { try decoder.skip() }

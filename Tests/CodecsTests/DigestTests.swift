@@ -52,9 +52,9 @@ import Testing
   @Test func isOrderedLikeItsBytes() throws {
     var random = Seeded(9)
     var digests = (0..<500).map { _ in Blake2b.hash(random.bytes(8)) }
-    digests += try (0..<32).map { place in
+    digests += try (0..<32).map { position in
       var bytes = [UInt8](repeating: 0x80, count: 32)
-      bytes[place] = 0x7F
+      bytes[position] = 0x7F
       return try #require(Digest(bytes))
     }
     let byBytes = digests.map(\.bytes).sorted { $0.lexicographicallyPrecedes($1) }

@@ -51,12 +51,12 @@ import Testing
       lengths.reduce(into: []) { $0.append(($0.last ?? 0) + $1) }
     }
     let before = ends(Self.lengths(Self.noise))
-    for place in [0, 1, 5 << 20, 12_345_678] {
+    for location in [0, 1, 5 << 20, 12_345_678] {
       var changed = Self.noise
-      changed.insert(contentsOf: [1, 2, 3, 4, 5, 6, 7], at: place)
+      changed.insert(contentsOf: [1, 2, 3, 4, 5, 6, 7], at: location)
       let after = ends(Self.lengths(changed))
-      let kept = before.filter { $0 <= place ? after.contains($0) : after.contains($0 + 7) }
-      #expect(kept.count >= before.count - 4, "inserted at \(place)")
+      let kept = before.filter { $0 <= location ? after.contains($0) : after.contains($0 + 7) }
+      #expect(kept.count >= before.count - 4, "inserted at \(location)")
     }
   }
 

@@ -33,10 +33,11 @@ import Testing
           start, end = map(int, run.split("-"))
           print(hashlib.blake2b(data[start:end], digest_size=32).hexdigest())
       """
-    let places = runs.map { "\($0.lowerBound)-\($0.upperBound)" }
-    let told = try run(["python3", "-c", script] + places, input: bytes)
-    let lines = String(decoding: told.output, as: UTF8.self).split(separator: "\n").map(String.init)
-    #expect(told.status == 0 && lines.count == 60, "\(told.errors)")
+    let locations = runs.map { "\($0.lowerBound)-\($0.upperBound)" }
+    let reported = try run(["python3", "-c", script] + locations, input: bytes)
+    let lines = String(decoding: reported.output, as: UTF8.self).split(separator: "\n").map(
+      String.init)
+    #expect(reported.status == 0 && lines.count == 60, "\(reported.errors)")
     #expect(Blake2b.hashInLanes(runs, of: bytes.span, lanes: lanes).map(\.hex) == lines)
     #expect(Blake2b.hashInStreams(runs, of: bytes.span, lanes: lanes).map(\.hex) == lines)
   }

@@ -116,9 +116,9 @@ import Testing
     ("9223372036854775808", "1:1"), ("[1e999]", "1:2"), ("'a'", "1:1"), ("[NaN]", "1:2"),
     ("// c\n1", "1:1"),
   ])
-  func refusesInvalidText(text: String, place: String) {
+  func refusesInvalidText(text: String, location: String) {
     let error = failure { () throws(CodecError) in try JSON(parsing: text) }
-    #expect(error?.mark?.description == place, "\(text): \(error?.description ?? "")")
+    #expect(error?.mark?.description == location, "\(text): \(error?.description ?? "")")
     #expect(error?.format == .json)
   }
 

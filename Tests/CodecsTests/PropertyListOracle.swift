@@ -112,9 +112,9 @@ struct PropertyListGenerator {
       return .data((0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) })
     case 8: return .array((0..<size()).map { _ in value(depth: depth + 1) })
     default:
-      let members = (0..<size()).map { place in
+      let members = (0..<size()).map { location in
         PropertyList.Member(
-          "\(place)" + text(), value(depth: depth + 1))
+          "\(location)" + text(), value(depth: depth + 1))
       }
       return .dictionary(members)
     }

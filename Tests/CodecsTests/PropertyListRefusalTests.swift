@@ -122,9 +122,9 @@ import Testing
   @Test(arguments: [
     (6, UInt8(0)), (6, 9), (7, 0), (8, 0xff), (15, 0), (16, 1), (24, 0x80), (31, 0xff),
   ])
-  func refusesBrokenTrailers(place: Int, byte: UInt8) {
+  func refusesBrokenTrailers(position: Int, byte: UInt8) {
     var bytes = Self.binary([[0x09]])
-    bytes[bytes.count - 32 + place] = byte
+    bytes[bytes.count - 32 + position] = byte
     let error = #expect(throws: CodecError.self) { try PropertyList(reading: bytes) }
     #expect(error?.kind == .malformed)
   }
@@ -163,12 +163,12 @@ import Testing
 
   private static func damage(_ bytes: inout [UInt8], _ random: inout Seeded) {
     for _ in 0..<Int.random(in: 1...4, using: &random) where !bytes.isEmpty {
-      let place = Int.random(in: 0..<bytes.count, using: &random)
+      let position = Int.random(in: 0..<bytes.count, using: &random)
       switch Int.random(in: 0..<4, using: &random) {
-      case 0: bytes[place] = UInt8(truncatingIfNeeded: random.next())
-      case 1: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-      case 2: bytes.removeSubrange(place..<min(bytes.count, place + 5))
-      default: bytes.insert(contentsOf: bytes[place...].prefix(9), at: place)
+      case 0: bytes[position] = UInt8(truncatingIfNeeded: random.next())
+      case 1: bytes[position] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+      case 2: bytes.removeSubrange(position..<min(bytes.count, position + 5))
+      default: bytes.insert(contentsOf: bytes[position...].prefix(9), at: position)
       }
     }
   }

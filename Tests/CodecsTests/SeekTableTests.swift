@@ -51,9 +51,9 @@ import Testing
     #expect(found == table)
     #expect(try SeekTable(tail: file.span) == table)
     var decompressor = try ZstdDecompressor()
-    let place = found.places[2]
-    #expect(place.content == 9000..<18_000)
-    #expect(try decompressor.decompress(Array(file[place.stored]), limit: 9000) == contents[2])
+    let position = found.frameRanges[2]
+    #expect(position.content == 9000..<18_000)
+    #expect(try decompressor.decompress(Array(file[position.stored]), limit: 9000) == contents[2])
     #expect(found.contentSize == 30_000)
   }
 
@@ -93,7 +93,7 @@ import Testing
       let bytes = random.damage(Self.plain.encoded())
       if let table = try? SeekTable(bytes) {
         #expect(table.encodedSize == bytes.count, "seed \(seed)")
-        #expect(table.places.count == table.frames.count, "seed \(seed)")
+        #expect(table.frameRanges.count == table.frames.count, "seed \(seed)")
       } else {
         refused += 1
       }

@@ -35,12 +35,13 @@ struct Seeded: RandomNumberGenerator {
   mutating func damage(_ bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
     for _ in 0..<Int.random(in: 1...4, using: &self) where !bytes.isEmpty {
-      let place = Int.random(in: 0..<bytes.count, using: &self)
+      let position = Int.random(in: 0..<bytes.count, using: &self)
       switch Int.random(in: 0..<4, using: &self) {
-      case 0: bytes[place] = UInt8.random(in: 0...255, using: &self)
-      case 1: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &self)
-      case 2: bytes.removeSubrange(place..<min(bytes.count, place + 3))
-      default: bytes.insert(contentsOf: bytes[place..<min(bytes.count, place + 5)], at: place)
+      case 0: bytes[position] = UInt8.random(in: 0...255, using: &self)
+      case 1: bytes[position] ^= 1 << UInt8.random(in: 0..<8, using: &self)
+      case 2: bytes.removeSubrange(position..<min(bytes.count, position + 3))
+      default:
+        bytes.insert(contentsOf: bytes[position..<min(bytes.count, position + 5)], at: position)
       }
     }
     return bytes
@@ -60,8 +61,8 @@ func run(_ arguments: [String], input: [UInt8] = [], directory: String? = nil) t
   process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
   process.arguments = arguments
   if let directory { process.currentDirectoryURL = URL(fileURLWithPath: directory) }
-  let place = try TemporaryDirectory()
-  let paths = ["in", "out", "err"].map { place.path + "/" + $0 }
+  let position = try TemporaryDirectory()
+  let paths = ["in", "out", "err"].map { position.path + "/" + $0 }
   try Data(input).write(to: URL(fileURLWithPath: paths[0]))
   for path in paths.dropFirst() { try Data().write(to: URL(fileURLWithPath: path)) }
   process.standardInput = try FileHandle(forReadingFrom: URL(fileURLWithPath: paths[0]))

@@ -29,10 +29,10 @@ import Testing
       let content = Array("content \(index)".utf8)
       let member = TarMember(path: name, size: content.count, modified: 1_700_000_000)
       let start = buffer.count
-      let place = try writer.append(member, content: content, to: &buffer)
-      #expect(place == start + member.headerSize)
+      let position = try writer.append(member, content: content, to: &buffer)
+      #expect(position == start + member.headerSize)
       #expect(buffer.count == start + member.encodedSize)
-      #expect(Array(buffer[place..<(place + content.count)]) == content)
+      #expect(Array(buffer[position..<(position + content.count)]) == content)
     }
     TarWriter.appendEnd(to: &buffer)
     return buffer
@@ -161,9 +161,9 @@ import Testing
     for path in [Array("short".utf8), [UInt8](repeating: 0x61, count: 300)] {
       let member = TarMember(path: path, size: size)
       var whole: [UInt8] = [7]
-      let place = try writer.append(member, content: content, to: &whole)
+      let position = try writer.append(member, content: content, to: &whole)
       var pieces: [UInt8] = [7]
-      #expect(try writer.begin(member, in: &pieces) == place)
+      #expect(try writer.begin(member, in: &pieces) == position)
       var rest = content[...]
       while !rest.isEmpty {
         let count = Int.random(in: 1...70_000, using: &random)

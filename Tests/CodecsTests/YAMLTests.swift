@@ -70,7 +70,7 @@ import Testing
     #expect(try YAML.parse("k: \"\(text)\"")["k"]?.string == text)
   }
 
-  @Test func namesKinds() throws {
+  @Test func kindsOfValuesHaveNames() throws {
     let root = try YAML.parse("{a: [], b: {}, c: x, d: 1, e: true, f: }")
     #expect(
       root.mapping?.map(\.value.kindName)
@@ -91,9 +91,9 @@ import Testing
     ("# only\n", "2:1", .malformed), ("a: \u{7}", "1:4", .malformed), ("a: @x", "1:4", .malformed),
     ("x: \"\\q\"", "1:5", .malformed), ("%YAML 9.0\n---\na", "1:1", .malformed),
   ])
-  func refusesInvalidText(text: String, place: String, kind: CodecError.Kind) {
+  func refusesInvalidText(text: String, location: String, kind: CodecError.Kind) {
     let error = failure { () throws(CodecError) in try YAML.parse(text) }
-    #expect(error?.mark?.description == place, "\(text): \(error?.description ?? "")")
+    #expect(error?.mark?.description == location, "\(text): \(error?.description ?? "")")
     #expect(error?.kind == kind, "\(text): \(error?.description ?? "")")
   }
 

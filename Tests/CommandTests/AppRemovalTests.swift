@@ -53,9 +53,9 @@ import Testing
     #expect(
       try cli.run("offload notebook --root device --repo repo").code == 1, "already offloaded")
     // Reinstalling removes nothing, so it makes no snapshot and no remark about one.
-    let told = try cli.succeed("reinstall New.app --root device")
-    #expect(!told.contains("not in the snapshot"), "\(told)")
-    #expect(!told.contains("saved the previous state"), "\(told)")
+    let reported = try cli.succeed("reinstall New.app --root device")
+    #expect(!reported.contains("not in the snapshot"), "\(reported)")
+    #expect(!reported.contains("saved the previous state"), "\(reported)")
     #expect(try isInstalled(cli) == true)
     #expect(try files(cli).filter { kept[$0.key] != nil } == kept)
     _ = try cli.succeed("uninstall notebook --root device --repo repo --quiet")

@@ -51,9 +51,9 @@ import Testing
     let (fixture, note) = try InterruptedRestoreTests.interrupted()
     let app = try OpenFileHolder(of: "\(note)")
     defer { app.end() }
-    let told = try fixture.cli.run("recover --root device")
-    #expect(told.code == 1 && told.output.isEmpty, "\(told.output)")
-    #expect(told.errors.contains("error: \(Self.left)"), "\(told.errors)")
+    let reported = try fixture.cli.run("recover --root device")
+    #expect(reported.code == 1 && reported.output.isEmpty, "\(reported.output)")
+    #expect(reported.errors.contains("error: \(Self.left)"), "\(reported.errors)")
     let outcome = try fixture.cli.run("recover --root device --json")
     #expect(outcome.code == 1 && outcome.errors.contains("\"exit_status\":1"), "\(outcome.errors)")
     let answer = try CommandLine.object(outcome.output.split(separator: "\n")[0])

@@ -127,9 +127,9 @@ import Testing
   }
 
   private func printedRuleExcludes(_ name: ByteString) throws {
-    for place in [data, group] {
-      try write(2000, at: place.appending(name).appending("file"))
-      try write(50, at: place.appending("other cache/file"))
+    for container in [data, group] {
+      try write(2000, at: container.appending(name).appending("file"))
+      try write(50, at: container.appending("other cache/file"))
       let text = try cli.succeed("classify --root device --findings")
       let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
       let head = try #require(lines.firstIndex { $0.hasPrefix("  overlay:") })
@@ -142,7 +142,7 @@ import Testing
       let found = kept.filter { $0["path"] != nil }
       #expect(found.compactMap { $0["bytes"] as? Int } == [50], "\(name): \(text)")
       #expect(kept.first?.path()?.components.last == "other cache")
-      let directory = try Directory.open(path: place)
+      let directory = try Directory.open(path: container)
       try directory.removeTree(name)
       try directory.removeTree("other cache")
     }

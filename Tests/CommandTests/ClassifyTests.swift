@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test func summaryAddsUp() throws {
+  @Test func sumOfTheSummaryIsTheTotal() throws {
     let cli = try Self.sample()
     var sums: [String: [Int]] = [:]
     for object in try cli.jsonLines("classify --root device --json") {
@@ -48,13 +48,13 @@ import Testing
       sums[name, default: [0, 0, 0, 0]][at + 1] += size
     }
     let answer = try cli.jsonLines("classify --root device --summary --json")
-    let told = answer.map { object -> (String, [Int]) in
+    let reported = answer.map { object -> (String, [Int]) in
       let kept = object["keeps"] as? [String: Int] ?? [:]
       let left = object["leaves_out"] as? [String: Int] ?? [:]
       let numbers = [kept["files"], kept["bytes"], left["files"], left["bytes"]]
       return (object["class"] as? String ?? "", numbers.map { $0 ?? -1 })
     }
-    #expect(Dictionary(uniqueKeysWithValues: told) == sums)
+    #expect(Dictionary(uniqueKeysWithValues: reported) == sums)
     #expect(sums.count >= 8)
   }
 
@@ -174,8 +174,8 @@ import Testing
     _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
     let outcome = try cli.runAsNobody("classify --layout folder --root tree")
     #expect(outcome.code == 3)
-    let place = "folders/tree/locked (\(cli.directory.path("tree/locked")))"
-    let warning = "sandboxctl: warning: not classified: \(place): permission denied\n"
+    let location = "folders/tree/locked (\(cli.directory.path("tree/locked")))"
+    let warning = "sandboxctl: warning: not classified: \(location): permission denied\n"
     #expect(outcome.errors == warning)
     #expect(outcome.output.contains("  folders/tree/open\n"))
     #expect(outcome.output.contains("  folders/tree/locked/\n"))

@@ -15,11 +15,11 @@ struct CommandLine {
   /// The built program, next to the test bundle.
   static let program: String = {
     let tests = URL(fileURLWithPath: ProcessInfo.processInfo.arguments[0])
-    var place = tests.deletingLastPathComponent()
+    var location = tests.deletingLastPathComponent()
     for bundle in Bundle.allBundles where bundle.bundlePath.hasSuffix(".xctest") {
-      place = bundle.bundleURL.deletingLastPathComponent()
+      location = bundle.bundleURL.deletingLastPathComponent()
     }
-    return place.appendingPathComponent("sandboxctl").path
+    return location.appendingPathComponent("sandboxctl").path
   }()
 
   /// The complete environment of the program.

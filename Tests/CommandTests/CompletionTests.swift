@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test func bashCompletes() throws {
+  @Test func bashCompletesCommandsAndOptions() throws {
     let cli = try CommandLine()
     try cli.directory.write(
       Array(try cli.succeed("--generate-completion-script bash").utf8), at: "completions")

@@ -49,8 +49,8 @@ import Testing
     #expect(try cli.run(words + ["--repo", "named"], environment: environment).code == 0)
     #expect(try cli.run(words, environment: environment).code == 0)
     #expect(try cli.run(words).code == 0)
-    for place in ["named", "of-the-environment", "repo"] {
-      #expect(try snapshots(of: place).count == 1, "\(place)")
+    for location in ["named", "of-the-environment", "repo"] {
+      #expect(try snapshots(of: location).count == 1, "\(location)")
     }
   }
 
@@ -129,7 +129,7 @@ import Testing
   // MARK: - Mistakes
 
   /// Files with one mistake each, the position and the text of the error.
-  private static let mistakes: [(text: String, place: String, says: String)] = [
+  private static let mistakes: [(text: String, location: String, says: String)] = [
     ("repo: /a\nrpo: /b\n", "2:1", "there is no option or command 'rpo'"),
     ("backup:\n  qiet: true\n", "2:3", "the command 'backup' has no option 'qiet'"),
     ("backup:\n  quiet: maybe\n", "2:10", "'quiet' is text; expected true or false"),
@@ -155,11 +155,11 @@ import Testing
 
   @Test(arguments: mistakes.indices)
   func mistakeIsReportedWithItsPosition(_ index: Int) throws {
-    let (text, place, says) = Self.mistakes[index]
+    let (text, location, says) = Self.mistakes[index]
     try configure(text)
     let line = text.contains("layout") ? "backup --root tree" : Self.backup
     let outcome = try cli.run(line)
-    let path = "\(cli.directory.string)/\(Self.file):\(place)"
+    let path = "\(cli.directory.string)/\(Self.file):\(location)"
     #expect(outcome.errors.contains(path), "\(outcome.errors)")
     #expect(outcome.errors.contains(says), "\(outcome.errors)")
     #expect(outcome.errors.contains("sandboxctl: hint: "))

@@ -118,7 +118,7 @@ import Testing
     let (pack, size) = try #require(sizes.max { $0.size < $1.size })
     var restored: Set<[ByteString]> = []
     for percent in [5, 30, 50] {
-      let place = try Self.damage(pack, from: UInt64(size * percent / 100), cli)
+      let location = try Self.damage(pack, from: UInt64(size * percent / 100), cli)
       let line = ["repo", "restore", "latest:folders/tree", "--to", "theirs"]
       let theirs = try Recover.run(cli, line)
       #expect(theirs.code == 13, "\(theirs.errors)")
@@ -128,7 +128,7 @@ import Testing
       #expect(back.count > 1000 && back.count < 12_000)
       restored.insert(back.sorted())
       for name in ["ours", "theirs"] { try cli.directory.directory.removeTree(ByteString(name)) }
-      try cli.flip(byte: place, of: pack)
+      try cli.flip(byte: location, of: pack)
     }
     #expect(restored.count > 1, "each time another page is damaged")
   }
@@ -139,15 +139,15 @@ import Testing
   private static func damage(
     _ pack: String, from first: UInt64, _ cli: CommandLine
   ) throws -> UInt64 {
-    for place in first..<(first + 600) {
-      try cli.flip(byte: place, of: pack)
+    for location in first..<(first + 600) {
+      try cli.flip(byte: location, of: pack)
       let outcome = try cli.run("restore latest:folders/tree --to ours --repo repo")
       let count = try cli.names(in: "ours").count
-      if outcome.code == 13, count < 12_000 { return place }
+      if outcome.code == 13, count < 12_000 { return location }
       #expect([0, 13].contains(outcome.code), "\(outcome.errors)")
       #expect(count == 12_001 || outcome.code == 13)
       try cli.directory.directory.removeTree("ours")
-      try cli.flip(byte: place, of: pack)
+      try cli.flip(byte: location, of: pack)
     }
     Issue.record("no byte of a header's length from \(first) on loses names")
     return first

@@ -39,7 +39,7 @@ import Testing
 
   @Test func appIsBackedUpWithItsGroups() throws {
     let fixture = try DeviceRestoreFixture()
-    let data = try fixture.place("apps/org.example.notebook/data", of: "device")
+    let data = try fixture.path("apps/org.example.notebook/data", of: "device")
     try fixture.change(data.appending("Documents/new.txt"), to: "new")
     let report = try fixture.cli.json("backup --root device --app Notebook --repo repo --json")
     let id = try #require(report["snapshot"] as? String)
@@ -118,7 +118,7 @@ import Testing
 
   @Test func danglingContainerRootIsReported() throws {
     let fixture = try DeviceRestoreFixture()
-    let data = try fixture.place("apps/org.example.notebook/data", of: "device")
+    let data = try fixture.path("apps/org.example.notebook/data", of: "device")
     let directory = try Directory.open(path: data.directoryPath)
     let name = try #require(data.lastComponent)
     try directory.removeTree(name)
@@ -137,8 +137,8 @@ import Testing
 extension DeviceRestoreFixture {
   /// Adds a data container whose metadata names another app.
   func addTwin(of app: String, as other: String, on device: String) throws {
-    let place = try place(ByteString("apps/\(app)/data"), of: device)
-    let twin = place.directoryPath.appending("AAAAAAAA-0000-4000-8000-000000000000")
+    let location = try path(ByteString("apps/\(app)/data"), of: device)
+    let twin = location.directoryPath.appending("AAAAAAAA-0000-4000-8000-000000000000")
     let list = ".com.apple.mobile_container_manager.metadata.plist"
     try Directory.make(path: twin).sync()
     let text = """

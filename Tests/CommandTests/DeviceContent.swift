@@ -62,12 +62,12 @@ struct DeviceContent: Equatable {
   }
 
   /// Returns the hashes of all files of the app's Documents in a location, by their paths in it.
-  func documents(in place: Location) -> [ByteString: Digest] {
+  func documents(in location: Location) -> [ByteString: Digest] {
     var found: [ByteString: Digest] = [:]
     for (path, entry) in entries {
       let parts = path.components
       guard let start = parts.firstIndex(of: "Documents"), entry.kind == .file,
-        Self.place(parts) == place, !parts.contains("PluginKitPlugin"),
+        Self.location(parts) == location, !parts.contains("PluginKitPlugin"),
         !parts.contains("extensions"),
         !parts.contains("Shared")
       else { continue }
@@ -77,7 +77,7 @@ struct DeviceContent: Equatable {
     return found
   }
 
-  private static func place(_ parts: [ByteString]) -> Location {
+  private static func location(_ parts: [ByteString]) -> Location {
     guard parts.first == ".sandboxctl" else { return .containers }
     return parts[1] == "trash" ? .trash : .harbor
   }

@@ -30,7 +30,7 @@ import Testing
     let fixture = try DeviceRestoreFixture()
     try giveToNobody(fixture)
     _ = try fixture.cli.succeed("backup --root device --repo repo --quiet")
-    let data = try fixture.place("apps/org.example.notebook/data", of: "device")
+    let data = try fixture.path("apps/org.example.notebook/data", of: "device")
     try Directory.open(path: data).removeTree("Documents")
     let caches = try Directory.open(path: data.appending("Library"))
     let late = try caches.create("late", permissions: 0o644)

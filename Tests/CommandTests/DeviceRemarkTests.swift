@@ -42,8 +42,8 @@ import Testing
     let outcome = try cli.run("classify --root device/data --summary")
     #expect(outcome.errors.components(separatedBy: note).count == 2, "\(outcome.errors)")
     #expect(try !cli.run("classify --root device/data --summary --quiet").errors.contains(note))
-    let told = try cli.run("classify --root device/data --summary --os-version 16.4")
-    #expect(!told.errors.contains(note))
+    let reported = try cli.run("classify --root device/data --summary --os-version 16.4")
+    #expect(!reported.errors.contains(note))
   }
 
   /// Each command that depends on the version reports it once for a device, whatever the number of
@@ -68,11 +68,11 @@ import Testing
   @Test func containersOfOneKindAreCounted() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
-    let places = cli.directory.string + "/device/data/Containers/Data/Application"
+    let locations = cli.directory.string + "/device/data/Containers/Data/Application"
     let container = try #require(
       try cli.containers(of: "device").first { $0.path == "apps/org.example.notebook/data" })
     for number in 0..<11 {
-      let copy = "\(places)/0A0A0A0A-0000-4000-8000-0000000000\(10 + number)"
+      let copy = "\(locations)/0A0A0A0A-0000-4000-8000-0000000000\(10 + number)"
       _ = try Program.run("cp", ["-a", "\(container.realPath)", copy])
     }
     let text = try cli.succeed("apps --root device")

@@ -33,7 +33,7 @@ struct DeviceRestoreFixture {
   }
 
   /// Returns the real path of a container of a device for its logical path.
-  func place(_ container: ByteString, of device: String) throws -> ByteString {
+  func path(_ container: ByteString, of device: String) throws -> ByteString {
     try #require(
       try cli.containers(of: device).first { $0.path == container }?.realPath, "\(container)")
   }

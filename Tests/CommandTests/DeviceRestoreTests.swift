@@ -12,10 +12,10 @@ import Testing
     try fixture.removeContainers(of: "device")
     let report = try fixture.restore("latest --in-place")
     #expect(report["policy"] as? String == "everything")
-    let fates = (report["containers"] as? [[String: Any]] ?? []).compactMap {
+    let actions = (report["containers"] as? [[String: Any]] ?? []).compactMap {
       $0["fate"] as? String
     }
-    #expect(fates.count > 8 && Set(fates) == ["make"])
+    #expect(actions.count > 8 && Set(actions) == ["make"])
     for directory: ByteString in [
       "data/Containers/Data/Application", "data/Containers/Data/PluginKitPlugin",
       "data/Containers/Shared/AppGroup", "data/Containers/Bundle/Application",
@@ -43,7 +43,7 @@ import Testing
     try fixture.makeEmptyDevice("other")
     let data: ByteString = "apps/org.example.notebook/data"
     let caches = try Directory.open(
-      path: fixture.place(data, of: "device").appending("Library/Caches"))
+      path: fixture.path(data, of: "device").appending("Library/Caches"))
     try caches.setPermissions(0o2751)
     try caches.attributes.set("user.hidden", to: [1, 0, 2])
     try caches.setModified(Timestamp(seconds: 1_000_000_000, nanoseconds: 7))
@@ -52,7 +52,7 @@ import Testing
     if device == "device" { try fixture.removeContainers(of: "device") }
     _ = try fixture.restore(words)
     let restored = try Directory.open(
-      path: fixture.place(data, of: device).appending("Library/Caches"))
+      path: fixture.path(data, of: device).appending("Library/Caches"))
     let status = try restored.status()
     #expect(status.permissions == 0o2751)
     #expect(status.modified == Timestamp(seconds: 1_000_000_000, nanoseconds: 7))
@@ -86,20 +86,20 @@ import Testing
     try fixture.makeEmptyDevice("other")
     let report = try fixture.restore("latest --to-device other")
     let data: ByteString = "apps/org.example.notebook/data"
-    let place = try fixture.place(data, of: "other")
-    let old = try fixture.place(data, of: "device")
-    let uuid = try #require(place.lastComponent)
+    let location = try fixture.path(data, of: "other")
+    let old = try fixture.path(data, of: "device")
+    let uuid = try #require(location.lastComponent)
     #expect(uuid != old.lastComponent && uuid.count == 36)
     // The metadata names the app and the new directory.
     let metadata = try PropertyList(
       reading: try Descriptor.open(
-        path: place.appending(".com.apple.mobile_container_manager.metadata.plist")
+        path: location.appending(".com.apple.mobile_container_manager.metadata.plist")
       ).readAll(limit: 1 << 20) ?? [])
     #expect(metadata["MCMMetadataIdentifier"]?.stringValue == "org.example.notebook")
     #expect(metadata["MCMMetadataUUID"]?.stringValue == uuid.utf8)
     #expect(metadata["MCMMetadataContentClass"]?.integerValue == 2)
     // The link into the same container points to the new container, in the device's own form.
-    let link = try Directory.open(path: place.appending("Documents")).target(of: "Latest.md")
+    let link = try Directory.open(path: location.appending("Documents")).target(of: "Latest.md")
     #expect(
       link
         == ByteString("/private/var/mobile/Containers/Data/Application").appending(uuid)
@@ -116,9 +116,11 @@ import Testing
     )
     // The second time the containers are found by identifier, and none is created.
     let again = try fixture.restore("latest --to-device other")
-    let fates = (again["containers"] as? [[String: Any]] ?? []).compactMap { $0["fate"] as? String }
-    #expect(Set(fates) == ["merge", "harbor"])
-    #expect(try fixture.place(data, of: "other") == place)
+    let actions = (again["containers"] as? [[String: Any]] ?? []).compactMap {
+      $0["fate"] as? String
+    }
+    #expect(Set(actions) == ["merge", "harbor"])
+    #expect(try fixture.path(data, of: "other") == location)
     let restored = try #require(again["restored"] as? [String: Any])
     #expect(restored["files"] as? Int == 0 && restored["links"] as? Int == 0, "\(again)")
   }
@@ -128,10 +130,10 @@ import Testing
     try fixture.makeEmptyDevice("other")
     let report = try fixture.restore(
       "latest:apps/\(DeviceRestoreFixture.notebook)/data --to-device other")
-    let fates = (report["containers"] as? [[String: Any]] ?? []).compactMap {
+    let actions = (report["containers"] as? [[String: Any]] ?? []).compactMap {
       $0["fate"] as? String
     }
-    #expect(fates == ["harbor"])
+    #expect(actions == ["harbor"])
     let waiting = fixture.cli.directory.path(
       "other/.sandboxctl/safe-harbor/apps/org.example.notebook/data")
     #expect(fixture.isThere(waiting.appending("Documents/Notes")))
@@ -187,7 +189,7 @@ extension DeviceRestoreFixture {
 struct DeviceRestoreSpaceTests {
   @Test func restoreThatDoesNotFitIsNotStarted() throws {
     let fixture = try DeviceRestoreFixture()
-    let data = try fixture.place("apps/org.example.notebook/data", of: "device")
+    let data = try fixture.path("apps/org.example.notebook/data", of: "device")
     var random = Seeded(7)
     let file = try Directory.open(path: data.appending("Documents")).create("large")
     try file.write(random.bytes(20_000_000))

@@ -167,7 +167,7 @@ import Testing
     #expect(cause["reason"] as? String == "permission denied")
   }
 
-  @Test func policyErrorNamesThePlaceOfTheMistake() throws {
+  @Test func policyErrorNamesTheLineOfTheMistake() throws {
     let cli = try Self.fixture()
     let failure = try expect(
       .invalidPattern, 2, of: cli.run("classify --root device --exclude a//b --json"))

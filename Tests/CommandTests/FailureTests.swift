@@ -124,7 +124,7 @@ import Testing
     }
   }
 
-  @Test func configurationErrorNamesItsPlace() {
+  @Test func configurationErrorNamesItsLine() {
     let failure = Failure(ConfigurationError("no option", at: "/c.yaml:1:2", hint: "h"))
     #expect(failure.message == "cannot use the configuration: /c.yaml:1:2: no option")
     #expect(failure.code == .invalidConfiguration && failure.status == .failed)

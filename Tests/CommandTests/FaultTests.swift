@@ -36,9 +36,9 @@ struct FaultTests {
   func failedBackupLeavesNoSnapshot(_ fault: Fault) throws {
     let cli = try Self.prepare()
     for name in try cli.names(in: Self.caches) {
-      let place = Self.caches.appending(name)
-      try Directory.open(path: cli.directory.path(place)).removeTree("index")
-      try cli.directory.write("no directory", at: place.appending("index"))
+      let location = Self.caches.appending(name)
+      try Directory.open(path: cli.directory.path(location)).removeTree("index")
+      try cli.directory.write("no directory", at: location.appending("index"))
     }
     let before = try cli.snapshots()
     try fault.forEachCall { number, strace in

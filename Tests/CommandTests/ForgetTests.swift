@@ -75,8 +75,8 @@ import Testing
 
         """)
     #expect(try present() == Set(ids))
-    let told = try cli.succeed(line)
-    #expect(told == dry.replacing("would remove", with: "removed"))
+    let reported = try cli.succeed(line)
+    #expect(reported == dry.replacing("would remove", with: "removed"))
     #expect(try present() == [ids[3], ids[4]])
     #expect(try names("leases").isEmpty)
     #expect(try cli.succeed(line).hasSuffix("removed 0 of 2 snapshots\n"))
@@ -176,8 +176,9 @@ import Testing
         Timestamp(seconds: now.seconds - 86_400 - Int64($0)).rfc3339, reason: $1, apps: ["a"])
     }
     let regular = try january(2)
-    let told = try cli.succeed("forget --keep-last 1 --repo repo")
-    #expect(told.split(separator: "\n").count { $0.hasSuffix("  retain 31d") } == 4, "\(told)")
+    let reported = try cli.succeed("forget --keep-last 1 --repo repo")
+    #expect(
+      reported.split(separator: "\n").count { $0.hasSuffix("  retain 31d") } == 4, "\(reported)")
     // The policy of another host is replaced by the default one of the layout.
     #expect(try present() == Set(new + [regular[1]]), "\(old) \(unknown)")
     // The user's policies apply.
@@ -245,9 +246,9 @@ import Testing
 
   @Test func namedSnapshotsAreRemoved() throws {
     let ids = try january(5)
-    let told = try cli.succeed("forget \(short(ids[1])) latest~1 --keep-last 9 --repo repo")
+    let reported = try cli.succeed("forget \(short(ids[1])) latest~1 --keep-last 9 --repo repo")
     #expect(
-      told == """
+      reported == """
         user@host-a:/a, scope device: keep 3, remove 2
           action  id        time              kept by
           remove  \(short(ids[1]))  2026-01-02 12:00
@@ -293,8 +294,8 @@ import Testing
       #expect(outcome.code == 13, "\(line): \(outcome.errors)")
       #expect(outcome.errors.contains("hint: give its full id and '--force'"), "\(outcome.errors)")
     }
-    let told = try cli.succeed("forget \(ids[1]) --force --repo repo")
-    #expect(told == "damaged snapshot: remove \(ids[1])\n\nremoved 1 of 2 snapshots\n")
+    let reported = try cli.succeed("forget \(ids[1]) --force --repo repo")
+    #expect(reported == "damaged snapshot: remove \(ids[1])\n\nremoved 1 of 2 snapshots\n")
     #expect(try present() == [ids[2]])
   }
 
@@ -343,8 +344,8 @@ import Testing
     #expect(outcome.errors.contains("cannot forget the snapshot \(short(ids[0])): it is pinned"))
     #expect(outcome.errors.contains("hint: 'sandboxctl snapshots unpin \(short(ids[0]))'"))
     #expect(try present() == Set(ids))
-    let told = try cli.succeed("forget --keep-last 1 --repo repo")
-    #expect(told.contains("  pinned\n") && told.contains("  last, pinned\n"), "\(told)")
+    let reported = try cli.succeed("forget --keep-last 1 --repo repo")
+    #expect(reported.contains("  pinned\n") && reported.contains("  last, pinned\n"), "\(reported)")
     #expect(try present() == [ids[0], ids[3]])
 
     let unpinned = try cli.jsonLines("snapshots unpin \(ids[0]) \(ids[0]) --json --repo repo")

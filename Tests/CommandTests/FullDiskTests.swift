@@ -112,8 +112,8 @@ struct FullDiskTests {
     let available = try Directory.open(path: cli.directory.path("small")).space().available
     #expect(available < (isFullBefore ? 64 << 10 : 1))
     let packs = try cli.packs("small/repo").count
-    let told = try cli.succeed("prune --repo small/repo")
-    #expect(told.hasSuffix(" freed\n"), "\(told)")
+    let output = try cli.succeed("prune --repo small/repo")
+    #expect(output.hasSuffix(" freed\n"), "\(output)")
     #expect(try cli.packs("small/repo").count < packs)
     #expect(try cli.directory.read("small/repo/reserve").count == 4 << 20)
     #expect(try cli.names(in: "small/repo/leases").isEmpty)

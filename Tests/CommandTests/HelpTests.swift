@@ -46,12 +46,12 @@ import Testing
   /// All examples, in `make test` those of a sample of the commands.
   @Test func examplesOfEveryCommandWork() throws {
     for command in Sampling.some(of: try HelpTree.commands(CommandLine()), 4, "examples") {
-      let place = try ExampleDirectory()
-      let help = try place.cli.run(command + ["--help"]).output
+      let location = try ExampleDirectory()
+      let help = try location.cli.run(command + ["--help"]).output
       let examples = ExampleDirectory.examples(in: help)
-      try place.prepare(for: command, examples)
+      try location.prepare(for: command, examples)
       for example in examples {
-        let outcome = try place.run(example)
+        let outcome = try location.run(example)
         #expect(outcome.code == 0, "\(example): \(outcome.errors)")
       }
     }

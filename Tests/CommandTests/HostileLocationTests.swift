@@ -14,9 +14,9 @@ import Testing
 
   /// Makes a macOS disk with another container whose metadata an app wrote, and another user's
   /// disk.
-  private static func disk(_ place: String, _ identifier: ByteString) throws -> CommandLine {
+  private static func disk(_ location: String, _ identifier: ByteString) throws -> CommandLine {
     let cli = try CommandLine()
-    let container = "disk/\(library)/\(place)"
+    let container = "disk/\(library)/\(location)"
     try cli.directory.write(
       "dear", at: ByteString("disk/\(library)/Containers/com.example.notes/Data/letter"))
     try cli.directory.write("hostile", at: ByteString("\(container)/com.user.agent.plist"))
@@ -36,9 +36,9 @@ import Testing
     ("Containers/com.evil", "../../../outside/autostart", "apps/com.evil/data"),
   ])
   func pathAsIdentifierIsNotRestored(
-    place: String, identifier: ByteString, logical: String
+    location: String, identifier: ByteString, logical: String
   ) throws {
-    let cli = try Self.disk(place, identifier)
+    let cli = try Self.disk(location, identifier)
     let backup = try cli.run("backup --root disk/Users/you --repo repo")
     #expect(backup.code == 0, "\(backup.errors)")
     #expect(backup.errors.contains("\(identifier)"), "\(backup.errors)")
@@ -51,8 +51,8 @@ import Testing
       try cli.directory.read(ByteString("\(agents)/com.user.agent.plist")) == Array("mine".utf8))
     #expect(try Directory.open(path: cli.directory.path("other")).names() == ["Users"])
     #expect(try Directory.open(path: cli.directory.path("other/Users")).names() == ["you"])
-    let end = place.hasPrefix("Group") ? "" : "/Data"
-    let back = "other/\(Self.library)/\(place)\(end)/com.user.agent.plist"
+    let end = location.hasPrefix("Group") ? "" : "/Data"
+    let back = "other/\(Self.library)/\(location)\(end)/com.user.agent.plist"
     #expect(try cli.directory.read(ByteString(back)) == Array("hostile".utf8))
   }
 
@@ -114,10 +114,10 @@ import Testing
     ] {
       let read = try cli.run("\(command) --repo repo")
       #expect(read.code == 0, "\(command): \(read.errors)")
-      let told = read.errors.split(separator: "\n").count {
+      let reported = read.errors.split(separator: "\n").count {
         $0.contains("'groups/group.a': its uuid ")
       }
-      #expect(told == 1, "\(command): \(read.errors)")
+      #expect(reported == 1, "\(command): \(read.errors)")
     }
     // It can still be restored into a plain directory.
     _ = try cli.succeed("restore latest --to back --repo repo")

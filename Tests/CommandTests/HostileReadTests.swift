@@ -18,8 +18,8 @@ import Testing
       let text = "\(row): \(command): \(outcome.code): \(outcome.errors.prefix(2000))"
       #expect(outcome.code == (row.refusers.contains(command) ? 13 : 0), "\(text)")
       if row.refusers.union(row.warners).contains(command) {
-        let told = outcome.output + outcome.errors
-        for word in row.words { #expect(told.contains(word), "\(text) \(outcome.output)") }
+        let reported = outcome.output + outcome.errors
+        for word in row.words { #expect(reported.contains(word), "\(text) \(outcome.output)") }
       }
       #expect(outcome.peakMebibytes < Hostile.memoryBound, "\(text)")
       #expect(outcome.peakMebibytes > 5, "\(text)")

@@ -25,7 +25,7 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
   /// The commands that read file content.
   static let dataReaders: Set<String> = ["check --read-data", "dump latest"]
 
-  static let all = trees + places + indexes + contents + frames + snapshots
+  static let all = trees + wrongLocations + indexes + contents + frames + snapshots
 
   static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
   static let good = bytes("good\n")
@@ -116,10 +116,12 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
     var forged = forge { [ForgedEntry.directory(bytes("evil"), $0.add(inner, kind: 1))] }
     forged.changeIndex = { index in
       let trees = index.entries.filter { $0.kind == 1 }
-      guard let place = trees.max(by: { $0.length < $1.length }) else { return }
+      guard let wrongLocation = trees.max(by: { $0.length < $1.length }) else { return }
       for number in index.entries.indices
       where index.entries[number].digest == Blake2b.hash(inner) {
-        (index.entries[number].offset, index.entries[number].length) = (place.offset, place.length)
+        (index.entries[number].offset, index.entries[number].length) = (
+          wrongLocation.offset, wrongLocation.length
+        )
       }
     }
     return forged
@@ -137,7 +139,7 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
   }
 
   /// Makes a row with a changed index entry of the file's only blob.
-  private static func place(
+  private static func wrongLocation(
     _ name: String, _ refusers: Set<String>, _ words: [String], behind filler: Int = 0,
     _ change: @escaping @Sendable (inout ForgedRepository.Entry) -> Void
   ) -> HostileRow {
@@ -153,12 +155,12 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
     }
   }
 
-  private static let places = [
-    place("offset", dataReaders, ["evil"]) { $0.offset += 1 },
-    place("length", dataReaders.union(["check"]), ["evil"]) { $0.length -= 1 },
-    place("kind", dataReaders.union(["check"]), ["evil"]) { $0.kind = 1 },
-    place("pack", dataReaders, ["evil"]) { $0.pack = 1 },
-    place("but existing frame", dataReaders, ["evil"], behind: 300_000) {
+  private static let wrongLocations = [
+    wrongLocation("offset", dataReaders, ["evil"]) { $0.offset += 1 },
+    wrongLocation("length", dataReaders.union(["check"]), ["evil"]) { $0.length -= 1 },
+    wrongLocation("kind", dataReaders.union(["check"]), ["evil"]) { $0.kind = 1 },
+    wrongLocation("pack", dataReaders, ["evil"]) { $0.pack = 1 },
+    wrongLocation("but existing frame", dataReaders, ["evil"], behind: 300_000) {
       $0.frame = $0.frame == 0 ? 1 : 0
     },
   ]

@@ -88,9 +88,11 @@ import Testing
     let outer = forged.addTree([ForgedEntry.directory(Array("round".utf8), inner)])
     forged.addSnapshot(outer)
     forged.changeIndex = { index in
-      guard let place = index.entries.first(where: { $0.digest == outer }) else { return }
+      guard let location = index.entries.first(where: { $0.digest == outer }) else { return }
       for number in index.entries.indices where index.entries[number].digest == inner {
-        (index.entries[number].offset, index.entries[number].length) = (place.offset, place.length)
+        (index.entries[number].offset, index.entries[number].length) = (
+          location.offset, location.length
+        )
       }
     }
     try Hostile(forged).expectRefused(
@@ -134,9 +136,9 @@ import Testing
       let without = try hostile.theirs("--without-index repo restore latest --to without")
       #expect(without.code == 13 && without.errors.contains("damaged: "), "\(without.errors)")
       for (name, bytes) in [("good", Self.good), ("other", Self.other)] {
-        let place = ByteString("without/\(name)")
-        guard try hostile.cli.directory.directory.statusIfPresent(place) != nil else { continue }
-        #expect(try hostile.cli.directory.read(place) == bytes)
+        let location = ByteString("without/\(name)")
+        guard try hostile.cli.directory.directory.statusIfPresent(location) != nil else { continue }
+        #expect(try hostile.cli.directory.read(location) == bytes)
       }
       #expect(without.peakMebibytes < Hostile.memoryBound)
       try expectNothingWrongWithoutIndex(hostile)
@@ -150,18 +152,18 @@ import Testing
     for name in try index.names() { try index.remove(name) }
     for (round, line) in ["restore latest --to", "repair index", "restore latest --to"].enumerated()
     {
-      let place = ByteString("lost-\(round)")
+      let location = ByteString("lost-\(round)")
       let isRestore = line.hasPrefix("restore")
-      let run = try hostile.ours(isRestore ? "\(line) \(place)" : line)
+      let run = try hostile.ours(isRestore ? "\(line) \(location)" : line)
       #expect(run.peakMebibytes < Hostile.memoryBound)
       // A bug in the program would end it with a signal.
       #expect(run.code < 128, "\(line): \(run.errors)")
       guard isRestore else { continue }
       var isWhole = true
       for (name, bytes) in [("good", Self.good), ("other", Self.other)] {
-        let file = place.appending(ByteString(name))
-        if try hostile.cli.directory.directory.statusIfPresent(place) == nil
-          || hostile.cli.directory.directory.directory(place).statusIfPresent(ByteString(name))
+        let file = location.appending(ByteString(name))
+        if try hostile.cli.directory.directory.statusIfPresent(location) == nil
+          || hostile.cli.directory.directory.directory(location).statusIfPresent(ByteString(name))
             == nil
         {
           isWhole = false
@@ -312,22 +314,23 @@ enum HostileFrame: String, CaseIterable, CustomTestStringConvertible {
     case .claims100GB: Self.frame(claim: 100 << 30, blocks: 1)
     case .claimsMore: Self.frame(claim: 16 << 20, blocks: 128)
     case .hasNoSize: [0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x58] + Self.zeros(3) + Self.checksum
-    case .hasNoChecksum: Self.frame(claim: Self.told, blocks: 3, flags: 0xe0)
+    case .hasNoChecksum: Self.frame(claim: Self.reported, blocks: 3, flags: 0xe0)
     case .wantsAWindowOf2GB:
-      [0x28, 0xb5, 0x2f, 0xfd, 0xc4, 0xa8] + Self.number(Self.told) + Self.zeros(3) + Self.checksum
-    case .holdsAGigabyte: Self.frame(claim: Self.told, blocks: 8192)
-    case .holdsLess: Self.frame(claim: Self.told, blocks: 1)
+      [0x28, 0xb5, 0x2f, 0xfd, 0xc4, 0xa8] + Self.number(Self.reported) + Self.zeros(3)
+        + Self.checksum
+    case .holdsAGigabyte: Self.frame(claim: Self.reported, blocks: 8192)
+    case .holdsLess: Self.frame(claim: Self.reported, blocks: 1)
     case .wantsADictionary:
-      [0x28, 0xb5, 0x2f, 0xfd, 0xe5, 7] + Self.number(Self.told) + Self.zeros(3) + Self.checksum
-    case .isTwoFrames: Self.frame(claim: Self.told, blocks: 3) + Self.frame(claim: 1, blocks: 1)
+      [0x28, 0xb5, 0x2f, 0xfd, 0xe5, 7] + Self.number(Self.reported) + Self.zeros(3) + Self.checksum
+    case .isTwoFrames: Self.frame(claim: Self.reported, blocks: 3) + Self.frame(claim: 1, blocks: 1)
     case .isSkippable: [0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4]
     case .isGarbage: Array("not a frame at all".utf8)
-    case .hasAWrongChecksum: Self.frame(claim: Self.told, blocks: 3)
+    case .hasAWrongChecksum: Self.frame(claim: Self.reported, blocks: 3)
     }
   }
 
   /// A tar header, 300,000 bytes and "good\n", and the padding of the last block.
-  private static let told = 512 + 300_032
+  private static let reported = 512 + 300_032
   private static let checksum: [UInt8] = [1, 2, 3, 4]
 
   /// Returns a single-segment frame with an eight-byte size and a checksum.

@@ -216,7 +216,7 @@ import Testing
 
   /// Counts of the repository agree with those of its snapshots, and counts of a snapshot with its
   /// totals.
-  @Test func countsAgree() throws {
+  @Test func allOutputsHaveTheSameCounts() throws {
     let cli = try Self.sample()
     let all = try cli.json("stats --json --repo repo")
     let snapshots = try cli.jsonLines("snapshots --json --repo repo")

@@ -119,7 +119,7 @@ struct InterruptedRestoreTests {
   /// Kills a restore of the sample's notebook at its second step.
   static func interrupted() throws -> (fixture: DeviceRestoreFixture, note: ByteString) {
     let fixture = try DeviceRestoreFixture()
-    let data = try fixture.place("apps/org.example.notebook/data", of: "device")
+    let data = try fixture.path("apps/org.example.notebook/data", of: "device")
     let note = data.appending("Documents/Notes/Recipes.md")
     try fixture.change(note, to: "spoilt")
     _ = try fixture.cli.succeed("apps --root device")

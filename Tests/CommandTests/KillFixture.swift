@@ -19,8 +19,8 @@ struct KillFixture {
   init(isInstalled: Bool = true) throws {
     cli = try CommandLine(inMemory: true)
     try makeBundle("New.app", version: "9.0")
-    for place: ByteString in ["Bundle/Application", "Data/Application", "Shared/AppGroup"] {
-      _ = try Directory.make(path: cli.directory.path("device/Containers").appending(place))
+    for location: ByteString in ["Bundle/Application", "Data/Application", "Shared/AppGroup"] {
+      _ = try Directory.make(path: cli.directory.path("device/Containers").appending(location))
     }
     if isInstalled { try makeApp() }
   }

@@ -50,18 +50,18 @@ import Testing
     let merged = try #require(try cli.names(in: "repo/index").first)
     #expect(old.count == 1 && !old.contains(merged))
     let merge = calls[before...]
-    func place(
-      _ what: String, after start: Int = before, _ isMeant: (String) -> Bool
+    func position(
+      _ what: String, after start: Int = before, _ isSelected: (String) -> Bool
     ) throws -> Int {
-      let found = merge[start...].firstIndex(where: isMeant)
+      let found = merge[start...].firstIndex(where: isSelected)
       return try #require(found, "\(what): \(merge)")
     }
-    let placed = try place("its name") { $0.contains("renameat(") && $0.contains("\(merged)") }
-    let bytes = try place("its bytes") { $0.hasPrefix("fsync(") && $0.contains("/leases/") }
-    let directory = try place("the directory", after: placed) {
+    let placed = try position("its name") { $0.contains("renameat(") && $0.contains("\(merged)") }
+    let bytes = try position("its bytes") { $0.hasPrefix("fsync(") && $0.contains("/leases/") }
+    let directory = try position("the directory", after: placed) {
       $0.hasPrefix("fsync(") && $0.contains("/repo/index>")
     }
-    let removed = try place("the old one") { $0.contains("\"\(old[0])\"") }
+    let removed = try position("the old one") { $0.contains("\"\(old[0])\"") }
     #expect(bytes < placed && placed < directory && directory < removed, "\(merge)")
   }
 
@@ -79,9 +79,9 @@ import Testing
     // A copied cache is verified again, which needs calls: also in the recorded run.
     try Self.beginAgain(cli)
     let (calls, before) = try Self.trace(cli)
-    let isMeant = { (line: String) in line.hasPrefix("\(call)(") }
-    let first = calls[..<before].count(where: isMeant) + 1
-    let count = calls[before...].count(where: isMeant)
+    let isSelected = { (line: String) in line.hasPrefix("\(call)(") }
+    let first = calls[..<before].count(where: isSelected) + 1
+    let count = calls[before...].count(where: isSelected)
     #expect(count >= (call == "mkdirat" ? 1 : 3), "\(calls)")
     let wanted = try cli.records("tree")
     for number in Sampling.some(of: Array(first..<(first + count)), 3, call) {

@@ -185,8 +185,8 @@ import Testing
     try cli.directory.write("x", at: "tree/inner/file")
     _ = try Program.run("ln", ["-s", "inner", "tree/link"], in: cli.directory.url)
     #expect(try DatabaseCommandTests.backup(cli).code == 0)
-    for place in ["latest", "latest:folders/tree/inner"] {
-      let directory = try cli.run("dump \(place) --merge-log --repo repo")
+    for location in ["latest", "latest:folders/tree/inner"] {
+      let directory = try cli.run("dump \(location) --merge-log --repo repo")
       #expect(directory.code == 2 && directory.standardOutput.isEmpty)
       #expect(directory.errors.contains("it is a directory"), "\(directory.errors)")
     }

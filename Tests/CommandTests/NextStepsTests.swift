@@ -34,7 +34,7 @@ import Testing
   /// snapshot.
   @Test func backupOfOneAppSuggestsItsOwnSnapshot() throws {
     let fixture = try DeviceRestoreFixture()
-    let bundle = try fixture.place("apps/org.example.notebook/bundle", of: "device")
+    let bundle = try fixture.path("apps/org.example.notebook/bundle", of: "device")
     let list = """
       <?xml version="1.0"?><plist version="1.0"><dict>
       <key>CFBundleIdentifier</key><string>org.example.notebook</string>

@@ -17,13 +17,13 @@ import Testing
       _ = try cli.succeed("sample device")
     }
 
-    func place(_ container: ByteString) throws -> ByteString {
+    func path(_ container: ByteString) throws -> ByteString {
       let found = try cli.containers(of: "device").first { $0.path == container }
       return try #require(found, "\(container)").realPath
     }
 
     func infoPlist() throws -> ByteString {
-      try place("apps/org.example.notebook/bundle").appending("Notebook.app/Info.plist")
+      try path("apps/org.example.notebook/bundle").appending("Notebook.app/Info.plist")
     }
 
     func findings() throws -> [(code: String, path: String, reason: String)] {
@@ -99,7 +99,7 @@ import Testing
 
   @Test func bothContainersOfOneAppAreIncluded() throws {
     let sample = try Sample()
-    let reader = try sample.place("apps/org.example.reader/data")
+    let reader = try sample.path("apps/org.example.reader/data")
     let uuid = try #require(reader.lastComponent)
     try Self.write(
       Self.list(
@@ -125,7 +125,7 @@ import Testing
 
   @Test func metadataOfAnotherAppIsReported() throws {
     let sample = try Sample()
-    let bundle = try sample.place("apps/org.example.notebook/bundle")
+    let bundle = try sample.path("apps/org.example.notebook/bundle")
     try Self.write(
       Self.list(
         """
@@ -133,13 +133,13 @@ import Testing
         <key>MCMMetadataContentClass</key><integer>1</integer></dict>
         """), to: bundle.appending(Self.metadata))
     #expect(try sample.findings().map(\.code).contains("contradiction"))
-    #expect(try sample.place("apps/org.example.notebook/bundle") == bundle)
+    #expect(try sample.path("apps/org.example.notebook/bundle") == bundle)
     try sample.expectBackup()
   }
 
   @Test func unreadableMetadataIsReplacedByAGuess() throws {
     let sample = try Sample()
-    let data = try sample.place("apps/org.example.notebook/data")
+    let data = try sample.path("apps/org.example.notebook/data")
     try Self.write(Array("not a list".utf8), to: data.appending(Self.metadata))
     #expect(try sample.findings().map(\.code).contains("unusable-file"))
     let found = try sample.cli.containers(of: "device").first { $0.realPath == data }

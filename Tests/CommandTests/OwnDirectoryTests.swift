@@ -16,12 +16,12 @@ import Testing
 
   @Test func anotherRepositoryIsReported() throws {
     _ = try cli.succeed("init tree/other --plain --no-default")
-    let told =
+    let reported =
       "note: folders/tree/other (\(cli.directory.path("tree/other"))): "
       + "it is a sandboxctl repository, which is never backed up"
     for options in ["", " --dry-run"] {
       let outcome = try cli.run(backup + " --root tree" + options)
-      #expect(outcome.code == 0 && outcome.errors.contains(told), "\(outcome.errors)")
+      #expect(outcome.code == 0 && outcome.errors.contains(reported), "\(outcome.errors)")
       #expect(try cli.run(backup + " --root tree --strict" + options).code == 3)
       let named = try cli.run(backup + " --root tree --strict --exclude other" + options)
       #expect(named.code == 0 && !named.errors.contains("other"), "\(named.errors)")

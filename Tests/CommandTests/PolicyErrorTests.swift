@@ -56,8 +56,8 @@ import Testing
       at: "good.yaml")
     var transcript = Transcript(cli)
     let outcome = try transcript.run("policy lint site.yaml", exits: 5)
-    for place in ["site.yaml:4:36: ", "site.yaml:5:41: ", "site.yaml:6:24: "] {
-      #expect((outcome.output + outcome.errors).contains(place), "\(place)")
+    for location in ["site.yaml:4:36: ", "site.yaml:5:41: ", "site.yaml:6:24: "] {
+      #expect((outcome.output + outcome.errors).contains(location), "\(location)")
     }
     try transcript.run("policy lint broken.yaml", exits: 5)
     try transcript.run("policy lint binary.yaml", exits: 5)

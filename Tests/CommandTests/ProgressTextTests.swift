@@ -17,56 +17,56 @@ import Testing
   @Test func fullProgressIsShown() {
     var text = ProgressText()
     #expect(text.line == "scanning")
-    text.take(Self.state(files: 0, bytes: 0), at: 10)
+    text.update(Self.state(files: 0, bytes: 0), at: 10)
     #expect(text.counts == "0 B of 100 MiB, 0 of 1,200 files")
-    text.take(Self.state(files: 120, bytes: 10 << 20), at: 12)
+    text.update(Self.state(files: 120, bytes: 10 << 20), at: 12)
     #expect(text.counts == "10.0 MiB of 100 MiB, 120 of 1,200 files, 5.0 MiB/s, 18 s left")
-    text.take(Self.state(files: 1, bytes: 10 << 20, problems: 1), at: 12)
+    text.update(Self.state(files: 1, bytes: 10 << 20, problems: 1), at: 12)
     #expect(text.line.hasSuffix(", 1 error: apps/a/data/notes.db"))
   }
 
   @Test func workWithoutBytesIsMeasuredInFiles() {
     var text = ProgressText()
-    text.take(ProgressCounters.State(filesToDo: 20, active: "packs/ab/cd"), at: 0)
-    text.take(ProgressCounters.State(filesToDo: 20, filesDone: 5, active: "packs/ab/cd"), at: 1)
+    text.update(ProgressCounters.State(filesToDo: 20, active: "packs/ab/cd"), at: 0)
+    text.update(ProgressCounters.State(filesToDo: 20, filesDone: 5, active: "packs/ab/cd"), at: 1)
     #expect(text.line == "5 of 20 files, 3.0 s left: packs/ab/cd")
   }
 
   @Test func unknownTotalShowsOnlyTheDoneCounts() {
     var text = ProgressText()
-    text.take(ProgressCounters.State(filesDone: 1, noun: "blob"), at: 0)
+    text.update(ProgressCounters.State(filesDone: 1, noun: "blob"), at: 0)
     #expect(text.line == "1 blob")
-    text.take(ProgressCounters.State(filesDone: 2001, bytesDone: 10 << 20, active: "a"), at: 1)
+    text.update(ProgressCounters.State(filesDone: 2001, bytesDone: 10 << 20, active: "a"), at: 1)
     #expect(text.line == "10.0 MiB, 2,001 files, 10.0 MiB/s: a")
-    text.take(ProgressCounters.State(bytesToDo: 20 << 20, bytesDone: 20 << 20), at: 2)
+    text.update(ProgressCounters.State(bytesToDo: 20 << 20, bytesDone: 20 << 20), at: 2)
     #expect(text.counts.hasPrefix("20.0 MiB of 20.0 MiB, 0 of 0 files"))
   }
 
   @Test func timeLeftIsTheLongerEstimate() {
     var text = ProgressText()
-    text.take(Self.state(files: 0, bytes: 0), at: 0)
+    text.update(Self.state(files: 0, bytes: 0), at: 0)
     // Half of the bytes, 1 percent of the files.
-    text.take(Self.state(files: 12, bytes: 50 << 20), at: 1)
+    text.update(Self.state(files: 12, bytes: 50 << 20), at: 1)
     #expect(text.counts.hasSuffix("1 min 39 s left"))
   }
 
   @Test func speedIsSmoothed() {
     var text = ProgressText()
-    text.take(Self.state(files: 0, bytes: 0), at: 0)
-    text.take(Self.state(files: 0, bytes: 10 << 20), at: 1)
+    text.update(Self.state(files: 0, bytes: 0), at: 0)
+    text.update(Self.state(files: 0, bytes: 10 << 20), at: 1)
     #expect(text.counts.contains(", 10.0 MiB/s"))
-    text.take(Self.state(files: 0, bytes: 10 << 20), at: 2)
+    text.update(Self.state(files: 0, bytes: 10 << 20), at: 2)
     #expect(text.counts.contains(", 9.0 MiB/s"))
-    text.take(Self.state(files: 0, bytes: 10 << 20), at: 12)
+    text.update(Self.state(files: 0, bytes: 10 << 20), at: 12)
     // No progress for ten seconds: no speed and no estimate.
     #expect(text.counts == "10.0 MiB of 100 MiB, 0 of 1,200 files")
   }
 
   @Test func lineFitsTheTerminal() {
     var text = ProgressText()
-    text.take(Self.state(files: 0, bytes: 0, active: ""), at: 0)
+    text.update(Self.state(files: 0, bytes: 0, active: ""), at: 0)
     let path: ByteString = "folders/Bilder/Füße/日本語 und so weiter/bild\nmit Umbruch.jpeg"
-    text.take(Self.state(files: 5, bytes: 5 << 20, problems: 3, active: path), at: 1)
+    text.update(Self.state(files: 5, bytes: 5 << 20, problems: 3, active: path), at: 1)
     for columns in 1...200 {
       let line = text.line(columns: columns)
       #expect(ProgressText.width(line) <= columns, "\(columns): \(line)")

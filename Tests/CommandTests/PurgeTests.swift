@@ -160,18 +160,18 @@ import Testing
   /// The report names the full volume by its mount point, not by a container's path.
   @Test func volumeIsNamedByItsMountPoint() throws {
     let cli = try device()
-    let place = try Program.run("stat", ["-c", "%m", "device"], in: cli.directory.url).output
+    let location = try Program.run("stat", ["-c", "%m", "device"], in: cli.directory.url).output
       .dropLast()
     for line in ["--query", "--level critical --dry-run"] {
       let text = try cli.succeed("purge --root device \(line)")
-      #expect(text.split(separator: "\n").contains { $0.hasPrefix("\(place): ") }, "\(text)")
+      #expect(text.split(separator: "\n").contains { $0.hasPrefix("\(location): ") }, "\(text)")
     }
     let query = try cli.json("purge --root device --query --json")
     let volumes = query["volumes"] as? [[String: Any]] ?? []
-    #expect(volumes.map { $0["mount_point"] as? String } == [String(place)])
+    #expect(volumes.map { $0["mount_point"] as? String } == [String(location)])
     let report = try cli.json("purge --root device --level critical --yes --json")
     let purged = report["volumes"] as? [[String: Any]] ?? []
-    #expect(purged.map { $0["mount_point"] as? String } == [String(place)])
+    #expect(purged.map { $0["mount_point"] as? String } == [String(location)])
   }
 
   @Test func bothVolumesAreNamedByTheirMountPoints() throws {

@@ -11,7 +11,7 @@ import Testing
   @Test func backupNamesTheRealPathOfUnreadableFiles() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
-    let path = try place(of: Self.note, in: cli)
+    let path = try realPath(of: Self.note, in: cli)
     _ = try Program.run("chmod", ["000", "\(path)"])
     _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
     #expect(try cli.runAsNobody("init repo --plain").code == 0)
@@ -27,7 +27,7 @@ import Testing
 
   @Test func restoreNamesTheRealPathOfConflicts() throws {
     let fixture = try DeviceRestoreFixture()
-    let path = try place(of: Self.note, in: fixture.cli)
+    let path = try realPath(of: Self.note, in: fixture.cli)
     let directory = try Directory.open(path: path.directoryPath)
     try directory.remove("Recipes.md")
     try fixture.change(path.appending("mine"), to: "mine")
@@ -44,7 +44,7 @@ import Testing
   @Test func purgeNamesTheRealPathOfUndeletedFiles() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
-    let caches = try place(of: "apps/org.example.notebook/data/Library/Caches", in: cli)
+    let caches = try realPath(of: "apps/org.example.notebook/data/Library/Caches", in: cli)
     let stuck = caches.appending("stuck")
     _ = try Directory.make(path: stuck)
     try Directory.open(path: stuck).create("file").write([1])
@@ -58,7 +58,7 @@ import Testing
       "\(outcome.errors)")
   }
 
-  private func place(of path: ByteString, in cli: CommandLine) throws -> ByteString {
+  private func realPath(of path: ByteString, in cli: CommandLine) throws -> ByteString {
     let container = try #require(
       try cli.containers(of: "device").first { path.isWithin($0.path) }, "\(path)")
     let inner = path.bytes.dropFirst(container.path.count).drop { $0 == UInt8(ascii: "/") }

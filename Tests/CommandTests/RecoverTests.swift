@@ -296,8 +296,8 @@ import Testing
     }
     for command in ["snapshots", "snapshots show latest", "ls latest", "stats", "snapshots --json"]
     {
-      let told = try cli.run(command + " --repo repo")
-      #expect(told.code == 0 && told.errors.isEmpty, "\(command): \(told.errors)")
+      let reported = try cli.run(command + " --repo repo")
+      #expect(reported.code == 0 && reported.errors.isEmpty, "\(command): \(reported.errors)")
     }
     let refused = try cli.run("restore latest --in-place --repo repo")
     #expect(refused.code == 1 && refused.errors.contains("hint: '--to DIR'"), "\(refused.errors)")
@@ -331,8 +331,8 @@ import Testing
     }
     let listed = try hostile.cli.snapshots()
     let list = try hostile.theirs("repo list").output
-    let places = listed.map { id in list.range(of: id.prefix(12))?.lowerBound }
-    #expect(listed.count == 3 && !places.contains(nil))
-    #expect(places.compactMap { $0 } == places.compactMap { $0 }.sorted(), "\(list)")
+    let locations = listed.map { id in list.range(of: id.prefix(12))?.lowerBound }
+    #expect(listed.count == 3 && !locations.contains(nil))
+    #expect(locations.compactMap { $0 } == locations.compactMap { $0 }.sorted(), "\(list)")
   }
 }

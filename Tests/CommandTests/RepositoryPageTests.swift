@@ -104,8 +104,8 @@ import Testing
       let back = try cli.directory.read(ByteString("out/folders/tree").appending(name))
       #expect(back == (try cli.directory.read(ByteString("tree").appending(name))), "\(name)")
     }
-    let told = try succeed("recover")
-    #expect(told.contains("all data read: no damage found"), "\(told)")
+    let reported = try succeed("recover")
+    #expect(reported.contains("all data read: no damage found"), "\(reported)")
     #expect(try cli.directory.read("out/one") == cli.directory.read("tree/large"))
     try ChangeDetector.expectSame(cli.directory, "tree", "out/all/folders/tree")
   }

@@ -9,7 +9,7 @@ import Testing
 
   @Test func fileIsRestoredBesideTheCurrentOne() throws {
     let fixture = try DeviceRestoreFixture()
-    let note = try fixture.place(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
+    let note = try fixture.path(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
     let before = try fixture.text(note)
     try fixture.change(note, to: "spoilt")
     // A real path selects the latest snapshot that contains it.
@@ -36,8 +36,8 @@ import Testing
 
   @Test func onlyTheSelectedAppIsRestored() throws {
     let fixture = try DeviceRestoreFixture()
-    let data = try fixture.place(Self.data, of: "device")
-    let other = try fixture.place("apps/org.example.reader/data", of: "device")
+    let data = try fixture.path(Self.data, of: "device")
+    let other = try fixture.path("apps/org.example.reader/data", of: "device")
     let documents = data.appending("Documents")
     let strange = other.appending("Documents/strange")
     try fixture.change(documents.appending("Notes/Recipes.md"), to: "spoilt")
@@ -65,7 +65,7 @@ import Testing
 
   @Test func excludedDataIsDeletedOnlyOnRequest() throws {
     let fixture = try DeviceRestoreFixture()
-    let data = try fixture.place(Self.data, of: "device")
+    let data = try fixture.path(Self.data, of: "device")
     let kept = data.appending("Documents/new/kept.txt")
     let marked = data.appending("Documents/new/marked.bin")
     let cache = data.appending("Library/Caches/new.bin")
@@ -88,7 +88,7 @@ import Testing
 
   @Test func singleClassIsRestored() throws {
     let fixture = try DeviceRestoreFixture()
-    let data = try fixture.place(Self.data, of: "device")
+    let data = try fixture.path(Self.data, of: "device")
     let preferences = data.appending("Library/Preferences/org.example.notebook.plist")
     let note = data.appending("Documents/Notes/Recipes.md")
     for path in [preferences, note] { try fixture.change(path, to: "spoilt") }
@@ -105,7 +105,7 @@ import Testing
 
   @Test func runningAppIsNotChanged() throws {
     let fixture = try DeviceRestoreFixture()
-    let note = try fixture.place(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
+    let note = try fixture.path(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
     try fixture.change(note, to: "spoilt")
     // The app has one of its files open under another hard link.
     let other = fixture.cli.directory.path("other-name")
@@ -126,9 +126,9 @@ import Testing
   /// One path of an app is scanned, and its other files are recognized by their paths.
   @Test func runningAppIsFoundByItsOtherFiles() throws {
     let fixture = try DeviceRestoreFixture()
-    let note = try fixture.place(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
-    let bundle = try fixture.place("apps/org.example.notebook/bundle", of: "device")
-    let other = try fixture.place("apps/org.example.reader/bundle", of: "device")
+    let note = try fixture.path(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
+    let bundle = try fixture.path("apps/org.example.notebook/bundle", of: "device")
+    let other = try fixture.path("apps/org.example.reader/bundle", of: "device")
     let line = "restore latest:notebook/Documents/Notes --in-place --repo repo"
     try fixture.change(note, to: "spoilt")
     func file(below directory: ByteString) throws -> String {

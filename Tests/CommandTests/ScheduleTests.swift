@@ -213,10 +213,11 @@ import Testing
         """)
     try verify(cli.directory.string + "/home/.config/systemd/user")
     #expect(try text("home/systemctl").hasSuffix("enable --now sandboxctl-purge.service\n"))
-    let told = try status()
+    let reported = try status()
     #expect(
-      told.map { $0["name"] as? String } == ["sandboxctl-backup", "sandboxctl-purge"], "\(told)")
-    let purge = try #require(told.last)
+      reported.map { $0["name"] as? String } == ["sandboxctl-backup", "sandboxctl-purge"],
+      "\(reported)")
+    let purge = try #require(reported.last)
     #expect(purge["calendar"] as? String == "" && purge["active"] as? Bool == true)
     #expect(purge["next"] is NSNull)
     #expect(
@@ -268,9 +269,9 @@ import Testing
       echo "NextElapseUSecRealtime=@1700086400"
       """)
     #expect(try run("schedule", "install", "--systemd").code == 0)
-    let told = try #require(try status().first)
-    #expect(told["last"] as? String == "2023-11-14T22:13:20Z")
-    #expect(told["next"] as? String == "2023-11-15T22:13:20Z")
+    let reported = try #require(try status().first)
+    #expect(reported["last"] as? String == "2023-11-14T22:13:20Z")
+    #expect(reported["next"] as? String == "2023-11-15T22:13:20Z")
     let shown = try run("schedule", "status").output
     #expect(shown.contains("  yes   2023-11-14 22:13  2023-11-15 22:13  "), "\(shown)")
     try cli.directory.write("", at: "home/stopped")
@@ -390,18 +391,18 @@ import Testing
     #expect(monthly.output.contains(" --at-most monthly --prune "), "\(monthly.output)")
   }
 
-  /// Returns the shell's line of the job with rules, with the program replaced by `told`.
+  /// Returns the shell's line of the job with rules, with the program replaced by `reported`.
   private func lineWithRules(_ scheduler: String, _ options: [String] = []) throws -> String {
     try line(scheduler, ["--keep-last", "3"] + options)
   }
 
-  /// Returns the shell's line of a job, with the program replaced by `told`.
+  /// Returns the shell's line of a job, with the program replaced by `reported`.
   private func line(_ scheduler: String, _ options: [String]) throws -> String {
     let path = ["PATH": cli.directory.string + "/bin:/usr/bin:/bin"]
     let outcome = try cli.run(["schedule", "install", scheduler] + options, environment: path)
     #expect(outcome.code == 0, "\(outcome.errors)")
     return try #require(status().first?["command"] as? String)
-      .replacing(CommandLine.program, with: "told")
+      .replacing(CommandLine.program, with: "reported")
   }
 
   /// Snapshots are removed after each backup that made one, if that is due; the status is that of
@@ -416,7 +417,7 @@ import Testing
     ] {
       let script = """
         nice() { shift \(niceWords); "$@"; }
-        told() { echo "$1"; if [ $1 = backup ]; then return \(backup); fi; return \(forget); }
+        reported() { echo "$1"; if [ $1 = backup ]; then return \(backup); fi; return \(forget); }
         \(line)
         """
       let outcome = try Program.run("sh", ["-c", script])
@@ -433,7 +434,7 @@ import Testing
     let line = try hasRules ? lineWithRules("--cron", failing) : line("--cron", failing)
     for status in [0, 3, 1, 11] {
       let script =
-        "nice() { shift 5; \"$@\"; }; told() { [ $1 != backup ] || return \(status); }; \(line)"
+        "nice() { shift 5; \"$@\"; }; reported() { [ $1 != backup ] || return \(status); }; \(line)"
       let outcome = try Program.run("sh", ["-c", script])
       #expect(outcome.code == Int32(status), "\(script)")
       #expect(outcome.output == (status == 0 ? "" : "failed\n"), "\(script)")

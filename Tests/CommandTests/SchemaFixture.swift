@@ -54,8 +54,8 @@ struct SchemaFixture {
 
   /// Makes kept directories whose names suggest a cache, in an app and in a group of the device.
   private func makeCacheNames() throws {
-    for place in ["apps/org.example.notebook/data", "groups/group.org.example.library"] {
-      let entries = try cli.jsonLines("classify --root device --json \(place)")
+    for path in ["apps/org.example.notebook/data", "groups/group.org.example.library"] {
+      let entries = try cli.jsonLines("classify --root device --json \(path)")
       let real = try #require(entries.first?.path("real_path"))
       let inner = real.relative(to: cli.directory.path(""))
       try cli.directory.write("x", at: inner.appending("Image Cache/file"))
@@ -72,8 +72,8 @@ struct SchemaFixture {
       let outcome = try cli.run(run.line)
       #expect(outcome.code == run.code, "\(run.line): \(outcome.errors)")
       if run.line != "policy lint ios --json" {
-        let told = run.code == 0 ? outcome.output : outcome.output + outcome.errors
-        #expect(!told.isEmpty || run.code == 4, "\(run.line)")
+        let reported = run.code == 0 ? outcome.output : outcome.output + outcome.errors
+        #expect(!reported.isEmpty || run.code == 4, "\(run.line)")
       }
       add(command, run.line, outcome.output)
       add("messages", run.line, outcome.errors)

@@ -16,8 +16,8 @@ import Testing
     ] {
       try cli.directory.write("x", at: ByteString(path))
     }
-    for (place, target) in [("editor", "42"), ("server", "7")] as [(ByteString, ByteString)] {
-      try Directory.open(path: cli.directory.path("home/snap").appending(place))
+    for (location, target) in [("editor", "42"), ("server", "7")] as [(ByteString, ByteString)] {
+      try Directory.open(path: cli.directory.path("home/snap").appending(location))
         .createLink("current", to: target)
     }
     _ = try cli.succeed("init repo --plain")
@@ -92,9 +92,9 @@ import Testing
 
   /// The same path of several devices: each version and each match names its device.
   @Test func versionsAndMatchesNameTheirDevice() throws {
-    for (place, text) in [("one", "first"), ("other", "second")] {
-      try cli.directory.write(text, at: ByteString("\(place)/tree/note"))
-      _ = try cli.succeed("backup --layout folder --root \(place)/tree --quiet")
+    for (location, text) in [("one", "first"), ("other", "second")] {
+      try cli.directory.write(text, at: ByteString("\(location)/tree/note"))
+      _ = try cli.succeed("backup --layout folder --root \(location)/tree --quiet")
     }
     let roots = ["one", "other"].map { "\(cli.directory.string)/\($0)/tree" }
     let versions = try cli.succeed("versions folders/tree/note").split(separator: "\n")

@@ -26,8 +26,8 @@ import Testing
       "home/you/snap/editor/common/profile/places": "bookmarks",
       "var/snap/editor/common/db/table": "rows", "var/snap/editor/42/config": "set",
     ] { try cli.directory.write(text, at: ByteString("disk").appending(ByteString(path))) }
-    for place: ByteString in ["disk/home/you/snap/editor", "disk/var/snap/editor"] {
-      try Directory.open(path: cli.directory.path(place)).createLink("current", to: "42")
+    for location: ByteString in ["disk/home/you/snap/editor", "disk/var/snap/editor"] {
+      try Directory.open(path: cli.directory.path(location)).createLink("current", to: "42")
     }
     try expect(cli, "--root disk/home/you/snap", "editor", "removal-snap")
   }

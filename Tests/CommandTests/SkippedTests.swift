@@ -71,8 +71,8 @@ import Testing
     let path = cli.directory.string + "/tree/folder/file"
     let outcome = try cli.run("restore \(path) --to back --repo repo")
     #expect(outcome.code == 13, "\(outcome.errors)")
-    let told = "skipped: folders/tree/folder/file  (\(newest.prefix(8)))"
-    #expect(outcome.errors.contains(told), "\(outcome.errors)")
+    let reported = "skipped: folders/tree/folder/file  (\(newest.prefix(8)))"
+    #expect(outcome.errors.contains(reported), "\(outcome.errors)")
     #expect(try cli.directory.read("back") == Array("one".utf8))
     // If its path is readable in no snapshot, the error says so and names the damage.
     for pack in first where try DamageTests.holdsTrees(pack) { try cli.flip(byte: 0, of: pack) }

@@ -28,10 +28,10 @@ import Testing
     try cli.directory.write(
       "name: editor\ntitle: Editor\nversion: '2.0'\napps: {editor: {}}\n",
       at: "disk/snap/editor/42/meta/snap.yaml")
-    for (place, target) in [
+    for (location, target) in [
       (home + "editor", "42"), ("disk/var/snap/server", "7"), ("disk/snap/editor", "42"),
     ] {
-      try Directory.open(path: cli.directory.path(ByteString(place)))
+      try Directory.open(path: cli.directory.path(ByteString(location)))
         .createLink("current", to: ByteString(target))
     }
   }

@@ -10,8 +10,8 @@ import Testing
     let lines = try cli.succeed("snapshots --repo repo").split(separator: "\n").map(String.init)
     let titles = try #require(lines.first).split(separator: " ").map(String.init)
     let starts = try titles.map { title in
-      let place = try #require(lines[0].range(of: title)).lowerBound
-      return lines[0].distance(from: lines[0].startIndex, to: place)
+      let location = try #require(lines[0].range(of: title)).lowerBound
+      return lines[0].distance(from: lines[0].startIndex, to: location)
     }
     return lines.dropFirst().map { line in
       var row: [String: String] = [:]
@@ -31,7 +31,7 @@ import Testing
 
   @Test func reasonAndScopeAreListed() throws {
     let fixture = try DeviceRestoreFixture()
-    let data = try fixture.place("apps/org.example.notebook/data", of: "device")
+    let data = try fixture.path("apps/org.example.notebook/data", of: "device")
     _ = try fixture.cli.succeed("backup --root device --repo repo --scheduled --quiet")
     #expect(try Self.table(fixture.cli).map { $0["reason"] } == ["manual", "scheduled"])
     #expect(try Self.table(fixture.cli).allSatisfy { $0["scope"] == nil })

@@ -11,7 +11,7 @@ import Testing
 
   private func prepare() throws -> (fixture: DeviceRestoreFixture, trash: ByteString) {
     let fixture = try DeviceRestoreFixture()
-    let data = try fixture.place(Self.data, of: "device")
+    let data = try fixture.path(Self.data, of: "device")
     try fixture.change(data.appending("Documents/Notes/Recipes.md"), to: "spoilt")
     try fixture.change(data.appending("Documents/mine/new.txt"), to: "mine")
     let report = try fixture.cli.json(Self.restore + " --json")
@@ -63,17 +63,17 @@ import Testing
       on: Directory.open(path: trash.appending(Self.data)),
       at: trash.appending(Self.data), "mounted")
     defer { withExtendedLifetime(mount) {} }
-    let place = trash.appending(Self.data).appending("mounted")
-    try Directory.open(path: place).create("file").close()
+    let location = trash.appending(Self.data).appending("mounted")
+    try Directory.open(path: location).create("file").close()
     let outcome = try fixture.cli.run("trash empty --root device")
     #expect(outcome.code == 3 && outcome.errors.contains("not deleted"), "\(outcome.errors)")
-    #expect(fixture.isThere(place.appending("file")))
+    #expect(fixture.isThere(location.appending("file")))
   }
 
   @Test func containerOnAnotherVolumeHasItsOwnTrash() throws {
     guard try Mount.isPermitted() else { return }
     let fixture = try DeviceRestoreFixture()
-    let data = try fixture.place(Self.data, of: "device")
+    let data = try fixture.path(Self.data, of: "device")
     let name = try #require(data.lastComponent)
     let above = try Directory.open(path: data.directoryPath)
     let mount = try Mount(
@@ -98,7 +98,7 @@ import Testing
 
   @Test func operationsOnOneAppAreExclusive() throws {
     let fixture = try DeviceRestoreFixture()
-    let data = try fixture.place(Self.data, of: "device")
+    let data = try fixture.path(Self.data, of: "device")
     try fixture.change(data.appending("Documents/Notes/Recipes.md"), to: "spoilt")
     _ = try fixture.cli.succeed(Self.restore)
     let locks = try Directory.open(path: fixture.cli.directory.path("device/.sandboxctl/locks"))
@@ -119,16 +119,16 @@ import Testing
 
   @Test func dryRunNamesTheRunningApp() throws {
     let fixture = try DeviceRestoreFixture()
-    let note = try fixture.place(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
+    let note = try fixture.path(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
     try fixture.change(note, to: "spoilt")
     let plan = "restore latest --app notebook --in-place --repo repo --dry-run"
     #expect(!(try fixture.cli.run(plan).errors.contains(" is running: ")))
     let app = try OpenFileHolder(of: "\(note)")
     defer { app.end() }
-    let told = try fixture.cli.run(plan)
-    #expect(told.code == 0)
-    #expect(told.errors.contains("is running: process \(app.process) "), "\(told.errors)")
-    #expect(told.errors.contains("refused without '--force'"))
+    let reported = try fixture.cli.run(plan)
+    #expect(reported.code == 0)
+    #expect(reported.errors.contains("is running: process \(app.process) "), "\(reported.errors)")
+    #expect(reported.errors.contains("refused without '--force'"))
     let running = try fixture.cli.json(plan + " --json")["running"] as? [[String: Any]] ?? []
     #expect(running.compactMap { $0["process"] as? Int } == [Int(app.process)])
     #expect(running.compactMap { $0.path("file") } == [note])

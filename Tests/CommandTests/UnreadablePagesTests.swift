@@ -56,8 +56,8 @@ import Testing
     #expect(try OddTree.listing(fixture.cli.directory, "theirs") == listing)
     #expect(listing["folders/a2/in"] != nil || page == 0 || page == 3)
     let part = "some entries of the directory are lost, the names "
-    let told = "damaged: folders: " + (page < 3 ? part + Self.ranges[page] : "")
-    #expect(ours.errors.contains(told), "\(ours.errors)")
+    let reported = "damaged: folders: " + (page < 3 ? part + Self.ranges[page] : "")
+    #expect(ours.errors.contains(reported), "\(ours.errors)")
     #expect(
       ours.errors.contains("the content of 1 part of the snapshot's tree could not be restored"))
     // The directory itself can be selected as long as it has a table.
@@ -120,8 +120,8 @@ import Testing
     #expect(stats.code == 13)
     let check = try fixture.ours("check --json")
     #expect(check.code == 13)
-    for told in [list.errors, found.errors, dump.errors, stats.errors, check.output] {
-      #expect(told.contains("the names \(Self.ranges[page]): "), "\(told)")
+    for reported in [list.errors, found.errors, dump.errors, stats.errors, check.output] {
+      #expect(reported.contains("the names \(Self.ranges[page]): "), "\(reported)")
     }
     // The state of a path is unknown only if it would be on the lost page.
     for name in Self.all {
@@ -146,12 +146,12 @@ import Testing
     let fixture = try Hostile(forged)
     for (line, added) in [("latest~1 latest", "+"), ("latest latest~1", "-")] {
       let diff = try fixture.ours("diff \(line) --json")
-      let told = try diff.output.split(separator: "\n").dropLast().compactMap {
+      let reported = try diff.output.split(separator: "\n").dropLast().compactMap {
         try CommandLine.object($0).path()
       }
       let wanted: [ByteString] = ["folders/a01", "folders/b0", "folders/c3"]
       let known = page == 3 ? [] : wanted.enumerated().filter { $0.offset != page }.map(\.element)
-      #expect(diff.code == 13 && told == known, "\(added) \(diff.output)")
+      #expect(diff.code == 13 && reported == known, "\(added) \(diff.output)")
     }
   }
 
@@ -199,10 +199,10 @@ import Testing
   @Test func databaseWithALostLogIsRestoredToANewPath() throws {
     let fixture = try Self.database()
     let text = Array("SQLite format 3\u{0} old".utf8)
-    for (what, place) in [("latest:folders", "all/db"), ("latest:folders/db", "one")] {
-      let outcome = try fixture.ours("restore \(what) --to \(place.split(separator: "/")[0])")
+    for (what, location) in [("latest:folders", "all/db"), ("latest:folders/db", "one")] {
+      let outcome = try fixture.ours("restore \(what) --to \(location.split(separator: "/")[0])")
       #expect(outcome.code == 13 && outcome.errors.contains("damaged: "), "\(outcome.errors)")
-      #expect(try fixture.cli.directory.read(ByteString(place)) == text)
+      #expect(try fixture.cli.directory.read(ByteString(location)) == text)
     }
     let dump = try fixture.cli.run("dump latest:folders/db --repo repo")
     #expect(dump.code == 13 && dump.standardOutput == text)
@@ -217,7 +217,7 @@ import Testing
   @Test func otherContainersAreRestored() throws {
     let fixture = try DeviceRestoreFixture()
     let first = try fixture.cli.packs()
-    let data = try fixture.place(
+    let data = try fixture.path(
       ByteString("apps/\(DeviceRestoreFixture.notebook)/data"), of: "device")
     let relative = ByteString(data.bytes.dropFirst(fixture.cli.directory.path.count + 1))
     let inner = relative.appending("Documents/new.txt")

@@ -9,7 +9,7 @@ import Testing
   struct Mistake: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let text: String
-    let place: String
+    let location: String
     let expected: String
 
     init(_ what: String, _ marked: String, expects expected: String) {
@@ -17,7 +17,7 @@ import Testing
       let lines = parts[0].split(separator: "\n", omittingEmptySubsequences: false)
       testDescription = what
       text = parts.joined() + "\n"
-      place = "\(lines.count):\((lines.last?.count ?? 0) + 1)"
+      location = "\(lines.count):\((lines.last?.count ?? 0) + 1)"
       self.expected = expected
     }
   }
@@ -75,13 +75,14 @@ import Testing
     #expect(lint.code == 5, "\(lint.errors)")
     let named = lint.output.split(separator: "\n")
     #expect(named.count == 1, "\(lint.output)")
-    #expect(named.first?.hasPrefix("site.yaml:\(mistake.place): error: ") == true, "\(lint.output)")
+    #expect(
+      named.first?.hasPrefix("site.yaml:\(mistake.location): error: ") == true, "\(lint.output)")
     #expect(lint.output.contains("; expected "), "\(lint.output)")
     #expect(lint.output.contains(mistake.expected), "\(lint.output)")
     let classify = try cli.run("classify --root device --policy site.yaml")
     #expect(classify.code == 1)
     #expect(classify.output.isEmpty)
-    #expect(classify.errors.contains("site.yaml:\(mistake.place): "), "\(classify.errors)")
+    #expect(classify.errors.contains("site.yaml:\(mistake.location): "), "\(classify.errors)")
     #expect(classify.errors.contains("sandboxctl: hint: "), "\(classify.errors)")
   }
 

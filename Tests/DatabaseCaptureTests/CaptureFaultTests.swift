@@ -14,7 +14,7 @@ import Testing
     var failed = 0
   }
 
-  private func failEachCall(staysBroken: Bool, disturbed: Bool) throws -> Outcome {
+  private func failEachCall(failsRepeatedly: Bool, disturbed: Bool) throws -> Outcome {
     let fixture = try Fixture("faults", inMemory: true)
     try fixture.write(content(5000, 1), .database)
     try fixture.write(log(salt: 1, 3000), .log)
@@ -26,7 +26,7 @@ import Testing
       // Later than the change, so that another change shows.
       Host.pause(seconds: 0.005)
       let shelf = Shelf()
-      let plan = Faults.Plan(at: call, number: EIO, staysBroken: staysBroken)
+      let plan = Faults.Plan(at: call, number: EIO, failsRepeatedly: failsRepeatedly)
       if disturbed { disturb(shelf, fixture) }
       if let result = attempt(fixture, shelf, plan, &outcome) {
         #expect(result.members.map(\.member) == [.database, .log, .journal])
@@ -66,14 +66,14 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func noFailureWhileWatchingGivesAWrongResult(staysBroken: Bool) throws {
-    let outcome = try failEachCall(staysBroken: staysBroken, disturbed: false)
+  func noFailureWhileWatchingGivesAWrongResult(failsRepeatedly: Bool) throws {
+    let outcome = try failEachCall(failsRepeatedly: failsRepeatedly, disturbed: false)
     #expect(outcome.captured >= 1 && outcome.failed > 10 / Sampling.stride(Self.sample))
   }
 
   @Test(arguments: [false, true])
-  func noFailureUnderLocksGivesAWrongResult(staysBroken: Bool) throws {
-    let outcome = try failEachCall(staysBroken: staysBroken, disturbed: true)
+  func noFailureUnderLocksGivesAWrongResult(failsRepeatedly: Bool) throws {
+    let outcome = try failEachCall(failsRepeatedly: failsRepeatedly, disturbed: true)
     #expect(outcome.captured >= 1 && outcome.failed > 10 / Sampling.stride(Self.sample))
   }
 }

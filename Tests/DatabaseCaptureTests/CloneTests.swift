@@ -68,7 +68,7 @@ import Testing
     shelf.beforeReading = { member, times in
       if member == .database, times < 3 { try Self.disturb(fixture, times) }
     }
-    let plan = Faults.Plan(failing: [.clone], at: 1, number: number, staysBroken: true)
+    let plan = Faults.Plan(failing: [.clone], at: 1, number: number, failsRepeatedly: true)
     let result = try Faults.inject(plan) {
       try fixture.capture(shelf, holdingAtMost: Fixture.patientHold)
     }

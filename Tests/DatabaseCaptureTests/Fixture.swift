@@ -43,7 +43,7 @@ final class Fixture {
   }
 
   func capture(
-    _ shelf: Shelf, whenBusy: DatabaseCapture.WhenBusy = .takeUnlocked(after: 0),
+    _ shelf: Shelf, whenBusy: DatabaseCapture.WhenBusy = .copyUnlocked(after: 0),
     holdingAtMost hold: Double = DatabaseCapture.LockLimits().blocking,
     readingAtMost limit: Double = 600
   ) throws -> CaptureResult? {

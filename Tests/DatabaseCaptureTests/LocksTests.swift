@@ -17,8 +17,8 @@ import Testing
     try SQLiteProcess(statements: statements, on: fixture.database)
   }
 
-  private func takeLocks() throws -> DatabaseCapture.Locks {
-    guard let locks = try DatabaseCapture.Locks.take(fixture.unit, in: fixture.source) else {
+  private func acquireLocks() throws -> DatabaseCapture.Locks {
+    guard let locks = try DatabaseCapture.Locks.acquire(fixture.unit, in: fixture.source) else {
       throw Program.Failure(description: "someone holds the locks")
     }
     return locks
@@ -36,24 +36,24 @@ import Testing
 
   @Test func aWriterInARollbackModeWaitsAtItsCommit() throws {
     let connection = try connect("PRAGMA journal_mode=delete", "CREATE TABLE t (a)")
-    let locks = try takeLocks()
-    #expect(try connection.tell("SELECT count(*) FROM t") == "[(0,)]")
-    try connection.tell("BEGIN")
-    #expect(try connection.tell("INSERT INTO t VALUES (1)") == "[]")
-    #expect(try connection.tell("COMMIT") == "database is locked")
+    let locks = try acquireLocks()
+    #expect(try connection.execute("SELECT count(*) FROM t") == "[(0,)]")
+    try connection.execute("BEGIN")
+    #expect(try connection.execute("INSERT INTO t VALUES (1)") == "[]")
+    #expect(try connection.execute("COMMIT") == "database is locked")
     locks.release()
-    #expect(try connection.tell("COMMIT") == "[]")
+    #expect(try connection.execute("COMMIT") == "[]")
     #expect(connection.end() == 0)
   }
 
   @Test func aWriterPreventsTheLocks() throws {
     let connection = try connect("PRAGMA journal_mode=delete", "CREATE TABLE t (a)")
     for (begin, isFree) in [("BEGIN IMMEDIATE", true), ("BEGIN EXCLUSIVE", false)] {
-      try connection.tell(begin)
-      let locks = try DatabaseCapture.Locks.take(fixture.unit, in: fixture.source)
+      try connection.execute(begin)
+      let locks = try DatabaseCapture.Locks.acquire(fixture.unit, in: fixture.source)
       #expect((locks != nil) == isFree)
       _ = consume locks
-      try connection.tell("COMMIT")
+      try connection.execute("COMMIT")
     }
     connection.end()
   }
@@ -62,15 +62,15 @@ import Testing
     let connection = try connect(
       "PRAGMA journal_mode=wal", "PRAGMA wal_autocheckpoint=0", "CREATE TABLE t (a)",
       "INSERT INTO t VALUES (zeroblob(10000))")
-    let locks = try takeLocks()
-    #expect(try connection.tell("INSERT INTO t VALUES (2)") == "[]")
+    let locks = try acquireLocks()
+    #expect(try connection.execute("INSERT INTO t VALUES (2)") == "[]")
     for kind in ["RESTART", "TRUNCATE", "FULL"] {
-      #expect(try connection.tell("PRAGMA wal_checkpoint(\(kind))").hasPrefix("[(1,"))
+      #expect(try connection.execute("PRAGMA wal_checkpoint(\(kind))").hasPrefix("[(1,"))
     }
     // Passive checkpoints do what they can, which is nothing.
-    #expect(try connection.tell("PRAGMA wal_checkpoint(PASSIVE)").hasSuffix(", 0)]"))
+    #expect(try connection.execute("PRAGMA wal_checkpoint(PASSIVE)").hasSuffix(", 0)]"))
     locks.release()
-    #expect(try connection.tell("PRAGMA wal_checkpoint(TRUNCATE)") == "[(0, 0, 0)]")
+    #expect(try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)") == "[(0, 0, 0)]")
     connection.end()
   }
 
@@ -79,19 +79,19 @@ import Testing
       "PRAGMA journal_mode=wal", "CREATE TABLE t (a)", "INSERT INTO t VALUES (zeroblob(10000))",
       "PRAGMA wal_checkpoint(FULL)")
     let before = try fixture.temporary.read("source/db-wal").prefix(32)
-    let locks = try takeLocks()
-    #expect(try connection.tell("INSERT INTO t VALUES (2)") == "[]")
+    let locks = try acquireLocks()
+    #expect(try connection.execute("INSERT INTO t VALUES (2)") == "[]")
     #expect(try fixture.temporary.read("source/db-wal").prefix(32) == before)
     locks.release()
-    try connection.tell("PRAGMA wal_checkpoint(FULL)")
-    try connection.tell("INSERT INTO t VALUES (3)")
+    try connection.execute("PRAGMA wal_checkpoint(FULL)")
+    try connection.execute("INSERT INTO t VALUES (3)")
     #expect(try fixture.temporary.read("source/db-wal").prefix(32) != before)
     connection.end()
   }
 
   @Test func theLockBytesOfConnectionsAreNotTaken() throws {
     let connection = try connect("PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
-    let locks = try takeLocks()
+    let locks = try acquireLocks()
     let held = try Self.openFileLocks(of: fixture.source.status("db-shm"))
     #expect(held == ["READ 123 124"])
     let onDatabase = try Self.openFileLocks(of: fixture.source.status("db"))
@@ -109,7 +109,7 @@ import Testing
   @Test func locksAreReleasedThoughCopiesOfDescriptorsStay() throws {
     let connection = try connect("PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
     for isReleased in [true, false] {
-      let locks = try takeLocks()
+      let locks = try acquireLocks()
       let copies = try ["db", "db-shm"].flatMap(duplicates)
       defer { for copy in copies { close(copy) } }
       #expect(copies.count == 2)
@@ -134,7 +134,7 @@ import Testing
   @Test func anUnusedIndexIsNotLocked() throws {
     try fixture.write(content(5000, 1), .database)
     try fixture.write(content(5000, 2), .sharedMemory)
-    let locks = try takeLocks()
+    let locks = try acquireLocks()
     #expect(try Self.openFileLocks(of: fixture.source.status("db-shm")) == [])
     locks.release()
   }
@@ -163,13 +163,13 @@ import Testing
     #expect(shelf.contents[.log] == (try fixture.temporary.read("source/db-wal")))
     // No copy stays, and no lock.
     #expect(try fixture.spool.names() == [])
-    #expect(try connection.tell("PRAGMA wal_checkpoint(TRUNCATE)") == "[(0, 0, 0)]")
+    #expect(try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)") == "[(0, 0, 0)]")
     connection.end()
   }
 
   @Test func aLockedDatabaseIsDeferredOrCopiedUnlocked() throws {
     let connection = try connect("PRAGMA journal_mode=delete", "CREATE TABLE t (a)")
-    try connection.tell("BEGIN EXCLUSIVE")
+    try connection.execute("BEGIN EXCLUSIVE")
     disturbReading()
     #expect(try fixture.capture(shelf, whenBusy: .deferred) == nil)
     let start = Host.monotonicSeconds()
@@ -179,7 +179,7 @@ import Testing
       Host.pause(seconds: 0.01)
     }
     let result = try #require(
-      try fixture.capture(again, whenBusy: .takeUnlocked(after: start + 0.5)))
+      try fixture.capture(again, whenBusy: .copyUnlocked(after: start + 0.5)))
     #expect(result.method == .unlocked)
     #expect(result.conflict == .locked)
     #expect(Host.monotonicSeconds() - start > 0.5)
@@ -200,7 +200,7 @@ import Testing
     disturbReading()
     let deadline = Host.monotonicSeconds() + 600
     let found = try fixture.capture(
-      shelf, whenBusy: .takeUnlocked(after: deadline), holdingAtMost: Fixture.patientHold)
+      shelf, whenBusy: .copyUnlocked(after: deadline), holdingAtMost: Fixture.patientHold)
     let result = try #require(found)
     #expect(connection.end() == 0)
     #expect(result.method == .locks)
@@ -237,13 +237,13 @@ import Testing
   @Test func aDatabaseThatCannotBeCopiedInTimeIsDeferredOrCopiedUnlocked() throws {
     try fixture.write(content(3 << 20, 1), .database)
     for whenBusy in [
-      DatabaseCapture.WhenBusy.deferred, .takeUnlocked(after: Host.monotonicSeconds() + 600),
+      DatabaseCapture.WhenBusy.deferred, .copyUnlocked(after: Host.monotonicSeconds() + 600),
     ] {
       let shelf = Shelf()
       disturbReading(shelf)
       // As on a file system without reflinks, which take no time.
       let plan = Faults.Plan(
-        failing: [.clone], at: 1, number: EOPNOTSUPP, staysBroken: true)
+        failing: [.clone], at: 1, number: EOPNOTSUPP, failsRepeatedly: true)
       let result = try Faults.inject(plan) {
         try fixture.capture(shelf, whenBusy: whenBusy, holdingAtMost: -1)
       }
@@ -291,12 +291,12 @@ import Testing
     shelf.beforeReading = { member, times in
       guard member == .database else { return }
       // Each commit requests a checkpoint, which the locks defer; no commit waits.
-      if let said = try? connection.tell("INSERT INTO t VALUES (\(times))") {
-        #expect(said == "[]")
+      if let answer = try? connection.execute("INSERT INTO t VALUES (\(times))") {
+        #expect(answer == "[]")
       }
     }
     // As on a file system without reflinks, which take no time.
-    let plan = Faults.Plan(failing: [.clone], at: 1, number: EOPNOTSUPP, staysBroken: true)
+    let plan = Faults.Plan(failing: [.clone], at: 1, number: EOPNOTSUPP, failsRepeatedly: true)
     let result = try Faults.inject(plan) { try fixture.capture(shelf, holdingAtMost: -1) }
     #expect(result?.method == .locks)
     let log = try #require(shelf.contents[.log])
@@ -309,9 +309,9 @@ import Testing
       "PRAGMA journal_mode=wal", "CREATE TABLE t (a)", "PRAGMA wal_autocheckpoint=1",
       "INSERT INTO t VALUES (0)")
     shelf.beforeReading = { member, times in
-      if member == .database { _ = try? connection.tell("INSERT INTO t VALUES (\(times))") }
+      if member == .database { _ = try? connection.execute("INSERT INTO t VALUES (\(times))") }
     }
-    let plan = Faults.Plan(failing: [.clone], at: 1, number: EOPNOTSUPP, staysBroken: true)
+    let plan = Faults.Plan(failing: [.clone], at: 1, number: EOPNOTSUPP, failsRepeatedly: true)
     let result = try Faults.inject(plan) {
       try fixture.capture(shelf, holdingAtMost: -1, readingAtMost: -1)
     }

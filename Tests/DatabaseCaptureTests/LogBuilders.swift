@@ -32,9 +32,9 @@ struct LogBuilder {
   }
 
   private mutating func add(_ bytes: [UInt8]) {
-    for place in stride(from: 0, to: bytes.count, by: 8) {
-      sum.0 &+= number(bytes[place..<(place + 4)]) &+ sum.1
-      sum.1 &+= number(bytes[(place + 4)..<(place + 8)]) &+ sum.0
+    for position in stride(from: 0, to: bytes.count, by: 8) {
+      sum.0 &+= number(bytes[position..<(position + 4)]) &+ sum.1
+      sum.1 &+= number(bytes[(position + 4)..<(position + 8)]) &+ sum.0
     }
   }
 
@@ -69,10 +69,10 @@ struct JournalBuilder {
 
   mutating func record(_ number: UInt32, _ page: [UInt8], sumIsOff: Bool = false) {
     var sum = nonce
-    var place = pageSize - 200
-    while place > 0 {
-      sum &+= UInt32(page[place])
-      place -= 200
+    var position = pageSize - 200
+    while position > 0 {
+      sum &+= UInt32(page[position])
+      position -= 200
     }
     bytes += word(number) + page + word(sumIsOff ? sum ^ 1 : sum)
   }
@@ -108,7 +108,7 @@ func overlay(_ log: [UInt8], _ parser: some LogParser) throws(LogRefusal) -> Pag
   var parser = parser
   while let range = parser.next {
     precondition(range.upperBound <= log.count && range.count < 66 << 10)
-    try parser.take(log.span.extracting(Int(range.lowerBound)..<Int(range.upperBound)))
+    try parser.parse(log.span.extracting(Int(range.lowerBound)..<Int(range.upperBound)))
   }
   return parser.overlay()
 }
@@ -124,7 +124,7 @@ func merged(
   let pages: PageOverlay.Merge.Log = { $2 = Array(log[Int($0)..<(Int($0) + $1)]) }
   for start in stride(from: 0, to: database.count, by: piece) {
     let range = start..<min(start + piece, database.count)
-    try merge.take(database.span.extracting(range), pages) { result.append(copying: $0) }
+    try merge.append(database.span.extracting(range), pages) { result.append(copying: $0) }
   }
   try merge.finish(pages) { result.append(copying: $0) }
   return result

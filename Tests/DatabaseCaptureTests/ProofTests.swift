@@ -82,25 +82,25 @@ import Testing
   private func capture(_ fixture: Fixture, _ committed: Int, _ tally: inout Tally) throws {
     let shelf = Shelf()
     let deadline = Host.monotonicSeconds() + 10
-    let result = try fixture.capture(shelf, whenBusy: .takeUnlocked(after: deadline))
+    let result = try fixture.capture(shelf, whenBusy: .copyUnlocked(after: deadline))
     let found = try #require(result)
     tally.methods[found.method, default: 0] += 1
     // An unlocked copy is marked as such, and promises nothing.
     if found.method == .unlocked { return }
-    let place = "out/capture\(tally.captures.count)"
-    try shelf.restore(found, to: fixture.temporary, at: ByteString(place))
-    tally.captures.append("\(fixture.temporary.string)/\(place) bursts=\(committed)")
+    let location = "out/capture\(tally.captures.count)"
+    try shelf.restore(found, to: fixture.temporary, at: ByteString(location))
+    tally.captures.append("\(fixture.temporary.string)/\(location) bursts=\(committed)")
   }
 
   /// The result of copying file by file: the database first, then its companions.
   private func copyPlainly(_ fixture: Fixture, _ committed: Int, _ tally: inout Tally) throws {
-    let place = "out/copy\(tally.copies.count)"
+    let location = "out/copy\(tally.copies.count)"
     for name: ByteString in ["db", "db-wal", "db-journal"] {
       guard let file = try? fixture.source.file(name) else { continue }
       let bytes = try file.read(count: Int(try file.status().size), at: 0)
-      try fixture.temporary.write(bytes, at: ByteString(place).appending(name))
+      try fixture.temporary.write(bytes, at: ByteString(location).appending(name))
     }
-    tally.copies.append("\(fixture.temporary.string)/\(place) bursts=\(committed)")
+    tally.copies.append("\(fixture.temporary.string)/\(location) bursts=\(committed)")
   }
 
   /// The last number whose commit has returned.

@@ -16,10 +16,10 @@ import Testing
     let made = try Program.run("python3", [Fixture.program("logs.py"), temporary.string])
     guard made.code == 0 else { throw Program.Failure(description: made.errors) }
     let name: ByteString = kind == "log" ? "db-wal" : "db-journal"
-    let place = ByteString(kind)
-    let database = try temporary.read(place.appending("db"))
-    let log = try temporary.read(place.appending(name))
-    var expected: [(place: ByteString, bytes: [UInt8])] = []
+    let position = ByteString(kind)
+    let database = try temporary.read(position.appending("db"))
+    let log = try temporary.read(position.appending(name))
+    var expected: [(position: ByteString, bytes: [UInt8])] = []
     for number in 0..<Self.changes {
       let changed = number == 0 ? log : change(log, kind, &random)
       let result: [UInt8]
@@ -28,19 +28,20 @@ import Testing
       } catch is LogRefusal {
         continue
       }
-      let place = ByteString("changed/\(number)")
-      try temporary.write(database, at: place.appending("db"))
-      try temporary.write(changed, at: place.appending(name))
-      expected.append((place.appending("db"), result))
+      let position = ByteString("changed/\(number)")
+      try temporary.write(database, at: position.appending("db"))
+      try temporary.write(changed, at: position.appending(name))
+      expected.append((position.appending("db"), result))
     }
     #expect(expected[0].bytes != database, "the log has an effect")
-    let paths = expected.map { "\(temporary.string)/\($0.place)\n" }.joined()
-    let told = try Program.run("python3", [Fixture.program("recover.py")], input: Array(paths.utf8))
-    let answers = told.output.split(separator: "\n")
-    try #require(answers.count == expected.count, "\(told.errors)")
+    let paths = expected.map { "\(temporary.string)/\($0.position)\n" }.joined()
+    let reported = try Program.run(
+      "python3", [Fixture.program("recover.py")], input: Array(paths.utf8))
+    let answers = reported.output.split(separator: "\n")
+    try #require(answers.count == expected.count, "\(reported.errors)")
     var compared = 0
-    for (answer, (place, bytes)) in zip(answers, expected) where answer == "ok" {
-      #expect(try temporary.read(place) == bytes, "\(place)")
+    for (answer, (position, bytes)) in zip(answers, expected) where answer == "ok" {
+      #expect(try temporary.read(position) == bytes, "\(position)")
       compared += 1
     }
     #expect(answers[0] == "ok" && compared > expected.count / 2, "\(Set(answers))")
@@ -58,11 +59,11 @@ import Testing
   /// Changes a byte, truncates the log, or replaces a record with another.
   private func change(_ log: [UInt8], _ kind: String, _ random: inout Seeded) -> [UInt8] {
     var log = log
-    let place = Int.random(in: 0..<log.count, using: &random)
+    let position = Int.random(in: 0..<log.count, using: &random)
     switch Int.random(in: 0..<4, using: &random) {
-    case 0: log[place % 64] = UInt8.random(in: .min ... .max, using: &random)
-    case 1: log[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-    case 2: log.removeLast(log.count - place)
+    case 0: log[position % 64] = UInt8.random(in: .min ... .max, using: &random)
+    case 1: log[position] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+    case 2: log.removeLast(log.count - position)
     default:
       let (head, size) = kind == "log" ? (32, 1048) : (512, 1032)
       let count = (log.count - head) / size

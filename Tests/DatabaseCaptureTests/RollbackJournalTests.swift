@@ -54,12 +54,12 @@ import Testing
   /// numbers.
   @Test func aChangedByteIsHandled() throws {
     let journal = Self.journal()
-    for place in journal.indices {
+    for position in journal.indices {
       for mask: UInt8 in [0x01, 0x80, 0xff] {
         var changed = journal
-        changed[place] ^= mask
+        changed[position] ^= mask
         let found = try parse(changed)
-        #expect(place >= 8 || found == nil, "\(place)")
+        #expect(position >= 8 || found == nil, "\(position)")
         guard let found, (try? found.requireFit(over: 2048)) != nil else { continue }
         #expect(try UInt64(merged(Self.database, changed, found).count) == found.size)
       }
@@ -135,7 +135,7 @@ import Testing
       while let range = parser.next, rounds < 100 {
         var bytes = Array(header.bytes.prefix(range.count))
         bytes += [UInt8](repeating: 0, count: range.count - bytes.count)
-        try parser.take(bytes.span)
+        try parser.parse(bytes.span)
         rounds += 1
       }
       #expect(rounds < 100)

@@ -30,12 +30,12 @@ final class SQLiteProcess {
           print(error, flush=True)
       """
     try self.init(["-c", program, path])
-    for statement in statements { try tell(statement) }
+    for statement in statements { try execute(statement) }
   }
 
   /// Runs a statement. Returns the line with its result.
   @discardableResult
-  func tell(_ statement: String) throws -> String {
+  func execute(_ statement: String) throws -> String {
     try input.fileHandleForWriting.write(contentsOf: Data((statement + "\n").utf8))
     return try expectLine()
   }

@@ -27,11 +27,11 @@ final class Shelf {
   }
 
   /// Writes the members of a result as files of a directory.
-  func restore(_ result: CaptureResult, to directory: TemporaryDirectory, at place: ByteString)
+  func restore(_ result: CaptureResult, to directory: TemporaryDirectory, at location: ByteString)
     throws
   {
     for member in result.members {
-      try directory.write(contents[member.member] ?? [], at: place.appending(member.name))
+      try directory.write(contents[member.member] ?? [], at: location.appending(member.name))
     }
   }
 }
@@ -46,8 +46,8 @@ extension MemberReader {
   /// Reads everything in order: data in pieces, and the lengths of holes.
   func read(data: (Span<UInt8>) throws -> Void, hole: (UInt64) throws -> Void) throws {
     var piece: [UInt8] = []
-    try takePieces(
-      take: { range in
+    try readExtents(
+      data: { range in
         piece.removeAll()
         try read(range, appendingTo: &piece)
         if !piece.isEmpty { try data(piece.span) }

@@ -97,7 +97,7 @@ import Testing
     let patience = given.isExclusive ? 0.1 : 600
     let whenBusy: DatabaseCapture.WhenBusy =
       Bool.random(using: &generator)
-      ? .deferred : .takeUnlocked(after: Host.monotonicSeconds() + patience)
+      ? .deferred : .copyUnlocked(after: Host.monotonicSeconds() + patience)
     let found = try fixture.capture(shelf, whenBusy: whenBusy, holdingAtMost: Fixture.patientHold)
     guard let result = found else {
       tally.deferred += 1
@@ -105,10 +105,10 @@ import Testing
     }
     tally.methods[result.method, default: 0] += 1
     if result.method == .unlocked { return }
-    let place = "out/\(tally.waiting.count)-\(result.method.rawValue)"
-    try shelf.restore(result, to: fixture.temporary, at: ByteString(place))
+    let location = "out/\(tally.waiting.count)-\(result.method.rawValue)"
+    try shelf.restore(result, to: fixture.temporary, at: ByteString(location))
     tally.waiting.append(
-      (["\(fixture.temporary.string)/\(place)"] + committed).joined(separator: " "))
+      (["\(fixture.temporary.string)/\(location)"] + committed).joined(separator: " "))
   }
 
   /// The last transaction that a writer reports as committed.

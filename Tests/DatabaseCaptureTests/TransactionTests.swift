@@ -27,7 +27,7 @@ import Testing
   @Test(arguments: ["memory", "off"], [nil, 0, 3600] as [Int64?])
   func aPauseWithinATransactionIsNotTakenForItsEnd(mode: String, journalAge: Int64?) throws {
     let connection = try connect("PRAGMA journal_mode=\(mode)", "CREATE TABLE t (a)")
-    for statement in Self.half { try connection.tell(statement) }
+    for statement in Self.half { try connection.execute(statement) }
     if let journalAge {
       try fixture.write([UInt8](repeating: 0, count: 512), .journal)
       let old = Timestamp(seconds: 1_700_000_000 - journalAge, nanoseconds: 0)
@@ -37,9 +37,9 @@ import Testing
     #expect(try fixture.capture(shelf, whenBusy: .deferred) == nil)
     try fixture.age()
     #expect(try fixture.capture(shelf, whenBusy: .deferred) == nil)
-    let result = try fixture.capture(shelf, whenBusy: .takeUnlocked(after: 0))
+    let result = try fixture.capture(shelf, whenBusy: .copyUnlocked(after: 0))
     #expect(result?.method == .unlocked && result?.conflict == .locked)
-    #expect(try connection.tell("COMMIT") == "[]")
+    #expect(try connection.execute("COMMIT") == "[]")
     Host.pause(seconds: 0.05)
     #expect(try fixture.capture(Shelf(), whenBusy: .deferred)?.method == .watching)
     connection.end()
@@ -64,7 +64,7 @@ import Testing
       "INSERT INTO t VALUES (1)")
     Host.pause(seconds: 0.05)
     #expect(try fixture.capture(shelf, whenBusy: .deferred)?.method == .watching)
-    for statement in Self.half { try connection.tell(statement) }
+    for statement in Self.half { try connection.execute(statement) }
     Host.pause(seconds: 0.05)
     // The journal in the copy undoes the partial transaction.
     let result = try fixture.capture(shelf, whenBusy: .deferred)
@@ -78,7 +78,7 @@ import Testing
   func aVolumeWithoutLocksDoesNotPreventWatching(number: Int32) throws {
     try fixture.write(content(5000, 1), .database)
     try fixture.age()
-    let plan = Faults.Plan(failing: [.lock], at: 1, number: number, staysBroken: true)
+    let plan = Faults.Plan(failing: [.lock], at: 1, number: number, failsRepeatedly: true)
     let result = try Faults.inject(plan) { try fixture.capture(shelf, whenBusy: .deferred) }
     #expect(plan.hasFired && result?.method == .watching)
   }

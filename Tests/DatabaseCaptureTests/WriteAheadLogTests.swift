@@ -49,13 +49,13 @@ import Testing
   /// A changed byte, wherever it is, drops its frame and all later ones.
   @Test(arguments: [false, true]) func aChangedByteEndsTheLog(isBigEndian: Bool) throws {
     let log = Self.log(isBigEndian: isBigEndian)
-    for place in log.indices {
+    for position in log.indices {
       for mask: UInt8 in [0x01, 0x80, 0xff] {
         var changed = log
-        changed[place] ^= mask
-        let frame = (place - 32) / 536
-        let state = place < 32 || frame < 2 ? 0 : frame < 4 ? 1 : 2
-        #expect(try merge(changed) == Self.states[state], "\(place) \(mask)")
+        changed[position] ^= mask
+        let frame = (position - 32) / 536
+        let state = position < 32 || frame < 2 ? 0 : frame < 4 ? 1 : 2
+        #expect(try merge(changed) == Self.states[state], "\(position) \(mask)")
       }
     }
   }
@@ -120,7 +120,7 @@ import Testing
     for size in [0, 31, 32, 33, UInt64(Int64.max), .max] {
       var parser = WriteAheadLog(size: size)
       while let range = parser.next, range.upperBound < 4096 {
-        try parser.take([UInt8](repeating: 0x37, count: range.count).span)
+        try parser.parse([UInt8](repeating: 0x37, count: range.count).span)
       }
       #expect(parser.overlay() == nil)
     }

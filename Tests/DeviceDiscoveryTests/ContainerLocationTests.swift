@@ -32,22 +32,22 @@ import Testing
     for container in [
       LogicalContainer.data(hostile), .group(hostile), .extension(hostile, of: LogicalName("a")),
     ] {
-      let error = #expect(throws: ModelError.self) { try mac.place(forNew: container) }
+      let error = #expect(throws: ModelError.self) { try mac.location(forNew: container) }
       #expect(error?.code == .containerName)
     }
     let flatpak = try device(.flatpak, "home/.var/app", making: ["home/.var/app/org.a.A"])
-    #expect(throws: ModelError.self) { try flatpak.place(forNew: .data(hostile)) }
-    #expect(throws: ModelError.self) { try flatpak.place(forNew: .settings(hostile)) }
+    #expect(throws: ModelError.self) { try flatpak.location(forNew: .data(hostile)) }
+    #expect(throws: ModelError.self) { try flatpak.location(forNew: .settings(hostile)) }
   }
 
   @Test(arguments: hostile + ["latest", "1x", "x"])
   func onlyRevisionsNameSnapDirectories(name: ByteString) throws {
     let snap = try device(.snap, "home/snap", making: ["home/snap/editor/common"])
     let revision = LogicalContainer.revision(LogicalName("editor"))
-    #expect(throws: ModelError.self) { try snap.place(forNew: revision, named: name) }
+    #expect(throws: ModelError.self) { try snap.location(forNew: revision, named: name) }
     for good: ByteString in ["42", "x1"] {
-      let place = try #require(try snap.place(forNew: revision, named: good))
-      #expect(place.path == snap.root.appending("editor").appending(good))
+      let location = try #require(try snap.location(forNew: revision, named: good))
+      #expect(location.path == snap.root.appending("editor").appending(good))
     }
   }
 
@@ -55,10 +55,11 @@ import Testing
   func onlyUUIDsNameSimulatorContainers(name: ByteString) throws {
     let phone = try device(.coreSimulator, "phone", making: ["phone/Containers/Data/Application"])
     let data = LogicalContainer.data(LogicalName("com.example"))
-    #expect(throws: ModelError.self) { try phone.place(forNew: data, named: name) }
-    let place = try #require(try phone.place(forNew: data, named: Self.uuid))
-    #expect(place.path == phone.root.appending("Containers/Data/Application").appending(Self.uuid))
-    #expect(try #require(try phone.place(forNew: data)).name.isUUID)
+    #expect(throws: ModelError.self) { try phone.location(forNew: data, named: name) }
+    let location = try #require(try phone.location(forNew: data, named: Self.uuid))
+    #expect(
+      location.path == phone.root.appending("Containers/Data/Application").appending(Self.uuid))
+    #expect(try #require(try phone.location(forNew: data)).name.isUUID)
   }
 
   @Test func layoutDirectoryMayBeALink() throws {
@@ -66,8 +67,8 @@ import Testing
       .macOS, "home", making: ["home/Library/Containers", "disk/Group Containers"])
     try Directory.open(path: directory.path("home/Library"))
       .createLink("Group Containers", to: "../../disk/Group Containers")
-    let place = try #require(try mac.place(forNew: .group(LogicalName("group.a"))))
-    #expect(place.path == Host.resolved(directory.path("disk/Group Containers/group.a")))
+    let location = try #require(try mac.location(forNew: .group(LogicalName("group.a"))))
+    #expect(location.path == Host.resolved(directory.path("disk/Group Containers/group.a")))
   }
 
   @Test func groupIsNamedByItsDirectoryNotByAWritableFile() throws {
@@ -85,16 +86,16 @@ import Testing
     let phone = try SimulatorDevice()
     let elsewhere = try TemporaryDirectory()
     try elsewhere.file("moved/Documents/a", "x")
-    let place = SimulatorDevice.place(.data, "D1")
-    try phone.directory.link(place, to: elsewhere.string + "/moved")
+    let location = SimulatorDevice.path(.data, "D1")
+    try phone.directory.link(location, to: elsewhere.string + "/moved")
     guard Host.userID == 0 else { return }
     #expect(try phone.find().containers.count == 1)
-    let path = ByteString(phone.directory.string + "/" + place)
+    let path = ByteString(phone.directory.string + "/" + location)
     try Directory.open(path: path.parent).setOwner(
       user: 1000, group: 1000, of: try #require(path.lastComponent))
     let found = try phone.find()
     #expect(found.containers.isEmpty)
-    #expect(found.findings(.foreignLink).map(\.path) == [ByteString(place)])
+    #expect(found.findings(.foreignLink).map(\.path) == [ByteString(location)])
   }
 
   /// The directories of the layouts in a home directory are not entered through such links.
@@ -166,9 +167,9 @@ import Testing
     let library = try Directory.open(path: directory.path("home/Library"))
     try library.createLink("Group Containers", to: directory.path("elsewhere"))
     let group = LogicalContainer.group(LogicalName("group.a"))
-    #expect(try mac.place(forNew: group)?.parent == Host.realPath(directory.path("elsewhere")))
+    #expect(try mac.location(forNew: group)?.parent == Host.realPath(directory.path("elsewhere")))
     try library.setOwner(user: 1000, group: 1000, of: "Group Containers")
-    let error = #expect(throws: ModelError.self) { try mac.place(forNew: group) }
+    let error = #expect(throws: ModelError.self) { try mac.location(forNew: group) }
     #expect(error?.description.contains("a link of user 1000") == true)
     #expect(!mac.containerDirectories.contains(directory.path("elsewhere")))
     #expect(mac.containerDirectories.count == 2)
@@ -199,10 +200,10 @@ import Testing
     // The same for a container to create.
     try Directory.open(path: library).remove("Group Containers")
     try Directory.open(path: library).createDirectory("Group Containers", permissions: 0o755)
-    let place = try ForeignLink.$didResolve.withValue(swap) {
-      try mac.place(forNew: .group(LogicalName("group.a")))
+    let location = try ForeignLink.$didResolve.withValue(swap) {
+      try mac.location(forNew: .group(LogicalName("group.a")))
     }
-    #expect(place?.path == groups.appending("group.a"))
+    #expect(location?.path == groups.appending("group.a"))
     #expect(throws: SystemError.self) { _ = try Directory.make(resolved: groups) }
     #expect(try Directory.open(path: elsewhere).names().isEmpty)
   }

@@ -95,8 +95,8 @@ import Testing
   @Test(.enabled(if: Shared.has("fixtures/migration"))) func realListIsRead() throws {
     let bytes = try Shared.bytes("fixtures/migration/container-migration.plist")
     let migration = try ContainerMigration(reading: bytes, for: app)
-    let place: ByteString = "Library/Application Support/Pecunia"
-    #expect(migration.moves == [.init(source: place, destination: place)])
+    let location: ByteString = "Library/Application Support/Pecunia"
+    #expect(migration.moves == [.init(source: location, destination: location)])
     #expect(migration.links.isEmpty)
   }
 }

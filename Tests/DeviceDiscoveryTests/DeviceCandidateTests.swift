@@ -12,14 +12,14 @@ import Testing
 
   init() throws { directory = try TemporaryDirectory() }
 
-  private func addSimulator(_ place: String, _ name: String, udid: String) throws {
+  private func addSimulator(_ location: String, _ name: String, udid: String) throws {
     try directory.propertyList(
-      "\(place)/device.plist",
+      "\(location)/device.plist",
       .of([
         ("UDID", .string(udid)), ("name", .string(name)),
         ("runtime", .string("com.apple.CoreSimulator.SimRuntime.iOS-16-4")),
       ]))
-    try directory.makeDirectory("\(place)/data/Containers/Data/Application")
+    try directory.makeDirectory("\(location)/data/Containers/Data/Application")
   }
 
   private static let udids = [

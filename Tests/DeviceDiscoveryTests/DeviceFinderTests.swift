@@ -18,7 +18,7 @@ import Testing
     #expect(device.logicalPrefixes == [ByteString("folders/\(name)")])
     #expect(device.containers[0].absolutePath == directory.path)
     let logical = try #require(try device.logicalPath(ofPath: directory.path.appending("a/b")))
-    #expect(logical.place?.inner == "a/b")
+    #expect(logical.location?.inner == "a/b")
     #expect(try device.realPath(of: logical) == directory.path.appending("a/b"))
   }
 
@@ -72,7 +72,7 @@ import Testing
     let device = try DeviceFinder(machineID: "m").find(directory.path)
     #expect(device.platform == "iOS")
     #expect(device.osVersion == "14.8.1")
-    #expect(device.identity == .place(machine: "m", .coreSimulator, root: directory.path))
+    #expect(device.identity == .location(machine: "m", .coreSimulator, root: directory.path))
     #expect(device.logicalPrefixes == ["apps/~B1/bundle", "apps/~D1/data"])
     #expect(device.systemContainers.map(\.count) == [1, 1])
     #expect(device.findings(.unsupported).count == 1)

@@ -44,10 +44,10 @@ import Testing
       for length in 0..<original.count {
         _ = try MachO.entitlements(in: Memory(bytes: Array(original.prefix(length))))
       }
-      for place in 0..<min(original.count, 420) {
+      for position in 0..<min(original.count, 420) {
         for byte: UInt8 in [0, 1, 0x7f, 0x80, 0xff, UInt8(truncatingIfNeeded: random.next())] {
           var bytes = original
-          bytes[place] = byte
+          bytes[position] = byte
           if try MachO.entitlements(in: Memory(bytes: bytes)).count == 2 { intact += 1 }
         }
       }
@@ -141,7 +141,7 @@ import Testing
     ("group.com.apple.notes", []), ("group.com.apple.mail.x", ["com.apple.mail"]),
     ("group.io.github.them", []), ("group.com.other", []), ("group.com", []),
   ])
-  func guessesMembers(group: String, expected: [String]) throws {
+  func membersOfAGroupAreGuessed(group: String, expected: [String]) throws {
     let apps = [
       "com.apple.mail", "com.apple.mobilenotes", "com.example.mail", "com.example.notes",
       "com.example.notes.beta", "io.github.us.app",

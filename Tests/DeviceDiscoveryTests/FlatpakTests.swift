@@ -50,11 +50,11 @@ import Testing
         == ["org.example.Hello", "org.gone.App", "org.installed.Only"])
     #expect(device.apps.map(\.isInstalled) == [false, false, true])
     #expect(device.findings.map(\.code) == [.unsupported])
-    #expect(device.identity == .place(machine: "m", .flatpak, root: device.root))
+    #expect(device.identity == .location(machine: "m", .flatpak, root: device.root))
     #expect(device.identity.description == "place:m:flatpak:\(home.string)/.var/app")
   }
 
-  @Test func findsDeployments() throws {
+  @Test func deploymentsAreFound() throws {
     let home = try home()
     let app = try find(home.string).app("only one")
     #expect(app.version == "3.1")

@@ -39,10 +39,10 @@ import Testing
   ])
   func readsContainerAndInnerPath(path: String, container: LogicalContainer, inner: String) throws {
     let logical = try LogicalPath(ByteString(path))
-    let place = try #require(logical.place)
-    #expect(place.container == container)
-    #expect(place.inner == ByteString(inner))
-    #expect(try LogicalPath(place.container, place.inner) == logical)
+    let location = try #require(logical.location)
+    #expect(location.container == container)
+    #expect(location.inner == ByteString(inner))
+    #expect(try LogicalPath(location.container, location.inner) == logical)
   }
 
   @Test(arguments: [
@@ -52,7 +52,7 @@ import Testing
     "groups/~",
   ])
   func pathsOutsideContainersNameNone(path: String) throws {
-    #expect(try LogicalPath(ByteString(path)).place == nil)
+    #expect(try LogicalPath(ByteString(path)).location == nil)
   }
 
   @Test(arguments: 0..<500)
@@ -71,8 +71,8 @@ import Testing
       .extension(LogicalName(Self.name(&random)), of: name),
     ] {
       let path = try LogicalPath(container, inner)
-      #expect(path.place?.container == container, "seed \(seed)")
-      #expect(path.place?.inner == inner, "seed \(seed)")
+      #expect(path.location?.container == container, "seed \(seed)")
+      #expect(path.location?.inner == inner, "seed \(seed)")
       #expect(try LogicalPath(path.bytes) == path)
     }
   }
@@ -90,7 +90,7 @@ import Testing
   @Test func keepsNamesThatAreNotUTF8() throws {
     let inner = ByteString([0x61, 0x0a, 0xff, 0xfe, 0x2f, 0xe9])
     let path = try LogicalPath(.data(LogicalName("com.a")), inner)
-    #expect(path.place?.inner == inner)
+    #expect(path.location?.inner == inner)
     #expect(path.description == "apps/com.a/data/a\\n\\xff\\xfe/\\xe9")
   }
 

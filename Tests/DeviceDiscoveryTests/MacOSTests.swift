@@ -17,9 +17,9 @@ struct MacOSDisk {
     try directory.makeDirectory(Self.home + "/Library/Containers")
   }
 
-  func metadata(_ place: String, _ identifier: ByteString, contentClass: Int64 = 2) throws {
+  func metadata(_ location: String, _ identifier: ByteString, contentClass: Int64 = 2) throws {
     try directory.propertyList(
-      place + "/" + Self.metadataName,
+      location + "/" + Self.metadataName,
       .of([
         ("MCMMetadataIdentifier", .name(identifier)),
         ("MCMMetadataUUID", .string("META")),
@@ -29,15 +29,15 @@ struct MacOSDisk {
 
   /// Makes an app's container with a document; its metadata names `identifier` unless that is nil.
   func container(_ name: String, _ identifier: ByteString? = nil) throws {
-    let place = Self.home + "/Library/Containers/" + name
-    try directory.file(place + "/Data/Documents/letter", name)
-    if let identifier { try metadata(place, identifier) }
+    let location = Self.home + "/Library/Containers/" + name
+    try directory.file(location + "/Data/Documents/letter", name)
+    if let identifier { try metadata(location, identifier) }
   }
 
   func group(_ name: String, _ identifier: ByteString? = nil) throws {
-    let place = Self.home + "/Library/Group Containers/" + name
-    try directory.file(place + "/shared.db", name)
-    if let identifier { try metadata(place, identifier, contentClass: 7) }
+    let location = Self.home + "/Library/Group Containers/" + name
+    try directory.file(location + "/shared.db", name)
+    if let identifier { try metadata(location, identifier, contentClass: 7) }
   }
 
   /// Makes a bundle in a directory of apps and returns the path of its `Contents`.
@@ -142,7 +142,7 @@ struct MacOSDisk {
   @Test func pathsMapBothWays() throws {
     let disk = try disk()
     let device = try disk.find()
-    let places = [
+    let locations = [
       (
         "Users/you/Library/Containers/com.example.notes/Data/Documents/letter",
         "apps/com.example.notes/data/Documents/letter"
@@ -157,7 +157,7 @@ struct MacOSDisk {
       ),
       ("Applications/Notes.app", "apps/com.example.notes/bundle/Notes.app"),
     ]
-    for (real, logical) in places {
+    for (real, logical) in locations {
       let path = disk.directory.path(ByteString(real))
       #expect(try device.logicalPath(ofPath: path)?.bytes == ByteString(logical))
       #expect(try device.realPath(of: LogicalPath(ByteString(logical))) == path)

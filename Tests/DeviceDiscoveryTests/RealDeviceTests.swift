@@ -41,11 +41,11 @@ struct RealDeviceTests {
       ("private/var/mobile/Containers/Data/PluginKitPlugin", .extension, 536),
       ("private/var/mobile/Containers/Shared/AppGroup", .group, 55),
     ]
-    for (place, kind, count) in kinds {
+    for (position, kind, count) in kinds {
       let found = device.containers.filter { $0.kind == kind }
       #expect(found.count == count)
-      #expect(Set(found.compactMap(\.uuid)) == expected[place])
-      #expect(found.allSatisfy { $0.path.isWithin(place) })
+      #expect(Set(found.compactMap(\.uuid)) == expected[position])
+      #expect(found.allSatisfy { $0.path.isWithin(position) })
     }
     #expect(device.containers.count == kinds.map(\.2).reduce(0, +))
     let system = expected.filter { name, _ in !kinds.contains { $0.0 == name } }

@@ -21,7 +21,7 @@ struct SimulatorDevice {
     try directory.makeDirectory("data/Containers/Data/Application")
   }
 
-  static func place(_ kind: ContainerKind, _ uuid: String) -> String {
+  static func path(_ kind: ContainerKind, _ uuid: String) -> String {
     let classes: [ContainerKind: String] = [
       .bundle: "Bundle/Application", .data: "Data/Application", .extension: "Data/PluginKitPlugin",
       .group: "Shared/AppGroup",
@@ -37,11 +37,11 @@ struct SimulatorDevice {
   func container(
     _ kind: ContainerKind, _ uuid: String, _ identifier: ByteString?, contentClass: Int64? = nil
   ) throws {
-    let place = Self.place(kind, uuid)
-    try directory.makeDirectory(place)
+    let path = Self.path(kind, uuid)
+    try directory.makeDirectory(path)
     guard let identifier else { return }
     try directory.propertyList(
-      place + "/" + Self.metadataName,
+      path + "/" + Self.metadataName,
       .of([
         ("MCMMetadataIdentifier", .name(identifier)),
         ("MCMMetadataUUID", .string("META-\(uuid)")),
@@ -56,7 +56,7 @@ struct SimulatorDevice {
     more: [(String, PropertyList)] = []
   ) throws -> String {
     try container(.bundle, uuid, metadata ?? identifier)
-    let path = Self.place(.bundle, uuid) + "/\(name).app"
+    let path = Self.path(.bundle, uuid) + "/\(name).app"
     try info(path, identifier, name: ByteString(name), more: more)
     return path
   }

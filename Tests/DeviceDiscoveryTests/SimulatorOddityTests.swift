@@ -24,7 +24,7 @@ import Testing
     #expect(found.apps.count == 1)
     #expect(found.containers(of: found.apps[0]).count == 5)
     #expect(
-      found.container(at: SimulatorDevice.place(.data, "D1"))?.logicalPrefix
+      found.container(at: SimulatorDevice.path(.data, "D1"))?.logicalPrefix
         == "apps/com.example.a/data")
   }
 
@@ -32,14 +32,14 @@ import Testing
     let device = try SimulatorDevice()
     try device.container(.data, "D1", nil)
     try device.directory.file(
-      SimulatorDevice.place(.data, "D1") + "/Library/Preferences/com.example.a.plist")
+      SimulatorDevice.path(.data, "D1") + "/Library/Preferences/com.example.a.plist")
     try device.container(.data, "D2", "com.example.a")
     let found = try device.find()
     #expect(
-      found.container(at: SimulatorDevice.place(.data, "D2"))?.logicalPrefix
+      found.container(at: SimulatorDevice.path(.data, "D2"))?.logicalPrefix
         == "apps/com.example.a/data")
     #expect(
-      found.container(at: SimulatorDevice.place(.data, "D1"))?.logicalPrefix
+      found.container(at: SimulatorDevice.path(.data, "D1"))?.logicalPrefix
         == "apps/com.example.a~D1/data")
   }
 
@@ -71,7 +71,7 @@ import Testing
   func invalidInfoPlistIsReportedAndTheRestFound(text: String, reason: String) throws {
     let device = try SimulatorDevice()
     try device.container(.bundle, "B1", "com.example.a")
-    let file = SimulatorDevice.place(.bundle, "B1") + "/A.app/Info.plist"
+    let file = SimulatorDevice.path(.bundle, "B1") + "/A.app/Info.plist"
     try device.directory.file(file, text)
     try device.container(.data, "D1", "com.example.b")
     let found = try device.find()
@@ -85,7 +85,7 @@ import Testing
   @Test func oversizedInfoPlistIsNotRead() throws {
     let device = try SimulatorDevice()
     try device.container(.bundle, "B1", nil)
-    let file = SimulatorDevice.place(.bundle, "B1") + "/A.app/Info.plist"
+    let file = SimulatorDevice.path(.bundle, "B1") + "/A.app/Info.plist"
     try device.directory.sparse(file, size: 100 << 20)
     let found = try device.find()
     #expect(found.logicalPrefixes == ["apps/~B1/bundle"])
@@ -99,12 +99,12 @@ import Testing
     let device = try SimulatorDevice()
     for (uuid, number) in [("B1", 1), ("B2", 2), ("B3", 3)] {
       try device.container(.bundle, uuid, nil)
-      let file = SimulatorDevice.place(.bundle, uuid) + "/A.app/Info.plist"
+      let file = SimulatorDevice.path(.bundle, uuid) + "/A.app/Info.plist"
       switch number {
       case 1: try device.directory.makeDirectory(file)
       case 2: try device.directory.link(file, to: "/etc/passwd")
       default:
-        try device.directory.makeDirectory(SimulatorDevice.place(.bundle, uuid) + "/A.app")
+        try device.directory.makeDirectory(SimulatorDevice.path(.bundle, uuid) + "/A.app")
         #expect(mkfifo(device.directory.url.appendingPathComponent(file).path, 0o600) == 0)
       }
     }
@@ -118,8 +118,8 @@ import Testing
     let device = try SimulatorDevice()
     try device.container(.bundle, "B1", "com.example.a")
     try device.bundle("B2", "com.example.b", name: "B")
-    try device.info(SimulatorDevice.place(.bundle, "B2") + "/Z.app", "com.example.z", name: "Z")
-    try device.directory.makeDirectory(SimulatorDevice.place(.bundle, "B3") + "/C.app")
+    try device.info(SimulatorDevice.path(.bundle, "B2") + "/Z.app", "com.example.z", name: "Z")
+    try device.directory.makeDirectory(SimulatorDevice.path(.bundle, "B3") + "/C.app")
     let found = try device.find()
     #expect(found.findings(.noSingleBundle).count == 2)
     #expect(found.findings(.unusableFile).map(\.reason).first?.contains("it is missing") == true)
@@ -133,7 +133,7 @@ import Testing
   @Test func hostileIdentifiersStayOneComponent() throws {
     let device = try SimulatorDevice()
     let names: [ByteString] = ["../../etc", "..", "a/b", "x~D9", "a%2Fb", "a\nb", "com.\u{e9}", ""]
-    for (place, name) in names.enumerated() { try device.container(.data, "D\(place)", name) }
+    for (number, name) in names.enumerated() { try device.container(.data, "D\(number)", name) }
     try device.container(.data, "D8", ByteString(String(repeating: "x", count: 201)))
     let found = try device.find()
     #expect(
@@ -142,7 +142,7 @@ import Testing
         "apps/a%252Fb/data", "apps/a\nb/data", "apps/com.é/data", "apps/~D7/data", "apps/~D8/data",
       ])
     for container in found.containers {
-      #expect(try LogicalPath(container.logicalPrefix).place?.container == container.logical)
+      #expect(try LogicalPath(container.logicalPrefix).location?.container == container.logical)
     }
     let reasons = found.findings(.unusableName).map(\.reason)
     for reason in ["contains a '/'", "it is '..'", "201 bytes"] {
@@ -167,16 +167,16 @@ import Testing
     let elsewhere = try TemporaryDirectory()
     try elsewhere.file("moved/Documents/a", "x")
     try elsewhere.makeDirectory("groups/G1")
-    let data = SimulatorDevice.place(.data, "D1")
+    let data = SimulatorDevice.path(.data, "D1")
     try device.directory.link(data, to: elsewhere.string + "/moved")
     try device.directory.link("data/Containers/Shared", to: elsewhere.string)
     try elsewhere.makeDirectory("AppGroup/G1")
-    try device.directory.link(SimulatorDevice.place(.data, "D2"), to: "../nowhere")
-    try device.directory.link(SimulatorDevice.place(.data, "D3"), to: "D3")
-    try device.directory.link(SimulatorDevice.place(.data, "D4"), to: "/")
-    try device.directory.link(SimulatorDevice.place(.data, "D5"), to: elsewhere.string + "/moved")
-    try device.directory.link(SimulatorDevice.place(.data, "D6"), to: "/etc/passwd")
-    try device.directory.link(SimulatorDevice.place(.data, "D7"), to: "..")
+    try device.directory.link(SimulatorDevice.path(.data, "D2"), to: "../nowhere")
+    try device.directory.link(SimulatorDevice.path(.data, "D3"), to: "D3")
+    try device.directory.link(SimulatorDevice.path(.data, "D4"), to: "/")
+    try device.directory.link(SimulatorDevice.path(.data, "D5"), to: elsewhere.string + "/moved")
+    try device.directory.link(SimulatorDevice.path(.data, "D6"), to: "/etc/passwd")
+    try device.directory.link(SimulatorDevice.path(.data, "D7"), to: "..")
     let found = try device.find()
     let container = try #require(found.container(at: data))
     #expect(container.absolutePath == ByteString(elsewhere.string + "/moved"))
@@ -189,7 +189,7 @@ import Testing
       ])
     #expect(found.findings(.repeatedDirectory).count == 3)
     #expect(
-      found.findings(.orphan).map(\.path).contains(ByteString(SimulatorDevice.place(.data, "D6"))))
+      found.findings(.orphan).map(\.path).contains(ByteString(SimulatorDevice.path(.data, "D6"))))
     let inside = ByteString(elsewhere.string + "/moved/Documents/a")
     let logical = try #require(try found.logicalPath(ofPath: inside))
     #expect(
@@ -201,8 +201,8 @@ import Testing
   @Test func mountsAreEnteredAndReported() throws {
     let device = try SimulatorDevice()
     try device.container(.data, "D1", nil)
-    let place = SimulatorDevice.place(.data, "D1")
-    let path = device.directory.url.appendingPathComponent(place).path
+    let inner = SimulatorDevice.path(.data, "D1")
+    let path = device.directory.url.appendingPathComponent(inner).path
     guard Self.run("/bin/mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", path]) else {
       print("skipped: nothing can be mounted here")
       return
@@ -212,7 +212,7 @@ import Testing
     let found = try device.find()
     #expect(found.logicalPrefixes == ["apps/com.example.a/data"])
     #expect(found.findings.map(\.code) == [.mountEntered])
-    #expect(found.findings.map(\.path) == [ByteString(place)])
+    #expect(found.findings.map(\.path) == [ByteString(inner)])
   }
 
   private static func run(_ program: String, _ arguments: [String]) -> Bool {
@@ -233,7 +233,7 @@ import Testing
     try device.container(.data, "D1", "com.example.a")
     try device.container(.data, "D2", nil)
     try device.directory.file(
-      SimulatorDevice.place(.data, "D2") + "/Library/Preferences/com.example.b.plist")
+      SimulatorDevice.path(.data, "D2") + "/Library/Preferences/com.example.b.plist")
     try device.container(.extension, "E1", "com.example.a.s")
     let whole = try device.find()
     for operation: SystemError.Operation in [.open, .read, .list, .status] {

@@ -105,12 +105,12 @@ import Testing
   @Test func readsLocationsAndUUIDs() throws {
     let sample = try sample()
     let container = try #require(
-      try sample.find().container(at: SimulatorDevice.place(.data, "D1")))
+      try sample.find().container(at: SimulatorDevice.path(.data, "D1")))
     #expect(container.uuid == "D1")
     #expect(container.absolutePath == sample.directory.path.appending(container.path))
     #expect(container.identification == .metadata)
     let bundle = try #require(
-      try sample.find().container(at: SimulatorDevice.place(.bundle, "B1")))
+      try sample.find().container(at: SimulatorDevice.path(.bundle, "B1")))
     #expect(bundle.bundleDirectory == "Notes.app")
     #expect(bundle.identification == .infoPlist)
   }
@@ -141,7 +141,7 @@ import Testing
       try device.container(kind, uuid, nil)
       for name in names {
         try device.directory.file(
-          SimulatorDevice.place(kind, uuid) + "/Library/Preferences/\(name).plist")
+          SimulatorDevice.path(kind, uuid) + "/Library/Preferences/\(name).plist")
       }
     }
     let found = try device.find()
@@ -159,7 +159,7 @@ import Testing
     let sample = try sample()
     let device = try sample.find()
     let real = ByteString(
-      sample.directory.string + "/" + SimulatorDevice.place(.data, "D1") + "/Documents/a\nb")
+      sample.directory.string + "/" + SimulatorDevice.path(.data, "D1") + "/Documents/a\nb")
     let logical = try #require(try device.logicalPath(ofPath: real))
     #expect(logical.bytes == "apps/com.example.notes/data/Documents/a\nb")
     #expect(try device.realPath(of: logical) == real)
@@ -180,7 +180,7 @@ import Testing
     }
   }
 
-  @Test func selectsApps() throws {
+  @Test func appsAreSelectedByTheirNames() throws {
     let device = try SimulatorDevice()
     try device.bundle("B1", "com.example.notes", name: "Alpha")
     try device.bundle("B2", "org.else.Notes", name: "Beta")

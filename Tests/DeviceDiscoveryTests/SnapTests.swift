@@ -54,7 +54,7 @@ struct SnapSystem {
       ])
     #expect(device.findings.isEmpty)
     #expect(device.containers.allSatisfy { $0.uuid == nil && $0.identification == .layout })
-    #expect(device.identity == .place(machine: "m", .snap, root: device.root))
+    #expect(device.identity == .location(machine: "m", .snap, root: device.root))
     let link = try Directory.open(path: device.root.appending("editor")).status("current")
     #expect(
       device.container(at: "editor/42")?.inUseSince == min(link.modified, link.changed))
@@ -110,7 +110,7 @@ struct SnapSystem {
     try system.snap("editor", ["41", "42"], current: "42")
     try system.snap("editor", ["41", "42"], current: "42", in: "var/snap")
     let device = try system.find()
-    let places = [
+    let locations = [
       ("home/you/snap/editor/common/a/b", "apps/editor/data/a/b"),
       ("home/you/snap/editor/42/a/b", "apps/editor/revision/a/b"),
       ("home/you/snap/editor/41/a", "apps/editor/old-revisions/41/a"),
@@ -118,7 +118,7 @@ struct SnapSystem {
       ("var/snap/editor/42/x", "apps/editor/system-revision/x"),
       ("var/snap/editor/41/x", "apps/editor/old-system-revisions/41/x"),
     ]
-    for (real, logical) in places {
+    for (real, logical) in locations {
       let path = system.directory.path(ByteString(real))
       #expect(try device.logicalPath(ofPath: path)?.bytes == ByteString(logical))
       #expect(try device.realPath(of: LogicalPath(ByteString(logical))) == path)
@@ -129,10 +129,10 @@ struct SnapSystem {
     for container in device.containers {
       let path = try LogicalPath(container.logical, ByteString([0xff, 0x2f, 0x41]))
       #expect(try device.resolve(path).container == container)
-      #expect(path.place?.container == container.logical)
+      #expect(path.location?.container == container.logical)
     }
-    #expect(try LogicalPath("apps/editor/old-revisions").place == nil)
-    #expect(try LogicalPath("apps/editor/revisions/42").place == nil)
+    #expect(try LogicalPath("apps/editor/old-revisions").location == nil)
+    #expect(try LogicalPath("apps/editor/revisions/42").location == nil)
   }
 
   /// If the revision in use is unknown, no revision counts as old.
@@ -197,7 +197,7 @@ struct SnapSystem {
     #expect(device.findings(.danglingLink).count == 2)
   }
 
-  @Test func linksToOtherPlacesAreFollowedOnce() throws {
+  @Test func linksToOtherDirectoriesAreFollowedOnce() throws {
     let system = try SnapSystem()
     try system.directory.file("big/common/x", "x")
     try system.directory.file("big/snap/1/x", "x")

@@ -14,7 +14,7 @@ import Testing
 
   @Test(arguments: [
     "Thumbnails", "thumbnail", "videoThumbnails", ".thumbnails", "THUMBNAILS_2", "ThumbnailStore",
-  ]) func suggestsThumbnails(name: String) {
+  ]) func namesOfThumbnailsSuggestACache(name: String) {
     #expect(CacheName(Array(name.utf8).span) == .thumbnails)
   }
 
@@ -27,7 +27,7 @@ import Testing
     "", "c", "cach", "Documents", "Cacheable", "CACHEABLE", "cachet", "Caching", "cachés",
     "geocache", "Geocaches", "GeoCache", "CacheStorage", "Thumb", "thumbnailed", "phtphenotype",
     "PHTPhenotypes", "Library", "c\u{e4}che", "cacheü", "CACHEÜ",
-  ]) func suggestsNothing(name: String) {
+  ]) func otherNamesSuggestNoCache(name: String) {
     #expect(CacheName(Array(name.utf8).span) == nil)
   }
 

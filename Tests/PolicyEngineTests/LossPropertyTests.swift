@@ -50,7 +50,7 @@ import Testing
       return
     }
     var hasty = LossCheck.Search(policy, budget: 10)
-    guard case .doubt = hasty.find(rule, policy.steps.count - 1) else {
+    guard case .undecided = hasty.find(rule, policy.steps.count - 1) else {
       Issue.record("ten steps were enough for an answer")
       return
     }

@@ -92,7 +92,7 @@ private struct Scene {
       let count = Int.random(in: 0...40, using: &random)
       let hasClockErrors = Int.random(in: 0..<4, using: &random) == 0
       var time = now.seconds
-      for place in 0..<count {
+      for position in 0..<count {
         let isSame = Int.random(in: 0..<12, using: &random) == 0
         time -= isSame ? 0 : Int64.random(in: 0...(2 * step), using: &random)
         let isWrong = hasClockErrors && Int.random(in: 0..<8, using: &random) == 0
@@ -107,7 +107,7 @@ private struct Scene {
         heads.append(
           .made(
             heads.count, at: Timestamp(seconds: time + (isWrong ? error : 0)),
-            sequence: UInt64(count - place), tags: tags,
+            sequence: UInt64(count - position), tags: tags,
             reason: reasons.randomElement(using: &random) ?? .manual,
             scope: Int.random(in: 0..<5, using: &random) == 0 ? .apps(["x", "y"]) : .device,
             device: device))
@@ -169,8 +169,8 @@ extension Scene {
       }
       let ordered = newestFirst(regular)
       for (name, value) in ruleList {
-        for (place, reason) in kept(by: name, value, ordered) {
-          reasons[ordered[place].id]?.insert(reason)
+        for (position, reason) in kept(by: name, value, ordered) {
+          reasons[ordered[position].id]?.insert(reason)
         }
       }
       if regular.allSatisfy({ reasons[$0.id]?.isEmpty == true }) {
@@ -215,7 +215,7 @@ extension Scene {
   /// Returns the places that a rule keeps, each with the reason.
   private func kept(
     by name: String, _ value: String, _ heads: [SnapshotHead]
-  ) -> [(place: Int, reason: String)] {
+  ) -> [(position: Int, reason: String)] {
     guard let newest = heads.first, let oldest = heads.indices.last else { return [] }
     switch name {
     case "last":
@@ -235,7 +235,7 @@ extension Scene {
       let period = String(name.dropFirst(7))
       let eligible = heads.indices.filter { heads[$0].time > start }
       return leaders(of: period, among: eligible, heads, limit: .max).map {
-        ($0.place, "\($0.reason) within \(shown(value))")
+        ($0.position, "\($0.reason) within \(shown(value))")
       }
     default:
       let count = value == "unlimited" ? Int.max : Int(value) ?? 0
@@ -246,14 +246,16 @@ extension Scene {
   /// Returns the places that differ in their slot from the place before, up to a limit, and the
   /// oldest of all if the limit is not reached before it.
   private func leaders(
-    of period: String, among places: [Int], _ heads: [SnapshotHead], limit: Int
-  ) -> [(place: Int, reason: String)] {
-    let slots = places.map { slot(of: heads[$0].time, period) }
-    let first = places.indices.filter { $0 == 0 || slots[$0] != slots[$0 - 1] }.map { places[$0] }
-    var found = first.prefix(limit).map { (place: $0, reason: period) }
+    of period: String, among positions: [Int], _ heads: [SnapshotHead], limit: Int
+  ) -> [(position: Int, reason: String)] {
+    let slots = positions.map { slot(of: heads[$0].time, period) }
+    let first = positions.indices.filter { $0 == 0 || slots[$0] != slots[$0 - 1] }.map {
+      positions[$0]
+    }
+    var found = first.prefix(limit).map { (position: $0, reason: period) }
     let oldest = heads.count - 1
-    if places.last == oldest, !first.contains(oldest), first.count < limit {
-      found.append((place: oldest, reason: "oldest " + period))
+    if positions.last == oldest, !first.contains(oldest), first.count < limit {
+      found.append((position: oldest, reason: "oldest " + period))
     }
     return found
   }

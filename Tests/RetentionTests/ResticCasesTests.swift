@@ -93,9 +93,9 @@ import Testing
         return try Timestamp("\(month)-\(number)T\(parts.count > 1 ? parts[1] : "10:20:30")")
       }
     }
-    return times.enumerated().map { place, time in
-      let tags = ["foo", "bar"].filter { positions(self.tags[$0] ?? "").contains(place) }
-      return .made(place, at: time, sequence: UInt64(times.count - place), tags: tags)
+    return times.enumerated().map { position, time in
+      let tags = ["foo", "bar"].filter { positions(self.tags[$0] ?? "").contains(position) }
+      return .made(position, at: time, sequence: UInt64(times.count - position), tags: tags)
     }
   }
 
@@ -116,9 +116,9 @@ import Testing
     terms.mayEmptyGroups = true
     let entries = RetentionPlan(heads.shuffled(), pins: [], terms).entries
     var found: [String: [Int]] = [:]
-    for (place, head) in heads.enumerated() {
+    for (position, head) in heads.enumerated() {
       for reason in try #require(entries[head.id]).reasons {
-        found[reason.description, default: []].append(place)
+        found[reason.description, default: []].append(position)
       }
     }
     var expected: [String: [Int]] = [:]
@@ -142,8 +142,8 @@ import Testing
     ("daily 5", [5, 6, 7, 8, 10]), ("within-daily 7d", [6, 7, 8, 10]),
   ])
   func weekdaysAreKeptAsInTheManual(_ rules: String, _ kept: [Int]) throws {
-    let heads = try Self.weeks.enumerated().map { place, time in
-      SnapshotHead.made(place, at: try Timestamp(time + ":00:00"))
+    let heads = try Self.weeks.enumerated().map { position, time in
+      SnapshotHead.made(position, at: try Timestamp(time + ":00:00"))
     }
     let terms = RetentionTerms(
       try RetentionRules(rules), now: try Timestamp("2025-05-03T00:00:00"), calendar: .utc,

@@ -8,13 +8,13 @@ struct ChangeTests {
   @Test("give the same device as a new sample of that day, from any other day")
   func eachDayMatchesANewSample() throws {
     let scratch = try TemporaryDirectory("sample")
-    let place = scratch.path("a")
-    _ = try SampleDevice.make(at: place)
+    let path = scratch.path("a")
+    _ = try SampleDevice.make(at: path)
     for day in [1, 2, 30, 3] {
-      _ = try SampleDevice.change(at: place, day: day)
+      _ = try SampleDevice.change(at: path, day: day)
       let fresh = scratch.path(ByteString("fresh \(day)"))
       _ = try SampleDevice.make(at: fresh, day: day)
-      #expect(try TreeListing(place).lines == TreeListing(fresh).lines, "day \(day)")
+      #expect(try TreeListing(path).lines == TreeListing(fresh).lines, "day \(day)")
     }
   }
 

@@ -103,7 +103,7 @@ struct RefusalTests {
     let scratch = try TemporaryDirectory("sample")
     let unsupported: Int32 = 95
     let plan = Faults.Plan(
-      failing: [.setAttributes], at: 1, number: unsupported, staysBroken: true)
+      failing: [.setAttributes], at: 1, number: unsupported, failsRepeatedly: true)
     let report = try Faults.inject(plan) { try SampleDevice.make(at: scratch.path("a")) }
     #expect(report.marksExcluded == 6)
     #expect(report.notes.first?.contains("6 exclusion marks are omitted") == true)

@@ -21,10 +21,10 @@ struct SampleDeviceTests {
     // A process has one umask: it is set in a separate process, for a user bound by modes.
     let scratch = try TemporaryDirectory("sample")
     try scratch.directory.setPermissions(0o777)
-    let place = scratch.path("sample").description
-    await #expect(processExitsWith: .success) { [place = place as String, mask = mask as mode_t] in
+    let path = scratch.path("sample").description
+    await #expect(processExitsWith: .success) { [path = path as String, mask = mask as mode_t] in
       umask(mask)
-      try Unprivileged.run { _ = try SampleDevice.make(at: ByteString(place)) }
+      try Unprivileged.run { _ = try SampleDevice.make(at: ByteString(path)) }
     }
     _ = try SampleDevice.make(at: scratch.path("other"))
     let made = try TreeListing(scratch.path("sample")).lines

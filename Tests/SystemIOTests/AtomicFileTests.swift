@@ -48,7 +48,7 @@ import Testing
 
   /// A cache can be rebuilt: nothing waits for the disk.
   @Test func withoutDurabilityNothingIsSynced() throws {
-    let plan = Faults.Plan(failing: [.sync], at: 1, number: 5, staysBroken: true)
+    let plan = Faults.Plan(failing: [.sync], at: 1, number: 5, failsRepeatedly: true)
     try Faults.inject(plan) {
       let file = try AtomicFile(in: temporary.directory)
       try file.write([1, 2])
@@ -126,7 +126,7 @@ import Testing
     try temporary.write("old", at: "f")
     let new = [UInt8](repeating: 9, count: 1000)
     for first in 1...100 {
-      let plan = Faults.Plan(at: first, number: EIO, staysBroken: true)
+      let plan = Faults.Plan(at: first, number: EIO, failsRepeatedly: true)
       let error = Faults.inject(plan) {
         failure { try AtomicFile.write(new, as: "f", in: temporary.directory) }
       }

@@ -17,30 +17,30 @@ import Testing
     return true
   }
 
-  @Test func isFirstInFirstOut() {
+  @Test func elementsLeaveInTheOrderOfTheirArrival() {
     let queue = BoundedQueue<Int>(capacity: 200)
     for round in 0..<5 {
-      for number in 0..<150 { #expect(queue.put(round * 1000 + number)) }
-      for number in 0..<150 { #expect(queue.take() == round * 1000 + number) }
+      for number in 0..<150 { #expect(queue.enqueue(round * 1000 + number)) }
+      for number in 0..<150 { #expect(queue.dequeue() == round * 1000 + number) }
     }
   }
 
-  @Test func putWaitsWhileTheQueueIsFull() {
+  @Test func enqueueWaitsWhileTheQueueIsFull() {
     let (queue, counter) = (BoundedQueue<Int>(capacity: 2), Counter())
     thread {
       for number in 0..<5 {
-        queue.put(number)
+        queue.enqueue(number)
         counter.add()
       }
     }
     #expect(wait { counter.value == 2 })
     usleep(50_000)
     #expect(counter.value == 2, "the third waits")
-    #expect(queue.take() == 0)
+    #expect(queue.dequeue() == 0)
     #expect(wait { counter.value == 3 })
     usleep(20_000)
     #expect(counter.value == 3)
-    for number in 1..<5 { #expect(queue.take() == number) }
+    for number in 1..<5 { #expect(queue.dequeue() == number) }
     #expect(wait { counter.value == 5 })
   }
 
@@ -49,49 +49,49 @@ import Testing
     #expect(queue.offer(1))
     #expect(queue.offer(2))
     #expect(!queue.offer(3))
-    #expect(queue.take() == 1)
+    #expect(queue.dequeue() == 1)
     #expect(queue.offer(4))
     queue.close()
     #expect(!queue.offer(5))
-    #expect(queue.take() == 2)
-    #expect(queue.take() == 4)
-    #expect(queue.take() == nil)
+    #expect(queue.dequeue() == 2)
+    #expect(queue.dequeue() == 4)
+    #expect(queue.dequeue() == nil)
   }
 
-  @Test func takeHasATimeout() {
+  @Test func dequeueHasATimeout() {
     let queue = BoundedQueue<Int>(capacity: 2)
     let start = Host.monotonicSeconds()
-    #expect(queue.take(waitingAtMost: 0) == nil)
-    #expect(queue.take(waitingAtMost: 50) == nil)
+    #expect(queue.dequeue(waitingAtMost: 0) == nil)
+    #expect(queue.dequeue(waitingAtMost: 50) == nil)
     #expect(Host.monotonicSeconds() - start >= 0.05)
     thread {
       usleep(20_000)
-      queue.put(7)
+      queue.enqueue(7)
     }
     // A thread that is not woken waits for the whole time, far longer than a busy machine delays
     // it.
-    #expect(queue.take(waitingAtMost: 900_000) == 7)
+    #expect(queue.dequeue(waitingAtMost: 900_000) == 7)
     #expect(Host.monotonicSeconds() - start < 600)
     queue.close()
-    #expect(queue.take(waitingAtMost: 900_000) == nil)
+    #expect(queue.dequeue(waitingAtMost: 900_000) == nil)
     #expect(Host.monotonicSeconds() - start < 600)
   }
 
   @Test func capacityIsAtLeastOne() {
     let queue = BoundedQueue<Int>(capacity: 0)
-    #expect(queue.put(1))
-    #expect(queue.take() == 1)
+    #expect(queue.enqueue(1))
+    #expect(queue.dequeue() == 1)
   }
 
-  @Test func takeWaitsWhileTheQueueIsEmpty() {
+  @Test func dequeueWaitsWhileTheQueueIsEmpty() {
     let (queue, counter) = (BoundedQueue<Int>(capacity: 2), Counter())
     thread {
-      while queue.take() != nil { counter.add() }
+      while queue.dequeue() != nil { counter.add() }
       counter.add(100)
     }
     usleep(30_000)
     #expect(counter.value == 0)
-    queue.put(7)
+    queue.enqueue(7)
     #expect(wait { counter.value == 1 })
     queue.close()
     #expect(wait { counter.value == 101 })
@@ -99,22 +99,22 @@ import Testing
 
   @Test func aClosedQueueIsDrainedAndAcceptsNoMore() {
     let (queue, counter) = (BoundedQueue<Int>(capacity: 2), Counter())
-    queue.put(1)
-    queue.put(2)
-    thread { counter.add(queue.put(3) ? 10 : 1) }
+    queue.enqueue(1)
+    queue.enqueue(2)
+    thread { counter.add(queue.enqueue(3) ? 10 : 1) }
     usleep(20_000)
     #expect(counter.value == 0)
     queue.close()
     #expect(wait { counter.value == 1 }, "the waiting put returns")
-    #expect(!queue.put(4))
-    #expect(queue.take() == 1)
-    #expect(queue.take() == 2)
-    #expect(queue.take() == nil)
-    #expect(queue.take() == nil)
+    #expect(!queue.enqueue(4))
+    #expect(queue.dequeue() == 1)
+    #expect(queue.dequeue() == 2)
+    #expect(queue.dequeue() == nil)
+    #expect(queue.dequeue() == nil)
     queue.close()
   }
 
-  @Test func takenElementsAreReleased() {
+  @Test func dequeuedElementsAreReleased() {
     final class Heavy: Sendable {
       let live: Counter
       init(_ live: Counter) {
@@ -124,10 +124,10 @@ import Testing
       deinit { live.add(-1) }
     }
     let (queue, live) = (BoundedQueue<Heavy>(capacity: 8), Counter())
-    for _ in 0..<8 { queue.put(Heavy(live)) }
+    for _ in 0..<8 { queue.enqueue(Heavy(live)) }
     #expect(live.value == 8)
     for left in (0..<8).reversed() {
-      _ = queue.take()
+      _ = queue.dequeue()
       #expect(live.value == left)
     }
   }
@@ -142,13 +142,13 @@ import Testing
     for number in 0..<threads {
       thread {
         for element in 0..<each {
-          queue.put((number, element))
+          queue.enqueue((number, element))
           most.raise(to: inside.add())
         }
         ended.add()
       }
       thread {
-        while let (from, element) = queue.take() {
+        while let (from, element) = queue.dequeue() {
           inside.add(-1)
           seen.withLock { seen, _ in seen.pointee[from].append(element) }
         }
@@ -167,11 +167,11 @@ import Testing
   @Test func theOrderOfEachThreadIsKept() {
     let queue = BoundedQueue<(Int, Int)>(capacity: 2)
     for number in 0..<3 {
-      thread { for element in 0..<5000 { queue.put((number, element)) } }
+      thread { for element in 0..<5000 { queue.enqueue((number, element)) } }
     }
     var next = [0, 0, 0]
     for _ in 0..<15_000 {
-      guard let (from, element) = queue.take() else { break }
+      guard let (from, element) = queue.dequeue() else { break }
       #expect(next[from] == element)
       next[from] = element + 1
     }

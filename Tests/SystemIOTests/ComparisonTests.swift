@@ -11,10 +11,10 @@ import Testing
 
   @Test func eachByteIsCompared() {
     let bytes = [UInt8](repeating: 7, count: 70)
-    for place in bytes.indices {
+    for position in bytes.indices {
       var other = bytes
-      other[place] ^= 0x80
-      #expect(!Self.areSame(bytes, other), "byte \(place)")
+      other[position] ^= 0x80
+      #expect(!Self.areSame(bytes, other), "byte \(position)")
     }
   }
 
@@ -32,11 +32,11 @@ import Testing
       let bytes = [UInt8](repeating: 7, count: count)
       #expect(Self.order(bytes, bytes) == 0)
       #expect(Self.order(bytes, bytes + [0]) < 0)
-      for place in bytes.indices {
+      for position in bytes.indices {
         for end in [[], [0], [255]] as [[UInt8]] {
           var (small, large) = (bytes, bytes + end)
-          (small[place], large[place]) = (0x7F, 0x80)
-          #expect(Self.order(small, large) < 0, "byte \(place) of \(count)")
+          (small[position], large[position]) = (0x7F, 0x80)
+          #expect(Self.order(small, large) < 0, "byte \(position) of \(count)")
         }
       }
     }

@@ -150,12 +150,12 @@ import Testing
     let file = try temporary.directory.create("f")
     let link = ByteString("/proc/self/fd/\(file.raw)")
     let plan = Faults.Plan(failing: [.close], at: 1, number: EIO)
-    var told: SystemError?
+    var reported: SystemError?
     // Set by hand: a closure cannot consume the descriptor.
     Faults.current = plan
-    do throws(SystemError) { try file.close() } catch { told = error }
+    do throws(SystemError) { try file.close() } catch { reported = error }
     Faults.current = nil
-    #expect(told?.operation == .close && told?.number == EIO)
+    #expect(reported?.operation == .close && reported?.number == EIO)
     #expect((try? Host.realPath(link)) != temporary.path("f"))
   }
 

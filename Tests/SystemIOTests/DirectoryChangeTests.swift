@@ -28,7 +28,7 @@ import Testing
     #expect(try new.status().permissions == 0o640)
   }
 
-  @Test func renameWithAndWithoutReplacing() throws {
+  @Test func aRenameReplacesOnlyOnRequest() throws {
     try temporary.write("one", at: "a")
     try temporary.write("two", at: "b")
     let directory = try Directory.open(path: temporary.path)

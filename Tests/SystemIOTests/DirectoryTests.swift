@@ -39,11 +39,11 @@ import Testing
     try temporary.write("x", at: "f")
     let touch = ["-a", "-d", "2020-01-01T00:00:00Z", temporary.string + "/f"]
     #expect(try Program.run("touch", touch).code == 0)
-    let before = try temporary.directory.look("f").accessed
+    let before = try temporary.directory.statusAndAccess("f").accessed
     #expect(try temporary.directory.fileUntouched("f").readAll(limit: 10) == Array("x".utf8))
-    #expect(try temporary.directory.look("f").accessed == before)
+    #expect(try temporary.directory.statusAndAccess("f").accessed == before)
     #expect(try temporary.directory.file("f").readAll(limit: 10) == Array("x".utf8))
-    #expect(try temporary.directory.look("f").accessed > before)
+    #expect(try temporary.directory.statusAndAccess("f").accessed > before)
   }
 
   @Test func withoutThePermissionForItAnUntouchedReadSucceeds() throws {
@@ -139,14 +139,14 @@ import Testing
     try directory.setModified(
       Timestamp(seconds: 1_234_567_890, nanoseconds: 987_654_321), of: "file")
     let status = try directory.status("file")
-    let told = try Program.run(
+    let reported = try Program.run(
       "stat", ["-c", "%i %d %h %u %g %a %s %b %Y", temporary.string + "/file"])
     let mine: [String] = [
       "\(status.identity.inode)", "\(status.identity.device)", "\(status.links)", "\(status.user)",
       "\(status.group)", String(status.permissions, radix: 8), "\(status.size)",
       "\(status.allocated / 512)", "\(status.modified.seconds)",
     ]
-    #expect(told.output == mine.joined(separator: " ") + "\n")
+    #expect(reported.output == mine.joined(separator: " ") + "\n")
     #expect(status.modified.nanoseconds == 987_654_321)
     #expect(status.links == 2)
     #expect(!status.isMountPoint)
@@ -171,8 +171,8 @@ import Testing
 
   @Test func spaceIsThatOfTheVolume() throws {
     let space = try temporary.directory.space()
-    let told = try Program.run("stat", ["-f", "-c", "%S %b", temporary.string])
-    let parts = told.output.split(whereSeparator: \.isWhitespace).compactMap { UInt64($0) }
+    let reported = try Program.run("stat", ["-f", "-c", "%S %b", temporary.string])
+    let parts = reported.output.split(whereSeparator: \.isWhitespace).compactMap { UInt64($0) }
     #expect(parts.count == 2)
     #expect(space.total == parts.reduce(1, *))
     #expect(space.available <= space.total)

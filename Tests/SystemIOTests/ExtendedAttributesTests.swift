@@ -173,7 +173,8 @@ import Testing
     try temporary.write("x", at: "f")
     let attributes = temporary.directory.attributes(of: "f")
     for number in [EIO, EACCES] {
-      let plan = Faults.Plan(failing: [.readAttributes], at: 1, number: number, staysBroken: true)
+      let plan = Faults.Plan(
+        failing: [.readAttributes], at: 1, number: number, failsRepeatedly: true)
       Faults.inject(plan) {
         #expect(failure { _ = try attributes.names() }?.number == number)
         #expect(failure { _ = try attributes.value(of: "user.a") }?.number == number)

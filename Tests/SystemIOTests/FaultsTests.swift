@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test func allCallsFailFromTheNthOn() {
-    let plan = Faults.Plan(failing: [.status], at: 3, number: EIO, staysBroken: true)
+    let plan = Faults.Plan(failing: [.status], at: 3, number: EIO, failsRepeatedly: true)
     #expect(Faults.inject(plan) { failures(of: 6) } == [3, 4, 5, 6])
   }
 
@@ -55,7 +55,7 @@ import Testing
 
   @Test func plansCanBeNested() {
     let (outer, inner) = (
-      Faults.Plan(failing: [.status], at: 1, number: EIO, staysBroken: true),
+      Faults.Plan(failing: [.status], at: 1, number: EIO, failsRepeatedly: true),
       Faults.Plan(failing: [.status], at: 2, number: EACCES)
     )
     Faults.inject(outer) {
@@ -69,14 +69,14 @@ import Testing
 
   @Test func aThrownErrorEndsThePlan() {
     struct Thrown: Error {}
-    let plan = Faults.Plan(failing: [.status], at: 1, number: EIO, staysBroken: true)
+    let plan = Faults.Plan(failing: [.status], at: 1, number: EIO, failsRepeatedly: true)
     #expect(throws: Thrown.self) { try Faults.inject(plan) { throw Thrown() } }
     #expect(failures(of: 1) == [])
   }
 
   @Test func aPlanBelongsToItsThread() throws {
     let (path, failed) = (temporary.path, Counter())
-    let plan = Faults.Plan(failing: [.open], at: 1, number: EIO, staysBroken: true)
+    let plan = Faults.Plan(failing: [.open], at: 1, number: EIO, failsRepeatedly: true)
     let workers = try Workers(count: 2, capacity: 2, name: "test")
     Faults.inject(plan) {
       for _ in 0..<10 {
@@ -93,7 +93,7 @@ import Testing
 
   @Test func startedThreadsInheritThePlan() throws {
     let (path, failed) = (temporary.path, Counter())
-    let plan = Faults.Plan(failing: [.open], at: 5, number: EIO, staysBroken: true)
+    let plan = Faults.Plan(failing: [.open], at: 5, number: EIO, failsRepeatedly: true)
     try Faults.inject(plan) {
       let workers = try Workers(count: 3, capacity: 2, name: "test")
       for _ in 0..<20 {

@@ -109,7 +109,7 @@ import Testing
   @Test func errorsNameOperationAndFile() throws {
     let file = try temporary.directory.file("f")
     for number in [ENOLCK, EINVAL] {
-      let plan = Faults.Plan(failing: [.lock], at: 1, number: number, staysBroken: true)
+      let plan = Faults.Plan(failing: [.lock], at: 1, number: number, failsRepeatedly: true)
       Faults.inject(plan) {
         let expected = SystemError(.lock, temporary.path("f"), number: number)
         #expect(failure { _ = try file.lockShared(0..<1) } == expected)

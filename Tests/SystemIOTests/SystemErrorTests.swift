@@ -25,7 +25,7 @@ import Testing
       ("/srv/a\u{1b}[2K/.sandboxctl", ""),
     ] as [(ByteString, String)]
   ) func theCommandOfAHintIsQuoted(path: ByteString, command: String) {
-    #expect(SystemError.taken(path).hint == "change its owner to the device's" + command)
+    #expect(SystemError.foreignOwner(path).hint == "change its owner to the device's" + command)
   }
 
   @Test(arguments: SystemError.Operation.allCases)

@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  @Test func atLeastOneThread() throws {
+  @Test func thereIsAtLeastOneThread() throws {
     let (workers, done) = (try Workers(count: 0, capacity: 0, name: "test"), Counter())
     workers.submit { done.add() }
     workers.finish()

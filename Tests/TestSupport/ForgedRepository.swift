@@ -154,17 +154,17 @@ package struct ForgedRepository {
       try pack.append(Self.member(name, plain), with: &compressor, changeFrame)
       (plain, first) = ([], number + 1)
     }
-    var told = entries
-    changeContents(&told)
-    let contents = Self.contents(told)
+    var reported = entries
+    changeContents(&reported)
+    let contents = Self.contents(reported)
     let end = [UInt8](repeating: 0, count: 1024)
     let last = try Self.member(".sandboxctl/contents", contents) + end
     try pack.append(last, with: &compressor) { _, _ in }
     let bytes = pack.bytes + pack.seekTable()
     let id = Blake2b.hash(bytes)
-    let place = directory.appendingPathComponent("packs/\(id.hex.prefix(2))")
-    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-    try Data(bytes).write(to: place.appendingPathComponent("\(id.hex).tar.zst"))
+    let location = directory.appendingPathComponent("packs/\(id.hex.prefix(2))")
+    try FileManager.default.createDirectory(at: location, withIntermediateDirectories: true)
+    try Data(bytes).write(to: location.appendingPathComponent("\(id.hex).tar.zst"))
     for number in entries.indices { entries[number].pack = UInt32(index.packs.count) }
     index.packs.append(Pack(id: id, size: UInt64(bytes.count), frames: pack.frames))
     index.entries += entries

@@ -7,7 +7,7 @@ package import SystemIO
 package final class MemoryStorage: Storage {
   private let contents = Mutex(Contents())
   /// The name used in messages.
-  package let place: String
+  package let location: String
 
   private let clock: @Sendable () -> Timestamp
 
@@ -15,12 +15,12 @@ package final class MemoryStorage: Storage {
   package init(
     name: String = "memory", clock: @escaping @Sendable () -> Timestamp = { Host.now() }
   ) {
-    (place, self.clock) = (name, clock)
+    (location, self.clock) = (name, clock)
   }
 
   /// Returns a storage with the same content.
   package func copy() -> MemoryStorage {
-    let copy = MemoryStorage(name: place, clock: clock)
+    let copy = MemoryStorage(name: location, clock: clock)
     let now = contents.withLock { $0 }
     copy.contents.withLock { $0 = now }
     return copy
@@ -105,7 +105,7 @@ package final class MemoryStorage: Storage {
 
   /// Creates an object if it is missing, or updates its time.
   package func touch(_ path: ObjectPath) throws(StoreError) {
-    try put(contents.withLock { $0.objects[path]?.bytes } ?? [], path)
+    try store(contents.withLock { $0.objects[path]?.bytes } ?? [], path)
   }
 
   /// Moves an object, or a directory with everything below it.
@@ -120,14 +120,14 @@ package final class MemoryStorage: Storage {
         throw StoreError(
           .notEmpty, "remove", subject: "\(path)", reason: "the directory is not empty")
       }
-      try contents.take(path)
+      try contents.remove(path)
       contents.objects[path] = nil
       contents.directories[path] = nil
     }
   }
 
   /// Stores an object's bytes and replaces an existing object.
-  fileprivate func put(_ bytes: [UInt8], _ path: ObjectPath) throws(StoreError) {
+  fileprivate func store(_ bytes: [UInt8], _ path: ObjectPath) throws(StoreError) {
     try change { contents throws(StoreError) in
       contents.objects[path] = nil
       _ = contents.directories[path.directory]?.remove(path.name)
@@ -178,7 +178,7 @@ private struct Contents {
   }
 
   /// Removes a name from its directory.
-  mutating func take(_ path: ObjectPath) throws(StoreError) {
+  mutating func remove(_ path: ObjectPath) throws(StoreError) {
     guard directories[path.directory]?.remove(path.name) != nil else {
       throw missing(path)
     }
@@ -186,7 +186,7 @@ private struct Contents {
 
   mutating func move(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
     guard directories[target.directory] != nil else { throw missing(target.directory) }
-    try take(path)
+    try remove(path)
     _ = directories[target.directory]?.remove(target.name)
     try add(target)
     moveContents(path, to: target)
@@ -217,7 +217,7 @@ private final class Writer: ObjectWriter {
   /// Fails if the directory in which it was started no longer exists, as a rename would.
   func commit(as path: ObjectPath, digest: Digest, isReadSoon: Bool) throws(StoreError) {
     guard try storage.status(directory) != nil else { throw missing(directory) }
-    try storage.put(bytes, path)
+    try storage.store(bytes, path)
   }
 
   func discard() { bytes = [] }

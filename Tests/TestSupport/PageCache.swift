@@ -8,12 +8,14 @@ package enum PageCache {
     let file = try Opened(path)
     let size = try file.size()
     guard size > 0 else { return (0, 0) }
-    let place = unsafe mmap(nil, size, PROT_READ, MAP_SHARED, file.number, 0)
-    guard unsafe place != MAP_FAILED, let place = unsafe place else { throw Opened.failure(path) }
-    defer { _ = unsafe munmap(place, size) }
+    let location = unsafe mmap(nil, size, PROT_READ, MAP_SHARED, file.number, 0)
+    guard unsafe location != MAP_FAILED, let location = unsafe location else {
+      throw Opened.failure(path)
+    }
+    defer { _ = unsafe munmap(location, size) }
     let page = Int(getpagesize())
     var present = [UInt8](repeating: 0, count: (size + page - 1) / page)
-    guard unsafe mincore(place, size, &present) == 0 else { throw Opened.failure(path) }
+    guard unsafe mincore(location, size, &present) == 0 else { throw Opened.failure(path) }
     return (present.count { $0 & 1 == 1 }, present.count)
   }
 

@@ -99,7 +99,9 @@ package struct PruneModel {
       set { if number == 0 { first = newValue } else { second = newValue } }
     }
 
-    func contains(where isMeant: (Writer) -> Bool) -> Bool { isMeant(first) || isMeant(second) }
+    func contains(where isSelected: (Writer) -> Bool) -> Bool {
+      isSelected(first) || isSelected(second)
+    }
   }
 
   enum PruneStep: UInt8 {

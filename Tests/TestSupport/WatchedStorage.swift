@@ -17,7 +17,7 @@ package final class WatchedStorage: Storage {
     /// The number of the call that fails, from 1, or nil if none does.
     package var failing: Int?
     /// Whether all later calls fail as well.
-    package var staysBroken = false
+    package var failsRepeatedly = false
     /// The reported space of the volume, or nil for the real one.
     package var space: VolumeSpace?
     /// Returns the error with which an operation fails, or nil if it does not fail. Called with its
@@ -50,16 +50,16 @@ package final class WatchedStorage: Storage {
     event.hasPrefix("list packs/") && event != "list packs/00"
   }
 
-  /// The number of calls since `fail(at:staysBroken:)` was last called.
+  /// The number of calls since `fail(at:failsRepeatedly:)` was last called.
   package var calls: Int { state.withLock(\.calls) }
 
   /// Whether a call has failed since then.
   package var hasFailed: Bool { state.withLock { state in state.calls >= state.failing ?? .max } }
 
-  /// Lets the call `number` fail, counted from now, and with `staysBroken` all later ones; nil lets
+  /// Lets the call `number` fail, counted from now, and with `failsRepeatedly` all later ones; nil lets
   /// none fail.
-  package func fail(at number: Int?, staysBroken: Bool = false) {
-    state.withLock { ($0.calls, $0.failing, $0.staysBroken) = (0, number, staysBroken) }
+  package func fail(at number: Int?, failsRepeatedly: Bool = false) {
+    state.withLock { ($0.calls, $0.failing, $0.failsRepeatedly) = (0, number, failsRepeatedly) }
   }
 
   fileprivate func call<Result>(
@@ -71,7 +71,7 @@ package final class WatchedStorage: Storage {
       state.calls += 1
       state.events.append(event)
       guard let failing = state.failing else { return false }
-      return state.calls == failing || (state.staysBroken && state.calls > failing)
+      return state.calls == failing || (state.failsRepeatedly && state.calls > failing)
     }
     if isDue || fails() {
       throw StoreError(.system, "do", subject: event, reason: "the test says so")
@@ -80,7 +80,7 @@ package final class WatchedStorage: Storage {
     return try body()
   }
 
-  package var place: String { inner.place }
+  package var location: String { inner.location }
   package var canRename: Bool { inner.canRename }
 
   package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {

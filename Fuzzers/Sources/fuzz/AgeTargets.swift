@@ -119,18 +119,18 @@ enum AgeFuzz {
     let plain: [UInt8]
     let range: Range<Int>
     private let portion: Int
-    private let place: Int
+    private let position: Int
     private let kind: UInt8
 
     init?(_ bytes: [UInt8]) {
       guard bytes.count >= 10 else { return nil }
       let size = Int(LittleEndian.word32(bytes.span, at: 0) & 0x3FFFF)
       portion = 1 + Int(LittleEndian.integer(bytes.span, at: 3, as: UInt16.self)) * 3
-      place = Int(LittleEndian.integer(bytes.span, at: 5, as: UInt32.self) & 0xFFFFFF)
+      position = Int(LittleEndian.integer(bytes.span, at: 5, as: UInt32.self) & 0xFFFFFF)
       kind = bytes[9]
       let pattern = bytes.count > 10 ? Array(bytes[10...]) : [0]
       plain = (0..<size).map { pattern[$0 % pattern.count] }
-      let low = place % (size + 1)
+      let low = position % (size + 1)
       range = low..<(low + portion % (size - low + 1))
     }
 
@@ -158,8 +158,8 @@ enum AgeFuzz {
       let wanted = UInt64(range.lowerBound)..<UInt64(range.upperBound)
       let size = UInt64(stored.count)
       var buffer: [UInt8] = []
-      guard let place = try? file.storedRange(of: wanted, size: size) else { return nil }
-      let read = stored.span.extracting(Int(place.lowerBound)..<Int(place.upperBound))
+      guard let position = try? file.storedRange(of: wanted, size: size) else { return nil }
+      let read = stored.span.extracting(Int(position.lowerBound)..<Int(position.upperBound))
       do { try file.open(wanted, stored: read, size: size, appendingTo: &buffer) } catch {
         return nil
       }
@@ -168,13 +168,14 @@ enum AgeFuzz {
 
     /// Returns the stored bytes with a change after the head.
     func change(_ stored: [UInt8], after head: Int) -> [UInt8] {
-      let place = head + place % (stored.count - head)
+      let position = head + position % (stored.count - head)
       var changed = stored
       switch kind % 4 {
-      case 0: changed[place] ^= 1 << (kind >> 5)
-      case 1: changed.removeSubrange(place...)
-      case 2: changed.removeSubrange(place..<min(stored.count, place + AgePayload.storedCount))
-      default: changed += stored[place...]
+      case 0: changed[position] ^= 1 << (kind >> 5)
+      case 1: changed.removeSubrange(position...)
+      case 2:
+        changed.removeSubrange(position..<min(stored.count, position + AgePayload.storedCount))
+      default: changed += stored[position...]
       }
       return changed
     }

@@ -181,7 +181,7 @@ private struct OnePack: Storage {
     self.bytes = bytes
   }
 
-  var place: String { "one pack" }
+  var location: String { "one pack" }
   var canRename: Bool { false }
 
   func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {

@@ -21,7 +21,7 @@ extension Target {
     for request in DeviceRecordRequests.all {
       let targets = ContainerTargets(request, of: Blake2b.hash(bytes), restored: [])
       for container in record.containers {
-        guard let logical = try? LogicalPath(container.path).place?.container,
+        guard let logical = try? LogicalPath(container.path).location?.container,
           let target = try? targets.target(of: container, logical)
         else { continue }
         let (path, root) = (target.path, request.device.root)

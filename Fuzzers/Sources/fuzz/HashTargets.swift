@@ -55,8 +55,8 @@ enum HashRuns {
   /// The number of streams, encoded in the excess of the first byte.
   static func streams(_ bytes: [UInt8]) -> Int { max(1, Int(bytes.first ?? 0) / (most + 1)) }
 
-  private static func word(_ bytes: [UInt8], _ place: Int) -> UInt16 {
-    LittleEndian.integer(bytes.span, at: place, as: UInt16.self)
+  private static func word(_ bytes: [UInt8], _ location: Int) -> UInt16 {
+    LittleEndian.integer(bytes.span, at: location, as: UInt16.self)
   }
 
   // MARK: - Seeds

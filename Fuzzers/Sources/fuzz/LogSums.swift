@@ -33,8 +33,8 @@ enum LogSums {
     _ bytes: ArraySlice<UInt8>, to sum: inout (UInt32, UInt32), _ isBigEndian: Bool
   ) {
     let all = Array(bytes)
-    for place in stride(from: 0, to: all.count, by: 8) {
-      let (first, second) = (word(all, place), word(all, place + 4))
+    for location in stride(from: 0, to: all.count, by: 8) {
+      let (first, second) = (word(all, location), word(all, location + 4))
       sum.0 &+= (isBigEndian ? first : first.byteSwapped) &+ sum.1
       sum.1 &+= (isBigEndian ? second : second.byteSwapped) &+ sum.0
     }
@@ -46,20 +46,20 @@ enum LogSums {
     var (at, left) = (sectorSize, word(bytes, 8))
     while left > 0, bytes.count - at >= pageSize + 8 {
       var sum = word(bytes, 12)
-      for place in stride(from: pageSize - 200, to: 0, by: -200) {
-        sum &+= UInt32(bytes[at + 4 + place])
+      for location in stride(from: pageSize - 200, to: 0, by: -200) {
+        sum &+= UInt32(bytes[at + 4 + location])
       }
       put(sum, at: at + 4 + pageSize, in: &bytes)
       (at, left) = (at + pageSize + 8, left - 1)
     }
   }
 
-  private static func word(_ bytes: [UInt8], _ place: Int) -> UInt32 {
-    bytes[place..<(place + 4)].reduce(0) { $0 << 8 | UInt32($1) }
+  private static func word(_ bytes: [UInt8], _ location: Int) -> UInt32 {
+    bytes[location..<(location + 4)].reduce(0) { $0 << 8 | UInt32($1) }
   }
 
-  private static func put(_ value: UInt32, at place: Int, in bytes: inout [UInt8]) {
-    bytes.replaceSubrange(place..<(place + 4), with: stored(value))
+  private static func put(_ value: UInt32, at location: Int, in bytes: inout [UInt8]) {
+    bytes.replaceSubrange(location..<(location + 4), with: stored(value))
   }
 
   private static func stored(_ value: UInt32) -> [UInt8] {

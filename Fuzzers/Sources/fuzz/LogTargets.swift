@@ -26,7 +26,7 @@ extension Target {
       rounds += 1
       require(rounds < 10_000, "a log is read endlessly")
       let wanted = Int(range.lowerBound)..<Int(range.upperBound)
-      guard (try? parser.take(log.span.extracting(wanted))) != nil else { return }
+      guard (try? parser.parse(log.span.extracting(wanted))) != nil else { return }
     }
     guard let overlay = parser.overlay() else { return }
     var last: UInt32 = 0
@@ -49,7 +49,7 @@ extension Target {
     var merge = PageOverlay.Merge(overlay)
     let pages: PageOverlay.Merge.Log = { $2 = Array(log[Int($0)..<(Int($0) + $1)]) }
     for part in [0..<700, 700..<1500] {
-      try? merge.take(database.span.extracting(part), pages) { size += UInt64($0.count) }
+      try? merge.append(database.span.extracting(part), pages) { size += UInt64($0.count) }
     }
     try? merge.finish(pages) { size += UInt64($0.count) }
     return size

@@ -83,14 +83,14 @@ struct Seeds {
     var seeds = bytes.count < 16_000 ? [("pack", bytes)] : []
     let table = try SeekTable(tail: bytes.span)
     seeds.append(("seek-table", Array(bytes.suffix(table.encodedSize))))
-    for (frame, place) in zip(table.frames, table.places) where frame.storedSize < 2000 {
-      let stored = Array(bytes[place.stored])
+    for (frame, location) in zip(table.frames, table.frameRanges) where frame.storedSize < 2000 {
+      let stored = Array(bytes[location.stored])
       var decompressor = try ZstdDecompressor()
       let plain = try decompressor.decompress(stored, limit: FormatLimit.frame)
       seeds.append(("frame", stored))
       if plain.count < 8000 { seeds.append(("tar", plain)) }
     }
-    guard let last = table.places.last else { return seeds }
+    guard let last = table.frameRanges.last else { return seeds }
     var decompressor = try ZstdDecompressor()
     let plain = try decompressor.decompress(
       Array(bytes[last.stored]), limit: FormatLimit.frame)

@@ -1,1 +1,1 @@
-../../../Tests/LifecycleTests/StateExamination.swift
+../../../Tests/OperationTests/Fixtures/StateExamination.swift

@@ -16,7 +16,7 @@ enum StateSeeds {
     let table = ContainerTable.encode([
       row("apps/org.example.a/data", top), row("groups/org.example.g", paged),
     ])
-    let place = records.append(table)
+    let location = records.append(table)
     try records.flush()
     let end = records.end
     let bytes = try records.descriptor.read(count: Int(end), at: 0)
@@ -25,13 +25,13 @@ enum StateSeeds {
     let smallPlace = RecordPointer(of: smallTable, at: UInt64(small.count))
     small += smallTable
     var seeds = [("state", put(smallPlace, into: small)), ("state", interrupted())]
-    for place in [inner, top, place] {
-      guard let place, let record = records.read(place) else { continue }
+    for location in [inner, top, location] {
+      guard let location, let record = records.read(location) else { continue }
       seeds.append(("state-record", record))
     }
     seeds.append(("state-record", entries(0..<4)))
     seeds.append(("state-record", Array(pieces(0..<3).dropFirst(ChunkCheckpoint.FileVersion.size))))
-    seeds.append(("state-record", Array(put(place, into: bytes).prefix(KnownState.Head.size))))
+    seeds.append(("state-record", Array(put(location, into: bytes).prefix(KnownState.Head.size))))
     return seeds
   }
 
@@ -40,9 +40,10 @@ enum StateSeeds {
     var bytes = bytes
     var head = KnownState.Head(key, program: "sandboxctl", end: UInt64(bytes.count))
     head.containers = containers
-    for place in KnownState.Head.locations {
+    for location in KnownState.Head.locations {
       head.generation += 1
-      bytes.replaceSubrange(Int(place)..<(Int(place) + KnownState.Head.size), with: head.encoded())
+      bytes.replaceSubrange(
+        Int(location)..<(Int(location) + KnownState.Head.size), with: head.encoded())
     }
     return bytes
   }

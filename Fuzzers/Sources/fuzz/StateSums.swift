@@ -13,7 +13,7 @@ enum StateSums {
   static func corrected(_ bytes: [UInt8], _ key: StateKey) -> [UInt8] {
     var bytes = bytes
     mendBatches(&bytes)
-    for place in KnownState.Head.locations { mendHead(&bytes, at: Int(place), key) }
+    for location in KnownState.Head.locations { mendHead(&bytes, at: Int(location), key) }
     return bytes
   }
 
@@ -40,20 +40,20 @@ enum StateSums {
   /// Corrects the batches of an interrupted run's file. They follow the head, each with its length
   /// and its checksum.
   private static func mendBatches(_ bytes: inout [UInt8]) {
-    var place = KnownState.Head.size
-    while place + 12 <= bytes.count {
-      let length = Int(LittleEndian.integer(bytes.span, at: place, as: UInt32.self))
-      let start = place + 12
+    var location = KnownState.Head.size
+    while location + 12 <= bytes.count {
+      let length = Int(LittleEndian.integer(bytes.span, at: location, as: UInt32.self))
+      let start = location + 12
       guard length > 0, length <= bytes.count - start else { return }
       let batch = Array(bytes[start..<(start + length)])
-      put(Blake2b.hash(batch).leadingWord, at: place + 4, in: &bytes)
-      place = start + length
+      put(Blake2b.hash(batch).leadingWord, at: location + 4, in: &bytes)
+      location = start + length
     }
   }
 
-  private static func put(_ word: UInt64, at place: Int, in bytes: inout [UInt8]) {
+  private static func put(_ word: UInt64, at location: Int, in bytes: inout [UInt8]) {
     var encoded: [UInt8] = []
     LittleEndian.append(word, to: &encoded)
-    bytes.replaceSubrange(place..<(place + 8), with: encoded)
+    bytes.replaceSubrange(location..<(location + 8), with: encoded)
   }
 }

@@ -17,7 +17,7 @@ struct PackageInspection {
   private let bundle: ByteString
   private var survey: Survey
   private var files: [ByteString: [UInt8]] = [:]
-  private var held = 0
+  private var retainedBytes = 0
   /// The bundles: the app's first, then its extensions' sorted by path.
   private var parts: [Part] = []
 
@@ -30,7 +30,7 @@ struct PackageInspection {
     /// The directory of its executable.
     var programs: ByteString {
       shape == .contents
-        ? bundle.appending(BundleShape.contentsDirectory).appending(Locations.programs)
+        ? bundle.appending(BundleShape.contentsDirectory).appending(PackagePaths.programs)
         : bundle
     }
     /// The path of its executable, or nil if it names none.
@@ -45,7 +45,7 @@ struct PackageInspection {
   }
 
   /// Whether the inspection needs the content of this file.
-  func wants(_ path: ByteString) -> Bool { Locations.describesPackage(path) }
+  func wants(_ path: ByteString) -> Bool { PackagePaths.describesPackage(path) }
 
   /// The maximum size of such a file in bytes; larger ones are reported with `skip`.
   static var fileLimit: Int { Survey.propertyListLimit }
@@ -54,8 +54,8 @@ struct PackageInspection {
   ///
   /// - Throws: `package` if these files together exceed `limit` bytes.
   mutating func add(_ path: ByteString, _ bytes: [UInt8]) throws(ModelError) {
-    held += bytes.count
-    guard held <= Self.limit else {
+    retainedBytes += bytes.count
+    guard retainedBytes <= Self.limit else {
       throw fault("the files that describe it have more than \(Self.limit) bytes in total")
     }
     files[path] = bytes
@@ -67,8 +67,8 @@ struct PackageInspection {
   mutating func skip(_ path: ByteString, size: UInt64) throws(ModelError) {
     let reason = "it has \(size) bytes, more than the limit of \(Self.fileLimit)"
     survey.warn(.unusableFile, at: path, because: reason)
-    let place = Locations.place(of: path)
-    if place.bundle == bundle, place.inner == [Locations.info] {
+    let bundlePath = PackagePaths.bundlePath(of: path)
+    if bundlePath.bundle == bundle, bundlePath.inner == [PackagePaths.info] {
       throw fault("its '\(path)' cannot be used: \(reason)")
     }
   }
@@ -79,11 +79,11 @@ struct PackageInspection {
   mutating func programs() throws(ModelError) -> [ByteString] {
     parts = [try app()]
     for path in files.keys.sorted() {
-      let place = Locations.place(of: path)
-      guard place.inner == [Locations.info], place.bundle != bundle,
+      let bundlePath = PackagePaths.bundlePath(of: path)
+      guard bundlePath.inner == [PackagePaths.info], bundlePath.bundle != bundle,
         let info = info(at: path)
       else { continue }
-      parts.append(Part(bundle: place.bundle, shape: place.shape, info: info))
+      parts.append(Part(bundle: bundlePath.bundle, shape: bundlePath.shape, info: info))
     }
     return parts.compactMap { part in
       guard let name = part.info.executable, let path = part.program else { return nil }
@@ -100,7 +100,7 @@ struct PackageInspection {
     let facts = try MachO.facts(of: source)
     for index in parts.indices where parts[index].program == program { parts[index].facts = facts }
     if facts.isEncrypted {
-      survey.note(
+      survey.record(
         .encrypted, at: program,
         because:
           "the executable is encrypted (FairPlay): it runs only on devices with the buyer's key")
@@ -108,8 +108,8 @@ struct PackageInspection {
   }
 
   private mutating func app() throws(ModelError) -> Part {
-    let flat = bundle.appending(Locations.info)
-    let contents = bundle.appending(BundleShape.contentsDirectory).appending(Locations.info)
+    let flat = bundle.appending(PackagePaths.info)
+    let contents = bundle.appending(BundleShape.contentsDirectory).appending(PackagePaths.info)
     let shape: BundleShape = files[flat] == nil && files[contents] != nil ? .contents : .flat
     let path = shape == .flat ? flat : contents
     guard files[path] != nil else {
@@ -145,11 +145,11 @@ extension PackageInspection {
     let identifier = try identifier(of: app)
     var groups: [(group: BundleIdentifier, source: App.EntitlementSource)] = []
     let own = entitlements(of: app)
-    take(own, of: app, &groups)
+    add(own, of: app, &groups)
     var extensions: [App.Extension] = []
     for part in parts.dropFirst() {
       extensions.append(try appExtension(part, of: identifier))
-      take(entitlements(of: part), of: part, &groups)
+      add(entitlements(of: part), of: part, &groups)
     }
     let migration = migration(for: identifier, app)
     return AppPackage(
@@ -196,7 +196,7 @@ extension PackageInspection {
   private func infoPath(of part: Part) -> ByteString {
     let directory =
       part.shape == .contents ? part.bundle.appending(BundleShape.contentsDirectory) : part.bundle
-    return directory.appending(Locations.info)
+    return directory.appending(PackagePaths.info)
   }
 
   /// Returns the entitlements of a bundle, in the order given by `Entitlements`.
@@ -206,17 +206,17 @@ extension PackageInspection {
       survey.add(
         found.propertyList, from: found.source, as: part.program ?? part.bundle, to: &entitlements)
     }
-    let archived = part.programs.appending(Locations.archived)
+    let archived = part.programs.appending(PackagePaths.archived)
     if let bytes = files[archived] {
       survey.add(bytes, from: .archivedEntitlements, as: archived, to: &entitlements)
     }
-    let profile = part.programs.appending(Locations.profile)
+    let profile = part.programs.appending(PackagePaths.profile)
     if let bytes = files[profile] { survey.add(profile: bytes, as: profile, to: &entitlements) }
     return entitlements
   }
 
   /// Adds the groups with valid identifiers: a wildcard in a profile (`TEAM.*`) is not a group.
-  private mutating func take(
+  private mutating func add(
     _ entitlements: Entitlements, of part: Part,
     _ groups: inout [(group: BundleIdentifier, source: App.EntitlementSource)]
   ) {
@@ -234,7 +234,7 @@ extension PackageInspection {
   private mutating func migration(
     for app: BundleIdentifier, _ part: Part
   ) -> ContainerMigration? {
-    let path = Locations.migration.reduce(bundle.appending(BundleShape.contentsDirectory)) {
+    let path = PackagePaths.migration.reduce(bundle.appending(BundleShape.contentsDirectory)) {
       $0.appending($1)
     }
     guard part.shape == .contents, let bytes = files[path] else { return nil }
@@ -251,7 +251,7 @@ extension PackageInspection {
 
 extension PackageInspection {
   /// The locations of the files that describe a package.
-  private enum Locations {
+  private enum PackagePaths {
     static let info: ByteString = "Info.plist"
     static let archived: ByteString = "archived-expanded-entitlements.xcent"
     static let profile: ByteString = "embedded.mobileprovision"
@@ -261,7 +261,7 @@ extension PackageInspection {
     private static let named: Set<ByteString> = [info, archived, profile]
 
     /// A bundle in the package, and a path relative to it.
-    struct Location {
+    struct BundlePath {
       /// The bundle's directory: `Example.app`, or `Example.app/PlugIns/Share.appex`.
       let bundle: ByteString
       /// The bundle's structure.
@@ -271,7 +271,7 @@ extension PackageInspection {
     }
 
     /// Splits a path of a package.
-    static func place(of path: ByteString) -> Location {
+    static func bundlePath(of path: ByteString) -> BundlePath {
       let parts = path.components
       var inner = parts.dropFirst()
       var shape = strip(&inner)
@@ -284,16 +284,16 @@ extension PackageInspection {
         shape = strip(&inner)
       }
       let bundle = ByteString(joining: parts.prefix(length))
-      return Location(bundle: bundle, shape: shape, inner: Array(inner))
+      return BundlePath(bundle: bundle, shape: shape, inner: Array(inner))
     }
 
     /// Whether a file describes the package.
     static func describesPackage(_ path: ByteString) -> Bool {
-      let place = place(of: path)
-      if place.shape == .contents, place.inner == migration { return true }
+      let bundlePath = bundlePath(of: path)
+      if bundlePath.shape == .contents, bundlePath.inner == migration { return true }
       let inner =
-        place.shape == .contents && place.inner.first == programs
-        ? place.inner.dropFirst() : place.inner[...]
+        bundlePath.shape == .contents && bundlePath.inner.first == programs
+        ? bundlePath.inner.dropFirst() : bundlePath.inner[...]
       return inner.count == 1 && inner.first.map(named.contains) == true
     }
 

@@ -5,9 +5,10 @@ internal import SystemIO
 extension Package {
   /// Opens an archive.
   static func archive(
-    in place: borrowing Directory, name: ByteString, limits: PackageLimits, fault: PackageFault
+    in parentDirectory: borrowing Directory, name: ByteString, limits: PackageLimits,
+    fault: PackageFault
   ) throws(ModelError) -> Package {
-    let file = try calling { () throws(SystemError) in try place.file(name) }
+    let file = try calling { () throws(SystemError) in try parentDirectory.file(name) }
     return try archive(file, limits: limits, fault: fault)
   }
 
@@ -16,11 +17,11 @@ extension Package {
     _ file: consuming Descriptor, limits: PackageLimits, fault: PackageFault
   ) throws(ModelError) -> Package {
     let zip = try ZipFile(file, limits: limits, fault: fault)
-    let place = try BundleLocation(in: zip, limits: limits)
-    let table = try table(of: zip, place, limits)
+    let root = try BundleRoot(in: zip, limits: limits)
+    let table = try table(of: zip, root, limits)
     var inspection = PackageInspection(
-      of: AppPackage.Origin(path: fault.path, form: .archive), bundle: place.bundle)
-    try give(table, try ArchiveReader(zip), to: &inspection)
+      of: AppPackage.Origin(path: fault.path, form: .archive), bundle: root.bundle)
+    try inspect(table, try ArchiveReader(zip), to: &inspection)
     for path in try inspection.programs() {
       guard let row = table[path], case .file = row.entry.kind, let ticket = row.ticket else {
         continue
@@ -36,13 +37,13 @@ extension Package {
 
   /// Returns the table of the entries that belong to the bundle.
   private static func table(
-    of zip: ZipFile, _ place: BundleLocation, _ limits: PackageLimits
+    of zip: ZipFile, _ root: BundleRoot, _ limits: PackageLimits
   ) throws(ModelError) -> PackageTable {
-    var table = PackageTable(bundle: place.bundle, limits: limits, fault: zip.fault)
+    var table = PackageTable(bundle: root.bundle, limits: limits, fault: zip.fault)
     // Opened for the first link; few apps contain any.
     var links: ZipStream?
     for (ticket, entry) in zip.entries.enumerated() {
-      guard let path = place.path(of: entry.path) else { continue }
+      guard let path = root.path(of: entry.path) else { continue }
       let kind: PackageEntry.Kind
       switch entry.kind {
       case .directory: kind = .directory
@@ -51,7 +52,7 @@ extension Package {
         let stream: ZipStream
         if let links { stream = links } else { stream = try ZipStream(zip) }
         links = stream
-        try stream.go(to: ticket)
+        try stream.move(to: ticket)
         kind = .link(target: try stream.target())
       }
       try table.add(
@@ -66,7 +67,7 @@ extension Package {
 
 extension Package {
   /// The location of the bundle in an archive.
-  private struct BundleLocation {
+  private struct BundleRoot {
     /// The bundle's directory, `Example.app`.
     let bundle: ByteString
     /// The path above it: `Payload` in an .ipa, otherwise empty.
@@ -133,7 +134,7 @@ final class ArchiveReader: PackageReader {
   }
 
   func open(_ row: PackageTable.Row) throws(ModelError) {
-    if let ticket = row.ticket { try stream.go(to: ticket) }
+    if let ticket = row.ticket { try stream.move(to: ticket) }
   }
 
   func read(into buffer: inout [UInt8]) throws(ModelError) -> Int { try stream.read(into: &buffer) }
@@ -198,7 +199,7 @@ extension ArchiveReader {
           "its executable '\(zip.entries[index].path)' has an invalid structure")
       }
       let new = try ZipStream(zip)
-      try new.go(to: index)
+      try new.move(to: index)
       stream = new
       position = 0
       return new

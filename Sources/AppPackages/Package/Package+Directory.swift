@@ -5,13 +5,14 @@ internal import SystemIO
 extension Package {
   /// Opens a bundle's directory.
   static func directory(
-    in place: borrowing Directory, name: ByteString, limits: PackageLimits, fault: PackageFault
+    in parentDirectory: borrowing Directory, name: ByteString, limits: PackageLimits,
+    fault: PackageFault
   ) throws(ModelError) -> Package {
     guard PackageEntry.Name.isBundle(name) else {
       throw fault.damaged(
         "its name does not end in .app", hint: "specify the .app directory itself or an .ipa")
     }
-    let directory = try calling { () throws(SystemError) in try place.directory(name) }
+    let directory = try calling { () throws(SystemError) in try parentDirectory.directory(name) }
     let root = try calling { () throws(SystemError) in try directory.status() }
     let listing = try list(directory, bundle: name, limits: limits, fault: fault)
     var table = PackageTable(bundle: name, limits: limits, fault: fault)
@@ -26,7 +27,7 @@ extension Package {
     let reader = try DirectoryReader(bundle.directory, bundle.statuses, fault: fault)
     var inspection = PackageInspection(
       of: AppPackage.Origin(path: fault.path, form: .directory), bundle: name)
-    try give(table, reader, to: &inspection)
+    try inspect(table, reader, to: &inspection)
     for path in try inspection.programs() {
       guard let row = table[path], case .file = row.entry.kind else { continue }
       try reader.open(row)
@@ -50,7 +51,7 @@ extension Package {
   }
 
   /// Passes the files that the inspection wants to it.
-  static func give(
+  static func inspect(
     _ table: PackageTable, _ reader: some PackageReader, to inspection: inout PackageInspection
   ) throws(ModelError) {
     for row in table.rows {

@@ -44,12 +44,12 @@ package struct Package: ~Copyable {
   ) throws(ModelError) {
     let fault = PackageFault(path: path)
     let (parent, name) = try Self.find(path)
-    let place = try calling { () throws(SystemError) in try Directory.open(path: parent) }
-    switch try calling({ () throws(SystemError) in try place.status(name).kind }) {
+    let parentDirectory = try calling { () throws(SystemError) in try Directory.open(path: parent) }
+    switch try calling({ () throws(SystemError) in try parentDirectory.status(name).kind }) {
     case .directory:
-      self = try Self.directory(in: place, name: name, limits: limits, fault: fault)
+      self = try Self.directory(in: parentDirectory, name: name, limits: limits, fault: fault)
     case .file:
-      self = try Self.archive(in: place, name: name, limits: limits, fault: fault)
+      self = try Self.archive(in: parentDirectory, name: name, limits: limits, fault: fault)
     default:
       throw fault.damaged(
         "it is neither a directory nor a file", hint: "specify a .app directory or an .ipa")

@@ -14,7 +14,7 @@ struct PackageTable {
   let fault: PackageFault
   private(set) var rows: [Row] = []
   /// The indexes of the paths in `rows`.
-  private(set) var places: [ByteString: Int] = [:]
+  private(set) var indexes: [ByteString: Int] = [:]
   private var pathBytes = 0
   private(set) var size = AppPackage.Size()
 
@@ -26,13 +26,13 @@ struct PackageTable {
   }
 
   /// The row with a path, or nil if there is none.
-  subscript(path: ByteString) -> Row? { places[path].map { rows[$0] } }
+  subscript(path: ByteString) -> Row? { indexes[path].map { rows[$0] } }
 
   /// Adds an entry with a checked name, in any order.
   ///
   /// - Throws: `unsafePackage` for a duplicate path or an exceeded limit.
   mutating func add(_ entry: PackageEntry, ticket: Int?) throws(ModelError) {
-    guard places.updateValue(rows.count, forKey: entry.path) == nil else {
+    guard indexes.updateValue(rows.count, forKey: entry.path) == nil else {
       throw fault.unsafe("it contains '\(entry.path)' twice")
     }
     rows.append(Row(entry: entry, ticket: ticket))
@@ -63,7 +63,7 @@ struct PackageTable {
       throw fault.limitExceeded(
         "its files have \(size.bytes) bytes, and the volume has \(free) bytes free")
     }
-    try putDirectoriesFirst()
+    try moveDirectoriesFirst()
     guard let root = self[bundle], root.entry.kind == .directory else {
       throw fault.damaged("its '\(bundle)' is not a directory")
     }
@@ -71,14 +71,14 @@ struct PackageTable {
     try checkFolding()
   }
 
-  private mutating func putDirectoriesFirst() throws(ModelError) {
-    let (given, known) = (rows, places)
+  private mutating func moveDirectoriesFirst() throws(ModelError) {
+    let (given, known) = (rows, indexes)
     rows = []
-    places = [:]
+    indexes = [:]
     rows.reserveCapacity(given.count)
-    for row in given where places[row.entry.path] == nil {
-      for directory in try missing(above: row.entry, given, known) { take(directory) }
-      take(row)
+    for row in given where indexes[row.entry.path] == nil {
+      for directory in try missing(above: row.entry, given, known) { append(directory) }
+      append(row)
     }
   }
 
@@ -89,13 +89,13 @@ struct PackageTable {
     var found: [Row] = []
     var path = entry.path.parent
     while !path.isEmpty {
-      if let place = places[path] {
-        try check(rows[place].entry, holds: entry)
+      if let index = indexes[path] {
+        try check(rows[index].entry, holds: entry)
         break
       }
-      if let place = known[path] {
-        try check(given[place].entry, holds: entry)
-        found.append(given[place])
+      if let index = known[path] {
+        try check(given[index].entry, holds: entry)
+        found.append(given[index])
       } else {
         found.append(implied(path, by: entry))
         size.entries += 1
@@ -116,8 +116,8 @@ struct PackageTable {
       ticket: nil)
   }
 
-  private mutating func take(_ row: Row) {
-    places[row.entry.path] = rows.count
+  private mutating func append(_ row: Row) {
+    indexes[row.entry.path] = rows.count
     rows.append(row)
   }
 

@@ -4,7 +4,7 @@ package import SystemIO
 /// A writer of an app's package into a directory that no process uses yet. It checks the written
 /// entries and bytes against the package's own totals.
 package struct PackageWriter: ~Copyable {
-  private var ladder: DirectoryCursor
+  private var cursor: DirectoryCursor
   private let isStopping: @Sendable () -> Bool
   private var directories: [PackageEntry] = []
   package private(set) var written = AppPackage.Size()
@@ -14,7 +14,7 @@ package struct PackageWriter: ~Copyable {
   package init(
     into directory: borrowing Directory, isStopping: @escaping @Sendable () -> Bool
   ) throws(SystemError) {
-    ladder = DirectoryCursor(root: try directory.duplicate())
+    cursor = DirectoryCursor(root: try directory.duplicate())
     self.isStopping = isStopping
   }
 
@@ -38,9 +38,9 @@ package struct PackageWriter: ~Copyable {
     // Deepest first, since creating an entry in a directory changes its modification time.
     for directory in directories.reversed() {
       let path = directory.path.components
-      try ladder.withDirectory(at: path) { place throws(SystemError) in
-        try place.setPermissions(directory.permissions)
-        try place.setModified(directory.modified)
+      try cursor.withDirectory(at: path) { opened throws(SystemError) in
+        try opened.setPermissions(directory.permissions)
+        try opened.setModified(directory.modified)
       }
     }
     guard written.entries == package.size.entries, written.bytes == package.size.bytes else {
@@ -62,17 +62,17 @@ package struct PackageWriter: ~Copyable {
     switch entry.kind {
     case .directory:
       directories.append(entry)
-      try ladder.withDirectory(at: above) { place throws(SystemError) in
-        try place.createDirectory(name, permissions: 0o700)
+      try cursor.withDirectory(at: above) { opened throws(SystemError) in
+        try opened.createDirectory(name, permissions: 0o700)
       }
     case .link(let target):
-      try ladder.withDirectory(at: above) { place throws(SystemError) in
-        try place.createLink(name, to: target)
-        try place.setModified(entry.modified, of: name)
+      try cursor.withDirectory(at: above) { opened throws(SystemError) in
+        try opened.createLink(name, to: target)
+        try opened.setModified(entry.modified, of: name)
       }
     case .file:
-      let file = try ladder.withDirectory(at: above) { place throws(SystemError) in
-        try place.create(name, permissions: 0o600)
+      let file = try cursor.withDirectory(at: above) { opened throws(SystemError) in
+        try opened.create(name, permissions: 0o600)
       }
       while true {
         let count = try source.read(into: &buffer)

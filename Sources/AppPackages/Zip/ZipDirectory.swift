@@ -79,13 +79,13 @@ extension ZipDirectory {
     ) throws(ModelError) {
       let tail = min(size, UInt64(Self.length + 0xffff))
       let bytes = try Self.read(Int(tail), at: size - tail, of: file)
-      guard let place = Self.find(in: bytes) else {
+      guard let position = Self.find(in: bytes) else {
         throw fault.damaged(
           "it is not a zip archive, or its end is missing",
           hint: "specify a .app directory or an .ipa; download a truncated file again")
       }
-      let start = size - tail + UInt64(place)
-      let small = Fields(bytes, at: place)
+      let start = size - tail + UInt64(position)
+      let small = Fields(bytes, at: position)
       guard small.number16(4) == small.number16(6), small.number16(8) == small.number16(10),
         small.number16(4) == 0 || small.number16(4) == 0xffff
       else { throw fault.damaged("it is one part of a multi-part archive") }
@@ -106,12 +106,12 @@ extension ZipDirectory {
     /// Returns the last end record whose comment extends to the end of the file.
     private static func find(in bytes: [UInt8]) -> Int? {
       guard bytes.count >= length else { return nil }
-      for place in stride(from: bytes.count - length, through: 0, by: -1) {
-        let fields = Fields(bytes, at: place)
+      for position in stride(from: bytes.count - length, through: 0, by: -1) {
+        let fields = Fields(bytes, at: position)
         if fields.number32(0) == signature,
-          place + length + Int(fields.number16(20)) == bytes.count
+          position + length + Int(fields.number16(20)) == bytes.count
         {
-          return place
+          return position
         }
       }
       return nil
@@ -124,15 +124,15 @@ extension ZipDirectory {
       guard start >= 20 else { return nil }
       let locator = Fields(try read(20, at: start - 20, of: file), at: 0)
       guard locator.number32(0) == locatorSignature else { return nil }
-      let place = locator.number64(8)
-      guard place <= start - 20, start - 20 - place >= 56 else {
+      let position = locator.number64(8)
+      guard position <= start - 20, start - 20 - position >= 56 else {
         throw fault.damaged("its end record is not where its locator says")
       }
-      let end = Fields(try read(56, at: place, of: file), at: 0)
+      let end = Fields(try read(56, at: position, of: file), at: 0)
       guard end.number32(0) == wideSignature, end.number64(24) == end.number64(32),
         end.number32(16) == 0, end.number32(20) == 0
       else { throw fault.damaged("its end record is damaged") }
-      return (end.number64(32), end.number64(40), end.number64(48), place)
+      return (end.number64(32), end.number64(40), end.number64(48), position)
     }
 
     /// Reads bytes; returns fewer only at the end of the file.
@@ -185,7 +185,7 @@ extension ZipDirectory {
     private static let signature: UInt32 = 0x0403_4b50
     private static let length = 30
     /// The maximum expansion of one byte by deflate, as defined by its format.
-    private static let mostPerByte: UInt64 = 1032
+    private static let maximumPerByte: UInt64 = 1032
 
     func run(on file: borrowing Descriptor) throws(ModelError) {
       var (reached, packed, size): (UInt64, UInt64, UInt64) = (0, 0, 0)
@@ -232,7 +232,7 @@ extension ZipDirectory {
       let isPossible =
         entry.method == 0
         ? entry.size == entry.packedSize
-        : entry.size / Self.mostPerByte <= entry.packedSize
+        : entry.size / Self.maximumPerByte <= entry.packedSize
       if !isPossible {
         throw fault.unsafe(
           "its '\(entry.path)' claims \(entry.size) bytes, which cannot be compressed to "

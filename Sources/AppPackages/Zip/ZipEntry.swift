@@ -65,12 +65,12 @@ extension ZipEntry {
 
   /// Parses an entry of the central directory and advances past it, or returns nil if it is
   /// invalid.
-  init?(reading bytes: [UInt8], at place: inout Int) {
-    let fields = ZipDirectory.Fields(bytes, at: place)
-    guard bytes.count - place >= Self.length, fields.number32(0) == Self.signature else {
+  init?(reading bytes: [UInt8], at position: inout Int) {
+    let fields = ZipDirectory.Fields(bytes, at: position)
+    guard bytes.count - position >= Self.length, fields.number32(0) == Self.signature else {
       return nil
     }
-    let names = place + Self.length
+    let names = position + Self.length
     let extras = names + Int(fields.number16(28))
     let comment = extras + Int(fields.number16(30))
     let end = comment + Int(fields.number16(32))
@@ -94,7 +94,7 @@ extension ZipEntry {
     modified =
       wide.modified
       ?? DOSTime.timestamp(time: fields.number16(12), date: fields.number16(14))
-    place = end
+    position = end
   }
 }
 

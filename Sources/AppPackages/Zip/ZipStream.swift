@@ -34,7 +34,7 @@ internal import SystemIO
 
   /// Advances to an entry by its index in the directory, which must not be less than the current
   /// one.
-  func go(to index: Int) throws(ModelError) {
+  func move(to index: Int) throws(ModelError) {
     precondition(index >= position, "entries are read forwards")
     while position <= index {
       let status = unsafe archive_read_next_header(archive, &entry)
@@ -104,10 +104,10 @@ internal import SystemIO
   }
 
   private static func bytes(_ text: UnsafePointer<CChar>) -> ByteString {
-    var (place, bytes) = unsafe (text, [UInt8]())
-    while unsafe place.pointee != 0 {
-      unsafe bytes.append(UInt8(bitPattern: place.pointee))
-      unsafe place += 1
+    var (pointer, bytes) = unsafe (text, [UInt8]())
+    while unsafe pointer.pointee != 0 {
+      unsafe bytes.append(UInt8(bitPattern: pointer.pointee))
+      unsafe pointer += 1
     }
     return ByteString(bytes)
   }
@@ -139,31 +139,31 @@ extension ZipStream {
     private let buffer: UnsafeMutableBufferPointer<UInt8>
     private var scratch: [UInt8]
     /// The number of bytes to read next: small after a seek, when only a header may be needed.
-    private var wanted = Input.least
+    private var readSize = Input.minimumRead
     /// The error of a failed call, since libarchive only learns that the call failed.
     private(set) var failure: SystemError?
 
-    private static let least = 4 << 10
-    private static let most = 256 << 10
+    private static let minimumRead = 4 << 10
+    private static let maximumRead = 256 << 10
 
     init(_ zip: ZipFile) {
       self.zip = zip
-      unsafe buffer = .allocate(capacity: Self.most)
+      unsafe buffer = .allocate(capacity: Self.maximumRead)
       unsafe buffer.initialize(repeating: 0)
-      scratch = [UInt8](repeating: 0, count: Self.most)
+      scratch = [UInt8](repeating: 0, count: Self.maximumRead)
     }
 
     deinit { unsafe buffer.deallocate() }
 
     /// Provides the next bytes: sets a pointer valid until the next call and returns the number of
     /// bytes, or -1 on failure.
-    fileprivate func read(_ place: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
+    fileprivate func read(_ pointer: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
       do throws(SystemError) {
-        let count = try zip.file.read(into: &scratch, from: 0, to: wanted, at: position)
+        let count = try zip.file.read(into: &scratch, from: 0, to: readSize, at: position)
         _ = unsafe buffer.update(fromContentsOf: scratch.prefix(count))
-        unsafe place?.pointee = UnsafeRawPointer(buffer.baseAddress)
+        unsafe pointer?.pointee = UnsafeRawPointer(buffer.baseAddress)
         position += UInt64(count)
-        wanted = min(wanted * 2, Self.most)
+        readSize = min(readSize * 2, Self.maximumRead)
         return count
       } catch {
         failure = error
@@ -175,7 +175,7 @@ extension ZipStream {
       let left = Int64(clamping: zip.size) - Int64(clamping: position)
       let passed = max(0, min(count, left))
       position += UInt64(passed)
-      wanted = Self.least
+      readSize = Self.minimumRead
       return passed
     }
 
@@ -189,7 +189,7 @@ extension ZipStream {
       let goal = base.addingReportingOverflow(offset)
       guard !goal.overflow, goal.partialValue >= 0 else { return Int64(ARCHIVE_FATAL) }
       position = UInt64(goal.partialValue)
-      wanted = Self.least
+      readSize = Self.minimumRead
       return goal.partialValue
     }
 
@@ -212,9 +212,9 @@ private func input(_ client: UnsafeMutableRawPointer?) -> ZipStream.Input? {
 
 private func readInput(
   _: OpaquePointer?, client: UnsafeMutableRawPointer?,
-  place: UnsafeMutablePointer<UnsafeRawPointer?>?
+  pointer: UnsafeMutablePointer<UnsafeRawPointer?>?
 ) -> Int {
-  unsafe input(client)?.read(place) ?? -1
+  unsafe input(client)?.read(pointer) ?? -1
 }
 
 private func skipInput(

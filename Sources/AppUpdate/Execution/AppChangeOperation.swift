@@ -152,14 +152,14 @@ package struct AppChangeOperation {
     report.failed += exchange.remarks
     for kept in exchange.kept {
       guard let number = plan.containers[kept.container].scanned else { continue }
-      report.unplanned += LateChanges.find(
+      report.lateChanges += LateChanges.find(
         plan.scan.containers[number], below: kept.entry, at: kept.path)
     }
     for (container, replaced) in exchange.displaced.sorted(by: { $0.key < $1.key }) {
       guard let number = plan.containers[container].scanned else { continue }
-      report.unplanned += LateChanges.find(plan.scan.containers[number], replaced: replaced)
+      report.lateChanges += LateChanges.find(plan.scan.containers[number], replaced: replaced)
     }
-    report.unplanned += exchange.removeLeftovers()
+    report.lateChanges += exchange.removeLeftovers()
     SafeHarbor.removeEmpty(of: plan.request.app.bytes, root: plan.device.root)
   }
 }
@@ -173,7 +173,7 @@ package struct AppChangeReport: Sendable {
   package internal(set) var trash: String?
   /// The logical paths of removed entries that are not in the plan, since a process created them
   /// between the plan and the exchange. They are in the trash.
-  package internal(set) var unplanned: [PathRemark] = []
+  package internal(set) var lateChanges: [PathRemark] = []
   /// The logical paths of changes that failed.
   package internal(set) var failed: [PathRemark] = []
   /// The entries and bytes written from the package.
@@ -184,7 +184,7 @@ package struct AppChangeReport: Sendable {
   package internal(set) var seconds = 0.0
 
   /// Whether all was done as planned.
-  package var isComplete: Bool { unplanned.isEmpty && failed.isEmpty }
+  package var isComplete: Bool { lateChanges.isEmpty && failed.isEmpty }
 }
 
 extension AppChange {

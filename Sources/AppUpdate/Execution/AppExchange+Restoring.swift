@@ -49,7 +49,7 @@ extension AppExchange {
         part.plan, without: run.findings, hasTrash: trash != nil
       ).all {
         var step = step
-        if step.kept == PlacementSteps.Root.kept { note(step, of: part, in: trash) }
+        if step.kept == PlacementSteps.Root.kept { record(step, of: part, in: trash) }
         step.root = roots[step.root]
         step.source = step.source.map { roots[$0] }
         step.kept = step.kept.map { roots[$0] }
@@ -60,7 +60,7 @@ extension AppExchange {
     }
   }
 
-  private func note(_ step: JournalStep, of part: PlannedPart, in trash: TrashDirectory?) {
+  private func record(_ step: JournalStep, of part: PlannedPart, in trash: TrashDirectory?) {
     guard let trash, let number = plan.containers.firstIndex(where: { $0.path == part.path }) else {
       return
     }

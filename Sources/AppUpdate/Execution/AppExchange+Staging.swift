@@ -63,7 +63,7 @@ extension AppExchange {
       let kept = isNamed ? planned.path.lastComponent : nil
       // The new bundle follows with the next step.
       add(JournalStep(path: old, root: try root(before.directory), kept: trash, keptName: kept))
-      note(0, of: number, under: trash, at: kept ?? "")
+      record(0, of: number, under: trash, at: kept ?? "")
     }
     add(
       JournalStep(
@@ -94,7 +94,7 @@ extension AppExchange {
         JournalStep(
           path: drop.inner, root: container,
           source: drop.leavesEmptyDirectory ? try self.root(staged) : nil, kept: trash))
-      note(drop.entry, of: number, under: trash, at: drop.inner)
+      record(drop.entry, of: number, under: trash, at: drop.inner)
     }
   }
 
@@ -119,11 +119,11 @@ extension AppExchange {
     at location: StagedLocation
   ) throws {
     if planned.links.isEmpty { return }
-    var ladder = DirectoryCursor(root: try staged.duplicate())
+    var cursor = DirectoryCursor(root: try staged.duplicate())
     let trash = try trash(for: planned.path, from: location)
     for link in planned.links {
       let name = link.inner.lastComponent ?? ""
-      try ladder.withDirectory(at: Array(link.inner.components.dropLast()), making: true) {
+      try cursor.withDirectory(at: Array(link.inner.components.dropLast()), making: true) {
         directory throws(SystemError) in
         try directory.createLink(name, to: link.after)
         try? directory.setOwner(user: link.status.user, group: link.status.group, of: name)
@@ -145,8 +145,8 @@ extension AppExchange {
       directory throws(SystemError) in
       try directory.attributes.all()
     }
-    var ladder = DirectoryCursor(root: try staged.duplicate())
-    try ladder.withDirectory(at: drop.inner.components, making: true) {
+    var cursor = DirectoryCursor(root: try staged.duplicate())
+    try cursor.withDirectory(at: drop.inner.components, making: true) {
       directory throws(SystemError) in
       try? directory.setOwner(user: status.user, group: status.group)
       // Only privileged users can set attributes of the system and the kernel.
@@ -186,18 +186,18 @@ extension AppExchange {
     let trash = try trash(for: isOwn ? planned.path.parent : planned.path, from: location)
     let kept = isOwn ? planned.path.lastComponent : nil
     add(JournalStep(path: name, root: try root(location.directory), kept: trash, keptName: kept))
-    note(0, of: number, under: trash, at: kept ?? "")
+    record(0, of: number, under: trash, at: kept ?? "")
   }
 
   private func stageNew(_ planned: PlannedContainer) throws {
     guard let to = planned.to, let top = planned.top ?? planned.to, let name = top.lastComponent
     else { return }
     let location = try location(around: top)
-    var ladder = DirectoryCursor(root: try location.staging.tree.duplicate())
+    var cursor = DirectoryCursor(root: try location.staging.tree.duplicate())
     let home = [name] + to.components.dropFirst(top.components.count)
     func make(_ path: [ByteString]) throws(SystemError) {
       for depth in 1...path.count {
-        try ladder.withDirectory(at: Array(path.prefix(depth)), making: true) {
+        try cursor.withDirectory(at: Array(path.prefix(depth)), making: true) {
           directory throws(SystemError) in try directory.setPermissions(0o755)
         }
       }
@@ -211,12 +211,12 @@ extension AppExchange {
     for link in planned.ownLinks {
       let above = home + link.components.dropLast()
       try make(above)
-      try ladder.withDirectory(at: above) { directory throws(SystemError) in
+      try cursor.withDirectory(at: above) { directory throws(SystemError) in
         try directory.createLink(
           link.lastComponent ?? "", to: plan.device.root.appending(link))
       }
     }
-    let staged = try ladder.withDirectory(at: home) { directory throws(SystemError) in
+    let staged = try cursor.withDirectory(at: home) { directory throws(SystemError) in
       try directory.duplicate()
     }
     try write(metadata(of: planned, at: to), into: staged, like: nil)
@@ -226,7 +226,7 @@ extension AppExchange {
     for move in planned.moves {
       let above = home + move.inner.components.dropLast()
       try make(above)
-      let inode = try ladder.withDirectory(at: above) { directory throws(SystemError) in
+      let inode = try cursor.withDirectory(at: above) { directory throws(SystemError) in
         try directory.status().identity.inode
       }
       add(

@@ -123,7 +123,7 @@ final class AppExchange {
   }
 
   /// Records an entry that will be in the trash, so that it can be checked for late changes there.
-  func note(_ entry: Int, of container: Int, under root: Int, at path: ByteString) {
+  func record(_ entry: Int, of container: Int, under root: Int, at path: ByteString) {
     kept.append((container, entry, roots[root].path.appending(path)))
   }
 

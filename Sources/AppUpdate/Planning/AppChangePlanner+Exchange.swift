@@ -19,7 +19,7 @@ extension AppChangePlanner {
     }
     if request.package != nil {
       planMissing(&plan)
-      noteWaiting(&plan)
+      recordWaiting(&plan)
     }
     anchorLinks(&plan)
     refuseImmovable(&plan)
@@ -108,7 +108,7 @@ extension AppChangePlanner {
       from: old.map { scan.containers[$0].container.home }, to: to)
     planned.scanned = old
     if let old { planned.paths = DataOutcomes(scan.containers[old], all: .replaced).paths }
-    if to != planned.from, isTaken(to) {
+    if to != planned.from, isOccupied(to) {
       plan.refuse(.location, "'\(to)' exists and is not this app")
     }
     plan.containers.append(planned)
@@ -126,10 +126,10 @@ extension AppChangePlanner {
   /// Returns the location of a new container, or nil if the layout has no location of that kind or
   /// the name is not valid.
   private func newLocation(of logical: LogicalContainer) -> ContainerLocation? {
-    (try? device.place(forNew: logical, named: request.uuid(for: logical))) ?? nil
+    (try? device.location(forNew: logical, named: request.uuid(for: logical))) ?? nil
   }
 
-  private func isTaken(_ path: ByteString) -> Bool {
+  private func isOccupied(_ path: ByteString) -> Bool {
     guard let name = path.lastComponent, let parent = try? Directory.open(resolved: path.parent)
     else {
       return false
@@ -199,7 +199,7 @@ extension AppChangePlanner {
 
   /// Adds a note for each container in the safe harbor that stays there because the app already has
   /// the container.
-  private func noteWaiting(_ plan: inout AppChangePlan) {
+  private func recordWaiting(_ plan: inout AppChangePlan) {
     let waiting = SafeHarbor.all(on: device).filter { $0.app == request.app.bytes }
     for path in waiting.flatMap(\.containers)
     where scan.containers.contains(where: { $0.container.logicalPrefix == path }) {
@@ -223,7 +223,7 @@ extension AppChangePlanner {
     let migration = logical.kind == .data && device.layout == .macOS ? package.migration : nil
     guard isMade || migration != nil else { return [] }
     var planned = PlannedContainer(logical, .make, from: nil, to: location.path)
-    planned.top = isTaken(location.path.parent) ? location.path : location.path.parent
+    planned.top = isOccupied(location.path.parent) ? location.path : location.path.parent
     if let migration { migrate(migration, &planned) }
     return [planned]
   }
@@ -255,11 +255,11 @@ extension AppChangePlanner {
   ) {
     let dropped = planned.drops.map(\.inner)
     guard let root = try? Directory.open(resolved: found.container.absolutePath) else { return }
-    var ladder = DirectoryCursor(root: root)
+    var cursor = DirectoryCursor(root: root)
     for (index, entry) in found.entries.enumerated() where entry.status.kind == .symlink {
       let inner = found.path(index)
       if dropped.contains(where: { inner.isWithin($0) }) { continue }
-      let before = try? ladder.withDirectory(at: inner.components.dropLast()) {
+      let before = try? cursor.withDirectory(at: inner.components.dropLast()) {
         directory throws(SystemError) in try directory.target(of: inner.lastComponent ?? "")
       }
       guard let before else { continue }
@@ -285,14 +285,14 @@ extension AppChangePlanner {
 /// container-migration.plist describes (App Sandbox Design Guide, Migrating an App to a Sandbox).
 extension AppChangePlanner {
   func migrate(_ migration: ContainerMigration, _ planned: inout PlannedContainer) {
-    var taken: Set<ByteString> = Set(PlannedContainer.standardDirectories(device.layout))
+    var occupied: Set<ByteString> = Set(PlannedContainer.standardDirectories(device.layout))
     for move in migration.moves {
       guard let status = outside(move.source, &planned) else { continue }
-      if taken.contains(where: { $0.isWithin(move.destination) }) {
-        note(move.source, "another entry is placed at '\(move.destination)'", in: &planned)
+      if occupied.contains(where: { $0.isWithin(move.destination) }) {
+        record(move.source, "another entry is placed at '\(move.destination)'", in: &planned)
         continue
       }
-      taken.insert(move.destination)
+      occupied.insert(move.destination)
       planned.moves.append(
         PlannedContainer.Move(
           from: device.root.appending(move.source), inner: move.destination, status: status))
@@ -306,27 +306,27 @@ extension AppChangePlanner {
   /// path that exists and cannot be moved is reported.
   private func outside(_ path: ByteString, _ planned: inout PlannedContainer) -> FileStatus? {
     do throws(SystemError) {
-      var ladder = DirectoryCursor(root: try Directory.open(resolved: device.root))
+      var cursor = DirectoryCursor(root: try Directory.open(resolved: device.root))
       let parts = path.components
       for depth in parts.indices {
-        let found = try ladder.withDirectory(at: Array(parts[..<depth])) {
+        let found = try cursor.withDirectory(at: Array(parts[..<depth])) {
           directory throws(SystemError) in
           try directory.statusIfPresent(parts[depth])
         }
         guard let found else { return nil }
         if found.isMountPoint {
-          note(path, "another volume is mounted there", in: &planned)
+          record(path, "another volume is mounted there", in: &planned)
           return nil
         }
         if depth == parts.count - 1 { return found }
       }
     } catch {
-      if !error.isMissing { note(path, error.reason, in: &planned) }
+      if !error.isMissing { record(path, error.reason, in: &planned) }
     }
     return nil
   }
 
-  private func note(_ path: ByteString, _ reason: String, in planned: inout PlannedContainer) {
+  private func record(_ path: ByteString, _ reason: String, in planned: inout PlannedContainer) {
     planned.notMoved.append(
       PathRemark(path: device.root.appending(path), remark: "it was not moved: \(reason)"))
   }

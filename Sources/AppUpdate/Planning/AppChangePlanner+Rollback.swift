@@ -54,7 +54,7 @@ extension AppChangePlanner {
   }
 
   private func add(_ part: PlannedPart, _ plan: inout AppChangePlan) {
-    guard let logical = try? LogicalPath(part.path).place?.container else { return }
+    guard let logical = try? LogicalPath(part.path).location?.container else { return }
     let number = scan.containers.firstIndex { $0.container.logicalPrefix == part.path }
     var planned = PlannedContainer(
       logical, .restore, from: number == nil ? nil : part.target, to: part.target)
@@ -171,7 +171,7 @@ extension AppChangePlanner {
     LinkAnchors(
       stored.snapshot.device.containers.compactMap { record in
         let planned = plan.containers.first { $0.path == record.path }
-        let here = (try? LogicalPath(record.path).place?.container).flatMap {
+        let here = (try? LogicalPath(record.path).location?.container).flatMap {
           device.container($0)?.absolutePath
         }
         guard let to = planned?.to ?? here else { return nil }

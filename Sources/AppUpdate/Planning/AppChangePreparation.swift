@@ -23,17 +23,18 @@ package struct AppChangePreparation {
   ///   - isPreview: whether nothing is to be changed.
   ///   - find: finds the device, again after a recovery.
   ///   - compile: compiles the policy for the device.
-  ///   - tell: receives the report of the recovery.
+  ///   - notify: receives the report of the recovery.
   package init(
     isForced: Bool, savesFirst: Bool, isPreview: Bool, find: () throws -> Device,
-    compile: (Device) throws -> CompiledPolicy, tell: (RecoveryReport, Device) -> Void
+    compile: (Device) throws -> CompiledPolicy, notify: (RecoveryReport, Device) -> Void
   ) throws {
     let found = try find()
     policy = try compile(found)
     self.isForced = isForced
     self.savesFirst = savesFirst
     (device, recovery) = try Recovery.beforeChange(
-      of: found, policy: policy, isForced: isForced, isPreview: isPreview, again: find, tell: tell)
+      of: found, policy: policy, isForced: isForced, isPreview: isPreview, again: find,
+      notify: notify)
   }
 
   /// Returns the plan for a request. Changes nothing.

@@ -124,7 +124,9 @@ struct DataOutcomes {
   }
 
   /// Whether an entry stays where the app finds it.
-  func stays(_ index: Int) -> Bool { outcomes[index] == .carried || outcomes[index] == .atRisk }
+  func isRetained(_ index: Int) -> Bool {
+    outcomes[index] == .carried || outcomes[index] == .atRisk
+  }
 
   /// The topmost paths of one outcome and class in byte order, with the totals below them.
   var paths: [PlannedContainer.Path] {

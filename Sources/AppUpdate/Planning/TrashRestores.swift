@@ -96,7 +96,7 @@ struct TrashRestores: ~Copyable {
   ) {
     var totals = EntryTotals()
     totals.add(status)
-    note(name, status: status, in: trash, at: inner)
+    record(name, status: status, in: trash, at: inner)
     if status.kind == .directory, let directory = try? trash.directory(name) {
       var walk = Walk(directory)
       var all = Contents()
@@ -104,9 +104,9 @@ struct TrashRestores: ~Copyable {
       totals.add(all.totals)
       for (path, status) in all.links {
         guard let root = try? trash.directory(name) else { continue }
-        var ladder = DirectoryCursor(root: root)
-        try? ladder.withDirectory(at: path.components.dropLast()) { directory throws(SystemError) in
-          note(
+        var cursor = DirectoryCursor(root: root)
+        try? cursor.withDirectory(at: path.components.dropLast()) { directory throws(SystemError) in
+          record(
             path.lastComponent ?? "", status: status, in: directory, at: inner.appending(path))
         }
       }
@@ -121,7 +121,7 @@ struct TrashRestores: ~Copyable {
   }
 
   /// Records a link that named a container by its location before the update.
-  private mutating func note(
+  private mutating func record(
     _ name: ByteString, status: FileStatus, in directory: borrowing Directory,
     at inner: ByteString
   ) {

@@ -15,11 +15,11 @@ struct ContentCutter {
   /// valid until the window changes.
   struct Cut {
     let offset: UInt64
-    private(set) var place: Range<Int>
+    private(set) var range: Range<Int>
 
     /// Adjusts the range after the window's bytes moved to the front by `distance`.
     mutating func move(by distance: Int) {
-      place = (place.lowerBound - distance)..<(place.upperBound - distance)
+      range = (range.lowerBound - distance)..<(range.upperBound - distance)
     }
   }
 
@@ -91,13 +91,13 @@ struct ContentCutter {
   /// Returns the next piece, or nil if its end is not known yet. With `isLast` the run ends here,
   /// and nil means that all pieces were returned.
   mutating func next(isLast: Bool = false) -> Cut? {
-    if isLast { noteMagic() }
+    if isLast { recordMagic() }
     let rest = window.count - start
     guard rest > 0, let length = isLongRun ? nextCut(rest, isLast) : isLast ? rest : nil else {
       if isLast { isLongRun = false }
       return nil
     }
-    let cut = Cut(offset: offset, place: start..<(start + length))
+    let cut = Cut(offset: offset, range: start..<(start + length))
     start += length
     offset += UInt64(length)
     progress = GearChunker.Progress()
@@ -126,10 +126,10 @@ struct ContentCutter {
 
   private mutating func beginLongRun() {
     isLongRun = true
-    noteMagic()
+    recordMagic()
   }
 
-  private mutating func noteMagic() {
+  private mutating func recordMagic() {
     guard offset == 0, !isDatabase else { return }
     isDatabase = DatabaseHead.begins(window.span.extracting(start..<window.count))
   }

@@ -53,15 +53,15 @@ final class CopyCheck: Sendable {
       return check.search.isUsed(in: pack.id)
     }
 
-    func take(_ frame: PackFrames.Frame) {
+    func receive(_ frame: PackFrames.Frame) {
       check.counters.didHandle(bytes: UInt64(frame.stored.count))
       check.count(frame.used)
     }
 
-    func miss(
+    func reportMissing(
       _ blobs: [BlobRecord]?, of pack: FrameDelivery.Pack, _ error: StoreError
     ) throws(StoreError) -> Bool {
-      try check.look(for: blobs ?? check.search.blobs(in: pack.id), error)
+      try check.search(for: blobs ?? check.search.blobs(in: pack.id), error)
       return true
     }
 
@@ -78,7 +78,7 @@ final class CopyCheck: Sendable {
   }
 
   /// Looks for blobs that could not be read from their pack in all packs.
-  private func look(for blobs: [BlobRecord], _ error: StoreError) throws(StoreError) {
+  private func search(for blobs: [BlobRecord], _ error: StoreError) throws(StoreError) {
     // A pack that a prune of the target removed is not damage if its blobs are in other packs.
     var isDamage = error.code != .missing
     for blob in blobs {

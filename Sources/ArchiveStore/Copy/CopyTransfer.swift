@@ -68,7 +68,7 @@ final class CopyTransfer: Sendable {
       return transfer.search.isUsed(in: pack.id)
     }
 
-    func take(_ frame: PackFrames.Frame) throws(StoreError) {
+    func receive(_ frame: PackFrames.Frame) throws(StoreError) {
       session.keepAlive()
       let stored = try session.store(frame, by: writer)
       transfer.counters.didHandle(bytes: UInt64(frame.stored.count))
@@ -78,7 +78,7 @@ final class CopyTransfer: Sendable {
       }
     }
 
-    func miss(
+    func reportMissing(
       _ blobs: [BlobRecord]?, of pack: FrameDelivery.Pack, _ error: StoreError
     ) throws(StoreError) -> Bool {
       try transfer.salvage(
@@ -145,9 +145,9 @@ extension UsedBlobSearch {
   func blobs(in pack: Digest) -> [BlobRecord] {
     var blobs: [BlobRecord] = []
     for (number, object) in index.objects.enumerated() {
-      for place in 0..<object.packs where object.pack(place).id == pack {
+      for packNumber in 0..<object.packs where object.pack(packNumber).id == pack {
         for entry in 0..<object.blobs where used.contains(entry, of: number) {
-          guard let record = object.record(entry), Int(record.pack) == place else { continue }
+          guard let record = object.record(entry), Int(record.pack) == packNumber else { continue }
           blobs.append(record)
         }
       }

@@ -96,15 +96,16 @@ public struct RepositoryCopy {
     }
   }
 
-  /// Copies the snapshots for which `isMeant` returns true.
+  /// Copies the snapshots for which `isSelected` returns true.
   ///
   /// - Throws: `StoreError`: `invalid` if source and target are the same repository,
   ///   `unknownFeature`, `leaseLost`, failures of a storage, `interrupted` before anything was
   ///   stored.
-  public func run(where isMeant: (SnapshotHead) -> Bool = { _ in true }) throws -> Report {
+  public func run(where isSelected: (SnapshotHead) -> Bool = { _ in true }) throws -> Report {
     let (from, to) = (source.repository, target.repository)
-    try from.settings.requireKnown(from.settings.features.read, for: "read", place: from.place)
-    try to.settings.requireKnown(to.settings.features.read, for: "read", place: to.place)
+    try from.settings.requireKnown(
+      from.settings.features.read, for: "read", location: from.location)
+    try to.settings.requireKnown(to.settings.features.read, for: "read", location: to.location)
     try requireDifferent()
     let lease = isDry ? nil : try? ReaderLease(from)
     defer { lease?.release() }
@@ -118,10 +119,11 @@ public struct RepositoryCopy {
     }
     do {
       var run = Run(self, session, isStopping: isStopping)
-      return try run.report(where: isMeant)
+      return try run.report(where: isSelected)
     } catch let error as StoreError where error.code == .interrupted {
       throw StoreError.interrupted(
-        "finish the copy to", to.place, hint: "run it again: what was stored is not copied again")
+        "finish the copy to", to.location, hint: "run it again: what was stored is not copied again"
+      )
     }
   }
 
@@ -132,7 +134,7 @@ public struct RepositoryCopy {
     else { return }
     guard try from.identity() != to.identity() else {
       throw StoreError(
-        .invalid, "copy snapshots to", subject: to.place, reason: "it is the source itself",
+        .invalid, "copy snapshots to", subject: to.location, reason: "it is the source itself",
         hint: "name another repository with '--to'")
     }
   }
@@ -157,10 +159,10 @@ extension RepositoryCopy {
     private var source: Repository { copy.source.repository }
     private var target: Repository { copy.target.repository }
 
-    mutating func report(where isMeant: (SnapshotHead) -> Bool) throws -> Report {
+    mutating func report(where isSelected: (SnapshotHead) -> Bool) throws -> Report {
       let listing = try source.heads(cache: copy.source.headCache)
       report.unreadable = listing.damaged
-      let chosen = listing.heads.filter(isMeant)
+      let chosen = listing.heads.filter(isSelected)
       report.snapshots = chosen.count
       let copies = SnapshotCopies(try target.heads(cache: copy.target.headCache).heads)
       var (new, present): ([SnapshotHead], [(head: SnapshotHead, id: SnapshotID)]) = ([], [])

@@ -57,7 +57,7 @@ struct SnapshotNeedsSearch {
         let found = try self.incomplete(rest)
         guard !found.isEmpty else {
           throw StoreError(
-            .damaged, Self.action, subject: repository.place,
+            .damaged, Self.action, subject: repository.location,
             reason: "it changed while it was read", hint: "run the command again")
         }
         incomplete += found
@@ -71,8 +71,8 @@ struct SnapshotNeedsSearch {
     }
   }
 
-  /// Removes the marks of blobs for which `isMeant` returns false.
-  mutating func filter(_ isMeant: (BlobRecord) -> Bool) { search.filter(isMeant) }
+  /// Removes the marks of blobs for which `isSelected` returns false.
+  mutating func filter(_ isSelected: (BlobRecord) -> Bool) { search.filter(isSelected) }
 
   /// Returns the snapshots that need a blob which no intact pack has, or one of the given blobs.
   func incomplete(
@@ -83,8 +83,8 @@ struct SnapshotNeedsSearch {
     for blob in lost.union(search.lost.map { BlobID(kind: .data, digest: $0) }) {
       for object in search.index.objects {
         for record in object.findAll(blob) {
-          checked.lostPlaces.insert(
-            CheckedIndex.Location(blob: blob, pack: object.pack(Int(record.pack)).id))
+          checked.lostCopies.insert(
+            CheckedIndex.BlobCopy(blob: blob, pack: object.pack(Int(record.pack)).id))
         }
       }
     }

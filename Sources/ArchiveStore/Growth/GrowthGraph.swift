@@ -64,7 +64,7 @@ struct GrowthGraph: Sendable {
     let number = Int(numbers[entry])
     guard number > 0 else { return }
     let node = nodes[number - 1]
-    for place in node.start..<(node.start + node.count) { body(references[place]) }
+    for index in node.start..<(node.start + node.count) { body(references[index]) }
   }
 
   /// Returns the entries that only one of several trees reaches: for each entry the number of the
@@ -77,12 +77,12 @@ struct GrowthGraph: Sendable {
       let owner = UInt32(number + 1)
       var open = root.map { [$0] } ?? []
       while let entry = open.popLast() {
-        guard Self.take(entry, for: owner, in: &owners) else { continue }
+        guard Self.assign(entry, for: owner, in: &owners) else { continue }
         forEachReference(of: entry) { below in
           if contains(below) {
             open.append(below)
           } else {
-            _ = Self.take(below, for: owner, in: &owners)
+            _ = Self.assign(below, for: owner, in: &owners)
           }
         }
       }
@@ -94,7 +94,7 @@ struct GrowthGraph: Sendable {
   static let shared = UInt32.max
 
   /// Returns whether the entry has another owner than before.
-  private static func take(
+  private static func assign(
     _ entry: PruneIndex.Entry, for owner: UInt32, in owners: inout EntryNumbers
   ) -> Bool {
     let before = owners[entry]

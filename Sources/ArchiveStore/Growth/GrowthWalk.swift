@@ -20,7 +20,7 @@ struct GrowthWalk {
   private struct Pending {
     let entry: PruneIndex.Entry
     let blob: BlobID
-    let place: Place
+    let location: Location
     /// The level of a list; nil for a tree.
     var level: UInt8?
     /// The bytes of the file that a list covers.
@@ -28,7 +28,7 @@ struct GrowthWalk {
   }
 
   /// A path with its owner and class.
-  private struct Place {
+  private struct Location {
     let path: ByteString
     let depth: Int
     let owner: ByteString
@@ -37,8 +37,8 @@ struct GrowthWalk {
 
     init() { (path, depth, owner, dataClass) = ("", 0, "", nil) }
 
-    /// The place of an entry in a directory.
-    init(_ name: ByteString, in directory: Place, classes: [ByteString: String]) {
+    /// The location of an entry in a directory.
+    init(_ name: ByteString, in directory: Location, classes: [ByteString: String]) {
       path = directory.path.appending(name)
       depth = directory.depth + 1
       owner = depth <= 2 ? path : directory.owner
@@ -58,7 +58,7 @@ struct GrowthWalk {
   /// if its tree is new.
   mutating func add(
     _ head: SnapshotHead, to growth: inout RepositoryGrowth, watch: ReadingWatch?,
-    unreadable tell: (ByteString, StoreError) -> Void
+    unreadable report: (ByteString, StoreError) -> Void
   ) throws {
     let root = BlobID(kind: .tree, digest: head.tree.digest)
     var row = RepositoryGrowth.Row(head: head)
@@ -73,7 +73,7 @@ struct GrowthWalk {
     }
     (amounts, lostBlobs) = ([:], 0)
     var references: [PruneIndex.Entry] = []
-    refer(Reference(root, at: Place(), as: RepositoryGrowth.directories), &references)
+    refer(Reference(root, at: Location(), as: RepositoryGrowth.directories), &references)
     roots.append(references.first)
     while let next = pending.popLast() {
       try watch?.checkCancellation()
@@ -82,7 +82,7 @@ struct GrowthWalk {
       } catch {
         guard error.kind == .damaged else { throw error }
         growth.unreadable += 1
-        tell(next.place.path, error)
+        report(next.location.path, error)
       }
     }
     row.parts = RepositoryGrowth.parts(amounts)
@@ -114,16 +114,16 @@ struct GrowthWalk {
 // MARK: - References
 
 extension GrowthWalk {
-  /// A reference to a blob, with its place and the class that it counts for.
+  /// A reference to a blob, with its location and the class that it counts for.
   private struct Reference {
     let blob: BlobID
-    let place: Place
+    let location: Location
     let dataClass: String
     var level: UInt8?
     var length: UInt64 = 0
 
-    init(_ blob: BlobID, at place: Place, as dataClass: String) {
-      (self.blob, self.place, self.dataClass) = (blob, place, dataClass)
+    init(_ blob: BlobID, at location: Location, as dataClass: String) {
+      (self.blob, self.location, self.dataClass) = (blob, location, dataClass)
     }
   }
 
@@ -137,13 +137,13 @@ extension GrowthWalk {
     if found[entry] == 0, let amount = amount(of: entry) {
       found[entry] = 1
       let key = RepositoryGrowth.PartKey(
-        owner: reference.place.owner, dataClass: reference.dataClass)
+        owner: reference.location.owner, dataClass: reference.dataClass)
       amounts[key, default: RepositoryGrowth.Amount()].add(amount)
     }
     guard reference.blob.kind != .data, graph.insert(entry) else { return }
     pending.append(
       Pending(
-        entry: entry, blob: reference.blob, place: reference.place, level: reference.level,
+        entry: entry, blob: reference.blob, location: reference.location, level: reference.level,
         length: reference.length))
   }
 
@@ -155,18 +155,18 @@ extension GrowthWalk {
     if let level = next.level {
       let pieces = try reader.pieces(
         ofList: next.blob.digest, level: level, length: next.length)
-      refer(pieces, level: level, at: next.place, &references)
+      refer(pieces, level: level, at: next.location, &references)
     } else {
       let tree = TreeReference(next.blob.digest)
       switch try reader.openDirectory(tree).blob {
       case .table(let pages):
         for page in pages {
           let id = BlobID(kind: .tree, digest: page.digest)
-          refer(Reference(id, at: next.place, as: RepositoryGrowth.directories), &references)
+          refer(Reference(id, at: next.location, as: RepositoryGrowth.directories), &references)
         }
       case .page(let entries):
         for entry in entries {
-          refer(entry, at: Place(entry.name, in: next.place, classes: classes), &references)
+          refer(entry, at: Location(entry.name, in: next.location, classes: classes), &references)
         }
       }
     }
@@ -176,30 +176,31 @@ extension GrowthWalk {
   }
 
   private mutating func refer(
-    _ entry: TreeEntry, at place: Place, _ references: inout [PruneIndex.Entry]
+    _ entry: TreeEntry, at location: Location, _ references: inout [PruneIndex.Entry]
   ) {
-    let dataClass = place.dataClass ?? "unknown"
+    let dataClass = location.dataClass ?? "unknown"
     for attribute in entry.attributes {
       guard case .blob(let digest, _) = attribute.value else { continue }
-      refer(Reference(BlobID(kind: .data, digest: digest), at: place, as: dataClass), &references)
+      refer(
+        Reference(BlobID(kind: .data, digest: digest), at: location, as: dataClass), &references)
     }
     switch entry.node {
     case .directory(let tree):
       let id = BlobID(kind: .tree, digest: tree.digest)
-      refer(Reference(id, at: place, as: RepositoryGrowth.directories), &references)
-    case .file(let content): refer(content.pieces, level: content.level, at: place, &references)
+      refer(Reference(id, at: location, as: RepositoryGrowth.directories), &references)
+    case .file(let content): refer(content.pieces, level: content.level, at: location, &references)
     default: break
     }
   }
 
   /// Adds the pieces of a file or of a list. Those of a level above 0 are lists themselves.
   private mutating func refer(
-    _ pieces: [Piece], level: UInt8, at place: Place, _ references: inout [PruneIndex.Entry]
+    _ pieces: [Piece], level: UInt8, at location: Location, _ references: inout [PruneIndex.Entry]
   ) {
     for piece in pieces {
       guard case .blob(let digest, let length) = piece else { continue }
       let id = BlobID(kind: level == 0 ? .data : .list, digest: digest)
-      var reference = Reference(id, at: place, as: place.dataClass ?? "unknown")
+      var reference = Reference(id, at: location, as: location.dataClass ?? "unknown")
       if level > 0 { (reference.level, reference.length) = (level - 1, length) }
       refer(reference, &references)
     }

@@ -95,10 +95,10 @@ extension Repository {
   ///
   /// - Parameters:
   ///   - watch: counts the snapshots.
-  ///   - tell: receives each tree or list that cannot be read, with a path that leads to it.
+  ///   - report: receives each tree or list that cannot be read, with a path that leads to it.
   public func growth(
     of snapshots: SnapshotHeads, cache: IndexCache? = nil, watch: ReadingWatch? = nil,
-    unreadable tell: (ByteString, StoreError) -> Void
+    unreadable report: (ByteString, StoreError) -> Void
   ) throws -> RepositoryGrowth {
     let lease = ReaderLease.ifPossible(self)
     if let lease { watch?.hold(lease) }
@@ -118,7 +118,7 @@ extension Repository {
     let reader = try beginReading(cache: cache, lease: lease)
     var walk = GrowthWalk(reader, index)
     for head in snapshots.heads {
-      try walk.add(head, to: &growth, watch: watch, unreadable: tell)
+      try walk.add(head, to: &growth, watch: watch, unreadable: report)
       watch?.counters.didHandle(files: 1)
     }
     walk.findAlone(&growth)

@@ -93,10 +93,10 @@ extension IndexBuilder {
         bytes.append(littleEndian: UInt32(pack.frames.count))
         firstFrame += UInt32(pack.frames.count)
       }
-      for place in packs.lazy.flatMap(\.frames) {
-        bytes.append(littleEndian: place.offset)
-        bytes.append(littleEndian: place.stored)
-        bytes.append(littleEndian: place.plain)
+      for location in packs.lazy.flatMap(\.frames) {
+        bytes.append(littleEndian: location.offset)
+        bytes.append(littleEndian: location.stored)
+        bytes.append(littleEndian: location.plain)
       }
     }
   }

@@ -56,7 +56,7 @@ public final class IndexCache: Sendable {
   public func prefetchVerification() { copies?.prefetchVerification() }
 
   /// Removes the copies of all other objects and saves the verification records of the rest.
-  func keep(only ids: [Digest]) { copies?.keep(only: ids) }
+  func retain(only ids: [Digest]) { copies?.retain(only: ids) }
 }
 
 extension IndexCache {
@@ -152,13 +152,13 @@ extension IndexCache {
     private func begin() -> AtomicFile? { try? AtomicFile(in: directory, permissions: 0o600) }
 
     /// Removes the copies of all other objects and the temporary files of interrupted programs.
-    func keep(only ids: [Digest]) {
+    func retain(only ids: [Digest]) {
       let kept = Set(ids.map(Self.name))
       for name in (try? directory.names()) ?? [] {
         let isCopy = name.utf8?.hasSuffix(Self.suffix) == true
         if (isCopy && !kept.contains(name)) || isLeftOver(name) { try? directory.remove(name) }
       }
-      notes.withLock { $0.keep(only: Set(ids)) }
+      notes.withLock { $0.retain(only: Set(ids)) }
       saveNotes()
     }
 

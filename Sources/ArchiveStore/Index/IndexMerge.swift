@@ -14,7 +14,7 @@ struct IndexMerge {
   private let objects: [IndexObject]
   private let packs: [PackTables.Pack]
   /// For each object, the indices of its packs in `packs`.
-  private let places: [[UInt32]]
+  private let packNumbers: [[UInt32]]
   private let isPresent: [Bool]
   /// For each pack, whether all its entries are dropped.
   private let isDropped: [Bool]
@@ -39,7 +39,7 @@ struct IndexMerge {
       uniqueKeysWithValues: packs.enumerated().map { ($1.id, UInt32($0)) })
     self.objects = objects
     self.packs = packs
-    places = objects.map { object in
+    packNumbers = objects.map { object in
       (0..<object.packs).map { numbers[object.pack($0).id] ?? 0 }
     }
     var isThere: [Bool] = []
@@ -52,10 +52,10 @@ struct IndexMerge {
     isNamed = isThere
   }
 
-  /// Passes the bytes of the merged object to `give` in order. Returns false, before any bytes, if
+  /// Passes the bytes of the merged object to `emit` in order. Returns false, before any bytes, if
   /// the objects contradict each other about a blob or the result would exceed the maximum size of
   /// an index object.
-  mutating func write(_ give: ([UInt8]) throws(StoreError) -> Void) throws(StoreError) -> Bool {
+  mutating func write(_ emit: ([UInt8]) throws(StoreError) -> Void) throws(StoreError) -> Bool {
     let most = (0..<IndexObject.Layout.kinds).map { kind in
       objects.reduce(0) { $0 + $1.layout.blobsByKind[kind] }
     }
@@ -67,7 +67,7 @@ struct IndexMerge {
     guard isConsistent else { return false }
     let head = all.with(packs: packs.indices.filter { isNamed[$0] }.map { packs[$0] })
     guard head.layout.size <= FormatLimit.index else { return false }
-    try give(head.encode())
+    try emit(head.encode())
     let numbers = newNumbers()
     var buffer: [UInt8] = []
     buffer.reserveCapacity(Self.portion + BlobRecord.size)
@@ -76,10 +76,10 @@ struct IndexMerge {
       record.pack = numbers[Int(record.pack)]
       record.encode(into: &buffer)
       guard buffer.count >= Self.portion else { return }
-      try give(buffer)
+      try emit(buffer)
       buffer.removeAll(keepingCapacity: true)
     }
-    try give(buffer)
+    try emit(buffer)
     return true
   }
 
@@ -99,9 +99,9 @@ struct IndexMerge {
   private func forEachEntry(
     _ body: (BlobRecord) throws(StoreError) -> Void
   ) throws(StoreError) -> Bool {
-    var cursors = objects.indices.map { Cursor(objects[$0], places[$0]) }
+    var cursors = objects.indices.map { Cursor(objects[$0], packNumbers[$0]) }
     var same: [BlobRecord] = []
-    while let first = Self.least(cursors) {
+    while let first = Self.smallest(cursors) {
       same.removeAll(keepingCapacity: true)
       for number in cursors.indices {
         while let record = cursors[number].record, record.id == first {
@@ -119,7 +119,7 @@ struct IndexMerge {
     return cursors.allSatisfy(\.isAtEnd)
   }
 
-  private static func least(_ cursors: [Cursor]) -> BlobID? {
+  private static func smallest(_ cursors: [Cursor]) -> BlobID? {
     var least: BlobID?
     for number in cursors.indices {
       guard let id = cursors[number].record?.id else { continue }
@@ -145,15 +145,15 @@ struct IndexMerge {
   /// A cursor over an object's entries, with pack numbers of the merged table.
   private struct Cursor {
     private let object: IndexObject
-    private let places: [UInt32]
+    private let packNumbers: [UInt32]
     private var next = 0
     private(set) var record: BlobRecord?
 
     var isAtEnd: Bool { next > object.blobs }
 
-    init(_ object: IndexObject, _ places: [UInt32]) {
+    init(_ object: IndexObject, _ packNumbers: [UInt32]) {
       self.object = object
-      self.places = places
+      self.packNumbers = packNumbers
       advance()
     }
 
@@ -163,8 +163,8 @@ struct IndexMerge {
         next = object.blobs + 1
         return
       }
-      guard var found = object.record(next), Int(found.pack) < places.count else { return }
-      found.pack = places[Int(found.pack)]
+      guard var found = object.record(next), Int(found.pack) < packNumbers.count else { return }
+      found.pack = packNumbers[Int(found.pack)]
       record = found
       next += 1
     }
@@ -182,8 +182,8 @@ extension IndexMerge {
     /// Plans for objects of these sizes. No merged object exceeds `limit` bytes.
     init(sizes: [Int], limit: Int = FormatLimit.index) {
       var stack: [(size: Int, members: [Int])] = []
-      for place in sizes.indices.sorted(by: { (sizes[$1], $0) < (sizes[$0], $1) }) {
-        stack.append((sizes[place], [place]))
+      for index in sizes.indices.sorted(by: { (sizes[$1], $0) < (sizes[$0], $1) }) {
+        stack.append((sizes[index], [index]))
         while let last = stack.last, let before = stack.dropLast().last,
           last.size > before.size / 2, last.size + before.size <= limit
         {

@@ -113,7 +113,7 @@ extension IndexObject.Layout {
   }
 
   /// Whether an entry names an existing pack and frame, and lies within the frame.
-  func isPlaced(_ record: BlobRecord, _ bytes: RawSpan) -> Bool {
+  func fitsFrame(_ record: BlobRecord, _ bytes: RawSpan) -> Bool {
     guard record.pack < packs else { return false }
     let pack = pack(Int(record.pack), in: bytes)
     let frame = pack.firstFrame + Int(record.frame)
@@ -149,12 +149,12 @@ extension IndexObject.Layout {
       next += pack.frames
       var end: UInt64 = 0
       for number in pack.firstFrame..<next {
-        let place = frame(number, in: bytes)
-        guard place.offset >= end, place.stored > 0, place.plain > 0,
-          place.plain <= FormatLimit.frame, place.stored <= FormatLimit.storedFrame,
-          place.offset <= pack.size, UInt64(place.stored) <= pack.size - place.offset
+        let location = frame(number, in: bytes)
+        guard location.offset >= end, location.stored > 0, location.plain > 0,
+          location.plain <= FormatLimit.frame, location.stored <= FormatLimit.storedFrame,
+          location.offset <= pack.size, UInt64(location.stored) <= pack.size - location.offset
         else { return "frame \(number) lies outside its pack" }
-        end = place.offset + UInt64(place.stored)
+        end = location.offset + UInt64(location.stored)
       }
     }
     return next == frames ? nil : "it has frames that belong to no pack"
@@ -182,13 +182,13 @@ extension IndexObject.Layout {
       }
       if let last, !last.isIndexed(before: record) { return "entry \(number) is out of order" }
       last = record
-      let place = number - firstBlob(of: record.kind)
+      let position = number - firstBlob(of: record.kind)
       let slot = Self.slot(record.digest, bits: fanOutBits[Int(record.kind.rawValue)])
-      guard place >= 0, place < fanOut(record.kind, slot, in: bytes),
-        slot == 0 || place >= fanOut(record.kind, slot - 1, in: bytes)
+      guard position >= 0, position < fanOut(record.kind, slot, in: bytes),
+        slot == 0 || position >= fanOut(record.kind, slot - 1, in: bytes)
       else { return "entry \(number) is in the wrong slot" }
       guard record.pack < packs else { return "entry \(number) names a pack that does not exist" }
-      guard isPlaced(record, bytes) else {
+      guard fitsFrame(record, bytes) else {
         return "entry \(number) lies outside its frame"
       }
     }

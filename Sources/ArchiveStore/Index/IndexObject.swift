@@ -86,7 +86,7 @@ struct IndexObject: Sendable {
   func record(_ number: Int) -> BlobRecord? { bytes.withBytes { layout.record(number, in: $0) } }
 
   /// Returns the first entry of a blob, or nil if there is none.
-  func find(_ blob: BlobID) -> BlobRecord? { firstEntry(of: blob).flatMap { placed($0, blob) } }
+  func find(_ blob: BlobID) -> BlobRecord? { firstEntry(of: blob).flatMap { entry($0, blob) } }
 
   /// Returns the entries of a blob, one for each pack that holds it.
   func findAll(_ blob: BlobID) -> [BlobRecord] {
@@ -98,11 +98,11 @@ struct IndexObject: Sendable {
     return found
   }
 
-  /// Returns the first entry of a blob for which `isMeant` returns true, or nil if there is none.
-  func first(_ blob: BlobID, where isMeant: (BlobRecord) -> Bool) -> BlobRecord? {
+  /// Returns the first entry of a blob for which `isSelected` returns true, or nil if there is none.
+  func first(_ blob: BlobID, where isSelected: (BlobRecord) -> Bool) -> BlobRecord? {
     guard var number = firstEntry(of: blob) else { return nil }
-    while number < blobs, let record = placed(number, blob) {
-      if isMeant(record) { return record }
+    while number < blobs, let record = entry(number, blob) {
+      if isSelected(record) { return record }
       number += 1
     }
     return nil
@@ -135,10 +135,10 @@ struct IndexObject: Sendable {
   }
 
   /// Returns an entry if it belongs to the blob and names an existing location, and nil otherwise.
-  private func placed(_ number: Int, _ blob: BlobID) -> BlobRecord? {
+  private func entry(_ number: Int, _ blob: BlobID) -> BlobRecord? {
     bytes.withBytes { bytes in
       guard let record = layout.record(number, in: bytes), record.id == blob,
-        layout.isPlaced(record, bytes)
+        layout.fitsFrame(record, bytes)
       else { return nil }
       return record
     }

@@ -6,7 +6,7 @@ internal import Codecs
 /// passes the usable packs. A reader uses every location that an index names.
 struct IndexSet: Sendable {
   /// The location of a blob, complete enough to read it.
-  struct Found: Hashable, Sendable {
+  struct BlobLocation: Hashable, Sendable {
     let pack: Digest
     let frame: FrameLocation
     let frameNumber: Int
@@ -63,14 +63,14 @@ struct IndexSet: Sendable {
   func contains(_ blob: BlobID) -> Bool { first(blob) != nil }
 
   /// Returns the location of a blob, or nil if there is none.
-  func find(_ blob: BlobID) -> Found? { first(blob).map { $0.place(of: $1) } }
+  func find(_ blob: BlobID) -> BlobLocation? { first(blob).map { $0.location(of: $1) } }
 
   /// Returns all locations of a blob.
-  func findAll(_ blob: BlobID) -> [Found] {
-    var found: [Found] = []
+  func findAll(_ blob: BlobID) -> [BlobLocation] {
+    var found: [BlobLocation] = []
     for (number, object) in objects.enumerated() {
       for record in object.findAll(blob) where isUsable(record, number) {
-        found.append(object.place(of: record))
+        found.append(object.location(of: record))
       }
     }
     return found
@@ -91,9 +91,9 @@ struct IndexSet: Sendable {
 }
 
 extension IndexObject {
-  fileprivate func place(of record: BlobRecord) -> IndexSet.Found {
+  fileprivate func location(of record: BlobRecord) -> IndexSet.BlobLocation {
     let pack = pack(Int(record.pack))
-    return IndexSet.Found(
+    return IndexSet.BlobLocation(
       pack: pack.id, frame: frame(pack.firstFrame + Int(record.frame)),
       frameNumber: Int(record.frame), offset: Int(record.offset), length: Int(record.length))
   }

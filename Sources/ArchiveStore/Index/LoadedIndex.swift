@@ -87,7 +87,7 @@ extension LoadedIndex {
         index.add(id, error)
       }
     }
-    cache?.keep(only: ids)
+    cache?.retain(only: ids)
     return index
   }
 

@@ -60,7 +60,7 @@ extension IndexCache {
       isChanged = notes.updateValue(note, forKey: note.id) != note || isChanged
     }
 
-    mutating func keep(only ids: Set<Digest>) {
+    mutating func retain(only ids: Set<Digest>) {
       let before = notes.count
       notes = notes.filter { ids.contains($0.key) }
       isChanged = isChanged || notes.count != before

@@ -20,7 +20,7 @@ struct CheckRound: Hashable, Sendable {
   /// reads all.
   ///
   /// - Parameter fraction: above 0, at most 1.
-  mutating func take(_ fraction: Double, of packs: [Digest: UInt64]) -> [Digest: UInt64] {
+  mutating func next(_ fraction: Double, of packs: [Digest: UInt64]) -> [Digest: UInt64] {
     var ahead = packs.filter { pack in last.map { $0 < pack.key } ?? true }
     if ahead.isEmpty || fraction >= 1 { (self, ahead) = (CheckRound(), packs) }
     let isLast = fraction >= remaining - Self.rounding

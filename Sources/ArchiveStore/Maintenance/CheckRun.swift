@@ -45,26 +45,26 @@ extension RepositoryCheck {
       report.storedBytes = inventory.packs.values.clampedSum
       try loadSnapshots()
       try loadIndexes()
-      noteMissingDirectories()
+      recordMissingDirectories()
       try loadCondemned()
-      for (path, error) in recorded.faults { note("\(path)", error.reason) }
+      for (path, error) in recorded.faults { record("\(path)", error.reason) }
       checkPacksAgainstIndex()
       try readContents()
     }
 
-    private mutating func note(_ object: String, _ reason: String) {
+    private mutating func record(_ object: String, _ reason: String) {
       damage.append(.damage(object: object, reason: reason))
     }
 
-    private mutating func note(_ path: ObjectPath, _ error: StoreError) throws(StoreError) {
+    private mutating func record(_ path: ObjectPath, _ error: StoreError) throws(StoreError) {
       if error.code == .leaseLost { throw error }
-      note("\(path)", error.reason)
+      record("\(path)", error.reason)
     }
 
     /// Reports missing directories as damage, unless they were empty.
-    private mutating func noteMissingDirectories() {
+    private mutating func recordMissingDirectories() {
       for directory in inventory.obstructedDirectories {
-        note("\(directory)", "it is not a directory")
+        record("\(directory)", "it is not a directory")
       }
       let needs = RepositoryListing.DirectoryNeeds(
         hasSnapshots: !inventory.snapshots.isEmpty, hasIndexes: !inventory.indexes.isEmpty,
@@ -72,7 +72,7 @@ extension RepositoryCheck {
         packDirectories: Set(index.packIDs.map { RepositoryLayout.pack($0).directory }))
       for directory in inventory.missingDirectories {
         if let reason = needs.loss(of: directory) {
-          note("\(directory)", reason)
+          record("\(directory)", reason)
         } else {
           emptyDirectories.append(directory)
         }
@@ -84,7 +84,7 @@ extension RepositoryCheck {
       guard packDirectories == RepositoryLayout.packDirectories.count,
         let reason = needs.loss(of: RepositoryLayout.packs)
       else { return }
-      note("\(RepositoryLayout.packs)", reason)
+      record("\(RepositoryLayout.packs)", reason)
       emptyDirectories.removeAll { $0.directory == RepositoryLayout.packs }
     }
 
@@ -95,13 +95,13 @@ extension RepositoryCheck {
           let stored = try check.repository.snapshot(id)
           snapshots.append(stored)
           if stored.snapshot.repository != check.repository.id {
-            note(
+            record(
               "\(RepositoryLayout.snapshot(id))",
               "it belongs to repository \(stored.snapshot.repository.hex.prefix(8)), and repository.json "
                 + "has the id \(check.repository.id.hex.prefix(8))")
           }
         } catch {
-          try note(RepositoryLayout.snapshot(id), error)
+          try record(RepositoryLayout.snapshot(id), error)
           if error.code != .missing { unreadableSnapshots.append(error) }
         }
       }
@@ -115,7 +115,7 @@ extension RepositoryCheck {
         try check.checkNotStopped()
         do {
           objects.append(try IndexObject.open(id, from: storage))
-        } catch { try note(RepositoryLayout.index(id), error) }
+        } catch { try record(RepositoryLayout.index(id), error) }
       }
       index = CheckedIndex(objects)
       report.indexes = objects.count
@@ -130,8 +130,8 @@ extension RepositoryCheck {
         } catch {
           switch error.code {
           case .missing: continue
-          case .damaged: note("\(path)", error.reason + "; the next backup or prune removes it")
-          default: try note(path, error)
+          case .damaged: record("\(path)", error.reason + "; the next backup or prune removes it")
+          default: try record(path, error)
           }
         }
       }
@@ -145,29 +145,29 @@ extension RepositoryCheck {
         let tables = index.tables(of: pack)
         guard let size = inventory.packs[pack] else {
           index.lostPacks.insert(pack)
-          if !condemnedPacks.contains(pack) { note(path, "it is missing") }
+          if !condemnedPacks.contains(pack) { record(path, "it is missing") }
           continue
         }
-        if tables.count > 1 { note(path, "index objects disagree about its frames") }
+        if tables.count > 1 { record(path, "index objects disagree about its frames") }
         guard let wanted = tables.first?.size, wanted != size else { continue }
-        note(path, "it has \(size) bytes instead of the \(wanted) in the index")
-        noteDamaged(pack, size)
-        losePlaces(of: pack, behind: size)
+        record(path, "it has \(size) bytes instead of the \(wanted) in the index")
+        recordDamaged(pack, size)
+        markCopiesLost(of: pack, behind: size)
       }
     }
 
-    private mutating func noteDamaged(_ pack: Digest, _ size: UInt64) {
+    private mutating func recordDamaged(_ pack: Digest, _ size: UInt64) {
       damagedPacks[pack] = .init(
         id: pack, size: size, expected: index.tables(of: pack).first?.size)
     }
 
     /// Marks the blobs in frames beyond the end of a pack as lost.
-    private mutating func losePlaces(of pack: Digest, behind size: UInt64) {
+    private mutating func markCopiesLost(of pack: Digest, behind size: UInt64) {
       guard let frames = index.tables(of: pack).first?.frames else { return }
       for record in index.records(of: pack) {
         let frame = frames[Int(record.frame)]
         if frame.offset + UInt64(frame.stored) > size {
-          index.lostPlaces.insert(.init(blob: record.id, pack: pack))
+          index.lostCopies.insert(.init(blob: record.id, pack: pack))
         }
       }
     }
@@ -190,7 +190,7 @@ extension RepositoryCheck {
       let more = inventory.packs.filter { suspects.contains($0.key) && packs[$0.key] == nil }
       verdicts += try PackCheck.Group(of: more, index, check).finish()
       try check.checkNotStopped()
-      for verdict in verdicts { take(verdict) }
+      for verdict in verdicts { add(verdict) }
       if !isWhole { try rescue() }
     }
 
@@ -199,7 +199,7 @@ extension RepositoryCheck {
         return PackCheck.Group.chosen(of: inventory.packs, by: check.reading)
       }
       defer { self.round = round }
-      return round.take(fraction, of: inventory.packs)
+      return round.next(fraction, of: inventory.packs)
     }
 
     private mutating func readTrees() throws {
@@ -217,24 +217,24 @@ extension RepositoryCheck {
       let rescue = try PackRescue(
         of: unnamed, in: storage, checkCancellation: check.checkNotStopped)
       for (pack, error) in rescue.faults {
-        note("\(RepositoryLayout.pack(pack))", error.reason)
+        record("\(RepositoryLayout.pack(pack))", error.reason)
         if error.kind != .damaged { unread = unread ?? (pack, error.reason) }
       }
       index.rescued = rescue.objects
       try readTrees()
       if index.isRescueNeeded, report.indexes == inventory.indexes.count {
-        note("index", "snapshots need packs that no index object names")
+        record("index", "snapshots need packs that no index object names")
       }
     }
 
-    private mutating func take(_ verdict: PackCheck.Verdict) {
+    private mutating func add(_ verdict: PackCheck.Verdict) {
       report.packsRead += 1
       report.bytesRead += verdict.bytes
       report.blobsRead += verdict.blobs
       if !verdict.faults.isEmpty {
-        note("\(RepositoryLayout.pack(verdict.pack))", verdict.faults.joined(separator: "; "))
+        record("\(RepositoryLayout.pack(verdict.pack))", verdict.faults.joined(separator: "; "))
         if verdict.isComplete {
-          noteDamaged(verdict.pack, inventory.packs[verdict.pack] ?? 0)
+          recordDamaged(verdict.pack, inventory.packs[verdict.pack] ?? 0)
         } else {
           unread = unread ?? (verdict.pack, verdict.faults[0])
         }
@@ -243,33 +243,33 @@ extension RepositoryCheck {
       }
       for blob in verdict.lost {
         isWhole = false
-        index.lostPlaces.insert(.init(blob: blob, pack: verdict.pack))
+        index.lostCopies.insert(.init(blob: blob, pack: verdict.pack))
       }
     }
   }
 }
 
 extension RepositoryCheck.Run {
-  /// Passes the findings to `tell`: damage, affected paths, remarks.
-  func forEachFinding(_ tell: (RepositoryCheck.Finding) throws -> Void) throws {
-    for finding in damage { try tell(finding) }
-    if !isWhole { try reportCosts(tell) }
-    for (object, reason) in try remarks() { try tell(.remark(object: object, reason: reason)) }
+  /// Passes the findings to `body`: damage, affected paths, remarks.
+  func forEachFinding(_ body: (RepositoryCheck.Finding) throws -> Void) throws {
+    for finding in damage { try body(finding) }
+    if !isWhole { try reportCosts(body) }
+    for (object, reason) in try remarks() { try body(.remark(object: object, reason: reason)) }
   }
 
   /// Walks all snapshots together and reports each path that cannot be restored.
-  private func reportCosts(_ tell: (RepositoryCheck.Finding) throws -> Void) throws {
+  private func reportCosts(_ body: (RepositoryCheck.Finding) throws -> Void) throws {
     let reader = try index.reader(of: check.repository)
     let roots = snapshots.map(\.snapshot.tree)
     try reader.walkTogether(roots) { path, found in
       try check.checkNotStopped()
       switch found {
       case .damage(let error, let trees):
-        try tell(cost(at: path, reason: "\(error.subject): \(error.reason)", trees: trees))
+        try body(cost(at: path, reason: "\(error.subject): \(error.reason)", trees: trees))
       case .entries(let entries, _):
         for found in entries {
           if let fault = try RepositoryCheck.TreeCheck.fault(of: found.entry, reader, index) {
-            try tell(cost(at: path, reason: fault, trees: found.trees))
+            try body(cost(at: path, reason: fault, trees: found.trees))
           }
         }
       }

@@ -15,9 +15,9 @@ struct CheckedIndex: Sendable {
   /// Packs from which nothing can be read.
   var lostPacks: Set<Digest> = []
   /// Blobs that cannot be read from one pack.
-  var lostPlaces: Set<Location> = []
+  var lostCopies: Set<BlobCopy> = []
 
-  struct Location: Hashable, Sendable {
+  struct BlobCopy: Hashable, Sendable {
     let blob: BlobID
     let pack: Digest
   }
@@ -42,9 +42,9 @@ struct CheckedIndex: Sendable {
   /// each other.
   func tables(of pack: Digest) -> Set<PackTable> {
     Set(
-      (packs[pack] ?? []).map { place in
-        let object = objects[place.object]
-        let pack = object.pack(place.pack)
+      (packs[pack] ?? []).map { position in
+        let object = objects[position.object]
+        let pack = object.pack(position.pack)
         let frames = (0..<pack.frames).map { object.frame(pack.firstFrame + $0) }
         return PackTable(size: pack.size, frames: frames)
       })
@@ -58,10 +58,10 @@ struct CheckedIndex: Sendable {
   /// Returns the entries of a pack. Scans all tables of the objects that name it.
   func records(of pack: Digest) -> [BlobRecord] {
     var records: [BlobRecord] = []
-    for place in packs[pack] ?? [] {
-      let object = objects[place.object]
+    for position in packs[pack] ?? [] {
+      let object = objects[position.object]
       for number in 0..<object.blobs {
-        if let record = object.record(number), Int(record.pack) == place.pack {
+        if let record = object.record(number), Int(record.pack) == position.pack {
           records.append(record.inOnePack)
         }
       }
@@ -87,10 +87,10 @@ struct CheckedIndex: Sendable {
   /// Returns the number of entries that a pack's own table confirms.
   func confirmed(by records: [BlobRecord], of pack: Digest) -> Int {
     var count = 0
-    for place in packs[pack] ?? [] {
-      let object = objects[place.object]
+    for position in packs[pack] ?? [] {
+      let object = objects[position.object]
       for record in records {
-        let found = object.first(record.id) { Int($0.pack) == place.pack }
+        let found = object.first(record.id) { Int($0.pack) == position.pack }
         if found?.inOnePack == record { count += 1 }
       }
     }
@@ -132,7 +132,7 @@ struct CheckedIndex: Sendable {
   }
 
   private func isLost(_ blob: BlobID, in pack: Digest) -> Bool {
-    lostPacks.contains(pack) || lostPlaces.contains(Location(blob: blob, pack: pack))
+    lostPacks.contains(pack) || lostCopies.contains(BlobCopy(blob: blob, pack: pack))
   }
 }
 

@@ -64,22 +64,24 @@ public struct IndexRepair {
   ///   `interrupted`.
   public func run() throws(StoreError) -> Report {
     let features = repository.settings.features
-    try repository.settings.requireKnown(features.read, for: "read", place: repository.place)
+    try repository.settings.requireKnown(features.read, for: "read", location: repository.location)
     if isDry {
       let found = try findings { () throws(StoreError) in try checkNotStopped() }
       return report(found)
     }
-    try repository.settings.requireKnown(features.write, for: "write", place: repository.place)
-    try repository.settings.requireKnown(features.prune, for: "prune", place: repository.place)
+    try repository.settings.requireKnown(
+      features.write, for: "write", location: repository.location)
+    try repository.settings.requireKnown(
+      features.prune, for: "prune", location: repository.location)
     let lease = try Lease(storage, clock: clock)
     defer { lease.release() }
     guard let right = try PruneLease(lease) else {
-      throw PruneLease.taken("repair the index of", storage.place)
+      throw PruneLease.locked("repair the index of", storage.location)
     }
     defer { right.release() }
     let found = try findings { () throws(StoreError) in
       try checkNotStopped()
-      guard try right.keepAlive() else { throw PruneLease.lost(storage.place) }
+      guard try right.keepAlive() else { throw PruneLease.lost(storage.location) }
     }
     var report = report(found)
     // Only this directory is created: of the others it is unknown whether they were empty.
@@ -87,11 +89,11 @@ public struct IndexRepair {
       try storage.makeMissing([RepositoryLayout.indexes.name], in: .root)
     }
     report.written = try found.rescue.objects.map { object throws(StoreError) in
-      guard try right.isHeld() else { throw PruneLease.lost(storage.place) }
+      guard try right.isHeld() else { throw PruneLease.lost(storage.location) }
       return try write(object, lease)
     }
     for id in report.removed {
-      guard try right.isHeld() else { throw PruneLease.lost(storage.place) }
+      guard try right.isHeld() else { throw PruneLease.lost(storage.location) }
       try lease.remove(index: id)
     }
     return report
@@ -102,7 +104,7 @@ public struct IndexRepair {
   private func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
     throw StoreError(
-      .interrupted, "finish the repair of the index of", subject: storage.place,
+      .interrupted, "finish the repair of the index of", subject: storage.location,
       reason: "it was interrupted before it changed anything", hint: "run it again")
   }
 

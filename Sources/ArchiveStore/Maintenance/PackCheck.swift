@@ -20,7 +20,7 @@ final class PackCheck: Sendable {
     var isComplete = true
   }
 
-  private let isTaken = Atomic<Bool>(false)
+  private let isClaimed = Atomic<Bool>(false)
   private let reading: Mutex<PackReading>
   private let index: CheckedIndex
   /// The number of entries that the index has for it.
@@ -39,7 +39,7 @@ final class PackCheck: Sendable {
   }
 
   /// Whether the caller is the first to take it.
-  func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
+  func claim() -> Bool { !isClaimed.exchange(true, ordering: .relaxed) }
 
   /// Checks the frames that no other thread took, until the check is interrupted.
   func work(_ check: inout FrameCheck) {
@@ -49,7 +49,7 @@ final class PackCheck: Sendable {
     while !isStopping(), var frame = reading.withLock({ $0.next(in: &room) }) {
       let found = check.check(frame)
       swap(&room, &frame.stored)
-      reading.withLock { $0.take(found) }
+      reading.withLock { $0.add(found) }
     }
   }
 
@@ -88,7 +88,7 @@ extension PackCheck {
       plain.removeAll(keepingCapacity: true)
       do {
         try decompressor.decompress(
-          frame.stored.span, limit: Int(frame.place.plain), appendingTo: &plain)
+          frame.stored.span, limit: Int(frame.location.plain), appendingTo: &plain)
       } catch {
         finding.fault = .codec(error, "\(frame.path)")
         finding.lost = lost(of: frame)
@@ -105,7 +105,7 @@ extension PackCheck {
       do {
         var reader = try ZstdDecompressor(ignoresChecksum: true)
         try reader.decompress(
-          frame.stored.span, limit: Int(frame.place.plain), appendingTo: &plain)
+          frame.stored.span, limit: Int(frame.location.plain), appendingTo: &plain)
       } catch { return frame.records }
       return mismatches(of: frame)[...]
     }
@@ -116,11 +116,11 @@ extension PackCheck {
     private func mismatches(of frame: PackReading.Frame) -> [BlobRecord] {
       let bytes = plain.span
       let inside = frame.records.filter { $0.fits(in: UInt32(bytes.count)) }
-      let digests = Blake2b.hash(inside.map(\.place), of: bytes)
+      let digests = Blake2b.hash(inside.map(\.range), of: bytes)
       let wrong = inside.indices.filter { number in
         let isSample = number == frame.number % inside.count
         guard isSample || digests[number] != inside[number].digest else { return false }
-        return Blake2b.hash(bytes.extracting(inside[number].place)) != inside[number].digest
+        return Blake2b.hash(bytes.extracting(inside[number].range)) != inside[number].digest
       }
       let outside = frame.records.filter { !$0.fits(in: UInt32(bytes.count)) }
       return outside + wrong.map { inside[$0] }
@@ -167,7 +167,7 @@ extension PackCheck {
     private static func work(_ packs: [PackCheck]) {
       do throws(StoreError) {
         var check = try FrameCheck()
-        for pack in packs where pack.take() { pack.work(&check) }
+        for pack in packs where pack.claim() { pack.work(&check) }
         for pack in packs { pack.work(&check) }
       } catch {
         for pack in packs { pack.fail(error) }

@@ -7,7 +7,7 @@ struct PackReading: ~Copyable {
   struct Frame: Sendable {
     let number: Int
     let path: ObjectPath
-    let place: FrameLocation
+    let location: FrameLocation
     var stored: [UInt8]
     /// The blobs expected in it.
     let records: ArraySlice<BlobRecord>
@@ -67,7 +67,7 @@ struct PackReading: ~Copyable {
       own = try PackTables.load(verdict.pack, size: size, from: storage)
     } catch {
       counters.didFail()
-      noteConflict(error)
+      recordConflict(error)
       verdict.faults.append(error.reason)
     }
     if let own {
@@ -86,7 +86,7 @@ struct PackReading: ~Copyable {
   /// read. A frame that cannot be read is reported and skipped.
   mutating func next(in room: inout [UInt8]) -> Frame? {
     while nextFrame < frames.count {
-      let (number, place) = (nextFrame, frames[nextFrame])
+      let (number, location) = (nextFrame, frames[nextFrame])
       nextFrame += 1
       let first = nextRecord
       while nextRecord < records.count, Int(records[nextRecord].frame) == number { nextRecord += 1 }
@@ -94,11 +94,11 @@ struct PackReading: ~Copyable {
       do throws(StoreError) {
         var stored: [UInt8] = []
         swap(&stored, &room)
-        try read(place, into: &stored)
-        return Frame(number: number, path: path, place: place, stored: stored, records: held)
+        try read(location, into: &stored)
+        return Frame(number: number, path: path, location: location, stored: stored, records: held)
       } catch {
-        noteConflict(error)
-        take(PackCheck.FrameCheck.Finding(number: number, fault: error, lost: held))
+        recordConflict(error)
+        add(PackCheck.FrameCheck.Finding(number: number, fault: error, lost: held))
       }
     }
     if !isRead { counters.didHandle(files: 1) }
@@ -109,7 +109,7 @@ struct PackReading: ~Copyable {
     return nil
   }
 
-  private mutating func noteConflict(_ error: StoreError) {
+  private mutating func recordConflict(_ error: StoreError) {
     if error.kind != .damaged { conflict = conflict ?? error }
   }
 
@@ -119,7 +119,7 @@ struct PackReading: ~Copyable {
     do throws(StoreError) {
       try hash(upTo: frame.offset)
       try storage.load(path, offset: frame.offset, count: Int(frame.stored), into: &stored)
-      take(stored)
+      hash(stored)
     } catch {
       hashed = nil
       throw error
@@ -127,10 +127,10 @@ struct PackReading: ~Copyable {
   }
 
   /// Records the findings of a frame.
-  mutating func take(_ finding: PackCheck.FrameCheck.Finding) {
+  mutating func add(_ finding: PackCheck.FrameCheck.Finding) {
     verdict.blobs += finding.blobs
-    lose(finding.lost)
-    lose(finding.wrong[...])
+    markLost(finding.lost)
+    markLost(finding.wrong[...])
     if finding.fault != nil || !finding.wrong.isEmpty { counters.didFail() }
     if let fault = finding.fault { badFrames.append((finding.number, fault.reason)) }
     for record in finding.wrong {
@@ -139,11 +139,11 @@ struct PackReading: ~Copyable {
     }
   }
 
-  private mutating func lose(_ records: ArraySlice<BlobRecord>) {
+  private mutating func markLost(_ records: ArraySlice<BlobRecord>) {
     verdict.lost.formUnion(records.map(\.id))
   }
 
-  private mutating func take(_ bytes: [UInt8]) {
+  private mutating func hash(_ bytes: [UInt8]) {
     hash.update(bytes)
     hashed? += UInt64(bytes.count)
     verdict.bytes += UInt64(bytes.count)
@@ -152,9 +152,9 @@ struct PackReading: ~Copyable {
 
   /// Reads and hashes the bytes up to an offset that are in no frame.
   private mutating func hash(upTo end: UInt64) throws(StoreError) {
-    while let place = hashed, place < end {
-      let count = Int(min(end - place, 1 << 20))
-      take(try storage.load(path, offset: place, count: count))
+    while let offset = hashed, offset < end {
+      let count = Int(min(end - offset, 1 << 20))
+      hash(try storage.load(path, offset: offset, count: count))
     }
   }
 
@@ -168,13 +168,13 @@ struct PackReading: ~Copyable {
       verdict.isComplete = false
       return verdict
     }
-    lose(records[nextRecord...])
+    markLost(records[nextRecord...])
     reportFrames()
     do {
       try hash(upTo: size)
     } catch {
       hashed = nil
-      noteConflict(error)
+      recordConflict(error)
       verdict.faults.append(error.reason)
     }
     if conflict != nil { verdict.isComplete = false }

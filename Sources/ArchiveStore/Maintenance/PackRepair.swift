@@ -68,8 +68,8 @@ public struct PackRepair {
   /// - Throws: `StoreError`: `busy` if another program is removing objects, `leaseLost`,
   ///   `interrupted`. The next repair uses the blobs stored until then.
   public func run() throws(StoreError) -> Report {
-    let (settings, place) = (repository.settings, repository.place)
-    try settings.requireKnown(settings.features.read, for: "read", place: place)
+    let (settings, location) = (repository.settings, repository.location)
+    try settings.requireKnown(settings.features.read, for: "read", location: location)
     if isDry {
       var plan = try Plan(repository)
       try salvage(&plan, into: nil)
@@ -77,12 +77,12 @@ public struct PackRepair {
       report.indexes = plan.indexes(naming: plan.gone).count
       return report
     }
-    try settings.requireKnown(settings.features.write, for: "write", place: place)
-    try settings.requireKnown(settings.features.prune, for: "prune", place: place)
+    try settings.requireKnown(settings.features.write, for: "write", location: location)
+    try settings.requireKnown(settings.features.prune, for: "prune", location: location)
     let session = try repository.beginWriting()
     defer { session.abandon() }
     guard let right = try PruneLease(session.lease) else {
-      throw PruneLease.taken("repair the packs of", place)
+      throw PruneLease.locked("repair the packs of", location)
     }
     defer { right.release() }
     let heartbeat = RepositoryPrune.Heartbeat(right)
@@ -126,13 +126,13 @@ public struct PackRepair {
   }
 
   private func require(_ right: PruneLease) throws(StoreError) {
-    guard try right.isHeld() else { throw PruneLease.lost(repository.place) }
+    guard try right.isHeld() else { throw PruneLease.lost(repository.location) }
   }
 
   func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
     throw StoreError(
-      .interrupted, "finish the repair of packs in", subject: repository.place,
+      .interrupted, "finish the repair of packs in", subject: repository.location,
       reason: "it was interrupted", hint: "run it again to continue")
   }
 }
@@ -246,7 +246,7 @@ extension PackRepair {
       try checkNotStopped()
       let lost = try decoder.forEachSound(in: frame, body)
       swap(&room, &frame.stored)
-      reading.take(
+      reading.add(
         PackCheck.FrameCheck.Finding(number: frame.number, fault: lost.fault, lost: lost.records))
     }
   }
@@ -269,7 +269,7 @@ extension PackRepair {
       plain.removeAll(keepingCapacity: true)
       do throws(CodecError) {
         try decompressor.decompress(
-          frame.stored.span, limit: Int(frame.place.plain), appendingTo: &plain)
+          frame.stored.span, limit: Int(frame.location.plain), appendingTo: &plain)
       } catch {
         return (frame.records, .codec(error, "\(frame.path)"))
       }
@@ -279,7 +279,7 @@ extension PackRepair {
           lost.append(record)
           continue
         }
-        let bytes = Array(plain[record.place])
+        let bytes = Array(plain[record.range])
         if Blake2b.hash(bytes) == record.digest {
           try body(record, bytes)
         } else {

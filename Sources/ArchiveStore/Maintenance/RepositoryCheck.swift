@@ -66,7 +66,8 @@ public struct RepositoryCheck: Sendable {
   func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
     throw StoreError(
-      .interrupted, "finish the check of", subject: repository.place, reason: "it was interrupted",
+      .interrupted, "finish the check of", subject: repository.location,
+      reason: "it was interrupted",
       hint: "run it again; '--read-data-subset 1/4' reads a quarter of the data, '2/4' the next")
   }
 }
@@ -78,14 +79,14 @@ extension RepositoryCheck {
     let run: Run
     let start: Double
 
-    /// Passes the findings to `tell`: damaged objects, then the affected paths, then remarks.
+    /// Passes the findings to `body`: damaged objects, then the affected paths, then remarks.
     ///
-    /// - Throws: `StoreError`, including `interrupted`, and any error of `tell`.
-    public func tell(_ tell: (Finding) throws -> Void) throws -> Report {
+    /// - Throws: `StoreError`, including `interrupted`, and any error of `body`.
+    public func forEachFinding(_ body: (Finding) throws -> Void) throws -> Report {
       var report = run.report
       try run.forEachFinding { finding in
         report.count(finding)
-        try tell(finding)
+        try body(finding)
       }
       report.seconds = Host.monotonicSeconds() - start
       return report
@@ -172,7 +173,7 @@ extension RepositoryCheck.Result {
     let storage = repository.storage
     guard let packs = change(of: try DamageRecords(storage)) else { return }
     try repository.settings.requireKnown(
-      repository.settings.features.write, for: "write", place: repository.place)
+      repository.settings.features.write, for: "write", location: repository.location)
     if !packs.isEmpty {
       try storage.makeMissing([RepositoryLayout.damaged.name], in: .root)
     }

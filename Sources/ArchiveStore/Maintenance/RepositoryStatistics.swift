@@ -89,10 +89,10 @@ extension RepositoryStatistics {
     watch?.counters.expect(files: objects.reduce(0) { $0 + $1.blobs }, bytes: 0)
     for (number, object) in objects.enumerated() {
       var last: BlobID?
-      for place in 0..<object.blobs {
+      for entry in 0..<object.blobs {
         try watch?.checkCancellation()
         watch?.counters.didHandle(files: 1)
-        guard let record = object.record(place), record.id != last else { continue }
+        guard let record = object.record(entry), record.id != last else { continue }
         last = record.id
         // An earlier object that has the blob counted it.
         if objects[..<number].contains(where: { $0.find(record.id) != nil }) { continue }

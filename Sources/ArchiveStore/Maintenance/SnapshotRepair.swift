@@ -62,23 +62,23 @@ public struct SnapshotRepair {
 
   /// Runs the repair.
   ///
-  /// - Parameter tell: called for each snapshot that has lost something, after the new one is
+  /// - Parameter body: called for each snapshot that has lost something, after the new one is
   ///   durable; the oldest first.
   /// - Throws: `StoreError`: `busy` if another program is removing objects, `leaseLost`,
-  ///   `interrupted`; and any error of `tell`.
-  public func run(_ tell: (Repaired) throws -> Void) throws -> Report {
-    let (settings, place) = (repository.settings, repository.place)
-    try settings.requireKnown(settings.features.read, for: "read", place: place)
+  ///   `interrupted`; and any error of `body`.
+  public func run(_ body: (Repaired) throws -> Void) throws -> Report {
+    let (settings, location) = (repository.settings, repository.location)
+    try settings.requireKnown(settings.features.read, for: "read", location: location)
     if isDry {
       let found = try check(isStopping)
-      return try Run(self, found, into: nil, isStopping: isStopping).report(tell)
+      return try Run(self, found, into: nil, isStopping: isStopping).report(body)
     }
-    try settings.requireKnown(settings.features.write, for: "write", place: place)
-    try settings.requireKnown(settings.features.prune, for: "prune", place: place)
+    try settings.requireKnown(settings.features.write, for: "write", location: location)
+    try settings.requireKnown(settings.features.prune, for: "prune", location: location)
     let session = try repository.beginWriting()
     defer { session.abandon() }
     guard let right = try PruneLease(session.lease) else {
-      throw PruneLease.taken("repair the snapshots of", place)
+      throw PruneLease.locked("repair the snapshots of", location)
     }
     defer { right.release() }
     let heartbeat = RepositoryPrune.Heartbeat(right)
@@ -88,7 +88,7 @@ public struct SnapshotRepair {
     }
     let found = try check(isStopping)
     let target = Target(session: session, right: right)
-    var report = try Run(self, found, into: target, isStopping: isStopping).report(tell)
+    var report = try Run(self, found, into: target, isStopping: isStopping).report(body)
     report.damagedCondemned = session.damagedCondemned
     return report
   }
@@ -102,7 +102,7 @@ public struct SnapshotRepair {
     do {
       found = try check.run().run
     } catch let error as StoreError where error.code == .interrupted {
-      throw Self.interrupted(repository.place)
+      throw Self.interrupted(repository.location)
     }
     if let (pack, reason) = found.unread {
       throw StoreError(
@@ -112,8 +112,8 @@ public struct SnapshotRepair {
     return found
   }
 
-  private static func interrupted(_ place: String) -> StoreError {
-    .interrupted("finish the repair of snapshots in", place, hint: "run it again to continue")
+  private static func interrupted(_ location: String) -> StoreError {
+    .interrupted("finish the repair of snapshots in", location, hint: "run it again to continue")
   }
 }
 
@@ -142,7 +142,7 @@ extension SnapshotRepair {
 
     private var repository: Repository { repair.repository }
 
-    func report(_ tell: (Repaired) throws -> Void) throws -> Report {
+    func report(_ body: (Repaired) throws -> Void) throws -> Report {
       let chosen = found.snapshots.filter { repair.ids?.contains($0.id) ?? true }
       var report = Report(snapshots: chosen.count, isUnchecked: found.recorded.names.isEmpty)
       if repair.ids == nil { report.unreadable = found.unreadableSnapshots }
@@ -159,7 +159,7 @@ extension SnapshotRepair {
         }
         report.repaired += 1
         if repaired.isRemoved { report.removed += 1 }
-        try tell(repaired)
+        try body(repaired)
       }
       return report
     }
@@ -174,7 +174,7 @@ extension SnapshotRepair {
       session?.known.exclude(Set(found.damagedPacks.keys).union(found.index.lostPacks))
       let reader = try found.index.reader(of: repository)
       var trees = TreeRepair(reader, found.index, into: session) { () throws(StoreError) in
-        if isStopping() { throw SnapshotRepair.interrupted(repository.place) }
+        if isStopping() { throw SnapshotRepair.interrupted(repository.location) }
       }
       var damaged: [(StoredSnapshot, TreeReference)] = []
       for stored in snapshots {
@@ -193,7 +193,7 @@ extension SnapshotRepair {
     private func replace(
       _ repaired: inout Repaired, by snapshot: Snapshot, _ target: Target
     ) throws {
-      guard try target.right.isHeld() else { throw PruneLease.lost(repository.place) }
+      guard try target.right.isHeld() else { throw PruneLease.lost(repository.location) }
       let old = repaired.old.id
       // The old one may have been removed since it was listed.
       guard try repository.storage.status(RepositoryLayout.snapshot(old)) != nil else { return }

@@ -20,7 +20,7 @@ extension RepositoryCheck {
       var directories = 1
       var bytes = 0
 
-      mutating func take(_ below: Reach, name: Int) {
+      mutating func add(_ below: Reach, name: Int) {
         directories = max(directories, below.directories + 1)
         bytes = max(bytes, below.bytes == 0 ? name : name + 1 + below.bytes)
       }
@@ -41,14 +41,14 @@ extension RepositoryCheck {
 
     /// Checks a snapshot's tree and the trees below it that were not checked before.
     mutating func check(_ root: TreeReference) throws {
-      var open = reaches[root] == nil ? [try look(at: root)] : []
+      var open = reaches[root] == nil ? [try examine(at: root)] : []
       while var level = open.popLast() {
         guard let next = level.below.popLast() else {
           reaches[level.tree] = level.reach
           continue
         }
         if let reach = reaches[next.tree] {
-          level.reach.take(reach, name: next.name)
+          level.reach.add(reach, name: next.name)
           open.append(level)
         } else if open.count + 2 > FormatLimit.depth {
           isWhole = false
@@ -56,14 +56,14 @@ extension RepositoryCheck {
         } else {
           level.below.append(next)
           open.append(level)
-          open.append(try look(at: next.tree))
+          open.append(try examine(at: next.tree))
         }
       }
       guard let reach = reaches[root] else { return }
       if reach.directories > FormatLimit.depth || reach.bytes > FormatLimit.path { isWhole = false }
     }
 
-    private mutating func look(at tree: TreeReference) throws -> Open {
+    private mutating func examine(at tree: TreeReference) throws -> Open {
       try request.checkNotStopped()
       var level = Open(tree: tree)
       _ = index.fault(of: BlobID(kind: .tree, digest: tree.digest), length: nil)

@@ -45,7 +45,7 @@ struct TreeRepair {
   ///
   /// - Throws: `damaged` if it has too many levels; `interrupted`; failures of the storage.
   mutating func repair(_ root: TreeReference) throws -> State {
-    var open = states[root] == nil ? [try look(at: root)] : []
+    var open = states[root] == nil ? [try examine(at: root)] : []
     while var level = open.popLast() {
       guard let next = level.below.popLast() else {
         states[level.tree] = try finish(level)
@@ -61,13 +61,13 @@ struct TreeRepair {
           throw StoreError.damaged(
             "tree \(root.digest.hex)", "it lies deeper than \(FormatLimit.depth) directories")
         }
-        open.append(try look(at: next))
+        open.append(try examine(at: next))
       }
     }
     return states[root] ?? .lost
   }
 
-  private func look(at tree: TreeReference) throws -> Open {
+  private func examine(at tree: TreeReference) throws -> Open {
     try checkNotStopped()
     var level = Open(tree: tree)
     do {

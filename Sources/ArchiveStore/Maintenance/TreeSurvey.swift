@@ -21,48 +21,48 @@ struct TreeSurvey {
     classes = Dictionary(snapshot.classes.map { ($0.path, $0.name) }, uniquingKeysWith: { $1 })
     try trees.reader.walkPastDamage(snapshot.tree) { path, finding in
       try trees.checkNotStopped()
-      return try take(finding, at: path, trees)
+      return try add(finding, at: path, trees)
     }
     totals.classes = classTotals.values.sorted { $0.name < $1.name }
   }
 
-  private mutating func take(
+  private mutating func add(
     _ finding: TreeWalk.Finding, at path: ByteString, _ trees: TreeRepair
   ) throws -> TreeWalk.Step {
     switch finding {
-    case .entry(let entry): return try take(entry, at: path, trees)
-    case .damage: note(path, path.isEmpty ? "everything is lost" : "the directory is lost")
+    case .entry(let entry): return try add(entry, at: path, trees)
+    case .damage: record(path, path.isEmpty ? "everything is lost" : "the directory is lost")
     case .lost(let names, _):
       let from = names.after.map { "after '\($0)' " } ?? ""
-      note(path, "entries of the directory are lost, the names \(from)up to '\(names.last)'")
+      record(path, "entries of the directory are lost, the names \(from)up to '\(names.last)'")
     }
     return .enter
   }
 
-  private mutating func take(
+  private mutating func add(
     _ entry: TreeEntry, at path: ByteString, _ trees: TreeRepair
   ) throws -> TreeWalk.Step {
     switch entry.node {
     case .file(let content):
       if try trees.isLost(content) {
-        note(path, "its content is lost")
+        record(path, "its content is lost")
         return .skip
       }
     case .directory(let tree):
       if trees.states[tree] == .lost {
-        note(path, "the directory is lost")
+        record(path, "the directory is lost")
         return .skip
       }
     default: break
     }
     for attribute in entry.attributes where trees.isLost(attribute) {
-      note(path, "its attribute '\(attribute.name)' is lost")
+      record(path, "its attribute '\(attribute.name)' is lost")
     }
     count(entry, at: path)
     return .enter
   }
 
-  private mutating func note(_ path: ByteString, _ text: String) {
+  private mutating func record(_ path: ByteString, _ text: String) {
     notes.add(PathNote(path: path, note: text))
   }
 

@@ -66,8 +66,8 @@ struct MirrorRemoval {
       let part = all[start..<min(start + CondemnedObject.maximumPacks, all.count)]
       let bytes = CondemnedObject(packs: Set(part)).encode()
       let id = Blake2b.hash(bytes)
-      try session.lease.noteSeen(id)
-      guard try right.isHeld() else { throw PruneLease.lost(session.repository.place) }
+      try session.lease.recordSeen(id)
+      guard try right.isHeld() else { throw PruneLease.lost(session.repository.location) }
       try session.lease.save(bytes, as: CondemnedObject.path(id))
     }
   }
@@ -83,7 +83,7 @@ struct MirrorRemoval {
       guard object.packIDs.allSatisfy({ named.contains($0) || !packs.contains($0) }) else {
         continue
       }
-      guard try right.isHeld() else { throw PruneLease.lost(session.repository.place) }
+      guard try right.isHeld() else { throw PruneLease.lost(session.repository.location) }
       try session.lease.remove(index: object.id)
     }
   }

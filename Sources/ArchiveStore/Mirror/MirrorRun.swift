@@ -73,7 +73,7 @@ struct MirrorRun {
       try found.update(source)
     }
     throw StoreError(
-      .busy, "mirror the repository to", subject: session.repository.place,
+      .busy, "mirror the repository to", subject: session.repository.location,
       reason: "packs of the original keep disappearing while they are copied",
       hint: "try again when no prune is running there")
   }
@@ -85,7 +85,7 @@ struct MirrorRun {
       if packs.contains(id) {
         guard let present = old.packs[id], present != size else { continue }
         if try ObjectCopier.isIntact(id, at: object.path, in: target) {
-          noteDamage(
+          recordDamage(
             StoreError.damaged("\(object.path)", "its size differs from the mirror's copy"))
           found.forgetSize(of: id, use: present)
           continue
@@ -95,7 +95,7 @@ struct MirrorRun {
     }
     let result = try copier.copy(
       objects, threads: mirror.workers, isReadSoon: false, isStopping: isStopping)
-    take(result)
+    copy(result)
     report.copied.packs += result.copied
     packs.formUnion(result.objects.map(\.id))
     return result
@@ -111,7 +111,8 @@ struct MirrorRun {
         continue
       }
       guard status.size <= UInt64(FormatLimit.index) else {
-        noteDamage(.damaged("\(path)", "it has \(status.size) bytes, more than an index may have"))
+        recordDamage(
+          .damaged("\(path)", "it has \(status.size) bytes, more than an index may have"))
         lacking.insert(id)
         continue
       }
@@ -119,22 +120,22 @@ struct MirrorRun {
     }
     var result = try copier.copy(
       objects, threads: mirror.workers, isReadSoon: true, isStopping: isStopping)
-    take(result)
+    copy(result)
     report.copied.indexes += result.copied
     indexes.formUnion(result.objects.map(\.id))
     if hasGone { result.hasGone = true }
     return result
   }
 
-  private mutating func take(_ result: ObjectCopier.Result) {
+  private mutating func copy(_ result: ObjectCopier.Result) {
     report.copied.bytes += result.bytes
     if result.isInterrupted { report.isInterrupted = true }
     for (object, error) in result.damaged where lacking.insert(object.id).inserted {
-      noteDamage(error)
+      recordDamage(error)
     }
   }
 
-  private mutating func noteDamage(_ error: StoreError) {
+  private mutating func recordDamage(_ error: StoreError) {
     mirror.counters.didFail()
     if !report.damaged.contains(error) { report.damaged.append(error) }
   }
@@ -156,7 +157,7 @@ struct MirrorRun {
     try save(record: record.snapshots.union(objects.map(\.id)))
     let result = try copier.copy(
       objects, threads: mirror.workers, isReadSoon: true, isStopping: isStopping)
-    take(result)
+    copy(result)
     report.copied.snapshots = result.copied
   }
 
@@ -212,7 +213,7 @@ struct MirrorRun {
     let gone = found.snapshotsRemoved(from: old)
     let lost = old.snapshots.subtracting(found.snapshots).subtracting(gone)
     for id in lost.sorted() {
-      noteDamage(
+      recordDamage(
         StoreError(
           .missing, "find", subject: "\(RepositoryLayout.snapshot(id))",
           reason: "the snapshot is pinned, and the original lacks it; the mirror keeps it",
@@ -272,9 +273,9 @@ struct MirrorRun {
       report.removed.bytes = removal.removedBytes
       report.removed.indexes = old.indexes.subtracting(try RepositoryListing.indexes(target)).count
       report.waitingPacks = removal.waitingPacks
-      for error in removal.kept { noteDamage(error) }
+      for error in removal.kept { recordDamage(error) }
     } catch let error as StoreError where error.kind == .damaged {
-      noteDamage(error)
+      recordDamage(error)
     }
   }
 }

@@ -93,7 +93,7 @@ public struct RepositoryMirror {
   ///   mirror needs, `unknownFeature`, `leaseLost`, failures of a storage.
   public func run() throws -> Report {
     let settings = source.settings
-    try settings.requireKnown(settings.features.read, for: "read", place: source.place)
+    try settings.requireKnown(settings.features.read, for: "read", location: source.location)
     try requireDifferent()
     let lease = isDry ? nil : try? ReaderLease(source)
     defer { lease?.release() }
@@ -113,7 +113,7 @@ public struct RepositoryMirror {
       isNew ? MirrorListing() : try MirrorListing(ofMirror: target, of: source.storage)
     try requireNothingAlone(in: present, found, record)
     if isDry { return try dryReport(found, present, isNew: isNew) }
-    try settings.requireKnown(settings.features.write, for: "write", place: target.place)
+    try settings.requireKnown(settings.features.write, for: "write", location: target.location)
     let keys = try create(target, text)
     let mirror = try Repository.open(target)
     let session = try mirror.beginWriting(workers: 1, cache: indexCache)
@@ -146,11 +146,11 @@ public struct RepositoryMirror {
     }
     if !condemned.isEmpty {
       guard let right = try PruneLease(session.lease) else {
-        throw PruneLease.taken("mirror the repository to", target.place)
+        throw PruneLease.locked("mirror the repository to", target.location)
       }
       defer { right.release() }
       for id in condemned.keys.sorted() {
-        guard try right.isHeld() else { throw PruneLease.lost(target.place) }
+        guard try right.isHeld() else { throw PruneLease.lost(target.location) }
         try session.lease.remove(CondemnedObject.path(id))
       }
     }
@@ -215,7 +215,7 @@ extension RepositoryMirror {
     }
     guard try from.identity() != to.identity() else {
       throw StoreError(
-        .invalid, "mirror the repository to", subject: to.place,
+        .invalid, "mirror the repository to", subject: to.location,
         reason: "it is the repository itself", hint: "name another directory with '--to'")
     }
   }
@@ -246,7 +246,7 @@ extension RepositoryMirror {
 
   private func refusal(of target: any Storage, _ reason: String) -> StoreError {
     StoreError(
-      .notEmpty, "mirror the repository to", subject: target.place, reason: reason,
+      .notEmpty, "mirror the repository to", subject: target.location, reason: reason,
       hint:
         "name an empty directory with '--to', or a mirror of this repository; 'sandboxctl copy' "
         + "copies snapshots into another repository")
@@ -262,7 +262,7 @@ extension RepositoryMirror {
     let names = alone.prefix(3).map { String($0.hex.prefix(8)) }.joined(separator: ", ")
     let count = alone.count == 1 ? "a snapshot" : "\(alone.count) snapshots"
     throw StoreError(
-      .invalid, "mirror the repository to", subject: target.place,
+      .invalid, "mirror the repository to", subject: target.location,
       reason: "it has \(count) that did not come from the repository: \(names)"
         + (alone.count > 3 ? ", …" : ""),
       hint: "copy them to the repository with 'sandboxctl copy --repo MIRROR --to REPOSITORY', or "

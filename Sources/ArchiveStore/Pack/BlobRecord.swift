@@ -61,7 +61,7 @@ struct BlobRecord: Hashable, Sendable, BitwiseCopyable {
   }
 
   /// The range of the blob in the frame.
-  var place: Range<Int> { Int(offset)..<(Int(offset) + Int(length)) }
+  var range: Range<Int> { Int(offset)..<(Int(offset) + Int(length)) }
 
   /// Whether the blob lies within a frame of `plain` bytes.
   func fits(in plain: UInt32) -> Bool { UInt64(offset) + UInt64(length) <= UInt64(plain) }

@@ -77,7 +77,7 @@ struct FrameBuilder: ~Copyable {
   ) throws(StoreError) -> PackFrame.Plain? {
     let isFull = !plain.isEmpty && plain.count + member.encodedSize > limit
     let frame = isFull ? finish() : nil
-    if plain.isEmpty, let buffers { plain = buffers.take(max(limit, member.encodedSize)) }
+    if plain.isEmpty, let buffers { plain = buffers.acquire(max(limit, member.encodedSize)) }
     let start: Int
     do {
       start = try tar.append(member, content: bytes, to: &plain)
@@ -115,7 +115,7 @@ final class BufferPool: Sendable {
     /// The total capacity of the unused buffers.
     var kept = 0
 
-    mutating func take(_ number: Int) -> [UInt8]? {
+    mutating func remove(_ number: Int) -> [UInt8]? {
       guard let buffer = buffers[number].popLast() else { return nil }
       kept -= buffer.capacity
       return buffer
@@ -123,10 +123,10 @@ final class BufferPool: Sendable {
 
     /// Keeps a buffer and, if necessary, drops unused buffers of other sizes, which earlier content
     /// needed.
-    mutating func keep(_ buffer: [UInt8], _ number: Int, atMost capacity: Int) {
+    mutating func insert(_ buffer: [UInt8], _ number: Int, atMost capacity: Int) {
       let room = buffer.capacity
       for other in buffers.indices.reversed() where other != number {
-        while kept + room > capacity, take(other) != nil {}
+        while kept + room > capacity, remove(other) != nil {}
       }
       guard kept + room <= capacity else { return }
       kept += room
@@ -145,9 +145,9 @@ final class BufferPool: Sendable {
   var keptBytes: Int { state.withLock { $0.kept } }
 
   /// Returns an empty buffer with a capacity of at least `count` bytes.
-  func take(_ count: Int) -> [UInt8] {
+  func acquire(_ count: Int) -> [UInt8] {
     let number = sizes.firstIndex { $0 >= count }
-    if let number, let buffer = state.withLock({ $0.take(number) }) { return buffer }
+    if let number, let buffer = state.withLock({ $0.remove(number) }) { return buffer }
     var buffer: [UInt8] = []
     buffer.reserveCapacity(number.map { sizes[$0] } ?? count)
     return buffer
@@ -155,12 +155,12 @@ final class BufferPool: Sendable {
 
   /// Returns a buffer to the pool. The caller must hold the only reference, otherwise the buffer is
   /// copied. A buffer that has grown to twice the largest size or more is dropped.
-  func give(_ buffer: consuming [UInt8]) {
+  func release(_ buffer: consuming [UInt8]) {
     let room = buffer.capacity
     guard let number = sizes.lastIndex(where: { $0 <= room }), room < 2 * sizes[sizes.count - 1]
     else { return }
     buffer.removeAll(keepingCapacity: true)
     let empty = buffer
-    state.withLock { $0.keep(empty, number, atMost: capacity) }
+    state.withLock { $0.insert(empty, number, atMost: capacity) }
   }
 }

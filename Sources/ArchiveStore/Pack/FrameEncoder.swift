@@ -70,7 +70,7 @@ struct FrameEncoder: ~Copyable {
 
   private mutating func method(of plain: Span<UInt8>, isOneFile: Bool) -> ZstdMethod {
     let looksForRepeats = isOneFile && plain.count >= Self.largeFrame
-    return switch probe.ask(plain, looksForRepeats: looksForRepeats) {
+    return switch probe.bestMethod(plain, looksForRepeats: looksForRepeats) {
     case .all: Self.usual
     case .repeats: Self.repeats
     case .nothing: Self.cheapest

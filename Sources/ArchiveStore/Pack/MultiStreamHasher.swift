@@ -113,36 +113,36 @@ extension MultiStreamHasher {
     /// Appends the next bytes of a stream.
     mutating func append(_ bytes: Span<UInt8>, of stream: Int) {
       if memory.isEmpty { memory = [UInt8](repeating: 0, count: count * size) }
-      let stream = place(of: stream)
+      let stream = index(of: stream)
       var start = 0
       while start < bytes.count {
         let portion = portion(of: stream)
         let filled = streams[stream].filled
         let end = min(bytes.count, start + size - filled)
-        put(bytes.extracting(start..<end), at: portion * size + filled)
-        note(filled: filled + end - start, of: stream)
+        write(bytes.extracting(start..<end), at: portion * size + filled)
+        record(filled: filled + end - start, of: stream)
         start = end
       }
     }
 
     /// Returns the digest of a stream and forgets the stream.
     mutating func finish(_ stream: Int) -> Digest {
-      let place = place(of: stream)
-      while !streams[place].full.isEmpty { _ = hashFull() }
-      if streams[place].last != nil { hashLast([place]) }
-      return streams.remove(at: place).hash.finish()
+      let index = index(of: stream)
+      while !streams[index].full.isEmpty { _ = hashFull() }
+      if streams[index].last != nil { hashLast([index]) }
+      return streams.remove(at: index).hash.finish()
     }
 
     /// Forgets a stream whose digest is not needed.
     mutating func drop(_ stream: Int) {
-      guard let place = streams.firstIndex(where: { $0.number == stream }) else { return }
-      let stream = streams.remove(at: place)
+      guard let index = streams.firstIndex(where: { $0.number == stream }) else { return }
+      let stream = streams.remove(at: index)
       free += stream.full
       if let last = stream.last { free.append(last) }
     }
 
-    private mutating func place(of stream: Int) -> Int {
-      if let place = streams.firstIndex(where: { $0.number == stream }) { return place }
+    private mutating func index(of stream: Int) -> Int {
+      if let index = streams.firstIndex(where: { $0.number == stream }) { return index }
       streams.append(Waiting(number: stream))
       return streams.count - 1
     }
@@ -156,14 +156,14 @@ extension MultiStreamHasher {
       return portion
     }
 
-    private mutating func note(filled: Int, of stream: Int) {
+    private mutating func record(filled: Int, of stream: Int) {
       streams[stream].filled = filled
       guard filled == size, let last = streams[stream].last else { return }
       streams[stream].full.append(last)
       streams[stream].last = nil
     }
 
-    private mutating func put(_ bytes: Span<UInt8>, at start: Int) {
+    private mutating func write(_ bytes: Span<UInt8>, at start: Int) {
       precondition(start >= 0 && start + bytes.count <= memory.count)
       unsafe memory.withUnsafeMutableBytes { memory in
         unsafe bytes.withUnsafeBytes { bytes in
@@ -180,26 +180,26 @@ extension MultiStreamHasher {
 
     /// Hashes the first full portion of each stream that has one. Returns false if there is none.
     private mutating func hashFull() -> Bool {
-      let places = streams.indices.filter { !streams[$0].full.isEmpty }
-      if places.isEmpty { return false }
-      let portions = places.map { streams[$0].full.removeFirst() }
-      hash(places, portions.map { ($0 * size)..<($0 * size + size) })
+      let indexes = streams.indices.filter { !streams[$0].full.isEmpty }
+      if indexes.isEmpty { return false }
+      let portions = indexes.map { streams[$0].full.removeFirst() }
+      hash(indexes, portions.map { ($0 * size)..<($0 * size + size) })
       free += portions
       return true
     }
 
     /// Hashes the bytes of partially filled portions.
-    private mutating func hashLast(_ places: [Int]) {
-      let portions = places.compactMap { streams[$0].last }
-      hash(places, zip(places, portions).map { ($1 * size)..<($1 * size + streams[$0].filled) })
-      for place in places { streams[place].last = nil }
+    private mutating func hashLast(_ indexes: [Int]) {
+      let portions = indexes.compactMap { streams[$0].last }
+      hash(indexes, zip(indexes, portions).map { ($1 * size)..<($1 * size + streams[$0].filled) })
+      for index in indexes { streams[index].last = nil }
       free += portions
     }
 
-    private mutating func hash(_ places: [Int], _ runs: [Range<Int>]) {
-      var hashes = places.map { streams[$0].hash }
+    private mutating func hash(_ indexes: [Int], _ runs: [Range<Int>]) {
+      var hashes = indexes.map { streams[$0].hash }
       Blake2b.Stream.update(&hashes, by: runs, of: memory.span)
-      for (place, hash) in zip(places, hashes) { streams[place].hash = hash }
+      for (index, hash) in zip(indexes, hashes) { streams[index].hash = hash }
     }
   }
 }

@@ -51,14 +51,14 @@ final class PackWriter: Sendable {
 
   /// The maximum number of blobs in a pack. It is below the format's limit because their table is
   /// in memory while a pack is written or checked.
-  private static let mostBlobs = min(65_536, FormatLimit.blobsPerPack)
+  private static let maximumBlobs = min(65_536, FormatLimit.blobsPerPack)
 
   /// Whether a frame with `blobs` blobs belongs in the next pack. One frame is reserved for the
   /// contents.
   func isFull(before blobs: Int) -> Bool {
     state.withLock { state in
       state.size >= target || state.frames.count + 1 >= FormatLimit.framesPerPack
-        || state.contents.records.count + blobs > Self.mostBlobs
+        || state.contents.records.count + blobs > Self.maximumBlobs
     }
   }
 
@@ -118,10 +118,10 @@ extension PackWriter.State {
       TarMember(path: Array(PackTables.Contents.memberName.bytes), size: table.count),
       bytes: table.span, blobs: [])
     if let frame = builder.finish(withEnd: true) { _ = try append(try encoder.encode(frame)) }
-    let places = frames.map {
+    let locations = frames.map {
       SeekTable.Frame(storedSize: $0.stored, contentSize: $0.plain)
     }
-    try append(SeekTable(frames: places).encoded())
+    try append(SeekTable(frames: locations).encoded())
     return hash.finish()
   }
 }

@@ -20,11 +20,11 @@ extension [Digest: CondemnedObject] {
 extension RepositoryPrune.Report {
   /// Adds what a prune does first: it removes the condemned packs that no program relies on and no
   /// snapshot needs. Those that it keeps are in the plan that is made afterwards.
-  mutating func takeCondemned(in needs: inout SnapshotNeeds) {
+  mutating func addCondemned(in needs: inout SnapshotNeeds) {
     let (due, waiting) = needs.condemnedObjects.due(for: needs.leases)
     var swept = PruneSweep.Result()
     let packs = Set(due.values.flatMap(\.packs))
-    swept.kept = needs.takeNeeded(among: packs)
+    swept.kept = needs.selectNeeded(among: packs)
     for pack in packs.subtracting(swept.kept) {
       // A pack that is gone was removed by a prune that was interrupted.
       if let size = needs.packSizes[pack] { swept.removed[pack] = size }
@@ -32,6 +32,6 @@ extension RepositoryPrune.Report {
     (removedPacks, removedBytes) = (swept.removed.count, swept.removed.values.clampedSum)
     waitingPacks = Set(waiting.keys.flatMap { needs.condemnedObjects[$0]?.packs ?? [] }).count
     waitingFor = Set(waiting.values.joined()).sorted()
-    needs.take(swept)
+    needs.add(swept)
   }
 }

@@ -18,15 +18,15 @@ final class FrameDelivery: Sendable {
     mutating func begin(_ pack: Pack) throws(StoreError) -> (BlobRecord) -> Bool
 
     /// Receives a frame. An error ends the delivery.
-    mutating func take(_ frame: PackFrames.Frame) throws(StoreError)
+    mutating func receive(_ frame: PackFrames.Frame) throws(StoreError)
 
     /// Receives the used blobs of a frame that is damaged, or nil if the whole pack cannot be read.
     /// Returns whether to continue with the next frame of the pack.
-    mutating func miss(
+    mutating func reportMissing(
       _ blobs: [BlobRecord]?, of pack: Pack, _ error: StoreError
     ) throws(StoreError) -> Bool
 
-    /// Ends a pack, unless `miss` returned false for it.
+    /// Ends a pack, unless `reportMissing` returned false for it.
     mutating func end(_ pack: Pack) throws(StoreError)
 
     /// Ends the work of the thread, if no error ended it.
@@ -98,7 +98,7 @@ final class FrameDelivery: Sendable {
       try reader.open(pack.id, size: pack.size)
     } catch {
       guard error.kind == .damaged else { throw error }
-      if try receiver.miss(nil, of: pack, error) { try receiver.end(pack) }
+      if try receiver.reportMissing(nil, of: pack, error) { try receiver.end(pack) }
       return
     }
     while true {
@@ -108,10 +108,10 @@ final class FrameDelivery: Sendable {
         frame = next
       } catch {
         guard error.kind == .damaged else { throw error }
-        guard try receiver.miss(reader.used, of: pack, error) else { return }
+        guard try receiver.reportMissing(reader.used, of: pack, error) else { return }
         continue
       }
-      try receiver.take(frame)
+      try receiver.receive(frame)
       reader.reuse(&frame)
     }
     try receiver.end(pack)

@@ -75,7 +75,7 @@ struct PackFrames: ~Copyable {
       try decompressor.decompress(
         compressed.span, limit: Int(location.plain), appendingTo: &frame.plain)
     } catch { throw .codec(error, "\(path), frame \(number)") }
-    for (record, digest) in zip(used, Blake2b.hash(used.map(\.place), of: frame.plain.span))
+    for (record, digest) in zip(used, Blake2b.hash(used.map(\.range), of: frame.plain.span))
     where digest != record.digest {
       throw .damaged("\(path)", "frame \(number) holds other bytes at the location of \(record.id)")
     }
@@ -102,7 +102,7 @@ extension PackFrames.Frame {
     } catch {
       parts = wanted.map { blob in
         let member = PackMembers.single(blob.id, size: Int(blob.length))
-        return (member, blob.place, [blob.blob(at: blob.place.lowerBound)])
+        return (member, blob.range, [blob.blob(at: blob.range.lowerBound)])
       }
     }
     return parts
@@ -115,10 +115,10 @@ extension PackFrames.Frame {
     var rest = wanted[...]
     for (member, range) in try members() {
       let start = rest.startIndex
-      while let blob = rest.first, blob.place.upperBound <= range.upperBound { rest.removeFirst() }
+      while let blob = rest.first, blob.range.upperBound <= range.upperBound { rest.removeFirst() }
       let held = wanted[start..<rest.startIndex]
       guard let first = held.first else { continue }
-      if first.place.lowerBound < range.lowerBound {
+      if first.range.lowerBound < range.lowerBound {
         throw .damaged("a frame", "the blob \(first.id) is in no member of its archive")
       }
       let bytes = held.reduce(0) { $0 + Int($1.length) }
@@ -160,9 +160,9 @@ extension PackFrames.Frame {
     var run = blobs.prefix(0)
     for blob in blobs.indices {
       run = blobs[run.isEmpty ? blob..<(blob + 1) : run.startIndex..<(blob + 1)]
-      let end = blobs[blob].place.upperBound
-      if blob + 1 < blobs.endIndex, blobs[blob + 1].place.lowerBound == end { continue }
-      let start = run[run.startIndex].place.lowerBound
+      let end = blobs[blob].range.upperBound
+      if blob + 1 < blobs.endIndex, blobs[blob + 1].range.lowerBound == end { continue }
+      let start = run[run.startIndex].range.lowerBound
       var part = member
       let offset = base + UInt64(start - range.lowerBound)
       part.path = Array(PackMembers.part(of: path, at: offset).bytes)
@@ -176,6 +176,6 @@ extension PackFrames.Frame {
 extension BlobRecord {
   /// Returns the blob with its offset from `start` in the decoded frame.
   fileprivate func blob(at start: Int) -> PackFrame.Blob {
-    PackFrame.Blob(id: id, offset: place.lowerBound - start, length: Int(length))
+    PackFrame.Blob(id: id, offset: range.lowerBound - start, length: Int(length))
   }
 }

@@ -62,16 +62,16 @@ final class PackRewriter: Sendable {
 
     func begin(_ pack: FrameDelivery.Pack) throws(StoreError) -> (BlobRecord) -> Bool {
       rewriter.counters.begin(ByteString("\(RepositoryLayout.pack(pack.id))"))
-      guard try rewriter.right.isHeld() else { throw PruneLease.lost(session.repository.place) }
+      guard try rewriter.right.isHeld() else { throw PruneLease.lost(session.repository.location) }
       return rewriter.search.isUsed(in: pack.id)
     }
 
-    func take(_ frame: PackFrames.Frame) throws(StoreError) {
+    func receive(_ frame: PackFrames.Frame) throws(StoreError) {
       _ = try session.store(frame, by: writer)
       rewriter.counters.didHandle(bytes: UInt64(frame.stored.count))
     }
 
-    func miss(
+    func reportMissing(
       _ blobs: [BlobRecord]?, of pack: FrameDelivery.Pack, _ error: StoreError
     ) -> Bool {
       rewriter.counters.didFail()
@@ -126,7 +126,7 @@ extension WritingSession {
       return .moved
     }
     guard claimed[0].kind == .data else {
-      for blob in claimed { try append(Array(frame.plain[blob.place]), of: blob.id) }
+      for blob in claimed { try append(Array(frame.plain[blob.range]), of: blob.id) }
       return .partly
     }
     for part in frame.parts(of: claimed) {
@@ -142,7 +142,7 @@ extension WritingSession {
   /// Appends a frame as it is to an open pack. The caller has claimed all of its blobs.
   private func append(whole frame: PackFrame, isData: Bool) throws(StoreError) {
     try status.mustStep { () throws(StoreError) in
-      if isData { try lanes.append(frame) } else { try trees.packs.append(frame) }
+      if isData { try packers.append(frame) } else { try trees.packs.append(frame) }
     }
   }
 }

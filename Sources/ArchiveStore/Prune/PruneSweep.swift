@@ -41,7 +41,7 @@ struct PruneSweep {
     let due = try due(first, &result)
     guard !due.isEmpty else { return result }
     let packs = Set(due.values.flatMap(\.packs))
-    result.kept = needs.takeNeeded(among: packs)
+    result.kept = needs.selectNeeded(among: packs)
     try clear(packs.subtracting(result.kept), needs, into: &result)
     for id in due.keys {
       try require()
@@ -96,7 +96,7 @@ struct PruneSweep {
   }
 
   private func require() throws(StoreError) {
-    guard try right.isHeld() else { throw PruneLease.lost(session.repository.place) }
+    guard try right.isHeld() else { throw PruneLease.lost(session.repository.location) }
   }
 
   private func otherLeases() throws(StoreError) -> [LeaseStatus] {

@@ -73,7 +73,7 @@ public struct RepositoryPrune {
     needs.ignoreExpiredLeases(at: now)
     try requireSnapshots(needs)
     var report = Report()
-    report.takeCondemned(in: &needs)
+    report.addCondemned(in: &needs)
     report.plan = try plan(for: needs)
     if !needs.leases.isEmpty {
       report.waitingPacks += report.plan.packs.count { $0.action != .keep }
@@ -81,7 +81,7 @@ public struct RepositoryPrune {
     }
     report.snapshots = needs.snapshots
     report.damagedCondemned = needs.damagedCondemned
-    report.take(needs)
+    report.add(needs)
     return report
   }
 
@@ -122,8 +122,8 @@ public struct RepositoryPrune {
       try repository.beginWriting(workers: workers, cache: indexCache)
     }
     defer { session.abandon() }
-    let taken = try reserve.whenFull { () throws(StoreError) in try PruneLease(session.lease) }
-    guard let right = taken else { throw PruneLease.taken("prune", repository.place) }
+    let locked = try reserve.whenFull { () throws(StoreError) in try PruneLease(session.lease) }
+    guard let right = locked else { throw PruneLease.locked("prune", repository.location) }
     defer { right.release() }
     var run = Run(self, session, right: right, reserve: reserve)
     defer { reserve.restore(by: session.lease) }
@@ -132,7 +132,7 @@ public struct RepositoryPrune {
 
   private func requireKnown(_ features: [[String]]) throws(StoreError) {
     for (words, use) in zip(features, ["read", "write", "prune"]) {
-      try repository.settings.requireKnown(words, for: use, place: repository.place)
+      try repository.settings.requireKnown(words, for: use, location: repository.location)
     }
   }
 
@@ -153,7 +153,7 @@ public struct RepositoryPrune {
   private func requireSnapshots(_ needs: SnapshotNeeds) throws(StoreError) {
     guard needs.snapshots == 0, !needs.packSizes.isEmpty, !request.mayRemoveAll else { return }
     throw StoreError(
-      .noSnapshot, "prune", subject: repository.place,
+      .noSnapshot, "prune", subject: repository.location,
       reason: "it has \(needs.packSizes.count) packs and no snapshot",
       hint: "if snapshots are lost, copy them again from another copy of the repository; "
         + "'--remove-all' removes all data, for example that of an interrupted first backup")
@@ -169,7 +169,7 @@ public struct RepositoryPrune {
 
 extension RepositoryPrune.Report {
   /// Records what is lost.
-  fileprivate mutating func take(_ needs: SnapshotNeeds) {
+  fileprivate mutating func add(_ needs: SnapshotNeeds) {
     lostBlobs = needs.lostBlobs
     unindexedPacks = needs.lostBlobs > 0 ? needs.unindexedPacks.count : 0
   }
@@ -208,7 +208,7 @@ extension RepositoryPrune {
       result.damagedCondemned = session.damagedCondemned
       try sweep(&needs)
       result.plan = try prune.plan(for: needs, besides: session.lease.path.name)
-      result.take(needs)
+      result.add(needs)
       let packs = result.plan.packs(.rewrite)
       session.exclude(removed.union(packs.map(\.id)))
       if room(for: packs, besides: Self.margin) == packs.count {
@@ -229,12 +229,12 @@ extension RepositoryPrune {
     ) throws {
       var rest = packs.sorted { ($0.used, $0.id) < ($1.used, $1.id) }[...]
       while !rest.isEmpty, !result.isInterrupted {
-        var count = room(for: Array(rest), besides: Self.leastMargin)
+        var count = room(for: Array(rest), besides: Self.minimumMargin)
         if count == 0, try reserve.free() {
-          count = room(for: Array(rest), besides: Self.leastMargin)
+          count = room(for: Array(rest), besides: Self.minimumMargin)
         }
         guard count > 0 else {
-          throw Self.noRoom(prune.repository.place, rest.reduce(0) { $0 + $1.used })
+          throw Self.noRoom(prune.repository.location, rest.reduce(0) { $0 + $1.used })
         }
         try condemn(try rewrite(Array(rest.prefix(count)), needs), &needs)
         rest = rest.dropFirst(count)
@@ -255,11 +255,11 @@ extension RepositoryPrune {
     /// The space in bytes for index objects and snapshots of running programs, and what must be left
     /// of it on a volume that is nearly full.
     private static let margin: UInt64 = 16 << 20
-    private static let leastMargin: UInt64 = 1 << 20
+    private static let minimumMargin: UInt64 = 1 << 20
 
-    private static func noRoom(_ place: String, _ bytes: UInt64) -> StoreError {
+    private static func noRoom(_ location: String, _ bytes: UInt64) -> StoreError {
       StoreError(
-        .system, "rewrite packs of", subject: place,
+        .system, "rewrite packs of", subject: location,
         reason: "\(ByteCount.text(bytes)) have to be copied, and the volume has less space",
         hint: "packs without used data were removed; free some space, or allow more unused data "
           + "with '--max-unused'")
@@ -292,8 +292,8 @@ extension RepositoryPrune {
         let id = Blake2b.hash(bytes)
         try reserve.whenFull { () throws(StoreError) in
           // This program's own lease does not delay the sweep by a later one.
-          try session.lease.noteSeen(id)
-          guard try right.isHeld() else { throw PruneLease.lost(prune.repository.place) }
+          try session.lease.recordSeen(id)
+          guard try right.isHeld() else { throw PruneLease.lost(prune.repository.location) }
           try session.lease.save(bytes, as: CondemnedObject.path(id))
         }
       }
@@ -306,7 +306,7 @@ extension RepositoryPrune {
       let condemned = try CondemnedObjects(storage).objects
       guard !condemned.isEmpty else { return }
       let swept = try PruneSweep(session, right, reserve: reserve).run(condemned, &needs)
-      needs.take(swept)
+      needs.add(swept)
       result.removedPacks += swept.removed.count
       result.removedBytes += swept.removed.values.reduce(0, +)
       result.waitingPacks =

@@ -106,7 +106,7 @@ struct SnapshotNeeds {
     let names = try repository.storage.listIfPresent(RepositoryLayout.pending) ?? []
     guard names.isEmpty else {
       throw StoreError(
-        .unsupported, action, subject: repository.place,
+        .unsupported, action, subject: repository.location,
         reason: "it has snapshots in the directory 'pending', which this version does not know",
         hint: "use a newer sandboxctl")
     }
@@ -133,7 +133,7 @@ struct SnapshotNeeds {
     guard let size = packSizes[pack.id] else {
       if condemned.contains(pack.id) { return .missing }
       throw StoreError(
-        .missing, action, subject: repository.place,
+        .missing, action, subject: repository.location,
         reason: "\(RepositoryLayout.pack(pack.id)), which the index names, does not exist",
         hint: "run 'sandboxctl repair packs' first: what is lost must be known before anything "
           + "is removed")
@@ -149,7 +149,7 @@ struct SnapshotNeeds {
   }
 
   /// Records the result of a sweep.
-  mutating func take(_ swept: PruneSweep.Result) {
+  mutating func add(_ swept: PruneSweep.Result) {
     let removed = Set(swept.removed.keys)
     condemned.subtract(removed.union(swept.kept))
     for pack in removed { packSizes[pack] = nil }
@@ -163,9 +163,9 @@ struct SnapshotNeeds {
   /// Returns the condemned packs among `packs` that have to stay: those with a needed blob of which
   /// no reliable pack has a copy. While blobs are lost, packs that no index object names stay as
   /// well, because they may hold them.
-  mutating func takeNeeded(among packs: Set<Digest>) -> Set<Digest> {
+  mutating func selectNeeded(among packs: Set<Digest>) -> Set<Digest> {
     search.set(.condemned, of: packs)
-    let needed = search.takeNeeded(among: packs)
+    let needed = search.selectNeeded(among: packs)
     guard lostBlobs > 0 else { return needed }
     return needed.union(packs.filter { packSizes[$0] != nil && !search.index.names($0) })
   }

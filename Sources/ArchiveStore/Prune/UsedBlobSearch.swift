@@ -63,10 +63,10 @@ struct UsedBlobSearch {
     index.set(state, of: packs)
   }
 
-  /// Removes the marks of blobs for which `isMeant` returns false.
-  mutating func filter(_ isMeant: (BlobRecord) -> Bool) {
+  /// Removes the marks of blobs for which `isSelected` returns false.
+  mutating func filter(_ isSelected: (BlobRecord) -> Bool) {
     for (number, object) in index.objects.enumerated() {
-      used.filter(object: number) { entry in object.record(entry).map(isMeant) ?? false }
+      used.filter(object: number) { entry in object.record(entry).map(isSelected) ?? false }
     }
   }
 
@@ -78,7 +78,7 @@ struct UsedBlobSearch {
     let reader = try RepositoryReader(
       repository, ReaderIndex(repository.storage, fixed: index.existing))
     let run = Run(index, used, continuesPastDamage: continuesPastDamage)
-    try run.take(
+    try run.add(
       Needs(blobs: trees.map { Needs.Blob(id: BlobID(kind: .tree, digest: $0.digest)) }))
     defer { (used, lost, unreadable) = run.end(lost, unreadable) }
     while let (kind, batch) = run.nextBatch(atMost: Self.batch) {
@@ -88,9 +88,9 @@ struct UsedBlobSearch {
       }
       try reader.deliver(uses, of: kind, threads: threads, isStopping: isStopping) { sink }
       if isStopping() {
-        throw StoreError.interrupted(action, repository.place, hint: "run it again")
+        throw StoreError.interrupted(action, repository.location, hint: "run it again")
       }
-      try sink.readMissed(reader)
+      try sink.readMissing(reader)
     }
   }
 
@@ -109,7 +109,7 @@ struct UsedBlobSearch {
   /// Returns the packs among `condemned` that hold a needed blob of which no reliable pack has a
   /// copy. The copies of the other needed blobs in these packs are marked: after the packs were
   /// removed, they are the ones that are needed.
-  mutating func takeNeeded(among condemned: Set<Digest>) -> Set<Digest> {
+  mutating func selectNeeded(among condemned: Set<Digest>) -> Set<Digest> {
     var needed: Set<Digest> = []
     for (number, object) in index.objects.enumerated() {
       let packs = (0..<object.packs).map { pack in
@@ -216,7 +216,7 @@ extension UsedBlobSearch {
 
     /// Marks blobs. Trees and lists that were not marked before are read later. The index is
     /// searched without the lock.
-    func take(_ needs: Needs) throws(StoreError) {
+    func add(_ needs: Needs) throws(StoreError) {
       var found: [(blob: Needs.Blob, entry: PruneIndex.Entry?)] = []
       found.reserveCapacity(needs.blobs.count)
       for blob in needs.blobs {
@@ -251,19 +251,19 @@ extension UsedBlobSearch {
     /// first, which bounds their number by the depth of the trees.
     func nextBatch(atMost count: Int) -> (BlobKind, [Pending])? {
       state.withLock { state in
-        if let trees = Self.take(count, from: &state.trees) { return (.tree, trees) }
-        return Self.take(count, from: &state.lists).map { (.list, $0) }
+        if let trees = Self.removeLast(count, from: &state.trees) { return (.tree, trees) }
+        return Self.removeLast(count, from: &state.lists).map { (.list, $0) }
       }
     }
 
-    private static func take(
+    private static func removeLast(
       _ count: Int, from all: inout SpillableArray<Pending>
     ) -> [Pending]? {
       guard !all.isEmpty else { return nil }
       let count = min(count, all.count)
-      let taken = Array(all.copy((all.count - count)..<all.count))
+      let removed = Array(all.copy((all.count - count)..<all.count))
       all.removeLast(count)
-      return taken
+      return removed
     }
 
     /// Returns the result, with the blobs that were lost or unreadable before.
@@ -279,28 +279,28 @@ extension UsedBlobSearch {
     private let run: Run
     private let batch: [Pending]
     private let counters: ProgressCounters?
-    private let missed = Mutex<[UInt32]>([])
+    private let missing = Mutex<[UInt32]>([])
 
     init(_ run: Run, _ batch: [Pending], counters: ProgressCounters?) {
       (self.run, self.batch, self.counters) = (run, batch, counters)
     }
 
-    func take(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) throws {
+    func receive(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) throws {
       for blob in blobs {
         guard let range = blob.range else {
-          missed.withLock { $0.append(blob.use.item) }
+          missing.withLock { $0.append(blob.use.item) }
           continue
         }
         let pending = batch[Int(blob.use.item)]
         do throws(StoreError) {
-          try take(frame, range, of: pending)
+          try decode(frame, range, of: pending)
         } catch {
           try run.skip(BlobID(kind: pending.kind, digest: pending.digest), error)
         }
       }
     }
 
-    private func take(
+    private func decode(
       _ bytes: [UInt8], _ range: Range<Int>, of pending: Pending
     ) throws(StoreError) {
       var needs = Needs()
@@ -313,21 +313,21 @@ extension UsedBlobSearch {
         needs.add(try TreeCoding.decode(bytes, range: range, object: "\(id)"))
         counters?.didHandle(files: 1)
       }
-      try run.take(needs)
+      try run.add(needs)
     }
 
-    func miss(_ uses: [BlobDelivery.Use], _ error: StoreError) {
-      missed.withLock { $0 += uses.map(\.item) }
+    func reportMissing(_ uses: [BlobDelivery.Use], _ error: StoreError) {
+      missing.withLock { $0 += uses.map(\.item) }
     }
 
     /// Reads the blobs whose first copy is damaged from any other copy.
-    func readMissed(_ reader: RepositoryReader) throws(StoreError) {
-      for item in missed.withLock({ $0 }) {
+    func readMissing(_ reader: RepositoryReader) throws(StoreError) {
+      for item in missing.withLock({ $0 }) {
         let pending = batch[Int(item)]
         let blob = BlobID(kind: pending.kind, digest: pending.digest)
         do {
           let bytes = try reader.readBlob(blob)
-          try take(bytes, bytes.indices, of: pending)
+          try decode(bytes, bytes.indices, of: pending)
         } catch {
           try run.skip(blob, error)
         }

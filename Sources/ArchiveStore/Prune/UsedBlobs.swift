@@ -26,14 +26,14 @@ struct UsedBlobs: Sendable {
     return true
   }
 
-  /// Removes the marks of an object's entries for which `isMeant` returns false.
-  mutating func filter(object: Int, _ isMeant: (_ number: Int) -> Bool) {
+  /// Removes the marks of an object's entries for which `isSelected` returns false.
+  mutating func filter(object: Int, _ isSelected: (_ number: Int) -> Bool) {
     for word in bits[object].indices where bits[object][word] != 0 {
       var rest = bits[object][word]
       while rest != 0 {
         let bit = rest.trailingZeroBitCount
         rest &= rest - 1
-        if isMeant(word * 64 + bit) { continue }
+        if isSelected(word * 64 + bit) { continue }
         bits[object][word] &= ~(1 << UInt64(bit))
         count -= 1
       }

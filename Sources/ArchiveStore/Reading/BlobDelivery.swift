@@ -45,7 +45,7 @@ public final class BlobDelivery: Sendable {
       let sink = try makeSink()
       var batch = try Batch(storage)
       while try gather(&batch, sink) {
-        try batch.verify(plan) { try sink.take($0, of: $1) }
+        try batch.verify(plan) { try sink.receive($0, of: $1) }
         batch.clear()
       }
     } catch {
@@ -67,7 +67,7 @@ public final class BlobDelivery: Sendable {
         try batch.add(plan.frames[number])
       } catch {
         guard error.kind == .damaged else { throw error }
-        try sink.miss(plan.uses[plan.frames[number].uses].map(\.use), error)
+        try sink.reportMissing(plan.uses[plan.frames[number].uses].map(\.use), error)
       }
     }
     return batch.count > 0
@@ -111,10 +111,10 @@ extension BlobDelivery {
   public protocol Sink: SendableMetatype {
     /// Receives the wanted blobs of a decoded frame, sorted by item and then by offset. The bytes
     /// may include other frames and are valid only during the call. An error ends the delivery.
-    func take(_ blobs: [Blob], of frame: [UInt8]) throws
+    func receive(_ blobs: [Blob], of frame: [UInt8]) throws
 
     /// Receives the uses whose frame cannot be read, or that no index names.
-    func miss(_ uses: [Use], _ error: StoreError) throws
+    func reportMissing(_ uses: [Use], _ error: StoreError) throws
   }
 
   /// Uses in pack order. Packs are ordered by their first use, which keeps blobs that are close in
@@ -122,7 +122,7 @@ extension BlobDelivery {
   struct Plan: Sendable {
     /// The wanted blobs of one frame.
     struct Frame: Sendable {
-      let place: IndexSet.Found
+      let location: IndexSet.BlobLocation
       let uses: Range<Int>
     }
 
@@ -143,37 +143,37 @@ extension BlobDelivery {
     init(_ wanted: [Use], of kind: BlobKind = .data, _ index: IndexSet) {
       var ranks: [Digest: UInt64] = [:]
       var keys: [Key] = []
-      var places: [IndexSet.Found?] = []
+      var locations: [IndexSet.BlobLocation?] = []
       keys.reserveCapacity(wanted.count)
-      places.reserveCapacity(wanted.count)
+      locations.reserveCapacity(wanted.count)
       for (number, use) in wanted.enumerated() {
-        let place = index.find(BlobID(kind: kind, digest: use.digest))
-        places.append(place)
-        guard let place else {
+        let location = index.find(BlobID(kind: kind, digest: use.digest))
+        locations.append(location)
+        guard let location else {
           missing.append(use)
           continue
         }
         let next = UInt64(ranks.count)
-        let rank = ranks[place.pack, default: next]
-        if rank == next { ranks[place.pack] = next }
-        keys.append(Key(frame: rank << 16 | UInt64(place.frameNumber), number: UInt32(number)))
+        let rank = ranks[location.pack, default: next]
+        if rank == next { ranks[location.pack] = next }
+        keys.append(Key(frame: rank << 16 | UInt64(location.frameNumber), number: UInt32(number)))
       }
       // Within a frame, in the order of the request: by item, then by offset.
       keys.sort { ($0.frame, $0.number) < ($1.frame, $1.number) }
-      gather(keys, of: wanted, at: places)
+      gather(keys, of: wanted, at: locations)
     }
 
     private mutating func gather(
-      _ keys: [Key], of wanted: [Use], at places: [IndexSet.Found?]
+      _ keys: [Key], of wanted: [Use], at locations: [IndexSet.BlobLocation?]
     ) {
       uses.reserveCapacity(keys.count)
       var start = 0
       for (position, key) in keys.enumerated() {
-        guard let place = places[Int(key.number)] else { continue }
-        uses.append((wanted[Int(key.number)], place.offset, place.length))
+        guard let location = locations[Int(key.number)] else { continue }
+        uses.append((wanted[Int(key.number)], location.offset, location.length))
         let isLast = position + 1 == keys.count || keys[position + 1].frame != key.frame
         if isLast {
-          frames.append(Frame(place: place, uses: start..<(position + 1)))
+          frames.append(Frame(location: location, uses: start..<(position + 1)))
           start = position + 1
         }
       }
@@ -217,7 +217,7 @@ extension BlobDelivery {
     /// Reads and decodes a frame. If that fails, the batch is unchanged.
     mutating func add(_ frame: Plan.Frame) throws(StoreError) {
       let start = bytes.count
-      try decoder.decode(frame.place, appendingTo: &bytes)
+      try decoder.decode(frame.location, appendingTo: &bytes)
       frames.append((frame.uses, start..<bytes.count))
       useCount += frame.uses.count
     }

@@ -18,21 +18,22 @@ struct FrameDecoder: ~Copyable {
   /// Reads the frame at a location from the index and appends its content to a buffer. If that
   /// fails, the buffer is unchanged.
   mutating func decode(
-    _ place: IndexSet.Found, appendingTo buffer: inout [UInt8]
+    _ location: IndexSet.BlobLocation, appendingTo buffer: inout [UInt8]
   ) throws(StoreError) {
-    let path = RepositoryLayout.pack(place.pack)
-    let plain = Int(place.frame.plain)
-    let stored = Int(place.frame.stored)
+    let path = RepositoryLayout.pack(location.pack)
+    let plain = Int(location.frame.plain)
+    let stored = Int(location.frame.stored)
     guard plain <= FormatLimit.frame, stored <= FormatLimit.storedFrame else {
-      throw .damaged(path.description, "frame \(place.frameNumber) exceeds the maximum frame size")
+      throw .damaged(
+        path.description, "frame \(location.frameNumber) exceeds the maximum frame size")
     }
     var bytes: [UInt8] = []
     swap(&bytes, &self.stored)
     defer { swap(&bytes, &self.stored) }
-    try storage.load(path, offset: place.frame.offset, count: stored, into: &bytes)
+    try storage.load(path, offset: location.frame.offset, count: stored, into: &bytes)
     do {
       try decompressor.decompress(bytes.span, limit: plain, appendingTo: &buffer)
-    } catch { throw .codec(error, "\(path), frame \(place.frameNumber)") }
+    } catch { throw .codec(error, "\(path), frame \(location.frameNumber)") }
   }
 }
 
@@ -44,7 +45,7 @@ extension FrameDecoder {
       let frame: Int
     }
 
-    private struct Held {
+    private struct DecodedFrame {
       let bytes: [UInt8]
       var lastUse: Int
     }
@@ -54,7 +55,7 @@ extension FrameDecoder {
     /// The number of frames from which several are removed at once, because finding the oldest looks
     /// at all.
     private static let manyFrames = 64
-    private var frames: [Key: Held] = [:]
+    private var frames: [Key: DecodedFrame] = [:]
     private var size = 0
     private var uses = 0
 
@@ -73,7 +74,7 @@ extension FrameDecoder {
 
     mutating func insert(_ bytes: [UInt8], _ key: Key) {
       uses += 1
-      if let before = frames.updateValue(Held(bytes: bytes, lastUse: uses), forKey: key) {
+      if let before = frames.updateValue(DecodedFrame(bytes: bytes, lastUse: uses), forKey: key) {
         size -= before.bytes.count
       }
       size += bytes.count

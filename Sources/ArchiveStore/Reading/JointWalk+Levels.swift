@@ -77,8 +77,8 @@ extension JointWalk {
           // A shared page is not lost.
           if lost != nil { return lost }
           directories[number].skipPage()
-        } else if let other = readers[digest], directories[other].heldPage == digest {
-          directories[number].hold(directories[other])
+        } else if let other = readers[digest], directories[other].loadedPage == digest {
+          directories[number].sharePage(directories[other])
         } else {
           // Distinct directories of one page have no page in common.
           if directories[number].hasTable { readers[digest] = number }
@@ -89,8 +89,8 @@ extension JointWalk {
     }
 
     /// Returns the smallest next name with all entries of that name, or nil at the end.
-    mutating func takeNext() -> Names? {
-      if directories.count == 1 { return takeNextOfOne() }
+    mutating func next() -> Names? {
+      if directories.count == 1 { return nextOfOne() }
       var least = merged.name
       for number in separate {
         guard let name = directories[number].name else { continue }
@@ -99,10 +99,10 @@ extension JointWalk {
       }
       guard let least else { return nil }
       last = least
-      var found = merged.take(least) ?? Names(name: least)
+      var found = merged.remove(least) ?? Names(name: least)
       for number in separate {
         if directories[number].name == least {
-          if let entry = directories[number].take() { found.add(entry, of: number) }
+          if let entry = directories[number].removeFirst() { found.add(entry, of: number) }
         } else if directories[number].mayHave(least, besides: common) {
           found.unknown += directories[number].trees
         }
@@ -113,8 +113,8 @@ extension JointWalk {
 
     /// Returns the next entry of the only directory: the most frequent case by far, in which nothing
     /// has to be compared.
-    private mutating func takeNextOfOne() -> Names? {
-      guard let entry = directories[0].take() else { return nil }
+    private mutating func nextOfOne() -> Names? {
+      guard let entry = directories[0].removeFirst() else { return nil }
       last = entry.name
       return Names(entry, of: directories[0].trees)
     }
@@ -128,7 +128,7 @@ extension JointWalk {
     private var directory: RepositoryReader.OpenDirectory?
     private var page = 0
     private var entry = 0
-    private var held: (entries: [TreeEntry], size: Int)?
+    private var loaded: (entries: [TreeEntry], size: Int)?
     private var isAtEnd = false
     private var isDamaged = false
     /// The first lost page skipped since the last entry, whose names the other directories may
@@ -142,22 +142,22 @@ extension JointWalk {
 
     /// Returns the distinct directories, each with all trees that have it.
     static func distinct(_ all: [(tree: TreeReference, trees: [Int])]) -> [Directory] {
-      var places: [TreeReference: Int] = [:]
+      var indexes: [TreeReference: Int] = [:]
       var distinct: [(tree: TreeReference, trees: [Int])] = []
       for one in all {
-        if let place = places[one.tree] {
-          distinct[place].trees += one.trees
+        if let index = indexes[one.tree] {
+          distinct[index].trees += one.trees
         } else {
-          places[one.tree] = distinct.count
+          indexes[one.tree] = distinct.count
           distinct.append(one)
         }
       }
       return distinct.map { Directory(tree: $0.tree, trees: $0.trees.sorted()) }
     }
 
-    var size: Int { (directory?.size ?? 0) + (held?.size ?? 0) }
+    var size: Int { (directory?.size ?? 0) + (loaded?.size ?? 0) }
 
-    mutating func forget() { (directory, held) = (nil, nil) }
+    mutating func forget() { (directory, loaded) = (nil, nil) }
 
     /// Stops reading the directory after damage.
     mutating func abandon() {
@@ -194,7 +194,7 @@ extension JointWalk {
     var hasTable: Bool { if case .table = directory?.blob { true } else { false } }
 
     /// The digest of the current page, or nil if none is held.
-    var heldPage: Digest? { held == nil ? nil : pageDigest }
+    var loadedPage: Digest? { loaded == nil ? nil : pageDigest }
 
     /// Whether there is no current entry but may be a next one.
     var isBetweenPages: Bool { !isAtEnd && name == nil }
@@ -202,7 +202,7 @@ extension JointWalk {
     /// Releases a page that was read to its end and returns the digest of the next one, or nil at
     /// the end of the directory.
     mutating func nextPage() -> Digest? {
-      if held != nil { skipPage() }
+      if loaded != nil { skipPage() }
       if let digest = pageDigest { return digest }
       isAtEnd = true
       return nil
@@ -211,11 +211,11 @@ extension JointWalk {
     mutating func skipPage() {
       page += 1
       entry = 0
-      held = nil
+      loaded = nil
     }
 
     /// Shares the page of another directory, which counts its size.
-    mutating func hold(_ other: Directory) { held = other.held.map { ($0.entries, 0) } }
+    mutating func sharePage(_ other: Directory) { loaded = other.loaded.map { ($0.entries, 0) } }
 
     /// Opens the directory like `open(_:)`, but returns the only page of one without a table, which is
     /// not held.
@@ -235,7 +235,7 @@ extension JointWalk {
     ) throws(StoreError) {
       guard let directory else { return }
       do throws(StoreError) {
-        held = try reader.page(page, of: directory)
+        loaded = try reader.page(page, of: directory)
       } catch {
         guard error.kind == .damaged, let names = directory.names(onPage: page) else { throw error }
         if lost == nil { lost = UnreadableNames.Pages(names, error) } else { lost?.add(names) }
@@ -257,16 +257,16 @@ extension JointWalk {
 
     /// The name of the current entry, or nil if there is none.
     var name: ByteString? {
-      guard let held, entry < held.entries.count else { return nil }
-      return held.entries[entry].name
+      guard let loaded, entry < loaded.entries.count else { return nil }
+      return loaded.entries[entry].name
     }
 
-    mutating func take() -> TreeEntry? {
-      guard let held, entry < held.entries.count else { return nil }
+    mutating func removeFirst() -> TreeEntry? {
+      guard let loaded, entry < loaded.entries.count else { return nil }
       entry += 1
       // The entry follows the lost pages, so the other directories are past them as well.
       lostFrom = nil
-      return held.entries[entry - 1]
+      return loaded.entries[entry - 1]
     }
   }
 }

@@ -23,14 +23,14 @@ extension JointWalk {
     /// Their names, so that ordering does not copy the entries.
     private var names: [ByteString] = []
     /// The places in `distinct` of the entries that the last directory does not have, by their bytes.
-    private var places: [ByteString: Int] = [:]
+    private var indexes: [ByteString: Int] = [:]
     /// The names that remain, the next one last.
     private var remaining: [Names] = []
 
     /// An entry of the last directory.
     private struct Current {
       /// Its place in `distinct`.
-      var place: Int
+      var index: Int
       /// The first of the consecutive directories that have it.
       var first: Int
     }
@@ -40,7 +40,7 @@ extension JointWalk {
       _ tree: RepositoryReader.TreeBytes, of number: Int
     ) throws(StoreError) {
       let next = try page.next(tree.frame, range: tree.range, object: tree.object) {
-        names[current[$0].place]
+        names[current[$0].index]
       }
       if let last, last + 1 < number { pause(after: last, until: number) }
       var entries: [Current] = []
@@ -48,28 +48,28 @@ extension JointWalk {
       var compared = 0
       for known in next.known {
         guard let known else {
-          entries.append(Current(place: 0, first: number))
+          entries.append(Current(index: 0, first: number))
           continue
         }
-        for place in compared..<known { end(place, before: number) }
+        for index in compared..<known { end(index, before: number) }
         entries.append(current[known])
         compared = known + 1
       }
-      for place in compared..<current.count { end(place, before: number) }
+      for index in compared..<current.count { end(index, before: number) }
       var others = next.others.makeIterator()
-      for place in entries.indices where next.known[place] == nil {
+      for index in entries.indices where next.known[index] == nil {
         guard let entry = others.next() else { break }
-        entries[place].place = self.place(of: entry, number: place, in: next.page)
+        entries[index].index = self.index(of: entry, number: index, in: next.page)
       }
       (page, current, last) = (next.page, entries, number)
       directories.insert(number)
     }
 
     /// Returns the place of an entry of a page that the last directory does not have.
-    private mutating func place(
+    private mutating func index(
       of entry: TreeEntry, number: Int, in page: EncodedPage
     ) -> Int {
-      if !places.isEmpty, let place = places[page.entry(number)] { return place }
+      if !indexes.isEmpty, let index = indexes[page.entry(number)] { return index }
       size += page.size(number)
       distinct.append((entry, []))
       names.append(entry.name)
@@ -79,25 +79,25 @@ extension JointWalk {
     /// Records the directories of an entry of the last directory that the next one does not have.
     private mutating func end(_ position: Int, before number: Int) {
       let entry = current[position]
-      add(entry.first..<number, to: entry.place)
-      places[page.entry(position)] = entry.place
+      add(entry.first..<number, to: entry.index)
+      indexes[page.entry(position)] = entry.index
     }
 
-    private mutating func add(_ range: Range<Int>, to place: Int) {
-      let count = distinct[place].directories.count
-      if count > 0, distinct[place].directories[count - 1].upperBound == range.lowerBound {
-        let first = distinct[place].directories[count - 1].lowerBound
-        distinct[place].directories[count - 1] = first..<range.upperBound
+    private mutating func add(_ range: Range<Int>, to index: Int) {
+      let count = distinct[index].directories.count
+      if count > 0, distinct[index].directories[count - 1].upperBound == range.lowerBound {
+        let first = distinct[index].directories[count - 1].lowerBound
+        distinct[index].directories[count - 1] = first..<range.upperBound
       } else {
-        distinct[place].directories.append(range)
+        distinct[index].directories.append(range)
       }
     }
 
     /// Records that the directories after `last` and before `number` are not merged.
     private mutating func pause(after last: Int, until number: Int) {
-      for place in current.indices {
-        add(current[place].first..<(last + 1), to: current[place].place)
-        current[place].first = number
+      for index in current.indices {
+        add(current[index].first..<(last + 1), to: current[index].index)
+        current[index].first = number
       }
     }
 
@@ -105,7 +105,7 @@ extension JointWalk {
     /// false if none was added.
     mutating func finish(after name: ByteString?) -> Bool {
       guard let last else { return false }
-      for entry in current { add(entry.first..<(last + 1), to: entry.place) }
+      for entry in current { add(entry.first..<(last + 1), to: entry.index) }
       let order = names.indices.sorted { names[$0] < names[$1] }
       remaining = []
       var end = order.count
@@ -117,7 +117,7 @@ extension JointWalk {
         end = start
       }
       (self.last, page, current) = (nil, .empty, [])
-      (distinct, names, places) = ([], [], [:])
+      (distinct, names, indexes) = ([], [], [:])
       if let name {
         while let next = remaining.last, !(name < next.name) { remaining.removeLast() }
       }
@@ -128,7 +128,7 @@ extension JointWalk {
     var name: ByteString? { remaining.last?.name }
 
     /// Returns the entries of the next name if it is `name`.
-    mutating func take(_ name: ByteString) -> Names? {
+    mutating func remove(_ name: ByteString) -> Names? {
       self.name == name ? remaining.popLast() : nil
     }
   }

@@ -13,7 +13,7 @@ extension JointWalk {
     /// those of successive snapshots, mostly have equal entries, so ranges are short lists.
     private var distinct: [(entry: TreeEntry, directories: [Range<Int>])] = []
     /// The position of each entry, of many.
-    private var places: [TreeEntry: Int] = [:]
+    private var indexes: [TreeEntry: Int] = [:]
     /// The entry of the last directory: that of the next one is often equal.
     private var last = 0
 
@@ -36,10 +36,10 @@ extension JointWalk {
 
     /// Adds the entry of a directory.
     mutating func add(_ entry: TreeEntry, of directory: Int) {
-      guard let same = place(of: entry) else {
+      guard let same = index(of: entry) else {
         last = distinct.count
         distinct.append((entry, [directory..<directory + 1]))
-        if !places.isEmpty { places[entry] = last }
+        if !indexes.isEmpty { indexes[entry] = last }
         return
       }
       last = same
@@ -51,15 +51,15 @@ extension JointWalk {
       }
     }
 
-    private mutating func place(of entry: TreeEntry) -> Int? {
+    private mutating func index(of entry: TreeEntry) -> Int? {
       if last < distinct.count, distinct[last].entry == entry { return last }
       guard distinct.count >= Self.manyEntries else {
         return distinct.firstIndex { $0.entry == entry }
       }
-      if places.isEmpty {
-        for (place, found) in distinct.enumerated() { places[found.entry] = place }
+      if indexes.isEmpty {
+        for (index, found) in distinct.enumerated() { indexes[found.entry] = index }
       }
-      return places[entry]
+      return indexes[entry]
     }
 
     /// Finds the trees of each entry, in ascending order.
@@ -81,7 +81,7 @@ extension JointWalk {
         if trees.count > 1 { trees.sort() }
         return Entry(entry: entry, trees: trees)
       }
-      (distinct, places) = ([], [:])
+      (distinct, indexes) = ([], [:])
     }
 
     /// The trees that have an entry of this name.

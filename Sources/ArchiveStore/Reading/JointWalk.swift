@@ -36,9 +36,9 @@ public struct JointWalk {
 
   /// Returns the next path and its entries, or nil at the end or if `body` stops at damage.
   private mutating func next(_ body: Body) throws -> (ByteString, Names)? {
-    while var level = stack.leave() {
+    while var level = stack.pop() {
       if try !readNext(&level, body) { return nil }
-      guard let found = level.takeNext() else { continue }
+      guard let found = level.next() else { continue }
       let path = level.path.appending(found.name)
       stack.add(level)
       if found.entries.count == 1, found.entries[0].trees.count == alike { continue }
@@ -71,20 +71,20 @@ public struct JointWalk {
       } catch {
         guard error.kind == .damaged else { throw error }
         level.directories[number].abandon()
-        if try !tell(error, in: level, directory: number, to: body) { return false }
+        if try !report(error, in: level, directory: number, to: body) { return false }
       }
     }
     level.finishOpening()
     level.findCommonPages()
     for number in level.separate {
       while let lost = try level.readNext(number, reader) {
-        if try !tell(lost.error, in: level, directory: number, to: body) { return false }
+        if try !report(lost.error, in: level, directory: number, to: body) { return false }
       }
     }
     return true
   }
 
-  private func tell(
+  private func report(
     _ error: StoreError, in level: Level, directory number: Int, to body: Body
   ) throws -> Bool {
     let finding = Finding.damage(error, trees: level.directories[number].trees)

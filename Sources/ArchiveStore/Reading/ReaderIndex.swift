@@ -38,12 +38,12 @@ struct ReaderIndex {
   }
 
   /// Records that a pack does not exist.
-  mutating func lose(_ pack: Digest) {
+  mutating func markLost(_ pack: Digest) {
     if gone.insert(pack).inserted { isCurrent = false }
   }
 
   /// Returns the locations of a blob, except in missing packs.
-  func places(_ blob: BlobID) -> [IndexSet.Found] {
+  func locations(_ blob: BlobID) -> [IndexSet.BlobLocation] {
     set.findAll(blob).filter { !gone.contains($0.pack) }
   }
 
@@ -55,7 +55,7 @@ struct ReaderIndex {
     if !gone.isEmpty { makeSet() }
     var plan = BlobDelivery.Plan(uses, of: kind, set)
     while !plan.missing.isEmpty, try widen() { plan = BlobDelivery.Plan(uses, of: kind, set) }
-    noteUse(of: plan.frames.lazy.map(\.place.pack))
+    recordUse(of: plan.frames.lazy.map(\.location.pack))
     return plan
   }
 
@@ -71,7 +71,7 @@ struct ReaderIndex {
   }
 
   /// Records that blobs were read from these packs.
-  mutating func noteUse(of packs: some Sequence<Digest>) {
+  mutating func recordUse(of packs: some Sequence<Digest>) {
     guard let rescue else { return }
     for pack in packs where rescue.packs.contains(pack) { needed.insert(pack) }
   }

@@ -5,7 +5,7 @@ internal import SystemIO
 public struct ReadingWatch: Sendable {
   /// The progress so far.
   public let counters: ProgressCounters
-  private let place: String
+  private let location: String
   private let isStopping: @Sendable () -> Bool
   private let held = HeldLease()
 
@@ -16,14 +16,14 @@ public struct ReadingWatch: Sendable {
     isStopping: @escaping @Sendable () -> Bool
   ) {
     counters = ProgressCounters(of: noun)
-    place = repository.place
+    location = repository.location
     self.isStopping = isStopping
   }
 
   /// The error of an interrupted read.
   public var interruption: StoreError {
     StoreError(
-      .interrupted, "finish reading", subject: place, reason: "it was interrupted",
+      .interrupted, "finish reading", subject: location, reason: "it was interrupted",
       hint: "run it again")
   }
 
@@ -51,7 +51,7 @@ public struct ReadingWatch: Sendable {
 
   /// Counts an entry of a walk after `body` has processed it. Only directories are reported as the
   /// current path, which is rare enough to cost nothing.
-  func take(
+  func visit(
     _ path: ByteString, node: Node, body: () throws -> TreeWalk.Step
   ) throws -> TreeWalk.Step {
     try checkCancellation()

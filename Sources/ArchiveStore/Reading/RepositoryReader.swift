@@ -49,20 +49,20 @@ public final class RepositoryReader {
   /// Tries all locations in the index, then those in packs that no index object names.
   func find(_ blob: BlobID) throws(StoreError) -> (frame: [UInt8], range: Range<Int>) {
     var failure: StoreError?
-    var tried: [IndexSet.Found] = []
+    var tried: [IndexSet.BlobLocation] = []
     repeat {
-      for place in index.places(blob) where !tried.contains(place) {
-        tried.append(place)
+      for location in index.locations(blob) where !tried.contains(location) {
+        tried.append(location)
         do throws(StoreError) {
-          let found = try read(blob, at: place)
-          index.noteUse(of: CollectionOfOne(place.pack))
+          let found = try read(blob, at: location)
+          index.recordUse(of: CollectionOfOne(location.pack))
           return found
         } catch {
           guard error.kind == .damaged else { throw error }
           if error.code == .missing {
-            index.lose(place.pack)
+            index.markLost(location.pack)
           } else {
-            damagedPacks.insert(place.pack)
+            damagedPacks.insert(location.pack)
             failure = failure ?? error
           }
         }
@@ -72,16 +72,17 @@ public final class RepositoryReader {
   }
 
   private func read(
-    _ blob: BlobID, at place: IndexSet.Found
+    _ blob: BlobID, at location: IndexSet.BlobLocation
   ) throws(StoreError) -> (frame: [UInt8], range: Range<Int>) {
-    let frame = try frame(place, kind: blob.kind)
-    let range = place.offset..<(place.offset + place.length)
+    let frame = try frame(location, kind: blob.kind)
+    let range = location.offset..<(location.offset + location.length)
     guard range.upperBound <= frame.count,
       Blake2b.hash(frame.span.extracting(range)) == blob.digest
     else {
       throw .damaged(
         "\(blob)",
-        "the data at its location in \(RepositoryLayout.pack(place.pack)) does not match its hash")
+        "the data at its location in \(RepositoryLayout.pack(location.pack)) does not match its hash"
+      )
     }
     return (frame, range)
   }
@@ -89,16 +90,16 @@ public final class RepositoryReader {
   /// Returns a decoded frame from the cache or the storage. A frame that failed to decode is not
   /// tried again.
   private func frame(
-    _ place: IndexSet.Found, kind: BlobKind
+    _ location: IndexSet.BlobLocation, kind: BlobKind
   ) throws(StoreError) -> [UInt8] {
-    let key = FrameDecoder.Cache.Key(pack: place.pack, frame: place.frameNumber)
+    let key = FrameDecoder.Cache.Key(pack: location.pack, frame: location.frameNumber)
     let held = kind == .data ? dataFrames.frame(key) : treeFrames.frame(key)
     if let held { return held }
     if let error = lostFrames[key] { throw error }
     lease?.keepAlive()
     var frame: [UInt8] = []
     do throws(StoreError) {
-      try decoder.decode(place, appendingTo: &frame)
+      try decoder.decode(location, appendingTo: &frame)
     } catch {
       if error.code == .damaged { lostFrames[key] = error }
       throw error
@@ -262,7 +263,7 @@ extension RepositoryReader {
     guard let watch else { return try walk.run(body) }
     try walk.run { path, finding in
       if case .entry(let entry) = finding {
-        return try watch.take(path, node: entry.node) { try body(path, finding) }
+        return try watch.visit(path, node: entry.node) { try body(path, finding) }
       }
       watch.counters.didFail()
       return try body(path, finding)
@@ -283,7 +284,7 @@ extension RepositoryReader {
     guard let watch else { return try walk.run(body) }
     try walk.run { path, found in
       if case .entries(let entries, _) = found {
-        return try watch.take(path, node: entries[0].entry.node) { try body(path, found) }
+        return try watch.visit(path, node: entries[0].entry.node) { try body(path, found) }
       }
       watch.counters.didFail()
       return try body(path, found)
@@ -310,7 +311,7 @@ extension RepositoryReader {
       return isStopping()
     }
     if !plan.missing.isEmpty {
-      try makeSink().miss(plan.missing, .missing("\(plan.missing.count) blobs"))
+      try makeSink().reportMissing(plan.missing, .missing("\(plan.missing.count) blobs"))
     }
     let count = min(max(1, threads), plan.frames.count)
     try BlobDelivery(plan, from: repository.storage, threads: count, isStopping: isStopping)

@@ -33,8 +33,8 @@ public struct TreeWalk {
   /// lost names of a directory with other readable pages. Returns nil at the end.
   private mutating func nextFinding() throws(StoreError) -> (ByteString, Finding)? {
     while true {
-      if let (directory, entry) = stack.takeHeld() { return finding(entry, in: directory) }
-      guard var level = stack.leave() else { return nil }
+      if let (directory, entry) = stack.nextLoaded() { return finding(entry, in: directory) }
+      guard var level = stack.pop() else { return nil }
       do throws(StoreError) {
         guard let found = try next(&level) else { continue }
         stack.add(level)
@@ -62,16 +62,16 @@ public struct TreeWalk {
     if level.directory == nil { level.directory = try reader.openDirectory(level.tree) }
     guard let directory = level.directory else { return nil }
     while level.page < directory.pages {
-      if level.held == nil, let lost = try readNext(&level, in: directory) {
+      if level.loaded == nil, let lost = try readNext(&level, in: directory) {
         return .lost(lost.names, lost.error)
       }
-      if let entries = level.held?.entries, level.entry < entries.count {
+      if let entries = level.loaded?.entries, level.entry < entries.count {
         level.entry += 1
         return .entry(entries[level.entry - 1])
       }
       level.page += 1
       level.entry = 0
-      level.held = nil
+      level.loaded = nil
     }
     return nil
   }
@@ -81,7 +81,7 @@ public struct TreeWalk {
     _ level: inout Level, in directory: RepositoryReader.OpenDirectory
   ) throws(StoreError) -> UnreadableNames.Pages? {
     let part = try reader.readNext(&level.page, in: directory)
-    level.held = part.page
+    level.loaded = part.page
     // A page that was read before may be damaged when it is read again.
     if part.lost != nil { level.entry = 0 }
     return part.lost
@@ -115,12 +115,12 @@ extension TreeWalk {
     var page = 0
     var entry = 0
     var directory: RepositoryReader.OpenDirectory?
-    var held: (entries: [TreeEntry], size: Int)?
+    var loaded: (entries: [TreeEntry], size: Int)?
 
     /// The encoded size of the held pages, in bytes.
-    var size: Int { (directory?.size ?? 0) + (held?.size ?? 0) }
+    var size: Int { (directory?.size ?? 0) + (loaded?.size ?? 0) }
 
-    mutating func forget() { (directory, held) = (nil, nil) }
+    mutating func forget() { (directory, loaded) = (nil, nil) }
   }
 
   /// An open directory of a walk, whose held pages can be released and read again.
@@ -139,7 +139,7 @@ extension TreeWalk {
     private var levels: [Level] = []
     /// The encoded size of the pages of all levels, and the outermost level that holds any.
     private var size = 0
-    private var firstHeld = 0
+    private var firstLoaded = 0
 
     /// The maximum encoded size of held pages, in bytes.
     private let budget: Int
@@ -152,10 +152,10 @@ extension TreeWalk {
     mutating func add(_ level: Level) {
       levels.append(level)
       size += level.size
-      firstHeld = min(firstHeld, levels.count - 1)
+      firstLoaded = min(firstLoaded, levels.count - 1)
     }
 
-    mutating func leave() -> Level? {
+    mutating func pop() -> Level? {
       guard let level = levels.popLast() else { return nil }
       size -= level.size
       return level
@@ -168,10 +168,10 @@ extension TreeWalk {
         throw .damaged(path.description, "it lies deeper than \(FormatLimit.depth) directories")
       }
       add(level)
-      while size > budget && firstHeld < levels.count - 1 {
-        size -= levels[firstHeld].size
-        levels[firstHeld].forget()
-        firstHeld += 1
+      while size > budget && firstLoaded < levels.count - 1 {
+        size -= levels[firstLoaded].size
+        levels[firstLoaded].forget()
+        firstLoaded += 1
       }
     }
   }
@@ -180,8 +180,8 @@ extension TreeWalk {
 extension TreeWalk.Stack<TreeWalk.Level> {
   /// Returns the next entry of the innermost directory with the directory's path, or nil if its
   /// page is not held. This is the common case, and leaves the level on the stack.
-  mutating func takeHeld() -> (directory: ByteString, entry: TreeEntry)? {
-    guard let last = levels.indices.last, let held = levels[last].held,
+  mutating func nextLoaded() -> (directory: ByteString, entry: TreeEntry)? {
+    guard let last = levels.indices.last, let held = levels[last].loaded,
       levels[last].entry < held.entries.count
     else { return nil }
     levels[last].entry += 1

@@ -112,10 +112,10 @@ extension CondemnedObjects {
   /// - Throws: `StoreError`: `busy` if another program is removing objects, since it may have read
   ///   the list before it was damaged; `unknownFeature`, `leaseLost`.
   func removeDamaged(from repository: Repository, by lease: Lease) throws(StoreError) {
-    let (settings, place) = (repository.settings, repository.place)
-    try settings.requireKnown(settings.features.prune, for: "prune", place: place)
+    let (settings, location) = (repository.settings, repository.location)
+    try settings.requireKnown(settings.features.prune, for: "prune", location: location)
     guard let right = try PruneLease(lease) else {
-      throw PruneLease.taken("remove a damaged list of condemned packs from", place)
+      throw PruneLease.locked("remove a damaged list of condemned packs from", location)
     }
     defer { right.release() }
     // A program that lost the right while it slept cannot remove packs without its lease.
@@ -124,7 +124,7 @@ extension CondemnedObjects {
       guard try lease.storage.status(CondemnedObject.path(id))?.isDirectory == false else {
         continue
       }
-      guard try right.isHeld() else { throw PruneLease.lost(place) }
+      guard try right.isHeld() else { throw PruneLease.lost(location) }
       try lease.remove(CondemnedObject.path(id))
     }
   }

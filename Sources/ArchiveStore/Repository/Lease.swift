@@ -74,7 +74,7 @@ final class Lease: Sendable {
   }
 
   /// Records that this writer has seen a condemned object and relies on none of its packs.
-  func noteSeen(_ condemned: Digest) throws(StoreError) {
+  func recordSeen(_ condemned: Digest) throws(StoreError) {
     try explained { () throws(StoreError) in
       try storage.touch(path.appending(ByteString("seen-" + condemned.hex)))
     }
@@ -100,14 +100,14 @@ final class Lease: Sendable {
   /// Removes an object through the lease. An object that is already gone is ignored.
   func remove(_ object: ObjectPath) throws(StoreError) {
     let aside = ByteString("removed-\(object.name)")
-    guard let path = try take(object, as: aside) else { return }
+    guard let path = try claim(object, as: aside) else { return }
     try explained { () throws(StoreError) in try storage.remove(path) }
   }
 
   /// Moves an object into the lease's directory, from where it is removed at the latest with the
   /// lease. Returns its new path, or nil if the object is already gone. If the lease was removed,
   /// the object stays, because another program may own one of the same name by then.
-  func take(_ object: ObjectPath, as name: ByteString) throws(StoreError) -> ObjectPath? {
+  func claim(_ object: ObjectPath, as name: ByteString) throws(StoreError) -> ObjectPath? {
     let aside = path.appending(name)
     do {
       try explained { () throws(StoreError) in try storage.rename(object, to: aside) }
@@ -125,16 +125,16 @@ final class Lease: Sendable {
     do {
       return try body()
     } catch {
-      guard error.code == .missing, try isTakenAway() else { throw error }
+      guard error.code == .missing, try isRemoved() else { throw error }
       throw StoreError(
-        .leaseLost, "finish the work in", subject: storage.place,
+        .leaseLost, "finish the work in", subject: storage.location,
         reason: "its lease expired: no heartbeat was written for an hour",
         hint: "run the command again: data stored so far is reused", cause: error.cause)
     }
   }
 
   /// Whether another program removed the lease. The result is shared by all threads.
-  private func isTakenAway() throws(StoreError) -> Bool {
+  private func isRemoved() throws(StoreError) -> Bool {
     let (isHeld, isLost) = state.withLock { ($0.isHeld, $0.isLost) }
     if isLost { return true }
     guard isHeld, try storage.status(path) == nil else { return false }
@@ -153,7 +153,7 @@ final class Lease: Sendable {
   }
 
   /// Lets the directory stay after the release, so that no prune removes packs until it expires.
-  func leave(_ isLeft: Bool = true) { state.withLock { $0.isLeft = isLeft } }
+  func retain(_ isLeft: Bool = true) { state.withLock { $0.isLeft = isLeft } }
 }
 
 // MARK: - Directories of other programs

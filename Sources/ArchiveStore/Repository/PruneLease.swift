@@ -95,17 +95,17 @@ struct PruneLease {
   }
 
   /// Returns the error for a right that another program took over.
-  static func lost(_ place: String) -> StoreError {
+  static func lost(_ location: String) -> StoreError {
     StoreError(
-      .leaseLost, "finish the work in", subject: place,
+      .leaseLost, "finish the work in", subject: location,
       reason: "the lease to remove objects expired: no heartbeat was written for an hour",
       hint: "run the command again")
   }
 
   /// Returns the error for a right that another program holds.
-  static func taken(_ action: String, _ place: String) -> StoreError {
+  static func locked(_ action: String, _ location: String) -> StoreError {
     StoreError(
-      .busy, action, subject: place,
+      .busy, action, subject: location,
       reason: "another program is removing objects from it",
       hint: "try again after it has finished; 'sandboxctl leases' lists the programs")
   }

@@ -14,7 +14,7 @@ public struct Repository: Sendable {
   public var id: Digest { settings.id }
 
   /// The location of the repository, for messages.
-  public var place: String { storage.place }
+  public var location: String { storage.location }
 
   /// Opens a repository for reading. Writing checks more.
   ///
@@ -29,7 +29,7 @@ public struct Repository: Sendable {
       throw noRepository(storage, error.cause)
     }
     let settings = try RepositorySettings(text)
-    try settings.requireKnown(settings.features.read, for: "read", place: storage.place)
+    try settings.requireKnown(settings.features.read, for: "read", location: storage.location)
     return Repository(storage: storage, settings: settings)
   }
 
@@ -37,7 +37,7 @@ public struct Repository: Sendable {
     let names = (try? storage.list(.root)) ?? []
     let hasPacks = names.contains(RepositoryLayout.packs.name)
     return StoreError(
-      .noRepository, "open the repository", subject: storage.place,
+      .noRepository, "open the repository", subject: storage.location,
       reason: "there is no repository.json",
       hint: hasPacks
         ? "its packs exist: " + RepositorySettings.lossHint
@@ -53,7 +53,7 @@ public struct Repository: Sendable {
   ) throws(StoreError) -> Repository {
     guard try storage.list(.root).isEmpty else {
       throw StoreError(
-        .notEmpty, "create a repository in", subject: storage.place,
+        .notEmpty, "create a repository in", subject: storage.location,
         reason: "the directory is not empty",
         hint: "give a new or an empty directory")
     }

@@ -37,7 +37,7 @@ struct RepositoryListing {
     }
     hasCondemned = !condemned.ids.isEmpty
     condemnedPacks = condemned.packs
-    for id in condemned.objects.keys.sorted() { try lease.noteSeen(id) }
+    for id in condemned.objects.keys.sorted() { try lease.recordSeen(id) }
     damagedPacks = Set(try DamageRecords(storage).packs.keys)
     indexes = Self.indexes(try names(RepositoryLayout.indexes, storage))
   }

@@ -116,10 +116,10 @@ extension RepositorySettings {
   }
 
   /// Refuses an operation for which the repository requires an unknown feature.
-  func requireKnown(_ words: [String], for operation: String, place: String) throws(StoreError) {
+  func requireKnown(_ words: [String], for operation: String, location: String) throws(StoreError) {
     guard let unknown = words.first(where: { !Self.known.contains($0) }) else { return }
     throw StoreError(
-      .unknownFeature, operation, subject: place,
+      .unknownFeature, operation, subject: location,
       reason:
         "the repository requires the feature \"\(unknown)\", which this version does not support",
       hint: "use a newer sandboxctl")

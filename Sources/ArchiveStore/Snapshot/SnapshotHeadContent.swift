@@ -99,8 +99,8 @@ extension SnapshotHeadCache.Content {
     var lines: [[UInt8]] = []
     private(set) var commons: [Lines] = []
     private var numbers: [ObjectIdentifier: UInt32] = [:]
-    private var places: [[UInt8]: UInt32] = [:]
-    private var hasPlaces = false
+    private var indexes: [[UInt8]: UInt32] = [:]
+    private var hasIndexes = false
 
     init(_ capacity: Int) { lines.reserveCapacity(capacity) }
 
@@ -116,21 +116,21 @@ extension SnapshotHeadCache.Content {
       let (apps, containers) = (rest.apps, rest.device.containers)
       (rest.apps, rest.device.containers) = ([], [])
       let lines = Lines(
-        rest: place(of: rest.encode().dropLast()),
-        apps: apps.map { place(of: $0.json.compactBytes) },
-        containers: containers.map { place(of: $0.json.compactBytes) })
+        rest: index(of: rest.encode().dropLast()),
+        apps: apps.map { index(of: $0.json.compactBytes) },
+        containers: containers.map { index(of: $0.json.compactBytes) })
       add(object, lines)
       return UInt32(commons.count - 1)
     }
 
-    mutating func place(of line: [UInt8]) -> UInt32 {
-      if !hasPlaces {
-        for (number, line) in lines.enumerated() { places[line] = UInt32(number) }
-        hasPlaces = true
+    mutating func index(of line: [UInt8]) -> UInt32 {
+      if !hasIndexes {
+        for (number, line) in lines.enumerated() { indexes[line] = UInt32(number) }
+        hasIndexes = true
       }
-      if let place = places[line] { return place }
+      if let index = indexes[line] { return index }
       lines.append(line)
-      places[line] = UInt32(lines.count - 1)
+      indexes[line] = UInt32(lines.count - 1)
       return UInt32(lines.count - 1)
     }
   }
@@ -141,7 +141,7 @@ extension SnapshotHeadCache.Content {
     let (head, status) = (record.head, record.status)
     let tags: JSON = ["tags": .array(head.tags) { .string($0) }]
     let numbers = (
-      table.number(of: head.common), head.tags.isEmpty ? 0 : 1 + table.place(of: tags.compactBytes)
+      table.number(of: head.common), head.tags.isEmpty ? 0 : 1 + table.index(of: tags.compactBytes)
     )
     let original = head.original
     for digest in [head.id, head.tree.digest, head.parent ?? .missing] { digest.append(to: &bytes) }
@@ -236,7 +236,7 @@ extension SnapshotHeadCache.Content {
       (self.bytes, self.end, at) = (bytes, end, start)
     }
 
-    private mutating func take(_ count: Int) throws(StoreError) -> Int {
+    private mutating func advance(_ count: Int) throws(StoreError) -> Int {
       guard count <= end - at else { throw SnapshotHeadCache.Content.damage }
       at += count
       return at - count
@@ -245,7 +245,7 @@ extension SnapshotHeadCache.Content {
     mutating func integer<Value: FixedWidthInteger & BitwiseCopyable>(
       _ type: Value.Type
     ) throws(StoreError) -> Value {
-      let start = try take(MemoryLayout<Value>.size)
+      let start = try advance(MemoryLayout<Value>.size)
       return bytes.span.bytes.integer(at: start, as: type)
     }
 
@@ -264,12 +264,12 @@ extension SnapshotHeadCache.Content {
 
     mutating func line() throws(StoreError) -> [UInt8] {
       let count = Int(try integer(UInt32.self))
-      let start = try take(count)
+      let start = try advance(count)
       return Array(bytes[start..<(start + count)])
     }
 
     mutating func digest() throws(StoreError) -> Digest {
-      let start = try take(Digest.byteCount)
+      let start = try advance(Digest.byteCount)
       return Digest(bytes.span.bytes, at: start)
     }
 

@@ -23,22 +23,22 @@ public struct SnapshotHeads: Sendable {
     Repository.sort(&self.heads)
   }
 
-  /// Returns the newest head that matches `isMeant`, or the one `back` steps before it of the same
+  /// Returns the newest head that matches `isSelected`, or the one `back` steps before it of the same
   /// device; snapshots of other devices are not earlier states of it. `text` is the user's name for
   /// the snapshot.
   ///
   /// - Throws: `noSnapshot` if there are too few; `damaged` if a matching one may be among those
   ///   that cannot be read.
   public func latest(
-    _ back: Int = 0, named text: String, where isMeant: (SnapshotHead) -> Bool = { _ in true }
+    _ back: Int = 0, named text: String, where isSelected: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> SnapshotHead {
-    let meant = heads.filter(isMeant)
-    guard let newest = meant.last?.device else { throw noSnapshot(text, "there is none") }
-    let all = meant.filter { $0.device.identity == newest.identity }
+    let selected = heads.filter(isSelected)
+    guard let newest = selected.last?.device else { throw noSnapshot(text, "there is none") }
+    let all = selected.filter { $0.device.identity == newest.identity }
     guard back < all.count else {
       let found = all.count == 1 ? "only 1 snapshot exists" : "only \(all.count) snapshots exist"
       throw noSnapshot(
-        text, all.count == meant.count ? found : "\(found) of the device '\(newest.root)'")
+        text, all.count == selected.count ? found : "\(found) of the device '\(newest.root)'")
     }
     return all[all.count - 1 - back]
   }
@@ -50,9 +50,9 @@ public struct SnapshotHeads: Sendable {
   ///   cannot be read.
   public func newest(
     before end: Timestamp, named text: String,
-    where isMeant: (SnapshotHead) -> Bool = { _ in true }
+    where isSelected: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> SnapshotHead {
-    let all = heads.filter(isMeant)
+    let all = heads.filter(isSelected)
     if let found = all.last(where: { $0.time < end }) { return found }
     guard let oldest = all.first else { throw noSnapshot(text, "there is none") }
     throw noSnapshot(text, "the oldest is from \(oldest.time.rfc3339)")
@@ -161,12 +161,12 @@ extension Repository {
   /// Reads the snapshots whose heads match. The others are not read if their heads are in the
   /// cache.
   public func snapshots(
-    cache: SnapshotHeadCache?, where isMeant: (SnapshotHead) -> Bool
+    cache: SnapshotHeadCache?, where isSelected: (SnapshotHead) -> Bool
   ) throws(StoreError) -> SnapshotListing {
     let heads = try heads(cache: cache)
     var damaged = heads.damaged
     var listing = SnapshotListing(
-      heads.heads.filter(isMeant).compactMap { head in
+      heads.heads.filter(isSelected).compactMap { head in
         snapshot(ifReadable: head.id) { damaged.append($0) }
       })
     listing.damaged = damaged

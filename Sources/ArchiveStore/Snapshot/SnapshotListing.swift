@@ -63,17 +63,17 @@ extension Repository {
   }
 
   /// Finds the snapshot that a text refers to: `latest`, `latest~2` for the second before it (among
-  /// those that match `isMeant`), or at least four hexadecimal digits of an id.
+  /// those that match `isSelected`), or at least four hexadecimal digits of an id.
   ///
   /// - Throws: `noSnapshot` if none matches; `ambiguousSnapshot` if several ids match; `damaged` if
   ///   the matching one may be among those that cannot be read.
   public func snapshot(
-    matching text: String, where isMeant: (SnapshotHead) -> Bool = { _ in true }
+    matching text: String, where isSelected: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> StoredSnapshot {
     if let back = SnapshotListing.stepsBack(text) {
       var heads = try heads()
       return try snapshot(among: &heads) { heads throws(StoreError) in
-        try heads.latest(back, named: text, where: isMeant)
+        try heads.latest(back, named: text, where: isSelected)
       }
     }
     return try snapshot(snapshotID(matching: text))

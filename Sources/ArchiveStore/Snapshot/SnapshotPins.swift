@@ -48,7 +48,7 @@ extension Repository {
   }
 
   private func leaseToChangePins() throws(StoreError) -> Lease {
-    try settings.requireKnown(settings.features.write, for: "write", place: place)
+    try settings.requireKnown(settings.features.write, for: "write", location: location)
     return try Lease(storage)
   }
 }
@@ -57,7 +57,7 @@ extension Lease {
   /// Removes the pin of a snapshot through the lease. One that is already gone is ignored.
   func remove(pinOf id: SnapshotID) throws(StoreError) {
     let aside = ByteString("unpinned-\(id.hex)")
-    guard let path = try take(RepositoryLayout.pin(id), as: aside) else { return }
+    guard let path = try claim(RepositoryLayout.pin(id), as: aside) else { return }
     try explained { () throws(StoreError) in try storage.remove(path) }
   }
 }

@@ -56,9 +56,9 @@ public struct SnapshotRemoval {
   public func run(
     _ ids: [SnapshotID], removed: (SnapshotID) -> Void
   ) throws(StoreError) -> Report {
-    let (settings, place) = (repository.settings, repository.place)
-    try settings.requireKnown(settings.features.write, for: "write", place: place)
-    try settings.requireKnown(settings.features.prune, for: "prune", place: place)
+    let (settings, location) = (repository.settings, repository.location)
+    try settings.requireKnown(settings.features.write, for: "write", location: location)
+    try settings.requireKnown(settings.features.prune, for: "prune", location: location)
     let reserve = SpaceReserve(storage)
     let lease = try reserve.whenFull { () throws(StoreError) in try Lease(storage, clock: clock) }
     defer { lease.release() }
@@ -82,7 +82,7 @@ public struct SnapshotRemoval {
   private func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
     throw StoreError(
-      .interrupted, "remove all of the snapshots from", subject: storage.place,
+      .interrupted, "remove all of the snapshots from", subject: storage.location,
       reason: "it was interrupted",
       hint: "run it again to remove the others")
   }
@@ -99,7 +99,7 @@ public struct SnapshotRemoval {
   private func remove(_ id: SnapshotID, _ lease: Lease) throws(StoreError) -> Outcome {
     let (path, pin) = (RepositoryLayout.snapshot(id), RepositoryLayout.pin(id))
     if try storage.status(pin) != nil { return .pinned }
-    guard let aside = try lease.take(path, as: ByteString("removed-\(id.hex)")) else {
+    guard let aside = try lease.claim(path, as: ByteString("removed-\(id.hex)")) else {
       return .gone
     }
     do {
@@ -109,22 +109,22 @@ public struct SnapshotRemoval {
         return .removed
       }
     } catch {
-      try? putBack(aside, to: path, lease)
+      try? restore(aside, to: path, lease)
       throw error
     }
-    try putBack(aside, to: path, lease)
+    try restore(aside, to: path, lease)
     return .pinned
   }
 
   /// Moves a snapshot out of the lease again. A prune that has listed the snapshots meanwhile has
   /// not seen it. While one is running the lease therefore stays until it expires: so long no prune
   /// removes packs. It also stays with the snapshot in it if this cannot be moved.
-  private func putBack(
+  private func restore(
     _ aside: ObjectPath, to path: ObjectPath, _ lease: Lease
   ) throws(StoreError) {
-    lease.leave()
+    lease.retain()
     try storage.rename(aside, to: path)
-    if try storage.status(PruneLease.path) == nil { lease.leave(false) }
+    if try storage.status(PruneLease.path) == nil { lease.retain(false) }
   }
 
   /// Removes the pins of snapshots that no longer exist, and returns their number. The pins are

@@ -4,7 +4,7 @@ public import SystemIO
 /// The entry that a path in a snapshot names.
 public enum SnapshotSource: Sendable {
   /// A directory's tree and its entry; the snapshot's root has no entry.
-  case folder(TreeReference, TreeEntry?)
+  case directory(TreeReference, TreeEntry?)
   /// An entry other than a directory.
   case single(TreeEntry)
 }
@@ -16,14 +16,14 @@ extension RepositoryReader {
   public func source(
     _ path: ByteString, in snapshot: StoredSnapshot
   ) throws -> SnapshotSource {
-    if path.isEmpty { return .folder(snapshot.snapshot.tree, nil) }
+    if path.isEmpty { return .directory(snapshot.snapshot.tree, nil) }
     guard let entry = try entry(at: path, in: snapshot.snapshot.tree) else {
       let id = String(snapshot.id.hex.prefix(8))
       throw OperationError(
         .notFound, "find", subject: path, reason: "snapshot \(id) has no such path",
         hint: "'sandboxctl ls \(id) --recursive' lists its paths")
     }
-    if case .directory(let tree) = entry.node { return .folder(tree, entry) }
+    if case .directory(let tree) = entry.node { return .directory(tree, entry) }
     return .single(entry)
   }
 }

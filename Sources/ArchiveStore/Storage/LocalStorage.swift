@@ -38,7 +38,7 @@ public final class LocalStorage: Storage {
   }
 
   /// The path with which it was opened.
-  public var place: String { root.path.description }
+  public var location: String { root.path.description }
 
   /// Always true: a file system supports rename.
   public var canRename: Bool { true }
@@ -62,7 +62,7 @@ public final class LocalStorage: Storage {
   func failure(_ error: SystemError) -> StoreError {
     guard error.endsEverything else { return .system(error) }
     return StoreError(
-      .system, "write to the repository", subject: place, reason: error.reason, hint: error.hint,
+      .system, "write to the repository", subject: location, reason: error.reason, hint: error.hint,
       cause: error)
   }
 
@@ -133,7 +133,7 @@ extension LocalStorage {
 
   /// Returns the names in a directory.
   public func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
-    try StoreError.wrap { () throws(SystemError) in try self.directory(directory).takeNames() }
+    try StoreError.wrap { () throws(SystemError) in try self.directory(directory).readNames() }
   }
 
   /// Lists one directory at a time, through handles. Only one is open at any time.

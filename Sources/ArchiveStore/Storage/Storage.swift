@@ -9,7 +9,7 @@ public import SystemIO
 /// Errors are `missing` for objects that do not exist and `system` for failed system calls.
 public protocol Storage: Sendable {
   /// The location, for messages.
-  var place: String { get }
+  var location: String { get }
 
   /// Whether `rename` works, which leases and pruning require.
   var canRename: Bool { get }

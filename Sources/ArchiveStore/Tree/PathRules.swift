@@ -28,10 +28,10 @@ public enum PathRules {
   private static func fault(inParts path: Span<UInt8>) -> String? {
     var (start, count) = (0, 0)
     var first: String?
-    for place in 0...path.count where place == path.count || path[place] == slash {
+    for index in 0...path.count where index == path.count || path[index] == slash {
       count += 1
-      first = first ?? fault(inName: path.extracting(start..<place))
-      start = place + 1
+      first = first ?? fault(inName: path.extracting(start..<index))
+      start = index + 1
     }
     if count > FormatLimit.depth { return "a path of \(count) components" }
     return first.map { "a path with \($0)" }

@@ -139,8 +139,8 @@ extension ContentWriter {
   /// Compresses a frame into a pack, and moves the bytes out of the frame, because a buffer with
   /// another reference cannot be reused.
   private func compress(_ plain: inout PackFrame.Plain) throws(StoreError) {
-    try session.lanes.append(try encoder.encode(plain))
-    session.buffers.give(exchange(&plain.bytes, with: []))
+    try session.packers.append(try encoder.encode(plain))
+    session.buffers.release(exchange(&plain.bytes, with: []))
   }
 
   /// The maximum size in bytes of a file that is stored as one piece, whatever its content.
@@ -157,23 +157,23 @@ extension ContentWriter {
       return try storeFile(logicalPath: logicalPath, hints: hints) { try $0.append(bytes) }
     }
     try prepare(logicalPath)
-    let places = ContentCutter.pieces(of: bytes, isDatabase: hints.isDatabase, size: hints.size)
+    let ranges = ContentCutter.pieces(of: bytes, isDatabase: hints.isDatabase, size: hints.size)
     return try store(
-      zip(places, Blake2b.hash(places, of: bytes)), of: bytes, path: logicalPath, hints: hints)
+      zip(ranges, Blake2b.hash(ranges, of: bytes)), of: bytes, path: logicalPath, hints: hints)
   }
 
   /// Stores files of at most `smallFile` bytes each, in order. Hashing them together takes a
   /// fraction of the time.
   public func storeFiles(_ files: [SmallFile], of bytes: Span<UInt8>) throws -> [Content] {
-    let digests = Blake2b.hash(files.map(\.place), of: bytes)
+    let digests = Blake2b.hash(files.map(\.range), of: bytes)
     var contents: [Content] = []
     contents.reserveCapacity(files.count)
     for (file, digest) in zip(files, digests) {
-      precondition(file.place.count <= Self.smallFile, "the file would be cut in pieces")
+      precondition(file.range.count <= Self.smallFile, "the file would be cut in pieces")
       try prepare(file.logicalPath)
       contents.append(
         try store(
-          CollectionOfOne((0..<file.place.count, digest)), of: bytes.extracting(file.place),
+          CollectionOfOne((0..<file.range.count, digest)), of: bytes.extracting(file.range),
           path: file.logicalPath, hints: file.hints))
     }
     return contents
@@ -188,15 +188,15 @@ extension ContentWriter {
     var content = Content.Builder()
     var isWhole = true
     member.removeAll()
-    for (place, digest) in pieces {
+    for (range, digest) in pieces {
       let id = BlobID(kind: .data, digest: digest)
-      try content.append(.blob(digest, length: UInt64(place.count))) {
+      try content.append(.blob(digest, length: UInt64(range.count))) {
         level, pieces throws(StoreError) in
         try session.storeList(level: level, pieces: pieces)
       }
-      let isNew = claim(id, length: place.count, besides: member)
+      let isNew = claim(id, length: range.count, besides: member)
       isWhole = isWhole && isNew
-      member.append(id, place, at: UInt64(place.lowerBound), isKnown: !isNew)
+      member.append(id, range, at: UInt64(range.lowerBound), isKnown: !isNew)
     }
     try append(member, of: bytes, isWhole: isWhole, path: path, hints: hints)
     return try content.finish { level, pieces throws(StoreError) in
@@ -233,12 +233,12 @@ extension ContentWriter {
   public struct SmallFile: Sendable {
     public let logicalPath: ByteString
     /// The range of the file in the shared bytes, at most `ContentWriter.smallFile` bytes long.
-    public let place: Range<Int>
+    public let range: Range<Int>
     public let hints: FileHints
 
     /// Creates a description of a file.
-    public init(logicalPath: ByteString, place: Range<Int>, hints: FileHints = FileHints()) {
-      (self.logicalPath, self.place, self.hints) = (logicalPath, place, hints)
+    public init(logicalPath: ByteString, range: Range<Int>, hints: FileHints = FileHints()) {
+      (self.logicalPath, self.range, self.hints) = (logicalPath, range, hints)
     }
   }
 
@@ -262,7 +262,7 @@ extension ContentWriter {
     }
 
     /// Returns the next waiting frame, or nil if there is none.
-    func next() -> PackFrame.Plain? { queue.take(waitingAtMost: 0) }
+    func next() -> PackFrame.Plain? { queue.dequeue(waitingAtMost: 0) }
 
     /// Passes frames to `use` as they arrive, until `isDone` returns true and none waits.
     func help(until isDone: () -> Bool, _ use: (inout PackFrame.Plain) -> Void) {
@@ -270,7 +270,7 @@ extension ContentWriter {
       defer { helpers.subtract(1, ordering: .relaxed) }
       while true {
         let isLast = isDone()
-        if var frame = queue.take(waitingAtMost: isLast ? 0 : Self.patience) {
+        if var frame = queue.dequeue(waitingAtMost: isLast ? 0 : Self.patience) {
           use(&frame)
         } else if isLast {
           return

@@ -50,20 +50,20 @@ final class DataPacker: Sendable {
 
   /// Appends a frame to the open pack. A pack that becomes full is closed in the background.
   func append(_ frame: PackFrame) throws(StoreError) {
-    for pack in try put(frame) { try packs.closeSoon(pack) }
+    for pack in try add(frame) { try packs.closeSoon(pack) }
   }
 
   /// Appends a frame to the open pack, and returns the packs that became full.
-  func put(_ frame: PackFrame) throws(StoreError) -> [PackWriter] {
-    try state.withLock { state throws(StoreError) in try put(frame, into: &state) }
+  func add(_ frame: PackFrame) throws(StoreError) -> [PackWriter] {
+    try state.withLock { state throws(StoreError) in try add(frame, into: &state) }
   }
 
-  /// Appends a frame like `put`, or returns nil if another thread is appending.
-  func putIfFree(_ frame: PackFrame) throws(StoreError) -> [PackWriter]? {
-    try state.withLockIfAvailable { state throws(StoreError) in try put(frame, into: &state) }
+  /// Appends a frame like `add`, or returns nil if another thread is appending.
+  func addIfFree(_ frame: PackFrame) throws(StoreError) -> [PackWriter]? {
+    try state.withLockIfAvailable { state throws(StoreError) in try add(frame, into: &state) }
   }
 
-  private func put(
+  private func add(
     _ frame: PackFrame, into state: inout State
   ) throws(StoreError) -> [PackWriter] {
     var full: [PackWriter] = []
@@ -73,7 +73,7 @@ final class DataPacker: Sendable {
     }
     let pack = try open(&state)
     let number = try pack.append(frame)
-    known.place(frame.blobs, pack: pack.number, frame: number)
+    known.record(frame.blobs, pack: pack.number, frame: number)
     if state.first.hasher != nil { shared.add(frame.stored.count, ordering: .relaxed) }
     if pack.isFull(before: 0) {
       full.append(pack)
@@ -92,7 +92,7 @@ final class DataPacker: Sendable {
   }
 
   /// Removes the open pack and returns it to be closed. The next frame opens another.
-  func takeOpen() -> PackWriter? {
+  func detachOpen() -> PackWriter? {
     state.withLock { state in
       defer { (state.open, state.next) = (nil, state.first) }
       return state.open
@@ -100,7 +100,7 @@ final class DataPacker: Sendable {
   }
 
   /// Discards the open pack.
-  func discard() { takeOpen()?.discard() }
+  func discard() { detachOpen()?.discard() }
 }
 
 /// The packers of frames of file contents, shared by all threads. While one thread writes a frame
@@ -123,7 +123,7 @@ final class PackerPool: Sendable {
   /// The hasher of each packer's packs, or none if hashing packs together gains nothing.
   private let hashers: [MultiStreamHasher]
   /// The bytes of the frames received so far.
-  private let placed = Atomic<Int>(0)
+  private let assigned = Atomic<Int>(0)
   private let isSharing = Atomic<Bool>(false)
   private let isShared = Atomic<Bool>(false)
 
@@ -139,27 +139,27 @@ final class PackerPool: Sendable {
     let atFirst = min(workers, max(2, (workers + 1) / 2))
     self.atFirst = atFirst
     hashers = makeHasher.map { MultiStreamHasher.hashers(ofAtLeast: atFirst, make: $0) } ?? []
-    let ways = max(atFirst, hashers.count)
-    all = (0..<ways).map { _ in DataPacker(packs, known, target: target, isReadSoon: false) }
+    let count = max(atFirst, hashers.count)
+    all = (0..<count).map { _ in DataPacker(packs, known, target: target, isReadSoon: false) }
   }
 
   /// Appends a frame to an open pack. A pack that becomes full is closed in the background.
   func append(_ frame: PackFrame) throws(StoreError) {
-    let full = try put(frame)
+    let full = try add(frame)
     if !full.isEmpty { share() }
     for pack in full { try packs.closeSoon(pack) }
   }
 
-  private func put(_ frame: PackFrame) throws(StoreError) -> [PackWriter] {
-    let before = placed.add(frame.stored.count, ordering: .relaxed).oldValue
-    if before < alone { return try all[0].put(frame) }
-    let ways = ways
-    for way in ways { if let full = try way.putIfFree(frame) { return full } }
-    return try ways[0].put(frame)
+  private func add(_ frame: PackFrame) throws(StoreError) -> [PackWriter] {
+    let before = assigned.add(frame.stored.count, ordering: .relaxed).oldValue
+    if before < alone { return try all[0].add(frame) }
+    let active = active
+    for packer in active { if let full = try packer.addIfFree(frame) { return full } }
+    return try active[0].add(frame)
   }
 
   /// The active packers, in the order in which the next frame tries them.
-  var ways: [DataPacker] {
+  var active: [DataPacker] {
     guard isShared.load(ordering: .acquiring) else { return Array(all[..<atFirst]) }
     return all.map { ($0.sharedBytes, $0) }.sorted { $0.0 < $1.0 }.map(\.1)
   }
@@ -167,14 +167,14 @@ final class PackerPool: Sendable {
   /// Switches to shared hashing, once.
   private func share() {
     guard !hashers.isEmpty, !isSharing.exchange(true, ordering: .relaxed) else { return }
-    for (number, way) in all.enumerated() {
-      way.share(hashers[number], first: target * (number + 1) / all.count)
+    for (number, packer) in all.enumerated() {
+      packer.share(hashers[number], first: target * (number + 1) / all.count)
     }
     isShared.store(true, ordering: .releasing)
   }
 
   /// Discards all open packs.
-  func discard() { for way in all { way.discard() } }
+  func discard() { for packer in all { packer.discard() } }
 }
 
 /// The packer of trees and lists into packs of their own, shared by all threads. They are small and

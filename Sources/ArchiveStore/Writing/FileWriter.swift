@@ -28,7 +28,7 @@ public final class FileWriter {
   /// lanes of `Blake2b.hash(_:of:)` busy.
   private static let namedTogether = (pieces: 24, bytes: 8 << 20)
   /// The maximum number of bytes held in addition to the current portion.
-  static let mostHeld = 28 << 20
+  static let maximumPending = 28 << 20
 
   init() {}
 
@@ -58,7 +58,7 @@ public final class FileWriter {
   public func append(_ bytes: Span<UInt8>) throws(StoreError) {
     try beginPortion()
     cutter.append(bytes)
-    try takePieces()
+    try cutPieces()
   }
 
   /// Appends the bytes that `read` appends to its array, usually at most 1 MiB, and returns their
@@ -68,7 +68,7 @@ public final class FileWriter {
     let end = cutter.end
     try cutter.append(read)
     let count = Int(cutter.end - end)
-    try takePieces()
+    try cutPieces()
     return count
   }
 
@@ -95,7 +95,7 @@ public final class FileWriter {
   private func skip(_ piece: Piece, _ writer: ContentWriter) throws(StoreError) {
     // A file may consist of stored pieces only, and then never begins a portion.
     try writer.session.lease.keepAlive()
-    try takePieces(isLast: true)
+    try cutPieces(isLast: true)
     cutter.skip(piece)
     isWhole = false
     try flush(writer)
@@ -105,7 +105,7 @@ public final class FileWriter {
   /// Returns the content after all bytes were appended.
   func finish() throws(StoreError) -> Content {
     let writer = try open()
-    try takePieces(isLast: true)
+    try cutPieces(isLast: true)
     try flush(writer)
     return try content.finish { level, pieces throws(StoreError) in
       try writer.session.storeList(level: level, pieces: pieces)
@@ -135,7 +135,7 @@ public final class FileWriter {
   /// Moves the bytes still needed to the front of the window once they are its smaller part.
   private func beginPortion() throws(StoreError) {
     try open().session.lease.keepAlive()
-    let done = pending.start ?? cuts.first?.place.lowerBound ?? cutter.start
+    let done = pending.start ?? cuts.first?.range.lowerBound ?? cutter.start
     guard done > 0, done >= cutter.window.count - done else { return }
     cutter.drop(first: done)
     for index in cuts.indices { cuts[index].move(by: done) }
@@ -143,24 +143,24 @@ public final class FileWriter {
   }
 
   /// Cuts the received bytes, and hashes the pieces once there are enough.
-  private func takePieces(isLast: Bool = false) throws(StoreError) {
+  private func cutPieces(isLast: Bool = false) throws(StoreError) {
     let writer = try open()
     while let cut = cutter.next(isLast: isLast) { cuts.append(cut) }
     guard let first = cuts.first else { return }
     let isEnough =
       cuts.count >= Self.namedTogether.pieces
-      || cutter.start - first.place.lowerBound >= Self.namedTogether.bytes
+      || cutter.start - first.range.lowerBound >= Self.namedTogether.bytes
     guard isLast || isEnough else { return }
-    let digests = Blake2b.hash(cuts.map(\.place), of: cutter.window.span)
-    for (cut, digest) in zip(cuts, digests) { try take(cut, digest: digest, to: writer) }
+    let digests = Blake2b.hash(cuts.map(\.range), of: cutter.window.span)
+    for (cut, digest) in zip(cuts, digests) { try add(cut, digest: digest, to: writer) }
     cuts.removeAll(keepingCapacity: true)
   }
 
   /// Adds a piece to the content, and keeps its range if it is new.
-  private func take(
+  private func add(
     _ cut: ContentCutter.Cut, digest: Digest, to writer: ContentWriter
   ) throws(StoreError) {
-    let length = cut.place.count
+    let length = cut.range.count
     let id = BlobID(kind: .data, digest: digest)
     try add(.blob(digest, length: UInt64(length)), writer)
     onPiece?(cut.offset, length, digest)
@@ -174,7 +174,7 @@ public final class FileWriter {
       try flush(writer)
     }
     if isRepeat && !isWhole { return try flush(writer) }
-    pending.append(id, cut.place, at: cut.offset)
+    pending.append(id, cut.range, at: cut.offset)
   }
 
   /// Stores the pending pieces, as the whole file or as parts.
@@ -233,17 +233,17 @@ extension FileWriter {
 
     func contains(_ id: BlobID) -> Bool { runs.count > 1 ? ids.contains(id) : runs.first?.id == id }
 
-    /// Adds the blob at `place` in the bytes. With `isKnown` the blob is already stored, and
+    /// Adds the blob at `range` in the bytes. With `isKnown` the blob is already stored, and
     /// separates parts.
     mutating func append(
-      _ id: BlobID, _ place: Range<Int>, at offset: UInt64, isKnown: Bool = false
+      _ id: BlobID, _ range: Range<Int>, at offset: UInt64, isKnown: Bool = false
     ) {
       let isRepeat = isKnown || contains(id)
       if runs.count == 1 { ids.insert(runs[0].id) }
       if !runs.isEmpty { ids.insert(id) }
       runs.append(
         Run(
-          id: id, start: place.lowerBound, length: place.count, offset: offset, isRepeat: isRepeat))
+          id: id, start: range.lowerBound, length: range.count, offset: offset, isRepeat: isRepeat))
     }
 
     /// The position of the first blob in the caller's bytes, or nil if there is none.
@@ -264,41 +264,41 @@ extension FileWriter {
 
     /// Passes all blobs as one member. Without pending blobs it does nothing.
     func emitWhole(
-      of bytes: Span<UInt8>, _ give: (Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
+      of bytes: Span<UInt8>, _ emit: (Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
     ) throws(StoreError) {
       guard let first = runs.first, let last = runs.last else { return }
       let blobs = runs.lazy.filter { !$0.isRepeat }.map {
         PackFrame.Blob(id: $0.id, offset: $0.start - first.start, length: $0.length)
       }
-      try give(bytes.extracting(first.start..<last.end), Array(blobs))
+      try emit(bytes.extracting(first.start..<last.end), Array(blobs))
     }
 
     /// Passes parts of consecutive blobs, each of at most `limit` bytes.
     func emitParts(
       of bytes: Span<UInt8>, limit: Int,
-      _ give: (UInt64, Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
+      _ emit: (UInt64, Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
     ) throws(StoreError) {
       var part: [Run] = []
       for run in runs {
         let size = part.reduce(0) { $0 + $1.length }
         if run.isRepeat || size + run.length > limit {
-          try self.give(part, of: bytes, give)
+          try self.emit(part, of: bytes, emit)
           part = []
         }
         if !run.isRepeat { part.append(run) }
       }
-      try self.give(part, of: bytes, give)
+      try self.emit(part, of: bytes, emit)
     }
 
-    private func give(
+    private func emit(
       _ part: [Run], of bytes: Span<UInt8>,
-      _ give: (UInt64, Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
+      _ emit: (UInt64, Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
     ) throws(StoreError) {
       guard let first = part.first, let last = part.last else { return }
       let blobs = part.map {
         PackFrame.Blob(id: $0.id, offset: $0.start - first.start, length: $0.length)
       }
-      try give(
+      try emit(
         first.offset, bytes.extracting(first.start..<last.end), blobs)
     }
   }

@@ -49,9 +49,9 @@ final class KnownBlobs: Sendable {
   func countKnown(length: Int) { run.withLock { $0.statistics.countKnown(length) } }
 
   /// Records the locations of a frame's blobs.
-  func place(_ blobs: [PackFrame.Blob], pack: Int, frame: Int) {
+  func record(_ blobs: [PackFrame.Blob], pack: Int, frame: Int) {
     run.withLock { run in
-      for blob in blobs { run.place(blob.id, pack: pack, frame: frame, offset: blob.offset) }
+      for blob in blobs { run.record(blob.id, pack: pack, frame: frame, offset: blob.offset) }
     }
   }
 
@@ -140,7 +140,7 @@ extension KnownBlobs {
     }
 
     /// Records the location of a blob.
-    mutating func place(_ blob: BlobID, pack: Int, frame: Int, offset: Int) {
+    mutating func record(_ blob: BlobID, pack: Int, frame: Int, offset: Int) {
       let number = slots[slot(of: blob)]
       guard number != 0 else { return }
       if records[Int(number) - 1].pack == Self.unplaced { unplaced -= 1 }

@@ -73,10 +73,10 @@ final class RunPacks: Sendable {
         pack.discard()
         throw error
       }
-      let isTaken = try closer().submit { [self] in
+      let isAccepted = try closer().submit { [self] in
         do throws(StoreError) { try close(pack) } catch { status.fail(error) }
       }
-      if isTaken { return }
+      if isAccepted { return }
     }
   }
 
@@ -125,7 +125,7 @@ extension RunPacks {
   }
 
   /// Records that an index object names these packs.
-  func noteIndexed(_ numbers: some Sequence<Int>) {
+  func recordIndexed(_ numbers: some Sequence<Int>) {
     state.withLock { state in
       for number in numbers { state.finished[number] = nil }
       state.lastIndex = Host.monotonicSeconds()
@@ -135,17 +135,17 @@ extension RunPacks {
 
 /// The status of a run, shared by all threads. The first failure ends it for all of them.
 final class RunStatus: Sendable {
-  private let place: String
+  private let location: String
   private let isOver = Atomic<Bool>(false)
   private let failure = Mutex<StoreError?>(nil)
 
-  /// Creates the status of an active run; `place` is the subject of its errors.
-  init(place: String) { self.place = place }
+  /// Creates the status of an active run; `location` is the subject of its errors.
+  init(location: String) { self.location = location }
 
   /// Throws the failure that ended the run, if it has ended.
   func check() throws(StoreError) {
     guard isOver.load(ordering: .acquiring) else { return }
-    throw failure.withLock { $0 } ?? .invalid(place, "the session is over")
+    throw failure.withLock { $0 } ?? .invalid(location, "the session is over")
   }
 
   /// Ends the run with a failure, unless it has failed before.

@@ -50,7 +50,7 @@ extension WritingSession {
       ids.subtract(old)
       ids.insert(merged.id)
     }
-    cache?.keep(only: Array(ids))
+    cache?.retain(only: Array(ids))
   }
 
   /// Writes the merged object and reads it back. Returns nil if the objects cannot be merged.
@@ -70,11 +70,11 @@ extension WritingSession {
     if !packs.isSuperset(of: object.packIDs) {
       let rest = try IndexMerge([object], without: packs) { _ in true }
       guard let rest, try write(rest, right) != nil else {
-        guard try right.isHeld() else { throw PruneLease.lost(repository.place) }
+        guard try right.isHeld() else { throw PruneLease.lost(repository.location) }
         throw .damaged("\(RepositoryLayout.index(object.id))", "its entries contradict each other")
       }
     }
-    guard try right.isHeld() else { throw PruneLease.lost(repository.place) }
+    guard try right.isHeld() else { throw PruneLease.lost(repository.location) }
     try lease.remove(index: object.id)
   }
 

@@ -37,7 +37,7 @@ public final class WritingSession: Sendable {
   let queue: ContentWriter.FrameQueue
   let buffers: BufferPool
   /// The packers of file contents.
-  let lanes: PackerPool
+  let packers: PackerPool
 
   /// The reason a due merge of index objects failed.
   let mergeFailure = Mutex<StoreError?>(nil)
@@ -52,7 +52,7 @@ public final class WritingSession: Sendable {
     hasher: (() -> MultiStreamHasher)? = MultiStreamHasher.usual
   ) throws(StoreError) {
     let settings = repository.settings
-    try settings.requireKnown(settings.features.write, for: "write", place: repository.place)
+    try settings.requireKnown(settings.features.write, for: "write", location: repository.location)
     let storage = repository.storage
     let workers = max(1, workers)
     lease = try Lease(storage)
@@ -67,7 +67,7 @@ public final class WritingSession: Sendable {
     self.cache = cache
     canRelyOnLists = !listing.hasCondemned
     snapshots = Set(listing.snapshots)
-    status = RunStatus(place: repository.place)
+    status = RunStatus(location: repository.location)
     let index = IndexSet(objects.objects, relyingOn: listing.isReliable)
     known = KnownBlobs(index)
     packs = RunPacks(lease, status)
@@ -75,7 +75,7 @@ public final class WritingSession: Sendable {
     buffers = BufferPool(
       sizes: FrameBuilder.bufferSizes, capacity: Self.keptBytes * workers)
     trees = try TreePacker(DataPacker(packs, known, isReadSoon: true))
-    lanes = PackerPool(packs, known, workers: workers, target: packTarget, hasher: hasher)
+    packers = PackerPool(packs, known, workers: workers, target: packTarget, hasher: hasher)
   }
 
   deinit { abandon() }
@@ -133,7 +133,7 @@ public final class WritingSession: Sendable {
   public func abandon() {
     guard !isReleased.exchange(true, ordering: .acquiringAndReleasing) else { return }
     status.end()
-    lanes.discard()
+    packers.discard()
     trees.packs.discard()
     try? packs.wait()
     lease.release()
@@ -278,10 +278,10 @@ extension WritingSession {
   func requireSettled() throws(StoreError) {
     let unplaced = known.unplaced
     guard unplaced == 0 else {
-      throw .invalid(repository.place, "\(unplaced) blobs are in a writer that was not flushed")
+      throw .invalid(repository.location, "\(unplaced) blobs are in a writer that was not flushed")
     }
     guard packs.areAllClosed else {
-      throw .invalid(repository.place, "a pack that the snapshot needs was not closed")
+      throw .invalid(repository.location, "a pack that the snapshot needs was not closed")
     }
   }
 
@@ -322,13 +322,13 @@ extension WritingSession {
       if bytes.count <= FormatLimit.snapshot { return }
       reason = "it would have \(bytes.count) bytes, more than \(FormatLimit.snapshot)"
     } catch { reason = "it cannot be read back: \(error.reason)" }
-    throw .invalid("the snapshot in \(repository.place)", reason)
+    throw .invalid("the snapshot in \(repository.location)", reason)
   }
 
   /// Closes the open packs, then writes an index object for all packs that have none.
   private func settle() throws(StoreError) {
     try trees.flush()
-    var open = (lanes.all + [trees.packs]).compactMap { $0.takeOpen() }
+    var open = (packers.all + [trees.packs]).compactMap { $0.detachOpen() }
     let last = open.popLast()
     for pack in open { try packs.closeSoon(pack) }
     if let last { try packs.close(last) }
@@ -340,12 +340,12 @@ extension WritingSession {
     let finished = packs.unindexed
     guard !finished.isEmpty else { return }
     let numbers = Set(finished.map { UInt32($0.number) })
-    let places = Dictionary(
+    let indexes = Dictionary(
       uniqueKeysWithValues: finished.enumerated().map { (UInt32($1.number), UInt32($0)) })
     // In place, because there may be as many entries as a backup has small files.
     var records = known.records(ofPacks: numbers)
     for number in records.indices {
-      records[number].pack = places[records[number].pack] ?? records[number].pack
+      records[number].pack = indexes[records[number].pack] ?? records[number].pack
     }
     let bytes = IndexBuilder(packs: finished.map(\.pack), records: records).encode()
     let id = Blake2b.hash(bytes)
@@ -357,6 +357,6 @@ extension WritingSession {
       object = try IndexObject(id: id, bytes: bytes)
     }
     known.add(object, packs: numbers)
-    packs.noteIndexed(finished.map(\.number))
+    packs.recordIndexed(finished.map(\.number))
   }
 }

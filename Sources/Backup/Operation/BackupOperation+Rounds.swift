@@ -26,7 +26,7 @@ extension BackupOperation {
       let moved = vanished.paths(in: scan)
       if moved.isEmpty { break }
       if round == Self.rounds {
-        run.note { $0.noteMoved(moved) }
+        run.record { $0.recordMoved(moved) }
         break
       }
       try run.checkpoint()
@@ -36,7 +36,7 @@ extension BackupOperation {
       run = try operation.prepare(
         for: session, state: run.source.reopened(), earlier: earlier, isFirst: false)
       try operation.work(run)
-      operation.keep(databases, in: run)
+      operation.record(databases, in: run)
     }
     return (operation, run)
   }
@@ -64,12 +64,12 @@ extension BackupOperation {
   }
 
   /// Keeps the records of databases that earlier rounds captured and this one did not read again.
-  private func keep(_ databases: [DatabaseRecord], in run: BackupRun) {
+  private func record(_ databases: [DatabaseRecord], in run: BackupRun) {
     let read = Set(run.findings.databases.map(\.path))
     let scanned = LogicalPathLookup(plan.scans)
     for record in databases
     where !read.contains(record.path) && scanned.entry(at: record.path) != nil {
-      run.note { $0.note(record) }
+      run.record { $0.record(record) }
     }
   }
 

@@ -23,13 +23,13 @@ extension BackupOperation {
     snapshot.totals = totals(report)
     snapshot.classes = classRuns
     (snapshot.users, snapshot.groups) = nameTables()
-    snapshot.excluded = NoteLimit.keep(plan.excluded)
-    snapshot.unreadable = NoteLimit.keep(report.unreadable)
-    snapshot.warnings = NoteLimit.keep(report.warnings)
+    snapshot.excluded = NoteLimit.limited(plan.excluded)
+    snapshot.unreadable = NoteLimit.limited(report.unreadable)
+    snapshot.warnings = NoteLimit.limited(report.warnings)
     snapshot.mounts = plan.scans.flatMap { scan in
       scan.mounts.map { scan.container.logicalPrefix.appending($0) }
     }
-    snapshot.databases = NoteLimit.keep(report.databases)
+    snapshot.databases = NoteLimit.limited(report.databases)
     snapshot.durationMilliseconds = UInt64(report.seconds * 1000)
     return snapshot
   }
@@ -112,7 +112,7 @@ extension BackupOperation {
   struct LogicalTree {
     private enum Node {
       case container(TreeEntry)
-      case folder([ByteString: Node])
+      case directory([ByteString: Node])
     }
 
     private var root: [ByteString: Node] = [:]
@@ -136,9 +136,9 @@ extension BackupOperation {
         return
       }
       var inner: [ByteString: Node] = [:]
-      if case .folder(let existing) = directory[name] { inner = existing }
+      if case .directory(let existing) = directory[name] { inner = existing }
       add(entry, path.dropFirst(), in: &inner)
-      directory[name] = .folder(inner)
+      directory[name] = .directory(inner)
     }
 
     private static func store(
@@ -147,7 +147,7 @@ extension BackupOperation {
       let entries = try directory.map { name, node in
         switch node {
         case .container(let entry): return entry
-        case .folder(let inner):
+        case .directory(let inner):
           return TreeEntry(
             name: name, node: .directory(try store(inner, session)), permissions: 0o755)
         }

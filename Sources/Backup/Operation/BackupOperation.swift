@@ -111,7 +111,7 @@ package struct BackupOperation {
     }
     let warning = try check.require(
       space, keepFree: request.keepFree, growth: growth,
-      afterwards: request.neededAfterwards, location: repository.place)
+      afterwards: request.neededAfterwards, location: repository.location)
     if let warning { didFindRisk?(warning) }
   }
 

@@ -118,7 +118,8 @@ package struct BackupReport: Sendable {
       files += 1
       total.files += 1
       if entry.status.links > 1 {
-        linked.note(entry.status.identity, size: size, at: tree.scan.logicalPath(index), dataClass)
+        linked.record(
+          entry.status.identity, size: size, at: tree.scan.logicalPath(index), dataClass)
       } else {
         bytes.addClamping(size)
         total.bytes.addClamping(size)
@@ -146,7 +147,7 @@ extension BackupReport {
     }
 
     /// Records a name of a file.
-    mutating func note(
+    mutating func record(
       _ identity: FileIdentity, size: UInt64, at path: ByteString, _ dataClass: DataClass
     ) {
       let file = File(identity: identity, size: size)

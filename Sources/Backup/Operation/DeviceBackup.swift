@@ -36,14 +36,14 @@ package struct DeviceBackup {
   ///   - seconds: the time to wait while another run backs up the same source.
   ///   - again: finds the device again after waiting, since it may have changed.
   ///   - didFindRisk: receives a warning about the work ahead, before any data is read.
-  /// - Throws: the errors of `SourceLock.take`, `again`, `BackupSource.plan` and
+  /// - Throws: the errors of `SourceLock.acquire`, `again`, `BackupSource.plan` and
   ///   `BackupOperation.run`.
   package func run(
     _ source: BackupSource, _ request: BackupRequest, waiting seconds: Double,
     again: () throws -> Device, didFindRisk: @escaping (String) -> Void = { _ in }
   ) throws -> Outcome {
     var (source, request) = (source, request)
-    let lock = try SourceLock.take(
+    let lock = try SourceLock.acquire(
       for: source.device, in: repository, cache: request.cache, waiting: seconds,
       isStopping: request.isStopping)
     if lock?.hasWaited == true { source.device = try again() }
@@ -56,7 +56,7 @@ package struct DeviceBackup {
       let (scan, part) = try source.scan(
         excluding: own, knowing: marks?.markCache, isStopping: request.isStopping)
       plan = BackupPlan.make(scan)
-      if let found = scan.marks { marks?.keep(found, isPart: part.isPart) }
+      if let found = scan.marks { marks?.store(found, isPart: part.isPart) }
       (request.scope, request.isPart) = (part.scope, part.isPart)
     }
     (request.lock, request.index) = (lock, index)

@@ -79,8 +79,8 @@ struct SpaceCheck {
   ) throws(OperationError) -> String? {
     let reserve = keepFree ?? min(space.total / 20, 10 << 30)
     let needed = min(new, growth ?? new)
-    let taken = reserve + afterwards
-    let usable = space.available > taken ? space.available - taken : 0
+    let required = reserve + afterwards
+    let usable = space.available > required ? space.available - required : 0
     guard needed > usable else {
       guard growth == nil, read > usable else { return nil }
       return "'\(location)' may become full: \(Self.text(needed)) are new, and files with "

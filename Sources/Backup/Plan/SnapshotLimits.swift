@@ -70,21 +70,21 @@ enum NoteLimit {
   static let bytes = LimitedNotes.bytes
 
   /// Returns the notes that a snapshot records.
-  static func keep(_ remarks: [PathRemark]) -> [PathNote] {
+  static func limited(_ remarks: [PathRemark]) -> [PathNote] {
     var notes = LimitedNotes()
     for remark in remarks { notes.add(PathNote(path: remark.path, note: remark.remark)) }
     return notes.notes
   }
 
   /// Returns the database records that a snapshot stores.
-  static func keep(_ databases: [DatabaseRecord]) -> [DatabaseRecord] {
+  static func limited(_ databases: [DatabaseRecord]) -> [DatabaseRecord] {
     let remarks = databases.map { PathRemark(path: $0.path, remark: $0.how) }
-    return keep(remarks).map { DatabaseRecord(path: $0.path, how: $0.note) }
+    return limited(remarks).map { DatabaseRecord(path: $0.path, how: $0.note) }
   }
 
   /// Returns the exclusions that a snapshot records. Those nearest to the root come first:
   /// these are the ones that a platform's rules exclude and that a restore recreates empty.
-  static func keep(_ excluded: [Exclusion]) -> [Exclusion] {
+  static func limited(_ excluded: [Exclusion]) -> [Exclusion] {
     let depths = excluded.map { left in left.path.bytes.count { $0 == UInt8(ascii: "/") } }
     let order = excluded.indices.sorted { (depths[$0], $0) < (depths[$1], $1) }
     var named: [Int] = []

@@ -87,13 +87,13 @@ final class BackupRun: Sendable {
   // MARK: - Problems
 
   /// Records an entry that could not be read.
-  func miss(_ entry: EntryID, at path: ByteString, error: SystemError) {
+  func addUnreadable(_ entry: EntryID, at path: ByteString, error: SystemError) {
     request.counters.didFail()
-    state.withLock { $0.findings.miss(entry, at: path, error: error) }
+    state.withLock { $0.findings.addUnreadable(entry, at: path, error: error) }
   }
 
   /// Updates the findings.
-  func note(_ note: (inout Findings) -> Void) { state.withLock { note(&$0.findings) } }
+  func record(_ change: (inout Findings) -> Void) { state.withLock { change(&$0.findings) } }
 
   /// Omits a directory that could not be entered. Only the first call has an effect.
   func close(_ directory: EntryID, _ error: SystemError) throws {
@@ -103,9 +103,9 @@ final class BackupRun: Sendable {
     if scan.entries[Int(directory.index)].isUnreadable {
       state.withLock { _ = $0.findings.missing.insert(directory) }
     } else {
-      miss(directory, at: scan.logicalPath(Int(directory.index)), error: error)
+      addUnreadable(directory, at: scan.logicalPath(Int(directory.index)), error: error)
     }
-    try saver.miss(directory)
+    try saver.addUnreadable(directory)
   }
 
   /// Whether a directory or one above it could not be entered.
@@ -177,7 +177,7 @@ final class BackupRun: Sendable {
     try session.checkpoint()
     do throws(SystemError) {
       try source.checkpoint()
-    } catch { state.withLock { $0.findings.note("the checkpoint was not written: \(error)") } }
+    } catch { state.withLock { $0.findings.record("the checkpoint was not written: \(error)") } }
   }
 }
 
@@ -203,21 +203,21 @@ extension BackupRun {
     private(set) var extras: [(owner: EntryID, size: UInt64)] = []
 
     /// Records how a database was captured.
-    mutating func note(_ database: DatabaseRecord) { databases.append(database) }
+    mutating func record(_ database: DatabaseRecord) { databases.append(database) }
 
     /// Records a file created after the scan.
     mutating func addExtra(of owner: EntryID, size: UInt64) { extras.append((owner, size)) }
 
     /// Records an entry that could not be read. An entry removed since the scan is only a warning.
-    mutating func miss(_ entry: EntryID, at path: ByteString, error: SystemError) {
+    mutating func addUnreadable(_ entry: EntryID, at path: ByteString, error: SystemError) {
       missing.insert(entry)
       if error.isGoneOrReplaced { vanished.insert(entry) }
-      missPart(path, error)
+      addUnreadablePart(path, error)
     }
 
     /// Records data of an entry that could not be read. Data removed since the scan is only a
     /// warning.
-    mutating func missPart(_ path: ByteString, _ error: SystemError) {
+    mutating func addUnreadablePart(_ path: ByteString, _ error: SystemError) {
       if error.isMissing {
         warn(path, "it was removed during the backup")
       } else {
@@ -226,7 +226,7 @@ extension BackupRun {
     }
 
     /// Records entries that were moved or replaced in every round.
-    mutating func noteMoved(_ paths: [ByteString]) {
+    mutating func recordMoved(_ paths: [ByteString]) {
       let moved = Set(paths)
       warnings.removeAll { moved.contains($0.path) }
       unreadable.removeAll { moved.contains($0.path) }
@@ -242,6 +242,6 @@ extension BackupRun {
       warnings.append(PathRemark(path: path, remark: remark))
     }
 
-    mutating func note(_ remark: String) { remarks.append(remark) }
+    mutating func record(_ remark: String) { remarks.append(remark) }
   }
 }

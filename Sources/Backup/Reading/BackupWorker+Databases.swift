@@ -33,7 +33,7 @@ extension BackupWorker {
             unit, files: files, of: directory, in: opened, isLate: context.item.isLate) : nil
       }
     } catch let error as SystemError {
-      run.miss(directory.id(index), at: directory.path.appending(unit.name), error: error)
+      run.addUnreadable(directory.id(index), at: directory.path.appending(unit.name), error: error)
       try readPlainly(files.companions, in: context)
       return nil
     }
@@ -42,7 +42,7 @@ extension BackupWorker {
       try readPlainly(files.companions, in: context)
       return try read(index, in: directory, .plain)
     }
-    note(capture.result, of: unit, in: directory)
+    record(capture.result, of: unit, in: directory)
     try add(capture, to: index, files, in: context)
     return capture.entries[unit.name]
   }
@@ -69,7 +69,7 @@ extension BackupWorker {
   ) throws -> Captured {
     var entries: [ByteString: ReadEntry] = [:]
     let whenBusy =
-      isLate ? DatabaseCapture.WhenBusy.takeUnlocked(after: run.databaseDeadline) : .deferred
+      isLate ? DatabaseCapture.WhenBusy.copyUnlocked(after: run.databaseDeadline) : .deferred
     let result = try DatabaseCapture.capture(
       unit, in: opened, spool: SpoolDirectory.open(cache: run.request.cache), whenBusy: whenBusy
     ) { reader in
@@ -130,13 +130,13 @@ extension BackupWorker {
       isStable: ChangeRules.isStable(
         reader.status, readAt: time, in: run.clock(of: directory.tree.number)))
     return try store(file) { content in
-      try reader.takePieces(
-        take: { range in
-          let count = try content.take(range) { try reader.read($0, appendingTo: &$1) }
+      try reader.readExtents(
+        data: { range in
+          let count = try content.append(range) { try reader.read($0, appendingTo: &$1) }
           try run.checkNotStopped()
           try run.checkpointIfDue()
           return count
-        }, hole: { try content.takeHole($0) })
+        }, hole: { try content.appendHole($0) })
     }
   }
 
@@ -154,10 +154,10 @@ extension BackupWorker {
     for companion in files.companions {
       if let read = rest.removeValue(forKey: directory.scan.name(Int(companion))) {
         try context.add(Int(companion), read)
-        note(read.status.size, of: Int(companion), in: directory)
+        record(read.status.size, of: Int(companion), in: directory)
       } else {
-        context.results.miss(Int(companion))
-        run.note { $0.missing.insert(directory.id(Int(companion))) }
+        context.results.addUnreadable(Int(companion))
+        run.record { $0.missing.insert(directory.id(Int(companion))) }
       }
     }
     for (name, read) in rest {
@@ -165,24 +165,24 @@ extension BackupWorker {
         WorkItem.Results.Extra(
           name: name, encoded: try read.entry.encoded(), status: read.status,
           isStable: read.isStable))
-      run.note { $0.addExtra(of: directory.id(index), size: read.status.size) }
+      run.record { $0.addExtra(of: directory.id(index), size: read.status.size) }
     }
     if let own = capture.entries[directory.scan.name(index)] {
-      note(own.status.size, of: index, in: directory)
+      record(own.status.size, of: index, in: directory)
     }
   }
 
-  private borrowing func note(_ size: UInt64, of index: Int, in directory: DirectoryContext) {
+  private borrowing func record(_ size: UInt64, of index: Int, in directory: DirectoryContext) {
     guard size != directory.scan.entries[index].status.size else { return }
-    run.note { $0.sizes[directory.id(index)] = size }
+    run.record { $0.sizes[directory.id(index)] = size }
   }
 
-  private borrowing func note(
+  private borrowing func record(
     _ result: CaptureResult, of unit: DatabaseUnit, in directory: DirectoryContext
   ) {
     let path = directory.path.appending(unit.name)
-    run.note { findings in
-      findings.note(DatabaseRecord(path: path, how: result.method.rawValue))
+    run.record { findings in
+      findings.record(DatabaseRecord(path: path, how: result.method.rawValue))
       guard result.method == .unlocked else { return }
       let reason = result.conflict.map { ": \($0)" } ?? ""
       findings.warn(path, "the database was in use and was read without a lock\(reason)")
@@ -195,7 +195,7 @@ extension BackupWorker {
       if let read = try read(Int(index), in: context.directory, .plain) {
         try context.add(Int(index), read)
       } else {
-        context.results.miss(Int(index))
+        context.results.addUnreadable(Int(index))
       }
     }
   }

@@ -23,7 +23,7 @@ extension BackupWorker {
     return try store(large) { content in
       for extent in extents {
         if extent.isHole {
-          try content.takeHole(extent.length)
+          try content.appendHole(extent.length)
         } else if try !copy(extent, of: file, to: &content) {
           return
         }
@@ -38,7 +38,7 @@ extension BackupWorker {
     let end = extent.offset + extent.length
     for start in stride(from: extent.offset, to: end, by: ReadBuffer.size) {
       let range = start..<min(end, start + UInt64(ReadBuffer.size))
-      let count = try content.take(range) { part, window in
+      let count = try content.append(range) { part, window in
         try file.read(count: part.count, at: part.lowerBound, appendingTo: &window)
       }
       if count < range.count { return false }
@@ -109,12 +109,12 @@ extension BackupWorker {
 
     /// Appends a range of the file; `read` appends the bytes of a part of it. Returns the number of
     /// bytes in the range, which is less than its length only if the file ends in it.
-    mutating func take(
+    mutating func append(
       _ range: Range<UInt64>, _ read: (Range<UInt64>, inout [UInt8]) throws -> Void
     ) throws -> Int {
       offered = range.upperBound
       while reached < offered {
-        let end = min(offered, try takeStored())
+        let end = min(offered, try appendStored())
         if end <= reached { continue }
         let part = reached..<end
         let count = try content.append(reading: { try read(part, &$0) })
@@ -126,7 +126,7 @@ extension BackupWorker {
     }
 
     /// Appends a hole.
-    mutating func takeHole(_ length: UInt64) throws {
+    mutating func appendHole(_ length: UInt64) throws {
       offered += length
       guard offered > reached else { return }
       try content.appendHole(length: offered - reached)
@@ -136,7 +136,7 @@ extension BackupWorker {
 
     /// Appends the piece that begins here if it is stored; returns the offset up to which the file
     /// must be read.
-    private mutating func takeStored() throws -> UInt64 {
+    private mutating func appendStored() throws -> UInt64 {
       guard let piece = pieces?.first(from: reached) else { return .max }
       if piece.offset > reached { return piece.offset }
       if try content.append(stored: piece.digest, length: piece.length) {

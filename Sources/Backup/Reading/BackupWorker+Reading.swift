@@ -10,10 +10,10 @@ extension BackupWorker {
     /// The bytes are stored without a check.
     case plain
     /// The bytes are stored, unless they are a database's.
-    case wary
+    case checked
     /// The bytes of a small file are held (`SmallFileBatch`), others are stored, unless they are a
     /// database's.
-    case holding
+    case batched
 
     /// Checks the first bytes of a file.
     ///
@@ -27,18 +27,18 @@ extension BackupWorker {
   enum ReadContent {
     case stored(Content)
     /// The range of the bytes in the batch of small files.
-    case held(Range<Int>)
+    case batched(Range<Int>)
 
     /// The size in bytes.
     var size: UInt64 {
       switch self {
       case .stored(let content): content.size
-      case .held(let range): UInt64(range.count)
+      case .batched(let range): UInt64(range.count)
       }
     }
 
     var stored: Content? { if case .stored(let content) = self { content } else { nil } }
-    var heldAt: Range<Int>? { if case .held(let range) = self { range } else { nil } }
+    var batchStart: Range<Int>? { if case .batched(let range) = self { range } else { nil } }
   }
 
   /// A buffer for files that are read into memory as a whole. Each thread has one; it has 1 MiB until
@@ -135,7 +135,7 @@ extension BackupWorker {
         }
       }
     } catch let error as SystemError {
-      run.miss(directory.id(index), at: path, error: error)
+      run.addUnreadable(directory.id(index), at: path, error: error)
       return nil
     }
   }
@@ -173,12 +173,12 @@ extension BackupWorker {
     let (content, status, wasUnchanged) = try readUntilUnchanged(
       file, at: path, of: directory, mode: mode)
     if !wasUnchanged {
-      run.note {
+      run.record {
         $0.warn(path, "it changed each time it was read; the last version read is stored")
       }
     }
     if status.size != directory.scan.entries[index].status.size {
-      run.note { $0.sizes[directory.id(index)] = content.size }
+      run.record { $0.sizes[directory.id(index)] = content.size }
     }
     let metadata = try readMetadata(file.attributes, path) { () throws(SystemError) in
       try file.flags()
@@ -192,7 +192,7 @@ extension BackupWorker {
       entry: entry, status: status,
       isStable: wasUnchanged && metadata.isWhole
         && ChangeRules.isStable(status, readAt: time, in: clock, hadNoWriter: hadNoWriter),
-      heldAt: content.heldAt)
+      batchStart: content.batchStart)
   }
 
   /// Stores or holds a file's content; reads it again if it changed meanwhile.
@@ -218,10 +218,10 @@ extension BackupWorker {
     status: FileStatus, mode: ReadMode
   ) throws -> ReadContent {
     let mayHaveHoles = status.allocated < status.size
-    if !mayHaveHoles, mode == .holding, SmallFileBatch.sizes ~= status.size {
-      let range = try held.read(Int(status.size), of: file)
+    if !mayHaveHoles, mode == .batched, SmallFileBatch.sizes ~= status.size {
+      let range = try smallFiles.read(Int(status.size), of: file)
       run.request.counters.didHandle(bytes: UInt64(range.count))
-      return .held(range)
+      return .batched(range)
     }
     if !mayHaveHoles, status.size <= ContentWriter.wholeFile {
       return .stored(try readWhole(file, at: path, hints: FileHints(status), mode: mode))
@@ -252,7 +252,7 @@ extension BackupWorker {
       attributes = try source.all().filter { $0.name != Attribute.hostLabel }
     } catch {
       metadata.isWhole = false
-      run.note { $0.missPart(path, error) }
+      run.record { $0.addUnreadablePart(path, error) }
     }
     metadata.attributes = try attributes.map {
       try writer.makeAttribute(name: $0.name, value: $0.value)
@@ -261,7 +261,7 @@ extension BackupWorker {
       metadata.flags = try readFlags() ?? 0
     } catch {
       metadata.isWhole = false
-      run.note { $0.missPart(path, error) }
+      run.record { $0.addUnreadablePart(path, error) }
     }
     return metadata
   }

@@ -8,7 +8,7 @@ struct BackupWorker: ~Copyable {
   let run: BackupRun
   let writer: ContentWriter
   let buffer = ReadBuffer()
-  let held = SmallFileBatch()
+  let smallFiles = SmallFileBatch()
   private var position = Position()
 
   init(_ run: BackupRun) throws(StoreError) {
@@ -33,7 +33,7 @@ struct BackupWorker: ~Copyable {
 
   /// Writes all data that this thread has buffered to packs.
   private func flush() throws {
-    try storeHeld()
+    try storeSmallFiles()
     try writer.flush()
   }
 
@@ -56,7 +56,7 @@ struct BackupWorker: ~Copyable {
       try run.close(EntryID(Int(item.directory.container), failure.directory), failure.error)
       return try passOn(rest, of: item)
     }
-    if !held.keep(context) { try deliver(context) }
+    if !smallFiles.enqueue(context) { try deliver(context) }
   }
 
   /// Delivers the results of a work item.
@@ -73,7 +73,7 @@ struct BackupWorker: ~Copyable {
       if let read = try readStored(entry, index, in: directory) {
         context.results.add(index, try read.entry.encoded(), isStable: read.isStable)
       } else {
-        context.results.miss(index)
+        context.results.addUnreadable(index)
       }
       return
     }
@@ -90,10 +90,10 @@ struct BackupWorker: ~Copyable {
     }
     let followers = run.links.followers(of: directory.id(index))
     guard let read else {
-      context.results.miss(index)
+      context.results.addUnreadable(index)
       return try lead(followers[...])
     }
-    if let range = read.heldAt { return held.add(index, read, at: range, of: context) }
+    if let range = read.batchStart { return smallFiles.add(index, read, at: range, of: context) }
     try context.add(index, read)
     try follow(
       followers[...], with: read, identity: directory.scan.entries[index].status.identity)
@@ -107,7 +107,7 @@ struct BackupWorker: ~Copyable {
       try makeRoom(for: index, in: context.directory)
       do {
         return try read(
-          index, in: context.directory, context.directory.mayHold(index) ? .holding : .wary)
+          index, in: context.directory, context.directory.mayBatch(index) ? .batched : .checked)
       } catch is DatabaseFound {}
     }
     return try capture(index, files ?? UnchangedEntries.DatabaseFiles(), in: context)
@@ -125,7 +125,7 @@ struct BackupWorker: ~Copyable {
         try worker.readEntry(index, at: path, of: directory, in: opened, mode: mode)
       }
     } catch let error as SystemError {
-      run.miss(directory.id(index), at: path, error: error)
+      run.addUnreadable(directory.id(index), at: path, error: error)
       return nil
     }
   }
@@ -135,7 +135,7 @@ struct BackupWorker: ~Copyable {
     _ directory: DirectoryContext,
     _ body: (borrowing BackupWorker, borrowing Directory) throws -> Result
   ) throws -> Result {
-    try position.go(to: Int(directory.id.index), in: directory.tree)
+    try position.move(to: Int(directory.id.index), in: directory.tree)
     return try position.withDirectory { opened in try body(self, opened) }
   }
 
@@ -144,7 +144,7 @@ struct BackupWorker: ~Copyable {
   private mutating func requireListed(_ directory: DirectoryContext) throws {
     let index = Int(directory.id.index)
     guard directory.scan.entries[index].isStale else { return }
-    try position.go(to: index, in: directory.tree)
+    try position.move(to: index, in: directory.tree)
     throw Position.Failure(directory: index, error: SystemError.replaced(directory.path))
   }
 
@@ -171,7 +171,7 @@ struct BackupWorker: ~Copyable {
       if case .file(let content) = read.entry.node,
         content.size != context.directory.scan.entries[Int(follower.index)].status.size
       {
-        run.note { $0.sizes[follower] = content.size }
+        run.record { $0.sizes[follower] = content.size }
       }
       try context.add(Int(follower.index), named)
       try deliver(context)
@@ -196,7 +196,7 @@ struct BackupWorker: ~Copyable {
       let identity = context.directory.scan.entries[Int(name.index)].status.identity
       try follow(names.dropFirst(), with: read, identity: identity)
     } else {
-      context.results.miss(Int(name.index))
+      context.results.addUnreadable(Int(name.index))
       try lead(names.dropFirst())
     }
     try deliver(context)
@@ -220,39 +220,40 @@ extension BackupWorker {
     var isStable: Bool
     /// The range of the file's bytes in the batch of small files. If set, the entry has no content
     /// yet.
-    var heldAt: Range<Int>?
+    var batchStart: Range<Int>?
   }
 
   /// Stores the held files if the next file does not fit beside them.
   func makeRoom(for index: Int, in directory: DirectoryContext) throws {
-    guard directory.mayHold(index), !held.hasRoom(for: directory.scan.entries[index].status.size)
+    guard directory.mayBatch(index),
+      !smallFiles.hasRoom(for: directory.scan.entries[index].status.size)
     else { return }
-    try storeHeld()
+    try storeSmallFiles()
   }
 
   /// Stores the held files and delivers the work items that waited for them.
-  func storeHeld() throws {
-    let contents = try held.contents { files, bytes in
+  func storeSmallFiles() throws {
+    let contents = try smallFiles.contents { files, bytes in
       try writer.storeFiles(files, of: bytes)
     }
-    precondition(contents.count == held.files.count, "each file has its content")
-    for (file, content) in zip(held.files, contents) {
+    precondition(contents.count == smallFiles.files.count, "each file has its content")
+    for (file, content) in zip(smallFiles.files, contents) {
       var read = file.read
       read.entry.node = .file(content)
-      read.heldAt = nil
+      read.batchStart = nil
       try file.context.add(file.index, read)
     }
     // Abandoned work items, and those of a run that ended, do not wait: record what was read of
     // them.
-    for file in held.files { file.context.checkpoint.flush() }
-    for context in held.removeAll() { try deliver(context) }
+    for file in smallFiles.files { file.context.checkpoint.flush() }
+    for context in smallFiles.removeAll() { try deliver(context) }
   }
 }
 
 extension DirectoryContext {
   /// Whether a file may be held until it is stored together with others, by its scanned status: it
   /// is small and has no other hard links.
-  func mayHold(_ index: Int) -> Bool {
+  func mayBatch(_ index: Int) -> Bool {
     let status = scan.entries[index].status
     return status.kind == .file && status.links == 1 && SmallFileBatch.sizes ~= status.size
   }
@@ -276,13 +277,13 @@ extension BackupWorker {
     }
 
     /// Moves to a directory.
-    mutating func go(to directory: Int, in tree: borrowing SelectedTree) throws(Failure) {
+    mutating func move(to directory: Int, in tree: borrowing SelectedTree) throws(Failure) {
       if isIn(directory, tree) { return }
       if container != tree.number || cursor == nil { try enter(tree) }
       guard var cursor = cursor.take() else { return }
       let scan = tree.scan
       do throws(DirectoryCursor.NumberedFailure) {
-        try cursor.go(toNumbered: scan.directories(to: directory)) {
+        try cursor.move(toNumbered: scan.directories(to: directory)) {
           (scan.name($0), scan.entries[$0].status.identity)
         }
       } catch {

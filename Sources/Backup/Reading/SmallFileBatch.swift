@@ -59,7 +59,7 @@ final class SmallFileBatch {
   }
 
   /// Makes a work item wait for its files; returns false if none of them is held.
-  func keep(_ context: WorkItemContext) -> Bool {
+  func enqueue(_ context: WorkItemContext) -> Bool {
     guard let last = files.last, last.context === context else { return false }
     waiting.append(context)
     return true
@@ -86,7 +86,7 @@ final class SmallFileBatch {
 extension SmallFileBatch.File {
   fileprivate var small: ContentWriter.SmallFile {
     ContentWriter.SmallFile(
-      logicalPath: context.directory.path.appending(read.entry.name), place: range,
+      logicalPath: context.directory.path.appending(read.entry.name), range: range,
       hints: FileHints(read.status))
   }
 }

@@ -52,7 +52,7 @@ final class TreeSaver: Sendable {
   /// Adds the results of a directory. `isVisit` is true if the directory itself was processed.
   func deliver(_ results: consuming WorkItem.Results, to directory: EntryID, isVisit: Bool) throws {
     var (directory, results, isVisit) = (directory, results, isVisit)
-    while let complete = try take(results, of: directory, isVisit: isVisit) {
+    while let complete = try add(results, of: directory, isVisit: isVisit) {
       let (entry, record) = try store(directory, complete)
       let isWhole = complete.metadata?.isWhole ?? true
       guard directory.index > 0 else {
@@ -71,13 +71,13 @@ final class TreeSaver: Sendable {
   }
 
   /// Omits a directory that could not be entered.
-  func miss(_ directory: EntryID) throws {
+  func addUnreadable(_ directory: EntryID) throws {
     guard directory.index > 0 else { return }
     // The directory has its result from here on. Later results in it, such as of a hard link to be
     // read for others, must not complete it a second time.
     state.withLock { _ = $0.mismatches.insert(directory) }
     var results = WorkItem.Results()
-    results.miss(Int(directory.index))
+    results.addUnreadable(Int(directory.index))
     try deliver(results, to: parent(of: directory), isVisit: false)
   }
 
@@ -92,7 +92,7 @@ final class TreeSaver: Sendable {
   }
 
   /// Adds results; returns the directory if it is complete and not omitted.
-  private func take(
+  private func add(
     _ results: borrowing WorkItem.Results, of directory: EntryID, isVisit: Bool
   ) throws -> OpenDirectory? {
     let (container, index) = (Int(directory.container), Int(directory.index))
@@ -103,7 +103,7 @@ final class TreeSaver: Sendable {
         ?? OpenDirectory(
           children: tree.scan.entries[index].children,
           awaiting: tree.awaited(index, known[container]))
-      open.take(results, isVisit: isVisit)
+      open.add(results, isVisit: isVisit)
       if open.hasSurplus { throw OperationError.uncertain(tree.scan.logicalPath(index)) }
       if open.isComplete { return state.mismatches.contains(directory) ? nil : open }
       state.open[directory] = open
@@ -140,10 +140,10 @@ extension TreeSaver {
             throw OperationError.lostRecord(tree.scan.logicalPath(Int(child)))
           }
           try entries.append(name, encoded)
-          record.keep(entry)
+          record.reuse(entry)
         } else if let encoded = open.encoded(Int(child)) {
           try entries.append(name, encoded)
-          note(
+          addEntry(
             Int(child), named: name, encoded: Array(encoded), of: tree, in: open, record: &record)
         }
       }
@@ -156,7 +156,7 @@ extension TreeSaver {
   }
 
   /// Records an entry that was read, or a directory with changes.
-  private func note(
+  private func addEntry(
     _ child: Int, named name: Span<UInt8>, encoded: [UInt8], of tree: borrowing SelectedTree,
     in open: borrowing OpenDirectory, record: inout DirectoryRecord
   ) {
@@ -227,7 +227,7 @@ extension TreeSaver {
     var isComplete: Bool { remaining == 0 }
 
     /// Adds results. `isVisit` is true if the directory itself was processed.
-    mutating func take(_ results: borrowing WorkItem.Results, isVisit: Bool) {
+    mutating func add(_ results: borrowing WorkItem.Results, isVisit: Bool) {
       remaining -= results.entries.count + (isVisit ? 1 : 0)
       hasSurplus = hasSurplus || (isVisit && isVisited)
       isVisited = isVisited || isVisit

@@ -25,7 +25,7 @@ final class WorkItemContext {
 
   /// Adds an entry that was read, and records it in the checkpoint.
   func add(_ index: Int, _ read: BackupWorker.ReadEntry) throws(StoreError) {
-    precondition(read.heldAt == nil, "the file has no content yet")
+    precondition(read.batchStart == nil, "the file has no content yet")
     let encoded = try read.entry.encoded()
     checkpoint.add(read.entry.name, read.status, isStable: read.isStable, encoded: encoded)
     let scanned = directory.scan.entries[index].status

@@ -76,7 +76,7 @@ final class WorkQueue: Sendable {
         return state.late.popLast()
       }
     }
-    return take(&state)
+    return removeNext(&state)
   }
 
   /// Enters a directory, and queues the directories in it that have changes.
@@ -93,7 +93,7 @@ final class WorkQueue: Sendable {
   }
 
   /// Returns the next entries of the current directory: some small files, or one large file.
-  private func take(_ state: inout State) -> WorkItem? {
+  private func removeNext(_ state: inout State) -> WorkItem? {
     let number = state.container - 1
     let (tree, known) = (trees[number], known[number])
     var entries: [Int32] = []
@@ -181,7 +181,7 @@ extension WorkItem {
     mutating func add(_ extra: Extra) { extras.append(extra) }
 
     /// Adds an entry that is missing from the snapshot.
-    mutating func miss(_ index: Int) {
+    mutating func addUnreadable(_ index: Int) {
       entries.append(Entry(index: Int32(index), range: 0..<0, status: nil, isStable: false))
     }
   }

@@ -29,14 +29,14 @@ final class ChunkCheckpoint: Sendable {
   func add(_ piece: Piece) {
     pieces.withLock { pieces in
       piece.append(to: &pieces)
-      if pieces.count >= Self.batch { handOver(&pieces) }
+      if pieces.count >= Self.batch { flush(&pieces) }
     }
   }
 
   /// Writes the added pieces.
-  func flush() { pieces.withLock { handOver(&$0) } }
+  func flush() { pieces.withLock { flush(&$0) } }
 
-  private func handOver(_ pieces: inout [UInt8]) {
+  private func flush(_ pieces: inout [UInt8]) {
     guard !pieces.isEmpty else { return }
     run.append(head + pieces, in: key)
     pieces.removeAll(keepingCapacity: true)

@@ -41,12 +41,12 @@ struct DirectoryRecord {
   }
 
   /// Adds an entry of an earlier run that is unchanged, including everything below it.
-  mutating func keep(_ known: KnownEntry) { keep(known, record: known.record) }
+  mutating func reuse(_ known: KnownEntry) { reuse(known, record: known.record) }
 
   /// Adds an entry of an earlier run that is unchanged.
   ///
   /// - Parameter record: the current location of the entry's own record, or nil if it has none.
-  mutating func keep(_ known: KnownEntry, record: RecordPointer?) {
+  mutating func reuse(_ known: KnownEntry, record: RecordPointer?) {
     guard known.name.withSpan({ follows($0) }) else { return }
     if record == known.record {
       page += known.bytes

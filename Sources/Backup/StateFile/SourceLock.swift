@@ -33,7 +33,7 @@ final class SourceLock: Sendable {
   ///   - cache: the cache directory, as in `Host.cacheDirectory`.
   ///   - isStopping: whether the work should end. Called while waiting.
   /// - Throws: `busy` if another run still holds the lock then; `interrupted`.
-  static func take(
+  static func acquire(
     for device: Device, in repository: Repository, cache: ByteString?, waiting seconds: Double,
     isStopping: () -> Bool
   ) throws(OperationError) -> SourceLock? {

@@ -42,7 +42,7 @@ struct SourceMarks {
 
   /// Writes the marks that a scan of the source, or of a part of it, found. A file that a crash of
   /// the machine damaged is not used.
-  func keep(_ found: ExclusionMarkCache, isPart: Bool) {
+  func store(_ found: ExclusionMarkCache, isPart: Bool) {
     guard let bytes = found.table(isPart: isPart)?.encoded(key),
       let file = try? AtomicFile(in: directory.directory, permissions: 0o600)
     else { return }

@@ -130,13 +130,13 @@ extension SourceState {
         if let entry = open[top].entries.next() {
           open[top].waiting = entry
           if let directory = entry.directory, push(directory) { continue }
-          open[top].record.keep(
+          open[top].record.reuse(
             entry, record: entry.lists.flatMap { RecordedLists.copy($0, from: source, to: target) })
         } else {
           let level = open.removeLast()
           let copied = level.record.write(tree: level.tree)
           guard let parent = open.indices.last else { return copied }
-          if let entry = open[parent].waiting { open[parent].record.keep(entry, record: copied) }
+          if let entry = open[parent].waiting { open[parent].record.reuse(entry, record: copied) }
         }
       }
     }

@@ -64,7 +64,7 @@ final class SourceState: Sendable {
   /// Whether the repository has each pack that it had when a container was recorded.
   func arePacksThere(_ packs: ListedPacks, for container: KnownContainer) -> Bool {
     guard let file = known?.file else { return false }
-    return packs.hold(container.packs, in: file)
+    return packs.contains(container.packs, in: file)
   }
 
   /// Returns the recorded entries of a directory whose record is at a location, or that has none.

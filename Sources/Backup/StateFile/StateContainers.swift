@@ -116,15 +116,15 @@ final class ListedPacks: Sendable {
   }
 
   /// Whether all packs of a list in a state's file are among these; false if it cannot be read.
-  func hold(_ list: RecordPointer, in file: RecordFile) -> Bool {
+  func contains(_ list: RecordPointer, in file: RecordFile) -> Bool {
     if let known = answers.withLock({ $0[list] }) { return known }
-    let answer = file.read(list).map { hold($0) } ?? false
+    let answer = file.read(list).map { contains($0) } ?? false
     answers.withLock { $0[list] = answer }
     return answer
   }
 
   /// Whether all packs of a list are among these.
-  func hold(_ list: [UInt8]) -> Bool {
+  func contains(_ list: [UInt8]) -> Bool {
     list.count % 8 == 0
       && stride(from: 0, to: list.count, by: 8).allSatisfy {
         words.contains(LittleEndian.integer(list.span, at: $0))

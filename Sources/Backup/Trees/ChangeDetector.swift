@@ -87,7 +87,7 @@ struct ChangeDetector {
       if let match {
         accept(Int(child), entry: match, trust: trust)
         acceptCopy(Int(child), of: directory, entry: match, trust: trust)
-        noteEarlierVersion(of: Int(child), match, trust)
+        recordEarlierVersion(of: Int(child), match, trust)
       }
       carry(Int(child), entry: match, trust: trust)
     }
@@ -102,12 +102,12 @@ struct ChangeDetector {
     let status = tree.scan.entries[index].status
     guard entry.isStored, ChangeRules.isUnchanged(entry, status) else { return }
     let isListed = trust == .asListed && !entry.isOfInterruptedRun
-    guard !isListed || status.links > 1 else { return take(index, entry) }
+    guard !isListed || status.links > 1 else { return reuse(index, entry) }
     guard let stored = entry.entry, isListed || contents.holds(entry) else { return }
     if status.links > 1, stored.linkGroup != links.name(of: status.identity) {
       known.renamedLinks[Int32(index)] = stored
     } else {
-      take(index, entry)
+      reuse(index, entry)
     }
   }
 
@@ -124,7 +124,7 @@ struct ChangeDetector {
   }
 
   /// Notes that the recorded version of a file that may have to be read is stored.
-  private mutating func noteEarlierVersion(
+  private mutating func recordEarlierVersion(
     of index: Int, _ entry: KnownEntry, _ trust: ChangeRules.Trust
   ) {
     let status = tree.scan.entries[index].status
@@ -145,11 +145,11 @@ struct ChangeDetector {
         known.isStored && !known.isOfInterruptedRun
           && (trust == .asListed || contents.holds(known))
       } ?? false
-    bundle?.take(
+    bundle?.add(
       index, status: tree.scan.entries[index].status, known: entry, isStored: isStored)
   }
 
-  private mutating func take(_ index: Int, _ entry: KnownEntry) {
+  private mutating func reuse(_ index: Int, _ entry: KnownEntry) {
     known.flags[index].formUnion(.isKnown)
     if tree.databases.isMember(index) { files[Int32(index)] = entry }
   }

@@ -22,13 +22,13 @@ struct HardLinks: Sendable {
       where entry.selection != .excluded && entry.status.kind != .directory
         && entry.status.links > 1
       {
-        note(entry.status.identity, of: tree.id(index), at: tree.scan.logicalPath(index))
+        record(entry.status.identity, of: tree.id(index), at: tree.scan.logicalPath(index))
       }
     }
     groups = groups.filter { $0.value.members.count > 1 }
   }
 
-  private mutating func note(_ identity: FileIdentity, of id: EntryID, at path: ByteString) {
+  private mutating func record(_ identity: FileIdentity, of id: EntryID, at path: ByteString) {
     guard var group = groups.removeValue(forKey: identity) else {
       groups[identity] = Group(name: path, members: [id])
       return

@@ -24,7 +24,7 @@ struct SameBundle {
   }
 
   /// Compares an entry that is not a directory with the recorded one of the same name.
-  mutating func take(_ index: Int, status: FileStatus, known: KnownEntry?, isStored: Bool) {
+  mutating func add(_ index: Int, status: FileStatus, known: KnownEntry?, isStored: Bool) {
     guard isSame, isStored, let known, known.isStable, let stored = known.entry,
       stored.node.kind == status.kind, stored.permissions == status.permissions,
       stored.owner == status.user, stored.group == status.group,

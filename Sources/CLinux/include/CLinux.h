@@ -27,7 +27,7 @@ struct cl_status {
   uint8_t mount_root, has_btime;
 };
 
-long cl_open(int folder, const char *name, int flags, unsigned mode);
+long cl_open(int directory, const char *name, int flags, unsigned mode);
 // Opens a directory by a path without symbolic links (otherwise ELOOP).
 long cl_open_resolved(const char *path);
 long cl_close(int fd);
@@ -62,21 +62,21 @@ long cl_end_sync(int fd, int64_t from, int64_t count);
 // Returns the status of an open file.
 long cl_stat_open(int fd, struct cl_status *out);
 // Returns the status of a child; follows a symbolic link only if `follow` is nonzero.
-long cl_stat(int folder, const char *name, int follow, struct cl_status *out);
+long cl_stat(int directory, const char *name, int follow, struct cl_status *out);
 // Returns the status of a child without its creation time. Does not follow a symbolic link.
-long cl_look(int folder, const char *name, struct cl_status *out);
+long cl_lstat(int directory, const char *name, struct cl_status *out);
 // The same for a child that is not a directory and was listed with this inode in a directory on
 // this device: with fstatat(2), which is 5 % faster than statx(2) but does not report mount points.
 // If something is mounted over the file, its inode differs from the listed one; statx is called
 // then, and the result is 1. In the header, so that it is inlined into the calling loop.
-static inline long cl_look_quickly(int folder, const char *name, uint64_t device, uint64_t inode,
+static inline long cl_lstat_listed(int directory, const char *name, uint64_t device, uint64_t inode,
                                    struct cl_status *out) {
   struct stat s;
-  while (fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW | CL_NO_AUTOMOUNT) < 0) {
+  while (fstatat(directory, name, &s, AT_SYMLINK_NOFOLLOW | CL_NO_AUTOMOUNT) < 0) {
     if (errno != EINTR) return -(long)errno;
   }
   if (s.st_dev != device || s.st_ino != inode) {
-    long r = cl_look(folder, name, out);
+    long r = cl_lstat(directory, name, out);
     return r < 0 ? r : 1;
   }
   out->inode = s.st_ino;
@@ -98,20 +98,20 @@ static inline long cl_look_quickly(int folder, const char *name, uint64_t device
   return 0;
 }
 long cl_list(int fd, void *into, size_t count);
-long cl_mkdir(int folder, const char *name, unsigned mode);
-long cl_unlink(int folder, const char *name, int flags);
+long cl_mkdir(int directory, const char *name, unsigned mode);
+long cl_unlink(int directory, const char *name, int flags);
 // Renames a child. If no_replace is nonzero, an existing target is EEXIST.
 long cl_rename(int from, const char *name, int to, const char *as, int no_replace);
 // Exchanges two entries of any kinds.
 long cl_exchange(int from, const char *name, int to, const char *other);
 long cl_link(int from, const char *name, int to, const char *as);
-long cl_symlink(const char *target, int folder, const char *name);
-long cl_readlink(int folder, const char *name, void *into, size_t count);
-long cl_mknod(int folder, const char *name, unsigned mode, uint64_t device);
+long cl_symlink(const char *target, int directory, const char *name);
+long cl_readlink(int directory, const char *name, void *into, size_t count);
+long cl_mknod(int directory, const char *name, unsigned mode, uint64_t device);
 long cl_chmod(int fd, unsigned mode);
-long cl_chmod_at(int folder, const char *name, unsigned mode);
-long cl_chown_at(int folder, const char *name, unsigned uid, unsigned gid);
-long cl_set_mtime(int folder, const char *name, int64_t seconds, uint32_t ns);
+long cl_chmod_at(int directory, const char *name, unsigned mode);
+long cl_chown_at(int directory, const char *name, unsigned uid, unsigned gid);
+long cl_set_mtime(int directory, const char *name, int64_t seconds, uint32_t ns);
 long cl_set_mtime_open(int fd, int64_t seconds, uint32_t ns);
 // The extended attributes of a child, without following a symbolic link; without a name, of the
 // open file itself. Use the system calls of Linux 6.13 if available, otherwise a path below
@@ -136,7 +136,7 @@ long cl_range_is_locked(int fd, int type, int64_t start, int64_t length);
 long cl_clone(int to, int from);
 long cl_random(void *into, size_t count);
 // Whether entries can be created and removed in an open directory.
-long cl_can_change(int folder);
+long cl_can_change(int directory);
 
 // The space of a volume.
 struct cl_volume {

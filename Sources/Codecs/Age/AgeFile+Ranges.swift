@@ -27,7 +27,7 @@ extension AgeFile {
     let pieces = try Pieces(self, size)
     try check(plain, pieces)
     let (numbers, start) = (pieces.numbers(of: plain), UInt64(head.count))
-    return (start + pieces.place(numbers.lowerBound))..<(start + pieces.place(numbers.upperBound))
+    return (start + pieces.offset(numbers.lowerBound))..<(start + pieces.offset(numbers.upperBound))
   }
 
   /// Decrypts a range of plain bytes and appends it to a buffer, which is unchanged on failure.
@@ -44,7 +44,7 @@ extension AgeFile {
     let pieces = try Pieces(self, size)
     try check(plain, pieces)
     let (numbers, before) = (pieces.numbers(of: plain), buffer.count)
-    let wanted = pieces.place(numbers.upperBound) - pieces.place(numbers.lowerBound)
+    let wanted = pieces.offset(numbers.upperBound) - pieces.offset(numbers.lowerBound)
     guard UInt64(stored.count) == wanted else {
       throw AgeError(.payload, "\(stored.count) bytes were read instead of \(wanted)")
     }
@@ -97,7 +97,7 @@ extension AgeFile {
     }
 
     /// Returns the offset of a piece, or of the end.
-    func place(_ number: UInt64) -> UInt64 {
+    func offset(_ number: UInt64) -> UInt64 {
       number >= count ? stored : number * UInt64(AgePayload.storedCount)
     }
   }

@@ -35,7 +35,7 @@ public struct AgeHeader: Sendable {
     var stanzas: [AgeStanza] = []
     while let stanza = try parser.parseStanza() { stanzas.append(stanza) }
     mac = try parser.parseMAC()
-    count = parser.place
+    count = parser.offset
     authenticated = Array(bytes[..<(count - AgeHeaderParser.macLineCount + 3)])
     self.stanzas = stanzas
     try checkCombination()

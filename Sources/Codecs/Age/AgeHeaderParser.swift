@@ -7,7 +7,7 @@ struct AgeHeaderParser {
 
   private let bytes: [UInt8]
   /// The offset of the next line.
-  private(set) var place = 0
+  private(set) var offset = 0
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
@@ -24,7 +24,7 @@ struct AgeHeaderParser {
 
   /// Parses a stanza, or returns nil at the line of the MAC.
   mutating func parseStanza() throws(AgeError) -> AgeStanza? {
-    if bytes[place...].starts(with: "---".utf8) { return nil }
+    if bytes[offset...].starts(with: "---".utf8) { return nil }
     let line = try nextLine()
     guard line.starts(with: "-> ".utf8) else {
       throw AgeError(.header, "a line of the header is no stanza and no MAC")
@@ -62,11 +62,11 @@ struct AgeHeaderParser {
 
   /// Returns the next line without its line feed.
   private mutating func nextLine() throws(AgeError) -> ArraySlice<UInt8> {
-    guard let end = bytes[place...].firstIndex(of: UInt8(ascii: "\n")) else {
+    guard let end = bytes[offset...].firstIndex(of: UInt8(ascii: "\n")) else {
       let isLong = bytes.count >= AgeHeader.maximumCount
       throw AgeError(.header, isLong ? "the header exceeds 64 KiB" : "the header is truncated")
     }
-    defer { place = end + 1 }
-    return bytes[place..<end]
+    defer { offset = end + 1 }
+    return bytes[offset..<end]
   }
 }

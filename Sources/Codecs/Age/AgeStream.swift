@@ -87,24 +87,24 @@ private struct AgePieces {
   mutating func add<Failure: Error>(
     _ bytes: Span<UInt8>, _ process: (Span<UInt8>, UInt64) throws(Failure) -> Void
   ) throws(Failure) {
-    var place = 0
+    var offset = 0
     if !pending.isEmpty {
-      place = min(bytes.count, size - pending.count)
-      keep(bytes.extracting(first: place))
-      guard place < bytes.count else { return }
+      offset = min(bytes.count, size - pending.count)
+      buffer(bytes.extracting(first: offset))
+      guard offset < bytes.count else { return }
       try process(pending.span, number)
       number += 1
       pending.removeAll(keepingCapacity: true)
     }
-    let whole = max(0, (bytes.count - place - 1) / size)
+    let whole = max(0, (bytes.count - offset - 1) / size)
     if whole > 0 {
-      try process(bytes.extracting(place..<(place + whole * size)), number)
+      try process(bytes.extracting(offset..<(offset + whole * size)), number)
       number += UInt64(whole)
     }
-    keep(bytes.extracting((place + whole * size)..<bytes.count))
+    buffer(bytes.extracting((offset + whole * size)..<bytes.count))
   }
 
-  private mutating func keep(_ bytes: Span<UInt8>) {
+  private mutating func buffer(_ bytes: Span<UInt8>) {
     if pending.isEmpty { pending.reserveCapacity(size) }
     unsafe bytes.withUnsafeBufferPointer { unsafe pending.append(contentsOf: $0) }
   }

@@ -80,10 +80,10 @@ struct Bech32: ~Copyable {
     let values = (data.count * 8 + 4) / 5
     let count = name.count + 1 + values + checksumCount
     return unsafe SecretBytes(count: count, locked: true) { target in
-      var place = 0
+      var index = 0
       func put(_ byte: UInt8) {
-        unsafe target[place] = isUpper ? upper(byte) : byte
-        place += 1
+        unsafe target[index] = isUpper ? upper(byte) : byte
+        index += 1
       }
       name.forEach(put)
       put(UInt8(ascii: "1"))

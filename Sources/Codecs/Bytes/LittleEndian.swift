@@ -2,15 +2,15 @@
 public enum LittleEndian {
   /// Returns the number at an offset, which need not be aligned. Its bytes must exist.
   @inlinable public static func integer<Value: FixedWidthInteger & BitwiseCopyable>(
-    _ bytes: Span<UInt8>, at place: Int, as: Value.Type = Value.self
+    _ bytes: Span<UInt8>, at offset: Int, as: Value.Type = Value.self
   ) -> Value {
-    precondition(place >= 0 && place <= bytes.count - MemoryLayout<Value>.size)
+    precondition(offset >= 0 && offset <= bytes.count - MemoryLayout<Value>.size)
     return Value(
-      littleEndian: unsafe bytes.bytes.unsafeLoadUnaligned(fromByteOffset: place, as: Value.self))
+      littleEndian: unsafe bytes.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Value.self))
   }
 
   /// Returns the 32-bit number at an offset. Its bytes must exist.
-  static func word32(_ bytes: Span<UInt8>, at place: Int) -> UInt32 { integer(bytes, at: place) }
+  static func word32(_ bytes: Span<UInt8>, at offset: Int) -> UInt32 { integer(bytes, at: offset) }
 
   /// Appends the bytes of a number.
   @inlinable public static func append(_ value: some FixedWidthInteger, to buffer: inout [UInt8]) {

@@ -91,9 +91,9 @@ public struct CBORDecoder: Sendable {
   }
 
   func failure(
-    _ reason: String, _ kind: CodecError.Kind = .malformed, at place: Int? = nil
+    _ reason: String, _ kind: CodecError.Kind = .malformed, at offset: Int? = nil
   ) -> CodecError {
-    CodecError(kind, in: .cbor, reason: reason, at: .offset((place ?? position) - start))
+    CodecError(kind, in: .cbor, reason: reason, at: .offset((offset ?? position) - start))
   }
 }
 

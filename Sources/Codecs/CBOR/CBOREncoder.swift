@@ -132,10 +132,10 @@ public struct CBOREncoder: Sendable {
 
   private mutating func begin(_ major: CBORHead.Major, _ count: Int?) {
     willWrite()
-    let place = bytes.count
+    let position = bytes.count
     head(major, UInt64(count ?? 0))
     open.append(
-      Container(isMap: major == .map, head: count == nil ? place : nil, count: count ?? 0))
+      Container(isMap: major == .map, head: count == nil ? position : nil, count: count ?? 0))
   }
 
   private mutating func end(_ major: CBORHead.Major) {
@@ -143,13 +143,13 @@ public struct CBOREncoder: Sendable {
       preconditionFailure("no such container is open")
     }
     precondition(!container.lacksValue, "the last key has no value")
-    guard let place = container.head else {
+    guard let position = container.head else {
       precondition(container.written == container.count, "the count differs from the declared one")
       return
     }
     var head: [UInt8] = []
     CBORHead.append(major, UInt64(container.written), to: &head)
-    bytes.replaceSubrange(place...place, with: head)
+    bytes.replaceSubrange(position...position, with: head)
   }
 
   private mutating func head(_ major: CBORHead.Major, _ argument: UInt64) {

@@ -156,7 +156,7 @@ extension Blake2b {
   /// must not produce them. Each method is tested once in a process, which takes 20 µs. Failures
   /// are not reported: libsodium does the same work in more time.
   static func trusted(
-    _ lanes: Int, _ ways: [([Range<Int>], Span<UInt8>, Int) -> [Digest]]
+    _ lanes: Int, _ methods: [([Range<Int>], Span<UInt8>, Int) -> [Digest]]
   ) -> Int {
     guard lanes > 0 else { return 0 }
     let bytes = (0..<1000).map { UInt8(truncatingIfNeeded: ($0 &* $0 &* 31) >> 3) }
@@ -165,7 +165,7 @@ extension Blake2b {
     let lengths = [800, 300, 257, 256, 255, 129, 128, 127, 64, 1, 0]
     let runs = lengths.enumerated().map { ($0 * 13)..<($0 * 13 + $1) }
     let wanted = runs.map { hash(bytes.span.extracting($0)) }
-    for hashInLanes in ways where hashInLanes(runs, bytes.span, lanes) != wanted { return 0 }
+    for hashInLanes in methods where hashInLanes(runs, bytes.span, lanes) != wanted { return 0 }
     return lanes
   }
 

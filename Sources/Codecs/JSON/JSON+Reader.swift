@@ -107,13 +107,13 @@ extension JSON {
     private mutating func array() throws(CodecError) -> JSON {
       var elements: [JSON] = []
       skipSpace()
-      if take("]") { return .array(elements) }
+      if consume("]") { return .array(elements) }
       repeat {
         let element = try value()
         if !isSkipping { elements.append(element) }
         skipSpace()
-      } while take(",")
-      guard take("]") else { throw failure("',' or ']' is expected") }
+      } while consume(",")
+      guard consume("]") else { throw failure("',' or ']' is expected") }
       return .array(elements)
     }
 
@@ -121,12 +121,12 @@ extension JSON {
       var members: [JSON.Member] = []
       var names = InputText.NameSet()
       skipSpace()
-      if take("}") { return .object(members) }
+      if consume("}") { return .object(members) }
       repeat {
         if let member = try member(&names) { members.append(member) }
         skipSpace()
-      } while take(",")
-      guard take("}") else { throw failure("',' or '}' is expected") }
+      } while consume(",")
+      guard consume("}") else { throw failure("',' or '}' is expected") }
       return .object(members)
     }
 
@@ -141,7 +141,7 @@ extension JSON {
         throw failure("duplicate name '\(InputText.printable(name))'", at: start)
       }
       skipSpace()
-      guard take(":") else { throw failure("':' is expected") }
+      guard consume(":") else { throw failure("':' is expected") }
       if isSkipping {
         _ = try value()
         return nil
@@ -171,7 +171,7 @@ extension JSON {
       }
     }
 
-    mutating func take(_ character: Unicode.Scalar) -> Bool {
+    mutating func consume(_ character: Unicode.Scalar) -> Bool {
       guard next == UInt8(ascii: character) else { return false }
       position += 1
       return true
@@ -180,11 +180,11 @@ extension JSON {
     /// Returns an error at a position, by default the current one, or about the unexpected end of
     /// the text.
     func failure(
-      _ reason: String, _ kind: CodecError.Kind = .malformed, at place: Int? = nil
+      _ reason: String, _ kind: CodecError.Kind = .malformed, at offset: Int? = nil
     ) -> CodecError {
-      let place = place ?? position
-      let mark = CodecError.Position.mark(Mark(of: place, in: text.span))
-      guard place < text.count || kind != .malformed else {
+      let offset = offset ?? position
+      let mark = CodecError.Position.mark(Mark(of: offset, in: text.span))
+      guard offset < text.count || kind != .malformed else {
         return CodecError(
           .truncated, in: .json, reason: "unexpected end of the text: \(reason)", at: mark)
       }
@@ -239,7 +239,7 @@ extension JSON.Reader {
   private mutating func unicode(_ start: Int) throws(CodecError) -> Unicode.Scalar {
     let first = try fourDigits()
     var value = UInt32(first)
-    if UTF16.isLeadSurrogate(first), take("\\"), take("u") {
+    if UTF16.isLeadSurrogate(first), consume("\\"), consume("u") {
       let second = try fourDigits()
       guard UTF16.isTrailSurrogate(second) else { throw failure("a lone surrogate", at: start) }
       value = 0x10000 + (UInt32(first) & 0x3FF) << 10 + UInt32(second) & 0x3FF
@@ -273,16 +273,20 @@ extension JSON.Reader {
   mutating func number() throws(CodecError) -> JSON {
     guard isDigit || next == UInt8(ascii: "-") else { throw failure("a value is expected") }
     let start = position
-    _ = take("-")
-    if !take("0") { try digits() } else if isDigit { throw failure("a number has a leading zero") }
+    _ = consume("-")
+    if !consume("0") {
+      try digits()
+    } else if isDigit {
+      throw failure("a number has a leading zero")
+    }
     var isInteger = true
-    if take(".") {
+    if consume(".") {
       isInteger = false
       try digits()
     }
-    if take("e") || take("E") {
+    if consume("e") || consume("E") {
       isInteger = false
-      if !take("+") { _ = take("-") }
+      if !consume("+") { _ = consume("-") }
       try digits()
     }
     return try number(

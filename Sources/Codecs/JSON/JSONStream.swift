@@ -27,14 +27,14 @@ public struct JSONStream {
   /// The maximum number of bytes to hold before they are written, except for one large value.
   static let pieceSize = 64 << 10
 
-  /// Writes the object on one line without spaces, members in order. Calls `put` with each piece.
-  public func write(to put: ([UInt8]) throws -> Void) rethrows {
+  /// Writes the object on one line without spaces, members in order. Calls `emit` with each piece.
+  public func write(to emit: ([UInt8]) throws -> Void) rethrows {
     var buffer: [UInt8] = []
-    try write(to: &buffer, put)
-    try put(buffer)
+    try write(to: &buffer, emit)
+    try emit(buffer)
   }
 
-  private func write(to buffer: inout [UInt8], _ put: ([UInt8]) throws -> Void) rethrows {
+  private func write(to buffer: inout [UInt8], _ emit: ([UInt8]) throws -> Void) rethrows {
     buffer.append(UInt8(ascii: "{"))
     for (index, member) in members.enumerated() {
       if index > 0 { buffer.append(UInt8(ascii: ",")) }
@@ -42,16 +42,16 @@ public struct JSONStream {
       buffer.append(UInt8(ascii: ":"))
       switch member.value {
       case .value(let value): value.write(to: &buffer)
-      case .elements(let elements): try Self.write(elements, to: &buffer, put)
-      case .object(let object): try object.write(to: &buffer, put)
+      case .elements(let elements): try Self.write(elements, to: &buffer, emit)
+      case .object(let object): try object.write(to: &buffer, emit)
       }
-      try Self.put(&buffer, to: put)
+      try Self.flush(&buffer, to: emit)
     }
     buffer.append(UInt8(ascii: "}"))
   }
 
   private static func write(
-    _ elements: any Sequence<JSON>, to buffer: inout [UInt8], _ put: ([UInt8]) throws -> Void
+    _ elements: any Sequence<JSON>, to buffer: inout [UInt8], _ emit: ([UInt8]) throws -> Void
   ) rethrows {
     buffer.append(UInt8(ascii: "["))
     var isFirst = true
@@ -59,14 +59,14 @@ public struct JSONStream {
       if !isFirst { buffer.append(UInt8(ascii: ",")) }
       isFirst = false
       element.write(to: &buffer)
-      try Self.put(&buffer, to: put)
+      try Self.flush(&buffer, to: emit)
     }
     buffer.append(UInt8(ascii: "]"))
   }
 
-  private static func put(_ buffer: inout [UInt8], to put: ([UInt8]) throws -> Void) rethrows {
+  private static func flush(_ buffer: inout [UInt8], to emit: ([UInt8]) throws -> Void) rethrows {
     guard buffer.count >= pieceSize else { return }
-    try put(buffer)
+    try emit(buffer)
     buffer.removeAll(keepingCapacity: true)
   }
 }

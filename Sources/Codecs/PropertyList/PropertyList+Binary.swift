@@ -235,18 +235,18 @@ extension PropertyList {
       _ = try range(start, length, unit: unit, of: offset)
       if !isDictionary {
         var elements: [PropertyList] = []
-        for place in 0..<length {
-          elements.append(try object(try reference(start + place * referenceSize)))
+        for item in 0..<length {
+          elements.append(try object(try reference(start + item * referenceSize)))
         }
         return .array(elements)
       }
       var members = MemberCollector()
-      for place in 0..<length {
-        let key = try object(try reference(start + place * referenceSize))
+      for item in 0..<length {
+        let key = try object(try reference(start + item * referenceSize))
         guard case .string(let name) = key else {
           throw Self.failure("a key of type \(key.kind), not string", offset)
         }
-        members.add(name, try object(try reference(start + (length + place) * referenceSize)))
+        members.add(name, try object(try reference(start + (length + item) * referenceSize)))
       }
       return .dictionary(members.members)
     }

@@ -192,10 +192,10 @@ extension PropertyList.XMLReader {
 
   /// Returns an error at the current or another position, with line and column.
   func failure(
-    _ reason: String, at place: Int? = nil, kind: CodecError.Kind = .malformed
+    _ reason: String, at offset: Int? = nil, kind: CodecError.Kind = .malformed
   ) -> CodecError {
     CodecError(
-      kind, in: .propertyList, reason: reason, at: .mark(Mark(of: place ?? at, in: bytes.span)))
+      kind, in: .propertyList, reason: reason, at: .mark(Mark(of: offset ?? at, in: bytes.span)))
   }
 
   /// Returns the document in UTF-8 without a byte order mark.

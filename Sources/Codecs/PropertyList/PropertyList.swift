@@ -129,14 +129,14 @@ extension PropertyList {
   /// Collects members in order; a later member replaces an earlier one with the same key.
   struct MemberCollector {
     private(set) var members: [Member] = []
-    private var places: [[UInt8]: Int] = [:]
+    private var indexes: [[UInt8]: Int] = [:]
 
     mutating func add(_ key: String, _ value: PropertyList) {
       let bytes = Array(key.utf8)
-      if let place = places[bytes] {
-        members[place] = Member(key, value)
+      if let index = indexes[bytes] {
+        members[index] = Member(key, value)
       } else {
-        places[bytes] = members.count
+        indexes[bytes] = members.count
         members.append(Member(key, value))
       }
     }

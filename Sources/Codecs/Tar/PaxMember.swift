@@ -200,44 +200,44 @@ extension PaxMember {
     /// The largest number that fits in octal digits with a terminating NUL.
     var largest: Int64 { 1 << (3 * Int64(count - 1)) - 1 }
 
-    func put(_ value: some Collection<UInt8>, into block: inout [UInt8]) {
-      for (place, byte) in value.prefix(count).enumerated() { block[offset + place] = byte }
+    func write(_ value: some Collection<UInt8>, into block: inout [UInt8]) {
+      for (index, byte) in value.prefix(count).enumerated() { block[offset + index] = byte }
     }
 
     /// Writes a number in octal. One that does not fit is in the extended header, and 0 here.
-    func put(_ number: UInt64, into block: inout [UInt8]) {
+    func write(_ number: UInt64, into block: inout [UInt8]) {
       let digits = String(number > UInt64(largest) ? 0 : number, radix: 8)
       let zeros = String(repeating: "0", count: count - 1 - digits.utf8.count)
-      put((zeros + digits).utf8, into: &block)
+      write((zeros + digits).utf8, into: &block)
     }
   }
 
   private func appendBlock(type: UInt8, to bytes: inout [UInt8]) {
     var block = [UInt8](repeating: 0, count: TarMember.blockSize)
     let (prefix, name) = Self.split(headerPath) ?? ([], headerPath[...])
-    Field.name.put(name, into: &block)
-    Field.prefix.put(prefix, into: &block)
-    Field.mode.put(UInt64(mode & 0o7777), into: &block)
-    Field.owner.put(UInt64(owner), into: &block)
-    Field.group.put(UInt64(group), into: &block)
-    Field.size.put(contentSize, into: &block)
-    Field.time.put(UInt64(max(0, modified)), into: &block)
-    Field.type.put([type], into: &block)
-    Field.link.put(linkTarget, into: &block)
-    Field.magic.put("ustar\u{0}00".utf8, into: &block)
+    Field.name.write(name, into: &block)
+    Field.prefix.write(prefix, into: &block)
+    Field.mode.write(UInt64(mode & 0o7777), into: &block)
+    Field.owner.write(UInt64(owner), into: &block)
+    Field.group.write(UInt64(group), into: &block)
+    Field.size.write(contentSize, into: &block)
+    Field.time.write(UInt64(max(0, modified)), into: &block)
+    Field.type.write([type], into: &block)
+    Field.link.write(linkTarget, into: &block)
+    Field.magic.write("ustar\u{0}00".utf8, into: &block)
     if userName.utf8.count < Field.userName.count {
-      Field.userName.put(userName.utf8, into: &block)
+      Field.userName.write(userName.utf8, into: &block)
     }
     if groupName.utf8.count < Field.groupName.count {
-      Field.groupName.put(groupName.utf8, into: &block)
+      Field.groupName.write(groupName.utf8, into: &block)
     }
-    Field.major.put(UInt64(device.major), into: &block)
-    Field.minor.put(UInt64(device.minor), into: &block)
-    Field.checksum.put([UInt8](repeating: UInt8(ascii: " "), count: 8), into: &block)
+    Field.major.write(UInt64(device.major), into: &block)
+    Field.minor.write(UInt64(device.minor), into: &block)
+    Field.checksum.write([UInt8](repeating: UInt8(ascii: " "), count: 8), into: &block)
     let sum = block.reduce(0) { $0 + UInt64($1) }
     let digits = String(sum, radix: 8)
     let zeros = String(repeating: "0", count: 6 - digits.utf8.count)
-    Field.checksum.put((zeros + digits + "\u{0} ").utf8, into: &block)
+    Field.checksum.write((zeros + digits + "\u{0} ").utf8, into: &block)
     bytes += block
   }
 

@@ -127,13 +127,13 @@ internal import CArchive
   private static func bytes(
     _ text: UnsafePointer<CChar>?, _ what: String
   ) throws(CodecError) -> [UInt8] {
-    guard var place = unsafe text else {
+    guard var pointer = unsafe text else {
       throw CodecError(.malformed, in: .tar, reason: "a member's \(what) cannot be read")
     }
     var bytes: [UInt8] = []
-    while unsafe place.pointee != 0 {
-      bytes.append(UInt8(bitPattern: unsafe place.pointee))
-      unsafe place += 1
+    while unsafe pointer.pointee != 0 {
+      bytes.append(UInt8(bitPattern: unsafe pointer.pointee))
+      unsafe pointer += 1
     }
     return bytes
   }

@@ -29,10 +29,10 @@ public struct TarWriter: ~Copyable {
   public mutating func append(
     _ member: TarMember, content: Span<UInt8>, to buffer: inout [UInt8]
   ) throws(CodecError) -> Int {
-    let place = try begin(member, in: &buffer)
+    let start = try begin(member, in: &buffer)
     try write(content, to: &buffer)
     try finish(in: &buffer)
-    return place
+    return start
   }
 
   /// Appends a whole member and returns the offset of its content in the buffer.

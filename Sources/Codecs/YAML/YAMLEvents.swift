@@ -126,8 +126,8 @@ extension YAML {
       let problem = unsafe parser.pointee.problem.map { unsafe String(cString: $0) } ?? "not YAML"
       guard let context = unsafe parser.pointee.context else { return problem }
       let begin = unsafe Self.mark(parser.pointee.context_mark)
-      let place = begin == mark ? "" : " that begins at \(begin)"
-      return unsafe "\(problem), \(String(cString: context))\(place)"
+      let origin = begin == mark ? "" : " that begins at \(begin)"
+      return unsafe "\(problem), \(String(cString: context))\(origin)"
     }
   }
 }

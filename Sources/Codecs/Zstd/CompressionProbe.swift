@@ -32,7 +32,7 @@ public struct CompressionProbe: ~Copyable {
 
   /// Returns the worthwhile method of compression. `all` for content smaller than `minimum` and if
   /// the sample cannot be compressed; `repeats` only if `looksForRepeats`.
-  public mutating func ask(_ content: Span<UInt8>, looksForRepeats: Bool) -> Answer {
+  public mutating func bestMethod(_ content: Span<UInt8>, looksForRepeats: Bool) -> Answer {
     guard content.count >= Self.minimum, let size = sampleSize(content, by: Self.quick) else {
       return .all
     }

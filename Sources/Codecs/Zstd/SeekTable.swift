@@ -36,7 +36,7 @@ public struct SeekTable: Sendable, Hashable {
   }
 
   /// The location of a frame.
-  public struct Location: Sendable, Hashable {
+  public struct FrameRanges: Sendable, Hashable {
     /// The range of the frame in the file.
     public let stored: Range<Int>
     /// The range of its content in the content of the file.
@@ -44,16 +44,16 @@ public struct SeekTable: Sendable, Hashable {
   }
 
   /// The locations of the frames, in order. The first begins at 0.
-  public var places: [Location] {
+  public var frameRanges: [FrameRanges] {
     var stored = 0
     var content = 0
     return frames.map { frame in
-      let place = Location(
+      let ranges = FrameRanges(
         stored: stored..<(stored + Int(frame.storedSize)),
         content: content..<(content + Int(frame.contentSize)))
-      stored = place.stored.upperBound
-      content = place.content.upperBound
-      return place
+      stored = ranges.stored.upperBound
+      content = ranges.content.upperBound
+      return ranges
     }
   }
 
@@ -161,12 +161,12 @@ extension SeekTable {
       from: start + Self.headerSize, to: tail.count - Self.footerSize, by: width)
     var frames: [Frame] = []
     frames.reserveCapacity((size - Self.headerSize - Self.footerSize) / width)
-    for place in entries {
+    for offset in entries {
       frames.append(
         Frame(
-          storedSize: LittleEndian.word32(tail, at: place),
-          contentSize: LittleEndian.word32(tail, at: place + 4),
-          checksum: hasChecksums ? LittleEndian.word32(tail, at: place + 8) : 0))
+          storedSize: LittleEndian.word32(tail, at: offset),
+          contentSize: LittleEndian.word32(tail, at: offset + 4),
+          checksum: hasChecksums ? LittleEndian.word32(tail, at: offset + 8) : 0))
     }
     self.init(frames: frames, hasChecksums: hasChecksums)
   }

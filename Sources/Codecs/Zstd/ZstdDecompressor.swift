@@ -124,7 +124,7 @@ public struct ZstdFrame: Sendable, Hashable {
     checksum = Self.word(frame, at: stored - 4)
   }
 
-  private static func word(_ bytes: Span<UInt8>, at place: Int) -> UInt32 {
-    LittleEndian.word32(bytes, at: place)
+  private static func word(_ bytes: Span<UInt8>, at offset: Int) -> UInt32 {
+    LittleEndian.word32(bytes, at: offset)
   }
 }

@@ -11,21 +11,21 @@ struct Identification {
 
   /// Identifies the bundles first, then the other containers with their help.
   static func identify(_ drafts: inout [ContainerDraft], _ survey: inout Survey) {
-    for place in drafts.indices where drafts[place].kind == .bundle {
-      identifyBundle(&drafts[place], &survey)
+    for index in drafts.indices where drafts[index].kind == .bundle {
+      identifyBundle(&drafts[index], &survey)
     }
     let known = Identification(of: drafts)
-    for place in drafts.indices where drafts[place].kind != .bundle {
-      known.identify(&drafts[place])
+    for index in drafts.indices where drafts[index].kind != .bundle {
+      known.identify(&drafts[index])
     }
     let apps = Set(
       drafts.filter { $0.kind != .group && $0.kind != .extension }
         .compactMap(\.identifier))
-    for place in drafts.indices {
-      drafts[place].owner = known.owner(of: drafts[place], among: apps)
-      if drafts[place].identifier == nil {
-        survey.note(
-          .unidentified, at: drafts[place].path, because: "the container cannot be identified")
+    for index in drafts.indices {
+      drafts[index].owner = known.owner(of: drafts[index], among: apps)
+      if drafts[index].identifier == nil {
+        survey.record(
+          .unidentified, at: drafts[index].path, because: "the container cannot be identified")
       }
     }
   }
@@ -43,25 +43,26 @@ struct Identification {
   }
 
   private static func identifyBundle(_ draft: inout ContainerDraft, _ survey: inout Survey) {
-    let said = draft.metadata?.identifier
+    let declared = draft.metadata?.identifier
     if let identifier = draft.bundle?.info?.identifier {
       draft.identifier = identifier
       draft.identification = .infoPlist
-      if let said, said != identifier {
+      if let declared, declared != identifier {
         survey.warn(
           .contradiction, at: draft.path,
           because:
-            "its metadata names '\(said)', its Info.plist '\(identifier)', which takes precedence")
+            "its metadata names '\(declared)', its Info.plist '\(identifier)', which takes precedence"
+        )
       }
-    } else if let said {
-      draft.identifier = said
+    } else if let declared {
+      draft.identifier = declared
       draft.identification = .metadata
     }
   }
 
   private func identify(_ draft: inout ContainerDraft) {
-    if let said = draft.metadata?.identifier {
-      draft.identifier = said
+    if let declared = draft.metadata?.identifier {
+      draft.identifier = declared
       draft.identification = .metadata
     } else if let named = draft.named {
       draft.identifier = named

@@ -14,7 +14,7 @@ extension Survey {
         kind: kind, path: path, absolutePath: parent.path.appending(name), uuid: name,
         isReadable: false)
     case .directory(let directory):
-      guard take(directory, as: path) else { return nil }
+      guard claim(directory, as: path) else { return nil }
       var draft = ContainerDraft(
         kind: kind, path: path, absolutePath: directory.path, uuid: name)
       draft.metadata = metadata(ContainerMetadata.fileName, of: kind, in: directory, as: path)
@@ -46,7 +46,7 @@ extension Survey {
     case .none: return nil
     case .closed: (isReadable, real) = (false, parent.path.appending(name))
     case .directory(let directory):
-      guard take(directory, as: path) else { return nil }
+      guard claim(directory, as: path) else { return nil }
       (isReadable, real) = (true, directory.path)
     }
     return ContainerDraft(
@@ -60,7 +60,7 @@ extension Survey {
     draft.owner = draft.identifier
     draft.identification = draft.identifier == nil ? .none : .layout
     if draft.identifier == nil {
-      note(.unidentified, at: draft.path, because: "its name is too long for an app's identifier")
+      record(.unidentified, at: draft.path, because: "its name is too long for an app's identifier")
     }
     return draft
   }

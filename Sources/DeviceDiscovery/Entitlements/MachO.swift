@@ -16,7 +16,7 @@ package enum MachO {
   private static let maximumSlices: UInt32 = 32
 
   /// An unparsed property list with entitlements, and its source.
-  package struct Found: Equatable {
+  package struct FoundEntitlements: Equatable {
     package let source: App.EntitlementSource
     package let propertyList: [UInt8]
   }
@@ -24,7 +24,7 @@ package enum MachO {
   /// The data of an executable's slice.
   package struct Facts: Equatable {
     /// Its entitlements, those of the signature first.
-    package var entitlements: [Found] = []
+    package var entitlements: [FoundEntitlements] = []
     /// Whether its code is encrypted for the device of its buyer (FairPlay).
     package var isEncrypted = false
   }
@@ -32,7 +32,7 @@ package enum MachO {
   /// Returns the entitlements of the first slice that has any, those of the signature first.
   package static func entitlements<Source: ByteSource & ~Copyable>(
     in source: borrowing Source
-  ) throws(SystemError) -> [Found] {
+  ) throws(SystemError) -> [FoundEntitlements] {
     try facts(of: source).entitlements
   }
 
@@ -73,17 +73,17 @@ package enum MachO {
     let at = start.addingReportingOverflow(UInt64(Commands.headerSize))
     guard !at.overflow else { return Facts() }
     let bytes = try source.read(count: commands.size, at: at.partialValue)
-    let locations = Commands.locations(in: bytes, count: commands.count)
-    var found = Facts(isEncrypted: locations.isEncrypted)
-    if let signature = locations.signature,
+    let extents = Commands.extents(in: bytes, count: commands.count)
+    var found = Facts(isEncrypted: extents.isEncrypted)
+    if let signature = extents.signature,
       let list = try CodeSignature.entitlements(in: source, at: signature, from: start)
     {
-      found.entitlements.append(Found(source: .signature, propertyList: list))
+      found.entitlements.append(FoundEntitlements(source: .signature, propertyList: list))
     }
-    if let section = locations.section,
+    if let section = extents.section,
       let list = try content(of: section, in: source, from: start), !list.isEmpty
     {
-      found.entitlements.append(Found(source: .section, propertyList: list))
+      found.entitlements.append(FoundEntitlements(source: .section, propertyList: list))
     }
     return found
   }
@@ -137,15 +137,15 @@ extension MachO {
 
     /// The locations of the code signature and the entitlements section, and whether the code is
     /// encrypted.
-    struct Locations {
+    struct Extents {
       var signature: Extent?
       var section: Extent?
       var isEncrypted = false
     }
 
     /// Reads the commands.
-    static func locations(in commands: [UInt8], count: Int) -> Locations {
-      var locations = Locations()
+    static func extents(in commands: [UInt8], count: Int) -> Extents {
+      var extents = Extents()
       var at = 0
       for _ in 0..<count {
         guard let kind = commands.number32(at: at), let size = commands.number32(at: at + 4),
@@ -154,16 +154,16 @@ extension MachO {
         if kind == signatureCommand, let offset = commands.number32(at: at + 8),
           let length = commands.number32(at: at + 12)
         {
-          locations.signature = Extent(offset: UInt64(offset), length: UInt64(length))
+          extents.signature = Extent(offset: UInt64(offset), length: UInt64(length))
         } else if kind == encryptionCommand, let system = commands.number32(at: at + 16) {
-          locations.isEncrypted = locations.isEncrypted || system != 0
+          extents.isEncrypted = extents.isEncrypted || system != 0
         } else if kind == segmentCommand {
-          locations.section =
-            locations.section ?? section(of: commands, from: at, to: at + Int(size))
+          extents.section =
+            extents.section ?? section(of: commands, from: at, to: at + Int(size))
         }
         at += Int(size)
       }
-      return locations
+      return extents
     }
 
     /// Returns the section `__TEXT,__entitlements` of a segment command.

@@ -17,7 +17,7 @@ struct CoreSimulatorFinder {
   private(set) var system: [Device.SystemContainers] = []
 
   /// Scans all classes below a base.
-  mutating func look(
+  mutating func search(
     below base: [ByteString], of root: borrowing Directory, _ survey: inout Survey
   ) {
     let path = ByteString(joining: base)
@@ -32,12 +32,12 @@ struct CoreSimulatorFinder {
         guard case .directory(let members) = survey.enter(name, in: family, as: here) else {
           continue
         }
-        look(in: members, kind: Self.kinds[top.appending(name)], as: here, &survey)
+        search(in: members, kind: Self.kinds[top.appending(name)], as: here, &survey)
       }
     }
   }
 
-  private mutating func look(
+  private mutating func search(
     in directory: borrowing Directory, kind: ContainerKind?, as path: ByteString,
     _ survey: inout Survey
   ) {
@@ -111,13 +111,13 @@ extension CoreSimulatorFinder {
 extension CoreSimulatorFinder {
   /// Scans a device with the layout coresimulator.
   static func device(
-    in root: borrowing Directory, _ place: DeviceFinder.SimulatorLocation, for asked: DeviceFinder
+    in root: borrowing Directory, _ form: DeviceFinder.SimulatorForm, for asked: DeviceFinder
   ) -> Device {
     var survey = Survey(root: root.path)
-    let facts = facts(of: root, place, &survey)
+    let facts = facts(of: root, form, &survey)
     var finder = CoreSimulatorFinder()
-    for base in bases(of: place) { finder.look(below: base, of: root, &survey) }
-    if place == .fileSystem, (try? root.statusFollowing("private/var/mobile/Applications")) != nil {
+    for base in bases(of: form) { finder.search(below: base, of: root, &survey) }
+    if form == .fileSystem, (try? root.statusFollowing("private/var/mobile/Applications")) != nil {
       survey.warn(
         .unsupported, at: "private/var/mobile/Applications",
         because: "containers of iOS 7 and earlier are not supported")
@@ -133,8 +133,8 @@ extension CoreSimulatorFinder {
       findings: survey.findings.sorted())
   }
 
-  private static func bases(of place: DeviceFinder.SimulatorLocation) -> [[ByteString]] {
-    switch place {
+  private static func bases(of form: DeviceFinder.SimulatorForm) -> [[ByteString]] {
+    switch form {
     case .device: [["data", "Containers"]]
     case .data: [["Containers"]]
     case .fileSystem:
@@ -144,9 +144,9 @@ extension CoreSimulatorFinder {
 
   /// Reads `device.plist` of a simulator or `SystemVersion.plist` of a device.
   static func facts(
-    of root: borrowing Directory, _ place: DeviceFinder.SimulatorLocation, _ survey: inout Survey
+    of root: borrowing Directory, _ form: DeviceFinder.SimulatorForm, _ survey: inout Survey
   ) -> Device.Facts {
-    switch place {
+    switch form {
     case .device: return devicePropertyList(in: root, as: "device.plist", &survey)
     case .data:
       // The record is beside the data directory, outside the root, and may be missing.
@@ -189,9 +189,9 @@ extension CoreSimulatorFinder {
     in root: borrowing Directory, _ survey: inout Survey
   ) -> Device.Facts {
     var facts = Device.Facts()
-    let place: [ByteString] = ["System", "Library", "CoreServices"]
+    let components: [ByteString] = ["System", "Library", "CoreServices"]
     let path: ByteString = "System/Library/CoreServices/SystemVersion.plist"
-    guard let directory = survey.inner(place, of: root, as: ""),
+    guard let directory = survey.inner(components, of: root, as: ""),
       let list = survey.dictionary("SystemVersion.plist", in: directory, as: path)
     else { return facts }
     facts.version = survey.string("ProductVersion", of: list, as: path)

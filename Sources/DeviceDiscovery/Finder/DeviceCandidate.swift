@@ -20,9 +20,9 @@ extension DeviceFinder {
   /// Mac. Links in the directory are not followed.
   ///
   /// - Throws: `system` if the directory cannot be read.
-  package func candidates(in place: ByteString) throws(ModelError) -> [DeviceCandidate] {
+  package func candidates(in path: ByteString) throws(ModelError) -> [DeviceCandidate] {
     do throws(SystemError) {
-      let directory = try Directory.open(resolved: try Host.realPath(place))
+      let directory = try Directory.open(resolved: try Host.realPath(path))
       let own = candidates(at: directory)
       if !own.isEmpty { return own }
       var found: [DeviceCandidate] = []
@@ -41,8 +41,8 @@ extension DeviceFinder {
   private func candidates(at directory: borrowing Directory) -> [DeviceCandidate] {
     var found: [DeviceCandidate] = []
     for layout in self.layout.map({ [$0] }) ?? Layout.allCases {
-      guard let place = Self.place(of: directory, layout, isAsked: self.layout != nil),
-        let candidate = candidate(at: directory, layout: layout, place: place)
+      guard let form = Self.form(of: directory, layout, isAsked: self.layout != nil),
+        let candidate = candidate(at: directory, layout: layout, form: form)
       else { continue }
       found.append(candidate)
     }
@@ -50,13 +50,13 @@ extension DeviceFinder {
   }
 
   private func candidate(
-    at directory: borrowing Directory, layout: Layout, place: Location
+    at directory: borrowing Directory, layout: Layout, form: DirectoryForm
   ) -> DeviceCandidate? {
-    guard let root = try? Self.root(of: place, directory.path) else { return nil }
+    guard let root = try? Self.root(of: form, directory.path) else { return nil }
     var facts = Device.Facts()
-    if case .coreSimulator(let place) = place {
+    if case .coreSimulator(let form) = form {
       var survey = Survey(root: root)
-      facts = CoreSimulatorFinder.facts(of: directory, place, &survey)
+      facts = CoreSimulatorFinder.facts(of: directory, form, &survey)
     }
     return DeviceCandidate(
       directory: directory.path, root: root, layout: layout, name: facts.name,
@@ -66,9 +66,9 @@ extension DeviceFinder {
   /// Returns the root of the device at a location in a directory. A link that root does not follow
   /// is not resolved, so that `find(_:)` refuses the device.
   private static func root(
-    of place: Location, _ directory: ByteString
+    of form: DirectoryForm, _ directory: ByteString
   ) throws(SystemError) -> ByteString {
-    switch place {
+    switch form {
     case .coreSimulator, .flatpakApps, .snapDirectory, .macOSHome, .folder: directory
     case .macOSContainers(let home): home
     case .flatpakHome: try root(at: directory.appending(".var/app"))
@@ -130,8 +130,8 @@ extension DeviceCandidate {
 
   /// The name, the UDID or path, and the layout.
   fileprivate var words: String {
-    let place = if case .udid(let udid) = identity { "\(udid)" } else { "'\(root)'" }
-    guard let name else { return "\(place) (\(layout.rawValue))" }
-    return "'\(name)' (\(place), \(layout.rawValue))"
+    let subject = if case .udid(let udid) = identity { "\(udid)" } else { "'\(root)'" }
+    guard let name else { return "\(subject) (\(layout.rawValue))" }
+    return "'\(name)' (\(subject), \(layout.rawValue))"
   }
 }

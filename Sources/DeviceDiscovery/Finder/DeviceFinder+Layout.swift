@@ -3,8 +3,8 @@ internal import SystemIO
 
 extension DeviceFinder {
   /// The location of a device in a directory.
-  enum Location {
-    case coreSimulator(SimulatorLocation)
+  enum DirectoryForm {
+    case coreSimulator(SimulatorForm)
     /// The directory is `.var/app`.
     case flatpakApps
     /// The directory is a home directory with `.var/app`.
@@ -21,7 +21,7 @@ extension DeviceFinder {
   }
 
   /// The three forms of the layout coresimulator.
-  enum SimulatorLocation {
+  enum SimulatorForm {
     /// A simulator's directory: `device.plist` beside `data`.
     case device
     /// A simulator's `data` directory.
@@ -31,10 +31,12 @@ extension DeviceFinder {
   }
 
   /// Detects the layout of the directory, or checks that it has the requested one.
-  func place(of directory: borrowing Directory, asked: ByteString) throws(ModelError) -> Location {
+  func form(of directory: borrowing Directory, asked: ByteString) throws(ModelError)
+    -> DirectoryForm
+  {
     guard let layout else {
       for layout in Layout.allCases {
-        if let place = Self.place(of: directory, layout, isAsked: false) { return place }
+        if let form = Self.form(of: directory, layout, isAsked: false) { return form }
       }
       throw ModelError(
         .noDevice, "find a device in", on: asked, reason: "this directory has no known app layout",
@@ -42,7 +44,7 @@ extension DeviceFinder {
           "specify another with '--root', use a plain directory with '--layout folder', or create "
           + "a sample device with 'sandboxctl sample DIR'")
     }
-    if let place = Self.place(of: directory, layout, isAsked: true) { return place }
+    if let form = Self.form(of: directory, layout, isAsked: true) { return form }
     let (lacks, hint) = Self.refusal(layout)
     throw ModelError(
       .noDevice, "find a device with the layout \(layout.rawValue) in", on: asked, reason: lacks,
@@ -52,7 +54,7 @@ extension DeviceFinder {
   /// Returns the layouts that the directory appears to have.
   static func layouts(of directory: borrowing Directory) -> [Layout] {
     var layouts: [Layout] = []
-    for layout in Layout.allCases where place(of: directory, layout, isAsked: false) != nil {
+    for layout in Layout.allCases where form(of: directory, layout, isAsked: false) != nil {
       layouts.append(layout)
     }
     return layouts
@@ -61,12 +63,12 @@ extension DeviceFinder {
   /// Returns the location of a device with a layout in a directory.
   ///
   /// - Parameter isAsked: Whether the user requested the layout, so that fewer signs suffice.
-  static func place(
+  static func form(
     of directory: borrowing Directory, _ layout: Layout, isAsked: Bool
-  ) -> Location? {
+  ) -> DirectoryForm? {
     let parts = directory.path.components
     switch layout {
-    case .coreSimulator: return simulatorLocation(of: directory).map { .coreSimulator($0) }
+    case .coreSimulator: return simulatorForm(of: directory).map { .coreSimulator($0) }
     case .flatpak:
       if has(".var/app", in: directory) { return .flatpakHome }
       return isFlatpak(directory) ? .flatpakApps : nil
@@ -79,8 +81,8 @@ extension DeviceFinder {
       if parts.suffix(2) == ["Library", "Containers"] {
         return .macOSContainers(path(parts.dropLast(2)))
       }
-      let places: [ByteString] = ["Library/Containers", "Library/Group Containers"]
-      return places.contains { has($0, in: directory) } ? .macOSHome : nil
+      let paths: [ByteString] = ["Library/Containers", "Library/Group Containers"]
+      return paths.contains { has($0, in: directory) } ? .macOSHome : nil
     case .folder: return isAsked ? .folder : nil
     }
   }
@@ -113,7 +115,7 @@ extension DeviceFinder {
     }
   }
 
-  static func simulatorLocation(of directory: borrowing Directory) -> SimulatorLocation? {
+  static func simulatorForm(of directory: borrowing Directory) -> SimulatorForm? {
     if has("device.plist", in: directory), has("data", in: directory) { return .device }
     let classes: [ByteString] = ["Containers/Bundle", "Containers/Data", "Containers/Shared"]
     if classes.contains(where: { has($0, in: directory) }) { return .data }

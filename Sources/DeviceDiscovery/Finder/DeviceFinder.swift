@@ -43,7 +43,7 @@ package struct DeviceFinder: Sendable {
     do {
       let real = try Host.realPath(root)
       let directory = try Directory.open(resolved: real)
-      let device = try device(in: directory, try place(of: directory, asked: root), asked: root)
+      let device = try device(in: directory, try form(of: directory, asked: root), asked: root)
       return layout == nil ? device.noting(others: Self.layouts(of: directory)) : device
     } catch let error as SystemError {
       throw ModelError(error, "find a device in")
@@ -55,10 +55,10 @@ package struct DeviceFinder: Sendable {
   }
 
   private func device(
-    in directory: borrowing Directory, _ place: Location, asked: ByteString
+    in directory: borrowing Directory, _ form: DirectoryForm, asked: ByteString
   ) throws -> Device {
-    switch place {
-    case .coreSimulator(let place): CoreSimulatorFinder.device(in: directory, place, for: self)
+    switch form {
+    case .coreSimulator(let form): CoreSimulatorFinder.device(in: directory, form, for: self)
     case .flatpakApps:
       FlatpakFinder.device(in: directory, home: try home(of: directory, asked), for: self)
     case .flatpakHome: try FlatpakFinder.device(inHome: directory, for: self)
@@ -100,7 +100,7 @@ package struct DeviceFinder: Sendable {
   ) -> Device.Identity {
     if let name { return .named(name) }
     if let udid { return .udid(udid) }
-    return .place(machine: machineID.map { ByteString($0) }, layout, root: root)
+    return .location(machine: machineID.map { ByteString($0) }, layout, root: root)
   }
 
   /// Returns the home directory that contains a layout's directory, or nil if there is none.

@@ -8,7 +8,7 @@ struct FlatpakFinder {
   private(set) var installed: [BundleIdentifier: InstalledApp] = [:]
 
   /// Scans the directory of all apps' data.
-  mutating func lookAtData(in apps: borrowing Directory, _ survey: inout Survey) {
+  mutating func searchData(in apps: borrowing Directory, _ survey: inout Survey) {
     for name in survey.names(in: apps, as: "") where !OwnNames.has(name) {
       if let draft = survey.container(.data, name, of: name, in: apps, as: name) {
         drafts.append(draft)
@@ -18,7 +18,7 @@ struct FlatpakFinder {
 
   /// Scans the overrides and apps of an installation. Apps found in an earlier installation take
   /// precedence.
-  mutating func lookAtInstallation(
+  mutating func searchInstallation(
     _ directory: ByteString, scope: App.FlatpakInstallation.Scope, survey: inout Survey
   ) {
     installed.merge(Self.installedApps(of: directory, scope, &survey)) { first, _ in first }
@@ -27,7 +27,7 @@ struct FlatpakFinder {
     guard let overrides = survey.outside(path) else { return }
     for name in survey.names(in: overrides, as: path) {
       if name == "global" {
-        survey.note(
+        survey.record(
           .unsupported, at: path.appending(name),
           because: "it applies to all apps and belongs to none")
       } else if survey.kind(of: name, in: overrides, as: path.appending(name)) == .file {
@@ -60,7 +60,7 @@ extension FlatpakFinder {
     let apps = try Directory.open(inHome: named)
     var survey = Survey(root: apps.path)
     if apps.path != named {
-      survey.note(
+      survey.record(
         .linkFollowed, at: named, because: "it is a link to '\(apps.path)' and was followed")
     }
     return device(in: apps, home: home.path, survey, for: asked)
@@ -78,12 +78,12 @@ extension FlatpakFinder {
   ) -> Device {
     var survey = start
     var finder = FlatpakFinder()
-    finder.lookAtData(in: apps, &survey)
+    finder.searchData(in: apps, &survey)
     if let user = asked.userFlatpak ?? home.map({ installation(of: $0) }) {
-      finder.lookAtInstallation(user, scope: .user, survey: &survey)
+      finder.searchInstallation(user, scope: .user, survey: &survey)
     }
     if let system = asked.systemFlatpak {
-      finder.lookAtInstallation(system, scope: .system, survey: &survey)
+      finder.searchInstallation(system, scope: .system, survey: &survey)
     }
     return Device(
       root: apps.path, layout: .flatpak, identity: asked.identity(.flatpak, apps.path),
@@ -149,17 +149,17 @@ extension FlatpakFinder {
     guard let commit = survey.linked("active", in: deployments, as: here, components: 1)?.first,
       let deployed = survey.inner([commit], of: deployments, as: here)
     else { return nil }
-    let place = here.appending(commit)
-    let record = survey.text("deploy", [], of: deployed, as: place).flatMap {
+    let deployment = here.appending(commit)
+    let record = survey.text("deploy", [], of: deployed, as: deployment).flatMap {
       Deployment($0)
     }
-    let metadata = KeyFile(survey.text("metadata", [], of: deployed, as: place) ?? [])
+    let metadata = KeyFile(survey.text("metadata", [], of: deployed, as: deployment) ?? [])
     let origin = record?.origin
     let url = origin.flatMap {
       configuration.value("url", in: ByteString("remote \"".utf8 + Array($0.bytes) + [0x22]))
     }
     return InstalledApp(
-      info: info(name, record, in: deployed, as: place, survey: &survey),
+      info: info(name, record, in: deployed, as: deployment, survey: &survey),
       installation: App.FlatpakInstallation(
         scope: scope, architecture: branch[0], branch: branch[1], commit: commit, origin: origin,
         remoteURL: url, runtime: metadata.value("runtime", in: "Application")))

@@ -15,17 +15,17 @@ struct MacOSFinder {
   private(set) var drafts: [ContainerDraft] = []
 
   /// Scans the containers of a home directory.
-  mutating func lookAtContainers(in home: borrowing Directory, _ survey: inout Survey) {
+  mutating func searchContainers(in home: borrowing Directory, _ survey: inout Survey) {
     guard
       case .directory(let directory) = survey.descend(
         Self.containers.components, from: home, as: "")
     else { return }
     for name in survey.names(in: directory, as: Self.containers) where name != ".DS_Store" {
-      look(atContainer: name, in: directory, as: Self.containers.appending(name), &survey)
+      search(atContainer: name, in: directory, as: Self.containers.appending(name), &survey)
     }
   }
 
-  private mutating func look(
+  private mutating func search(
     atContainer name: ByteString, in directory: borrowing Directory, as path: ByteString,
     _ survey: inout Survey
   ) {
@@ -42,7 +42,8 @@ struct MacOSFinder {
     case .directory(let container):
       let metadata = metadata(in: container, name, as: path, of: nil, &survey)
       guard var draft = survey.opened(.data, Self.dataDirectory, in: container, as: data) else {
-        return survey.note(.orphan, at: path, because: "it has no directory 'Data' and is excluded")
+        return survey.record(
+          .orphan, at: path, because: "it has no directory 'Data' and is excluded")
       }
       draft.uuid = name
       draft.metadata = metadata
@@ -52,7 +53,7 @@ struct MacOSFinder {
   }
 
   /// Scans the containers that apps share.
-  mutating func lookAtGroups(in home: borrowing Directory, _ survey: inout Survey) {
+  mutating func searchGroups(in home: borrowing Directory, _ survey: inout Survey) {
     guard
       case .directory(let directory) = survey.descend(Self.groups.components, from: home, as: "")
     else { return }
@@ -75,13 +76,14 @@ struct MacOSFinder {
   ) -> ContainerMetadata? {
     let metadata = survey.metadata(
       ContainerMetadata.desktopFile, of: kind, in: container, as: path)
-    if let said = metadata?.identifier, let named = Self.identifier(ofDirectory: name),
-      said != named
+    if let declared = metadata?.identifier, let named = Self.identifier(ofDirectory: name),
+      declared != named
     {
       let holder = kind == .group ? "the directory" : "the metadata"
       survey.warn(
         .contradiction, at: path,
-        because: "its metadata names '\(said)', unlike its directory; \(holder) takes precedence")
+        because:
+          "its metadata names '\(declared)', unlike its directory; \(holder) takes precedence")
     }
     return metadata
   }
@@ -99,7 +101,7 @@ struct MacOSFinder {
 extension MacOSFinder {
   /// Scans a directory of apps. Called after the containers are scanned, to mark those of
   /// extensions.
-  mutating func lookAtBundles(
+  mutating func searchBundles(
     in applications: borrowing Directory, as path: ByteString, _ survey: inout Survey
   ) {
     let wanted = Set(drafts.compactMap { $0.metadata?.identifier ?? $0.named })
@@ -118,11 +120,11 @@ extension MacOSFinder {
       drafts.append(draft)
     }
     let extensions = Set(drafts.flatMap { $0.bundle?.extensions ?? [] }.map(\.identifier))
-    for place in drafts.indices where drafts[place].kind == .data {
-      if let identifier = drafts[place].metadata?.identifier ?? drafts[place].named,
+    for index in drafts.indices where drafts[index].kind == .data {
+      if let identifier = drafts[index].metadata?.identifier ?? drafts[index].named,
         extensions.contains(identifier)
       {
-        drafts[place].kind = .extension
+        drafts[index].kind = .extension
       }
     }
   }
@@ -135,16 +137,16 @@ extension MacOSFinder {
   static func device(in home: borrowing Directory, for asked: DeviceFinder) -> Device {
     var survey = Survey(root: home.path)
     var finder = MacOSFinder()
-    finder.lookAtContainers(in: home, &survey)
-    finder.lookAtGroups(in: home, &survey)
+    finder.searchContainers(in: home, &survey)
+    finder.searchGroups(in: home, &survey)
     if case .directory(let directory) = survey.enter("Applications", in: home, as: "Applications") {
-      finder.lookAtBundles(in: directory, as: "Applications", &survey)
+      finder.searchBundles(in: directory, as: "Applications", &survey)
     }
     var facts = Device.Facts(platform: "macOS")
     if let system = asked.system(ofHome: home.path, below: "Users") {
       let path = system.appending("Applications")
       if system != home.path, let directory = survey.outside(path) {
-        finder.lookAtBundles(in: directory, as: path, &survey)
+        finder.searchBundles(in: directory, as: path, &survey)
       }
       if let root = survey.outside(system) {
         facts.version = CoreSimulatorFinder.systemVersion(in: root, &survey).version

@@ -19,7 +19,7 @@ struct SnapFinder {
   ///   - base: The path of the directory in findings; empty for the device's root.
   ///   - isOfSystem: Whether it is the system's directory, from which only data of the current user
   ///     is used, or all data for root.
-  mutating func look(
+  mutating func search(
     in snaps: borrowing Directory, as base: ByteString, isOfSystem: Bool, _ survey: inout Survey
   ) {
     for name in survey.names(in: snaps, as: base) where !OwnNames.has(name) {
@@ -31,12 +31,12 @@ struct SnapFinder {
         if !isOfSystem { drafts.append(closed(name, in: snaps, as: path, &survey)) }
       case .directory(let directory):
         guard !isOfSystem || Self.isOwn(directory) else {
-          survey.note(
+          survey.record(
             .unsupported, at: path,
             because: "the system data of this snap belongs to another user and is excluded")
           continue
         }
-        look(at: Home(name: name, path: path, isOfSystem: isOfSystem), in: directory, &survey)
+        search(at: Home(name: name, path: path, isOfSystem: isOfSystem), in: directory, &survey)
       }
     }
   }
@@ -55,7 +55,7 @@ struct SnapFinder {
       after: name)
   }
 
-  private mutating func look(
+  private mutating func search(
     at home: Home, in directory: borrowing Directory, _ survey: inout Survey
   ) {
     let revisions = home.revisions(in: directory, &survey)
@@ -226,7 +226,7 @@ extension SnapFinder.Home {
     guard parts.count > 1, parts[parts.count - 2] == name,
       (try? directory.statusFollowing(Self.current)) == nil
     else { return nil }
-    survey.note(
+    survey.record(
       .linkFollowed, at: link,
       because: "it is a link to '\(target)', which does not exist; the revision next to it is used")
     return last
@@ -250,7 +250,7 @@ extension SnapFinder {
     let snaps = try Directory.open(inHome: named)
     var survey = Survey(root: snaps.path)
     if snaps.path != named {
-      survey.note(
+      survey.record(
         .linkFollowed, at: named, because: "it is a link to '\(snaps.path)' and was followed")
     }
     return device(
@@ -272,12 +272,12 @@ extension SnapFinder {
   ) -> Device {
     var survey = start
     var finder = SnapFinder()
-    finder.look(in: snaps, as: "", isOfSystem: false, &survey)
+    finder.search(in: snaps, as: "", isOfSystem: false, &survey)
     var installed: [BundleIdentifier: InstalledApp] = [:]
     if let system {
       let data = system.appending("var/snap")
       if let directory = survey.outside(data) {
-        finder.look(in: directory, as: data, isOfSystem: true, &survey)
+        finder.search(in: directory, as: data, isOfSystem: true, &survey)
       }
       for mounts in mounts {
         installed.merge(Self.installed(in: system.appending(mounts), &survey)) { first, _ in first }

@@ -65,7 +65,7 @@ extension Device {
   ///   a new one), or the number of a snap's revision.
   /// - Throws: `containerName` if the directory's name would not be a plain component, a UUID or a
   ///   revision, as the layout requires.
-  package func place(
+  package func location(
     forNew container: LogicalContainer, named name: ByteString? = nil
   ) throws(ModelError) -> ContainerLocation? {
     switch layout {
@@ -96,7 +96,7 @@ extension Device {
     digits[12] = "4"
     let variant: [Character] = ["8", "9", "A", "B"]
     digits[16] = variant[(digits[16].hexDigitValue ?? 0) % 4]
-    for place in [20, 16, 12, 8] { digits.insert("-", at: place) }
+    for index in [20, 16, 12, 8] { digits.insert("-", at: index) }
     return ByteString(String(digits))
   }
 
@@ -106,10 +106,10 @@ extension Device {
     guard name.isUUID else { throw .containerName(name, of: container, "it is not a UUID") }
     let kind = container.kind
     guard let directory = try? Directory.open(resolved: root),
-      let place = DeviceFinder.simulatorLocation(of: directory)
+      let form = DeviceFinder.simulatorForm(of: directory)
     else { return nil }
     let base: ByteString =
-      switch (place, kind) {
+      switch (form, kind) {
       case (.device, _): "data/Containers"
       case (.data, _): "Containers"
       case (.fileSystem, .bundle): "private/var/containers"

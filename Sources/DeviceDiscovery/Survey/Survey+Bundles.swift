@@ -63,9 +63,9 @@ extension Survey {
     groups: inout [(group: BundleIdentifier, source: App.EntitlementSource)]
   ) -> [App.Extension] {
     var extensions: [App.Extension] = []
-    for place in shape.extensionDirectories {
-      let here = path.appending(place)
-      guard let directory = inner(place.components, of: bundle, as: path) else { continue }
+    for subdirectory in shape.extensionDirectories {
+      let here = path.appending(subdirectory)
+      guard let directory = inner(subdirectory.components, of: bundle, as: path) else { continue }
       for appex in directories(ending: ".appex", in: directory, as: here) {
         let file = here.appending(appex)
         guard let inner = child(appex, of: directory, as: file) else { continue }
@@ -76,7 +76,7 @@ extension Survey {
         extensions.append(
           App.Extension(
             identifier: identifier, displayName: info.displayName, version: info.version,
-            build: info.build, path: name.appending(place).appending(appex)))
+            build: info.build, path: name.appending(subdirectory).appending(appex)))
       }
     }
     return extensions.sorted { ($0.identifier, $0.path) < ($1.identifier, $1.path) }
@@ -144,7 +144,7 @@ extension Survey {
 
   private mutating func program(
     _ name: ByteString, in bundle: borrowing Directory, as path: ByteString
-  ) -> [MachO.Found] {
+  ) -> [MachO.FoundEntitlements] {
     guard isProgramName(name, as: path) else { return [] }
     do {
       guard let status = try bundle.statusIfPresent(name), status.kind == .file else { return [] }

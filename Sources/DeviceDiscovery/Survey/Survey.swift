@@ -10,7 +10,7 @@ package struct Survey {
   let root: ByteString
   package private(set) var findings: [Finding] = []
   /// The directories already used as containers, by device and inode.
-  private var taken: [FileIdentity: ByteString] = [:]
+  private var claimed: [FileIdentity: ByteString] = [:]
 
   /// The effective user ID of the process.
   private let user: UInt32
@@ -20,7 +20,7 @@ package struct Survey {
     self.user = user
   }
 
-  package mutating func note(_ code: Finding.Code, at path: ByteString, because reason: String) {
+  package mutating func record(_ code: Finding.Code, at path: ByteString, because reason: String) {
     findings.append(Finding(.note, code, at: path, reason: reason))
   }
 
@@ -52,7 +52,8 @@ extension Survey {
       switch status.kind {
       case .directory:
         if status.isMountPoint {
-          note(.mountEntered, at: path, because: "it is on another file system, which was entered")
+          record(
+            .mountEntered, at: path, because: "it is on another file system, which was entered")
         }
         return .directory(try parent.directory(name))
       case .symlink:
@@ -65,7 +66,7 @@ extension Survey {
         }
         return try follow(name, in: parent, as: path)
       default:
-        note(.orphan, at: path, because: "it is not a directory and is excluded")
+        record(.orphan, at: path, because: "it is not a directory and is excluded")
         return .none
       }
     } catch {
@@ -105,12 +106,12 @@ extension Survey {
       return .none
     }
     guard try parent.statusFollowing(name).kind == .directory else {
-      note(
+      record(
         .orphan, at: path,
         because: "it is a link to '\(target)', which is not a directory, and is excluded")
       return .none
     }
-    note(.linkFollowed, at: path, because: "it is a link to '\(target)' and was followed")
+    record(.linkFollowed, at: path, because: "it is a link to '\(target)' and was followed")
     return .directory(try Directory.open(resolved: real))
   }
 
@@ -154,15 +155,15 @@ extension Survey {
 
   /// Registers a directory as a container. Returns false, with a warning, if another path already
   /// leads to it.
-  mutating func take(_ directory: borrowing Directory, as path: ByteString) -> Bool {
+  mutating func claim(_ directory: borrowing Directory, as path: ByteString) -> Bool {
     guard let identity = try? directory.status().identity else { return true }
-    if let other = taken[identity] {
+    if let other = claimed[identity] {
       warn(
         .repeatedDirectory, at: path,
         because: "it is the same directory as '\(other)' and is excluded")
       return false
     }
-    taken[identity] = path
+    claimed[identity] = path
     return true
   }
 }
@@ -292,10 +293,10 @@ extension Survey {
         because: "it is a property list of the type \(value.kind), not a dictionary")
     } catch {
       let error = ModelError(reading: error)
-      let place = error.location.map { " (\($0))" } ?? ""
+      let position = error.location.map { " (\($0))" } ?? ""
       warn(
         .unusableFile, at: path,
-        because: "it is not a usable property list\(place): \(error.reason)")
+        because: "it is not a usable property list\(position): \(error.reason)")
     }
     return nil
   }

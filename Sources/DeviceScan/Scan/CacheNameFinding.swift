@@ -26,13 +26,13 @@ extension DeviceScan {
   /// A file is kept if its class is kept and a backup includes it. Each entry is visited once.
   ///
   /// - Parameters:
-  ///   - place: the logical path below which directories are searched (default: the whole device).
+  ///   - scope: the logical path below which directories are searched (default: the whole device).
   ///   - view: the view whose verdict counts.
   public func cacheNames(
-    within place: ByteString? = nil, in view: Verdicts.View = .keep
+    within scope: ByteString? = nil, in view: Verdicts.View = .keep
   ) -> [CacheNameFinding] {
     containers.flatMap { container in
-      var search = CacheNameSearch(container, within: place, view: view)
+      var search = CacheNameSearch(container, within: scope, view: view)
       search.run()
       return search.findings
     }
@@ -42,12 +42,12 @@ extension DeviceScan {
 /// A search for the findings of one container.
 private struct CacheNameSearch {
   private let scan: ContainerScan
-  private let place: ByteString?
+  private let scope: ByteString?
   private let view: Verdicts.View
   private(set) var findings: [CacheNameFinding] = []
 
-  init(_ scan: ContainerScan, within place: ByteString?, view: Verdicts.View) {
-    (self.scan, self.place, self.view) = (scan, place, view)
+  init(_ scan: ContainerScan, within scope: ByteString?, view: Verdicts.View) {
+    (self.scan, self.scope, self.view) = (scan, scope, view)
   }
 
   mutating func run() {
@@ -67,7 +67,7 @@ private struct CacheNameSearch {
     guard directory > 0, scan.entries[directory].verdicts[view].dataClass.isKept,
       let kind = scan.withName(directory, { CacheName($0) })
     else { return nil }
-    return place.map { scan.logicalPath(directory).isWithin($0) } ?? true ? kind : nil
+    return scope.map { scan.logicalPath(directory).isWithin($0) } ?? true ? kind : nil
   }
 
   /// Returns the directories in a directory, so that the last one is the first of the scan.

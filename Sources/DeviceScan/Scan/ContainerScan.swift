@@ -132,13 +132,13 @@ public struct ContainerScan: Sendable {
 
   /// Returns the policy query for an entry.
   public func query(_ index: Int) -> EntryQuery {
-    var way = [index]
-    while let last = way.last, last > 0 { way.append(Int(entries[last].parent)) }
-    way.reverse()
+    var chain = [index]
+    while let last = chain.last, last > 0 { chain.append(Int(entries[last].parent)) }
+    chain.reverse()
     var query = container.query(
-      way.dropFirst().map { nameBytes($0) },
+      chain.dropFirst().map { nameBytes($0) },
       ContainerScanner.facts(entries[index].type, entries[index].status))
-    for (depth, entry) in way.enumerated() {
+    for (depth, entry) in chain.enumerated() {
       query.marks[depth] = marks[entry]
       query.siblings[depth] = siblings[entry]
     }

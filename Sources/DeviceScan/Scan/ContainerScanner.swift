@@ -88,8 +88,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     remind(container, root)
     let found = try marks.marks(onRoot: root, status, &markCache)
     name.set([UInt8]().span)
-    policy = hold(classifier.marking(policy, found), root)
-    note(found, at: 0)
+    policy = addSiblings(classifier.marking(policy, found), root)
+    record(found, at: 0)
     scan.append(
       entry(status, parent: 0, name: 0..<0, policy, type: .directory), accessed: 0)
     if options.excluded.contains(status.identity) {
@@ -121,7 +121,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       guard isWanted(bytes.span.extracting(entry.nameRange), state: state) else { continue }
       if classifier.needsCompaction { above = forgetAll(but: above) }
       if let fault = limits.fault(of: entry, in: directory) {
-        miss(entry, bytes: bytes, above: above, in: directory, fault: fault)
+        addUnreadable(entry, bytes: bytes, above: above, in: directory, fault: fault)
         continue
       }
       let policy = classify(entry, bytes: bytes, above: above, in: directory)
@@ -149,7 +149,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   }
 
   /// Reports an entry that no snapshot can hold, if it may contain an included entry.
-  private mutating func miss(
+  private mutating func addUnreadable(
     _ entry: WalkBatch.Entry, bytes: [UInt8], above: Classifier.State,
     in directory: borrowing WalkDirectory, fault: String
   ) {
@@ -211,9 +211,9 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     name.set(bytes.span.extracting(entry.nameRange))
     do throws(SystemError) {
       let found = try marks.marks(on: &name, entry.status, in: directory.directory, &markCache)
-      note(found, at: scan.entries.count)
+      record(found, at: scan.entries.count)
       let marked = classifier.marking(policy, found)
-      return isDirectory ? hold(marked, directory.directory) : marked
+      return isDirectory ? addSiblings(marked, directory.directory) : marked
     } catch {
       if !error.isMissing {
         let path = directory.relativePath.appending(name.copy)
@@ -226,7 +226,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
 
   /// Returns the state of the directory that `name` names, or of the root, including the sibling
   /// names used in rules that the directory contains.
-  private mutating func hold(
+  private mutating func addSiblings(
     _ state: Classifier.State, _ directory: borrowing Directory
   ) -> Classifier.State {
     let asked = classifier.siblingNames(state)
@@ -245,7 +245,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   }
 
   /// Records an entry's marks for explanations.
-  private mutating func note(_ found: MarkSet, at index: Int) {
+  private mutating func record(_ found: MarkSet, at index: Int) {
     if !found.isEmpty { scan.marks[index] = found }
   }
 }

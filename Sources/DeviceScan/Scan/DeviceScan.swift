@@ -66,19 +66,19 @@ public struct DeviceScan: Sendable {
   /// Scans the containers that are below a logical path, or the path in its container: what is
   /// below it, and the directories above it. Scans all containers if there is no path.
   public static func run(
-    _ device: Device, policy: CompiledPolicy, within place: LogicalPath?, options: ScanOptions
+    _ device: Device, policy: CompiledPolicy, within scope: LogicalPath?, options: ScanOptions
   ) -> DeviceScan {
-    guard let place else { return run(device, policy: policy, options: options) }
+    guard let scope else { return run(device, policy: policy, options: options) }
     var options = options
-    if let container = device.containers.first(where: { place.bytes.isWithin($0.logicalPrefix) }),
-      place.bytes != container.logicalPrefix
+    if let container = device.containers.first(where: { scope.bytes.isWithin($0.logicalPrefix) }),
+      scope.bytes != container.logicalPrefix
     {
-      options.only = place.bytes.relative(to: container.logicalPrefix)
+      options.only = scope.bytes.relative(to: container.logicalPrefix)
       options.includesBelow = true
     }
     return run(device, policy: policy, options: options) { container in
-      place.bytes.isWithin(container.logicalPrefix)
-        || container.logicalPrefix.isWithin(place.bytes)
+      scope.bytes.isWithin(container.logicalPrefix)
+        || container.logicalPrefix.isWithin(scope.bytes)
     }
   }
 

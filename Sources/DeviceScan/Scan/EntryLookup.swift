@@ -25,14 +25,14 @@ public final class EntryLookup {
 
   /// Returns the entry with a name in a directory of the scan, or nil if there is none.
   public func child(named name: ByteString, of directory: Int) -> Int? {
-    let places = scan.entries[directory].children
-    sort(directory, places)
-    var (low, high) = (places.lowerBound, places.upperBound)
+    let slots = scan.entries[directory].children
+    sort(directory, slots)
+    var (low, high) = (slots.lowerBound, slots.upperBound)
     while low < high {
       let middle = (low + high) / 2
       if precedes(Int(order[middle]), name) { low = middle + 1 } else { high = middle }
     }
-    guard low < places.upperBound, scan.name(Int(order[low])) == name else { return nil }
+    guard low < slots.upperBound, scan.name(Int(order[low])) == name else { return nil }
     return Int(order[low])
   }
 
@@ -43,16 +43,16 @@ public final class EntryLookup {
     return found
   }
 
-  private func sort(_ directory: Int, _ places: Range<Int>) {
+  private func sort(_ directory: Int, _ slots: Range<Int>) {
     guard sorted.insert(directory).inserted else { return }
     if order.isEmpty { order = SpillableArray(repeating: 0, count: scan.entries.count) }
     let children = scan.names.withSpan { names in
-      places.sorted {
+      slots.sorted {
         names.extracting(scan.entries[$0].nameRange)
           .precedes(names.extracting(scan.entries[$1].nameRange))
       }
     }
-    for (place, child) in zip(places, children) { order[place] = Int32(child) }
+    for (slot, child) in zip(slots, children) { order[slot] = Int32(child) }
   }
 
   private func precedes(_ entry: Int, _ name: ByteString) -> Bool {

@@ -37,14 +37,14 @@ struct ParallelScan {
     let caches = BoundedQueue<ExclusionMarkCache?>(capacity: .max)
     let threads = try Workers(count: options.workers, capacity: options.workers, name: "scan")
     for _ in 0..<options.workers {
-      threads.submit { caches.put(work(on: jobs, into: found, knowing: marks)) }
+      threads.submit { caches.enqueue(work(on: jobs, into: found, knowing: marks)) }
     }
     var result = gather(jobs, found)
     jobs.close()
     threads.finish()
     caches.close()
     result.marks = marks
-    while let cache = caches.take() {
+    while let cache = caches.dequeue() {
       if let cache { result.marks?.add(cache) }
     }
     return result
@@ -59,7 +59,9 @@ struct ParallelScan {
     var scanner = ContainerScanner(policy, at: start, first: first, options: options)
     scanner.markCache = marks
     scanner.share = options.share
-    while let job = jobs.take() { found.put(scanner.run(job, of: containers[job.container])) }
+    while let job = jobs.dequeue() {
+      found.enqueue(scanner.run(job, of: containers[job.container]))
+    }
     return scanner.markCache
   }
 
@@ -69,17 +71,17 @@ struct ParallelScan {
   ) -> Result {
     var (result, assembly) = (Result(), Assembly())
     var next = containers.count
-    for number in containers.indices { jobs.put(ScanJob(number: number, container: number)) }
+    for number in containers.indices { jobs.enqueue(ScanJob(number: number, container: number)) }
     var active = next
-    while active > 0, let part = found.take() {
+    while active > 0, let part = found.dequeue() {
       active -= 1
       result.isInterrupted = result.isInterrupted || part.isInterrupted
       let further = result.isInterrupted ? [] : Self.split(part, from: &next)
       assembly.add(part, leaving: further)
-      for job in further { jobs.put(job) }
+      for job in further { jobs.enqueue(job) }
       active += further.count
     }
-    result.containers = containers.indices.compactMap { assembly.take($0) }
+    result.containers = containers.indices.compactMap { assembly.removeScan($0) }
     return result
   }
 
@@ -111,18 +113,18 @@ extension ParallelScan {
     /// The number of bytes of the parts' entries.
     private var held = 0
     /// The number of bytes that parts hold on the heap. Later parts can spill.
-    private static let mostHeld = 32 << 20
+    private static let maximumRetained = 32 << 20
 
     mutating func add(_ part: ScanJob.Part, leaving jobs: [ScanJob]) {
       var part = part
       held += part.scan.entries.byteCount
-      if held > Self.mostHeld { part.scan.makeSpillable() }
+      if held > Self.maximumRetained { part.scan.makeSpillable() }
       parts[part.job.number] = part
       children[part.job.number] = jobs.map(\.number)
     }
 
     /// Returns the whole scan of the container that a job began.
-    mutating func take(_ first: Int) -> ContainerScan? {
+    mutating func removeScan(_ first: Int) -> ContainerScan? {
       guard var scan = parts.removeValue(forKey: first)?.scan else { return nil }
       reserve(&scan, from: first)
       moves[first] = [0]

@@ -161,9 +161,9 @@ extension ContainerScanner {
   }
 
   private func chain(downTo directory: Int) -> ScanJob.Ancestors {
-    var way = [directory]
-    while let last = way.last, last > 0 { way.append(Int(scan.entries[last].parent)) }
-    return ScanJob.Ancestors(way.reversed().map { link($0) })
+    var chain = [directory]
+    while let last = chain.last, last > 0 { chain.append(Int(scan.entries[last].parent)) }
+    return ScanJob.Ancestors(chain.reversed().map { link($0) })
   }
 
   private func link(_ index: Int) -> ScanJob.Link {

@@ -7,18 +7,18 @@ package import SystemIO
 /// lifetime of this value: one file each in `.sandboxctl/locks`, named by the hash of the logical
 /// path.
 package final class AppLocks {
-  private final class Held {
+  private final class HeldLock {
     private let lock: FileLock
     init(_ lock: consuming FileLock) { self.lock = lock }
   }
 
-  private let held: [Held]
+  private let heldLocks: [HeldLock]
 
   /// Acquires all locks, or none.
   ///
   /// - Throws: `busy` if another operation holds one of them.
   init(_ subjects: [ByteString], root: ByteString) throws(OperationError) {
-    var held: [Held] = []
+    var held: [HeldLock] = []
     var subject: ByteString = ""
     var holder: LockHolder?
     do throws(SystemError) {
@@ -27,7 +27,7 @@ package final class AppLocks {
         subject = next
         let name = Self.name(of: next)
         do throws(SystemError) {
-          held.append(Held(try FileLock(name, in: directory)))
+          held.append(HeldLock(try FileLock(name, in: directory)))
           try directory.inheritOwner(name)
         } catch {
           holder = FileLock.holder(of: name, in: directory)
@@ -41,12 +41,12 @@ package final class AppLocks {
         reason: "another operation on it is in progress in '\(root)'" + (holder?.words ?? ""),
         hint: "try again when that operation has ended")
     }
-    self.held = held
+    self.heldLocks = held
   }
 
   /// Returns the first subject that another operation holds, or nil if there is none. Creates
   /// nothing.
-  package static func held(among subjects: [ByteString], root: ByteString) -> ByteString? {
+  package static func heldLocks(among subjects: [ByteString], root: ByteString) -> ByteString? {
     guard let directory = (try? ControlDirectory.open(ControlDirectory.locks, root: root)) ?? nil
     else {
       return nil

@@ -51,7 +51,7 @@ package enum ControlDirectory {
 
   /// Opens `.sandboxctl` itself.
   ///
-  /// - Throws: `taken` if access is denied and it does not belong to `owner`, the device's owner.
+  /// - Throws: `foreignOwner` if access is denied and it does not belong to `owner`, the device's owner.
   private static func openOwn(
     in device: borrowing Directory, of owner: UInt32
   ) throws(SystemError) -> Directory {
@@ -60,7 +60,7 @@ package enum ControlDirectory {
     } catch {
       let status = error.isRefused ? try? device.status(OwnNames.directory) : nil
       guard let status, status.user != owner else { throw error }
-      throw SystemError.taken(device.path.appending(OwnNames.directory))
+      throw SystemError.foreignOwner(device.path.appending(OwnNames.directory))
     }
   }
 

@@ -16,7 +16,7 @@ package final class StepRunner {
       _ path: [ByteString], making: Bool = false,
       _ body: (borrowing Directory) throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
-      try cursor.go(to: path, making: making)
+      try cursor.move(to: path, making: making)
       return try cursor.withDirectory(body)
     }
   }
@@ -40,7 +40,7 @@ package final class StepRunner {
     package let step: Int
     package let error: SystemError
     /// The step that could not be rolled back and the reason, or nil if all were rolled back.
-    package let left: (step: JournalStep, error: SystemError)?
+    package let remaining: (step: JournalStep, error: SystemError)?
   }
 
   /// Applies a step, unless it was applied before. Returns whether it had to be applied.
@@ -241,7 +241,7 @@ extension StepRunner {
         if !isBegun, isFresh, step.source != nil { throw SystemError.replaced(step.path) }
       } catch {
         let left = rollBackAll(item.prefix(isBegun ? number + 1 : number))
-        throw Failure(step: number, error: error, left: left)
+        throw Failure(step: number, error: error, remaining: left)
       }
     }
     return applied
@@ -261,7 +261,7 @@ extension StepRunner {
         let isApplied = try hasSources ? !isStaged(step) : isKept(step)
         if isApplied { begun = number + 1 }
       } catch {
-        throw Failure(step: number, error: error, left: nil)
+        throw Failure(step: number, error: error, remaining: nil)
       }
     }
     return begun

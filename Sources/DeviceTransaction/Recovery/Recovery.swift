@@ -41,20 +41,20 @@ package struct Recovery {
   ///
   /// - Parameters:
   ///   - again: finds the device again, which the recovery may have changed.
-  ///   - tell: receives the report before the device is found again.
+  ///   - notify: receives the report before the device is found again.
   /// - Returns: the device after the recovery with the group members that the policy states, and
   ///   the report.
   /// - Throws: the error of `again`; `OperationError` if the journal cannot be read, except for a
   ///   preview.
   package static func beforeChange(
     of device: Device, policy: CompiledPolicy, isForced: Bool, isPreview: Bool,
-    again: () throws -> Device, tell: (RecoveryReport, Device) -> Void
+    again: () throws -> Device, notify: (RecoveryReport, Device) -> Void
   ) throws -> (device: Device, report: RecoveryReport) {
     let report =
       isPreview
       ? RecoveryReport.pending(on: device)
       : try Recovery(device, policy: policy, isForced: isForced).run()
-    tell(report, device)
+    notify(report, device)
     let changed = report.done.isEmpty ? device : try again()
     return (changed.stating(groupsOf: policy), report)
   }
@@ -143,7 +143,7 @@ package struct Recovery {
         outcome.steps += try runner.applyAll(item)
       } catch {
         let reason = error.error
-        let isHalfApplied = error.left != nil
+        let isHalfApplied = error.remaining != nil
         if isHalfApplied || reason.endsEverything || reason.isLoss || record.isWhole {
           throw reason
         }

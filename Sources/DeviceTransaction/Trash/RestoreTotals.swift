@@ -55,7 +55,7 @@ package struct PresentEntries {
   package init(protected: Set<FileIdentity>) { self.protected = protected }
 
   /// Counts an entry. Returns false if it must be kept.
-  package mutating func note(_ status: FileStatus) -> Bool {
+  package mutating func count(_ status: FileStatus) -> Bool {
     totals.count(status.kind, size: status.kind == .file ? status.size : 0)
     if status.isMountPoint {
       protection = "another volume is mounted in it"
@@ -69,7 +69,7 @@ package struct PresentEntries {
   package mutating func read(_ directory: consuming Directory) throws(SystemError) {
     let status = try directory.status()
     if status.isMountPoint || protected.contains(status.identity) {
-      _ = note(status)
+      _ = count(status)
       return
     }
     var walk = Walk(directory)
@@ -87,7 +87,7 @@ package struct PresentEntries {
       _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
       descent: inout WalkDescent<Void>
     ) {
-      for (index, entry) in batch.entries.enumerated() where contents.note(entry.status) {
+      for (index, entry) in batch.entries.enumerated() where contents.count(entry.status) {
         if entry.status.kind == .directory { descent.enter(index, with: ()) }
       }
     }

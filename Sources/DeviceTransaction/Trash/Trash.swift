@@ -265,7 +265,7 @@ extension Trash {
 
     fileprivate init(root: ByteString) { self.root = root }
 
-    fileprivate mutating func take(
+    fileprivate mutating func add(
       _ item: Item, from trash: Trash, isDryRun: Bool, counting counters: ProgressCounters,
       isStopping: @escaping () -> Bool
     ) {
@@ -319,7 +319,7 @@ extension Trash {
         return item
       }
       for item in measured where !result.isInterrupted {
-        result.take(
+        result.add(
           item, from: trash, isDryRun: isDryRun, counting: counters, isStopping: isStopping)
       }
       results.append(result)

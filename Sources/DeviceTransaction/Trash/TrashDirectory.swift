@@ -9,7 +9,7 @@ package import SystemIO
 package final class TrashDirectory {
   /// The path of the directory for the container's entries.
   package let path: ByteString
-  private var ladder: DirectoryCursor
+  private var cursor: DirectoryCursor
   private let note: OpenedNote
 
   /// Creates the operation's directory with its note, and in it the directory of a container.
@@ -40,7 +40,7 @@ package final class TrashDirectory {
     try trash.sync()
     path = location.appending(container)
     self.note = OpenedNote(record.id, root: root)
-    ladder = DirectoryCursor(root: try Directory.make(resolved: path, permissions: 0o700))
+    cursor = DirectoryCursor(root: try Directory.make(resolved: path, permissions: 0o700))
     try ControlDirectory.inheritOwner(path)
   }
 
@@ -54,7 +54,7 @@ package final class TrashDirectory {
     _ name: ByteString, of directory: borrowing Directory, at path: [ByteString], leaving: Bool,
     as newName: ByteString? = nil
   ) throws(SystemError) {
-    _ = try ladder.withDirectory(at: path, making: true) { target throws(SystemError) in
+    _ = try cursor.withDirectory(at: path, making: true) { target throws(SystemError) in
       try directory.preserve(name, in: target, as: newName ?? name, leaving: leaving, note)
     }
   }

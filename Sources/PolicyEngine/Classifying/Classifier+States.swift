@@ -82,7 +82,7 @@ extension Classifier {
   }
 
   /// Computes a transition that is not cached yet and caches it.
-  mutating func take(from state: State, symbol: UInt64, name: Span<UInt8>) -> State {
+  mutating func transition(from state: State, symbol: UInt64, name: Span<UInt8>) -> State {
     let target = intern(successor(of: state, name))
     if symbol == 0 {
       records[Int(state.index)].otherwise = target
@@ -102,12 +102,12 @@ extension Classifier {
     next.isBelowCache = key.isBelowCache || (names.asksForCaches && isCache(key))
     let literal = policy.trie.literals.find(name)
     for node in key.nodes {
-      let place = policy.trie.nodes[Int(node)]
-      if place.loops { next.nodes.append(node) }
+      let trieNode = policy.trie.nodes[Int(node)]
+      if trieNode.loops { next.nodes.append(node) }
       if let literal {
-        for target in place.targets(of: literal) { reach(target, siblings: key.siblings, &next) }
+        for target in trieNode.targets(of: literal) { reach(target, siblings: key.siblings, &next) }
       }
-      for edge in place.globs where policy.trie.globs[Int(edge.glob)].matches(name) {
+      for edge in trieNode.globs where policy.trie.globs[Int(edge.glob)].matches(name) {
         reach(edge.node, siblings: key.siblings, &next)
       }
     }
@@ -185,15 +185,15 @@ extension Classifier {
   mutating func record(_ key: StateKey) -> StateRecord {
     var record = StateRecord()
     for node in key.nodes {
-      let place = policy.trie.nodes[Int(node)]
-      record.siblings |= place.siblings
-      record.hasGlobs = record.hasGlobs || !place.globs.isEmpty
-      for edge in place.literals {
+      let trieNode = policy.trie.nodes[Int(node)]
+      record.siblings |= trieNode.siblings
+      record.hasGlobs = record.hasGlobs || !trieNode.globs.isEmpty
+      for edge in trieNode.literals {
         let length = policy.trie.literals.length(edge.literal)
         record.literalLengths |= 1 << UInt64(min(length, 63))
       }
       if globs != nil {
-        for edge in place.globs { record.liveGlobs |= 1 << UInt64(edge.glob) }
+        for edge in trieNode.globs { record.liveGlobs |= 1 << UInt64(edge.glob) }
       }
     }
     record.keepsBelow = keepsBelow(key)
@@ -240,8 +240,8 @@ extension Classifier {
   /// Applies the steps from the first one that depends on size or age.
   func applyRemaining(_ record: StateRecord, _ facts: EntryFacts, to verdicts: inout Verdicts) {
     let start = Int(record.remainingStart)
-    for place in start..<(start + Int(record.remainingCount)) {
-      let operation = policy.operations[Int(remaining[place])]
+    for index in start..<(start + Int(record.remainingCount)) {
+      let operation = policy.operations[Int(remaining[index])]
       guard operation.condition.holds(facts, scanStart: scanStart) else { continue }
       operation.apply(to: &verdicts, belowCache: record.isBelowCache)
     }
@@ -275,7 +275,7 @@ extension Classifier {
         continue
       }
       assignment.apply(to: &verdict)
-      setters.note(assignment.fields, step)
+      setters.record(assignment.fields, step)
     }
     guard verdict.backup.mode(for: destination) == .never else { return true }
     let first = setters.first(of: verdict.backup, for: destination)
@@ -302,7 +302,7 @@ extension Classifier {
     private var cloud = 0
     private var unencrypted = 0
 
-    mutating func note(_ fields: Assignment.Fields, _ step: Int) {
+    mutating func record(_ fields: Assignment.Fields, _ step: Int) {
       if fields.contains(.backupStandard) { standard = step + 1 }
       if fields.contains(.backupCloud) { cloud = step + 1 }
       if fields.contains(.backupUnencrypted) { unencrypted = step + 1 }

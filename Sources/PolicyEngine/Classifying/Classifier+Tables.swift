@@ -28,8 +28,9 @@ extension Classifier {
         if case .file(let name, _) = marker.sign { Self.add(mark, for: name, to: &files) }
         if let name = marker.linuxAttribute { Self.add(mark, for: name, to: &attributes) }
         if marker.isInherited { inherited |= mark.rawValue }
-        for (place, kind) in ContainerKind.allCases.enumerated() where marker.kinds.contains(kind) {
-          byKind[place] |= mark.rawValue
+        for (number, kind) in ContainerKind.allCases.enumerated() where marker.kinds.contains(kind)
+        {
+          byKind[number] |= mark.rawValue
         }
       }
       self.files = files
@@ -129,7 +130,7 @@ extension Classifier {
     mutating func insert(_ state: UInt32, _ symbol: UInt64, target: UInt32) {
       if count >= Self.capacity { removeAll() }
       if (count + 1) * 2 > slots.count { grow() }
-      place(Slot(symbol: symbol, state: state, target: target))
+      insert(Slot(symbol: symbol, state: state, target: target))
       count += 1
     }
 
@@ -141,10 +142,10 @@ extension Classifier {
     private mutating func grow() {
       let old = slots
       slots = Array(repeating: Slot(), count: old.count * 2)
-      for slot in old where slot.target != StateRecord.unknown { place(slot) }
+      for slot in old where slot.target != StateRecord.unknown { insert(slot) }
     }
 
-    private mutating func place(_ slot: Slot) {
+    private mutating func insert(_ slot: Slot) {
       let mask = slots.count - 1
       var index = Self.hash(slot.state, slot.symbol) & mask
       while slots[index].target != StateRecord.unknown { index = (index + 1) & mask }

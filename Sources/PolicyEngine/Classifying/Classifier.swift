@@ -83,17 +83,17 @@ public struct Classifier: ~Copyable {
     {
       let symbol = TransitionTable.literal(literal)
       if let known = transitions.find(state.index, symbol) { return State(index: known) }
-      return take(from: state, symbol: symbol, name: name)
+      return transition(from: state, symbol: symbol, name: name)
     }
     if record.hasGlobs {
       let symbol = globs?.matches(name, among: record.liveGlobs) ?? wideSymbol(state, name)
       if symbol != 0 {
         if let known = transitions.find(state.index, symbol) { return State(index: known) }
-        return take(from: state, symbol: symbol, name: name)
+        return transition(from: state, symbol: symbol, name: name)
       }
     }
     if record.otherwise != StateRecord.unknown { return State(index: record.otherwise) }
-    return take(from: state, symbol: 0, name: name)
+    return transition(from: state, symbol: 0, name: name)
   }
 
   /// Whether the verdicts on a file in this state depend on it belonging to a database, so that the

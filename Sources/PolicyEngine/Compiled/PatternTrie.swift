@@ -130,13 +130,13 @@ struct PatternTrie: Sendable {
       nodes[index].literals.sort { $0 < $1 }
       let children = nodes[index].literals.map(\.node) + nodes[index].globs.map(\.node)
       for child in Set(children) { inherit(from: Int(child), at: index, operations) }
-      if let depth = nodes[index].anyDepth { note(nodes[Int(depth)], at: index) }
+      if let depth = nodes[index].anyDepth { record(nodes[Int(depth)], at: index) }
     }
     (globIndices, edges, components) = ([:], [:], [:])
   }
 
   private mutating func inherit(from child: Int, at index: Int, _ operations: [Operation]) {
-    note(nodes[child], at: index)
+    record(nodes[child], at: index)
     for accepted in nodes[child].accepted {
       let step = accepted.step + 1
       nodes[index].lastStep = max(nodes[index].lastStep, step)
@@ -153,7 +153,7 @@ struct PatternTrie: Sendable {
     }
   }
 
-  private mutating func note(_ child: Node, at index: Int) {
+  private mutating func record(_ child: Node, at index: Int) {
     nodes[index].lastStep = max(nodes[index].lastStep, child.lastStep)
     nodes[index].lastKeeper = pointwiseMax(nodes[index].lastKeeper, child.lastKeeper)
   }
@@ -171,12 +171,12 @@ extension PatternTrie {
   func steps(
     matching path: [[UInt8]], from roots: [Int], siblings: (_ depth: Int) -> UInt64
   ) -> [Int] {
-    var places: Set<UInt32> = []
+    var positions: Set<UInt32> = []
     var matched: Set<UInt32> = []
     var sticky: Set<UInt32> = []
     func reach(_ node: UInt32, _ present: UInt64) {
-      places.insert(node)
-      if let depth = nodes[Int(node)].anyDepth { places.insert(depth) }
+      positions.insert(node)
+      if let depth = nodes[Int(node)].anyDepth { positions.insert(depth) }
       for accepted in nodes[Int(node)].accepted
       where accepted.siblings == 0 || accepted.siblings & present != 0 {
         matched.insert(accepted.step)
@@ -185,12 +185,12 @@ extension PatternTrie {
     }
     for root in roots { reach(UInt32(root), 0) }
     for (depth, name) in path.enumerated() {
-      let (earlier, present) = (places, siblings(depth))
-      (places, matched) = ([], sticky)
+      let (earlier, present) = (positions, siblings(depth))
+      (positions, matched) = ([], sticky)
       let literal = literals.find(name.span)
-      for place in earlier {
-        let node = nodes[Int(place)]
-        if node.loops { places.insert(place) }
+      for position in earlier {
+        let node = nodes[Int(position)]
+        if node.loops { positions.insert(position) }
         if let literal { for target in node.targets(of: literal) { reach(target, present) } }
         for edge in node.globs where globs[Int(edge.glob)].matches(name.span) {
           reach(edge.node, present)
@@ -244,7 +244,7 @@ extension PatternTrie {
       let number = UInt32(count)
       bytes.append(contentsOf: name)
       starts.append(UInt32(bytes.count))
-      place(number)
+      insert(number)
       return number
     }
 
@@ -271,10 +271,10 @@ extension PatternTrie {
 
     private mutating func grow() {
       slots = Array(repeating: 0, count: slots.count * 2)
-      for number in 0..<UInt32(count) { place(number) }
+      for number in 0..<UInt32(count) { insert(number) }
     }
 
-    private mutating func place(_ number: UInt32) {
+    private mutating func insert(_ number: UInt32) {
       let mask = slots.count - 1
       var slot = Self.hash(name(number).span) & mask
       while slots[slot] != 0 { slot = (slot + 1) & mask }

@@ -57,9 +57,9 @@ public enum CommandLinePattern: Sendable, Hashable {
         settings: settings, platform: .same, conditions: conditions, versions: .all, why: nil,
         source: nil, allowLoss: nil, patternLocation: location)
     } catch {
-      let place = PolicyLocation(file: option, line: number, column: error.offset + 1)
+      let location = PolicyLocation(file: option, line: number, column: error.offset + 1)
       throw PolicyIssue(
-        .pattern, at: place, "\(error.problem) in '\(text.shown)'", expected: error.expected)
+        .pattern, at: location, "\(error.problem) in '\(text.shown)'", expected: error.expected)
     }
   }
 }

@@ -14,7 +14,7 @@ extension DocumentReader {
     guard let id = node["id"]?.text, let match = node["match"], match.scalar != nil else {
       return nil
     }
-    if let idNode = node["id"] { note(id, idNode) }
+    if let idNode = node["id"] { record(id, idNode) }
     guard let pattern = pattern(match, ignoringCase: node["ignore-case"]?.bool == true) else {
       return nil
     }
@@ -130,7 +130,7 @@ extension DocumentReader {
 
   private mutating func marker(_ node: YAMLNode) -> Marker? {
     guard let id = node["id"]?.text, let then = node["then"] else { return nil }
-    if let idNode = node["id"] { note(id, idNode) }
+    if let idNode = node["id"] { record(id, idNode) }
     guard let sign = sign(node) else { return nil }
     return Marker(
       id: id, location: location(node), sign: sign,
@@ -234,16 +234,16 @@ extension DocumentReader {
   }
 
   private func expectation(_ node: YAMLNode) -> Example.Expectation {
-    func placed<Value>(_ node: YAMLNode?, _ value: Value?) -> Example.Expectation.Placed<Value>? {
+    func located<Value>(_ node: YAMLNode?, _ value: Value?) -> Example.Expectation.Located<Value>? {
       guard let node, let value else { return nil }
-      return Example.Expectation.Placed(value: value, location: location(node))
+      return Example.Expectation.Located(value: value, location: location(node))
     }
     return Example.Expectation(
-      dataClass: placed(node["class"], word(node["class"])),
-      backup: placed(node["backup"], backup(node["backup"])),
-      update: placed(node["update"], word(node["update"])),
-      purge: placed(node["purge"], purgeExpectation(node["purge"])),
-      restore: placed(node["restore"], word(node["restore"])))
+      dataClass: located(node["class"], word(node["class"])),
+      backup: located(node["backup"], backup(node["backup"])),
+      update: located(node["update"], word(node["update"])),
+      purge: located(node["purge"], purgeExpectation(node["purge"])),
+      restore: located(node["restore"], word(node["restore"])))
   }
 
   private func purgeExpectation(_ node: YAMLNode?) -> Example.Expectation.Purge? {

@@ -97,7 +97,7 @@ struct DocumentReader {
   }
 
   /// Records an identifier and refuses a duplicate in the same file.
-  mutating func note(_ identifier: String, _ node: YAMLNode) {
+  mutating func record(_ identifier: String, _ node: YAMLNode) {
     if let earlier = identifiers[identifier] {
       add(
         .duplicate, at: node.mark, "the id '\(identifier)' is already used in line \(earlier.line)",

@@ -35,13 +35,13 @@ public struct Example: Sendable, Hashable {
 extension Example {
   /// The values that an example expects, each with its position.
   public struct Expectation: Sendable, Hashable {
-    var dataClass: Placed<DataClass>?
-    var backup: Placed<Settings.Backup>?
-    var update: Placed<UpdateDisposition>?
-    var purge: Placed<Purge>?
-    var restore: Placed<RestoreDisposition>?
+    var dataClass: Located<DataClass>?
+    var backup: Located<Settings.Backup>?
+    var update: Located<UpdateDisposition>?
+    var purge: Located<Purge>?
+    var restore: Located<RestoreDisposition>?
 
-    struct Placed<Value: Sendable & Hashable>: Sendable, Hashable {
+    struct Located<Value: Sendable & Hashable>: Sendable, Hashable {
       let value: Value
       let location: PolicyLocation
     }

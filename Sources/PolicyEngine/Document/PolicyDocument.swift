@@ -121,8 +121,8 @@ extension PolicyDocument {
         source.bytes, limits: YAML.Limits(bytes: PolicySource.maximumSize))
       return read(source, node)
     } catch {
-      let place = error.mark.map { PolicyLocation(source.name, $0) } ?? start
-      return (nil, [PolicyIssue(.unreadable, at: place, error.reason, expected: "YAML")])
+      let location = error.mark.map { PolicyLocation(source.name, $0) } ?? start
+      return (nil, [PolicyIssue(.unreadable, at: location, error.reason, expected: "YAML")])
     }
   }
 

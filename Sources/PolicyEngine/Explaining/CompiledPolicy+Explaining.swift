@@ -57,12 +57,12 @@ extension CompiledPolicy {
       let step = explanation.steps[index]
       return step.outcome == .applied && step.keep.contains { $0.key == "purge" }
     }
-    let place = last ?? 0
-    let rule = place == 0 ? nil : steps[matched[place - 1]].rule
+    let index = last ?? 0
+    let rule = index == 0 ? nil : steps[matched[index - 1]].rule
     let dataClass = explanation.verdicts.keep.dataClass
     return PurgeDecision(
-      rule: explanation.steps[place].id, location: explanation.steps[place].location,
-      why: explanation.steps[place].why,
+      rule: explanation.steps[index].id, location: explanation.steps[index].location,
+      why: explanation.steps[index].why,
       allowsLoss: rule?.allowLoss != nil || lossyClasses.contains(dataClass))
   }
 
@@ -102,9 +102,9 @@ extension CompiledPolicy {
   /// Returns the depths of the entries that carry a mark in effect at a depth, in ascending order.
   func bearers(of marker: Int, _ query: EntryQuery, depth: Int) -> [Int] {
     guard markers[marker].kinds.contains(query.kind) else { return [] }
-    return query.marks.filter { place, marks in
+    return query.marks.filter { level, marks in
       marks.contains(MarkSet(marker: marker))
-        && (place == depth || (place < depth && markers[marker].isInherited))
+        && (level == depth || (level < depth && markers[marker].isInherited))
     }.keys.sorted()
   }
 

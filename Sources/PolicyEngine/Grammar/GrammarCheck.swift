@@ -84,10 +84,10 @@ struct GrammarCheck {
     }
   }
 
-  private mutating func refuseKey(_ entry: YAMLNode.Entry, _ known: [String], in place: String) {
+  private mutating func refuseKey(_ entry: YAMLNode.Entry, _ known: [String], in context: String) {
     let guess = Resemblance.nearest(to: entry.name, among: known)
     let hint = guess.map { "'\($0)'" } ?? "one of \(known.joined(separator: ", "))"
-    add(.key, at: entry.keyMark, "unknown key '\(entry.name)' in \(place)", expected: hint)
+    add(.key, at: entry.keyMark, "unknown key '\(entry.name)' in \(context)", expected: hint)
   }
 
   private mutating func refuse(_ node: YAMLNode, as shape: Shape, named name: String) {

@@ -49,9 +49,9 @@ public enum PolicySchema {
 
     private mutating func reference(to record: Record) -> JSON {
       if !definitions.contains(where: { $0.name == record.name }) {
-        let place = definitions.count
+        let index = definitions.count
         definitions.append(JSON.Member(record.name, .null))
-        definitions[place].value = .object(members(of: record))
+        definitions[index].value = .object(members(of: record))
       }
       return ["$ref": .string("#/$defs/\(record.name)")]
     }

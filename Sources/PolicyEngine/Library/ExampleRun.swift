@@ -20,12 +20,12 @@ struct ExampleRun {
   }
 
   mutating func run() {
-    for example in document.examples where isMeant(example) { check(example) }
+    for example in document.examples where isSelected(example) { check(example) }
   }
 
   /// Whether an example applies to the layout. An example of an overlay over several layouts
   /// applies only to layouts with its container kind.
-  private mutating func isMeant(_ example: Example) -> Bool {
+  private mutating func isSelected(_ example: Example) -> Bool {
     guard let layout, !layout.containerKinds.contains(example.kind) else { return true }
     if document.layouts.count == 1 {
       let kinds = layout.containerKinds.map(\.rawValue).joined(separator: ", ")
@@ -86,9 +86,9 @@ struct ExampleRun {
   }
 
   private mutating func add(
-    at place: PolicyLocation, _ problem: String, expected: String, kind: PolicyIssue.Kind
+    at location: PolicyLocation, _ problem: String, expected: String, kind: PolicyIssue.Kind
   ) {
-    issues.append(PolicyIssue(kind, at: place, problem, expected: expected))
+    issues.append(PolicyIssue(kind, at: location, problem, expected: expected))
   }
 
   /// The view of a backup disposition for an example.
@@ -127,9 +127,9 @@ extension ExampleRun {
     _ example: Example, expecting expected: Example.Expectation, with verdict: Verdict, view: String
   ) {
     func path() -> String { "\(example.kind.rawValue) '\(PolicyIssue.text(of: example.path))'" }
-    func fail(at place: PolicyLocation, _ key: String, wanted: String, got: String) {
+    func fail(at location: PolicyLocation, _ key: String, wanted: String, got: String) {
       add(
-        at: place, "the example \(path()) results in \(view)\(key): \(got)",
+        at: location, "the example \(path()) results in \(view)\(key): \(got)",
         expected: "\(key): \(wanted)", kind: .example)
     }
     if let wanted = expected.dataClass, wanted.value != verdict.dataClass {

@@ -23,7 +23,7 @@ extension LossCheck {
       /// Data at this path, with this class, is lost.
       case path([[UInt8]], DataClass)
       /// Undecided: the policy has too many such rules.
-      case doubt
+      case undecided
     }
 
     init(_ policy: CompiledPolicy, budget: Int = 5_000_000) {
@@ -63,7 +63,7 @@ extension LossCheck {
               return .path(path, lost)
             }
           }
-          if budget == 0 { return .doubt }
+          if budget == 0 { return .undecided }
         }
       }
       return .none
@@ -145,7 +145,7 @@ extension LossCheck {
     private(set) var found: [[[UInt8]]] = []
 
     private struct Pair: Hashable {
-      let place: Int
+      let position: Int
       let node: UInt32
     }
 
@@ -160,63 +160,67 @@ extension LossCheck {
     /// Searches from a root of the automaton.
     mutating func run(_ root: Int) { if !steps.isEmpty { visit(0, UInt32(root)) } }
 
-    private mutating func visit(_ place: Int, _ node: UInt32) {
+    private mutating func visit(_ position: Int, _ node: UInt32) {
       guard budget > 0, found.count < limit,
-        seen.insert(Pair(place: place, node: node)).inserted
+        seen.insert(Pair(position: position, node: node)).inserted
       else { return }
       budget -= 1
       let here = trie.nodes[Int(node)]
-      note(here, place)
+      record(here, position)
       guard Int(here.lastStep) > steps.lowerBound else { return }
-      if let depth = here.anyDepth { visit(place, depth) }
-      guard place < pattern.components.count else { return }
-      switch pattern.components[place] {
+      if let depth = here.anyDepth { visit(position, depth) }
+      guard position < pattern.components.count else { return }
+      switch pattern.components[position] {
       case .anyDepth:
-        visit(place + 1, node)
+        visit(position + 1, node)
         for edge in here.literals {
-          take(trie.literals.name(edge.literal), place: place, node: edge.node)
+          descend(trie.literals.name(edge.literal), position: position, node: edge.node)
         }
         for edge in here.globs {
           if let name = trie.globs[Int(edge.glob)].sample(filling: Pattern.Name.filler) {
-            take(name, place: place, node: edge.node)
+            descend(name, position: position, node: edge.node)
           }
         }
-      case .name(let component): follow(component, from: here, node: node, place: place)
+      case .name(let component): follow(component, from: here, node: node, position: position)
       }
     }
 
     /// Follows a component of the pattern along the edges that can match the same name.
     private mutating func follow(
-      _ component: Pattern.Name, from here: PatternTrie.Node, node: UInt32, place: Int
+      _ component: Pattern.Name, from here: PatternTrie.Node, node: UInt32, position: Int
     ) {
-      if here.loops, let name = component.samples.first { take(name, place: place + 1, node: node) }
+      if here.loops, let name = component.samples.first {
+        descend(name, position: position + 1, node: node)
+      }
       for name in component.literals {
         guard let literal = trie.literals.find(name.span) else { continue }
-        for target in here.targets(of: literal) { take(name, place: place + 1, node: target) }
+        for target in here.targets(of: literal) {
+          descend(name, position: position + 1, node: target)
+        }
       }
       if !component.globs.isEmpty {
         for edge in here.literals {
           let name = trie.literals.name(edge.literal)
-          if component.matches(name) { take(name, place: place + 1, node: edge.node) }
+          if component.matches(name) { descend(name, position: position + 1, node: edge.node) }
         }
       }
       for edge in here.globs {
         let other = Pattern.Name(literals: [], globs: [trie.globs[Int(edge.glob)]])
         for name in component.commonNames(with: other).prefix(2) {
-          take(name, place: place + 1, node: edge.node)
+          descend(name, position: position + 1, node: edge.node)
         }
       }
     }
 
-    private mutating func take(_ name: [UInt8], place: Int, node: UInt32) {
+    private mutating func descend(_ name: [UInt8], position: Int, node: UInt32) {
       path.append(name)
-      visit(place, node)
+      visit(position, node)
       path.removeLast()
     }
 
     /// Records the path if both the pattern and a rule match here.
-    private mutating func note(_ here: PatternTrie.Node, _ place: Int) {
-      let rest = Pattern(text: "", components: Array(pattern.components[place...]))
+    private mutating func record(_ here: PatternTrie.Node, _ position: Int) {
+      let rest = Pattern(text: "", components: Array(pattern.components[position...]))
       for accepted in here.accepted where steps.contains(Int(accepted.step)) {
         if rest.components.allSatisfy(\.isAnyDepth) {
           found.append(path)

@@ -11,7 +11,7 @@ struct LossCheck {
   /// The classes for which the file permits loss with a reason.
   private let allowed: Set<DataClass>
   /// The layout, for an overlay over several layouts.
-  private let place: String
+  private let layoutSuffix: String
   private var search: Search
   private(set) var issues: [PolicyIssue] = []
 
@@ -20,7 +20,7 @@ struct LossCheck {
     allowed = Set(document.classes.filter { $0.value.allowLoss != nil }.keys)
     let layouts = Layout.allCases.filter { document.isOverlay(for: $0) }
     let layout = layouts.count > 1 ? policy.layout : nil
-    place = layout.map { " over the layout \($0.rawValue)" } ?? ""
+    layoutSuffix = layout.map { " over the layout \($0.rawValue)" } ?? ""
     search = Search(policy)
     for (dataClass, entry) in document.classes where entry.allowLoss == nil {
       check(dataClass, entry)
@@ -76,18 +76,18 @@ struct LossCheck {
     case .path(let path, let dataClass):
       let data = "\(dataClass.rawValue) (such as '\(PolicyIssue.text(of: path))')"
       add(at: rule.location, after: what, isPurged: purges, data: data)
-    case .doubt:
+    case .undecided:
       add(at: rule.location, after: what, isPurged: purges, data: "possibly precious data")
     }
   }
 
   private mutating func add(
-    at place: PolicyLocation, after what: String, isPurged: Bool, data: String
+    at location: PolicyLocation, after what: String, isPurged: Bool, data: String
   ) {
-    let fate = isPurged ? "purgeable" : "discarded on update"
+    let outcome = isPurged ? "purgeable" : "discarded on update"
     issues.append(
       PolicyIssue(
-        .loss, at: place, "after \(what), \(data) is \(fate)\(self.place)",
+        .loss, at: location, "after \(what), \(data) is \(outcome)\(self.layoutSuffix)",
         expected: "a class that may be lost, such as cache, or 'allow-loss: REASON'"))
   }
 }

@@ -69,10 +69,10 @@ public struct PolicyLibrary: Sendable {
     }
     for replacement in replacements {
       let name = PolicyDocument.read(replacement).document?.name
-      let place = name.flatMap { name in names.first { $0.value == name }?.key }
-      if let place {
-        sources[place] = PolicySource(
-          name: replacement.name, bytes: replacement.bytes, origin: sources[place].origin)
+      let number = name.flatMap { name in names.first { $0.value == name }?.key }
+      if let number {
+        sources[number] = PolicySource(
+          name: replacement.name, bytes: replacement.bytes, origin: sources[number].origin)
       } else {
         sources.append(replacement)
       }
@@ -145,13 +145,13 @@ extension PolicyLibrary {
   private func base(for request: PolicyRequest) throws(PolicyError) -> PolicyDocument {
     let name = request.policy ?? request.layout.flatMap { defaultPolicy(for: $0) }
     if let name, let document = policy(name) { return document }
-    let place = PolicyLocation(file: PolicyLocation.commandLine, line: 1, column: 1)
+    let location = PolicyLocation(file: PolicyLocation.commandLine, line: 1, column: 1)
     let problem =
       name.map { "there is no policy '\($0)'" }
       ?? "there is no policy for the layout \(request.layout?.rawValue ?? "requested")"
     let broken = unreadableIssues + documents.flatMap { ownIssues($0) }
     let issue = PolicyIssue(
-      .extends, at: place, problem,
+      .extends, at: location, problem,
       expected: "one of \(policyNames.joined(separator: ", "))")
     throw PolicyError("choose a policy", [issue] + broken)
   }

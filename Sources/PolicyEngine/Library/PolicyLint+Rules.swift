@@ -29,31 +29,32 @@ extension PolicyLint {
     }
 
     private mutating func check(
-      _ pattern: Pattern, in kinds: Set<ContainerKind>, isGeneral: Bool, at place: PolicyLocation,
+      _ pattern: Pattern, in kinds: Set<ContainerKind>, isGeneral: Bool,
+      at location: PolicyLocation,
       what: String
     ) {
-      let places = document.layouts.flatMap { layout in
+      let containers = document.layouts.flatMap { layout in
         layout.containerKinds.filter(kinds.contains).map { (layout, $0) }
       }
-      guard !places.isEmpty else {
+      guard !containers.isEmpty else {
         let own = document.layouts.flatMap(\.containerKinds).map(\.rawValue)
         let names = kinds.sorted().map(\.rawValue).joined(separator: ", ")
         issues.append(
           PolicyIssue(
-            .unmatchable, at: place,
+            .unmatchable, at: location,
             "\(what) is for containers that the layout does not have: \(names)",
             expected: "'in' with one of \(own.joined(separator: ", "))"))
         return
       }
       guard isGeneral else { return }
-      let shapes = places.map { LayoutShape($0.0, $0.1) }
+      let shapes = containers.map { LayoutShape($0.0, $0.1) }
       guard !shapes.contains(where: { $0.canMatch(pattern) }) else { return }
       let names = shapes.flatMap(\.names).reduce(into: [String]()) { all, name in
         if !all.contains(name) { all.append(name) }
       }
       issues.append(
         PolicyIssue(
-          .unmatchable, at: place,
+          .unmatchable, at: location,
           "'\(pattern.text)' cannot match: the layout does not have its first component",
           expected: "one of \(names.joined(separator: ", ")), or a pattern such as '*/**'"))
     }

@@ -53,25 +53,27 @@ struct Glob: Hashable, Sendable {
   /// Matches the pieces between stars, each at its first possible position, which is always
   /// sufficient.
   private func matchesMiddle(_ name: Span<UInt8>, from start: Int, to end: Int) -> Bool {
-    var place = start
+    var position = start
     var index = head + 1
     let last = codes.count - tail
     while index < last {
       let stop = codes[index..<last].firstIndex(of: Self.star) ?? last
       let count = stop - index
-      while !matchesPiece(name, at: place, index: index, count: count) {
-        place += 1
-        if place + count > end { return false }
+      while !matchesPiece(name, at: position, index: index, count: count) {
+        position += 1
+        if position + count > end { return false }
       }
-      place += count
+      position += count
       index = stop + 1
     }
-    return place <= end
+    return position <= end
   }
 
-  private func matchesPiece(_ name: Span<UInt8>, at place: Int, index: Int, count: Int) -> Bool {
-    guard place + count <= name.count else { return false }
-    for step in 0..<count where !accepts(codes[index + step], name[place + step]) { return false }
+  private func matchesPiece(_ name: Span<UInt8>, at position: Int, index: Int, count: Int) -> Bool {
+    guard position + count <= name.count else { return false }
+    for step in 0..<count where !accepts(codes[index + step], name[position + step]) {
+      return false
+    }
     return true
   }
 

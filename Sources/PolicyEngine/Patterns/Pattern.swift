@@ -48,10 +48,10 @@ extension Pattern: CustomStringConvertible {
 extension Pattern {
   /// The state of a match after the first components of a path.
   public struct Progress: Sendable, Hashable {
-    fileprivate var places: Set<Int>
+    fileprivate var positions: Set<Int>
 
     /// Whether no continuation of the path can match.
-    public var isHopeless: Bool { places.isEmpty }
+    public var isHopeless: Bool { positions.isEmpty }
   }
 
   /// The state before the first component.
@@ -60,24 +60,26 @@ extension Pattern {
   /// Returns the state after one more component.
   public func advance(_ progress: Progress, by name: Span<UInt8>) -> Progress {
     var next: Set<Int> = []
-    for place in progress.places where place < components.count {
-      switch components[place] {
-      case .anyDepth: next.insert(place)
-      case .name(let component): if component.matches(name) { next.insert(place + 1) }
+    for position in progress.positions where position < components.count {
+      switch components[position] {
+      case .anyDepth: next.insert(position)
+      case .name(let component): if component.matches(name) { next.insert(position + 1) }
       }
     }
     return closed(next)
   }
 
   /// Whether a path that ends in this state matches.
-  public func isMatch(_ progress: Progress) -> Bool { progress.places.contains(components.count) }
+  public func isMatch(_ progress: Progress) -> Bool {
+    progress.positions.contains(components.count)
+  }
 
-  private func closed(_ places: Set<Int>) -> Progress {
-    var all = places
-    for place in places where place < components.count && components[place].isAnyDepth {
-      all.insert(place + 1)
+  private func closed(_ positions: Set<Int>) -> Progress {
+    var all = positions
+    for position in positions where position < components.count && components[position].isAnyDepth {
+      all.insert(position + 1)
     }
-    return Progress(places: all)
+    return Progress(positions: all)
   }
 
   /// Whether the pattern is a single component, so that it matches names only.

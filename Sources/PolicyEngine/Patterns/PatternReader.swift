@@ -1,7 +1,7 @@
 /// Parses the text of a pattern, component by component.
 struct PatternReader {
   private let bytes: [UInt8]
-  private var place = 0
+  private var position = 0
   private var codes: [UInt16] = []
   private var sets: [ByteSet] = []
   /// The prefixes of the current component's alternatives, without `codes`.
@@ -14,23 +14,23 @@ struct PatternReader {
 
   /// Skips a slash; returns false at the end of the pattern.
   mutating func skipSlash() -> Bool {
-    guard place < bytes.count else { return false }
-    place += 1
+    guard position < bytes.count else { return false }
+    position += 1
     return true
   }
 
   /// Reads up to the next slash or the end. Returns the alternatives, or nil for `**`.
   mutating func component() throws(Pattern.SyntaxError) -> [Glob]? {
-    let start = place
+    let start = position
     let end = bytes[start...].firstIndex(of: UInt8(ascii: "/")) ?? bytes.count
     let written = bytes[start..<end]
     try refuse(written, at: start)
     if written.elementsEqual("**".utf8) {
-      place = end
+      position = end
       return nil
     }
     (codes, sets, prefixes) = ([], [], [[]])
-    while place < bytes.count, bytes[place] != UInt8(ascii: "/") { try element() }
+    while position < bytes.count, bytes[position] != UInt8(ascii: "/") { try element() }
     let all = prefixes.map { $0 + codes }
     guard all.allSatisfy({ !$0.isEmpty }) else {
       throw error("an alternative makes the component empty", "a name", at: start)
@@ -57,7 +57,7 @@ struct PatternReader {
   }
 
   private mutating func element() throws(Pattern.SyntaxError) {
-    let byte = bytes[place]
+    let byte = bytes[position]
     switch byte {
     case UInt8(ascii: "*"): try star()
     case UInt8(ascii: "?"): append(Glob.any)
@@ -65,51 +65,51 @@ struct PatternReader {
     case UInt8(ascii: "{"): try braces()
     case UInt8(ascii: "]"), UInt8(ascii: "}"):
       let character = Character(Unicode.Scalar(byte))
-      throw error("unmatched `\(character)`", "`\\\(character)` for the character", at: place)
+      throw error("unmatched `\(character)`", "`\\\(character)` for the character", at: position)
     default: append(UInt16(try literal()))
     }
   }
 
   private mutating func append(_ code: UInt16) {
     codes.append(code)
-    if code >= Glob.any { place += 1 }
+    if code >= Glob.any { position += 1 }
   }
 
   private mutating func star() throws(Pattern.SyntaxError) {
-    if place + 1 < bytes.count, bytes[place + 1] == UInt8(ascii: "*") {
-      throw error("`**` next to other characters", "`**` as a whole component", at: place)
+    if position + 1 < bytes.count, bytes[position + 1] == UInt8(ascii: "*") {
+      throw error("`**` next to other characters", "`**` as a whole component", at: position)
     }
     append(Glob.star)
   }
 
   /// Reads a literal byte, optionally escaped with a backslash.
   private mutating func literal() throws(Pattern.SyntaxError) -> UInt8 {
-    if bytes[place] == UInt8(ascii: "\\") {
-      place += 1
-      guard place < bytes.count else {
-        throw error("a backslash at the end", "`\\\\` for a backslash", at: place - 1)
+    if bytes[position] == UInt8(ascii: "\\") {
+      position += 1
+      guard position < bytes.count else {
+        throw error("a backslash at the end", "`\\\\` for a backslash", at: position - 1)
       }
-      if bytes[place] == UInt8(ascii: "/") {
-        throw error("a slash after a backslash", "a component without a slash", at: place - 1)
+      if bytes[position] == UInt8(ascii: "/") {
+        throw error("a slash after a backslash", "a component without a slash", at: position - 1)
       }
     }
-    guard bytes[place] != 0 else { throw error("a NUL", "a character of a name", at: place) }
-    defer { place += 1 }
-    return bytes[place]
+    guard bytes[position] != 0 else { throw error("a NUL", "a character of a name", at: position) }
+    defer { position += 1 }
+    return bytes[position]
   }
 
   private mutating func set() throws(Pattern.SyntaxError) {
-    let start = place
-    place += 1
-    let isInverted = place < bytes.count && bytes[place] == UInt8(ascii: "!")
-    if isInverted { place += 1 }
+    let start = position
+    position += 1
+    let isInverted = position < bytes.count && bytes[position] == UInt8(ascii: "!")
+    if isInverted { position += 1 }
     var set = ByteSet()
     var isEmpty = true
     while true {
-      guard place < bytes.count, bytes[place] != UInt8(ascii: "/") else {
+      guard position < bytes.count, bytes[position] != UInt8(ascii: "/") else {
         throw error("`[` without `]`", "`]`, or `\\[` for the character", at: start)
       }
-      if bytes[place] == UInt8(ascii: "]") { break }
+      if bytes[position] == UInt8(ascii: "]") { break }
       for byte in try range() { set.insert(byte) }
       isEmpty = false
     }
@@ -119,19 +119,19 @@ struct PatternReader {
   }
 
   private mutating func range() throws(Pattern.SyntaxError) -> ClosedRange<UInt8> {
-    let start = place
+    let start = position
     let low = try member()
-    guard place + 1 < bytes.count, bytes[place] == UInt8(ascii: "-"),
-      bytes[place + 1] != UInt8(ascii: "]")
+    guard position + 1 < bytes.count, bytes[position] == UInt8(ascii: "-"),
+      bytes[position + 1] != UInt8(ascii: "]")
     else { return low...low }
-    place += 1
+    position += 1
     let high = try member()
     guard low <= high else { throw error("a descending range", "`a-z`", at: start) }
     return low...high
   }
 
   private mutating func member() throws(Pattern.SyntaxError) -> UInt8 {
-    let start = place
+    let start = position
     let byte = try literal()
     guard byte < 0x80 else {
       throw error("a non-ASCII letter in a set", "`{é,è}`: a set holds bytes", at: start)
@@ -140,24 +140,24 @@ struct PatternReader {
   }
 
   private mutating func braces() throws(Pattern.SyntaxError) {
-    let start = place
+    let start = position
     let outer = codes
     var alternatives: [[UInt16]] = []
-    place += 1
+    position += 1
     codes = []
     while true {
-      guard place < bytes.count, bytes[place] != UInt8(ascii: "/") else {
+      guard position < bytes.count, bytes[position] != UInt8(ascii: "/") else {
         throw error(
           "`{` without `}` in the same component", "`}`, or `\\{` for the character", at: start)
       }
-      let byte = bytes[place]
+      let byte = bytes[position]
       if byte == UInt8(ascii: "{") {
-        throw error("`{` within `{}`", "alternatives that are not nested", at: place)
+        throw error("`{` within `{}`", "alternatives that are not nested", at: position)
       }
       if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "}") {
         alternatives.append(codes)
         codes = []
-        place += 1
+        position += 1
         if byte == UInt8(ascii: "}") { break }
       } else {
         try element()
@@ -178,8 +178,9 @@ struct PatternReader {
     codes = []
   }
 
-  private func error(_ problem: String, _ expected: String, at place: Int) -> Pattern.SyntaxError {
-    let offset = bytes[..<place].count { $0 & 0xC0 != 0x80 }
+  private func error(_ problem: String, _ expected: String, at position: Int) -> Pattern.SyntaxError
+  {
+    let offset = bytes[..<position].count { $0 & 0xC0 != 0x80 }
     return Pattern.SyntaxError(offset: offset, problem: problem, expected: expected)
   }
 }

@@ -15,7 +15,7 @@ struct WildcardRelation {
   /// The maximum number of steps of a comparison, after which it returns false.
   private static let budget = 4_096
 
-  private struct Location: Hashable {
+  private struct PositionPair: Hashable {
     let inner: Int
     let outer: [Int]
   }
@@ -25,29 +25,29 @@ struct WildcardRelation {
   /// Follows the inner pattern symbol by symbol, with all positions in the outer one that every
   /// sequence so far is certain to reach. True is therefore definite; false can be wrong.
   func includes() -> Bool {
-    var seen: Set<Location> = []
-    var open = [Location(inner: 0, outer: closed([0]))]
-    while let place = open.popLast() {
-      guard !place.outer.isEmpty, seen.count < Self.budget else { return false }
-      guard seen.insert(place).inserted else { continue }
-      if place.inner == inner {
-        guard place.outer.contains(outer) else { return false }
-      } else if isInnerStar(place.inner) {
-        open.append(Location(inner: place.inner + 1, outer: place.outer))
-        open.append(Location(inner: place.inner, outer: step(place.outer, coversAny)))
+    var seen: Set<PositionPair> = []
+    var open = [PositionPair(inner: 0, outer: closed([0]))]
+    while let pair = open.popLast() {
+      guard !pair.outer.isEmpty, seen.count < Self.budget else { return false }
+      guard seen.insert(pair).inserted else { continue }
+      if pair.inner == inner {
+        guard pair.outer.contains(outer) else { return false }
+      } else if isInnerStar(pair.inner) {
+        open.append(PositionPair(inner: pair.inner + 1, outer: pair.outer))
+        open.append(PositionPair(inner: pair.inner, outer: step(pair.outer, coversAny)))
       } else {
-        let next = step(place.outer) { covers($0, place.inner) }
-        open.append(Location(inner: place.inner + 1, outer: next))
+        let next = step(pair.outer) { covers($0, pair.inner) }
+        open.append(PositionPair(inner: pair.inner + 1, outer: next))
       }
     }
     return true
   }
 
   /// Returns the positions with those after stars, which can match nothing.
-  private func closed(_ places: [Int]) -> [Int] {
-    var all = Set(places)
-    for place in places {
-      var next = place
+  private func closed(_ positions: [Int]) -> [Int] {
+    var all = Set(positions)
+    for position in positions {
+      var next = position
       while next < outer, isOuterStar(next) {
         next += 1
         all.insert(next)
@@ -56,12 +56,12 @@ struct WildcardRelation {
     return all.sorted()
   }
 
-  private func step(_ places: [Int], _ isCovered: (Int) -> Bool) -> [Int] {
+  private func step(_ positions: [Int], _ isCovered: (Int) -> Bool) -> [Int] {
     closed(
-      places.compactMap { place in
-        guard place < outer else { return nil }
-        if isOuterStar(place) { return place }
-        return isCovered(place) ? place + 1 : nil
+      positions.compactMap { position in
+        guard position < outer else { return nil }
+        if isOuterStar(position) { return position }
+        return isCovered(position) ? position + 1 : nil
       })
   }
 }

@@ -80,9 +80,9 @@ extension CacheName {
 
     /// Whether a word ends before a position: no letter follows, or a capital letter does after a
     /// small one.
-    private func isBoundary(_ name: Span<UInt8>, at place: Int) -> Bool {
-      guard place < name.count, isLetter(name[place]) else { return true }
-      return isCapital(name[place]) && !isCapital(name[place - 1])
+    private func isBoundary(_ name: Span<UInt8>, at index: Int) -> Bool {
+      guard index < name.count, isLetter(name[index]) else { return true }
+      return isCapital(name[index]) && !isCapital(name[index - 1])
     }
 
     private func lower(_ byte: UInt8) -> UInt8 { isCapital(byte) ? byte | lowerCase : byte }

@@ -25,7 +25,7 @@ struct ContainerPurge: ~Copyable {
   private let number: Int
   private let named: Set<[[UInt8]]>
   private let mayShare: Bool
-  var ladder: DirectoryCursor
+  var cursor: DirectoryCursor
   /// The number of deleted entries of each directory.
   private(set) var deleted: [Int32: Int32]
   private var planned: PlannedEntries
@@ -44,14 +44,14 @@ struct ContainerPurge: ~Copyable {
     self.named = named
     self.deleted = deleted
     mayShare = (try? root.mayShareBlocks()) ?? false
-    ladder = DirectoryCursor(root: root)
+    cursor = DirectoryCursor(root: root)
   }
 
   /// Deletes a unit if it is still as planned.
   mutating func remove(_ unit: PurgeUnit) -> Outcome {
     let entry = Int(unit.entry)
     do throws(SystemError) {
-      try go(to: Int(scan.entries[entry].parent))
+      try move(to: Int(scan.entries[entry].parent))
       if unit.kind == .directory { return try removeDirectory(unit) }
       return try removeFiles(unit)
     } catch {
@@ -63,16 +63,16 @@ struct ContainerPurge: ~Copyable {
 
   /// Makes a directory the current one. Each directory on the way must be the one that the scan
   /// saw: not a symbolic link, and not a file system mounted since then.
-  private mutating func go(to directory: Int) throws(SystemError) {
-    if ladder.number == directory { return }
+  private mutating func move(to directory: Int) throws(SystemError) {
+    if cursor.number == directory { return }
     let scan = scan
     do throws(DirectoryCursor.NumberedFailure) {
-      try ladder.go(toNumbered: scan.directories(to: directory)) {
+      try cursor.move(toNumbered: scan.directories(to: directory)) {
         (scan.name($0), scan.entries[$0].status.identity)
       }
     } catch {
       // After a failure only the root is known to be open.
-      try ladder.ascend(to: 0)
+      try cursor.ascend(to: 0)
       throw error.error
     }
   }
@@ -89,7 +89,7 @@ struct ContainerPurge: ~Copyable {
     for member in members {
       if let remark = try difference(member) { return .changed(remark) }
     }
-    if unit.kind == .database, let remark = try unplannedCompanion(of: unit, members) {
+    if unit.kind == .database, let remark = try addedCompanion(of: unit, members) {
       return .changed(remark)
     }
     var bytes: UInt64 = 0
@@ -116,14 +116,14 @@ struct ContainerPurge: ~Copyable {
 
   /// Returns the reason if a companion was created after the plan was made, or nil. A new companion
   /// means that a process is using the database.
-  private func unplannedCompanion(
+  private func addedCompanion(
     of unit: PurgeUnit, _ members: [Int]
   ) throws(SystemError) -> String? {
     let database = DatabaseUnit(scan.name(Int(unit.entry)))
     let known = Set(members.map { scan.name($0) })
     for member in DatabaseMember.allCases where !known.contains(database.name(of: member)) {
       let name = database.name(of: member)
-      let isThere = try ladder.withDirectory { directory throws(SystemError) in
+      let isThere = try cursor.withDirectory { directory throws(SystemError) in
         try directory.statusIfPresent(name) != nil
       }
       if isThere { return "'\(name)' was created next to it" }
@@ -134,8 +134,8 @@ struct ContainerPurge: ~Copyable {
   /// Returns how an entry of the current directory differs from the plan, or nil if it does not.
   private func difference(_ index: Int) throws(SystemError) -> String? {
     let name = scan.name(index)
-    let (status, accessed) = try ladder.withDirectory { directory throws(SystemError) in
-      try directory.look(name)
+    let (status, accessed) = try cursor.withDirectory { directory throws(SystemError) in
+      try directory.statusAndAccess(name)
     }
     return planned.difference(of: index, status: status, accessed: accessed)
   }
@@ -150,14 +150,14 @@ struct ContainerPurge: ~Copyable {
       try empty(name, status.identity)
       return bytes
     }
-    try ladder.withDirectory { directory throws(SystemError) in try directory.remove(name) }
+    try cursor.withDirectory { directory throws(SystemError) in try directory.remove(name) }
     if status.links > 1 { planned.unlinked.insert(status.identity) }
     deleted[scan.entries[index].parent, default: 0] += 1
     return bytes
   }
 
   private func linksLeft(_ name: ByteString) throws(SystemError) -> UInt32 {
-    try ladder.withDirectory { directory throws(SystemError) in try directory.status(name).links }
+    try cursor.withDirectory { directory throws(SystemError) in try directory.status(name).links }
   }
 
   /// Returns the bytes of a file that it shares with no other file, as the volume currently
@@ -165,7 +165,7 @@ struct ContainerPurge: ~Copyable {
   private func ownBytes(of index: Int, named name: ByteString, status: FileStatus) -> UInt64 {
     guard mayShare, status.kind == .file, status.allocated > 0 else { return status.allocated }
     let wasShared = plan.request.shared[scan.container.logicalPrefix]?[index] != nil
-    let shared = ladder.withDirectory { directory in
+    let shared = cursor.withDirectory { directory in
       // XFS releases blocks some time after a file is deleted; asking for the free space waits for
       // it.
       if wasShared { _ = try? directory.space() }
@@ -176,7 +176,7 @@ struct ContainerPurge: ~Copyable {
 
   /// Truncates a file to 0 bytes, if it is the planned one and has one name.
   private func empty(_ name: ByteString, _ identity: FileIdentity) throws(SystemError) {
-    let file = try ladder.withDirectory { directory throws(SystemError) in
+    let file = try cursor.withDirectory { directory throws(SystemError) in
       try directory.fileForWriting(name)
     }
     let status = try file.status()
@@ -195,9 +195,9 @@ struct ContainerPurge: ~Copyable {
     let stays = named.contains(components(entry))
     let identity = scan.entries[entry].status.identity
     let path = scan.path(entry)
-    let staging = try PurgeStaging(in: ladder.root)
+    let staging = try PurgeStaging(in: cursor.root)
     let (planned, counters) = (planned, counters)
-    let outcome = try ladder.withDirectory { directory throws(SystemError) -> Outcome in
+    let outcome = try cursor.withDirectory { directory throws(SystemError) -> Outcome in
       guard try directory.status(name).identity == identity else {
         return .changed("it was replaced")
       }
@@ -222,7 +222,7 @@ struct ContainerPurge: ~Copyable {
         return .deleted(check.bytes)
       } catch { return .failed(error, 0) }
     }
-    staging.close(in: ladder.root)
+    staging.close(in: cursor.root)
     if case .deleted = outcome, !stays { deleted[scan.entries[entry].parent, default: 0] += 1 }
     return outcome
   }
@@ -231,7 +231,7 @@ struct ContainerPurge: ~Copyable {
   private mutating func emptyDirectory(_ unit: PurgeUnit) throws(SystemError) -> Outcome {
     var bytes: UInt64 = 0
     for member in plan.members(of: unit) where scan.entries[member].status.kind == .file {
-      try go(to: Int(scan.entries[member].parent))
+      try move(to: Int(scan.entries[member].parent))
       if try difference(member) != nil { continue }
       bytes += try removeFile(member, .truncate)
     }
@@ -251,8 +251,8 @@ struct ContainerPurge: ~Copyable {
       guard isRemovable(Int(directory)) else { continue }
       let (name, entry) = (scan.name(Int(directory)), scan.entries[Int(directory)])
       do throws(SystemError) {
-        try go(to: Int(entry.parent))
-        try ladder.withDirectory { parent throws(SystemError) in try parent.removeDirectory(name) }
+        try move(to: Int(entry.parent))
+        try cursor.withDirectory { parent throws(SystemError) in try parent.removeDirectory(name) }
       } catch { continue }
       bytes += entry.status.allocated
       // Each directory is removed once. Its parent follows if this was its last entry.

@@ -145,8 +145,8 @@ struct PurgeStaging: ~Copyable {
     guard PathRules.fault(inPath: path) == nil, let name = path.lastComponent else {
       throw SystemError.replaced(moved)
     }
-    var ladder = DirectoryCursor(root: try root.duplicate())
-    try ladder.withDirectory(at: path.components.dropLast()) { parent throws(SystemError) in
+    var cursor = DirectoryCursor(root: try root.duplicate())
+    try cursor.withDirectory(at: path.components.dropLast()) { parent throws(SystemError) in
       if try parent.statusIfPresent(name) != nil, (try? staging.removeDirectory(moved)) != nil {
         return
       }

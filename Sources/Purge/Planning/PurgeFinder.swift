@@ -75,7 +75,7 @@ struct PurgeFinder {
 
   private mutating func addFile(_ index: Int) {
     if let conflict = conflict(index) {
-      note(conflict, at: index)
+      record(conflict, at: index)
     } else {
       var sum = Totals()
       add(index, to: &sum)
@@ -84,7 +84,7 @@ struct PurgeFinder {
   }
 
   /// Records a conflict, except `never`: it applies to most of a device, and the verdict says it.
-  private mutating func note(_ conflict: PurgePlan.Conflict, at index: Int) {
+  private mutating func record(_ conflict: PurgePlan.Conflict, at index: Int) {
     if conflict != .never { conflicts[Int32(index)] = conflict }
   }
 
@@ -92,7 +92,7 @@ struct PurgeFinder {
     let members = [index] + sidecars
     for member in members {
       guard let conflict = conflict(member) else { continue }
-      note(conflict, at: member)
+      record(conflict, at: member)
       for one in members where one != member {
         conflicts[Int32(one)] = .holds(scan.logicalPath(member))
       }

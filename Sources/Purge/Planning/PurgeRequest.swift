@@ -109,11 +109,11 @@ extension PurgeRequest {
       _ scan: ContainerScan, in root: consuming Directory, following: PurgeOptions
     ) -> [Int: UInt64] {
       var found: [Int: UInt64] = [:]
-      var ladder = DirectoryCursor(root: root)
+      var cursor = DirectoryCursor(root: root)
       var pending: [(entry: Int, depth: Int)] = [(0, 0)]
       while let (directory, depth) = pending.popLast(), !following.isStopping() {
         following.counters.begin(scan.logicalPath(directory))
-        guard directory == 0 || enter(directory, at: depth, in: scan, with: &ladder) else {
+        guard directory == 0 || enter(directory, at: depth, in: scan, with: &cursor) else {
           continue
         }
         for child in scan.entries[directory].children {
@@ -124,7 +124,7 @@ extension PurgeRequest {
             entry.verdicts.keep.purge != .never
           {
             let name = scan.name(child)
-            let bytes = ladder.withDirectory { directory in try? directory.file(name).sharedBytes()
+            let bytes = cursor.withDirectory { directory in try? directory.file(name).sharedBytes()
             }
             if let bytes, bytes > 0 { found[child] = bytes }
           }
@@ -134,11 +134,11 @@ extension PurgeRequest {
     }
 
     private static func enter(
-      _ directory: Int, at depth: Int, in scan: ContainerScan, with ladder: inout DirectoryCursor
+      _ directory: Int, at depth: Int, in scan: ContainerScan, with cursor: inout DirectoryCursor
     ) -> Bool {
       do throws(SystemError) {
-        try ladder.ascend(to: depth - 1)
-        try ladder.descend(scan.name(directory), scan.entries[directory].status.identity)
+        try cursor.ascend(to: depth - 1)
+        try cursor.descend(scan.name(directory), scan.entries[directory].status.identity)
         return true
       } catch { return false }
     }

@@ -76,7 +76,7 @@ enum RunningParties {
           return "an interrupted \(operation) of '\(subject)' needs 'sandboxctl recover'"
         }
       }
-      return AppLocks.held(among: subjects, root: root).map {
+      return AppLocks.heldLocks(among: subjects, root: root).map {
         "another operation on '\($0)' is in progress"
       }
     }

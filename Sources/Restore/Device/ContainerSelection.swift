@@ -92,7 +92,7 @@ struct ContainerSelection {
     var found: [Item] = []
     var left: [DeviceRestorePlan.LeftGroup] = []
     for record in held {
-      guard let logical = try? LogicalPath(record.path).place?.container else { continue }
+      guard let logical = try? LogicalPath(record.path).location?.container else { continue }
       if request.leavesData, logical.kind != .bundle { continue }
       if request.apps.isEmpty {
         if let selection = selection(in: record.path) {

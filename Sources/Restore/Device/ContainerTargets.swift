@@ -67,13 +67,13 @@ struct ContainerTargets {
     let device = request.device
     do throws(ModelError) {
       if let revision = record.revision {
-        return try device.place(forNew: logical, named: ByteString(revision))
+        return try device.location(forNew: logical, named: ByteString(revision))
       }
       let old = record.uuid.map { ByteString($0) } ?? logical.instance
       guard request.isInPlace || logical.instance != nil, let old, old.isUUID,
         !device.containers.contains(where: { $0.uuid == old })
-      else { return try device.place(forNew: logical) }
-      return try device.place(forNew: logical, named: old)
+      else { return try device.location(forNew: logical) }
+      return try device.location(forNew: logical, named: old)
     } catch { throw hostile(record, "its name: \(error.reason)") }
   }
 
@@ -134,7 +134,7 @@ extension DeviceRecord.Container {
     if let revision, !ByteString(revision).isSnapRevision {
       return "its revision '\(ByteString(revision))' is not a snap revision"
     }
-    guard let container = try? LogicalPath(path).place?.container else { return nil }
+    guard let container = try? LogicalPath(path).location?.container else { return nil }
     for name in container.names where !name.identifier.isEmpty {
       if let fault = BundleIdentifier.fault(of: name.identifier) {
         return "its identifier '\(name.identifier)' is invalid: \(fault)"

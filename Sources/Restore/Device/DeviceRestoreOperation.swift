@@ -165,7 +165,7 @@ package struct DeviceRestoreOperation {
 
   /// Makes a new snap revision the current one if no revision is.
   private func nameRevision(_ part: PlannedPart) throws {
-    guard case .revision = try? LogicalPath(part.path).place?.container,
+    guard case .revision = try? LogicalPath(part.path).location?.container,
       let name = part.target.lastComponent
     else { return }
     do throws(SystemError) {

@@ -160,15 +160,15 @@ struct DeviceRestorePlanner {
   private func anchors(
     for held: [DeviceRecord.Container], targets: [ContainerTargets.Target], finder: ContainerTargets
   ) throws -> LinkAnchors {
-    var places = Dictionary(
+    var paths = Dictionary(
       targets.map { ($0.record.path, $0.path) }, uniquingKeysWith: { first, _ in first })
-    for record in held where places[record.path] == nil {
-      guard let logical = try? LogicalPath(record.path).place?.container else { continue }
-      places[record.path] = request.device.container(logical)?.absolutePath
+    for record in held where paths[record.path] == nil {
+      guard let logical = try? LogicalPath(record.path).location?.container else { continue }
+      paths[record.path] = request.device.container(logical)?.absolutePath
     }
     return LinkAnchors(
       snapshot.device.containers.compactMap { record in
-        guard let to = places[record.path] else { return nil }
+        guard let to = paths[record.path] else { return nil }
         return LinkAnchors.Anchor(
           uuid: record.uuid.map { ByteString($0) }, from: record.realPath, to: to)
       })

@@ -56,16 +56,17 @@ package struct DeviceRestorePreparation {
   ///   - isForced: whether apps may run during the restore.
   ///   - compile: compiles the policy for the device.
   ///   - adapt: selects what is restored and how.
-  ///   - tell: receives the report of the recovery.
+  ///   - notify: receives the report of the recovery.
   /// - Returns: the plan, and the report of the recovery, which may refuse it.
   package func plan(
     isForced: Bool, compile: (Device) throws -> CompiledPolicy,
-    tell: (RecoveryReport, Device) -> Void, adapt: (inout DeviceRestoreRequest) throws -> Void
+    notify: (RecoveryReport, Device) -> Void, adapt: (inout DeviceRestoreRequest) throws -> Void
   ) throws -> (plan: DeviceRestorePlan, recovery: RecoveryReport) {
     let found = try device()
     let policy = try compile(found)
     let (device, recovery) = try Recovery.beforeChange(
-      of: found, policy: policy, isForced: isForced, isPreview: isPreview, again: device, tell: tell
+      of: found, policy: policy, isForced: isForced, isPreview: isPreview, again: device,
+      notify: notify
     )
     var request = DeviceRestoreRequest(device, isInPlace: root == nil, policy: policy)
     try adapt(&request)

@@ -57,7 +57,7 @@ package struct Placement: ~Copyable {
         } catch {
           // A new target is placed by one rename: without it, nothing is restored.
           if plan.target.name != nil { throw OperationError(error) }
-          try run.note(number, error)
+          try run.record(number, error)
           skip(below: number)
         }
         if mustStay { try keep(number) }
@@ -226,7 +226,7 @@ package struct Placement: ~Copyable {
     _ failure: StepRunner.Failure, of database: RestorePlan.Database, _ moves: [PlacementSteps.Move]
   ) throws {
     let name = moves[failure.step].step.name
-    if let (step, error) = failure.left {
+    if let (step, error) = failure.remaining {
       isUnstable = true
       throw OperationError(
         .failed, code: .rollbackFailed,
@@ -237,7 +237,7 @@ package struct Placement: ~Copyable {
           : "'sandboxctl recover' finishes it or rolls it back")
     }
     if let number = moves[failure.step].entry {
-      try run.note(number, failure.error)
+      try run.record(number, failure.error)
     } else {
       if failure.error.endsEverything { throw OperationError(failure.error) }
       run.findings.remark(

@@ -31,12 +31,12 @@ package struct LinkAnchors: Sendable {
   }
 
   private var byUUID: [ByteString: Anchor] = [:]
-  private var byPlace: [ByteString: Anchor] = [:]
+  private var bySource: [ByteString: Anchor] = [:]
 
   package init(_ anchors: [Anchor] = []) {
     for anchor in anchors {
       if let uuid = anchor.uuid { byUUID[uuid] = anchor }
-      byPlace[anchor.from] = byPlace[anchor.from] ?? anchor
+      bySource[anchor.from] = bySource[anchor.from] ?? anchor
     }
   }
 
@@ -49,7 +49,7 @@ package struct LinkAnchors: Sendable {
       return leads(link, to: named(link, parts: parts, at: index, anchor: anchor))
     }
     // If containers are nested, the innermost one contains the target.
-    guard let anchor = link.andParents.lazy.compactMap({ byPlace[$0] }).first else {
+    guard let anchor = link.andParents.lazy.compactMap({ bySource[$0] }).first else {
       return .foreign
     }
     return leads(link, to: moved(link, anchor))

@@ -247,7 +247,7 @@ package struct RestorePlan: Sendable {
         if isMade[number] { entries += 1 }
       } else if entry.action.isWritten, tree.leader(number) == nil {
         entries += 1
-        bytes.addClamping(space.taken(by: tree.stored(number)))
+        bytes.addClamping(space.allocated(by: tree.stored(number)))
       }
     }
     return (bytes, entries)
@@ -256,7 +256,7 @@ package struct RestorePlan: Sendable {
   /// Returns the size of the holes in files with piece lists; nil if a list cannot be read, or if
   /// there are too many pieces to read in advance.
   func holesInLists(on space: VolumeSpace, from reader: RepositoryReader) -> UInt64? {
-    var (holes, left) = (UInt64(0), Self.mostPieces)
+    var (holes, left) = (UInt64(0), Self.maximumPieces)
     for number in tree.entries.indices {
       let entry = tree.entries[number]
       guard entry.level > 0, entry.action.isWritten, tree.leader(number) == nil else { continue }
@@ -268,14 +268,14 @@ package struct RestorePlan: Sendable {
           if piece.isBlob { stored.addClamping(piece.length) }
         }
       } catch { return nil }
-      let (whole, rest) = (space.taken(by: entry.size), space.taken(by: stored))
+      let (whole, rest) = (space.allocated(by: entry.size), space.allocated(by: stored))
       holes.addClamping(whole > rest ? whole - rest : 0)
     }
     return holes
   }
 
   /// Several TiB of ordinary files, or 16 GiB of databases; about a second of work.
-  private static let mostPieces = 1 << 20
+  private static let maximumPieces = 1 << 20
 
   private struct TooManyPieces: Error {}
 }

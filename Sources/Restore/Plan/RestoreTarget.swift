@@ -26,7 +26,7 @@ package struct RestoreTarget: Sendable {
     protecting protected: Set<FileIdentity>
   ) throws -> RestoreTarget {
     try refuse(target, in: protected)
-    let isDirectory = if case .folder = source { true } else { false }
+    let isDirectory = if case .directory = source { true } else { false }
     guard let present = try presentDirectory(target) else {
       return try beside(target, isDirectory: isDirectory, overwrite: overwrite)
     }
@@ -36,7 +36,7 @@ package struct RestoreTarget: Sendable {
     if !isEmpty, overwrite == nil { throw notEmpty(target, "the directory is not empty") }
     let real = try Host.realPath(target)
     let isPlaced = try isEmpty && !isInUse && !present.status().isMountPoint
-    if isDirectory, !isPlaced || !canPlace(beside: real) {
+    if isDirectory, !isPlaced || !canRestore(beside: real) {
       return RestoreTarget(directory: real, name: nil, shownDepth: 0)
     }
     return try beside(real, isDirectory: isDirectory, overwrite: overwrite ?? .always)
@@ -74,7 +74,7 @@ package struct RestoreTarget: Sendable {
     return RestoreTarget(directory: directory, name: name, shownDepth: isDirectory ? 1 : 0)
   }
 
-  private static func canPlace(beside target: ByteString) -> Bool {
+  private static func canRestore(beside target: ByteString) -> Bool {
     guard target.lastComponent != nil else { return false }
     guard let parent = try? Directory.open(path: above(target)) else { return false }
     return parent.canBeChanged
@@ -102,7 +102,7 @@ package struct RestoreTarget: Sendable {
   static func refuse(
     _ target: ByteString, in protected: Set<FileIdentity>
   ) throws(OperationError) {
-    guard lies(nearestDirectory(target), in: protected) else { return }
+    guard isWithin(nearestDirectory(target), in: protected) else { return }
     throw OperationError(
       .usage, code: .targetInRepository,
       "restore to", subject: target,
@@ -113,7 +113,7 @@ package struct RestoreTarget: Sendable {
   /// Whether a directory is or contains this process's working directory. If it were replaced, this
   /// process and the shell that started it would remain in a deleted directory.
   static func isWorkingDirectory(_ directory: borrowing Directory) throws(SystemError) -> Bool {
-    lies(".", in: [try directory.status().identity])
+    isWithin(".", in: [try directory.status().identity])
   }
 
   /// Returns the error for a file that would replace the working directory.
@@ -128,15 +128,15 @@ package struct RestoreTarget: Sendable {
 
   /// Whether a directory is one of several, or is at any depth in one. Paths do not decide it,
   /// because a link may lead there.
-  private static func lies(_ path: ByteString, in some: Set<FileIdentity>) -> Bool {
+  private static func isWithin(_ path: ByteString, in some: Set<FileIdentity>) -> Bool {
     guard !some.isEmpty, let directory = try? Directory.open(path: path) else { return false }
-    var way: ByteString = "."
+    var ancestor: ByteString = "."
     var below: FileIdentity?
     // The root directory is its own parent.
-    while let here = try? directory.status(way).identity, here != below {
+    while let here = try? directory.status(ancestor).identity, here != below {
       if some.contains(here) { return true }
       below = here
-      way = way.appending("..")
+      ancestor = ancestor.appending("..")
     }
     return false
   }

@@ -45,8 +45,8 @@ struct DatabasePlanner {
       directory: directory.number, depth: entry.depth, entries: entries,
       there: names.there, blocked: Set(directory.blocked), lost: directory.lost,
       isWhole: true)
-    planner.leaveCompanions(of: directory.blocked, in: &draft)
-    planner.leaveLoneCompanions(in: &draft, beside: &target)
+    planner.withdrawCompanions(of: directory.blocked, in: &draft)
+    planner.withdrawUnpairedCompanions(in: &draft, beside: &target)
     var seen: Set<Int> = []
     // A database sorts before its log; and a log is not a database.
     for (name, number) in entries.sorted(by: { $0.key < $1.key }) where !seen.contains(number) {
@@ -63,12 +63,12 @@ struct DatabasePlanner {
   ) {
     let found = companions(of: draft.plan.tree.name(number), draft, beside: &target)
     settle(number, with: found, in: &draft, beside: &target)
-    leaveAlone(number, in: &draft, beside: &target)
+    withdrawUnpaired(number, in: &draft, beside: &target)
   }
 
   /// Returns the kept database that a log, a journal or an index in a directory belongs to; nil if
   /// there is none. Of the names that the snapshot does not have, those in `gone` are deleted.
-  static func databaseThatStays(
+  static func remainingDatabase(
     with child: RestorePlan.Child, lacking names: Set<ByteString>, gone: Set<ByteString>,
     in draft: borrowing PlanDraft, _ target: inout PresentTarget
   ) -> ByteString? {
@@ -141,7 +141,7 @@ struct DatabasePlanner {
     // If one of the existing files is kept, all are.
     let stays = members.contains { draft.plan.tree.entries[$0].action == .leave }
     if stays || found.conflict != nil {
-      for member in members { draft.leave(member) }
+      for member in members { draft.withdraw(member) }
       if let conflict = found.conflict {
         draft.block(number, conflict)
       } else if !isThere {
@@ -187,7 +187,7 @@ struct DatabasePlanner {
       if present < stored {
         draft.replaceAfterAll(member, in: isWhole ? directory : nil)
       } else {
-        draft.leave(member)
+        draft.withdraw(member)
       }
     }
   }
@@ -195,18 +195,18 @@ struct DatabasePlanner {
   // MARK: - Files that are not restored
 
   /// Keeps the logs and journals of files that cannot be restored.
-  private func leaveCompanions(of blocked: [ByteString], in draft: inout PlanDraft) {
+  private func withdrawCompanions(of blocked: [ByteString], in draft: inout PlanDraft) {
     for name in blocked {
       for number in Self.companions.compactMap({ entries[name.followed(by: $0)] })
       where draft.plan.tree.entries[number].action.isWritten {
-        draft.leave(number)
+        draft.withdraw(number)
         draft.block(number, "it belongs to '\(name)', which cannot be restored")
       }
     }
   }
 
   /// Keeps the logs and journals whose existing database is not in the snapshot or is not restored.
-  private func leaveLoneCompanions(
+  private func withdrawUnpairedCompanions(
     in draft: inout PlanDraft, beside target: inout PresentTarget
   ) {
     let companions = entries.filter { $0.key.databaseOfCompanion != nil }
@@ -215,19 +215,19 @@ struct DatabasePlanner {
       guard let database = name.databaseOfCompanion, entries[database] == nil,
         !blocked.contains(database), there?.contains(database) != false
       else { continue }
-      leaveAlone(number, in: &draft, beside: &target)
+      withdrawUnpaired(number, in: &draft, beside: &target)
     }
   }
 
   /// Keeps a log or a journal that would be restored beside an existing database.
-  private func leaveAlone(
+  private func withdrawUnpaired(
     _ number: Int, in draft: inout PlanDraft, beside target: inout PresentTarget
   ) {
     guard let (database, member) = DatabaseMember.owner(of: draft.plan.tree.name(number)),
       member != .sharedMemory, (try? target.isFile(database, at: depth)) ?? true,
       member == .log || target.mayBeDatabase(database, at: depth)
     else { return }
-    draft.leave(number)
+    draft.withdraw(number)
     draft.block(number, "the existing '\(database)' is not restored with it")
   }
 }

@@ -11,7 +11,7 @@ struct DeletionPlanner {
   /// The present entries that a restore may remove according to the policy.
   private struct PolicyRemovals: Sendable {
     /// The verdict on an entry that the snapshot does not have.
-    enum Verdict { case stays, spare, removeParts, remove }
+    enum Verdict { case keep, spare, removeParts, remove }
 
     private var facts = SpillableArray<Facts>()
     private var hasScan = false
@@ -38,16 +38,16 @@ struct DeletionPlanner {
       for (index, entry) in scan.entries.enumerated() where index > 0 {
         if isWhole, entry.verdicts.keep.restore == .remove {
           isEmpty = false
-          note(index, .isRemoved, above: .isAboveRemoved, in: scan)
+          record(index, .isRemoved, above: .isAboveRemoved, in: scan)
         }
         if entry.selection == .excluded, !request.deletesExcluded {
-          note(index, .isExcluded, above: .isAboveExcluded, in: scan)
+          record(index, .isExcluded, above: .isAboveExcluded, in: scan)
         }
       }
     }
 
     /// Records a fact about an entry, and another one about the directories above it.
-    private mutating func note(
+    private mutating func record(
       _ index: Int, _ fact: Facts, above other: Facts, in scan: ContainerScan
     ) {
       facts[index].formUnion(fact)
@@ -63,10 +63,10 @@ struct DeletionPlanner {
     /// the snapshot does not have are to be removed.
     func verdict(on index: Int?, isAsked: Bool) -> Verdict {
       // An entry that was created after the scan has no verdict.
-      guard let index else { return isAsked && !hasScan ? .remove : .stays }
+      guard let index else { return isAsked && !hasScan ? .remove : .keep }
       let found = hasScan ? facts[index] : []
       if found.contains(.isRemoved) { return .remove }
-      guard isAsked else { return found.contains(.isAboveRemoved) ? .removeParts : .stays }
+      guard isAsked else { return found.contains(.isAboveRemoved) ? .removeParts : .keep }
       if found.contains(.isExcluded), !found.contains(.isAboveRemoved) { return .spare }
       return found.isDisjoint(with: [.isAboveExcluded, .isAboveRemoved]) ? .remove : .removeParts
     }
@@ -118,14 +118,14 @@ struct DeletionPlanner {
     for name in names.sorted() where !(depth == 0 && StagingDirectory.isOurs(name)) {
       let index = scanned.flatMap { draft.scanned?.child(named: name, of: $0) }
       switch removals.verdict(on: index, isAsked: isAsked) {
-      case .stays: break
+      case .keep: break
       case .spare:
         draft.spare(above.appending(name), "the policy excludes it from backups")
       case .removeParts:
         planParts(of: name, in: directory, isAsked: isAsked, draft: &draft, target: &target)
       case .remove:
         let child = RestorePlan.Child(directory: directory, name: name)
-        if let database = DatabasePlanner.databaseThatStays(
+        if let database = DatabasePlanner.remainingDatabase(
           with: child, lacking: names, gone: gone, in: draft, &target)
         {
           draft.spare(

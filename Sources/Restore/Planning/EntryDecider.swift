@@ -40,11 +40,11 @@ struct EntryDecider {
   mutating func decide(
     _ entry: TreeEntry, named name: ByteString, at depth: Int, in target: inout PresentTarget
   ) throws -> Decision {
-    try target.ladder?.ascend(to: depth)
+    try target.cursor?.ascend(to: depth)
     let protected = target.protected
     var proof = self.proof.take()
     defer { self.proof = proof }
-    let found = try target.ladder?.withDirectory {
+    let found = try target.cursor?.withDirectory {
       directory -> (FileStatus, PlannedTree.Action)? in
       guard let status = try directory.statusIfPresent(name) else { return nil }
       if status.isMountPoint { throw PresentTarget.Conflict.mount }
@@ -64,7 +64,7 @@ struct EntryDecider {
       proof?.enter(status, at: depth)
       // It is merged into, except for an empty one that a new target replaces.
       if request.overwrite == nil { return Decision(action: .replace) }
-      try target.ladder?.descend(name)
+      try target.cursor?.descend(name)
       return Decision(action: action, isMerged: true)
     case (false, false):
       return Decision(

@@ -92,7 +92,7 @@ struct PlanDraft: ~Copyable {
       plan.tree.link(number, to: leader)
       followers[leader, default: []].append(number)
     }
-    noteLeader(number, entry: entry, decision: decision)
+    recordLeader(number, entry: entry, decision: decision)
     if let lost = decision.replacedDirectory {
       plan.deletes.add(lost)
       plan.deletions.append(
@@ -173,7 +173,7 @@ struct PlanDraft: ~Copyable {
   }
 
   /// Records an entry for later names of its file to link to.
-  private mutating func noteLeader(
+  private mutating func recordLeader(
     _ number: Int, entry: TreeEntry, decision: EntryDecider.Decision
   ) {
     guard let group = entry.linkGroup, leaders[group] == nil, decision.action != .leave else {
@@ -188,7 +188,7 @@ struct PlanDraft: ~Copyable {
   // MARK: - Withdrawing
 
   /// Removes an entry and its later hard links from the entries to write.
-  mutating func leave(_ number: Int) {
+  mutating func withdraw(_ number: Int) {
     let entry = plan.tree.entries[number]
     guard entry.action.isWritten else { return }
     var totals = RestoreTotals()
@@ -206,7 +206,7 @@ struct PlanDraft: ~Copyable {
     leaders[group] = nil
     for other in followers.removeValue(forKey: number) ?? []
     where plan.tree.entries[other].action.isWritten {
-      leave(other)
+      withdraw(other)
       // A link in a directory that is already planned may belong to a database there.
       dissolve(databaseOf: other)
       block(other, "it is a hard link to '\(plan.tree.name(number))', which is kept")
@@ -255,7 +255,7 @@ struct PlanDraft: ~Copyable {
       }
     }
     for member in database.members where plan.tree.entries[member].action.isWritten {
-      leave(member)
+      withdraw(member)
       block(member, JournalStep.brokenItemReason)
     }
   }

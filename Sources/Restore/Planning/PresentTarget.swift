@@ -35,21 +35,21 @@ struct PresentTarget: ~Copyable {
   }
 
   /// The directories down to the current one; nil if the target does not exist.
-  var ladder: DirectoryCursor?
+  var cursor: DirectoryCursor?
   /// The directories that are never removed.
   let protected: Set<FileIdentity>
 
   init(protected: Set<FileIdentity>) {
     self.protected = protected
-    ladder = nil
+    cursor = nil
   }
 
   /// Whether the target exists.
-  var exists: Bool { ladder != nil }
+  var exists: Bool { cursor != nil }
 
   /// Returns the names in the current directory.
   mutating func names() throws(SystemError) -> UnseenNames? {
-    try ladder?.withDirectory { directory throws(SystemError) in
+    try cursor?.withDirectory { directory throws(SystemError) in
       try UnseenNames(of: directory)
     }
   }
@@ -59,10 +59,10 @@ struct PresentTarget: ~Copyable {
   mutating func names(
     at depth: UInt16, where isWanted: (Span<UInt8>) -> Bool
   ) -> Set<ByteString>? {
-    guard (try? ladder?.ascend(to: Int(depth))) != nil else {
+    guard (try? cursor?.ascend(to: Int(depth))) != nil else {
       return nil
     }
-    return try? ladder?.withDirectory { directory in
+    return try? cursor?.withDirectory { directory in
       var names: Set<ByteString> = []
       try directory.forEachName { if isWanted($0) { names.insert(ByteString($0)) } }
       return names
@@ -73,15 +73,15 @@ struct PresentTarget: ~Copyable {
   mutating func names(below name: ByteString, at depth: UInt16) throws(SystemError) -> Set<
     ByteString
   > {
-    try ladder?.ascend(to: Int(depth))
-    try ladder?.descend(name)
+    try cursor?.ascend(to: Int(depth))
+    try cursor?.descend(name)
     return try names()?.names ?? []
   }
 
   /// Returns the kind of an entry in the directory at a depth; nil if there is none.
   mutating func kind(of name: ByteString, at depth: UInt16) throws(SystemError) -> FileKind? {
-    try ladder?.ascend(to: Int(depth))
-    let found = try ladder?.withDirectory { directory throws(SystemError) in
+    try cursor?.ascend(to: Int(depth))
+    let found = try cursor?.withDirectory { directory throws(SystemError) in
       try directory.statusIfPresent(name)?.kind
     }
     return found ?? nil
@@ -97,7 +97,7 @@ struct PresentTarget: ~Copyable {
   /// Whether the existing file begins like a database. A missing or unreadable file may be one.
   mutating func mayBeDatabase(_ name: ByteString, at depth: UInt16) -> Bool {
     guard (try? isFile(name, at: depth)) == true else { return true }
-    let hasMagic = try? ladder?.withDirectory { directory in
+    let hasMagic = try? cursor?.withDirectory { directory in
       try DatabaseUnit.hasMagic(directory.fileUntouched(name))
     }
     return hasMagic.flatMap { $0 } ?? true
@@ -106,7 +106,7 @@ struct PresentTarget: ~Copyable {
   /// Returns the modification time of an existing file; nil if there is none.
   mutating func modified(_ name: ByteString, at depth: UInt16) -> Timestamp? {
     guard (try? isFile(name, at: depth)) == true else { return nil }
-    let status = try? ladder?.withDirectory { directory throws(SystemError) in
+    let status = try? cursor?.withDirectory { directory throws(SystemError) in
       try directory.status(name)
     }
     return status?.modified
@@ -121,7 +121,7 @@ struct PresentTarget: ~Copyable {
     ofReplaced name: ByteString, deletes: Bool
   ) throws -> RestoreTotals {
     var contents = PresentEntries(protected: protected)
-    try ladder?.withDirectory { directory in try contents.read(directory.directory(name)) }
+    try cursor?.withDirectory { directory in try contents.read(directory.directory(name)) }
     if let reason = contents.protection { throw Conflict(reason: reason) }
     if contents.totals.entries > 0, !deletes { throw Conflict.directory }
     return contents.totals
@@ -131,11 +131,11 @@ struct PresentTarget: ~Copyable {
   ///
   /// - Throws: `Conflict` if something in it must be kept.
   mutating func totals(of name: ByteString, at depth: UInt16) throws -> RestoreTotals {
-    try ladder?.ascend(to: Int(depth))
+    try cursor?.ascend(to: Int(depth))
     var contents = PresentEntries(protected: protected)
-    try ladder?.withDirectory { directory in
+    try cursor?.withDirectory { directory in
       guard let status = try directory.statusIfPresent(name) else { return }
-      if contents.note(status), status.kind == .directory {
+      if contents.count(status), status.kind == .directory {
         try contents.read(directory.directory(name))
       }
     }

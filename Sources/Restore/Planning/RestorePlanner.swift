@@ -89,7 +89,7 @@ struct RestorePlanner: ~Copyable {
         decider.proof = ContentProof(
           reader, since: plan.snapshot.snapshot.time, now: now, in: directory)
       }
-      target.ladder = DirectoryCursor(root: directory)
+      target.cursor = DirectoryCursor(root: directory)
     } catch {
       // A directory that cannot be read must not be mistaken for one that does not exist.
       guard error.isMissing else { throw OperationError(error) }
@@ -104,7 +104,7 @@ struct RestorePlanner: ~Copyable {
 
   mutating func run(_ source: SnapshotSource) throws {
     switch source {
-    case .folder(let tree, let entry):
+    case .directory(let tree, let entry):
       let root = entry ?? TreeEntry(name: "", node: .directory(tree), permissions: 0o700)
       if let name = draft.plan.target.name {
         let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
@@ -136,7 +136,7 @@ struct RestorePlanner: ~Copyable {
   private mutating func decideRoot(_ entry: TreeEntry, _ number: Int) throws {
     guard draft.plan.tree.entries[number].hasMetadata else { return }
     let decider = decider
-    let action = try target.ladder?.withDirectory { directory in
+    let action = try target.cursor?.withDirectory { directory in
       try decider.action(for: entry, directory.status(), in: directory, named: nil)
     }
     if let action { draft.plan.tree.update(number) { $0.action = action } }
@@ -155,10 +155,10 @@ struct RestorePlanner: ~Copyable {
       switch finding {
       case .damage(let error):
         if path.isEmpty, draft.plan.tree.entries.count == first { throw error }
-        noteDamage(at: path, error: error)
+        recordDamage(at: path, error: error)
         return .skip
       case .lost(let names, let error):
-        noteDamage(at: path, error: error, losing: names)
+        recordDamage(at: path, error: error, losing: names)
         if path.isEmpty { lost = lost ?? error }
         return .skip
       case .entry(let entry):
@@ -169,7 +169,7 @@ struct RestorePlanner: ~Copyable {
     }
     // Without a single entry no directory is created.
     if let lost, draft.plan.tree.entries.count == first { throw lost }
-    leave(to: -1)
+    finishDirectories(to: -1)
   }
 
   private func requireNotStopping() throws(OperationError) {
@@ -178,7 +178,7 @@ struct RestorePlanner: ~Copyable {
 
   /// Adds an entry of the snapshot by its path in the walk, and enters it if it is a directory.
   private mutating func add(_ stored: TreeEntry, at path: ByteString) throws -> TreeWalk.Step {
-    leave(to: max(0, path.count - stored.name.count - 1))
+    finishDirectories(to: max(0, path.count - stored.name.count - 1))
     // The directory itself is not copied, or each removal of a name would copy the set of names.
     guard let (above, outer) = directories.last.map({ ($0.number, $0.frame) }) else { return .stop }
     if isOwn(stored.name, at: path) { return refuseOwn(stored.name, at: path) }
@@ -295,7 +295,7 @@ struct RestorePlanner: ~Copyable {
   }
 
   /// Leaves the directories whose paths are longer.
-  mutating func leave(to pathLength: Int) {
+  mutating func finishDirectories(to pathLength: Int) {
     while let last = directories.last, last.pathLength > pathLength {
       // This precedes the deletions, because the log of a kept database is kept.
       DatabasePlanner.settleAll(in: last, &draft, beside: &target)
@@ -308,10 +308,10 @@ struct RestorePlanner: ~Copyable {
   }
 
   /// Records that a directory, or a range of its names, cannot be read.
-  private mutating func noteDamage(
+  private mutating func recordDamage(
     at path: ByteString, error: StoreError, losing names: UnreadableNames = .any
   ) {
-    leave(to: path.count)
+    finishDirectories(to: path.count)
     if let last = directories.indices.last, directories[last].pathLength == path.count {
       directories[last].lost.add(names)
     }

@@ -13,7 +13,7 @@ struct UnseenNames {
   private var isSeen = SpillableArray<Bool>()
   /// The number of names that have not been found.
   private(set) var count = 0
-  /// The place in `order` after the last name that was found.
+  /// The index in `order` after the last name that was found.
   private var next = 0
 
   /// Lists a directory.
@@ -37,29 +37,29 @@ struct UnseenNames {
     }
   }
 
-  private func range(_ place: UInt32) -> Range<Int> {
-    (place == 0 ? 0 : ends[Int(place) - 1])..<ends[Int(place)]
+  private func range(_ index: UInt32) -> Range<Int> {
+    (index == 0 ? 0 : ends[Int(index) - 1])..<ends[Int(index)]
   }
 
   /// Records that a name has been found, if the directory has it.
   mutating func remove(_ name: ByteString) {
-    guard let place = place(of: name), !isSeen[place] else { return }
-    isSeen[place] = true
+    guard let index = index(of: name), !isSeen[index] else { return }
+    isSeen[index] = true
     count -= 1
-    next = place + 1
+    next = index + 1
   }
 
   /// The names that have not been found.
   var names: Set<ByteString> {
     var names = Set<ByteString>(minimumCapacity: count)
-    for place in order.indices where !isSeen[place] {
-      names.insert(ByteString(bytes.copy(range(order[place]))))
+    for index in order.indices where !isSeen[index] {
+      names.insert(ByteString(bytes.copy(range(order[index]))))
     }
     return names
   }
 
-  /// Returns the place of a name in `order`, or nil if the directory does not have it.
-  private func place(of name: ByteString) -> Int? {
+  /// Returns the index of a name in `order`, or nil if the directory does not have it.
+  private func index(of name: ByteString) -> Int? {
     if next < order.count, hasName(name, at: next) { return next }
     var (low, high) = (0, order.count)
     while low < high {
@@ -69,15 +69,15 @@ struct UnseenNames {
     return low < order.count && hasName(name, at: low) ? low : nil
   }
 
-  private func hasName(_ name: ByteString, at place: Int) -> Bool {
+  private func hasName(_ name: ByteString, at index: Int) -> Bool {
     bytes.withSpan { bytes in
-      name.withSpan { bytes.extracting(range(order[place])).hasSameBytes(as: $0) }
+      name.withSpan { bytes.extracting(range(order[index])).hasSameBytes(as: $0) }
     }
   }
 
-  private func precedes(_ place: Int, _ name: ByteString) -> Bool {
+  private func precedes(_ index: Int, _ name: ByteString) -> Bool {
     bytes.withSpan { bytes in
-      name.withSpan { bytes.extracting(range(order[place])).precedes($0) }
+      name.withSpan { bytes.extracting(range(order[index])).precedes($0) }
     }
   }
 }

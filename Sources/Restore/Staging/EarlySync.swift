@@ -27,7 +27,7 @@ final class EarlySync: Sendable {
   }
 
   /// Counts bytes written to files, and starts a sync if enough have accumulated.
-  func note(_ count: Int) {
+  func record(_ count: Int) {
     let total = written.add(count, ordering: .relaxed).newValue
     guard total - begun.load(ordering: .relaxed) >= Self.portion,
       !isBusy.exchange(true, ordering: .acquiring)

@@ -48,7 +48,7 @@ package final class RestoreFindings: Sendable {
   }
 
   /// Records that a file's stored data is damaged; only the first call for a file has an effect.
-  func lose(_ number: Int, _ reason: String) {
+  func addLost(_ number: Int, _ reason: String) {
     state.withLock { state in
       guard state.unmade.insert(number).inserted else { return }
       state.damaged.append(number, reason)
@@ -57,14 +57,14 @@ package final class RestoreFindings: Sendable {
   }
 
   /// Records that an entry was created, but a part of its stored data is damaged.
-  func losePart(_ number: Int, _ reason: String) {
+  func addLostPart(_ number: Int, _ reason: String) {
     counters.didFail()
     state.withLock { $0.damaged.append(number, reason) }
   }
 
   /// Records that a hard link could not be created because the entry that it links to is missing,
   /// with the reason for that entry.
-  func loseLink(_ other: Int, _ number: Int) {
+  func addLostLink(_ other: Int, _ number: Int) {
     state.withLock { state in
       state.unmade.insert(number)
       if let reason = state.damaged[other] {
@@ -80,7 +80,7 @@ package final class RestoreFindings: Sendable {
   func skip(_ number: Int) { state.withLock { _ = $0.unmade.insert(number) } }
 
   /// Records blobs that were not at their recorded location.
-  func miss(_ uses: [BlobDelivery.Use]) {
+  func addMissing(_ uses: [BlobDelivery.Use]) {
     if !uses.isEmpty { state.withLock { $0.missing += uses } }
   }
 
@@ -141,7 +141,7 @@ package final class RestoreFindings: Sendable {
   // MARK: - Results
 
   /// Returns the blobs missed since the last call.
-  func takeMissing() -> [BlobDelivery.Use] {
+  func removeMissing() -> [BlobDelivery.Use] {
     state.withLock { state in
       defer { state.missing = [] }
       return state.missing

@@ -9,17 +9,17 @@ package final class RestoreRun: Sendable {
   /// ancestor.
   struct Cursor: ~Copyable {
     private let tree: PlannedTree
-    private var ladder: DirectoryCursor
+    private var directories: DirectoryCursor
 
     /// Creates a cursor at the directory that is the tree's first entry.
     init(_ tree: PlannedTree, root: consuming Directory, limit: Int = 64) {
       self.tree = tree
-      ladder = DirectoryCursor(root: root, limit: limit)
+      directories = DirectoryCursor(root: root, limit: limit)
     }
 
     /// Moves to the directory with a number. After an error the cursor may be at another directory.
-    mutating func go(to directory: Int) throws(SystemError) {
-      if directory == ladder.number { return }
+    mutating func move(to directory: Int) throws(SystemError) {
+      if directory == directories.number { return }
       var (down, above) = ([Int32](), directory)
       while above > 0 {
         down.append(Int32(above))
@@ -28,7 +28,7 @@ package final class RestoreRun: Sendable {
       down.reverse()
       let tree = tree
       do throws(DirectoryCursor.NumberedFailure) {
-        try ladder.go(toNumbered: down) { (tree.name($0), nil) }
+        try directories.move(toNumbered: down) { (tree.name($0), nil) }
       } catch { throw error.error }
     }
 
@@ -36,16 +36,16 @@ package final class RestoreRun: Sendable {
     mutating func withDirectory<Result: ~Copyable>(
       of number: Int, _ body: (borrowing Directory) throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
-      try go(to: Int(tree.entries[number].parent))
-      return try ladder.withDirectory(body)
+      try move(to: Int(tree.entries[number].parent))
+      return try directories.withDirectory(body)
     }
 
     /// Calls `body` with the directory of a number.
     mutating func within<Result: ~Copyable>(
       _ directory: Int, _ body: (borrowing Directory) throws(SystemError) -> Result
     ) throws(SystemError) -> Result {
-      try go(to: directory)
-      return try ladder.withDirectory(body)
+      try move(to: directory)
+      return try directories.withDirectory(body)
     }
   }
 
@@ -127,7 +127,7 @@ package final class RestoreRun: Sendable {
   ///
   /// - Throws: `OperationError` if the error ends the restore, or if the entry is the target
   ///   itself.
-  func note(_ number: Int, _ error: SystemError) throws(OperationError) {
+  func record(_ number: Int, _ error: SystemError) throws(OperationError) {
     if error.endsEverything || number == target { throw OperationError(error) }
     findings.fail(number, error.reason)
   }

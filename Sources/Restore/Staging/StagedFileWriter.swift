@@ -32,7 +32,7 @@ final class StagedFileWriter: BlobDelivery.Sink {
 
   /// The number of bytes from which a piece is large. Smaller pieces are flushed together
   /// (`EarlySync`): starting their writeback one by one gained nothing.
-  static let leastLarge = 1 << 20
+  static let minimumLarge = 1 << 20
 
   private let run: RestoreRun
   private let early: EarlySync?
@@ -51,9 +51,11 @@ final class StagedFileWriter: BlobDelivery.Sink {
   /// Waits for the last piece; the sync of the volume reports its errors.
   deinit { try? large?.finish() }
 
-  func miss(_ uses: [BlobDelivery.Use], _ error: StoreError) { run.findings.miss(uses) }
+  func reportMissing(_ uses: [BlobDelivery.Use], _ error: StoreError) {
+    run.findings.addMissing(uses)
+  }
 
-  func take(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) throws {
+  func receive(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) throws {
     var start = 0
     if let first = blobs.first { run.counters.begin(run.tree.path(Int(first.use.item), from: 0)) }
     while start < blobs.count {
@@ -70,7 +72,7 @@ final class StagedFileWriter: BlobDelivery.Sink {
     _ blobs: ArraySlice<BlobDelivery.Blob>, of frame: [UInt8], to number: Int
   ) throws(OperationError) {
     let missing = blobs.filter { $0.range == nil }
-    run.findings.miss(missing.map(\.use))
+    run.findings.addMissing(missing.map(\.use))
     let blobs = missing.isEmpty ? blobs : blobs.filter { $0.range != nil }
     if blobs.isEmpty { return }
     run.counters.didHandle(bytes: blobs.reduce(0) { $0 + UInt64($1.use.length) })
@@ -83,7 +85,7 @@ final class StagedFileWriter: BlobDelivery.Sink {
         try fill(number, blobs, of: frame)
       }
     } catch {
-      try run.note(number, error)
+      try run.record(number, error)
     }
     // As with a failed volume sync, other threads' data may be lost as well.
     if let refusal { throw OperationError(refusal) }
@@ -102,7 +104,7 @@ final class StagedFileWriter: BlobDelivery.Sink {
       do throws(SystemError) {
         let end = try write(blobs, of: frame, to: file)
         if end < entry.size { try file.truncate(to: entry.size) }
-        if run.syncsEachFile, entry.size >= UInt64(Self.leastLarge) { try file.sync() }
+        if run.syncsEachFile, entry.size >= UInt64(Self.minimumLarge) { try file.sync() }
         metadata.set(on: file, fresh: run.fresh)
         try file.close()
       } catch {
@@ -147,8 +149,8 @@ final class StagedFileWriter: BlobDelivery.Sink {
     _ range: Range<Int>, of frame: [UInt8], at offset: UInt64, to file: borrowing Descriptor
   ) throws(SystemError) {
     try file.write(frame.span.extracting(range), at: offset)
-    guard range.count >= Self.leastLarge else {
-      early?.note(range.count)
+    guard range.count >= Self.minimumLarge else {
+      early?.record(range.count)
       return
     }
     let before = large

@@ -53,7 +53,7 @@ package struct StagingWriter: ~Copyable {
       do {
         try gather(number, into: &uses, early: early)
       } catch let error as StoreError where error.kind == .damaged {
-        run.findings.lose(number, error.reason)
+        run.findings.addLost(number, error.reason)
       }
     }
     try deliver(uses, early)
@@ -103,7 +103,7 @@ package struct StagingWriter: ~Copyable {
       try StagedFileWriter(run, early)
     }
     try checkStop()
-    let missing = run.findings.takeMissing()
+    let missing = run.findings.removeMissing()
     if !missing.isEmpty { try deliverMissing(missing) }
   }
 
@@ -115,11 +115,11 @@ package struct StagingWriter: ~Copyable {
       try checkStop()
       guard let bytes = try find(use) else { continue }
       guard bytes.count == Int(use.length) else {
-        run.findings.lose(
+        run.findings.addLost(
           Int(use.item), "it needs \(use.length) bytes of a blob that has \(bytes.count)")
         continue
       }
-      try writer.take([BlobDelivery.Blob(use: use, range: 0..<bytes.count)], of: bytes)
+      try writer.receive([BlobDelivery.Blob(use: use, range: 0..<bytes.count)], of: bytes)
     }
   }
 
@@ -128,7 +128,7 @@ package struct StagingWriter: ~Copyable {
       return try reader.readBlob(BlobID(kind: .data, digest: use.digest))
     } catch {
       guard error.kind == .damaged else { throw error }
-      run.findings.lose(Int(use.item), error.reason)
+      run.findings.addLost(Int(use.item), error.reason)
       return nil
     }
   }
@@ -151,7 +151,7 @@ extension StagingWriter {
         try make(number)
         number += 1
       } catch {
-        try run.note(number, error)
+        try run.record(number, error)
         let end = run.tree.end(of: number)
         for below in (number + 1)..<max(end, number + 1) { run.findings.skip(below) }
         number = end
@@ -218,13 +218,13 @@ extension StagingWriter {
         try cursor.withDirectory(of: number) { directory throws(SystemError) in
           if isLost { return try directory.remove(name) }
           let file = try directory.fileForWriting(name)
-          if run.syncsEachFile, metadata.entry.size >= UInt64(StagedFileWriter.leastLarge) {
+          if run.syncsEachFile, metadata.entry.size >= UInt64(StagedFileWriter.minimumLarge) {
             try file.sync()
           }
           metadata.set(on: file)
         }
       } catch {
-        try run.note(number, error)
+        try run.record(number, error)
       }
     }
   }
@@ -238,7 +238,7 @@ extension StagingWriter {
         !run.findings.isUnmade(number)
       else { continue }
       if run.findings.isUnmade(leader) {
-        run.findings.loseLink(leader, number)
+        run.findings.addLostLink(leader, number)
         continue
       }
       do throws(SystemError) {
@@ -248,7 +248,7 @@ extension StagingWriter {
           try link(number, to: leader, &target)
         }
       } catch {
-        try run.note(number, error)
+        try run.record(number, error)
       }
     }
   }
@@ -302,7 +302,7 @@ extension RepositoryReader {
       } catch {
         let reason = "attribute \(attribute.name): \(error.reason)"
         if error.kind == .damaged {
-          findings.losePart(number, reason)
+          findings.addLostPart(number, reason)
         } else {
           findings.remark(number, reason)
         }

@@ -21,14 +21,14 @@ struct ContainerPlan {
   init(
     _ kind: ContainerKind, _ uuid: String, of identifier: String, recordedUUID: String? = nil
   ) throws(SampleError) {
-    let (place, contentClass): (String, Int64) =
+    let (family, contentClass): (String, Int64) =
       switch kind {
       case .bundle: ("Bundle/Application", 1)
       case .extension: ("Data/PluginKitPlugin", 4)
       case .group: ("Shared/AppGroup", 7)
       default: ("Data/Application", 2)
       }
-    directory = ByteString("data/Containers/\(place)/\(uuid)")
+    directory = ByteString("data/Containers/\(family)/\(uuid)")
     let metadata = PropertyList.members([
       "MCMMetadataActiveDPClass": .integer(0),
       "MCMMetadataContentClass": .integer(contentClass),

@@ -4,7 +4,7 @@ internal import SystemIO
 struct ManifestEntry: Equatable, Sendable {
   /// The kind and content of the entry.
   enum Content: Equatable, Sendable {
-    case folder
+    case directory
     case file([UInt8])
     /// A sparse file: its size and its data.
     case sparse(size: UInt64, pieces: [Piece])
@@ -73,7 +73,7 @@ struct ManifestEntry: Equatable, Sendable {
     switch content {
     case .file(let bytes): UInt64(bytes.count)
     case .sparse(let size, _): size
-    case .folder, .link, .hardLink: 0
+    case .directory, .link, .hardLink: 0
     }
   }
 }
@@ -83,7 +83,7 @@ extension ManifestEntry {
   static func directory(
     _ path: ByteString, permissions: UInt16 = 0o755, marks: [Mark] = []
   ) -> ManifestEntry {
-    ManifestEntry(path, .folder, day: -200, permissions: permissions, marks: marks)
+    ManifestEntry(path, .directory, day: -200, permissions: permissions, marks: marks)
   }
 
   /// Returns a file with these bytes.

@@ -87,7 +87,7 @@ struct AppChangeRun {
     preparation = try AppChangePreparation(
       isForced: change.force, savesFirst: !change.noSnapshot, isPreview: change.dryRun,
       find: command.find, compile: { try command.policy.compile(for: $0, command.output, console) },
-      tell: { console.tell($0, of: $1, all: command.list.all) })
+      notify: { console.show($0, of: $1, all: command.list.all) })
     repository = change.dryRun || change.noSnapshot ? nil : try Self.open(command.repository)
   }
 
@@ -95,12 +95,12 @@ struct AppChangeRun {
   static func open(
     _ options: RepositoryOptions
   ) throws -> (repository: Repository, storage: LocalStorage)? {
-    let place: RepositoryOptions.Location
-    do { place = try options.place() } catch is UsageError { return nil }
+    let choice: RepositoryOptions.Choice
+    do { choice = try options.choice() } catch is UsageError { return nil }
     do {
-      return try place.open()
+      return try choice.open()
     } catch let error as StoreError {
-      if error.code == .noRepository, place.isStandard { return nil }
+      if error.code == .noRepository, choice.isStandard { return nil }
       throw error
     }
   }
@@ -123,10 +123,10 @@ struct AppChangeRun {
     console.remarks(uncertain, as: .warning(""), all: command.list.all)
     if command.change.dryRun || plan.isSimulated && plan.refusals.isEmpty {
       let refusals = plan.refusals + (plan.missingRoom(from: reader).map { [$0] } ?? [])
-      try command.output.json ? console.result(plan.json(refusals)) : text.tell(refusals)
+      try command.output.json ? console.result(plan.json(refusals)) : text.show(refusals)
       return refusals.isEmpty ? .done : .failed
     }
-    console.tellPending(try preparation.requireUnblocked(plan))
+    console.showPending(try preparation.requireUnblocked(plan))
     let counters = ProgressCounters()
     let report = try command.progress.run(counters, command.output) { isStopping in
       let saving = BackupRequest(

@@ -22,7 +22,7 @@ extension AppChangeRun {
     }
 
     /// Prints the planned changes and the reasons to refuse them.
-    func tell(_ refusals: [AppChangePlan.Refusal]) throws {
+    func show(_ refusals: [AppChangePlan.Refusal]) throws {
       try head()
       try containers()
       try sums(isDone: false)
@@ -44,7 +44,7 @@ extension AppChangeRun {
 
     /// Prints the changes made.
     func report(_ report: AppChangeReport) throws {
-      console.remarks(report.unplanned, as: .warning("not in the plan: "), all: listsAll) {
+      console.remarks(report.lateChanges, as: .warning("not in the plan: "), all: listsAll) {
         "\($0.path): \($0.remark); moved to the trash"
       }
       console.remarks(report.failed, as: .warning("not done: "), all: listsAll)
@@ -74,10 +74,11 @@ extension AppChangeRun {
       let before = plan.present.flatMap { $0.isInstalled ? text($0.version, $0.build) : nil }
       let after = plan.arriving.map { text($0.version, $0.build) }
       let versions = [before, after].compactMap { $0 }.joined(separator: " -> ")
-      let way =
+      let suffix =
         plan.isSimulated ? " (simulated: \(plan.device.layout.rawValue) does this itself)" : ""
       try console.result(
-        "\(plan.request.change.rawValue)  \(app)\(versions.isEmpty ? "" : "  " + versions)\(way)")
+        "\(plan.request.change.rawValue)  \(app)\(versions.isEmpty ? "" : "  " + versions)\(suffix)"
+      )
     }
 
     private func text(_ version: ByteString?, _ build: ByteString?) -> String {
@@ -88,8 +89,8 @@ extension AppChangeRun {
     private func containers() throws {
       for container in plan.containers {
         let to = container.to.map { " -> \($0)" } ?? ""
-        let place = container.action == .keep ? "" : to
-        try console.result("\(container.action.rawValue)  \(container.path)\(place)")
+        let destination = container.action == .keep ? "" : to
+        try console.result("\(container.action.rawValue)  \(container.path)\(destination)")
         if container.logical.kind != .bundle {
           try list(container.paths, size: \.totals) {
             "\($0.outcome.words)  \($0.path)  \(text($0.dataClass, $0.totals))"
@@ -232,7 +233,7 @@ extension AppChangeReport {
   func json(_ plan: AppChangePlan) -> JSON {
     .object(
       plan.head([]) + JSON.kept(saved, trash: trash) + [
-        JSON.Member("unplanned", .array(unplanned.map(\.json))),
+        JSON.Member("unplanned", .array(lateChanges.map(\.json))),
         JSON.Member("failed", .array(failed.map(\.json))),
         JSON.Member("written_entries", .integer(Int64(written.entries))),
         JSON.Member("written_bytes", .integer(Int64(clamping: written.bytes))),

@@ -14,14 +14,14 @@ extension BackupCommand {
     private let report: BackupReport?
     private let owners: ListExcerpt<BackupPlan.OwnerSummary>
     private let exclusions: BackupPlan.OwnerExclusions
-    private let places: RealPaths
+    private let realPaths: RealPaths
     private let listsAll: Bool
 
     init(_ plan: BackupPlan, _ report: BackupReport?, listsAll: Bool) {
       self.plan = plan
       self.report = report
       self.listsAll = listsAll
-      places = RealPaths(plan.device)
+      realPaths = RealPaths(plan.device)
       exclusions = BackupPlan.OwnerExclusions(plan)
       owners = ListExcerpt(plan.summaries, all: listsAll) { owner in
         owner.excluded.reduce(into: owner.included.bytes) { $0.addClamping($1.totals.bytes) }
@@ -37,28 +37,28 @@ extension BackupCommand {
         if let remainder = owners.remainder { try console.result("  " + remainder) }
         try console.result(summary)
         if let databases { try console.result(databases) }
-        tellOfTheDevice(console)
+        showDevice(console)
       }
       if let report { console.warn(of: report.damagedObjects) }
       console.remarks(
         report?.unreadable ?? plan.unreadable, as: .warning("not in the snapshot: "),
-        all: listsAll, text: places.text)
+        all: listsAll, text: realPaths.text)
       let warnings = report?.warnings ?? plan.warnings
       if isQuiet {
         guard isStrict else { return }
-        console.remarks(warnings, as: .warning(""), all: listsAll, text: places.text)
+        console.remarks(warnings, as: .warning(""), all: listsAll, text: realPaths.text)
         return
       }
-      let told = Set((report?.databasesUnlocked ?? []).map(\.path))
+      let reported = Set((report?.databasesUnlocked ?? []).map(\.path))
       console.remarks(
-        warnings.filter { !told.contains($0.path) }, as: .note(""), all: listsAll,
-        text: places.text)
+        warnings.filter { !reported.contains($0.path) }, as: .note(""), all: listsAll,
+        text: realPaths.text)
       console.list(report?.remarks ?? [], as: .note(""), all: listsAll, text: \.self)
     }
 
     /// Writes notes on how the data was found: symbolic links and mounts that were followed, and
     /// deviations from the platform's layout.
-    private func tellOfTheDevice(_ console: Console) {
+    private func showDevice(_ console: Console) {
       for system in plan.device.systemContainers where system.count > 0 {
         console.note(
           "not in the snapshot: \(Sizes.count(system.count, "container")) in \(system.path), of a "

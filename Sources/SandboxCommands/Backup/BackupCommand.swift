@@ -131,11 +131,11 @@ struct BackupCommand: SandboxCommand {
       choices.map { choice in (choice, Result { try choice.find() }) })
     // Without a device no repository is created.
     if found.count == 1 { _ = try found[0].device.get() }
-    let place = try repository.place()
-    let (repository, directory, isNew) = try place.openOrMake()
+    let choice = try repository.choice()
+    let (repository, directory, isNew) = try choice.openOrMake()
     if isNew, !output.quiet {
       console.note(
-        "created a repository in \(Paths.text(place.path)); it is not encrypted, and only this "
+        "created a repository in \(Paths.text(choice.path)); it is not encrypted, and only this "
           + "user can read it")
     }
     let storage = try directory.identity()
@@ -153,8 +153,8 @@ struct BackupCommand: SandboxCommand {
         results.append(DeviceResult(root: choice.root, done: nil, status: failure.status))
       }
     }
-    let isOnSameDisk = place.isStandard && results.contains { $0.isOnDisk(storage) }
-    try tell(results, isOnSameDisk: isOnSameDisk, in: repository, console)
+    let isOnSameDisk = choice.isStandard && results.contains { $0.isOnDisk(storage) }
+    try show(results, isOnSameDisk: isOnSameDisk, in: repository, console)
     return (results, ExitStatus.together(results.map(\.status)))
   }
 
@@ -171,7 +171,7 @@ struct BackupCommand: SandboxCommand {
         source, request(counters, isStopping), waiting: lockWait?.seconds ?? 0, again: again,
         didFindRisk: console.warning)
     }
-    console.tell(outcome.interrupted, of: outcome.plan.device, all: list.all)
+    console.show(outcome.interrupted, of: outcome.plan.device, all: list.all)
     let wasInterrupted = outcome.interrupted.isPending
     let status = wasInterrupted ? .doneInPart : status(of: outcome.report)
     return DeviceResult(root: outcome.plan.device.root, done: outcome, status: status)
@@ -210,7 +210,7 @@ struct BackupCommand: SandboxCommand {
   {
     var status = ExitStatus.done
     let own = BackupSource.ownDirectories(
-      storage: (try? repository.place())?.identity, cache: Host.cacheDirectory)
+      storage: (try? repository.choice())?.identity, cache: Host.cacheDirectory)
     let devices = try part.names.holders(
       choices.map { choice in (choice, Result { try choice.find() }) })
     for (number, device) in devices.enumerated() {
@@ -234,7 +234,7 @@ struct BackupCommand: SandboxCommand {
   }
 
   /// Prints the report for each device, then the next steps.
-  private func tell(
+  private func show(
     _ results: [DeviceResult], isOnSameDisk: Bool, in stored: Repository, _ console: Console
   ) throws {
     for (number, result) in results.enumerated() {

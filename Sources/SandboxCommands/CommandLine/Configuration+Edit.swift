@@ -15,7 +15,7 @@ extension Configuration {
       /// The file already has the setting.
       case present(ByteString)
       /// The file has another value at this location.
-      case otherwise(place: String, value: String)
+      case otherwise(location: String, value: String)
       /// Nothing was written, for this reason.
       case refused(file: ByteString, reason: String)
     }
@@ -63,7 +63,7 @@ extension Configuration {
       let root = old.allSatisfy { $0 == UInt8(ascii: "\n") } ? nil : try? YAML.parse(old)
       if let value = root?[line.name] {
         if value.text == line.text { return .present(path) }
-        return .otherwise(place: "\(path):\(value.mark)", value: value.text ?? value.kindName)
+        return .otherwise(location: "\(path):\(value.mark)", value: value.text ?? value.kindName)
       }
       guard let new = Self.text(old, root, with: line) else {
         return .refused(file: path, reason: "its format does not allow adding a line")

@@ -72,22 +72,22 @@ struct Configuration {
 
 extension Configuration {
   /// A setting that applies to a command.
-  struct Found {
+  struct FoundSetting {
     let setting: Setting
     let isOfProfile: Bool
   }
 
   /// Returns the settings that apply to a command. A profile overrides the rest of the file; within
   /// each, settings for the command override settings for all commands.
-  func settings(for command: [String], profile name: String?) throws -> [Found] {
-    var layers: [[Found]] = []
+  func settings(for command: [String], profile name: String?) throws -> [FoundSetting] {
+    var layers: [[FoundSetting]] = []
     if let name {
       guard let profile = profiles[name] else { throw noProfile(name) }
       layers = Self.layers(profile, command, isOfProfile: true)
     }
     layers += Self.layers(settings, command, isOfProfile: false)
     var names: Set<String> = []
-    var found: [Found] = []
+    var found: [FoundSetting] = []
     for layer in layers {
       found += layer.filter { !names.contains($0.setting.name) }
       names.formUnion(layer.map(\.setting.name))
@@ -98,10 +98,10 @@ extension Configuration {
   /// Returns the settings for a command, in layers, the most specific first.
   private static func layers(
     _ settings: [Setting], _ command: [String], isOfProfile: Bool
-  ) -> [[Found]] {
+  ) -> [[FoundSetting]] {
     (0...command.count).reversed().map { depth in
       settings.filter { $0.command == Array(command.prefix(depth)) }
-        .map { Found(setting: $0, isOfProfile: isOfProfile) }
+        .map { FoundSetting(setting: $0, isOfProfile: isOfProfile) }
     }
   }
 
@@ -243,7 +243,7 @@ extension Configuration {
       if text == "~" || text.hasPrefix("~/"), let home = Host.environment("HOME") {
         return ByteString(home.bytes + Array(text.utf8.dropFirst()))
       }
-      guard !option.isPlace || text.hasPrefix("/") else {
+      guard !option.isPath || text.hasPrefix("/") else {
         throw mistake(
           node.mark,
           "'\(option.name)' is '\(ByteString(text))'; expected a path that begins with / or ~/",

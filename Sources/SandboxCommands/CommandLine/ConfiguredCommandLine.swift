@@ -20,7 +20,7 @@ struct ConfiguredCommandLine {
     /// The value in it; nil for a flag.
     let value: ByteString?
     /// File, line and column.
-    let place: String
+    let location: String
   }
 
   /// Returns a command line completed by the user's configuration file. One that asks for help or
@@ -49,11 +49,11 @@ struct ConfiguredCommandLine {
     _ words: [String], completedBy configuration: Configuration?, for program: KnownCommand
   ) throws {
     let named = program.named(by: words)
-    let way = named + (named.last?.meant ?? [])
+    let commands = named + (named.last?.defaults ?? [])
     given = words
     depth = named.count
     self.program = program
-    guard let command = way.last else {
+    guard let command = commands.last else {
       (added, unsetFlags) = ([], [])
       return
     }
@@ -64,7 +64,7 @@ struct ConfiguredCommandLine {
       if let profile = scan.profile { throw Configuration.noFile(profile) }
       return
     }
-    added = try configuration.settings(for: way.map(\.name), profile: scan.profile)
+    added = try configuration.settings(for: commands.map(\.name), profile: scan.profile)
       .filter { !scan.names.contains($0.setting.name) }
       .flatMap { Self.additions(of: $0, to: command, in: configuration.file) }
   }
@@ -80,18 +80,20 @@ struct ConfiguredCommandLine {
   }
 
   private static func additions(
-    of found: Configuration.Found, to command: KnownCommand, in file: ByteString
+    of found: Configuration.FoundSetting, to command: KnownCommand, in file: ByteString
   ) -> [Addition] {
     let setting = found.setting
     guard let option = command.option(setting.name) else { return [] }
-    let place = "\(file):\(setting.mark)"
+    let location = "\(file):\(setting.mark)"
     // The environment overrides the configuration, but not a profile that the command line names.
     let name = option.name == "repo" && !found.isOfProfile ? "configured-repo" : option.name
     switch setting.value {
     case .flag(false): return []
-    case .flag(true): return [Addition(word: "--\(name)", value: nil, place: place)]
+    case .flag(true): return [Addition(word: "--\(name)", value: nil, location: location)]
     case .values(let values):
-      return values.map { Addition(word: "--\(name)=\($0.argument)", value: $0, place: place) }
+      return values.map {
+        Addition(word: "--\(name)=\($0.argument)", value: $0, location: location)
+      }
     }
   }
 }
@@ -111,7 +113,7 @@ extension ConfiguredCommandLine {
     guard let culprit, let problem = problem(words(with: [culprit])) ?? problem(words)
     else { return nil }
     return ConfigurationError(
-      problem.description, at: culprit.place, hint: problem.hint ?? "correct the file")
+      problem.description, at: culprit.location, hint: problem.hint ?? "correct the file")
   }
 
   /// Returns the mistake in a command line; nil if there is none, or without a configuration.
@@ -128,8 +130,8 @@ extension ConfiguredCommandLine {
     let culprit = added.first { addition in
       addition.value.map { failure.message.contains("'\($0)'") } ?? false
     }
-    guard let culprit, !failure.message.contains(culprit.place) else { return failure }
-    return failure.set(in: culprit.place)
+    guard let culprit, !failure.message.contains(culprit.location) else { return failure }
+    return failure.set(in: culprit.location)
   }
 }
 

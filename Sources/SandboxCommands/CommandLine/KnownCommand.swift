@@ -44,9 +44,9 @@ final class KnownCommand {
   }
 
   /// The default subcommands from this command down; empty if there is none.
-  var meant: [KnownCommand] {
+  var defaults: [KnownCommand] {
     let standard = type.configuration.defaultSubcommand?._commandName
-    return standard.flatMap { self[$0] }.map { [$0] + $0.meant } ?? []
+    return standard.flatMap { self[$0] }.map { [$0] + $0.defaults } ?? []
   }
 }
 
@@ -83,7 +83,7 @@ extension KnownCommand {
     var isSetting: Bool { isShown && !["help", "version", "profile"].contains(name) }
 
     /// Whether its value is a path, which must not depend on the working directory.
-    var isPlace: Bool { valueName == "repo" || valueName == "dir" }
+    var isPath: Bool { valueName == "repo" || valueName == "dir" }
   }
 }
 
@@ -133,7 +133,7 @@ extension KnownCommand {
       .filter { !seen.insert($0).inserted }
     if repeated.isEmpty { return }
     let named = named(by: words)
-    guard let command = (named + (named.last?.meant ?? [])).last else { return }
+    guard let command = (named + (named.last?.defaults ?? [])).last else { return }
     for option in repeated.compactMap(command.option) where !option.isFlag && !option.isRepeating {
       throw UsageError(
         .optionRepeated, "'--\(option.name)' is given more than once",

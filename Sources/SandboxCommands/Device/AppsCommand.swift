@@ -144,8 +144,8 @@ extension AppsCommand {
     private static func counted(_ texts: [String]) -> [String] {
       var counts: [String: Int] = [:]
       for text in texts { counts[text, default: 0] += 1 }
-      var told: Set<String> = []
-      return texts.filter { told.insert($0).inserted }.map { text in
+      var reported: Set<String> = []
+      return texts.filter { reported.insert($0).inserted }.map { text in
         let count = counts[text] ?? 1
         return count == 1 ? text : "\(Sizes.count(count)) × \(text)"
       }

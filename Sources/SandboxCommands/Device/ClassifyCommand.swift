@@ -72,40 +72,40 @@ struct ClassifyCommand: SandboxCommand {
     let found = try device.find()
     console.warn(ofInterruptedOn: found)
     let compiled = try policy.compile(for: found, output, console)
-    let place = try path.map { try DevicePath($0, on: found).logical }
-    let scan = try scan(found, compiled, within: place)
-    try write(scan, within: place, console)
-    let places = RealPaths(found)
+    let scope = try path.map { try DevicePath($0, on: found).logical }
+    let scan = try scan(found, compiled, within: scope)
+    try write(scan, within: scope, console)
+    let realPaths = RealPaths(found)
     let unreadable = scan.containers.flatMap(\.unreadableByLogicalPath).filter { remark in
-      guard let path = place?.bytes else { return true }
+      guard let path = scope?.bytes else { return true }
       return remark.path.isWithin(path) || path.isWithin(remark.path)
     }
     console.remarks(
-      unreadable, as: .warning("not classified: "), all: list.all, text: places.text)
+      unreadable, as: .warning("not classified: "), all: list.all, text: realPaths.text)
     return unreadable.isEmpty ? .done : .doneInPart
   }
 
-  private func write(_ scan: DeviceScan, within place: LogicalPath?, _ console: Console) throws {
+  private func write(_ scan: DeviceScan, within scope: LogicalPath?, _ console: Console) throws {
     if findings {
       let names = CacheNamesReport(
-        scan.cacheNames(within: place?.bytes, in: verdict.view), on: scan.device.layout)
+        scan.cacheNames(within: scope?.bytes, in: verdict.view), on: scan.device.layout)
       return try output.json ? names.writeJSON(console) : names.write(console, listsAll: list.all)
     }
-    let result = Entries(scan, within: place, view: verdict.view, console)
+    let result = Entries(scan, within: scope, view: verdict.view, console)
     try result.write(asJSON: output.json, summary: summary, listsAll: list.all)
     // Entries of one path, and JSON, have no further messages.
-    guard !output.json, !output.quiet, place == nil else { return }
+    guard !output.json, !output.quiet, scope == nil else { return }
     CacheNamesReport(scan.cacheNames(in: verdict.view), on: scan.device.layout).note(console)
   }
 
   /// Scans a path of a device, or the whole device.
   private func scan(
-    _ device: Device, _ policy: CompiledPolicy, within place: LogicalPath?
+    _ device: Device, _ policy: CompiledPolicy, within scope: LogicalPath?
   ) throws -> DeviceScan {
     let destination = try verdict.destination
     return try progress.plan(output) { isStopping in
       DeviceScan.run(
-        device, policy: policy, within: place,
+        device, policy: policy, within: scope,
         options: ScanOptions(
           destination: destination, view: verdict.view, isStopping: isStopping))
     }
@@ -141,7 +141,7 @@ extension ClassifyCommand {
     ) throws {
       let isDirectory = given.bytes.last == UInt8(ascii: "/")
       let path = ByteString(joining: given.components)
-      guard let (container, inner) = try LogicalPath(path).place else {
+      guard let (container, inner) = try LogicalPath(path).location else {
         throw UsageError(
           .invalidPath, "'\(given)' is not a logical path in a container",
           hint: "write it like 'apps/com.example.app/data/Documents/x'")

@@ -72,7 +72,7 @@ extension App.GroupMembership {
   var json: JSON {
     let source =
       switch basis {
-      case .known(let place): place.rawValue
+      case .known(let layout): layout.rawValue
       case .stated: "policy"
       case .guessed: "guessed"
       }

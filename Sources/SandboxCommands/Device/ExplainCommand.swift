@@ -44,8 +44,8 @@ struct ExplainCommand: SandboxCommand {
     let found = try device.find()
     console.warn(ofInterruptedOn: found)
     let compiled = try policy.compile(for: found, output, console)
-    let place = try DevicePath(path, on: found).logical
-    let (container, inner) = try found.resolve(place)
+    let logical = try DevicePath(path, on: found).logical
+    let (container, inner) = try found.resolve(logical)
     let query = DeviceScan.query(inner, in: container, of: found, policy: compiled)
     let explanation = compiled.explain(
       query.query, scanStart: Host.now().seconds, for: try verdict.destination)
@@ -55,9 +55,9 @@ struct ExplainCommand: SandboxCommand {
       let purge = judgement.map { $0.json(at: plan?.request.now ?? Host.now()) }
       try console.result(
         explanation.json(
-          place, exists: query.exists, for: try verdict.destination, purge: purge))
+          logical, exists: query.exists, for: try verdict.destination, purge: purge))
     } else {
-      try Text(explanation, place, exists: query.exists).write(
+      try Text(explanation, logical, exists: query.exists).write(
         console, destination: try verdict.destination)
       for line in judgement?.lines(at: plan?.request.now ?? Host.now()) ?? [] {
         try console.result(line)
@@ -93,15 +93,15 @@ extension ExplainCommand {
         try write(explanation.verdicts.platform, of: "platform", for: destination, console)
       }
       for mark in explanation.overruledMarks {
-        let place = mark.location.map { ", \($0)" } ?? ""
-        try console.result("kept despite the mark \(mark.mark), by \(mark.rule)\(place)")
+        let suffix = mark.location.map { ", \($0)" } ?? ""
+        try console.result("kept despite the mark \(mark.mark), by \(mark.rule)\(suffix)")
       }
     }
 
     private func write(_ step: Explanation.Step, _ console: Console) throws {
-      let place = step.location.map { "  \($0)" } ?? ""
+      let suffix = step.location.map { "  \($0)" } ?? ""
       try console.result("")
-      try console.result(step.kind == .start ? start : "\(step.kind.rawValue) \(step.id)\(place)")
+      try console.result(step.kind == .start ? start : "\(step.kind.rawValue) \(step.id)\(suffix)")
       if !step.bearers.isEmpty {
         let paths = explanation.bearers(of: step, path).map(\.description).joined(separator: ", ")
         try console.result("  set on \(paths)")
@@ -178,7 +178,7 @@ extension Explanation {
           "overruled_marks",
           .array(
             overruledMarks.map {
-              ["mark": .string($0.mark), "rule": .string($0.rule), "at": .place($0.location)]
+              ["mark": .string($0.mark), "rule": .string($0.rule), "at": .location($0.location)]
             })),
       ] + (purge.map { [JSON.Member("purge", $0)] } ?? []))
   }
@@ -188,7 +188,7 @@ extension Explanation.Step {
   fileprivate func json(_ bearers: [ByteString]) -> JSON {
     var members = [
       JSON.Member("kind", .string(kind.rawValue)), JSON.Member("id", .string(id)),
-      JSON.Member("at", .place(location)), JSON.Member("layer", .string(layer)),
+      JSON.Member("at", .location(location)), JSON.Member("layer", .string(layer)),
       JSON.Member("outcome", .string(outcome.word)), JSON.Member("decides", keep.json),
       JSON.Member("platform", platform.json),
     ]
@@ -251,7 +251,7 @@ extension PurgePlan.Judgement {
     }
     if let decision {
       members.append(JSON.Member("rule", .string(decision.rule)))
-      members.append(JSON.Member("at", .place(decision.location)))
+      members.append(JSON.Member("at", .location(decision.location)))
     }
     if let running { members.append(JSON.Member("running", .string(running))) }
     return .object(members)

@@ -74,14 +74,14 @@ extension DeviceOptions {
   /// apps.
   private struct OwnDevice {
     /// The path in the home directory.
-    let place: ByteString
+    let directory: ByteString
     let layout: Layout
 
     /// The default devices of all layouts.
     static let all: [OwnDevice] = [
       (".var/app", "flatpak"), ("snap", "snap"), ("Library/Containers", "macos"),
-    ].compactMap { place, name in
-      Layout(rawValue: name).map { OwnDevice(place: ByteString(place), layout: $0) }
+    ].compactMap { directory, name in
+      Layout(rawValue: name).map { OwnDevice(directory: ByteString(directory), layout: $0) }
     }
 
     /// Returns the default devices that exist, or the one of a layout.
@@ -97,12 +97,12 @@ extension DeviceOptions {
           .deviceRequired, "no device found: the layout '\(layout.rawValue)' has no default device",
           hint: hint)
       }
-      let present = wanted.map { Choice(root: home.appending($0.place), layout: $0.layout) }
+      let present = wanted.map { Choice(root: home.appending($0.directory), layout: $0.layout) }
         .filter(\.isPresent)
       guard !present.isEmpty else {
-        let places = wanted.map { "'\($0.place)'" }.joined(separator: ", ")
+        let directories = wanted.map { "'\($0.directory)'" }.joined(separator: ", ")
         throw OperationError(
-          .failed, code: .noDevice, "no device found: '\(home)' has no \(places)", hint: hint)
+          .failed, code: .noDevice, "no device found: '\(home)' has no \(directories)", hint: hint)
       }
       return present
     }

@@ -18,13 +18,13 @@ struct RepositoryOptions: ParsableArguments {
   var configuredRepo: ByteString?
 
   /// Returns the location of the repository.
-  func place() throws -> Location {
-    if let repo { return Location(path: repo, isStandard: false) }
+  func choice() throws -> Choice {
+    if let repo { return Choice(path: repo, isStandard: false) }
     if let named = Host.environment("SANDBOXCTL_REPOSITORY") {
-      return Location(path: named, isStandard: false)
+      return Choice(path: named, isStandard: false)
     }
-    if let configuredRepo { return Location(path: configuredRepo, isStandard: false) }
-    guard let standard = Location.standard else {
+    if let configuredRepo { return Choice(path: configuredRepo, isStandard: false) }
+    guard let standard = Choice.standard else {
       throw UsageError(
         .repositoryRequired, "no repository given", hint: "name one with '--repo DIR'")
     }
@@ -32,7 +32,7 @@ struct RepositoryOptions: ParsableArguments {
   }
 
   /// Opens the repository.
-  func open() throws -> (repository: Repository, storage: LocalStorage) { try place().open() }
+  func open() throws -> (repository: Repository, storage: LocalStorage) { try choice().open() }
 
   /// The option that suggested commands need to use the same repository.
   var suffix: String { repo.map { " --repo \(ShellWord.text($0))" } ?? "" }
@@ -40,15 +40,15 @@ struct RepositoryOptions: ParsableArguments {
 
 extension RepositoryOptions {
   /// The location of a repository.
-  struct Location {
+  struct Choice {
     let path: ByteString
     /// Whether it is the user's own repository, which the first backup creates.
     let isStandard: Bool
 
     /// The user's own repository, in the user's data directory; nil if the environment names none.
-    static var standard: Location? {
+    static var standard: Choice? {
       Host.dataDirectory.map {
-        Location(path: $0.appending("sandboxctl/repository"), isStandard: true)
+        Choice(path: $0.appending("sandboxctl/repository"), isStandard: true)
       }
     }
 

@@ -34,7 +34,7 @@ struct SnapshotFilterOptions: ParsableArguments {
   }
 
   /// Whether a snapshot takes part: it matches one value of each option that is given.
-  func isMeant(_ head: SnapshotHead) -> Bool {
+  func isSelected(_ head: SnapshotHead) -> Bool {
     (hosts.isEmpty || hosts.contains(head.host))
       && (tags.isEmpty || tags.contains { $0.list.matches(head) })
       && (apps.isEmpty || apps.contains { name in head.apps.contains { $0.isCalled(name) } })

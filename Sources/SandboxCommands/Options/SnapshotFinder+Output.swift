@@ -8,16 +8,16 @@ extension SnapshotFinder {
   /// Creates a finder that reports to a console.
   convenience init(_ repository: Repository, _ console: Console) {
     // A container is usually in every snapshot of its device.
-    var told: Set<ByteString> = []
-    self.init(repository, cache: repository.hostHeadCache) { $0.tell(console, &told) }
+    var reported: Set<ByteString> = []
+    self.init(repository, cache: repository.hostHeadCache) { $0.show(console, &reported) }
   }
 }
 
 extension SnapshotFinder.Remark {
   /// Reports the remark.
   ///
-  /// - Parameter told: the paths of the invalid containers that were reported.
-  fileprivate func tell(_ console: Console, _ told: inout Set<ByteString>) {
+  /// - Parameter reported: the paths of the invalid containers that were reported.
+  fileprivate func show(_ console: Console, _ reported: inout Set<ByteString>) {
     switch self {
     case .skipped(let error): console.skipped(error.description)
     case .unreadable(let path, let stored, let error):
@@ -31,7 +31,7 @@ extension SnapshotFinder.Remark {
           + names.joined(separator: ", ") + more)
       console.hint("give a snapshot's id to choose the device: 'sandboxctl snapshots' lists them")
     case .found(let found):
-      for (path, reason) in found.device.unusableContainers where told.insert(path).inserted {
+      for (path, reason) in found.device.unusableContainers where reported.insert(path).inserted {
         console.warning(
           "the snapshot \(found.id.hex.prefix(8)) has an invalid container: '\(path)': \(reason)")
       }

@@ -103,15 +103,15 @@ extension SnapshotName {
 }
 
 /// A snapshot, or the head of one, as far as the paths of arguments depend on it.
-protocol SnapshotPlaces {
+protocol SnapshotPaths {
   var device: DeviceRecord { get }
   var apps: [AppRecord] { get }
 }
 
-extension Snapshot: SnapshotPlaces {}
-extension SnapshotHead: SnapshotPlaces {}
+extension Snapshot: SnapshotPaths {}
+extension SnapshotHead: SnapshotPaths {}
 
-extension SnapshotPlaces {
+extension SnapshotPaths {
   /// Returns the logical path of an argument: a logical path, a path in an app's data, or a path of
   /// the device, which is absolute, begins with a dot, or leads from the working directory into a
   /// container and need not exist. Empty for the whole snapshot.
@@ -125,8 +125,8 @@ extension SnapshotPlaces {
     do {
       app = try self.app(first)
     } catch {
-      let places = [try? Host.realPath(path), path.absolute].compactMap { $0 }
-      if let logical = places.lazy.compactMap(inContainer).first { return logical }
+      let paths = [try? Host.realPath(path), path.absolute].compactMap { $0 }
+      if let logical = paths.lazy.compactMap(inContainer).first { return logical }
       throw error
     }
     return ByteString(joining: ["apps", ByteString(app.identifier), "data"] + parts.dropFirst())

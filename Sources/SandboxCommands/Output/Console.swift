@@ -30,16 +30,16 @@ final class Console {
   /// Writes a line of the result.
   func result(_ line: String) throws {
     try output.write(line + "\n")
-    if sharesScreen { try putOut() }
+    if sharesScreen { try flushResult() }
   }
 
   /// Writes bytes of the result; whole lines if they share a terminal with the progress line.
   func result(bytes: Span<UInt8>) throws {
     try output.write(bytes)
-    if sharesScreen { try putOut() }
+    if sharesScreen { try flushResult() }
   }
 
-  private func putOut() throws(SystemError) {
+  private func flushResult() throws(SystemError) {
     DrawnLine.past { flushOutput() }
     try throwOutputError()
   }
@@ -123,10 +123,10 @@ final class Console {
   }
 
   /// Prints a message that is not a result.
-  func note(_ text: String) { say(text, as: "note", after: "note: ") }
+  func note(_ text: String) { write(text, as: "note", after: "note: ") }
 
   /// Prints a warning about a problem that did not end the work.
-  func warning(_ text: String) { say(text, as: "warning", after: "sandboxctl: warning: ") }
+  func warning(_ text: String) { write(text, as: "warning", after: "sandboxctl: warning: ") }
 
   /// Prints warnings about problems of a repository, and a hint.
   func warn(of remarks: [StoreError]) {
@@ -142,19 +142,19 @@ final class Console {
   }
 
   /// Prints a hint about the previous message.
-  func hint(_ text: String) { say(text, as: "note", after: "sandboxctl: hint: ") }
+  func hint(_ text: String) { write(text, as: "note", after: "sandboxctl: hint: ") }
 
-  private func say(_ text: String, as name: String, after prefix: String) {
+  private func write(_ text: String, as name: String, after prefix: String) {
     let line =
       isJSON ? JSON.object([JSON.Member(name, .string(text))]).compact : prefix + text.abbreviated
-    say(line + "\n")
+    write(line + "\n")
   }
 
   /// Whether the user can be asked: at a terminal, without JSON output.
   var canAsk: Bool { !isJSON && errors.isTerminal && StandardStream.isInputTerminal }
 
   /// Asks a question and returns whether the answer is yes.
-  func ask(_ question: String) throws -> Bool {
+  func confirm(_ question: String) throws -> Bool {
     try output.flush()
     try errors.write(question + " [y/N] ")
     try errors.flush()
@@ -165,7 +165,7 @@ final class Console {
 
   /// Prints a failure.
   func failure(_ failure: Failure) {
-    say(text(failure) + "\n")
+    write(text(failure) + "\n")
   }
 
   private func text(_ failure: Failure) -> String {
@@ -175,7 +175,7 @@ final class Console {
   }
 
   /// Prints a message after all results before it, to keep their order on a terminal.
-  private func say(_ text: String) {
+  private func write(_ text: String) {
     flushOutput()
     DrawnLine.past {
       try? errors.write(text)

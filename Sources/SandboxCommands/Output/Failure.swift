@@ -49,9 +49,9 @@ struct Failure {
   }
 
   /// Returns the failure with the location of the setting that caused it.
-  func set(in place: String) -> Failure {
+  func set(in location: String) -> Failure {
     var failure = self
-    failure.message += " (set in \(place))"
+    failure.message += " (set in \(location))"
     return failure
   }
 
@@ -175,13 +175,13 @@ struct ConfigurationError: ReportableError {
 
   let problem: String
   /// The position in the file.
-  let place: String
+  let location: String
   let hint: String?
 
-  /// Creates an error about a place in the file.
-  init(_ problem: String, at place: String, hint: String) {
+  /// Creates an error about a line of the file.
+  init(_ problem: String, at location: String, hint: String) {
     self.problem = problem
-    self.place = place
+    self.location = location
     self.hint = hint
   }
 
@@ -192,7 +192,7 @@ struct ConfigurationError: ReportableError {
 
   var errorCode: ErrorCode { .invalidConfiguration }
   var parts: ErrorParts {
-    ErrorParts(action: Self.action, subject: ByteString(place), reason: problem)
+    ErrorParts(action: Self.action, subject: ByteString(location), reason: problem)
   }
-  var description: String { "cannot \(Self.action): \(place): \(problem)" }
+  var description: String { "cannot \(Self.action): \(location): \(problem)" }
 }

@@ -11,7 +11,7 @@ extension JSON {
   }
 
   /// Returns a location in a policy file; null if there is none.
-  static func place(_ location: PolicyLocation?) -> JSON {
+  static func location(_ location: PolicyLocation?) -> JSON {
     guard let location else { return .null }
     return [
       "file": .string(location.file), "line": .integer(Int64(location.line)),

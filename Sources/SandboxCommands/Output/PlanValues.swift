@@ -31,17 +31,17 @@ struct RealPaths {
 
   /// Returns a remark as text: "apps/org.a/data/x (/home/u/…/x): permission denied".
   func text(_ remark: PathRemark) -> String {
-    let place = path(of: remark.path).map { " (\($0))" } ?? ""
-    return "\(remark.path)\(place): \(remark.remark)"
+    let realPath = path(of: remark.path).map { " (\($0))" } ?? ""
+    return "\(remark.path)\(realPath): \(remark.remark)"
   }
 
   /// Returns remarks as JSON, with `real_path` if it is known.
   func json(_ remarks: [PathRemark]) -> JSON {
     .array(
       remarks.map { remark in
-        let place = path(of: remark.path).map { JSON.path($0, named: "real_path") } ?? []
+        let realPath = path(of: remark.path).map { JSON.path($0, named: "real_path") } ?? []
         return .object(
-          JSON.path(remark.path) + place + [JSON.Member("note", .string(remark.remark))])
+          JSON.path(remark.path) + realPath + [JSON.Member("note", .string(remark.remark))])
       })
   }
 }
@@ -91,7 +91,7 @@ extension RestoreTotals {
   }
 
   /// Prints a line with the totals, unless there are no entries.
-  func tell(_ words: String, _ console: Console) throws {
+  func show(_ words: String, _ console: Console) throws {
     if entries > 0 { try console.result("\(words) \(text)") }
   }
 

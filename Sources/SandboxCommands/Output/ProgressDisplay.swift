@@ -115,7 +115,7 @@ extension ProgressDisplay {
       next = Host.monotonicSeconds() + Self.interval
       if manner == .eachMinute { next += Self.minute }
       if manner == .events { next += Self.second }
-      text.take(counters.progress, at: Host.monotonicSeconds())
+      text.update(counters.progress, at: Host.monotonicSeconds())
     }
 
     /// Waits for the next event, shows it and returns it.
@@ -123,7 +123,7 @@ extension ProgressDisplay {
       // At most a second, in case a wake-up is lost.
       let wait = manner == .onRequest ? 1 : min(1, max(0, next - Host.monotonicSeconds()))
       let event = StopSignals.wait(milliseconds: Int32(wait * 1000) + 1)
-      text.take(counters.progress, at: Host.monotonicSeconds())
+      text.update(counters.progress, at: Host.monotonicSeconds())
       switch event {
       case .ask: write(text.line)
       case .stop, .woken: break
@@ -141,7 +141,7 @@ extension ProgressDisplay {
         draw()
       case .events:
         next = now + Self.second
-        tell()
+        printLine()
       case .eachMinute, .onRequest:
         next = now + Self.minute
         write(text.line)
@@ -156,7 +156,7 @@ extension ProgressDisplay {
 
     /// Writes an event with one call, on a line of its own. An error of standard output is reported
     /// with the result.
-    private func tell() {
+    private func printLine() {
       try? output.write(text.progress.json.compact + "\n")
       try? output.flush()
     }
@@ -181,7 +181,7 @@ enum DrawnLine {
   /// Draws the line over the previous one. Errors are ignored, since they cannot be reported.
   static func draw(_ text: String) {
     isDrawn.withLock { isDrawn in
-      put("\r\(text)\u{1B}[K")
+      emit("\r\(text)\u{1B}[K")
       isDrawn = true
     }
   }
@@ -189,16 +189,16 @@ enum DrawnLine {
   /// Erases the line and calls `write`, which writes whole lines or nothing.
   static func past(_ write: () -> Void) {
     isDrawn.withLock { isDrawn in
-      if isDrawn { put("\r\u{1B}[K") }
+      if isDrawn { emit("\r\u{1B}[K") }
       isDrawn = false
       write()
     }
   }
 
   /// Erases the line and writes another one to standard error.
-  static func write(_ line: String) { past { put(line + "\n") } }
+  static func write(_ line: String) { past { emit(line + "\n") } }
 
-  private static func put(_ text: String) {
+  private static func emit(_ text: String) {
     let errors = StandardStream.errors()
     try? errors.write(text)
     try? errors.flush()

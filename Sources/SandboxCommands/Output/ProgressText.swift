@@ -15,7 +15,7 @@ struct ProgressText {
   private static let memory = 10.0
 
   /// Records the state at a time, in seconds.
-  mutating func take(_ now: ProgressCounters.State, at time: Double) {
+  mutating func update(_ now: ProgressCounters.State, at time: Double) {
     defer {
       progress = now
       last = time
@@ -34,7 +34,7 @@ struct ProgressText {
     var parts = amounts
     if parts.isEmpty { return "scanning" }
     if byteSpeed >= 1 { parts.append("\(Sizes.text(UInt64(byteSpeed)))/s") }
-    if let left { parts.append("\(Times.duration(left)) left") }
+    if let remaining { parts.append("\(Times.duration(remaining)) left") }
     if progress.problems > 0 { parts.append(Sizes.count(progress.problems, "error")) }
     return parts.joined(separator: ", ")
   }
@@ -57,7 +57,7 @@ struct ProgressText {
   }
 
   /// The seconds left at this speed, by bytes or by files, whichever takes longer.
-  private var left: Double? {
+  private var remaining: Double? {
     let bytes = Double(progress.bytesToDo) - Double(progress.bytesDone)
     let files = Double(progress.filesToDo) - Double(progress.filesDone)
     guard byteSpeed >= 1 || fileSpeed > 0, bytes > 0 || files > 0 else { return nil }

@@ -35,7 +35,7 @@ extension PurgeCommand {
         }
         for line in table.lines { try console.result("  " + line) }
       }
-      try tellRunning(plan.runningParties)
+      try showRunning(plan.runningParties)
       if !isQuiet { CacheNamesReport(plan.scan).note(console) }
     }
 
@@ -48,7 +48,7 @@ extension PurgeCommand {
         let level = volume.term?.level.map { ", level \($0.rawValue)" } ?? ""
         try console.result("would free \(Sizes.text(volume.gain)) in \(units)\(level)")
       }
-      try tellRunning(plan.runningParties)
+      try showRunning(plan.runningParties)
     }
 
     private func head(_ volume: PurgeVolume) -> String {
@@ -60,8 +60,8 @@ extension PurgeCommand {
 
     private func list(_ volume: PurgeVolume) throws {
       let excerpt = ListExcerpt(volume.chosen, all: listsAll) { plan.units[Int($0)].bytes }
-      try console.list(excerpt) { place in
-        let unit = plan.units[Int(place)]
+      try console.list(excerpt) { index in
+        let unit = plan.units[Int(index)]
         let size = Sizes.text(unit.bytes)
         let columns = [
           String(repeating: " ", count: max(0, 9 - size.count)) + size,
@@ -93,20 +93,20 @@ extension PurgeCommand {
               + "\(Sizes.count(volume.files, "file"))\(after)")
         }
       }
-      try tellRunning(report.running + plan.runningParties)
-      let places = RealPaths(plan.scan.device)
-      console.remarks(report.changed, as: .note("skipped: "), all: listsAll, text: places.text)
+      try showRunning(report.running + plan.runningParties)
+      let realPaths = RealPaths(plan.scan.device)
+      console.remarks(report.changed, as: .note("skipped: "), all: listsAll, text: realPaths.text)
       console.remarks(
-        report.failed, as: .warning("not deleted: "), all: listsAll, text: places.text)
+        report.failed, as: .warning("not deleted: "), all: listsAll, text: realPaths.text)
     }
 
-    private func tellRunning(_ running: [PathRemark]) throws {
+    private func showRunning(_ running: [PathRemark]) throws {
       if isQuiet { return }
       console.remarks(running, as: .note("skipped: "), all: listsAll)
     }
 
     /// Prints the volumes whose goal is not met, and the next level.
-    func tellMissing(after report: PurgeReport? = nil) throws {
+    func showMissing(after report: PurgeReport? = nil) throws {
       for (number, volume) in plan.volumes.enumerated() {
         let missing =
           report.map { $0.volumes.indices.contains(number) ? $0.volumes[number].missing : 0 }
@@ -143,15 +143,15 @@ extension PurgeUnit.Age {
 
 extension PurgePlan {
   /// Returns the line for a candidate to delete.
-  func json(candidate place: Int, number: Int, of volume: PurgeVolume) -> JSON {
-    let unit = units[place]
+  func json(candidate index: Int, number: Int, of volume: PurgeVolume) -> JSON {
+    let unit = units[index]
     let decision = decision(on: unit)
     var members = [JSON.Member("event", "candidate")] + JSON.path(path(of: unit))
     members += unit.json(at: request.now)
     members += JSON.path(volume.path, named: "volume")
     members += [
       JSON.Member("number", .integer(Int64(number))), JSON.Member("rule", .string(decision.rule)),
-      JSON.Member("at", .place(decision.location)),
+      JSON.Member("at", .location(decision.location)),
     ]
     if let why = decision.why { members.append(JSON.Member("why", .string(why))) }
     return .object(members)

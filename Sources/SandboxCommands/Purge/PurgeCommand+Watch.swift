@@ -18,16 +18,16 @@ extension PurgeCommand {
     private let console: Console
     /// The time between two checks, in seconds.
     private let interval: Double
-    private var places: [ByteString: Location] = [:]
+    private var devices: [ByteString: DeviceState] = [:]
     private var isFirst = true
 
     /// The default and the minimum of the interval, in seconds.
     static let usualInterval = 60.0
-    static let leastInterval = 30.0
+    static let minimumInterval = 30.0
     private static let longestPause = 3600.0
 
     /// The state of a device from earlier checks.
-    private struct Location {
+    private struct DeviceState {
       /// The error that was reported last.
       var trouble: String?
       /// The time until which purges are deferred, on the monotonic clock.
@@ -46,7 +46,7 @@ extension PurgeCommand {
     mutating func run() throws -> ExitStatus {
       try StopSignals.watch()
       repeat {
-        try look()
+        try check()
         isFirst = false
         try console.flush()
       } while waits()
@@ -64,7 +64,7 @@ extension PurgeCommand {
         switch StopSignals.wait(milliseconds: Int32(min(left, 1) * 1000) + 1) {
         case .stop: return false
         case .ask:
-          for place in places.keys { places[place]?.rest = 0 }
+          for root in devices.keys { devices[root]?.rest = 0 }
           return true
         case .woken, .nothing: continue
         }
@@ -72,54 +72,54 @@ extension PurgeCommand {
       return false
     }
 
-    private mutating func look() throws {
+    private mutating func check() throws {
       var choices: [DeviceOptions.Choice] = []
       try guarding("") { watch in choices = try watch.command.device.choices() }
       for choice in choices where !StopSignals.isStopping() {
-        try guarding(choice.root) { watch in try watch.look(at: choice) }
+        try guarding(choice.root) { watch in try watch.check(at: choice) }
       }
     }
 
     /// Runs `body` and reports its error. A usage or policy error at the first check ends the
     /// watch, since waiting does not correct it.
     private mutating func guarding(
-      _ place: ByteString, _ body: (inout Watch) throws -> Void
+      _ root: ByteString, _ body: (inout Watch) throws -> Void
     ) throws {
       do {
         try body(&self)
-        places[place, default: Location()].trouble = nil
+        devices[root, default: DeviceState()].trouble = nil
       } catch {
         if StopSignals.isStopping() { return }
         if isFirst, error is UsageError || error is PolicyError { throw error }
         let failure = Failure(error)
-        if places[place]?.trouble != failure.message { console.warning(failure.message) }
-        places[place, default: Location()].trouble = failure.message
+        if devices[root]?.trouble != failure.message { console.warning(failure.message) }
+        devices[root, default: DeviceState()].trouble = failure.message
       }
     }
 
-    private mutating func look(at choice: DeviceOptions.Choice) throws {
+    private mutating func check(at choice: DeviceOptions.Choice) throws {
       let device = try choice.find()
       let policy = try command.policy.compile(
         for: device.layout, version: device.osVersion?.utf8)
       let goal = try command.goal.goal
       guard try goal.isUnmet(on: device, policy) else {
-        places[choice.root, default: Location()].pause = 0
+        devices[choice.root, default: DeviceState()].pause = 0
         return
       }
-      if Host.monotonicSeconds() < places[choice.root]?.rest ?? 0 { return }
+      if Host.monotonicSeconds() < devices[choice.root]?.rest ?? 0 { return }
       let plan = try command.plan(device, policy)
-      try tell(command.carryOut(plan), of: plan, at: choice.root)
+      try show(command.carryOut(plan), of: plan, at: choice.root)
     }
 
     /// Prints a line about a purge; of purges that freed nothing, only about the first.
-    private mutating func tell(
+    private mutating func show(
       _ report: PurgeReport, of plan: PurgePlan, at root: ByteString
     ) throws {
-      let before = places[root]?.pause ?? 0
+      let before = devices[root]?.pause ?? 0
       let isIdle = report.freed == 0
       let pause = isIdle ? min(max(before * 2, interval), Self.longestPause) : 0
-      places[root, default: Location()].pause = pause
-      places[root, default: Location()].rest = Host.monotonicSeconds() + pause
+      devices[root, default: DeviceState()].pause = pause
+      devices[root, default: DeviceState()].rest = Host.monotonicSeconds() + pause
       if isIdle, before > 0 { return }
       let time = Host.now()
       let line =

@@ -109,7 +109,7 @@ struct PurgeCommand: SandboxCommand {
         .optionsConflict, "'--watch' cannot be used with '--free', or with '--level' alone",
         hint: "use '--until-free', or neither to follow the policy's levels")
     }
-    if let interval, interval.seconds < Watch.leastInterval {
+    if let interval, interval.seconds < Watch.minimumInterval {
       throw UsageError(
         .invalidValue, "the interval of \(Int(interval.seconds)) s is too short",
         hint: "give 30s or more")
@@ -145,15 +145,15 @@ struct PurgeCommand: SandboxCommand {
 
   private func writeJSON(_ plan: PurgePlan, _ console: Console) throws {
     for volume in plan.volumes {
-      for (number, place) in volume.chosen.enumerated() {
-        try console.result(plan.json(candidate: Int(place), number: number + 1, of: volume))
+      for (number, index) in volume.chosen.enumerated() {
+        try console.result(plan.json(candidate: Int(index), number: number + 1, of: volume))
       }
     }
     try console.result(plan.json(event: "plan"))
   }
 
   private func unmet(_ text: Text) throws -> ExitStatus {
-    if !output.json { try text.tellMissing() }
+    if !output.json { try text.showMissing() }
     return .goalNotMet
   }
 
@@ -167,7 +167,7 @@ struct PurgeCommand: SandboxCommand {
         hint: "add '--yes', or list the candidates with '--dry-run'")
     }
     try text.plan(listing: false)
-    return isNothing ? true : try console.ask("Delete this?")
+    return isNothing ? true : try console.confirm("Delete this?")
   }
 
   private func carryOut(
@@ -181,7 +181,7 @@ struct PurgeCommand: SandboxCommand {
     }
     if report.isInterrupted { throw report.interruption }
     if !report.meetsGoal {
-      if !output.json { try text.tellMissing(after: report) }
+      if !output.json { try text.showMissing(after: report) }
       return .goalNotMet
     }
     return report.failed.isEmpty ? .done : .doneInPart

@@ -50,7 +50,7 @@ struct RecoverCommand: SandboxCommand {
       ).run()
       isWhole = isWhole && report.done.allSatisfy(\.failed.isEmpty)
       blocked += report.blocked
-      try tell(report, of: found, console)
+      try show(report, of: found, console)
     }
     // The first failure is thrown, after warnings about the others.
     for left in blocked.dropFirst() { console.warning(left.error.description) }
@@ -58,7 +58,7 @@ struct RecoverCommand: SandboxCommand {
     return isWhole ? .done : .doneInPart
   }
 
-  private func tell(_ report: RecoveryReport, of device: Device, _ console: Console) throws {
+  private func show(_ report: RecoveryReport, of device: Device, _ console: Console) throws {
     if output.json {
       return try console.result(
         .object(
@@ -68,7 +68,7 @@ struct RecoverCommand: SandboxCommand {
                 "operations", .array(report.done.map(\.json) + report.blocked.map(\.json)))
             ]))
     }
-    for operation in report.done { try operation.tell { try console.result($0) } }
+    for operation in report.done { try operation.show { try console.result($0) } }
     console.remarks(
       report.done.flatMap(\.failed), as: .warning("not restored: "), all: list.all)
     if report.done.isEmpty, report.blocked.isEmpty, !output.quiet {

@@ -34,16 +34,16 @@ extension RecoveryReport.Recovered {
   }
 
   /// Prints the outcome.
-  func tell(_ say: (String) throws -> Void) rethrows {
+  func show(_ write: (String) throws -> Void) rethrows {
     let what = "the interrupted \(operation.operation) of \(operation.container)"
     if isFinished {
-      try say("finished \(what): \(Sizes.count(steps, "step")) remained")
+      try write("finished \(what): \(Sizes.count(steps, "step")) remained")
     } else {
       let why = reason.map { "; it could not be finished: \($0)" } ?? ""
-      try say("rolled back \(what)\(why)")
+      try write("rolled back \(what)\(why)")
     }
     for container in operation.notBegun {
-      try say("not started: \(container): repeat the command to change it")
+      try write("not started: \(container): repeat the command to change it")
     }
   }
 }
@@ -54,13 +54,13 @@ extension Console {
   @discardableResult
   func warn(ofInterruptedOn device: Device) -> Bool {
     let report = RecoveryReport.pending(on: device)
-    tell(report, of: device, all: false)
+    show(report, of: device, all: false)
     return report.isPending
   }
 
   /// Reports the recovery of a device before another operation. Blocked recoveries are reported by
-  /// `tellPending`, unless one of them refuses the operation.
-  func tell(_ report: RecoveryReport, of device: Device, all: Bool) {
+  /// `showPending`, unless one of them refuses the operation.
+  func show(_ report: RecoveryReport, of device: Device, all: Bool) {
     if let error = report.unreadable {
       warning(error.description)
       if let hint = error.hint { self.hint(hint) }
@@ -74,13 +74,13 @@ extension Console {
           + (operation.canBeFinished ? "finishes it" : "rolls it back"))
     }
     for operation in report.done {
-      operation.tell { note($0) }
+      operation.show { note($0) }
       remarks(operation.failed, as: .warning("not restored: "), all: all)
     }
   }
 
   /// Reports blocked recoveries as pending.
-  func tellPending(_ report: RecoveryReport) {
+  func showPending(_ report: RecoveryReport) {
     for left in report.blocked { note("still pending: \(left.error.description)") }
   }
 }

@@ -124,7 +124,7 @@ extension TrashCommand {
           device.choices().map { try $0.find() }, items, isDryRun: dryRun, counting: counters,
           isStopping: isStopping)
       }
-      for outcome in outcomes { try tell(outcome, console) }
+      for outcome in outcomes { try show(outcome, console) }
       if outcomes.contains(where: \.isInterrupted) { throw Self.interrupted }
       return outcomes.allSatisfy(\.failed.isEmpty) ? .done : .doneInPart
     }
@@ -133,7 +133,7 @@ extension TrashCommand {
       .interrupted, "trash empty was interrupted: the remaining files stay in the trash",
       hint: "run it again to continue")
 
-    private func tell(_ outcome: Trash.EmptyingResult, _ console: Console) throws {
+    private func show(_ outcome: Trash.EmptyingResult, _ console: Console) throws {
       if output.json { return try console.result(outcome.json) }
       console.list(outcome.failed, as: .warning("not deleted: "), all: list.all) {
         "\($0.id): \($0.reason)"

@@ -63,7 +63,7 @@ struct CheckCommand: SandboxCommand {
       ).run()
     }
     var excerpt = RunningExcerpt(all: list.all)
-    let report = try result.tell { finding in
+    let report = try result.forEachFinding { finding in
       if output.json {
         try console.result(finding.json)
       } else if !output.quiet || finding.isDamage {

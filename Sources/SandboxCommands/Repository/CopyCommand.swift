@@ -55,17 +55,17 @@ struct CopyCommand: SandboxCommand {
         .optionsConflict, "snapshots are both named and selected by '--app', '--host' or '--tag'",
         hint: "give names or these options")
     }
-    let place = try repository.place()
-    let source = try place.open().repository
-    try place.requireApart(from: to)
-    let target = try RepositoryOptions.Location(path: to, isStandard: false).open().repository
+    let choice = try repository.choice()
+    let source = try choice.open().repository
+    try choice.requireApart(from: to)
+    let target = try RepositoryOptions.Choice(path: to, isStandard: false).open().repository
     let ids = try named(source, console)
     let counters = ProgressCounters(of: "pack")
     let report = try progress.run(counters, output) { isStopping in
       try RepositoryCopy(
         from: source.copySide, to: target.copySide, isDry: dryRun, isChecking: check,
         workers: Host.processors, counters: counters, isStopping: isStopping
-      ).run { head in ids?.contains(head.id) ?? filter.isMeant(head) }
+      ).run { head in ids?.contains(head.id) ?? filter.isSelected(head) }
     }
     try show(report, console)
     warn(of: report, console)

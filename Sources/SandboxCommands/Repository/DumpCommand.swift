@@ -54,14 +54,14 @@ struct DumpCommand: SandboxCommand {
   }
 
   func run(_ console: Console) throws -> ExitStatus {
-    let place = try SnapshotPath(what)
+    let snapshotPath = try SnapshotPath(what)
     let query = try progress.open(repository, console, isQuiet: quiet, isBytes: true)
-    let stored = try query.find(place.name)
-    let top = try place.logicalPath(in: stored.snapshot)
+    let stored = try query.find(snapshotPath.name)
+    let top = try snapshotPath.logicalPath(in: stored.snapshot)
     let reader = try query.beginReading(takesLease: true)
     defer { console.warn(of: reader.remarks) }
     let sink = { (bytes: Span<UInt8>) throws in try console.result(bytes: bytes) }
-    let excluded = { tell($1, as: $0, console) }
+    let excluded = { show($1, as: $0, console) }
     let source = try reader.source(top, in: stored)
     query.watch.expect(source, at: top, of: stored)
     console.remarks(
@@ -70,15 +70,15 @@ struct DumpCommand: SandboxCommand {
     case .single(let entry) where mergeLog:
       let content = try content(of: entry, at: top)
       return try writeMerged(content, at: top, in: stored, from: reader, console, to: sink)
-    case .folder where mergeLog:
+    case .directory where mergeLog:
       throw UsageError(
         .notAFile,
-        "cannot merge a log into '\(place.hasPath ? top : "the whole snapshot")': "
+        "cannot merge a log into '\(snapshotPath.hasPath ? top : "the whole snapshot")': "
           + "it is a directory",
         hint: "give the path of the database")
     case .single(let entry) where !tar:
       let logs = try logs(beside: top, in: stored, from: reader, console)
-      if !quiet { tell(of: logs.found.map(\.path), console) }
+      if !quiet { show(of: logs.found.map(\.path), console) }
       try reader.writeBytes(of: try content(of: entry, at: top), to: sink)
       return logs.areAll ? .done : .damaged
     case .single(let entry):
@@ -90,7 +90,7 @@ struct DumpCommand: SandboxCommand {
       }
       let status = try finish(dump, console)
       return logs.areAll ? status : .damaged
-    case .folder(let tree, _):
+    case .directory(let tree, _):
       try refuseTerminal(console)
       var dump = ArchiveDump(of: stored, from: reader, to: sink, reportingOmissions: excluded)
       try dump.write(tree)
@@ -135,12 +135,12 @@ struct DumpCommand: SandboxCommand {
     var areAll = true
     let found = try reader.sidecars(of: path, in: stored) { remark in
       areAll = false
-      tell(remark, as: .damaged, console)
+      show(remark, as: .damaged, console)
     }
     return (found, areAll)
   }
 
-  private func tell(of logs: [ByteString], _ console: Console) {
+  private func show(of logs: [ByteString], _ console: Console) {
     for log in logs {
       console.note(
         "the database's log '\(log)' is not included: '--tar' writes both, "
@@ -156,7 +156,7 @@ struct DumpCommand: SandboxCommand {
     return dump.damaged == 0 ? .done : .damaged
   }
 
-  private func tell(_ remark: PathRemark, as what: ArchiveDump.Exclusion, _ console: Console) {
+  private func show(_ remark: PathRemark, as what: ArchiveDump.Exclusion, _ console: Console) {
     switch what {
     case .damaged: console.warning("damaged: \(remark.path): \(remark.remark)")
     case .unfit: if !quiet { console.note("\(remark.path): \(remark.remark)") }
@@ -172,8 +172,8 @@ extension ReadingWatch {
     counters.begin(path)
     switch source {
     case .single(let entry): counters.expect(files: 1, bytes: entry.contentSize ?? 0)
-    case .folder where path.isEmpty: expectAll(of: stored, bytes: stored.snapshot.totals.bytes)
-    case .folder: break
+    case .directory where path.isEmpty: expectAll(of: stored, bytes: stored.snapshot.totals.bytes)
+    case .directory: break
     }
   }
 }

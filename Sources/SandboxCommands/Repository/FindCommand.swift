@@ -69,8 +69,8 @@ struct FindCommand: SandboxCommand {
         try console.result(bytes: line.bytes.span)
       case .damage(let path, let error, let snapshots):
         damaged += 1
-        let place = path.isEmpty ? "." : path
-        console.warning("damaged: \(place)\(snapshots.map(\.id).shortNames): \(error.reason)")
+        let subject = path.isEmpty ? "." : path
+        console.warning("damaged: \(subject)\(snapshots.map(\.id).shortNames): \(error.reason)")
       }
     }
     if found == 0, !output.json, !output.quiet { console.note("no matches") }

@@ -179,7 +179,7 @@ struct ForgetCommand: SandboxCommand {
     var terms = RetentionTerms(
       keep.rules, grouping: grouping, now: Host.now(), retain: policies.seconds)
     terms.mayEmptyGroups = allowLast
-    let plan = operation.plan(terms, of: filter.isMeant)
+    let plan = operation.plan(terms, of: filter.isSelected)
     if let mistake = policies.mistake { throw mistake }
     return plan
   }

@@ -42,24 +42,24 @@ struct InitCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let place = try place()
-    if acceptSameDisk, repository == nil, (try? place.open()) != nil {
+    let choice = try choice()
+    if acceptSameDisk, repository == nil, (try? choice.open()) != nil {
       try accept(console)
       return .done
     }
-    try requireDecision(place, console)
-    let storage = try LocalStorage.create(path: place.path)
+    try requireDecision(choice, console)
+    let storage = try LocalStorage.create(path: choice.path)
     let made = try Repository.create(in: storage, program: Version.text)
     if !output.json, !output.quiet {
       try console.result(
-        "created repository \(made.id.hex.prefix(8)) in \(made.place), not encrypted")
+        "created repository \(made.id.hex.prefix(8)) in \(made.location), not encrypted")
     }
-    let file = try enter(place, console)
+    let file = try enter(choice, console)
     if acceptSameDisk { try accept(console) }
     if output.json {
       try console.result(
         .object(
-          [JSON.Member("repository", .string(made.id.hex))] + JSON.path(place.path)
+          [JSON.Member("repository", .string(made.id.hex))] + JSON.path(choice.path)
             + [
               JSON.Member("encryption", .string("none")),
               JSON.Member("configuration", file.map { .string("\($0)") } ?? .null),
@@ -70,26 +70,26 @@ struct InitCommand: SandboxCommand {
 
   /// Asks whether to store without encryption, unless `--plain` is given. Only the user decides
   /// that.
-  private func requireDecision(_ place: RepositoryOptions.Location, _ console: Console) throws {
+  private func requireDecision(_ choice: RepositoryOptions.Choice, _ console: Console) throws {
     if plain { return }
     guard console.canAsk, !output.quiet else {
       throw UsageError(
-        .optionRequired, "cannot create the repository '\(place.path)': '--plain' is not given",
+        .optionRequired, "cannot create the repository '\(choice.path)': '--plain' is not given",
         hint: "add '--plain' to store without encryption")
     }
     console.note(
-      "this version cannot encrypt a repository: anyone who can read '\(place.path)' will be able "
+      "this version cannot encrypt a repository: anyone who can read '\(choice.path)' will be able "
         + "to read all data in it")
-    if try console.ask("Create a repository without encryption?") { return }
+    if try console.confirm("Create a repository without encryption?") { return }
     throw OperationError(
       .failed, code: .declined,
-      "the repository '\(place.path)' was not created: storing without encryption was declined",
+      "the repository '\(choice.path)' was not created: storing without encryption was declined",
       hint: "use '--plain' on a disk that is encrypted as a whole")
   }
 
-  private func place() throws -> RepositoryOptions.Location {
-    if let repository { return RepositoryOptions.Location(path: repository, isStandard: false) }
-    guard let standard = RepositoryOptions.Location.standard else {
+  private func choice() throws -> RepositoryOptions.Choice {
+    if let repository { return RepositoryOptions.Choice(path: repository, isStandard: false) }
+    guard let standard = RepositoryOptions.Choice.standard else {
       throw UsageError(
         .environmentMissing, "cannot find the user's data directory: HOME is not set",
         hint: "give a directory for the repository")
@@ -98,10 +98,9 @@ struct InitCommand: SandboxCommand {
   }
 
   /// Writes the repository to the configuration. Returns the file if it names the repository.
-  private func enter(_ place: RepositoryOptions.Location, _ console: Console) throws -> ByteString?
-  {
-    if noDefault || place.isStandard { return nil }
-    guard let path = try Host.realPath(place.path).utf8 else {
+  private func enter(_ choice: RepositoryOptions.Choice, _ console: Console) throws -> ByteString? {
+    if noDefault || choice.isStandard { return nil }
+    guard let path = try Host.realPath(choice.path).utf8 else {
       if output.quiet { return nil }
       console.note("the path is not UTF-8, so the configuration cannot name it: use '--repo'")
       return nil
@@ -134,9 +133,10 @@ struct InitCommand: SandboxCommand {
       if !output.quiet, !output.json { try console.result(done(Paths.text(file))) }
       return file
     case .present(let file): return file
-    case .otherwise(let place, let value):
+    case .otherwise(let location, let value):
       if output.quiet { return nil }
-      console.note("\(place) is set to '\(ByteString(value))' and was not changed: \(byHand) there")
+      console.note(
+        "\(location) is set to '\(ByteString(value))' and was not changed: \(byHand) there")
     case .refused(let file, let reason):
       if output.quiet { return nil }
       console.note("\(file) was not changed, because \(reason): \(byHand) there")

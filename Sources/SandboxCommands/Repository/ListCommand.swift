@@ -37,10 +37,10 @@ struct ListCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let place = try SnapshotPath(what)
+    let snapshotPath = try SnapshotPath(what)
     let query = try progress.open(repository, console, isQuiet: output.quiet)
-    let stored = try query.find(place.name)
-    let top = try place.logicalPath(in: stored.snapshot)
+    let stored = try query.find(snapshotPath.name)
+    let top = try snapshotPath.logicalPath(in: stored.snapshot)
     let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
     var line = ListingLine(names: long ? ListingLine.OwnerNames(stored.snapshot) : nil)
@@ -53,7 +53,7 @@ struct ListCommand: SandboxCommand {
     }
     switch try reader.source(top, in: stored) {
     case .single(let entry): try show(entry, top)
-    case .folder(let tree, _):
+    case .directory(let tree, _):
       var damaged = 0
       try reader.walkPastDamage(tree) { path, finding in
         let path = top.appending(path)

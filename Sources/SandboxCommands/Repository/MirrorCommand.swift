@@ -43,9 +43,9 @@ struct MirrorCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let place = try repository.place()
-    let source = try place.open().repository
-    try place.requireApart(from: to)
+    let choice = try repository.choice()
+    let source = try choice.open().repository
+    try choice.requireApart(from: to)
     let target = try open()
     let counters = ProgressCounters(of: "object")
     let report: RepositoryMirror.Report

@@ -78,8 +78,8 @@ extension SnapshotsCommand {
       let opened = try repository.open().repository
       let listing = try opened.hostHeads()
       let pins = try opened.pins()
-      let meant = listing.heads.filter(isMeant)
-      let shown = Array(meant.suffix(last ?? meant.count))
+      let selected = listing.heads.filter(isSelected)
+      let shown = Array(selected.suffix(last ?? selected.count))
       if output.json {
         for head in shown { try console.result(head.json(isPinned: pins.contains(head.id))) }
       } else if shown.isEmpty {
@@ -91,7 +91,7 @@ extension SnapshotsCommand {
       return listing.damaged.isEmpty ? .done : .damaged
     }
 
-    private func isMeant(_ snapshot: SnapshotHead) -> Bool {
+    private func isSelected(_ snapshot: SnapshotHead) -> Bool {
       if let host, snapshot.host != host { return false }
       if !tags.isEmpty, !tags.contains(where: snapshot.tags.contains) { return false }
       if let app, !snapshot.apps.contains(where: { $0.isCalled(app) }) { return false }

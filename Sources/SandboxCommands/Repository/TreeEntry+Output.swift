@@ -62,10 +62,10 @@ struct ListingLine {
     let blanks = max(0, (names == nil ? 9 : 12) - (end - start))
     appendBlanks(blanks)
     guard blanks > 0 else { return }
-    for place in (start..<end).reversed() {
-      bytes[place + blanks] = bytes[place]
+    for index in (start..<end).reversed() {
+      bytes[index + blanks] = bytes[index]
     }
-    for place in start..<(start + blanks) { bytes[place] = UInt8(ascii: " ") }
+    for index in start..<(start + blanks) { bytes[index] = UInt8(ascii: " ") }
   }
 
   private mutating func appendTime(of entry: TreeEntry, at path: ByteString) {
@@ -87,11 +87,11 @@ struct ListingLine {
       bytes.append(UInt8(ascii: bits & 1 != 0 ? "x" : "-"))
     }
     if entry.permissions & 0o7000 == 0 { return }
-    for (bit, place, letter) in [(UInt16(0o4000), 3, "s"), (0o2000, 6, "s"), (0o1000, 9, "t")]
+    for (bit, index, letter) in [(UInt16(0o4000), 3, "s"), (0o2000, 6, "s"), (0o1000, 9, "t")]
     where entry.permissions & bit != 0 {
       let lower = letter.utf8.first ?? 0
-      let canRun = bytes[start + place] == UInt8(ascii: "x")
-      bytes[start + place] = canRun ? lower : lower & ~0x20
+      let canRun = bytes[start + index] == UInt8(ascii: "x")
+      bytes[start + index] = canRun ? lower : lower & ~0x20
     }
   }
 }
@@ -179,6 +179,6 @@ extension TreeEntry {
   /// parsed only for that time.
   fileprivate func isAboveContainers(_ path: ByteString) -> Bool {
     guard modified == Timestamp(seconds: 0), case .directory = node else { return false }
-    return (try? LogicalPath(path))?.place == nil
+    return (try? LogicalPath(path))?.location == nil
   }
 }

@@ -12,21 +12,21 @@ extension RestoreCommand {
   struct DeviceText {
     private let plan: DeviceRestorePlan
     private let listsAll: Bool
-    private let places: RealPaths
+    private let realPaths: RealPaths
 
     init(_ plan: DeviceRestorePlan, listsAll: Bool) {
       (self.plan, self.listsAll) = (plan, listsAll)
-      places = RealPaths(plan)
+      realPaths = RealPaths(plan)
     }
 
     /// Prints the plan: the target of each container, the paths to replace and delete, and totals.
-    func tell(_ console: Console, _ needs: [VolumeNeed]) throws {
-      try tellParts(console)
+    func show(_ console: Console, _ needs: [VolumeNeed]) throws {
+      try showParts(console)
       try console.list("replace  ", plan.parts.lazy.flatMap(\.replacedPaths), all: listsAll)
       try console.list("delete   ", plan.parts.lazy.flatMap(\.deletedPaths), all: listsAll)
       try console.list("move     ", plan.parts.flatMap(\.displacedPaths), all: listsAll)
-      tellRemarks(damaged: plan.damaged, failed: plan.remarks(\.blocked), console)
-      tellNotes(spared: plan.remarks(\.spared), isDone: false, console)
+      showRemarks(damaged: plan.damaged, failed: plan.remarks(\.blocked), console)
+      showNotes(spared: plan.remarks(\.spared), isDone: false, console)
       for process in plan.runningProcesses() {
         let end =
           plan.request.isForced
@@ -35,15 +35,15 @@ extension RestoreCommand {
       }
       console.warn(ofTooMuch: needs)
       try console.result("would restore \(plan.total(\.creates).text)")
-      try plan.total(\.replaces).tell("would replace", console)
-      try plan.total(\.leaves).tell("would leave", console)
-      try plan.total(\.deletes).tell("would delete", console)
-      try tellInstalls(console)
+      try plan.total(\.replaces).show("would replace", console)
+      try plan.total(\.leaves).show("would leave", console)
+      try plan.total(\.deletes).show("would delete", console)
+      try showInstalls(console)
     }
 
     /// Prints the result and the problems.
-    func tell(_ report: DeviceRestoreOperation.Report, _ console: Console, quiet: Bool) throws {
-      tellRemarks(damaged: report.damaged, failed: report.remarks(\.failed), console)
+    func show(_ report: DeviceRestoreOperation.Report, _ console: Console, quiet: Bool) throws {
+      showRemarks(damaged: report.damaged, failed: report.remarks(\.failed), console)
       if quiet { return }
       if let saved = report.saved {
         let id = saved.id.hex.prefix(8)
@@ -52,23 +52,23 @@ extension RestoreCommand {
             + "'sandboxctl restore \(id) --in-place' restores it"
         )
       }
-      try tellParts(console)
-      tellNotes(spared: report.remarks(\.spared), isDone: true, console)
+      try showParts(console)
+      showNotes(spared: report.remarks(\.spared), isDone: true, console)
       let id = plan.snapshot.id.hex.prefix(8)
       try console.result(
         "restored \(report.total(\.restored).text) from snapshot \(id) to "
           + "\(plan.request.device.root) in \(Times.duration(report.seconds))")
-      try report.total(\.left).tell("left", console)
-      try report.total(\.deleted).tell("deleted", console)
+      try report.total(\.left).show("left", console)
+      try report.total(\.deleted).show("deleted", console)
       if let trash = report.trash {
         try console.result(
           "replaced and removed files were moved to trash \(trash); "
             + "'sandboxctl trash list' shows them")
       }
-      try tellInstalls(console)
+      try showInstalls(console)
     }
 
-    private func tellParts(_ console: Console) throws {
+    private func showParts(_ console: Console) throws {
       let bytes = { (part: PlannedPart) in
         [part.plan.creates.bytes, part.plan.replaces.bytes, part.plan.leaves.bytes].clampedSum
       }
@@ -89,13 +89,13 @@ extension RestoreCommand {
       return "\(word)  \(part.path) -> \(part.target)"
     }
 
-    private func tellRemarks(damaged: [PathRemark], failed: [PathRemark], _ console: Console) {
-      console.remarks(damaged, as: .warning("damaged: "), all: listsAll, text: places.text)
-      console.remarks(failed, as: .warning("not restored: "), all: listsAll, text: places.text)
+    private func showRemarks(damaged: [PathRemark], failed: [PathRemark], _ console: Console) {
+      console.remarks(damaged, as: .warning("damaged: "), all: listsAll, text: realPaths.text)
+      console.remarks(failed, as: .warning("not restored: "), all: listsAll, text: realPaths.text)
     }
 
-    private func tellNotes(spared: [PathRemark], isDone: Bool, _ console: Console) {
-      console.remarks(spared, as: .note("not deleted: "), all: listsAll, text: places.text)
+    private func showNotes(spared: [PathRemark], isDone: Bool, _ console: Console) {
+      console.remarks(spared, as: .note("not deleted: "), all: listsAll, text: realPaths.text)
       console.remarks(plan.left, as: .note("skipped: "), all: listsAll)
       console.note(leftGroups: plan.leftGroups, all: listsAll)
       console.remarks(plan.remarks(\.relinked), as: .note(""), all: listsAll)
@@ -105,7 +105,7 @@ extension RestoreCommand {
       console.note(excludedData: plan.excludedData)
     }
 
-    private func tellInstalls(_ console: Console) throws {
+    private func showInstalls(_ console: Console) throws {
       if plan.installCommands.isEmpty { return }
       try console.result("to install the apps:")
       for command in plan.installCommands { try console.result("  " + command) }

@@ -5,7 +5,7 @@ internal import SystemIO
 
 extension RestorePlan {
   /// Prints the plan: the paths to replace and delete, and totals.
-  func tell(_ console: Console, _ needs: [VolumeNeed], listsAll: Bool) throws {
+  func show(_ console: Console, _ needs: [VolumeNeed], listsAll: Bool) throws {
     try console.list("replace  ", replacedPaths, all: listsAll)
     try console.list("delete   ", deletedPaths, all: listsAll)
     try console.list("rename   ", displaced.map(\.path), all: listsAll)
@@ -15,18 +15,18 @@ extension RestorePlan {
     console.note(excludedData: excludedData)
     console.warn(ofTooMuch: needs)
     try console.result("would restore \(creates.text)")
-    try replaces.tell("would replace", console)
-    try leaves.tell("would leave", console)
-    try deletes.tell("would delete", console)
+    try replaces.show("would replace", console)
+    try leaves.show("would leave", console)
+    try deletes.show("would delete", console)
   }
 }
 
 extension RestoreReport {
   /// Prints the result and the problems.
-  func tell(_ plan: RestorePlan, _ console: Console, quiet: Bool, listsAll: Bool) throws {
+  func show(_ plan: RestorePlan, _ console: Console, quiet: Bool, listsAll: Bool) throws {
     console.remarks(damaged, as: .warning("damaged: "), all: listsAll)
     console.remarks(failed, as: .warning("not restored: "), all: listsAll)
-    tellLosses(plan, console)
+    showLosses(plan, console)
     if quiet { return }
     console.remarks(spared, as: .note("not deleted: "), all: listsAll)
     console.remarks(displaced, as: .note("renamed: "), all: listsAll)
@@ -34,8 +34,8 @@ extension RestoreReport {
     try console.result(
       "restored \(restored.text) from snapshot \(id) to \(plan.request.target) "
         + "in \(Times.duration(seconds))")
-    try left.tell("left", console)
-    try deleted.tell("deleted", console)
+    try left.show("left", console)
+    try deleted.show("deleted", console)
     console.note(excludedData: plan.excludedData)
     if ownersNotSet > 0 {
       console.note(
@@ -44,7 +44,7 @@ extension RestoreReport {
     }
   }
 
-  private func tellLosses(_ plan: RestorePlan, _ console: Console) {
+  private func showLosses(_ plan: RestorePlan, _ console: Console) {
     if !damaged.isEmpty {
       // The names and the number of the entries in a damaged part of the tree are unknown.
       let (entries, parts) = (damaged.count - plan.damaged.count, plan.damaged.count)

@@ -125,16 +125,16 @@ extension RestoreCommand {
         do {
           self = .snapshot(try SnapshotPath(path))
         } catch let error as UsageError {
-          guard let hint = error.hint, let place = Self.place(path) else { throw error }
+          guard let hint = error.hint, let meaning = Self.meaning(of: path) else { throw error }
           throw UsageError(
             error.code, error.description,
-            hint: "for \(place) write './\(path)'; otherwise \(hint)")
+            hint: "for \(meaning) write './\(path)'; otherwise \(hint)")
         }
       }
     }
 
     /// Returns what a word may mean that does not name a snapshot: no snapshot's name has a slash.
-    private static func place(_ path: ByteString) -> String? {
+    private static func meaning(of path: ByteString) -> String? {
       if (try? Host.realPath(path)) != nil { return "the existing file of that name" }
       return path.components.count > 1 ? "a path of the device" : nil
     }
@@ -144,9 +144,9 @@ extension RestoreCommand {
       in repository: Repository, _ reader: RepositoryReader, apps: [String], _ console: Console
     ) throws -> (StoredSnapshot, ByteString) {
       switch self {
-      case .snapshot(let place):
-        let stored = try SnapshotFinder(repository, console).find(place.name, holding: apps)
-        return (stored, try place.logicalPath(in: stored.snapshot))
+      case .snapshot(let path):
+        let stored = try SnapshotFinder(repository, console).find(path.name, holding: apps)
+        return (stored, try path.logicalPath(in: stored.snapshot))
       case .latest(let path):
         let finder = SnapshotFinder(repository, console)
         let found = try finder.newest(with: { try? $0.logicalPath(path) }, from: reader)

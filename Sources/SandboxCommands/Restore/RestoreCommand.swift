@@ -54,7 +54,7 @@ struct RestoreCommand: SandboxCommand {
 
   @OptionGroup var part: PartOptions
   @OptionGroup var merging: MergeOptions
-  @OptionGroup var place: TargetOptions
+  @OptionGroup var target: TargetOptions
   @OptionGroup var policy: PolicyChoice
 
   @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
@@ -66,7 +66,7 @@ struct RestoreCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    try requireOnePlace()
+    try requireOneTarget()
     let what = try Source(self.what)
     if merging.delete, !part.classes.isEmpty {
       throw UsageError(
@@ -77,12 +77,12 @@ struct RestoreCommand: SandboxCommand {
     return try restoreIntoDirectory(what, console)
   }
 
-  private func requireOnePlace() throws {
-    let places = [to != nil, place.toDevice != nil, place.inPlace].count { $0 }
-    if places == 1 { return try place.requireFit(isDirectory: to != nil) }
+  private func requireOneTarget() throws {
+    let targets = [to != nil, target.toDevice != nil, target.inPlace].count { $0 }
+    if targets == 1 { return try target.requireFit(isDirectory: to != nil) }
     throw UsageError(
-      places == 0 ? .targetRequired : .optionsConflict,
-      places == 0 ? "no restore target given" : "several restore targets given",
+      targets == 0 ? .targetRequired : .optionsConflict,
+      targets == 0 ? "no restore target given" : "several restore targets given",
       hint:
         "use '--to DIR' for a plain directory, '--to-device ROOT' for another device, or "
         + "'--in-place' for the device that was backed up")
@@ -105,7 +105,7 @@ struct RestoreCommand: SandboxCommand {
       path: try part.path(path, in: stored.snapshot), target: to ?? "",
       overwrite: mode, deletes: merging.delete, protected: [try storage.identity()])
     request.classes = try part.classNames()
-    request.deletesExcluded = place.deleteExcluded
+    request.deletesExcluded = target.deleteExcluded
     let plan = try progress.plan(output) { isStopping in
       request.isStopping = isStopping
       return try RestorePlan.make(stored, request, from: reader)
@@ -115,7 +115,7 @@ struct RestoreCommand: SandboxCommand {
     console.remarks(plan.uncertainDatabases, as: .warning(""), all: list.all)
     if dryRun {
       try output.json
-        ? console.result(plan.json(needs)) : plan.tell(console, needs, listsAll: list.all)
+        ? console.result(plan.json(needs)) : plan.show(console, needs, listsAll: list.all)
       return Self.status(damaged: plan.damaged, failed: plan.blocked, needs)
     }
     let counters = ProgressCounters()
@@ -125,7 +125,7 @@ struct RestoreCommand: SandboxCommand {
     if output.json {
       try console.result(report.json(plan))
     } else {
-      try report.tell(plan, console, quiet: output.quiet, listsAll: list.all)
+      try report.show(plan, console, quiet: output.quiet, listsAll: list.all)
     }
     return Self.status(damaged: report.damaged, failed: report.failed)
   }
@@ -150,17 +150,17 @@ extension RestoreCommand {
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
     let preparation = try DeviceRestorePreparation(
-      of: stored, to: place.toDevice, from: reader, protecting: [try storage.identity()],
+      of: stored, to: target.toDevice, from: reader, protecting: [try storage.identity()],
       isPreview: dryRun)
     return try preparation.withRoot {
       let (plan, recovery) = try progress.plan(output) { isStopping in
         try preparation.plan(
-          isForced: place.force,
+          isForced: target.force,
           compile: { device in
             try policy.compile(
               for: device.layout, version: device.osVersion?.utf8.flatMap { OSVersion($0) },
               orElse: stored.snapshot.policy.name)
-          }, tell: { console.tell($0, of: $1, all: list.all) },
+          }, notify: { console.show($0, of: $1, all: list.all) },
           adapt: { request in
             try adapt(&request, to: path, of: stored.snapshot)
             request.isStopping = isStopping
@@ -173,11 +173,11 @@ extension RestoreCommand {
       if dryRun {
         try output.json
           ? console.result(plan.json(needs))
-          : DeviceText(plan, listsAll: list.all).tell(console, needs)
+          : DeviceText(plan, listsAll: list.all).show(console, needs)
         return Self.status(damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
       }
       try recovery.requireNoneBlocks(plan.subjects)
-      console.tellPending(recovery)
+      console.showPending(recovery)
       let counters = ProgressCounters()
       let report = try progress.run(counters, output) { isStopping in
         let saving = BackupRequest(
@@ -187,7 +187,7 @@ extension RestoreCommand {
           counters: counters, isStopping: isStopping
         ).run()
       }
-      return try tell(report, of: plan, unset: preparation.complete(), console)
+      return try show(report, of: plan, unset: preparation.complete(), console)
     }
   }
 
@@ -202,16 +202,16 @@ extension RestoreCommand {
         .optionsConflict, "'--app' and a path cannot be used together",
         hint: "write a path in an app as 'SNAP:app/Documents'")
     }
-    request.withGroups = place.withGroups
+    request.withGroups = target.withGroups
     request.classes = try part.classNames()
     request.overwrite = try merging.mode() ?? .ifChanged
     request.deletes = merging.delete
-    request.deletesExcluded = place.deleteExcluded
-    request.savesFirst = !place.noSnapshot
+    request.deletesExcluded = target.deleteExcluded
+    request.savesFirst = !target.noSnapshot
   }
 
   /// Prints the report, and the remarks on the directory that was created.
-  private func tell(
+  private func show(
     _ report: DeviceRestoreOperation.Report, of plan: DeviceRestorePlan, unset: [PathRemark],
     _ console: Console
   ) throws -> ExitStatus {
@@ -220,7 +220,7 @@ extension RestoreCommand {
     if output.json {
       try console.result(report.json(plan))
     } else {
-      try DeviceText(plan, listsAll: list.all).tell(report, console, quiet: output.quiet)
+      try DeviceText(plan, listsAll: list.all).show(report, console, quiet: output.quiet)
     }
     console.remarks(
       unset, as: .warning("not restored: "), all: list.all, text: RealPaths(plan).text)

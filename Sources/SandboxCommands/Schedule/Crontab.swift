@@ -11,10 +11,11 @@ struct Crontab {
   /// Reads the crontab. A missing one is empty.
   static func read() throws -> Crontab {
     let ending = try run(["crontab", "-l"])
-    let said = String(decoding: ending.errors, as: UTF8.self)
+    let message = String(decoding: ending.errors, as: UTF8.self)
     // All of Debian, cronie, busybox and BSD print one of these and exit with 1.
-    let isAbsent = ending.code == 1 && (said.contains("no crontab") || said.contains("can't open"))
-    guard ending.code == 0 || isAbsent else { throw failure("read", said) }
+    let isAbsent =
+      ending.code == 1 && (message.contains("no crontab") || message.contains("can't open"))
+    guard ending.code == 0 || isAbsent else { throw failure("read", message) }
     return Crontab(ending.code == 0 ? ending.output : [])
   }
 
@@ -39,7 +40,7 @@ struct Crontab {
   }
 
   /// Replaces the job of a name, or appends it.
-  mutating func put(_ name: String, _ line: String) {
+  mutating func set(_ name: String, _ line: String) {
     let ours = [
       ArraySlice((Self.mark + name + " (schedule remove --cron removes it)").utf8),
       ArraySlice(line.utf8),
@@ -80,8 +81,8 @@ struct Crontab {
     }
   }
 
-  private static func failure(_ verb: String, _ said: String) -> OperationError {
-    let reason = said.split(separator: "\n").first.map(String.init) ?? "crontab failed"
+  private static func failure(_ verb: String, _ message: String) -> OperationError {
+    let reason = message.split(separator: "\n").first.map(String.init) ?? "crontab failed"
     return OperationError(
       .failed, code: .programFailed, "\(verb) the crontab",
       reason: ByteString(reason).description)

@@ -218,8 +218,8 @@ extension ScheduleCommand {
       try directory.write(units)
       let failure =
         Systemd.fails(["daemon-reload"]) ?? Systemd.fails(["enable", "--now", unit])
-      try tell(
-        job, scheduler: "systemd", place: directory.path.appending(ByteString(unit)),
+      try show(
+        job, scheduler: "systemd", location: directory.path.appending(ByteString(unit)),
         isActive: failure == nil, console)
       guard let failure else {
         if Systemd.isLingeringOff {
@@ -244,24 +244,24 @@ extension ScheduleCommand {
         return .done
       }
       var crontab = try Crontab.read()
-      crontab.put(job.name, line)
+      crontab.set(job.name, line)
       try crontab.write()
-      try tell(job, scheduler: "cron", place: "the crontab", isActive: true, console)
+      try show(job, scheduler: "cron", location: "the crontab", isActive: true, console)
       return .done
     }
 
-    private func tell(
-      _ job: ScheduledJob, scheduler kind: String, place: ByteString, isActive: Bool,
+    private func show(
+      _ job: ScheduledJob, scheduler kind: String, location: ByteString, isActive: Bool,
       _ console: Console
     ) throws {
       if output.json {
         try console.result(
           [
             "scheduler": .string(kind), "name": .string(job.name),
-            "place": .string(place.description), "active": .bool(isActive),
+            "place": .string(location.description), "active": .bool(isActive),
           ])
       } else if !output.quiet {
-        try console.result("\(job.name) is scheduled by \(kind): \(Paths.text(place))")
+        try console.result("\(job.name) is scheduled by \(kind): \(Paths.text(location))")
       }
     }
   }

@@ -127,9 +127,9 @@ extension ScheduledJob {
     guard let ending = try? ChildProgram.run(["sh", "-n"], input: Array(text.utf8 + [0x0A])),
       ending.code != 0
     else { return }
-    let said = String(decoding: ending.errors, as: UTF8.self).split(separator: "\n").first ?? ""
+    let message = String(decoding: ending.errors, as: UTF8.self).split(separator: "\n").first ?? ""
     throw UsageError(
-      .invalidShellText, "the shell cannot parse \(subject): \(ByteString(String(said)))",
+      .invalidShellText, "the shell cannot parse \(subject): \(ByteString(String(message)))",
       hint: "try it with 'sh -n', and quote special characters")
   }
 }

@@ -26,8 +26,8 @@ enum Systemd {
       let ending = try ChildProgram.run(
         (["systemctl", "--user"] + words).map { ByteString($0) })
       if ending.code == 0 { return nil }
-      let said = String(decoding: ending.errors, as: UTF8.self).split(separator: "\n").first
-      return said.map { ByteString(String($0)).description }
+      let message = String(decoding: ending.errors, as: UTF8.self).split(separator: "\n").first
+      return message.map { ByteString(String($0)).description }
         ?? "systemctl ended with status \(ending.code)"
     } catch { return "\(error)" }
   }

@@ -18,9 +18,9 @@ public struct AtomicFile: ~Copyable {
   /// Creates the file in `directory` under a unique temporary name.
   public init(in directory: borrowing Directory, permissions: UInt16 = 0o666) throws(SystemError) {
     let name = Self.temporaryName()
-    let place = try directory.duplicate()
-    let created = try place.create(name, permissions: permissions)
-    self.directory = place
+    let parent = try directory.duplicate()
+    let created = try parent.create(name, permissions: permissions)
+    self.directory = parent
     temporary = name
     file = created
   }

@@ -47,7 +47,7 @@ public struct AttributeLookup: ~Copyable {
   ) throws(SystemError) {
     filled = 0
     while true {
-      let count = try SystemError.ask(.readAttributes, path(), unless: Self.isAnswer) {
+      let count = try SystemError.query(.readAttributes, path(), unless: Self.isAnswer) {
         unsafe buffer.withUnsafeMutableBytes { unsafe call($0.baseAddress, $0.count) }
       }
       if count != -Int(ERANGE) {

@@ -161,7 +161,7 @@ extension Directory: MetadataTarget {
       try descriptor.sync()
     } catch {
       guard error.isSyncUnsupported else { throw error }
-      UnsyncedDirectories.note(path)
+      UnsyncedDirectories.record(path)
     }
   }
 
@@ -174,7 +174,7 @@ extension Directory: MetadataTarget {
     } catch {
       guard error.isSyncUnsupported else { throw error }
       Host.syncAllVolumes()
-      UnsyncedDirectories.note(path)
+      UnsyncedDirectories.record(path)
     }
   }
 
@@ -195,5 +195,5 @@ public enum UnsyncedDirectories {
   /// The path of the first such directory, or nil if there is none.
   public static var first: ByteString? { noted.withLock { $0 } }
 
-  static func note(_ path: ByteString) { noted.withLock { $0 = $0 ?? path } }
+  static func record(_ path: ByteString) { noted.withLock { $0 = $0 ?? path } }
 }

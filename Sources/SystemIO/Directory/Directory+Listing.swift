@@ -10,7 +10,7 @@ extension Directory {
 
   /// Returns the names of the children, sorted by bytes, and closes the directory. Needs no second
   /// descriptor, unlike `names()`.
-  public consuming func takeNames() throws(SystemError) -> [ByteString] {
+  public consuming func readNames() throws(SystemError) -> [ByteString] {
     try sortedNames(through: raw)
   }
 
@@ -33,7 +33,7 @@ extension Directory {
   ) throws(SystemError) {
     var listing = Listing()
     while try listing.fill(from: raw, path: path) {
-      unsafe listing.withEach { place, _ in body(listing.bytes.span.extracting(place.range)) }
+      unsafe listing.withEach { child, _ in body(listing.bytes.span.extracting(child.range)) }
     }
   }
 
@@ -54,7 +54,7 @@ extension Directory {
     var listing = Listing()
     var found: [(name: ByteString, type: UInt8)] = []
     while try listing.fill(from: raw, path: path) {
-      unsafe listing.withEach { place, _ in found.append((listing.name(place), place.type)) }
+      unsafe listing.withEach { child, _ in found.append((listing.name(child), child.type)) }
     }
     var children: [(name: ByteString, isDirectory: Bool)] = []
     for (name, type) in found {
@@ -79,7 +79,7 @@ extension Directory {
     private var filled = 0
 
     /// The location of a name in the buffer, which a NUL terminates, and the entry's other fields.
-    struct Location {
+    struct ListedChild {
       let range: Range<Int>
       let inode: UInt64
       /// `DT_DIR` and so on, or `DT_UNKNOWN` if the file system does not report the kind.
@@ -109,7 +109,7 @@ extension Directory {
     /// The buffer holds one `struct linux_dirent64` after another: inode 8 bytes, offset 8, length of
     /// the record 2, type 1, then the name and a NUL.
     @inline(__always)
-    func withEach(_ body: (Location, UnsafePointer<CChar>) -> Void) {
+    func withEach(_ body: (ListedChild, UnsafePointer<CChar>) -> Void) {
       unsafe bytes.withUnsafeBytes { buffer in
         var record = 0
         while record < filled {
@@ -117,11 +117,11 @@ extension Directory {
             record &+ Int(unsafe buffer.load(fromByteOffset: record &+ 16, as: UInt16.self))
           let start = record &+ 19
           let end = unsafe Self.endOfName(buffer, start: start, next: next)
-          let place = Location(
+          let child = ListedChild(
             range: start..<end, inode: unsafe buffer.load(fromByteOffset: record, as: UInt64.self),
             type: unsafe buffer[record &+ 18])
-          if let first = buffer.baseAddress, unsafe !Self.isSelfOrParent(buffer, place.range) {
-            unsafe body(place, first.advanced(by: start).assumingMemoryBound(to: CChar.self))
+          if let first = buffer.baseAddress, unsafe !Self.isSelfOrParent(buffer, child.range) {
+            unsafe body(child, first.advanced(by: start).assumingMemoryBound(to: CChar.self))
           }
           record = next
         }
@@ -149,6 +149,6 @@ extension Directory {
     }
 
     /// Returns a copy of a name.
-    func name(_ place: Location) -> ByteString { ByteString(bytes[place.range]) }
+    func name(_ child: ListedChild) -> ByteString { ByteString(bytes[child.range]) }
   }
 }

@@ -64,14 +64,14 @@ extension Directory {
       steps = [.empty(name, depth: 0)]
       while !isStopped, let step = steps.popLast() {
         do throws(SystemError) {
-          try take(step)
+          try perform(step)
         } catch {
-          note(error)
+          record(error)
         }
       }
     }
 
-    private mutating func take(_ step: Step) throws(SystemError) {
+    private mutating func perform(_ step: Step) throws(SystemError) {
       switch step {
       case .empty(let name, let depth):
         try cursor.ascend(to: depth)
@@ -114,10 +114,10 @@ extension Directory {
       }
       steps += directories
       self.isStopped = isStopped
-      for error in failures { note(error) }
+      for error in failures { record(error) }
     }
 
-    private mutating func note(_ error: SystemError) {
+    private mutating func record(_ error: SystemError) {
       if !error.isMissing { failure = failure ?? error }
     }
   }

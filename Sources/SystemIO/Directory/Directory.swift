@@ -168,11 +168,11 @@ public struct Directory: ~Copyable, Sendable {
 
   /// Returns the status of a child, without following a symbolic link, and its access time in
   /// seconds since 1970.
-  public func look(
+  public func statusAndAccess(
     _ name: ByteString
   ) throws(SystemError) -> (status: FileStatus, accessed: Int64) {
     var status = cl_status()
-    _ = try unsafe call(.status, name) { unsafe cl_look(raw, $0, &status) }
+    _ = try unsafe call(.status, name) { unsafe cl_lstat(raw, $0, &status) }
     return (FileStatus(status), status.atime)
   }
 

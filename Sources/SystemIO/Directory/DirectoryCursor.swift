@@ -45,7 +45,7 @@ public struct DirectoryCursor: ~Copyable {
   /// The descriptor of the current directory.
   var raw: Int32 { levels.last?.raw ?? root.raw }
 
-  /// The number of the current directory (`go(toNumbered:)`): 0 for the root.
+  /// The number of the current directory (`move(toNumbered:)`): 0 for the root.
   public var number: Int { levels.isEmpty ? 0 : Int(levels[levels.count - 1].number) }
 
   /// The path of the current directory, relative to the root.
@@ -99,7 +99,7 @@ public struct DirectoryCursor: ~Copyable {
   /// Goes to the directory at a path, through the nearest common ancestor with the current one.
   /// With `making`, missing directories are created, accessible only to the owner of the directory
   /// above.
-  public mutating func go(to path: [ByteString], making: Bool = false) throws(SystemError) {
+  public mutating func move(to path: [ByteString], making: Bool = false) throws(SystemError) {
     var common = 0
     while common < min(path.count, levels.count), path[common] == levels[common].name {
       common += 1
@@ -132,7 +132,7 @@ public struct DirectoryCursor: ~Copyable {
   /// - Parameters:
   ///   - numbers: The directories from below the root down to the wanted one. Numbers are positive.
   ///   - entry: Returns the name of a directory, and its identity if any other is to be refused.
-  public mutating func go(
+  public mutating func move(
     toNumbered numbers: [Int32], _ entry: (Int) -> (name: ByteString, identity: FileIdentity?)
   ) throws(NumberedFailure) {
     var common = 0
@@ -157,7 +157,7 @@ public struct DirectoryCursor: ~Copyable {
     at path: [ByteString], making: Bool = false,
     _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(SystemError) -> Result {
-    try go(to: path, making: making)
+    try move(to: path, making: making)
     return try withDirectory(body)
   }
 

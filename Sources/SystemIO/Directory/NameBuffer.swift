@@ -63,10 +63,10 @@ extension Directory {
   /// Returns the status of a child, without following a symbolic link, or nil if it does not exist.
   public func statusIfPresent(_ name: borrowing NameBuffer) throws(SystemError) -> FileStatus? {
     var status = cl_status()
-    let result = try SystemError.ask(
+    let result = try SystemError.query(
       .status, path.appending(name.copy), unless: SystemError.isMissing
     ) {
-      unsafe name.withCString { unsafe cl_look(raw, $0, &status) }
+      unsafe name.withCString { unsafe cl_lstat(raw, $0, &status) }
     }
     return result < 0 ? nil : FileStatus(status)
   }

@@ -10,7 +10,7 @@ public enum Faults {
   public final class Plan: Sendable {
     let operations: Set<SystemError.Operation>?
     let first: Int
-    let staysBroken: Bool
+    let failsRepeatedly: Bool
     let number: Int32
     /// The number of bytes that one positioned read returns, and the pause after each in seconds.
     let slowness: (bytes: Int, pause: Double)?
@@ -21,15 +21,15 @@ public enum Faults {
     private let calls = Atomic<Int>(0)
 
     /// Creates a plan: call number `first` (from 1) of the given operations (nil: all) fails with
-    /// the error `number`. If `staysBroken`, all later calls fail as well.
+    /// the error `number`. If `failsRepeatedly`, all later calls fail as well.
     public init(
       failing operations: Set<SystemError.Operation>? = nil, at first: Int, number: Int32,
-      staysBroken: Bool = false
+      failsRepeatedly: Bool = false
     ) {
       self.operations = operations
       self.first = first
       self.number = number
-      self.staysBroken = staysBroken
+      self.failsRepeatedly = failsRepeatedly
       (slowness, fileSystem, action) = (nil, nil, nil)
     }
 
@@ -42,21 +42,21 @@ public enum Faults {
     ) {
       self.operations = operations
       self.first = first
-      (staysBroken, number) = (false, 0)
+      (failsRepeatedly, number) = (false, 0)
       (slowness, fileSystem, self.action) = (nil, nil, action)
     }
 
     /// Creates a plan under which no call fails and positioned reads return at most `bytes` bytes,
     /// with a pause in seconds after each: time to change a file while it is read.
     public init(pausing pause: Double, afterReading bytes: Int) {
-      (operations, first, staysBroken, number) = ([], Int.max, false, 0)
+      (operations, first, failsRepeatedly, number) = ([], Int.max, false, 0)
       (slowness, fileSystem, action) = ((bytes, pause), nil, nil)
     }
 
     /// Creates a plan under which no call fails and holes are trusted as on the file system with
     /// this magic number (statfs(2)).
     public init(onFileSystem magic: UInt) {
-      (operations, first, staysBroken, number) = ([], Int.max, false, 0)
+      (operations, first, failsRepeatedly, number) = ([], Int.max, false, 0)
       (slowness, fileSystem, action) = (nil, magic, nil)
     }
 
@@ -73,7 +73,7 @@ public enum Faults {
         if call == first { Faults.disarmed(action) }
         return nil
       }
-      return call == first || (staysBroken && call > first) ? number : nil
+      return call == first || (failsRepeatedly && call > first) ? number : nil
     }
   }
 

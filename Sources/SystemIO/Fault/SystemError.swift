@@ -66,7 +66,7 @@ extension SystemError {
   /// Runs a call whose failure is a common answer: the negative error numbers accepted by
   /// `isAnswer` are returned without the cost of throwing.
   @inline(__always)
-  static func ask(
+  static func query(
     _ operation: Operation, _ path: @autoclosure () -> ByteString, unless isAnswer: (Int32) -> Bool,
     running call: () -> Int
   ) throws(SystemError) -> Int {
@@ -85,14 +85,14 @@ extension SystemError: CustomStringConvertible {
 
   /// The reason for the failure.
   public var reason: String {
-    if isTaken { return "it belongs to another user, for example root" }
+    if isForeignOwner { return "it belongs to another user, for example root" }
     return isDistrust
       ? "it belongs to another user, or other users can write to it" : Self.reason(of: number)
   }
 
   /// The remedy, or nil if there is none to suggest.
   public var hint: String? {
-    if isTaken {
+    if isForeignOwner {
       guard let device = ShellWord.argument(path.parent), let own = ShellWord.argument(path) else {
         return "change its owner to the device's"
       }
@@ -153,7 +153,7 @@ extension SystemError: CustomStringConvertible {
   }
 
   /// Returns the error for a program directory on a device that the device's owner cannot access.
-  public static func taken(_ path: ByteString) -> SystemError {
+  public static func foreignOwner(_ path: ByteString) -> SystemError {
     SystemError(.trust, path, number: EACCES)
   }
 
@@ -174,7 +174,7 @@ extension SystemError: CustomStringConvertible {
     }
   }
 
-  private var isTaken: Bool { operation == .trust && number == EACCES }
+  private var isForeignOwner: Bool { operation == .trust && number == EACCES }
 
   private var isDistrust: Bool { operation == .trust && number == EPERM }
 

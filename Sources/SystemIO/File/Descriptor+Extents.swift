@@ -60,12 +60,12 @@ extension Descriptor {
     }
   }
 
-  /// Visits the file's first `size` bytes in order. `take` reads a range of at most 256 KiB and
+  /// Visits the file's first `size` bytes in order. `data` reads a range of at most 256 KiB and
   /// returns the number of bytes read; `hole` receives the lengths of holes, which are detected if
   /// `isSparse`. Returns the number of bytes visited, which is smaller only if the file ends
   /// before.
-  public func takePieces(
-    size: UInt64, isSparse: Bool, take: (Range<UInt64>) throws -> Int,
+  public func readExtents(
+    size: UInt64, isSparse: Bool, data: (Range<UInt64>) throws -> Int,
     hole: (UInt64) throws -> Void
   ) throws -> UInt64 {
     let extents =
@@ -77,7 +77,7 @@ extension Descriptor {
         continue
       }
       let end = extent.offset + extent.length
-      let reached = try Self.take(extent.offset..<end, take)
+      let reached = try Self.readPieces(extent.offset..<end, data)
       if reached < end { return reached }
     }
     return size
@@ -91,9 +91,9 @@ extension Descriptor {
     hole: (UInt64) throws -> Void
   ) throws -> UInt64 {
     var buffer: [UInt8] = []
-    return try takePieces(
+    return try readExtents(
       size: size, isSparse: isSparse,
-      take: { range in
+      data: { range in
         try read(count: range.count, at: range.lowerBound, into: &buffer)
         if !buffer.isEmpty { try data(buffer.span) }
         return buffer.count
@@ -104,13 +104,13 @@ extension Descriptor {
 
   /// Reads a range in pieces. Returns the end of the last piece, which is before the range's end if
   /// the file is shorter.
-  private static func take(
-    _ range: Range<UInt64>, _ take: (Range<UInt64>) throws -> Int
+  private static func readPieces(
+    _ range: Range<UInt64>, _ data: (Range<UInt64>) throws -> Int
   ) throws -> UInt64 {
     var at = range.lowerBound
     while at < range.upperBound {
       let piece = at..<min(range.upperBound, at + pieceSize)
-      let count = try take(piece)
+      let count = try data(piece)
       at += UInt64(count)
       if count < piece.count { break }
     }

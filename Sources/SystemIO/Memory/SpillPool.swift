@@ -44,13 +44,13 @@ internal import Synchronization
 
   /// The size from which blocks are mapped, in bytes. Smaller ones come from the heap, which reuses
   /// them quickly, and do not count towards the budget.
-  static let leastMapped = 1 << 20
+  static let minimumMapped = 1 << 20
 
   /// Returns a block of at least `byteCount` bytes with undefined content.
   ///
   /// - Parameter isMapped: whether a small block is mapped as well, so that it can be spilled.
   @usableFromInline func allocate(_ byteCount: Int, isMapped: Bool = false) -> Block {
-    guard isMapped || byteCount >= Self.leastMapped else { return Block(heap: byteCount) }
+    guard isMapped || byteCount >= Self.minimumMapped else { return Block(heap: byteCount) }
     let page = Int(getpagesize())
     let size = (byteCount + page - 1) / page * page
     let block = state.withLock { state -> Block? in

@@ -42,7 +42,7 @@ public enum Processes {
   ///     reports.
   public static func using(
     in proc: ByteString = Processes.proc, groups isMeantGroup: ((ByteString) -> Bool)? = nil,
-    below directories: [ByteString] = [], _ isMeant: (FileIdentity) -> Bool
+    below directories: [ByteString] = [], _ isSelected: (FileIdentity) -> Bool
   ) throws(SystemError) -> Found {
     let all = try Directory.open(path: proc)
     let own = ancestors(all)
@@ -54,7 +54,7 @@ public enum Processes {
       if let isMeantGroup, let group = groups(directory).first(where: isMeantGroup) {
         found.members.append(process(number, directory, in: group))
       }
-      look(at: number, in: directory, for: isMeant, below: directories, into: &found)
+      inspect(at: number, in: directory, for: isSelected, below: directories, into: &found)
     }
     return found
   }
@@ -91,14 +91,14 @@ public enum Processes {
   }
 
   /// Examines one process. A process that exits in the meantime uses no files.
-  private static func look(
-    at number: Int32, in directory: borrowing Directory, for isMeant: (FileIdentity) -> Bool,
+  private static func inspect(
+    at number: Int32, in directory: borrowing Directory, for isSelected: (FileIdentity) -> Bool,
     below directories: [ByteString], into found: inout Found
   ) {
     let name = line(of: "comm", in: directory)
     do throws(SystemError) {
-      var file = try openFile(directory, below: directories, isMeant)
-      if file == nil { file = try mapping(directory, below: directories, isMeant) }
+      var file = try openFile(directory, below: directories, isSelected)
+      if file == nil { file = try mapping(directory, below: directories, isSelected) }
       guard let file else { return }
       found.uses.append(Use(process: number, name: name, file: file))
     } catch {
@@ -112,28 +112,28 @@ public enum Processes {
 
   private static func openFile(
     _ directory: borrowing Directory, below directories: [ByteString],
-    _ isMeant: (FileIdentity) -> Bool
+    _ isSelected: (FileIdentity) -> Bool
   ) throws(SystemError) -> ByteString? {
     for link in ["cwd", "root", "exe"] as [ByteString] {
-      if let file = try file(link, in: directory, below: directories, isMeant) { return file }
+      if let file = try file(link, in: directory, below: directories, isSelected) { return file }
     }
     let descriptors = try directory.directory("fd")
     for name in try descriptors.names() {
-      if let file = try file(name, in: descriptors, below: directories, isMeant) { return file }
+      if let file = try file(name, in: descriptors, below: directories, isSelected) { return file }
     }
     return nil
   }
 
   private static func file(
     _ link: ByteString, in directory: borrowing Directory, below directories: [ByteString],
-    _ isMeant: (FileIdentity) -> Bool
+    _ isSelected: (FileIdentity) -> Bool
   ) throws(SystemError) -> ByteString? {
     do throws(SystemError) {
       if !directories.isEmpty {
         let path = try directory.target(of: link)
         if directories.contains(where: path.isWithin) { return path }
       }
-      guard isMeant(try directory.statusFollowing(link).identity) else { return nil }
+      guard isSelected(try directory.statusFollowing(link).identity) else { return nil }
       return (try? directory.target(of: link)) ?? link
     } catch {
       // The file was closed in the meantime, or a kernel thread has none.
@@ -146,7 +146,7 @@ public enum Processes {
   /// from those of `stat(2)`.
   private static func mapping(
     _ directory: borrowing Directory, below directories: [ByteString],
-    _ isMeant: (FileIdentity) -> Bool
+    _ isSelected: (FileIdentity) -> Bool
   ) throws(SystemError) -> ByteString? {
     let maps = try read(directory.file("maps"), limit: 16 << 20)
     var last: ArraySlice<UInt8> = []
@@ -157,7 +157,7 @@ public enum Processes {
       last = path
       let name = ByteString(path)
       if directories.contains(where: name.isWithin) { return name }
-      guard let target = try? directory.statusFollowing(name), isMeant(target.identity) else {
+      guard let target = try? directory.statusFollowing(name), isSelected(target.identity) else {
         continue
       }
       return name

@@ -55,14 +55,14 @@ public final class StandardStream {
   public func flush() throws(SystemError) {
     defer { buffer.removeAll(keepingCapacity: true) }
     do {
-      try put()
+      try enqueue()
     } catch {
       if raw == 1, error.isBrokenPipe { cl_note_lost_reader() }
       throw error
     }
   }
 
-  private func put() throws(SystemError) {
+  private func enqueue() throws(SystemError) {
     var written = 0
     while written < buffer.count {
       written += try SystemError.check(.write, name) {

@@ -126,8 +126,8 @@ extension ByteString {
   public var isUUID: Bool {
     let bytes = bytes
     return count == 36
-      && bytes.enumerated().allSatisfy { place, byte in
-        [8, 13, 18, 23].contains(place)
+      && bytes.enumerated().allSatisfy { index, byte in
+        [8, 13, 18, 23].contains(index)
           ? byte == UInt8(ascii: "-") : Character(UnicodeScalar(byte)).isHexDigit && byte < 0x80
       }
   }

@@ -24,17 +24,18 @@ extension Span<UInt8> {
   @inlinable public func precedes(_ other: Span<UInt8>) -> Bool {
     let common = Swift.min(count, other.count)
     let (mine, theirs) = unsafe (bytes, other.bytes)
-    var place = 0
-    while place &+ 8 <= common {
-      let left = unsafe mine.unsafeLoadUnaligned(fromUncheckedByteOffset: place, as: UInt64.self)
-      let right = unsafe theirs.unsafeLoadUnaligned(fromUncheckedByteOffset: place, as: UInt64.self)
+    var offset = 0
+    while offset &+ 8 <= common {
+      let left = unsafe mine.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self)
+      let right = unsafe theirs.unsafeLoadUnaligned(
+        fromUncheckedByteOffset: offset, as: UInt64.self)
       if left != right { return left.bigEndian < right.bigEndian }
-      place &+= 8
+      offset &+= 8
     }
-    while place < common {
-      let (left, right) = unsafe (self[unchecked: place], other[unchecked: place])
+    while offset < common {
+      let (left, right) = unsafe (self[unchecked: offset], other[unchecked: offset])
       if left != right { return left < right }
-      place &+= 1
+      offset &+= 1
     }
     return count < other.count
   }

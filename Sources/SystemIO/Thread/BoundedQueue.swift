@@ -1,5 +1,5 @@
-/// A queue between threads that holds at most `capacity` elements: `put` waits while it is full,
-/// `take` waits while it is empty.
+/// A queue between threads that holds at most `capacity` elements: `enqueue` waits while it is full,
+/// `dequeue` waits while it is empty.
 public final class BoundedQueue<Element: Sendable>: Sendable {
   private let state: ConditionLock<State>
 
@@ -14,7 +14,7 @@ public final class BoundedQueue<Element: Sendable>: Sendable {
     var isFull: Bool { count >= capacity && !isClosed }
     var isWaitedFor: Bool { count == 0 && !isClosed }
 
-    mutating func take() -> Element? {
+    mutating func dequeue() -> Element? {
       guard head < elements.count else { return nil }
       let element = elements[head]
       elements[head] = nil
@@ -35,7 +35,7 @@ public final class BoundedQueue<Element: Sendable>: Sendable {
   /// Appends an element, waiting for room. Returns false if the queue is closed; the element is
   /// then not added.
   @discardableResult
-  public func put(_ element: Element) -> Bool {
+  public func enqueue(_ element: Element) -> Bool {
     unsafe state.withLock { state, wait in
       while unsafe state.pointee.isFull { wait() }
       if unsafe state.pointee.isClosed { return false }
@@ -54,18 +54,18 @@ public final class BoundedQueue<Element: Sendable>: Sendable {
   }
 
   /// Takes the first element, waiting at most `milliseconds`; nil if none arrives.
-  public func take(waitingAtMost milliseconds: Int) -> Element? {
+  public func dequeue(waitingAtMost milliseconds: Int) -> Element? {
     unsafe state.withLock(waitingAtMost: milliseconds) { state, wait in
       while unsafe state.pointee.isWaitedFor { if !wait() { break } }
-      return unsafe state.pointee.take()
+      return unsafe state.pointee.dequeue()
     }
   }
 
   /// Takes the first element, waiting for one; nil if the queue is closed and empty.
-  public func take() -> Element? {
+  public func dequeue() -> Element? {
     unsafe state.withLock { state, wait in
       while unsafe state.pointee.isWaitedFor { wait() }
-      return unsafe state.pointee.take()
+      return unsafe state.pointee.dequeue()
     }
   }
 

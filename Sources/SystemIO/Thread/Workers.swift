@@ -31,7 +31,7 @@ public final class Workers: Sendable {
   /// Submits a job, waiting while the queue is full. Returns false after `finish()`.
   @discardableResult
   public func submit(_ job: @escaping @Sendable () -> Void) -> Bool {
-    queue.put(Job(run: job))
+    queue.enqueue(Job(run: job))
   }
 
   /// Refuses further jobs and waits until the queue is empty and all threads have exited.
@@ -49,7 +49,7 @@ public final class Workers: Sendable {
     do throws(SystemError) {
       try Self.detach(name) {
         Faults.current = plan
-        while let job = queue.take() { job.run() }
+        while let job = queue.dequeue() { job.run() }
         Faults.current = nil
         withExtendedLifetime(plan) {}
         unsafe alive.withLock { alive, _ in unsafe alive.pointee -= 1 }

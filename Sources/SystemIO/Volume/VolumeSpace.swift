@@ -48,7 +48,7 @@ public struct VolumeSpace: Hashable, Sendable {
 
   /// Returns the minimum number of bytes of the volume that a file with `bytes` bytes of data
   /// takes, or `bytes` if that is unknown.
-  public func taken(by bytes: UInt64) -> UInt64 {
+  public func allocated(by bytes: UInt64) -> UInt64 {
     switch keeping {
     case .unknown: bytes
     case .blocks(let block): Self.rounded(bytes, to: block)

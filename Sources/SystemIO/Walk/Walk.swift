@@ -32,7 +32,7 @@ public struct Walk: ~Copyable {
   ) -> [WalkStart<Visitor.State>] {
     var pending: [Pending<Visitor.State>] = []
     do throws(SystemError) {
-      let device = try go(to: start.path)
+      let device = try move(to: start.path)
       list(
         &visitor, device: device, expected: start.identity, state: start.state, pending: &pending)
     } catch {
@@ -139,7 +139,7 @@ extension Walk {
 
   /// Makes the directory at a path the current one, at the start of its listing, and returns its
   /// device.
-  @usableFromInline mutating func go(to path: [ByteString]) throws(SystemError) -> UInt64 {
+  @usableFromInline mutating func move(to path: [ByteString]) throws(SystemError) -> UInt64 {
     try cursor.ascend(to: 0)
     for name in path { try cursor.descend(name) }
     if path.isEmpty { try cursor.root.descriptor.seek(to: 0) }
@@ -160,7 +160,7 @@ extension Walk {
   /// Fills the batch with the next entries of the current directory, which is on `device`.
   @usableFromInline mutating func fill(_ device: UInt64) throws(SystemError) -> Bool {
     guard try batch.listing.fill(from: cursor.raw, path: cursor.path) else { return false }
-    batch.look(in: cursor.raw, on: device) { cursor.path }
+    batch.readStatuses(in: cursor.raw, on: device) { cursor.path }
     return true
   }
 

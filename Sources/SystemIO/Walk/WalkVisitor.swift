@@ -36,25 +36,25 @@ public struct WalkBatch: ~Copyable {
 
 extension WalkBatch {
   /// Reads the status of each listed name of an open directory on a device.
-  mutating func look(in directory: Int32, on device: UInt64, path: () -> ByteString) {
+  mutating func readStatuses(in directory: Int32, on device: UInt64, path: () -> ByteString) {
     var (found, failed): ([Entry], [Failure]) = ([], [])
     swap(&found, &entries)
     found.removeAll(keepingCapacity: true)
     var (status, surprises) = (cl_status(), surprises)
-    unsafe listing.withEach { place, name in
-      let isQuick = place.type != DT_DIR && place.type != DT_UNKNOWN && surprises < 16
+    unsafe listing.withEach { child, name in
+      let isQuick = child.type != DT_DIR && child.type != DT_UNKNOWN && surprises < 16
       do throws(SystemError) {
-        let asked = try SystemError.check(.status, path().appending(listing.name(place))) {
+        let asked = try SystemError.check(.status, path().appending(listing.name(child))) {
           unsafe isQuick
-            ? cl_look_quickly(directory, name, device, place.inode, &status)
-            : cl_look(directory, name, &status)
+            ? cl_lstat_listed(directory, name, device, child.inode, &status)
+            : cl_lstat(directory, name, &status)
         }
         if asked > 0, status.mount_root == 0 { surprises += 1 }
         found.append(
           Entry(
-            nameRange: place.range, status: FileStatus(status), accessed: status.atime))
+            nameRange: child.range, status: FileStatus(status), accessed: status.atime))
       } catch {
-        failed.append((listing.name(place), place.inode, error))
+        failed.append((listing.name(child), child.inode, error))
       }
     }
     (entries, failures, self.surprises) = (found, failed, surprises)

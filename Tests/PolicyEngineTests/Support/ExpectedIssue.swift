@@ -23,7 +23,7 @@ struct MarkedText {
 /// parts of its problem and expected text, and that it reports nothing else.
 func expectIssue(
   _ marked: String, _ kind: PolicyIssue.Kind, problem: String, expected: String,
-  severity: PolicyIssue.Severity = .error, at place: PolicyLocation? = nil,
+  severity: PolicyIssue.Severity = .error, at location: PolicyLocation? = nil,
   with others: KeyValuePairs<String, String> = [:],
   sourceLocation: Testing.SourceLocation = #_sourceLocation
 ) {
@@ -37,7 +37,7 @@ func expectIssue(
   #expect(issue.severity == severity, sourceLocation: sourceLocation)
   #expect(
     issue.location
-      == place ?? PolicyLocation(file: "test.yaml", line: text.line, column: text.column),
+      == location ?? PolicyLocation(file: "test.yaml", line: text.line, column: text.column),
     "\(issue)", sourceLocation: sourceLocation)
   #expect(issue.problem.contains(problem), "\(issue)", sourceLocation: sourceLocation)
   #expect(issue.expected.contains(expected), "\(issue)", sourceLocation: sourceLocation)

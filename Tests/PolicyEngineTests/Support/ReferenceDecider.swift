@@ -56,8 +56,8 @@ struct ReferenceDecider {
   }
 
   private func isActive(_ marker: RandomPolicy.Marker, _ depth: Int) -> Bool {
-    marks.contains { place, names in
-      names.contains(marker.id) && (place == depth || (place < depth && marker.isInherited))
+    marks.contains { location, names in
+      names.contains(marker.id) && (location == depth || (location < depth && marker.isInherited))
     }
   }
 

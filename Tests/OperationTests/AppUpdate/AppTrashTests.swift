@@ -1,0 +1,75 @@
+import AppUpdate
+import ArchiveStore
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import DeviceTransaction
+
+/// How long the trash keeps the files that an operation on an app moved there.
+@Suite(.spreadScans) struct AppTrashTests {
+  private static let day: Int64 = 24 * 3600
+
+  private func items(_ fixture: UpdateFixture) throws -> [Trash.Item] {
+    try Trash(of: fixture.device()).items()
+  }
+
+  private func update(_ fixture: UpdateFixture, at seconds: Int64) throws {
+    let package = MemoryPackage()
+    var request = AppChangeRequest(
+      .update, of: UpdateFixture.identifier, package: package.app, time: Timestamp(seconds: seconds)
+    )
+    (request.isForced, request.isStrict, request.savesFirst) = (true, true, false)
+    try fixture.carryOut(AppChangePlan.make(try fixture.scan(), request), package)
+  }
+
+  /// A day later, the next successful operation on the app deletes the trash item; a refused or
+  /// failed operation, a dry run, and an operation on another app do not.
+  @Test func theNextOperationAfterADayDeletesTheTrash() throws {
+    let fixture = try UpdateFixture()
+    let begin: Int64 = 1_900_000_000
+    try update(fixture, at: begin)
+    let first = try items(fixture)
+    #expect(first.count == 1 && first[0].operation == "update" && first[0].totals.files > 3)
+    try update(fixture, at: begin + Self.day)
+    #expect(try items(fixture).count == 2, "exactly a day is not older than a day")
+    let later = begin + 2 * Self.day + 10
+    let counter = Faults.Plan(failing: [.rename], at: 1, number: 28, failsRepeatedly: true)
+    _ = Faults.inject(counter) {
+      #expect(throws: (any Error).self) { try update(fixture, at: later) }
+    }
+    _ = try Recovery(fixture.device(), policy: PurgeFixture.policy(), isForced: true).run()
+    #expect(
+      try items(fixture).map(\.id).starts(with: first.map(\.id)), "a failed one empties nothing")
+    _ = try fixture.plan(.update, MemoryPackage())
+    #expect(try items(fixture).map(\.id).starts(with: first.map(\.id)))
+    try update(fixture, at: later)
+    #expect(try items(fixture).allSatisfy { $0.time.seconds >= later })
+  }
+
+  /// Files that an interrupted rollback still has to restore are not deleted from the trash,
+  /// neither on request nor by age.
+  @Test func trashOfAnInterruptedRollbackIsKept() throws {
+    let fixture = try UpdateFixture()
+    try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
+    let updated = try #require(try items(fixture).first)
+    let plan = try fixture.rollbackPlan { $0.savesFirst = false }
+    #expect(plan.containers.contains { !$0.trashRestores.isEmpty })
+    var call = 0
+    let reader = try fixture.base.repository.beginReading()
+    while call < 200 {
+      call += 1
+      let faults = Faults.Plan(failing: [.rename], at: call, number: 5, failsRepeatedly: true)
+      Faults.inject(faults) { _ = try? fixture.carryOut(plan, from: reader) }
+      if try InterruptedOperation.all(on: fixture.root).contains(where: \.canBeFinished) { break }
+      _ = try Recovery(fixture.device(), policy: PurgeFixture.policy(), isForced: true).run()
+    }
+    #expect(try Trash(of: fixture.device()).isInUse(updated))
+    let done = try Recovery(fixture.device(), policy: PurgeFixture.policy(), isForced: true).run()
+      .done
+    #expect(done.map(\.isFinished) == [true])
+    #expect(try !Trash(of: fixture.device()).isInUse(updated))
+    #expect(try fixture.contents()["apps/org.example.one/data/tmp/upload"]?.text == "temporary")
+  }
+}
