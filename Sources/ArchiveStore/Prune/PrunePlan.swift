@@ -197,3 +197,69 @@ struct PackUsage {
       hasData: hasData[number])
   }
 }
+
+/// The decoded bytes of the blobs in each frame of an index object, by which the stored bytes of a
+/// frame are divided among its blobs.
+struct FrameTotals: Sendable {
+  private let object: IndexObject
+  /// The number of each pack's first frame.
+  private let firstFrames: [Int]
+  /// The decoded bytes of the blobs in each frame.
+  private(set) var bytes: [UInt32]
+
+  /// Prepares the totals of an object, without blobs.
+  init(preparing object: IndexObject) {
+    self.object = object
+    firstFrames = (0..<object.packs).map { object.pack($0).firstFrame }
+    bytes = [UInt32](repeating: 0, count: object.layout.frames)
+  }
+
+  /// Counts all blobs of an object.
+  init(of object: IndexObject) {
+    self.init(preparing: object)
+    for entry in 0..<object.blobs {
+      if let record = object.record(entry) { add(record) }
+    }
+  }
+
+  /// Counts a blob.
+  mutating func add(_ record: BlobRecord) { bytes[frame(of: record)] &+= record.length }
+
+  /// Returns the number of the frame that holds a blob.
+  func frame(of record: BlobRecord) -> Int { firstFrames[Int(record.pack)] + Int(record.frame) }
+
+  /// Returns the stored bytes of decoded bytes in a frame: their share, rounded down.
+  func stored(_ part: UInt32, ofFrame frame: Int) -> UInt64 {
+    bytes[frame] == 0 ? 0 : UInt64(object.frame(frame).stored) * UInt64(part) / UInt64(bytes[frame])
+  }
+
+  /// Returns the stored bytes of a blob.
+  func stored(_ record: BlobRecord) -> UInt64 {
+    stored(record.length, ofFrame: frame(of: record))
+  }
+}
+
+/// The limits of a prune.
+public struct PruneRequest: Sendable, Hashable {
+  /// The unused data that may stay in packs that also hold used data.
+  public enum UnusedLimit: Sendable, Hashable {
+    /// A fraction of the size of all packs after the prune, from 0 to below 1.
+    case fraction(Double)
+    /// A number of bytes.
+    case bytes(UInt64)
+    /// Any: no pack is rewritten because of unused data.
+    case unlimited
+  }
+
+  /// The limit for unused data; a tenth by default.
+  public var maxUnused = UnusedLimit.fraction(0.1)
+  /// The number of small packs from which they are combined; nil for never.
+  public var smallPacks: Int? = 32
+  /// Whether all data may be removed because there is no snapshot.
+  public var mayRemoveAll = false
+  /// The size in bytes below which a pack is small.
+  public static let smallPackSize: UInt64 = 16 << 20
+
+  /// Creates the default limits.
+  public init() {}
+}

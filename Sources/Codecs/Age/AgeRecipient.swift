@@ -92,3 +92,105 @@ enum X25519 {
     return shared
   }
 }
+
+/// A recipient stanza: the file key for one recipient ("Recipient stanza").
+///
+/// The stanzas of the types that this module implements are checked when they are parsed, so a
+/// header with an invalid one is refused whatever identity is used. Others are ignored.
+enum AgeStanza: Hashable, Sendable {
+  /// "X25519 recipient stanza": the ephemeral share, 32 bytes, and the wrapped file key.
+  case x25519(share: [UInt8], body: [UInt8])
+  /// "scrypt recipient stanza": 16 bytes of salt, the base-two logarithm of the work factor, and
+  /// the wrapped file key.
+  case scrypt(salt: [UInt8], workFactor: Int, body: [UInt8])
+  /// A stanza of another type, which is its first argument: of another program, or grease.
+  case other(arguments: [String], body: [UInt8])
+
+  private static let bodyCount = AgeFileKey.byteCount + AEAD.tagCount
+  /// The size of a share and of a recipient, in bytes.
+  static let shareCount = 32
+  /// The size of a salt of scrypt, in bytes.
+  static let saltCount = 16
+
+  /// Creates a stanza from its arguments, of which there is at least one.
+  ///
+  /// - Throws: `header` for a stanza of type X25519 or scrypt that violates the specification.
+  init(arguments: [String], body: [UInt8]) throws(AgeError) {
+    switch arguments.first {
+    case "X25519":
+      try Self.check(arguments, count: 2, body: body)
+      let share = try Self.bytes(arguments[1], count: Self.shareCount, of: "share of X25519")
+      self = .x25519(share: share, body: body)
+    case "scrypt":
+      try Self.check(arguments, count: 3, body: body)
+      let salt = try Self.bytes(arguments[1], count: Self.saltCount, of: "salt of scrypt")
+      self = .scrypt(salt: salt, workFactor: try Self.workFactor(arguments[2]), body: body)
+    default:
+      self = .other(arguments: arguments, body: body)
+    }
+  }
+
+  private static func check(
+    _ arguments: [String], count: Int, body: [UInt8]
+  ) throws(AgeError) {
+    let type = arguments.first ?? ""
+    guard arguments.count == count else {
+      throw AgeError(
+        .header, "a stanza of type \(type) has \(arguments.count) arguments instead of \(count)")
+    }
+    // Before anything is decrypted: a longer body could be made for several keys at once.
+    guard body.count == bodyCount else {
+      throw AgeError(
+        .header, "a stanza of type \(type) has \(body.count) bytes instead of \(bodyCount)")
+    }
+  }
+
+  private static func bytes(
+    _ argument: String, count: Int, of subject: String
+  ) throws(AgeError) -> [UInt8] {
+    guard let bytes = Base64.decode(argument.utf8, padded: false) else {
+      throw AgeError(.header, "the \(subject) is not canonical Base64")
+    }
+    guard bytes.count == count else {
+      throw AgeError(.header, "the \(subject) has \(bytes.count) bytes instead of \(count)")
+    }
+    return bytes
+  }
+
+  /// Returns a work factor: a decimal number without sign and leading zeros, at most 63.
+  private static func workFactor(_ argument: String) throws(AgeError) -> Int {
+    let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+    guard argument.utf8.allSatisfy({ digits ~= $0 }), argument.utf8.first != UInt8(ascii: "0"),
+      let factor = Int(argument), factor < 64
+    else { throw AgeError(.header, "the work factor of scrypt is no number from 1 to 63") }
+    return factor
+  }
+
+  // MARK: - Text
+
+  private var arguments: [String] {
+    switch self {
+    case .x25519(let share, _): ["X25519", Base64.encode(share, padded: false)]
+    case .scrypt(let salt, let workFactor, _):
+      ["scrypt", Base64.encode(salt, padded: false), String(workFactor)]
+    case .other(let arguments, _): arguments
+    }
+  }
+
+  private var body: [UInt8] {
+    switch self {
+    case .x25519(_, let body), .scrypt(_, _, let body), .other(_, let body): body
+    }
+  }
+
+  /// Appends the text: the arguments, and the body in lines of 64 characters, of which the last is
+  /// shorter and may be empty.
+  func encode(to header: inout [UInt8]) {
+    header += Array("-> \(arguments.joined(separator: " "))\n".utf8)
+    let text = Array(Base64.encode(body, padded: false).utf8)
+    for start in stride(from: 0, through: text.count, by: AgeHeader.columns) {
+      header += text[start..<min(text.count, start + AgeHeader.columns)]
+      header.append(UInt8(ascii: "\n"))
+    }
+  }
+}
