@@ -32,6 +32,10 @@ TSAN = --sanitize=thread --scratch-path .build-tsan
 # Suites that use threads but start no program: child processes are not instrumented.
 TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|MultiStreamHasherTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|OperationTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|ConcurrentBackupTests|MergeTests)
 
+# A debug build whose functions count their calls.
+COVERAGE = --product sandboxctl --scratch-path .build-coverage $(STRICT) \
+  -Xswiftc -profile-generate -Xswiftc -profile-coverage-mapping
+
 SOAK_MINUTES ?= 10
 ENTRIES ?= 60000
 DATABASE_MB ?= 3000
@@ -39,7 +43,7 @@ PRUNE_MINUTES ?= 1
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run test test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man clean
+.PHONY: help deps build run test test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -156,6 +160,10 @@ readme: ## regenerate the tour in the README
 man: ## regenerate the generated man pages
 	$(SWIFT) build --product sandboxctl
 	Tools/make-man.py "$$($(SWIFT) build --show-bin-path)/sandboxctl" Man
+
+structure: deps ## measure the structure of the sources, and the files that a stored file passes
+	$(SWIFT) build $(COVERAGE)
+	$(PYTHON) Tools/structure.py --way "$$($(SWIFT) build $(COVERAGE) --show-bin-path)/sandboxctl"
 
 clean: ## remove build products
 	$(SWIFT) package clean

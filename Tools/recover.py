@@ -169,7 +169,8 @@ class Repository:
     def read_configuration(self):
         path = os.path.join(self.path, b"repository.json")
         if not os.path.lexists(path):
-            if all(os.path.isdir(os.path.join(self.path, name)) for name in (b"packs", b"snapshots")):
+            if all(os.path.isdir(os.path.join(self.path, name))
+                   for name in (b"packs", b"snapshots")):
                 say("warning", "repository.json is missing; continuing without it")
                 return None
             raise Failure("no repository at %s: repository.json is missing"
@@ -184,16 +185,16 @@ class Repository:
         check_configuration(value)
         return value["id"]
 
-    def names(self, folder, pattern):
+    def names(self, directory, pattern):
         """Returns the names in a directory that match a pattern; others are ignored."""
         form = re.compile(pattern)
         try:
-            with os.scandir(os.path.join(self.path, folder)) as entries:
+            with os.scandir(os.path.join(self.path, directory)) as entries:
                 return sorted(entry.name for entry in entries if form.fullmatch(entry.name))
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise Failure("%s cannot be listed: %s" % (shown(folder), error.strerror)) from None
+            raise Failure("%s cannot be listed: %s" % (shown(directory), error.strerror)) from None
 
     def snapshots(self):
         return [name[:64].decode() for name in self.names(b"snapshots", rb"[0-9a-f]{64}\.json")]
@@ -203,9 +204,9 @@ class Repository:
 
     def packs(self):
         """Yields the ids of all packs, directory by directory."""
-        for folder in self.names(b"packs", rb"[0-9a-f]{2}"):
-            form = folder + rb"[0-9a-f]{62}\.tar\.zst"
-            for name in self.names(b"packs/" + folder, form):
+        for directory in self.names(b"packs", rb"[0-9a-f]{2}"):
+            form = directory + rb"[0-9a-f]{62}\.tar\.zst"
+            for name in self.names(b"packs/" + directory, form):
                 yield name[:64].decode()
 
     def object_path(self, *parts):
@@ -465,19 +466,19 @@ def member_head(data, position):
 
 def read_members(data, is_last):
     """Returns the ranges of member content in a frame; refuses a frame with incomplete members."""
-    places, position, size = [], 0, len(data)
+    locations, position, size = [], 0, len(data)
     while position < size:
         if is_last and not any(data[position:position + 1024]):
             if size - position < 1024:
                 raise Refused("the archive does not end with two blocks of zeros")
-            return places
+            return locations
         _, length = member_head(data, position)
         end = position + 512 + length
-        places.append((position + 512, end))
+        locations.append((position + 512, end))
         position = end + -length % 512
     if position != size or is_last:
         raise Refused("a frame contains incomplete members")
-    return places
+    return locations
 
 
 # -- Index ----------------------------------------------------------------------------------------
@@ -669,9 +670,9 @@ class TableBuilder:
             "<32sQII", bytes.fromhex(pack_id), size, len(self.frames) // 16, len(frames))
         for frame in frames:
             self.frames += struct.pack("<QII", frame.offset, frame.stored, frame.decoded)
-        place = struct.pack(">I", number)
+        packed = struct.pack(">I", number)
         for at in range(0, len(contents), 48):
-            self.entries.append(contents[at + 38:at + 39] + contents[at:at + 32] + place
+            self.entries.append(contents[at + 38:at + 39] + contents[at:at + 32] + packed
                                 + contents[at + 36:at + 48])
 
     def table(self):
@@ -704,7 +705,7 @@ class Blobs:
             except Refused as trouble:
                 damage("index %s: %s" % (index_id, trouble))
 
-    def places(self, kind, digest, length=None):
+    def locations(self, kind, digest, length=None):
         """Yields each recorded location of the blob with its table, except damaged ones."""
         yield from self.places_in(self.tables, kind, digest, length)
         if self.rescues:
@@ -724,31 +725,31 @@ class Blobs:
 
     def places_in(self, tables, kind, digest, length):
         for table in tables:
-            for place in table.find(kind, digest):
-                if (length is None or place.length == length) \
-                        and (self.present is None or self.is_sound(table, place)):
-                    yield table, place
+            for location in table.find(kind, digest):
+                if (length is None or location.length == length) \
+                        and (self.present is None or self.is_sound(table, location)):
+                    yield table, location
 
-    def is_sound(self, table, place):
-        pack_id = table.pack_id(place.pack)
-        return pack_id in self.present and (pack_id, *place[1:3]) not in self.bad
+    def is_sound(self, table, location):
+        pack_id = table.pack_id(location.pack)
+        return pack_id in self.present and (pack_id, *location[1:3]) not in self.bad
 
     def read(self, kind, digest, length=None):
         """Returns a blob's bytes. The frames around it are cached for its neighbours."""
         trouble = None
-        for table, place in self.places(kind, digest):
-            if length is not None and place.length != length:
+        for table, location in self.locations(kind, digest):
+            if length is not None and location.length != length:
                 trouble = Refused("blob %s has %d bytes, not %d"
-                                  % (digest.hex(), place.length, length))
+                                  % (digest.hex(), location.length, length))
                 continue
             trouble = Refused("pack %s, frame %d: blob %s does not match its hash"
-                              % (table.pack_id(place.pack), place.frame, digest.hex()))
+                              % (table.pack_id(location.pack), location.frame, digest.hex()))
             try:
-                frame = self.frame(table, place)
+                frame = self.frame(table, location)
             except Refused as found:
-                trouble = Refused("pack %s: %s" % (table.pack_id(place.pack), found))
+                trouble = Refused("pack %s: %s" % (table.pack_id(location.pack), found))
                 frame = found.data
-            data = frame[place.offset:place.offset + place.length]
+            data = frame[location.offset:location.offset + location.length]
             if blake2b(data) == digest:
                 return data
         raise trouble or self.lack(kind, digest, length)
@@ -757,22 +758,23 @@ class Blobs:
         """Returns the reason why a blob has no location: not indexed, another length, or
         damaged."""
         what = "blob %s of kind %s" % (digest.hex(), KINDS[kind])
-        lengths = [place.length for table in self.tables for place in table.find(kind, digest)]
+        lengths = [location.length for table in self.tables
+                   for location in table.find(kind, digest)]
         if not lengths:
             return Refused("%s is in no index" % what)
         if length is not None and length not in lengths:
             return Refused("%s has %d bytes, not %d" % (what, lengths[0], length))
         return Refused("%s is in no intact pack" % what)
 
-    def frame(self, table, place):
-        pack_id = table.pack_id(place.pack)
-        data = self.frames.get((pack_id, place.frame))
+    def frame(self, table, location):
+        pack_id = table.pack_id(location.pack)
+        data = self.frames.get((pack_id, location.frame))
         if data is None:
             file = self.repository.pack(pack_id)
-            wanted, ahead = table.frame(place.pack, place.frame), 0
+            wanted, ahead = table.frame(location.pack, location.frame), 0
             frames = [wanted]
-            for number in range(place.frame + 1, table.frame_counts[place.pack]):
-                frame = table.frame(place.pack, number)
+            for number in range(location.frame + 1, table.frame_counts[location.pack]):
+                frame = table.frame(location.pack, number)
                 ahead += frame.decoded
                 if ahead > 2 * MIB or wanted.decoded > MIB:
                     break
@@ -1190,7 +1192,7 @@ class Trees:
 # -- Walking a snapshot ---------------------------------------------------------------------------
 
 
-class Folder:
+class WalkedDirectory:
     """A directory of a walk: its name and its parent."""
 
     __slots__ = ("parent", "name", "depth", "length")
@@ -1205,10 +1207,10 @@ class Folder:
         return self.length + bool(self.length) + len(name)
 
     def path(self, name=b""):
-        names, folder = [name], self
-        while folder is not None:
-            names.append(folder.name)
-            folder = folder.parent
+        names, directory = [name], self
+        while directory is not None:
+            names.append(directory.name)
+            directory = directory.parent
         return b"/".join(filter(None, reversed(names)))
 
 
@@ -1224,21 +1226,22 @@ def walk(trees, root, top, entry=None):
     """
     stack = [[top, root, 0, 0]]
     while stack:
-        folder, digest, number, place = state = stack[-1]
+        directory, digest, number, position = state = stack[-1]
         entries, is_last, trouble = page_or_trouble(trees, digest, number)
         if trouble:
-            yield LOST, folder, trouble
-        for found in itertools.islice(entries, place, None):
-            place += 1
-            if folder.length_with(found.name) > PATH_LIMIT:
-                yield LOST, folder, Refused("it contains a path of more than %d bytes" % PATH_LIMIT)
+            yield LOST, directory, trouble
+        for found in itertools.islice(entries, position, None):
+            position += 1
+            if directory.length_with(found.name) > PATH_LIMIT:
+                yield LOST, directory, Refused(
+                    "it contains a path of more than %d bytes" % PATH_LIMIT)
             elif found.type != DIRECTORY:
-                yield MEET, folder, found
+                yield MEET, directory, found
             else:
-                below = Folder(folder, found.name)
+                below = WalkedDirectory(directory, found.name)
                 yield ENTER, below, found
                 if below.depth < DEPTH_LIMIT:
-                    state[2:] = number, place
+                    state[2:] = number, position
                     stack.append([below, found.subtree, 0, 0])
                     break
                 yield LOST, below, Refused("more than %d directories are nested" % DEPTH_LIMIT)
@@ -1250,13 +1253,13 @@ def walk(trees, root, top, entry=None):
             continue
         stack.pop()
         if not stack:
-            yield LEAVE, folder, entry
+            yield LEAVE, directory, entry
             return
-        _, digest, number, place = stack[-1]
+        _, digest, number, position = stack[-1]
         entries, _, trouble = page_or_trouble(trees, digest, number)
         if trouble:
-            yield LOST, folder, trouble
-        yield LEAVE, folder, None if trouble else entries[place - 1]
+            yield LOST, directory, trouble
+        yield LEAVE, directory, None if trouble else entries[position - 1]
 
 
 def page_or_trouble(trees, digest, number):
@@ -1473,15 +1476,15 @@ GET_FLAGS, SET_FLAGS = 0x80086601, 0x40086602
 class OpenFile:
     """A file that is being written, with the number of its pending pieces."""
 
-    __slots__ = ("folder", "entry", "waiting", "is_planned", "is_made", "descriptor", "trouble")
+    __slots__ = ("directory", "entry", "waiting", "is_planned", "is_made", "descriptor", "trouble")
 
-    def __init__(self, folder, entry):
-        self.folder, self.entry = folder, entry
+    def __init__(self, directory, entry):
+        self.directory, self.entry = directory, entry
         self.waiting, self.is_planned, self.is_made = 0, False, False
         self.descriptor, self.trouble = -1, None
 
 
-Job = collections.namedtuple("Job", "table place digest offset file")
+Job = collections.namedtuple("Job", "table location digest offset file")
 
 
 class Restore:
@@ -1492,10 +1495,10 @@ class Restore:
     relative to the descriptor of a directory that this program created.
     """
 
-    def __init__(self, trees, folder, damage):
+    def __init__(self, trees, directory, damage):
         self.trees, self.repository, self.damage = trees, trees.blobs.repository, damage
-        self.root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self.folders = collections.OrderedDict()  # open descriptors by directory
+        self.root = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.directories = collections.OrderedDict()  # open descriptors by directory
         self.writing = collections.OrderedDict()  # open files, the least recently used first
         self.jobs, self.links, self.left = [], [], []
         self.weight = 0
@@ -1506,19 +1509,19 @@ class Restore:
     def run(self, root, top, entry):
         """Restores everything below a directory, and the metadata of its own entry."""
         barred = None
-        for event, folder, what in walk(self.trees, root, top, entry):
+        for event, directory, what in walk(self.trees, root, top, entry):
             if barred is not None:
-                if event == LEAVE and folder is barred:
+                if event == LEAVE and directory is barred:
                     barred = None
             elif event == ENTER:
                 self.entries += 1
-                barred = None if self.make_folder(folder) else folder
+                barred = None if self.make_directory(directory) else directory
             elif event == MEET:
-                self.meet(folder, what)
+                self.meet(directory, what)
             elif event == LOST:
-                self.lose(folder.path(), what)
+                self.lose(directory.path(), what)
             elif what is not None:
-                self.left.append((folder, what))
+                self.left.append((directory, what))
                 self.weight += what.weight
             if self.is_full:
                 self.flush()
@@ -1531,9 +1534,9 @@ class Restore:
 
     def end(self):
         self.flush()
-        for folder, name, _, flags in self.groups.values():
+        for directory, name, _, flags in self.groups.values():
             if flags & LATE_FLAGS:
-                self.set_late_flags(folder, name, flags)
+                self.set_late_flags(directory, name, flags)
         os.sync()
 
     def lose(self, path, trouble):
@@ -1549,81 +1552,82 @@ class Restore:
 
     # Directories
 
-    def descriptor(self, folder):
+    def descriptor(self, directory):
         """Returns the open descriptor of a directory; valid until the next call."""
         way = []
-        while folder.parent is not None and folder not in self.folders:
-            way.append(folder)
-            folder = folder.parent
+        while directory.parent is not None and directory not in self.directories:
+            way.append(directory)
+            directory = directory.parent
         found = self.root
-        if folder.parent is not None:
-            self.folders.move_to_end(folder)
-            found = self.folders[folder]
-        for folder in reversed(way):
-            found = os.open(folder.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+        if directory.parent is not None:
+            self.directories.move_to_end(directory)
+            found = self.directories[directory]
+        for directory in reversed(way):
+            found = os.open(directory.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
                             | os.O_CLOEXEC, dir_fd=found)
-            self.folders[folder] = found
-            if len(self.folders) > 256:
-                os.close(self.folders.popitem(last=False)[1])
+            self.directories[directory] = found
+            if len(self.directories) > 256:
+                os.close(self.directories.popitem(last=False)[1])
         return found
 
-    def make_folder(self, folder):
+    def make_directory(self, directory):
         try:
-            os.mkdir(folder.name, 0o700, dir_fd=self.descriptor(folder.parent))
+            os.mkdir(directory.name, 0o700, dir_fd=self.descriptor(directory.parent))
             return True
         except OSError as error:
-            self.fail(folder.path(), error)
+            self.fail(directory.path(), error)
             return False
 
-    def leave(self, folder, entry):
+    def leave(self, directory, entry):
         """Sets a directory's metadata after the last change in it."""
         try:
-            self.set_metadata(folder.path(), entry, self.descriptor(folder))
+            self.set_metadata(directory.path(), entry, self.descriptor(directory))
         except OSError as error:
-            self.fail(folder.path(), error)
+            self.fail(directory.path(), error)
 
     # Names
 
-    def meet(self, folder, entry):
+    def meet(self, directory, entry):
         self.entries += 1
-        if entry.group is not None and self.joins_group(folder, entry):
+        if entry.group is not None and self.joins_group(directory, entry):
             return
         try:
             if entry.type == FILE:
-                self.plan(OpenFile(folder, entry))
+                self.plan(OpenFile(directory, entry))
             else:
-                self.make_special(folder, entry)
+                self.make_special(directory, entry)
         except OSError as error:
-            self.fail(folder.path(entry.name), error)
+            self.fail(directory.path(entry.name), error)
 
-    def joins_group(self, folder, entry):
+    def joins_group(self, directory, entry):
         """Whether the entry becomes a hard link to the first of its group."""
         likeness = (entry.type, entry.size, entry.target, entry.major, entry.minor, entry.level,
                     blake2b(entry.content or b""))
-        first = self.groups.setdefault(entry.group, (folder, entry.name, likeness, entry.flags))
-        if first[0] is folder and first[1] == entry.name or first[2] != likeness:
+        first = self.groups.setdefault(entry.group, (directory, entry.name, likeness, entry.flags))
+        if first[0] is directory and first[1] == entry.name or first[2] != likeness:
             return False
-        self.links.append((folder, entry.name, first))
+        self.links.append((directory, entry.name, first))
         return True
 
-    def link(self, folder, name, first):
+    def link(self, directory, name, first):
         trouble = self.lost.get(first[:2])
         if trouble:
             why = "it is a hard link to %s, which is lost: %s"
-            self.lose(folder.path(name), Refused(why % (shown(first[0].path(first[1])), trouble)))
+            self.lose(directory.path(name),
+                      Refused(why % (shown(first[0].path(first[1])), trouble)))
             return
         try:
-            from_folder = os.dup(self.descriptor(first[0]))
+            from_directory = os.dup(self.descriptor(first[0]))
             try:
-                os.link(first[1], name, src_dir_fd=from_folder,
-                        dst_dir_fd=self.descriptor(folder), follow_symlinks=False)
+                os.link(first[1], name, src_dir_fd=from_directory,
+                        dst_dir_fd=self.descriptor(directory), follow_symlinks=False)
             finally:
-                os.close(from_folder)
+                os.close(from_directory)
         except OSError as error:
-            self.fail(folder.path(name), error)
+            self.fail(directory.path(name), error)
 
-    def make_special(self, folder, entry):
-        parent = self.descriptor(folder)
+    def make_special(self, directory, entry):
+        parent = self.descriptor(directory)
         if entry.type == SYMLINK:
             os.symlink(entry.target, entry.name, dir_fd=parent)
         elif entry.type == FIFO:
@@ -1631,7 +1635,7 @@ class Restore:
         else:
             device = 0 if entry.type == SOCKET else os.makedev(entry.major, entry.minor)
             os.mknod(entry.name, TYPE_BITS[entry.type] | 0o600, device, dir_fd=parent)
-        self.set_metadata(folder.path(entry.name), entry, parent, entry.name)
+        self.set_metadata(directory.path(entry.name), entry, parent, entry.name)
 
     # Files
 
@@ -1653,7 +1657,7 @@ class Restore:
             self.finish(file)
 
     def plan_piece(self, file, offset, length, digest):
-        found = next(self.trees.blobs.places(DATA, digest, length), None)
+        found = next(self.trees.blobs.locations(DATA, digest, length), None)
         if found is None:
             raise self.trees.blobs.lack(DATA, digest, length)
         self.jobs.append(Job(found[0], found[1], digest, offset, file))
@@ -1662,14 +1666,14 @@ class Restore:
     def flush(self):
         """Decodes the pending pieces, then creates the links and finishes the directories."""
         jobs, self.jobs = self.jobs, []
-        jobs.sort(key=lambda job: (id(job.table), job.place))
+        jobs.sort(key=lambda job: (id(job.table), job.location))
         for (_, pack), group in itertools.groupby(
-                jobs, key=lambda job: (id(job.table), job.place.pack)):
+                jobs, key=lambda job: (id(job.table), job.location.pack)):
             self.take_from_pack(list(group), pack)
         for link in self.links:
             self.link(*link)
-        for folder, entry in self.left:
-            self.leave(folder, entry)
+        for directory, entry in self.left:
+            self.leave(directory, entry)
         self.links, self.left, self.weight = [], [], 0
         if sys.stderr.isatty():
             print("\r%d entries, %s" % (self.entries, readable(self.bytes)), end="",
@@ -1678,7 +1682,7 @@ class Restore:
     def take_from_pack(self, jobs, pack):
         table = jobs[0].table
         by_frame = {number: list(group) for number, group
-                    in itertools.groupby(jobs, key=lambda job: job.place.frame)}
+                    in itertools.groupby(jobs, key=lambda job: job.location.frame)}
         frames = [table.frame(pack, number) for number in by_frame]
         try:
             stored = self.repository.pack(table.pack_id(pack))
@@ -1693,7 +1697,7 @@ class Restore:
 
     def take(self, job, data):
         """Writes one piece if it matches its hash; otherwise searches for it elsewhere."""
-        file, place = job.file, job.place
+        file, location = job.file, job.location
         file.waiting -= 1
         if file.trouble is None:
             try:
@@ -1704,12 +1708,12 @@ class Restore:
             self.finish(file)
 
     def piece(self, job, data):
-        place = job.place
+        location = job.location
         decoded = data.data if isinstance(data, Refused) else data
-        found = decoded[place.offset:place.offset + place.length]
+        found = decoded[location.offset:location.offset + location.length]
         if blake2b(found) == job.digest:
             return found
-        return self.trees.blobs.read(DATA, job.digest, place.length)
+        return self.trees.blobs.read(DATA, job.digest, location.length)
 
     def write(self, file, piece, offset):
         descriptor = self.open(file)
@@ -1727,7 +1731,7 @@ class Restore:
         if not file.is_made:
             flags |= os.O_CREAT | os.O_EXCL
         file.descriptor = os.open(
-            file.entry.name, flags, 0o600, dir_fd=self.descriptor(file.folder))
+            file.entry.name, flags, 0o600, dir_fd=self.descriptor(file.directory))
         file.is_made = True
         self.writing[file] = None
         if len(self.writing) > 100:
@@ -1742,7 +1746,7 @@ class Restore:
 
     def finish(self, file):
         """Sets the size and attributes of a complete file; removes an incomplete one."""
-        path = file.folder.path(file.entry.name)
+        path = file.directory.path(file.entry.name)
         try:
             if file.trouble is None:
                 descriptor = self.open(file)
@@ -1755,9 +1759,9 @@ class Restore:
         if file.trouble is None:
             return
         if file.is_made:
-            os.unlink(file.entry.name, dir_fd=self.descriptor(file.folder))
+            os.unlink(file.entry.name, dir_fd=self.descriptor(file.directory))
         if isinstance(file.trouble, Refused):
-            self.lost[file.folder, file.entry.name] = file.trouble
+            self.lost[file.directory, file.entry.name] = file.trouble
             self.lose(path, file.trouble)
         else:
             self.fail(path, file.trouble)
@@ -1824,16 +1828,16 @@ class Restore:
         except OSError as error:
             self.fail(b"%s (flags)" % path, error)
 
-    def set_late_flags(self, folder, name, flags):
+    def set_late_flags(self, directory, name, flags):
         """Sets the flags of immutable files, which cannot get further links, after all links
         exist."""
         try:
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
-                                 dir_fd=self.descriptor(folder))
-            self.set_flags(folder.path(name), descriptor, flags)
+                                 dir_fd=self.descriptor(directory))
+            self.set_flags(directory.path(name), descriptor, flags)
             os.close(descriptor)
         except OSError as error:
-            self.fail(folder.path(name), error)
+            self.fail(directory.path(name), error)
 
 
 # -- Verifying ------------------------------------------------------------------------------------
@@ -1851,17 +1855,17 @@ class Survey:
         if snapshot.tree in self.known:
             return
         while stack:
-            digest, name, number, place, reach = state = stack[-1]
+            digest, name, number, location, reach = state = stack[-1]
             entries, is_last, trouble = page_or_trouble(self.trees, digest, number)
             if trouble:
                 self.report(snapshot, stack, b"", trouble)
-            for entry in itertools.islice(entries, place, None):
-                place += 1
+            for entry in itertools.islice(entries, location, None):
+                location += 1
                 below = (0, 0)
                 if entry.type == DIRECTORY:
                     below = self.known.get(entry.subtree)
                     if below is None and len(stack) < DEPTH_LIMIT:
-                        state[2:] = number, place, reach
+                        state[2:] = number, location, reach
                         stack.append([entry.subtree, entry.name, 0, 0, (0, 0)])
                         break
                     below = joined(entry.name, below or (DEPTH_LIMIT, 0))
@@ -1895,8 +1899,9 @@ class Survey:
             self.report(snapshot, stack, entry.name, trouble)
 
     def find(self, digest, length):
-        if digest is not None and next(self.trees.blobs.places(DATA, digest, length), None) is None:
-            raise self.trees.blobs.lack(DATA, digest, length)
+        blobs = self.trees.blobs
+        if digest is not None and next(blobs.locations(DATA, digest, length), None) is None:
+            raise blobs.lack(DATA, digest, length)
 
     def report(self, snapshot, stack, name, trouble):
         path = b"/".join(filter(None, [state[1] for state in stack] + [name]))
@@ -2098,13 +2103,13 @@ def run_ls(repository, options, damage):
     if tree is None:
         put_entry(path, entry, options)
         return
-    for event, folder, what in walk(trees, tree, Folder(None, path)):
+    for event, directory, what in walk(trees, tree, WalkedDirectory(None, path)):
         if event == LOST:
-            damage("%s: %s" % (shown(folder.path()) or "the root", what))
+            damage("%s: %s" % (shown(directory.path()) or "the root", what))
         elif event == ENTER:
-            put_entry(folder.path(), what, options)
+            put_entry(directory.path(), what, options)
         elif event == MEET:
-            put_entry(folder.path(what.name), what, options)
+            put_entry(directory.path(what.name), what, options)
 
 
 def put_entry(path, entry, options):
@@ -2133,10 +2138,10 @@ def run_restore(repository, options, damage):
         restore = begin_restore(trees, tree, target, damage)
         if tree is None:
             entry.name, entry.group = os.path.basename(target), None
-            restore.meet(Folder(None, b""), entry)
+            restore.meet(WalkedDirectory(None, b""), entry)
             restore.end()
         else:
-            restore.run(tree, Folder(None, b""), entry)
+            restore.run(tree, WalkedDirectory(None, b""), entry)
     except OSError as error:
         raise Failure("%s: %s" % (shown(target), error.strerror)) from None
     put("%d entries restored, %s in %d files" % (

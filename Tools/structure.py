@@ -11,8 +11,7 @@ types over more than three files.
 
 `--way` counts the files of the source code that one small file passes: those with functions that
 run when a directory with the file is backed up (or restored), and not for the directory without it.
-PROGRAM is a build with coverage: `swift build --product sandboxctl --scratch-path .build-coverage
--Xswiftc -profile-generate -Xswiftc -profile-coverage-mapping`.
+PROGRAM is a build with coverage, which `make structure` makes.
 """
 
 import argparse
@@ -22,6 +21,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -83,6 +83,14 @@ def longest_help(package):
     return longest
 
 
+def llvm(name):
+    """The path of one of LLVM's programs: that of the Swift toolchain, whose format of profiles the
+    program has, or the one in PATH."""
+    swift = shutil.which("swift")
+    own = pathlib.Path(swift).resolve().parent / name if swift else None
+    return str(own) if own and own.exists() else name
+
+
 class Way:
     """Runs a program with coverage on a directory with one small file and on an empty one."""
 
@@ -97,9 +105,12 @@ class Way:
         environment = dict(os.environ, HOME=str(self.root), LLVM_PROFILE_FILE=str(profile))
         subprocess.run([self.program, *words], check=True, env=environment, cwd=self.root,
                        stdout=subprocess.DEVNULL)
-        subprocess.run(["llvm-profdata", "merge", profile, "-o", merged], check=True)
+        if not profile.exists():
+            raise SystemExit(f"structure: error: {self.program} writes no coverage: build it with "
+                             "'make structure'")
+        subprocess.run([llvm("llvm-profdata"), "merge", profile, "-o", merged], check=True)
         report = subprocess.run(
-            ["llvm-cov", "export", self.program, f"-instr-profile={merged}", "-skip-expansions"],
+            [llvm("llvm-cov"), "export", self.program, f"-instr-profile={merged}", "-skip-expansions"],
             check=True, capture_output=True)
         functions = json.loads(report.stdout)["data"][0]["functions"]
         return {

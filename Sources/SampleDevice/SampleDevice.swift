@@ -105,9 +105,8 @@ extension SampleDevice {
   /// Creates the directory. The mode is set before it is opened, because the umask may prevent
   /// that.
   private static func newDirectory(_ path: ByteString) throws(SampleError) -> Directory {
-    let above = path.parent
     do {
-      let parent = try Directory.make(path: above.isEmpty ? "." : above)
+      let parent = try Directory.make(path: path.dirname)
       let name = path.lastComponent ?? "."
       try parent.createDirectory(name)
       try parent.setPermissions(0o755, of: name)

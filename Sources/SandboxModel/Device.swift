@@ -258,19 +258,16 @@ extension Device {
     func containers(around path: ByteString) -> [(number: Int, inner: ByteString)] {
       var found: [(number: Int, inner: ByteString)] = []
       let slash = UInt8(ascii: "/")
-      var home = path.bytes
-      while !home.isEmpty {
-        let key = ByteString(home)
-        for number in homes[key] ?? [] {
-          found.append((number, ByteString(path.bytes[home.endIndex...].drop { $0 == slash })))
+      var home = path
+      while true {
+        for number in homes[home] ?? [] {
+          let inner = path.bytes.dropFirst(home.count).drop { $0 == slash }
+          found.append((number, ByteString(inner)))
         }
-        guard let cut = home.lastIndex(of: slash) else { break }
-        home = home[..<cut]
+        let parent = home.parent
+        if parent.isEmpty || parent == home { return found }
+        home = parent
       }
-      for number in homes["/"] ?? [] where path.isAbsolute {
-        found.append((number, ByteString(path.bytes.drop { $0 == slash })))
-      }
-      return found
     }
   }
 }

@@ -121,6 +121,17 @@ import Testing
     #expect(try cli.snapshots().count == 2)
   }
 
+  @Test func interruptedScanNamesItself() throws {
+    let outcome = try signalled(
+      "kill -INT $P", command: "classify --layout folder --root tree", slow: "getdents64",
+      when: "[ -s trace ]")
+    #expect(outcome.code == 130 && outcome.output.isEmpty, "\(outcome)")
+    #expect(
+      outcome.errors.contains("error: the scan was interrupted: nothing was changed"),
+      "\(outcome.errors)")
+    #expect(outcome.errors.contains("hint: run it again"), "\(outcome.errors)")
+  }
+
   /// Damages a pack, so that a repair reads it.
   private func loseEndOfPack() throws {
     let path = try #require(try cli.packs().first)

@@ -59,6 +59,12 @@ class Structure(unittest.TestCase):
             "/// One.\n/// What follows.\n")
         self.assertEqual(self.rows()["all"][5:], [1, 1])
 
+    def test_a_program_without_coverage_is_an_error(self):
+        self.write("Sources/A/One.swift", "struct One {}\n")
+        result = self.run_tool("--way", "/bin/true")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/bin/true writes no coverage: build it with 'make structure'", result.stderr)
+
     def test_a_package_without_sources_is_an_error(self):
         result = self.run_tool()
         self.assertEqual(result.returncode, 2)

@@ -58,8 +58,10 @@ class WordTests(unittest.TestCase):
             self.assertEqual(found, [f"{name}:1: 'hinders': is replaced"])
             (self.package / name).unlink()
 
-    def test_the_style_guide_itself_may_quote(self):
+    def test_the_style_guide_may_quote_and_has_the_width_of_documents(self):
         self.assertEqual(self.all_problems(), [])
+        self.write("docs/style.md", STYLE + "\n" + "word " * 21 + "\n")
+        self.assertEqual(self.all_problems(), ["docs/style.md:9: 105 characters, at most 100"])
 
     def test_a_documentation_comment_must_not_begin_with_what(self):
         for text in ("/// What it is.\nlet a = 1\n", "let b = 1\n\n  /// What it is.\n"):

@@ -51,7 +51,7 @@ package struct AppChangePreparation {
     isStopping: @escaping @Sendable () -> Bool
   ) throws -> AppChangePlan {
     AppChangePlan.make(
-      try scan(for: request.app, savingTo: storage, isStopping), adapted(request))
+      try scan(for: request, savingTo: storage, isStopping), adapted(request))
   }
 
   /// Returns the plan for the return to the state before the last update of the app. Changes
@@ -73,7 +73,7 @@ package struct AppChangePreparation {
       return AppChangePlan.stateBefore(request.app, on: device, among: updates.snapshots)
     }
     return try AppChangePlan.rollback(
-      scan(for: request.app, savingTo: storage, isStopping), adapted(request), to: stored,
+      scan(for: request, savingTo: storage, isStopping), adapted(request), to: stored,
       from: repository?.reader)
   }
 
@@ -84,11 +84,12 @@ package struct AppChangePreparation {
     return recovery
   }
 
-  /// Scans the containers that an operation on an app affects.
+  /// Scans the containers that the requested operation affects.
   private func scan(
-    for app: BundleIdentifier, savingTo storage: LocalStorage?,
+    for request: AppChangeRequest, savingTo storage: LocalStorage?,
     _ isStopping: @escaping @Sendable () -> Bool
   ) throws -> DeviceScan {
+    let app = request.app
     try recovery.requireNoneBlocks(app)
     let scan = DeviceScan.run(
       device, policy: policy,
@@ -98,7 +99,8 @@ package struct AppChangePreparation {
     ) { AppChangePlan.isConcerned($0, by: app, on: device) }
     if scan.isInterrupted {
       throw OperationError(
-        .interrupted, "the change of '\(app)' was interrupted: nothing was changed",
+        .interrupted,
+        "the \(request.change.rawValue) of '\(app)' was interrupted: nothing was changed",
         hint: "run it again")
     }
     return scan

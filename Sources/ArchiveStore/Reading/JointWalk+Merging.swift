@@ -22,14 +22,15 @@ extension JointWalk {
     private var distinct: [(entry: TreeEntry, directories: [Range<Int>])] = []
     /// Their names, so that ordering does not copy the entries.
     private var names: [ByteString] = []
-    /// The places in `distinct` of the entries that the last directory does not have, by their bytes.
+    /// The indexes in `distinct` of the entries that the last directory does not have, by their
+    /// bytes.
     private var indexes: [ByteString: Int] = [:]
     /// The names that remain, the next one last.
     private var remaining: [Names] = []
 
     /// An entry of the last directory.
     private struct Current {
-      /// Its place in `distinct`.
+      /// Its index in `distinct`.
       var index: Int
       /// The first of the consecutive directories that have it.
       var first: Int
@@ -65,7 +66,7 @@ extension JointWalk {
       directories.insert(number)
     }
 
-    /// Returns the place of an entry of a page that the last directory does not have.
+    /// Returns the index of an entry of a page that the last directory does not have.
     private mutating func index(
       of entry: TreeEntry, number: Int, in page: EncodedPage
     ) -> Int {

@@ -48,7 +48,7 @@ struct DeviceRestorePlanner {
     for item in wanted {
       guard let target = try finder.target(of: item.record, item.logical) else {
         plan.left.append(
-          PathRemark(path: item.record.path, remark: "this device has no place for it"))
+          PathRemark(path: item.record.path, remark: "this device has no location for its kind"))
         continue
       }
       if let reason = reasonToLeaveBundle(item, target) {

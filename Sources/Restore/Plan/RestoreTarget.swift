@@ -65,7 +65,7 @@ package struct RestoreTarget: Sendable {
         reason: "the path does not end in a name",
         hint: "choose a directory that does not exist or is empty")
     }
-    let directory = Host.linkFree(above(target))
+    let directory = Host.linkFree(target.dirname)
     if overwrite == nil, let parent = try? Directory.open(path: directory),
       try parent.statusIfPresent(name) != nil
     {
@@ -76,14 +76,8 @@ package struct RestoreTarget: Sendable {
 
   private static func canRestore(beside target: ByteString) -> Bool {
     guard target.lastComponent != nil else { return false }
-    guard let parent = try? Directory.open(path: above(target)) else { return false }
+    guard let parent = try? Directory.open(path: target.dirname) else { return false }
     return parent.canBeChanged
-  }
-
-  /// Returns the path of the directory that contains a path.
-  static func above(_ path: ByteString) -> ByteString {
-    let above = ByteString(joining: path.components.dropLast())
-    return path.isAbsolute ? ByteString("/").appending(above) : above.isEmpty ? "." : above
   }
 
   private static func notEmpty(_ target: ByteString, _ reason: String) -> OperationError {
@@ -144,7 +138,7 @@ package struct RestoreTarget: Sendable {
   /// Returns the path itself if the directory exists, or that of its nearest existing ancestor.
   private static func nearestDirectory(_ path: ByteString) -> ByteString {
     let isThere = (try? Directory.open(path: path)) != nil
-    let next = above(path)
+    let next = path.dirname
     // An inaccessible working directory is its own parent.
     return isThere || path.components.isEmpty || next == path ? path : nearestDirectory(next)
   }

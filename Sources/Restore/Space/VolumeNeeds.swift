@@ -122,13 +122,12 @@ package struct VolumeNeeds {
 
   /// Opens the nearest existing directory at or above a path, and counts the missing ones.
   private static func nearest(_ path: ByteString, _ missing: inout UInt64) -> Directory? {
-    var parts = path.components
+    var path: ByteString = path.isEmpty ? "." : path
     while true {
-      let joined = ByteString(joining: parts)
-      let above: ByteString =
-        path.isAbsolute ? ByteString("/").appending(joined) : parts.isEmpty ? "." : joined
-      if let directory = try? Directory.open(path: above) { return directory }
-      if parts.popLast() == nil { return nil }
+      if let directory = try? Directory.open(path: path) { return directory }
+      let parent = path.dirname
+      if parent == path { return nil }
+      path = parent
       missing += 1
     }
   }

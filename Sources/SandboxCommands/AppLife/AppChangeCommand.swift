@@ -107,7 +107,7 @@ struct AppChangeRun {
 
   /// Returns the plan for a request.
   private func plan(_ request: AppChangeRequest) throws -> AppChangePlan {
-    try command.progress.plan(command.output) { isStopping in
+    try command.progress.plan(request.change.rawValue, command.output) { isStopping in
       try preparation.plan(request, savingTo: repository?.storage, isStopping: isStopping)
     }
   }

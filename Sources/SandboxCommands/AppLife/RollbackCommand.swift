@@ -63,7 +63,7 @@ struct RollbackCommand: AppChangeCommand {
     let source = try opened.map { opened in
       (repository: opened.repository, reader: try opened.repository.beginCarefulReading())
     }
-    let plan = try progress.plan(output) { isStopping in
+    let plan = try progress.plan("rollback", output) { isStopping in
       try run.preparation.rollbackPlan(
         request, savingTo: run.repository?.storage, from: source,
         heads: opened?.repository.hostHeadCache, isStopping: isStopping)

@@ -103,7 +103,7 @@ struct ClassifyCommand: SandboxCommand {
     _ device: Device, _ policy: CompiledPolicy, within scope: LogicalPath?
   ) throws -> DeviceScan {
     let destination = try verdict.destination
-    return try progress.plan(output) { isStopping in
+    return try progress.plan("scan", output) { isStopping in
       DeviceScan.run(
         device, policy: policy, within: scope,
         options: ScanOptions(

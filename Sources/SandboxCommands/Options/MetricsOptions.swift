@@ -50,8 +50,7 @@ private struct MetricsFile {
   func write(_ status: ExitStatus, _ console: Console, adding add: MetricsOptions.Adding) {
     guard let name = file.lastComponent else { return }
     do {
-      let above = ByteString(file.bytes.dropLast(name.count))
-      let directory = try Directory.open(path: above.isEmpty ? "." : above)
+      let directory = try Directory.open(path: file.dirname)
       var text = text(status, now: Host.now(), old: try old(name, in: directory))
       add(&text)
       try AtomicFile.write(Array(text.text.utf8), as: name, in: directory, permissions: 0o644)

@@ -49,10 +49,13 @@ struct ProgressOptions: ParsableArguments {
   /// Plans an operation, or scans for a query, with a progress display. Shows the progress in
   /// directories, whose number is not known in advance. A signal ends the command.
   ///
-  /// - Parameter body: the planning, which begins no change. It calls `isStopping` for each
-  ///   directory, and may return an unusable result once that returns true.
+  /// - Parameters:
+  ///   - action: the command's action as a noun, for the error if it is interrupted.
+  ///   - body: the planning, which begins no change. It calls `isStopping` for each directory, and
+  ///     may return an unusable result once that returns true.
   func plan<Result>(
-    _ output: OutputOptions, body: (_ isStopping: @escaping @Sendable () -> Bool) throws -> Result
+    _ action: String, _ output: OutputOptions,
+    body: (_ isStopping: @escaping @Sendable () -> Bool) throws -> Result
   ) throws -> Result {
     let counters = ProgressCounters(of: "directory")
     return try run(counters, output) { isStopping in
@@ -62,7 +65,7 @@ struct ProgressOptions: ParsableArguments {
       }
       if isStopping() {
         throw OperationError(
-          .interrupted, "the command was interrupted while it scanned", hint: "run it again")
+          .interrupted, "the \(action) was interrupted: nothing was changed", hint: "run it again")
       }
       return result
     }

@@ -106,7 +106,7 @@ struct RestoreCommand: SandboxCommand {
       overwrite: mode, deletes: merging.delete, protected: [try storage.identity()])
     request.classes = try part.classNames()
     request.deletesExcluded = target.deleteExcluded
-    let plan = try progress.plan(output) { isStopping in
+    let plan = try progress.plan("restore", output) { isStopping in
       request.isStopping = isStopping
       return try RestorePlan.make(stored, request, from: reader)
     }
@@ -153,7 +153,7 @@ extension RestoreCommand {
       of: stored, to: target.toDevice, from: reader, protecting: [try storage.identity()],
       isPreview: dryRun)
     return try preparation.withRoot {
-      let (plan, recovery) = try progress.plan(output) { isStopping in
+      let (plan, recovery) = try progress.plan("restore", output) { isStopping in
         try preparation.plan(
           isForced: target.force,
           compile: { device in

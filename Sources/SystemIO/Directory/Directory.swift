@@ -46,8 +46,7 @@ public struct Directory: ~Copyable, Sendable {
       return try open(path: path)
     } catch {
       guard error.number == ENOENT, let last = path.lastComponent else { throw error }
-      let above = path.parent
-      return try make(path: above.isEmpty ? "." : above, permissions: permissions)
+      return try make(path: path.dirname, permissions: permissions)
         .makeDurable(last, permissions)
     }
   }

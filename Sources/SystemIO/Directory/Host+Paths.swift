@@ -49,8 +49,7 @@ extension Host {
   public static func resolved(_ path: ByteString) -> ByteString {
     if let real = try? realPath(path) { return real }
     guard let name = path.lastComponent else { return path }
-    let parent = path.parent
-    return resolved(parent.isEmpty ? "." : parent).appending(name)
+    return resolved(path.dirname).appending(name)
   }
 
   /// Returns the absolute path of the running program: as it was called, directly or through

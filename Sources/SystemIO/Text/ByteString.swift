@@ -143,6 +143,13 @@ extension ByteString {
     return ByteString(bytes[..<end])
   }
 
+  /// The path of the parent directory for opening it, as POSIX `dirname` returns it: `parent`, or
+  /// `.` instead of an empty path.
+  public var dirname: ByteString {
+    let parent = parent
+    return parent.isEmpty ? "." : parent
+  }
+
   /// Joins two paths with one slash. If one is empty, returns the other.
   public func appending(_ other: ByteString) -> ByteString {
     if isEmpty { return other }

@@ -33,6 +33,25 @@ import Testing
 
   private static let package = MemoryPackage(files: ["Example": "new program"])
 
+  @Test(arguments: [AppChange.update, .uninstall])
+  func anInterruptedPlanNamesTheOperation(_ change: AppChange) throws {
+    let fixture = try UpdateFixture()
+    let policy = try PurgeFixture.policy()
+    let preparation = try AppChangePreparation(
+      isForced: true, savesFirst: false, isPreview: true, find: fixture.device,
+      compile: { _ in policy }, notify: { _, _ in })
+    let request = AppChangeRequest(
+      change, of: UpdateFixture.identifier,
+      package: change == .update ? Self.package.app : nil)
+    let error = #expect(throws: OperationError.self) {
+      try preparation.plan(request, savingTo: nil) { true }
+    }
+    #expect(error?.code == .interrupted)
+    #expect(
+      error?.description
+        == "the \(change.rawValue) of 'org.example.one' was interrupted: nothing was changed")
+  }
+
   @Test func plansAndReportsMatchTheChanges() throws {
     var random = Seeded.fresh("AppReportTests")
     for _ in 0..<Self.rounds {

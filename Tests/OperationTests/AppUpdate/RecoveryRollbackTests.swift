@@ -92,7 +92,7 @@ import Testing
       for location in conflicts {
         let directory = try Directory.open(path: location)
         #expect(try directory.names() == ["foreign"], "call \(call)")
-        try Directory.open(path: location.above(in: "/")).removeTree(location.lastComponent ?? "")
+        try Directory.open(path: location.parent).removeTree(location.lastComponent ?? "")
       }
       if done.isFinished {
         finished += 1

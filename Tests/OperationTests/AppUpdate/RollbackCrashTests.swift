@@ -85,7 +85,7 @@ import Testing
       #expect(staged.isEmpty, "\(what): \(staged)")
       let foreign = try path(of: conflict, in: plan)
       #expect(try Directory.open(path: foreign).names() == ["foreign"], "\(what)")
-      try Directory.open(path: foreign.above(in: "/")).removeTree(foreign.lastComponent ?? "")
+      try Directory.open(path: foreign.parent).removeTree(foreign.lastComponent ?? "")
       var contents = try fixture.contents()
       let trash = try fixture.trash()
       if written {

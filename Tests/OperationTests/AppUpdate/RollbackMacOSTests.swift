@@ -117,7 +117,7 @@ import Testing
     private var data: ByteString { container.appending("Data") }
 
     private func isThere(_ path: ByteString) -> Bool {
-      (try? Directory.open(path: path.above(in: "/")).statusIfPresent(path.lastComponent ?? ""))
+      (try? Directory.open(path: path.parent).statusIfPresent(path.lastComponent ?? ""))
         ?? nil != nil
     }
 
@@ -137,7 +137,7 @@ import Testing
       case .container: try Directory.make(path: container).create("foreign").write(text)
       case .moved:
         let location = data.appending(RollbackMacOSTests.inner[1])
-        try Directory.open(path: location.above(in: "/")).create(location.lastComponent ?? "")
+        try Directory.open(path: location.parent).create(location.lastComponent ?? "")
           .write(text)
       }
     }
@@ -163,7 +163,7 @@ import Testing
         }
       if let location {
         #expect(try Directory.open(path: location).names() == ["foreign"], "\(what)")
-        try Directory.open(path: location.above(in: "/")).removeTree(location.lastComponent ?? "")
+        try Directory.open(path: location.parent).removeTree(location.lastComponent ?? "")
       }
       let contents = try Self.contents(fixture)
       let differences = Set(contents.keys).union(before.keys).filter { contents[$0] != before[$0] }

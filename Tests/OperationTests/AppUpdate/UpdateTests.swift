@@ -296,7 +296,7 @@ extension UpdateFixture {
     for name in try base.records(path).keys {
       let whole = base.directory.path(path).appending(name)
       found[name] =
-        try Directory.open(path: whole.above(in: "/")).status(whole.lastComponent ?? "").identity
+        try Directory.open(path: whole.parent).status(whole.lastComponent ?? "").identity
         .inode
     }
     return found

@@ -45,8 +45,7 @@ struct PurgeFixture {
 
   /// The parent directory of a path in the fixture.
   func above(_ path: ByteString) throws -> Directory {
-    let parts = path.components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")])
-    return try Directory.open(path: directory.path(ByteString(parts)))
+    try Directory.open(path: directory.path(path.parent))
   }
 
   func scan(_ overlays: [String] = []) throws -> DeviceScan {

@@ -156,7 +156,7 @@ struct UpdateFixture {
   /// Writes a file in the app's data container, wherever it is now.
   func write(_ text: String, _ inner: ByteString) throws {
     let file = try dataDirectory().appending(inner)
-    try Directory.make(path: file.above(in: "/")).openOrCreate(file.lastComponent ?? "").write(
+    try Directory.make(path: file.parent).openOrCreate(file.lastComponent ?? "").write(
       Array(text.utf8))
   }
 
@@ -234,13 +234,5 @@ struct UpdateFixture {
         ByteString("phone/.sandboxctl/trash").appending(path))
     }
     return found
-  }
-}
-
-extension ByteString {
-  /// The parent directory of an absolute path.
-  func above(in root: ByteString) -> ByteString {
-    root.appending(
-      ByteString(joining: components.dropLast()))
   }
 }
