@@ -131,7 +131,7 @@ class Way:
         runs = {}
         for name in ("full", "empty"):
             repository, source = self.root / f"repository-{name}", self.root / name
-            self.functions("init", str(repository), "--plain")
+            self.functions("init", str(repository), "--plain", "--no-default")
             backup = self.functions(
                 "backup", "--layout", "folder", "--root", str(source), "--repo", str(repository))
             restore = self.functions(

@@ -19,7 +19,8 @@ package struct StagingDirectory: ~Copyable {
   package let fresh: FileStatus
 
   private static let prefix = Array(".sandboxctl-restore-".utf8)
-  private static let attempts = 8
+  /// Each attempt fails if another run looks for abandoned directories between two system calls.
+  private static let attempts = 32
 
   /// The number of its own files and directories: itself, the lock and the directory of the
   /// entries.
@@ -38,7 +39,8 @@ package struct StagingDirectory: ~Copyable {
   /// Creates a staging directory after removing abandoned ones.
   package static func make(in parent: borrowing Directory) throws(SystemError) -> StagingDirectory {
     try? removeAbandoned(in: parent)
-    for _ in 1...attempts {
+    for attempt in 0..<attempts {
+      if attempt > 0 { Host.pause(seconds: Double(attempt) / 1000) }
       let name = ByteString(prefix + Array(Host.randomHex(bytes: 8).utf8))
       try parent.createDirectory(name, permissions: 0o700)
       do throws(SystemError) {
