@@ -256,17 +256,11 @@ extension Device {
     /// Returns the containers at the path or above it, the nearest first, with the rest of the
     /// path.
     func containers(around path: ByteString) -> [(number: Int, inner: ByteString)] {
-      var found: [(number: Int, inner: ByteString)] = []
-      let slash = UInt8(ascii: "/")
-      var home = path
-      while true {
-        for number in homes[home] ?? [] {
-          let inner = path.bytes.dropFirst(home.count).drop { $0 == slash }
-          found.append((number, ByteString(inner)))
-        }
-        let parent = home.parent
-        if parent.isEmpty || parent == home { return found }
-        home = parent
+      let parts = path.components
+      return stride(from: parts.count, through: 0, by: -1).flatMap { length in
+        let above = ByteString(joining: parts[..<length])
+        let home = path.isAbsolute ? ByteString("/").appending(above) : above
+        return (homes[home] ?? []).map { ($0, ByteString(joining: parts[length...])) }
       }
     }
   }

@@ -127,7 +127,7 @@ import Testing
       when: "[ -s trace ]")
     #expect(outcome.code == 130 && outcome.output.isEmpty, "\(outcome)")
     #expect(
-      outcome.errors.contains("error: the scan was interrupted: nothing was changed"),
+      outcome.errors.contains("error: the scan was interrupted\n"),
       "\(outcome.errors)")
     #expect(outcome.errors.contains("hint: run it again"), "\(outcome.errors)")
   }

@@ -163,6 +163,11 @@ import Testing
     let logical = try #require(try device.logicalPath(ofPath: real))
     #expect(logical.bytes == "apps/com.example.notes/data/Documents/a\nb")
     #expect(try device.realPath(of: logical) == real)
+    #expect(try device.logicalPath(ofPath: real.concatenating("/")) == logical)
+    let data = sample.directory.path.appending(ByteString(SimulatorDevice.path(.data, "D1")))
+    #expect(
+      try device.logicalPath(ofPath: data.concatenating("//"))?.bytes
+        == "apps/com.example.notes/data")
     #expect(try device.logicalPath(ofPath: sample.directory.path) == nil)
     #expect(try device.logicalPath(ofPath: "/etc/passwd") == nil)
     for container in device.containers {

@@ -186,17 +186,13 @@ enum ContentCoding {
     return encoder.finish()
   }
 
-  /// Encodes an array. A blob is an array of its length and hash, a hole its length.
+  /// Encodes an array. A hole is its length.
   static func encode(_ pieces: [Piece], to encoder: inout CBOREncoder) {
     encoder.beginArray(count: pieces.count)
     for piece in pieces {
       switch piece {
       case .hole(let length): encoder.unsigned(length)
-      case .blob(let digest, let length):
-        encoder.beginArray(count: 2)
-        encoder.unsigned(length)
-        encoder.digest(digest)
-        encoder.endArray()
+      case .blob(let digest, let length): encoder.blob(digest, length: length)
       }
     }
     encoder.endArray()
@@ -305,5 +301,15 @@ enum ContentCoding {
 
   static func fault(_ reason: String) -> CodecError {
     CodecError(.malformed, in: .cbor, reason: reason)
+  }
+}
+
+extension CBOREncoder {
+  /// Writes the reference to a data blob: an array of its length and its hash.
+  mutating func blob(_ digest: Digest, length: UInt64) {
+    beginArray(count: 2)
+    unsigned(length)
+    self.digest(digest)
+    endArray()
   }
 }

@@ -102,11 +102,7 @@ enum TreeEntryCoding {
       encoder.bytes(attribute.name.bytes)
       switch attribute.value {
       case .inline(let value): encoder.bytes(value)
-      case .blob(let digest, let length):
-        encoder.beginArray(count: 2)
-        encoder.unsigned(length)
-        encoder.digest(digest)
-        encoder.endArray()
+      case .blob(let digest, let length): encoder.blob(digest, length: length)
       }
       encoder.endArray()
     }

@@ -65,7 +65,7 @@ struct ProgressOptions: ParsableArguments {
       }
       if isStopping() {
         throw OperationError(
-          .interrupted, "the \(action) was interrupted: nothing was changed", hint: "run it again")
+          .interrupted, "the \(action) was interrupted", hint: "run it again")
       }
       return result
     }

@@ -13,6 +13,15 @@ extension SnapshotFinder {
   }
 }
 
+extension Repository {
+  /// Returns the snapshots that a command names, or nil, which stands for all, if it names none.
+  func snapshots(named names: [String], _ console: Console) throws -> Set<SnapshotID>? {
+    if names.isEmpty { return nil }
+    let finder = SnapshotFinder(self, console)
+    return Set(try names.map { try finder.find(SnapshotName($0)).id })
+  }
+}
+
 extension SnapshotFinder.Remark {
   /// Reports the remark.
   ///

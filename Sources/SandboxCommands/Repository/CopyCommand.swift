@@ -59,7 +59,7 @@ struct CopyCommand: SandboxCommand {
     let source = try choice.open().repository
     try choice.requireApart(from: to)
     let target = try RepositoryOptions.Choice(path: to, isStandard: false).open().repository
-    let ids = try named(source, console)
+    let ids = try source.snapshots(named: snapshots, console)
     let counters = ProgressCounters(of: "pack")
     let report = try progress.run(counters, output) { isStopping in
       try RepositoryCopy(
@@ -74,13 +74,6 @@ struct CopyCommand: SandboxCommand {
     }
     if report.isInterrupted { return .interrupted }
     return report.hasDamage ? .damaged : .done
-  }
-
-  /// Returns the named snapshots; nil if none is named.
-  private func named(_ source: Repository, _ console: Console) throws -> Set<SnapshotID>? {
-    if snapshots.isEmpty { return nil }
-    let finder = SnapshotFinder(source, console)
-    return Set(try snapshots.map { try finder.find(SnapshotName($0)).id })
   }
 
   private func show(_ report: RepositoryCopy.Report, _ console: Console) throws {

@@ -251,7 +251,7 @@ extension RepairCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       let opened = try repository.open().repository
-      let ids = try named(opened, console)
+      let ids = try opened.snapshots(named: snapshots, console)
       let counters = ProgressCounters()
       let report = try progress.run(counters, output) { isStopping in
         try SnapshotRepair(
@@ -264,13 +264,6 @@ extension RepairCommand {
       for error in report.unreadable { console.warning(error.description) }
       hint(report, console)
       return report.isIdle ? .done : .damaged
-    }
-
-    /// Returns the named snapshots; nil for all.
-    private func named(_ opened: Repository, _ console: Console) throws -> Set<SnapshotID>? {
-      if snapshots.isEmpty { return nil }
-      let finder = SnapshotFinder(opened, console)
-      return Set(try snapshots.map { try finder.find(SnapshotName($0)).id })
     }
 
     private func show(_ repaired: SnapshotRepair.Repaired, _ console: Console) throws {

@@ -13,19 +13,12 @@ import Testing
 
   init() throws {
     fixture = try Fixture()
-    for number in 0..<20 {
-      try fixture.directory.write("file \(number)", at: ByteString("tree/project/\(number)"))
-    }
-    try fixture.directory.write("other", at: "tree/archive/other")
-  }
-
-  private func tree() throws -> Directory {
-    try Directory.open(path: fixture.directory.path("tree"))
+    try fixture.writeProject()
   }
 
   @Test func aRenamedDirectoryIsStoredUnderItsNewName() throws {
     let scan = try fixture.scan()
-    let top = try tree()
+    let top = try fixture.tree()
     try top.rename("project", to: "project-2026", in: top)
     let report = try fixture.backup(scan)
     #expect(report.isComplete && report.warnings.isEmpty)
@@ -36,7 +29,7 @@ import Testing
 
   @Test func aReplacedDirectoryIsStoredAsItIsNow() throws {
     let scan = try fixture.scan()
-    let top = try tree()
+    let top = try fixture.tree()
     try top.rename("project", to: "project.old", in: top)
     try fixture.directory.write("new", at: "tree/project/new")
     let report = try fixture.backup(scan)
@@ -49,7 +42,7 @@ import Testing
   @Test func aDirectoryMovedIntoAnotherIsStoredThere() throws {
     let scan = try fixture.scan()
     let archive = try Directory.open(path: fixture.directory.path("tree/archive"))
-    try tree().rename("project", to: "project", in: archive)
+    try fixture.tree().rename("project", to: "project", in: archive)
     let report = try fixture.backup(scan)
     #expect(report.isComplete)
     _ = try fixture.restore(report)
@@ -64,7 +57,7 @@ import Testing
     try fixture.directory.write("one", at: parent.appending("c/d"))
     try fixture.directory.write("held", at: parent.appending("held"))
     let above = try Directory.open(path: fixture.directory.path(parent))
-    let near = try tree().directory(first)
+    let near = try fixture.tree().directory(first)
     try near.createHardLink("a", to: "d", in: above.directory("c"))
     _ = try fixture.backup(keeping: "cache")
     try fixture.directory.write("two!", at: parent.appending("c/d"))
@@ -87,7 +80,7 @@ import Testing
   /// later.
   private func unorderedPair() throws -> (first: ByteString, later: ByteString) {
     let names = (0..<12).map { ByteString("directory \($0)") }
-    for name in names { _ = try tree().makeDirectory(name) }
+    for name in names { _ = try fixture.tree().makeDirectory(name) }
     let scan = try #require(try fixture.scan().containers.first)
     let found = scan.entries.indices.map { scan.path($0) }.filter(names.contains)
     let position = try #require(found.indices.dropLast().first { found[$0] > found[$0 + 1] })
@@ -96,7 +89,7 @@ import Testing
 
   @Test func aDeletedDirectoryIsAWarning() throws {
     let scan = try fixture.scan()
-    try tree().removeTree("project")
+    try fixture.tree().removeTree("project")
     let report = try fixture.backup(scan)
     #expect(report.isComplete)
     #expect(report.warnings.map(\.path) == ["folders/tree/project"])
@@ -108,7 +101,7 @@ import Testing
     try fixture.directory.write("old", at: "tree/note")
     try fixture.directory.write("new", at: "tree/note.tmp")
     let scan = try fixture.scan()
-    let top = try tree()
+    let top = try fixture.tree()
     try top.rename("note.tmp", to: "note", in: top)
     let report = try fixture.backup(scan)
     #expect(report.isComplete)

@@ -16,14 +16,7 @@ import Testing
 
   init() throws {
     fixture = try Fixture()
-    for number in 0..<20 {
-      try fixture.directory.write("file \(number)", at: ByteString("tree/project/\(number)"))
-    }
-    try fixture.directory.write("other", at: "tree/archive/other")
-  }
-
-  private func tree() throws -> Directory {
-    try Directory.open(path: fixture.directory.path("tree"))
+    try fixture.writeProject()
   }
 
   /// The ways to divide the scan: one thread, and a job for each directory.
@@ -90,7 +83,7 @@ import Testing
   func aDirectoryThatIsAwayDuringTheScanIsStored(variant: ScanVariant, hasState: Bool) throws {
     if hasState { _ = try fixture.backup(keeping: "cache") }
     let scan = try scan(variant) { try $0.rename("project", to: "away", in: $0) }
-    let top = try tree()
+    let top = try fixture.tree()
     try top.rename("away", to: "project", in: top)
     let report = try backup(scan)
     #expect(report.isComplete && report.warnings.isEmpty, "\(report.unreadable)")

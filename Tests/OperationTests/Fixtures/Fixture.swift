@@ -23,6 +23,17 @@ struct Fixture {
       in: try LocalStorage.create(path: directory.path("repo")), program: "test")
   }
 
+  /// Writes 20 files in `tree/project` and one in `tree/archive`.
+  func writeProject() throws {
+    for number in 0..<20 {
+      try directory.write("file \(number)", at: ByteString("tree/project/\(number)"))
+    }
+    try directory.write("other", at: "tree/archive/other")
+  }
+
+  /// Opens the directory that is backed up.
+  func tree() throws -> Directory { try Directory.open(path: directory.path("tree")) }
+
   static let library = PolicyLibrary(
     BuiltinPolicies.files.map { PolicySource(name: $0.name, bytes: $0.bytes, origin: .builtin) })
 
