@@ -21,35 +21,6 @@ package struct DatabaseUnit: Hashable, Sendable {
   /// The members that a capture stores, in reading order.
   static let captured: [DatabaseMember] = [.database, .log, .journal]
 
-  /// Returns the units among the names of a directory's files: each name for which the name with
-  /// the suffix `-wal` also exists. The names must be sorted by bytes, and so are the units.
-  package static func pairs(
-    in names: some RandomAccessCollection<ByteString>
-  ) -> [DatabaseUnit] {
-    var logs: Set<ByteString> = []
-    var units: [DatabaseUnit] = []
-    for name in names {
-      guard let owner = DatabaseMember.owner(of: name), owner.member == .log,
-        !logs.contains(owner.database), contains(owner.database, in: names)
-      else { continue }
-      logs.insert(name)
-      units.append(DatabaseUnit(owner.database))
-    }
-    return units.sorted { $0.name < $1.name }
-  }
-
-  private static func contains(
-    _ name: ByteString, in names: some RandomAccessCollection<ByteString>
-  ) -> Bool {
-    var (low, high) = (names.startIndex, names.endIndex)
-    while low < high {
-      let middle = names.index(low, offsetBy: names.distance(from: low, to: high) / 2)
-      if names[middle] == name { return true }
-      if names[middle] < name { low = names.index(after: middle) } else { high = middle }
-    }
-    return false
-  }
-
   /// Whether a file begins with SQLite's magic.
   package static func hasMagic(_ file: borrowing Descriptor) throws(SystemError) -> Bool {
     let head = try file.read(count: DatabaseHead.bytes.count, at: 0)

@@ -57,12 +57,6 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
     return (container, ByteString(joining: parts.dropFirst(length)))
   }
 
-  /// The parent path; the root is its own parent.
-  public var parent: LogicalPath { LogicalPath(checked: bytes.parent) }
-
-  /// Whether the path is `other` or lies below it.
-  public func isWithin(_ other: LogicalPath) -> Bool { bytes.isWithin(other.bytes) }
-
   public static func < (left: Self, right: Self) -> Bool { left.bytes < right.bytes }
 }
 

@@ -91,11 +91,6 @@ public struct ModelError: Error, Hashable, Sendable {
       error.kind == .limit ? .limit : .propertyList, action, at: location,
       reason: ByteString(error.reason).description)
   }
-
-  /// Returns the error with a subject that was not known where it was thrown.
-  public func on(_ subject: ByteString) -> ModelError {
-    ModelError(code, action, on: subject, at: location, reason: reason, hint: hint, cause: cause)
-  }
 }
 
 extension ModelError: ReportableError {

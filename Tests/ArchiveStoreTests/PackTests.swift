@@ -1,6 +1,7 @@
 import Codecs
 import Foundation
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore

@@ -129,9 +129,11 @@ import Testing
     let digest = Blake2b.hash([1])
     #expect(Self.encode { $0.digest(digest) } == "5820" + digest.hex)
     var decoder = try Self.decoder("5820" + digest.hex)
-    #expect(try decoder.digest() == digest)
+    #expect(try decoder.wholeDigest() == digest)
     var short = try Self.decoder("581f" + digest.hex.dropLast(2))
-    #expect(failure { () throws(CodecError) in try short.digest() }?.kind == .malformed)
+    #expect(try short.wholeDigest() == nil)
+    var long = try Self.decoder("5821" + digest.hex + "00")
+    #expect(failure { () throws(CodecError) in try long.wholeDigest() }?.kind == .limit)
   }
 
   @Test func distinguishesNullFromOtherValues() throws {

@@ -94,15 +94,6 @@ import Testing
     #expect(path.description == "apps/com.a/data/a\\n\\xff\\xfe/\\xe9")
   }
 
-  @Test func parentsEndAtTheRoot() throws {
-    let path = try LogicalPath("apps/com.a/data")
-    #expect(path.parent.bytes == "apps/com.a")
-    #expect(path.parent.parent.parent == .root)
-    #expect(LogicalPath.root.parent == .root)
-    #expect(path.isWithin(path.parent))
-    #expect(!path.isWithin(try LogicalPath("apps/com")))
-  }
-
   private static func name(_ random: inout Seeded) -> ByteString {
     let alphabet: [UInt8] = [0, 0x2f, 0x25, 0x7e, 0x2e, 0x0a, 0xff, 0x61, 0x32, 0x46]
     let count = Int.random(in: 1...4, using: &random)

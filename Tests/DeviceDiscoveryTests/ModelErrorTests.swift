@@ -5,16 +5,16 @@ import SystemIO
 import Testing
 
 @Suite struct ModelErrorTests {
-  @Test func unreadablePropertyListIsNamedWithItsPosition() {
+  @Test func unreadablePropertyListHasItsPosition() {
     let error = #expect(throws: CodecError.self) {
       try PropertyList(reading: [0x3c, 0x70, 0xff, 0xfe, 0x00])
     }
-    let shown = error.map { ModelError(reading: $0).on("Info.plist") }
+    let shown = error.map { ModelError(reading: $0) }
     #expect(shown?.code == .propertyList)
     #expect(shown?.location == .offset(2))
     #expect(
       shown?.description.hasPrefix(
-        "cannot read the property list 'Info.plist' (byte 2): ") == true)
+        "cannot read the property list (byte 2): ") == true)
   }
 
   @Test func quotedKeyIsEscaped() {

@@ -135,9 +135,6 @@ import Testing
       policy.markers.first { $0.id == "tag" }?.sign
         == .file(name: "CACHEDIR.TAG", beginsWith: "Signature: 8a"))
     let classifier = Classifier(policy)
-    #expect(classifier.fileMarks(Array("CACHEDIR.TAG".utf8).span) == policy.markSet(["tag"]))
-    #expect(classifier.fileMarks(Array("CACHEDIR.TAX".utf8).span) == [])
-    #expect(classifier.fileMarks(Array("x".utf8).span) == [])
     #expect(
       classifier.attributeMarks(Array("user.com.apple.no".utf8).span) == policy.markSet(["no"]))
     #expect(classifier.attributeMarks(Array("com.apple.no".utf8).span) == [])

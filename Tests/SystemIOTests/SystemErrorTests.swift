@@ -78,13 +78,6 @@ import Testing
         == "cannot read 'x': it was replaced in the meantime")
   }
 
-  @Test func aDirectoryIsPrependedToRelativePathsOnly() {
-    let error = SystemError(.open, "b", number: ENOENT)
-    #expect(error.inside("/a").path == "/a/b")
-    #expect(error.inside("/a").inside("/z").path == "/a/b")
-    #expect(error.inside("/a").operation == .open && error.inside("/a").number == ENOENT)
-  }
-
   @Test func errorsHaveThePathAsFarAsItIsKnown() throws {
     let temporary = try TemporaryDirectory("paths")
     let directory = try temporary.directory.makeDirectory("a")

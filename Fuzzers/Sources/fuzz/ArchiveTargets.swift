@@ -38,17 +38,19 @@ extension Target {
   /// The decoded bytes of a pack's last frame. Mutations of the stored frame would fail its
   /// checksum.
   @Sendable private static func tar(_ bytes: [UInt8]) {
+    let other = [UInt8](repeating: 7, count: 4096)
+    var frames: [UInt8] = []
     guard var compressor = try? ZstdCompressor(ZstdMethod(level: 1)),
-      let frame = try? compressor.compress(Array(bytes)),
-      let other = try? compressor.compress([UInt8](repeating: 7, count: 4096))
+      let first = try? compressor.compress(other.span, appendingTo: &frames),
+      let second = try? compressor.compress(bytes.span, appendingTo: &frames)
     else { return }
     let table = SeekTable(frames: [
-      .init(storedSize: UInt32(other.count), contentSize: 4096),
-      .init(storedSize: UInt32(frame.count), contentSize: UInt32(bytes.count)),
+      .init(storedSize: UInt32(first), contentSize: UInt32(other.count)),
+      .init(storedSize: UInt32(second), contentSize: UInt32(bytes.count)),
     ])
-    pack(other + frame + table.encoded())
+    pack(frames + table.encoded())
     let limits = TarReader.Limits(members: 1000, contentSize: 1 << 20, totalSize: 1 << 20)
-    _ = try? TarReader.members(of: bytes, limits: limits)
+    try? TarReader.forEach(in: bytes.span, limits: limits) { _, _ in }
   }
 
   /// A zstd frame.

@@ -94,9 +94,10 @@ struct Seeds {
     var decompressor = try ZstdDecompressor()
     let plain = try decompressor.decompress(
       Array(bytes[last.stored]), limit: FormatLimit.frame)
-    for (member, content) in try TarReader.members(of: plain)
-    where member.path.elementsEqual(PackTables.Contents.memberName.bytes) && content.count < 4000 {
-      seeds.append(("contents", content))
+    try TarReader.forEach(in: plain.span) { member, content in
+      if member.path.elementsEqual(PackTables.Contents.memberName.bytes), content.count < 4000 {
+        seeds.append(("contents", content))
+      }
     }
     return seeds
   }

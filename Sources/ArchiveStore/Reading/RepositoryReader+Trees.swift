@@ -2,14 +2,6 @@ internal import Codecs
 public import SystemIO
 
 extension RepositoryReader {
-  /// Returns the entries of a directory, sorted by the bytes of their names.
-  public func entries(of tree: TreeReference) throws(StoreError) -> [TreeEntry] {
-    let directory = try openDirectory(tree)
-    var entries: [TreeEntry] = []
-    for number in 0..<directory.pages { entries += try page(number, of: directory).entries }
-    return entries
-  }
-
   /// Passes the entries of a directory one by one, page by page, except those on damaged pages.
   /// Returns false if there are such pages.
   func forEachEntry(of tree: TreeReference, _ body: (TreeEntry) throws -> Void) throws -> Bool {

@@ -222,33 +222,13 @@ extension RepositoryReader {
 
 extension RepositoryReader {
   /// Walks a tree depth first, ordered by the bytes of the names, each directory before its
-  /// content. Paths are relative to the tree.
+  /// content. Paths are relative to the tree. If a directory or some of its pages cannot be read,
+  /// that is reported under the directory's path (empty for the tree itself) in place of the lost
+  /// entries. After damage, only the step `stop` has an effect.
   ///
   /// Memory is bounded for any tree: of the open directories only the innermost 32 MiB (`budget`)
   /// are held, and the others are read again when the walk returns to them. A depth over 4,096
   /// directories, or a path over 64 KiB, is `damaged`.
-  public func walk(
-    _ tree: TreeReference, _ body: (ByteString, TreeEntry) throws -> TreeWalk.Step
-  ) throws {
-    try walk(tree, budget: TreeWalk.budget, body)
-  }
-
-  func walk(
-    _ tree: TreeReference, budget: Int,
-    _ body: (ByteString, TreeEntry) throws -> TreeWalk.Step
-  ) throws {
-    var walk = TreeWalk(self, tree, budget: budget)
-    try walk.run { path, finding in
-      switch finding {
-      case .entry(let entry): return try body(path, entry)
-      case .damage(let error), .lost(_, let error): throw error
-      }
-    }
-  }
-
-  /// Walks like `walk(_:_:)`, but continues past damage. If a directory or some of its pages cannot
-  /// be read, that is reported under the directory's path (empty for the tree itself) in place of
-  /// the lost entries. After damage, only the step `stop` has an effect.
   public func walkPastDamage(
     _ tree: TreeReference, _ body: (ByteString, TreeWalk.Finding) throws -> TreeWalk.Step
   ) throws {

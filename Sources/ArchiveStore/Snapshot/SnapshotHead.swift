@@ -77,7 +77,7 @@ extension SnapshotHead: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }
 
-extension SnapshotHead: SnapshotListing.Dated {
+extension SnapshotHead {
   public var source: Digest { common.members.source }
   public var host: String { common.members.host }
   public var user: String { common.members.user }

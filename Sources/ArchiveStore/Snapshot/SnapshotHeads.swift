@@ -3,11 +3,29 @@ public import SystemIO
 
 extension [SnapshotHead] {
   /// Returns the heads ordered by age, the oldest first (docs/repository-format.md, "Snapshot").
+  /// After a clock was set back, a source's last snapshot must not precede its earlier ones, so
+  /// each counts as no older than its predecessors in the sequence. A repaired snapshot comes after
+  /// its original, which has the same time and sequence.
   public func sortedByAge() -> [SnapshotHead] {
-    var heads = self
-    Repository.sort(&heads)
-    return heads
+    let ordered = sorted { ($0.sequence, $0.time, $0.id) < ($1.sequence, $1.time, $1.id) }
+    var latest: [Digest: Timestamp] = [:]
+    var aged = ordered.map { head in
+      guard head.sequence > 0 else { return (time: head.time, head: head) }
+      let time = Swift.max(head.time, latest[head.source] ?? head.time)
+      latest[head.source] = time
+      return (time: time, head: head)
+    }
+    aged.sort {
+      ($0.time, $0.head.sequence, $0.head.rank, $0.head.id)
+        < ($1.time, $1.head.sequence, $1.head.rank, $1.head.id)
+    }
+    return aged.map(\.head)
   }
+}
+
+extension SnapshotHead {
+  /// 1 for a snapshot that was made from another one, 0 for any other.
+  fileprivate var rank: Int { original == nil ? 0 : 1 }
 }
 
 /// The heads of a repository's snapshots.
@@ -19,9 +37,8 @@ public struct SnapshotHeads: Sendable {
   public private(set) var damaged: [StoreError] = []
 
   init(_ heads: [SnapshotHead], damaged: [StoreError]) {
-    self.heads = heads
+    self.heads = heads.sortedByAge()
     self.damaged = damaged
-    Repository.sort(&self.heads)
   }
 
   /// Returns the newest head that matches `isSelected`, or the one `back` steps before it of the same

@@ -1,5 +1,4 @@
 public import Codecs
-internal import SystemIO
 
 /// The snapshots of a repository.
 public struct SnapshotListing: Sendable {
@@ -14,40 +13,6 @@ public struct SnapshotListing: Sendable {
 }
 
 extension Repository {
-  /// Lists and reads all snapshots. A damaged snapshot does not affect the others.
-  public func snapshots() throws(StoreError) -> SnapshotListing {
-    var listing = SnapshotListing()
-    for id in try RepositoryListing.snapshots(storage) {
-      do {
-        listing.snapshots.append(try snapshot(id))
-      } catch {
-        // A snapshot that no longer exists was removed after the listing.
-        if error.code != .missing { listing.damaged.append(error) }
-      }
-    }
-    Self.sort(&listing.snapshots)
-    return listing
-  }
-
-  /// Sorts snapshots, the oldest first. After a clock was set back, a source's last snapshot must
-  /// not precede its earlier ones, so each counts as no older than its predecessors in the
-  /// sequence. A repaired snapshot comes after its original, which has the same time and sequence.
-  static func sort(_ snapshots: inout [some SnapshotListing.Dated]) {
-    snapshots.sort { ($0.sequence, $0.time, $0.id) < ($1.sequence, $1.time, $1.id) }
-    var latest: [Digest: Timestamp] = [:]
-    var aged = snapshots.map { snapshot in
-      guard snapshot.sequence > 0 else { return (time: snapshot.time, snapshot: snapshot) }
-      let time = Swift.max(snapshot.time, latest[snapshot.source] ?? snapshot.time)
-      latest[snapshot.source] = time
-      return (time: time, snapshot: snapshot)
-    }
-    aged.sort {
-      ($0.time, $0.snapshot.sequence, $0.snapshot.rank, $0.snapshot.id)
-        < ($1.time, $1.snapshot.sequence, $1.snapshot.rank, $1.snapshot.id)
-    }
-    snapshots = aged.map(\.snapshot)
-  }
-
   /// Reads one snapshot, and refuses one of another repository.
   public func snapshot(_ id: SnapshotID) throws(StoreError) -> StoredSnapshot {
     let path = RepositoryLayout.snapshot(id)
@@ -122,32 +87,7 @@ extension Repository {
     /// The greatest sequence among the source's snapshots; 0 without snapshots.
     public let sequence: UInt64
   }
-}
 
-extension SnapshotListing {
-  /// The members that determine the order of snapshots.
-  protocol Dated {
-    var id: SnapshotID { get }
-    var source: Digest { get }
-    var sequence: UInt64 { get }
-    var time: Timestamp { get }
-    var original: Snapshot.Original? { get }
-  }
-}
-
-extension SnapshotListing.Dated {
-  /// 1 for a snapshot that was made from another one, 0 for any other.
-  fileprivate var rank: Int { original == nil ? 0 : 1 }
-}
-
-extension StoredSnapshot: SnapshotListing.Dated {
-  var source: Digest { snapshot.source }
-  var sequence: UInt64 { snapshot.sequence }
-  var time: Timestamp { snapshot.time }
-  var original: Snapshot.Original? { snapshot.original }
-}
-
-extension Repository {
   /// Returns the earlier runs of a source. Snapshots without a cached head are read one after
   /// another, and only one is kept in memory. Unreadable snapshots are skipped.
   ///

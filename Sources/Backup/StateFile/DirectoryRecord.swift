@@ -179,11 +179,6 @@ struct KnownDirectory {
     }
     return known
   }
-
-  /// Returns the recorded entry with a name.
-  mutating func find(_ name: ByteString, _ status: FileStatus) -> KnownEntry? {
-    name.withSpan { find($0, status) }
-  }
 }
 
 /// The identity of a directory in a source, derived from its container's logical path and the names

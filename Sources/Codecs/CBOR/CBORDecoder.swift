@@ -144,16 +144,6 @@ extension CBORDecoder {
     return try string(.bytes, expecting: "a byte string", limit: limit)
   }
 
-  /// Reads a digest: a byte string of 32 bytes.
-  public mutating func digest() throws(CodecError) -> Digest {
-    let begin = position
-    let range = try byteRange()
-    guard let digest = Digest(source.span.extracting(range)) else {
-      throw failure("a digest of \(range.count) bytes", at: begin)
-    }
-    return digest
-  }
-
   /// Reads a byte string of at most 32 bytes as a digest, or nil if it is shorter.
   public mutating func wholeDigest() throws(CodecError) -> Digest? {
     let range = try byteRange(limit: Digest.byteCount)

@@ -54,15 +54,6 @@ internal import CArchive
     return members
   }
 
-  /// Returns all members with their content, in the order of the archive.
-  public static func members(
-    of bytes: [UInt8], limits: Limits = Limits()
-  ) throws(CodecError) -> [(member: TarMember, content: [UInt8])] {
-    var members: [(TarMember, [UInt8])] = []
-    try forEach(in: bytes.span, limits: limits) { members.append(($0, $1)) }
-    return members
-  }
-
   private init(_ bytes: UnsafeRawBufferPointer, _ limits: Limits) throws(CodecError) {
     guard let archive = unsafe archive_read_new() else {
       throw CodecError(.library, in: .tar, reason: "not enough memory for the reader")

@@ -35,14 +35,6 @@ public struct TarWriter: ~Copyable {
     return start
   }
 
-  /// Appends a whole member and returns the offset of its content in the buffer.
-  @discardableResult
-  public mutating func append(
-    _ member: TarMember, content: [UInt8] = [], to buffer: inout [UInt8]
-  ) throws(CodecError) -> Int {
-    try append(member, content: content.span, to: &buffer)
-  }
-
   /// Appends the headers of a member and returns the offset of its content in the buffer. The
   /// content follows in any number of calls of `write(_:to:)`, then `finish(in:)`.
   public mutating func begin(

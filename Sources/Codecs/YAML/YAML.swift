@@ -40,13 +40,6 @@ public enum YAML {
       return try reader.document()
     }
   }
-
-  /// Parses the only document of a text.
-  public static func parse(
-    _ text: String, limits: Limits = Limits()
-  ) throws(CodecError) -> YAMLNode {
-    try parse(Array(text.utf8), limits: limits)
-  }
 }
 
 extension YAML {

@@ -56,12 +56,6 @@ public struct SeekTable: Sendable, Hashable {
       return ranges
     }
   }
-
-  /// The stored size of all frames in bytes, which is the offset of the table in the file.
-  public var storedSize: Int { frames.reduce(0) { $0 + Int($1.storedSize) } }
-
-  /// The size of the content of all frames in bytes.
-  public var contentSize: Int { frames.reduce(0) { $0 + Int($1.contentSize) } }
 }
 
 // MARK: - Coding

@@ -58,15 +58,6 @@ internal import CZstd
     return buffer.count - before
   }
 
-  /// Returns one frame of `content`, compressed with another method if one is given.
-  public mutating func compress(
-    _ content: [UInt8], by method: ZstdMethod? = nil
-  ) throws(CodecError) -> [UInt8] {
-    var frame: [UInt8] = []
-    try compress(content.span, by: method, appendingTo: &frame)
-    return frame
-  }
-
   /// Sets all parameters of a method. 0 selects zstd's default for the level.
   private static func set(
     _ method: ZstdMethod, of context: OpaquePointer

@@ -97,9 +97,9 @@ extension Classifier {
     let key = keys[Int(state.index)]
     var next = StateKey()
     next.kind = key.kind
-    next.marks = key.marks & names.inherited
+    next.marks = key.marks & markers.inherited
     next.rules = key.rules.filter { $0 & 1 == 1 }
-    next.isBelowCache = key.isBelowCache || (names.asksForCaches && isCache(key))
+    next.isBelowCache = key.isBelowCache || (markers.asksForCaches && isCache(key))
     let literal = policy.trie.literals.find(name)
     for node in key.nodes {
       let trieNode = policy.trie.nodes[Int(node)]
@@ -292,7 +292,7 @@ extension Classifier {
   private func stepsBelow(_ key: StateKey) -> [Int] {
     var below = key
     below.rules = key.rules.filter { $0 & 1 == 1 }
-    below.marks &= names.inherited
+    below.marks &= markers.inherited
     return steps(below)
   }
 

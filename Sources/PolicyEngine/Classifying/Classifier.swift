@@ -36,7 +36,7 @@ public struct Classifier: ~Copyable {
   var marked = TransitionTable()
   var held = TransitionTable()
   var roots: [RootKey: UInt32] = [:]
-  let names: NameFilter
+  let markers: MarkerTable
   /// The policy's globs, or nil if there are too many for one bit each.
   let globs: GlobFilter?
   /// The approximate size of all states, in bytes.
@@ -51,7 +51,7 @@ public struct Classifier: ~Copyable {
   public init(_ policy: CompiledPolicy, scanStart: Int64 = 0) {
     self.policy = policy
     self.scanStart = scanStart
-    names = NameFilter(policy)
+    markers = MarkerTable(policy)
     globs = GlobFilter(policy.trie.globs)
   }
 
@@ -157,7 +157,7 @@ extension Classifier {
   /// the directory's state before descending from it.
   public mutating func marking(_ state: State, _ marks: MarkSet) -> State {
     var key = keys[Int(state.index)]
-    let added = marks.rawValue & names.marksByKind[Int(key.kind)]
+    let added = marks.rawValue & markers.marksByKind[Int(key.kind)]
     guard key.marks | added != key.marks else { return state }
     if let known = marked.find(state.index, added) { return State(index: known) }
     key.marks |= added
@@ -166,38 +166,18 @@ extension Classifier {
     return State(index: target)
   }
 
-  /// Returns the marks in effect at a state, including those inherited from parent directories.
-  public func marks(_ state: State) -> MarkSet { MarkSet(rawValue: keys[Int(state.index)].marks) }
-
   /// Returns the marks that an extended attribute with this Linux name can stand for. The caller
   /// checks the value with `Marker.accepts`.
   public func attributeMarks(_ name: Span<UInt8>) -> MarkSet {
-    for (attribute, marks) in names.attributes where name.isEqual(to: attribute.span) {
+    for (attribute, marks) in markers.attributes where name.isEqual(to: attribute.span) {
       return marks
     }
-    return []
-  }
-
-  /// Returns the marks that a file with this name can set on its directory. The caller checks the
-  /// file's first bytes with `Marker.accepts`.
-  public func fileMarks(_ name: Span<UInt8>) -> MarkSet {
-    guard names.fileLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
-    for (file, marks) in names.files where name.isEqual(to: file.span) { return marks }
     return []
   }
 
   /// Returns the sibling names that rules test for in this directory; usually empty.
   public func siblingNames(_ state: State) -> SiblingSet {
     SiblingSet(rawValue: records[Int(state.index)].siblings)
-  }
-
-  /// Returns the bit of a sibling name, or the empty set if no rule tests for the name.
-  public func sibling(_ name: Span<UInt8>) -> SiblingSet {
-    guard names.siblingLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
-    for (index, sibling) in policy.siblingNames.enumerated() where name.isEqual(to: sibling.span) {
-      return SiblingSet(sibling: index)
-    }
-    return []
   }
 
   /// Returns the state of a directory that contains sibling names. It affects only the directory's

@@ -31,11 +31,6 @@ public struct Pattern: Sendable, Hashable {
     }
     return prefix
   }
-
-  /// Whether the pattern matches a path, given as components; empty for the container's root.
-  public func matches(_ path: [[UInt8]]) -> Bool {
-    isMatch(path.reduce(start) { advance($0, by: $1.span) })
-  }
 }
 
 extension Pattern: CustomStringConvertible {

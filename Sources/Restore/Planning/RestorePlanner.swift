@@ -1,7 +1,7 @@
 package import ArchiveStore
 internal import DeviceTransaction
 internal import SandboxModel
-package import SystemIO
+internal import SystemIO
 
 extension RestorePlan {
   /// Plans a restore: walks the requested path of the snapshot and the target side by side.
@@ -26,14 +26,6 @@ extension RestorePlan {
     var planner = try RestorePlanner(RestorePlan(snapshot, request, at: target), reader)
     try planner.run(source)
     return planner.finish()
-  }
-
-  /// Plans a restore of a path of a snapshot to a new or empty directory.
-  package static func make(
-    _ snapshot: StoredSnapshot, path: ByteString, to target: ByteString,
-    from reader: RepositoryReader
-  ) throws -> RestorePlan {
-    try make(snapshot, RestoreRequest(path: path, target: target), from: reader)
   }
 }
 

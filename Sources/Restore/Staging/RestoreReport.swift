@@ -29,7 +29,4 @@ package struct RestoreReport: Sendable {
     failed = plan.blocked
     spared = plan.spared
   }
-
-  /// Whether everything is restored as it was stored, except for owners.
-  package var isComplete: Bool { damaged.isEmpty && failed.isEmpty }
 }

@@ -16,11 +16,6 @@ public struct SystemError: Error, Hashable, Sendable {
     self.number = number
   }
 
-  /// Returns the same error with the directory's path prepended to the name.
-  public func inside(_ directory: ByteString) -> SystemError {
-    path.isAbsolute ? self : SystemError(operation, directory.appending(path), number: number)
-  }
-
   /// The operation of a system call, as text for messages and as the name of a fault point.
   public enum Operation: String, CaseIterable, Sendable {
     case open, read, write, list, link, rename, remove, lock, map, clone, trust

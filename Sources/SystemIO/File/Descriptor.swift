@@ -3,8 +3,7 @@ internal import Glibc
 
 /// An open file, closed at the end of the value's lifetime.
 ///
-/// Errors name the file by `name`, which is given when the file is opened and which callers
-/// complete with `SystemError.inside(_:)`.
+/// Errors name the file by `name`, which is given when the file is opened.
 public struct Descriptor: ~Copyable, Sendable {
   /// The descriptor, or -1 once it is closed.
   private(set) var raw: Int32

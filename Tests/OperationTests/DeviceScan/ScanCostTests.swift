@@ -47,7 +47,10 @@ import Testing
     let first = reach(&classifier)
     let facts = EntryFacts(.directory, size: 0, modified: 0)
     #expect(classifier.verdicts(first, facts).keep.dataClass == .cache)
-    #expect(classifier.marks(first) == mark)
+    let held = classifier.holding(root, classifier.siblingNames(root))
+    let unmarked = classifier.descend(held, name.span)
+    let markedAgain = classifier.marking(first, mark)
+    #expect(unmarked != first && markedAgain == first)
     let before = ac_allocations()
     var others = 0
     for _ in 0..<1000 where reach(&classifier) != first { others += 1 }

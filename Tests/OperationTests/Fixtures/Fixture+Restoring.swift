@@ -47,3 +47,18 @@ extension Fixture {
     try Directory.open(path: above).setModified(time, of: parts.last ?? "")
   }
 }
+
+extension RestorePlan {
+  /// Plans a restore of a path of a snapshot to a new or empty directory.
+  static func make(
+    _ snapshot: StoredSnapshot, path: ByteString, to target: ByteString,
+    from reader: RepositoryReader
+  ) throws -> RestorePlan {
+    try make(snapshot, RestoreRequest(path: path, target: target), from: reader)
+  }
+}
+
+extension RestoreReport {
+  /// Whether everything is restored as it was stored, except for owners.
+  var isComplete: Bool { damaged.isEmpty && failed.isEmpty }
+}

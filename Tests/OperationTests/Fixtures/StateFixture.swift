@@ -116,6 +116,11 @@ extension SourceState {
 }
 
 extension KnownDirectory {
+  /// The recorded entry with a name.
+  mutating func find(_ name: ByteString, _ status: FileStatus) -> KnownEntry? {
+    name.withSpan { find($0, status) }
+  }
+
   /// The recorded entry of a generated file, which must exist.
   mutating func known(_ number: UInt64, as status: FileStatus? = nil) throws -> KnownEntry {
     let found = find(StateFixture.name(number), status ?? StateFixture.status(number))

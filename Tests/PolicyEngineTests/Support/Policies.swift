@@ -71,4 +71,11 @@ extension CompiledPolicy {
   }
 }
 
+extension Pattern {
+  /// Whether the pattern matches a path, given as components; empty for the container's root.
+  func matches(_ path: [[UInt8]]) -> Bool {
+    isMatch(path.reduce(start) { advance($0, by: $1.span) })
+  }
+}
+
 typealias SourceLocation = Testing.SourceLocation
