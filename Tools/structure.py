@@ -10,7 +10,8 @@ command's help has before its options. `--modules` adds a row for each module, `
 types over more than three files.
 
 `--way` counts the files of the source code that one small file passes: those with functions that
-run when a directory with the file is backed up (or restored), and not for the directory without it.
+run when a directory with the file is backed up (or restored), and not for the directory without it;
+and of these the files in which at least eight lines run, without those that only return a value.
 PROGRAM is a build with coverage, which `make structure` makes.
 """
 
@@ -35,6 +36,7 @@ EXTENSION = re.compile(r"^(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)*extension\s+([\w.
 # The first line of a documentation comment.
 WHAT = re.compile(r"(?:\A|^(?![ \t]*///).*\n)[ \t]*/// What\b", re.MULTILINE)
 SPREAD = 3
+MANY_LINES = 8
 
 
 def labels():
@@ -91,6 +93,16 @@ def llvm(name):
     return str(own) if own and own.exists() else name
 
 
+def lines_run(regions):
+    """The lines of a function's regions that ran: [first line, column, last line, column, count,
+    …] each, the inner ones after the outer ones."""
+    ran = set()
+    for first, _, last, _, count, *_ in regions:
+        lines = set(range(first, last + 1))
+        ran = ran | lines if count else ran - lines
+    return ran
+
+
 class Way:
     """Runs a program with coverage on a directory with one small file and on an empty one."""
 
@@ -100,7 +112,7 @@ class Way:
         self.root = pathlib.Path(self.scratch.name)
 
     def functions(self, *words):
-        """Runs a command; returns the functions that ran, each with its files."""
+        """Runs a command; returns the functions that ran, each with its file and its lines."""
         profile, merged = self.root / "raw", self.root / "merged"
         environment = dict(os.environ, HOME=str(self.root), LLVM_PROFILE_FILE=str(profile))
         subprocess.run([self.program, *words], check=True, env=environment, cwd=self.root,
@@ -114,14 +126,18 @@ class Way:
             check=True, capture_output=True)
         functions = json.loads(report.stdout)["data"][0]["functions"]
         return {
-            one["name"]: one["filenames"] for one in functions
+            one["name"]: (one["filenames"][0], lines_run(one["regions"])) for one in functions
             if one["count"] and one["filenames"][0].startswith(str(self.sources))
         }
 
     def files(self, first, second):
-        """The files of functions that ran in the first run and not in the second."""
-        names = {name for one in first.keys() - second.keys() for name in first[one]}
-        return sorted(str(pathlib.Path(name).relative_to(self.sources)) for name in names)
+        """The files of functions that ran in the first run and not in the second, with the number
+        of lines of these functions that ran."""
+        lines = collections.defaultdict(set)
+        for name in first.keys() - second.keys():
+            file, ran = first[name]
+            lines[str(pathlib.Path(file).relative_to(self.sources))] |= ran
+        return {file: len(ran) for file, ran in sorted(lines.items())}
 
     def measure(self):
         """Returns the files on the way to a pack, and from a pack to a file."""
@@ -175,9 +191,11 @@ def main():
     if options.way:
         ways = ("backup to a pack", "a pack to a file")
         for name, files in zip(ways, Way(options.way, package).measure()):
-            print(f"files on the way from {name}: {len(files)}")
+            many = sum(lines >= MANY_LINES for lines in files.values())
+            print(f"files on the way from {name}: {len(files)}, {many} of them with at least "
+                  f"{MANY_LINES} lines")
             if options.modules:
-                print("".join(f"  {file}\n" for file in files), end="")
+                print("".join(f"{lines:6}  {file}\n" for file, lines in files.items()), end="")
     if options.spread:
         for name in sorted(own, key=lambda one: -len(total.places[one])):
             if len(total.places[name]) > SPREAD:

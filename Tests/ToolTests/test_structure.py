@@ -1,5 +1,6 @@
 """Tests of Tools/structure.py."""
 
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -64,6 +65,13 @@ class Structure(unittest.TestCase):
         result = self.run_tool("--way", "/bin/true")
         self.assertEqual(result.returncode, 1)
         self.assertIn("/bin/true writes no coverage: build it with 'make structure'", result.stderr)
+
+    def test_lines_of_regions_that_did_not_run_are_not_counted(self):
+        specification = importlib.util.spec_from_file_location("structure", TOOL)
+        structure = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(structure)
+        regions = [[1, 1, 9, 2, 1, 0, 0, 0], [3, 5, 5, 6, 0, 0, 0, 0], [4, 7, 4, 9, 2, 0, 0, 0]]
+        self.assertEqual(structure.lines_run(regions), {1, 2, 4, 6, 7, 8, 9})
 
     def test_a_package_without_sources_is_an_error(self):
         result = self.run_tool()
