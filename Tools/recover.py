@@ -1,31 +1,38 @@
 #!/usr/bin/env python3
 """Reads a sandboxctl repository without sandboxctl: lists, verifies, restores.
 
-Requires Python 3.8 or later with its standard library, the program zstd, and Linux. This program is
-an independent implementation of docs/repository-format.md and treats a repository as untrusted: it
-refuses everything that the document requires a reader to refuse, limits its memory, follows no
-links, and writes only to the directory given with --to.
+Requires Python 3.8 or later with its standard library, the program zstd, and Linux. Encrypted
+repositories are decrypted here, large objects by the program age if it is installed, since that is
+much faster. This program is an independent implementation of docs/repository-format.md and treats a
+repository as untrusted: it refuses everything that the document requires a reader to refuse, limits
+its memory, follows no links, and writes only to the directory given with --to.
 
 Do not run a copy from a repository that you do not trust: use the one in sandboxctl's sources.
 """
 
 import argparse
 import array
+import base64
 import collections
 import datetime
 import errno
 import fcntl
+import functools
+import getpass
 import hashlib
+import hmac
 import itertools
 import json
 import mmap
 import os
 import re
+import resource
 import shutil
 import stat
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -49,18 +56,22 @@ PACK_BLOBS = 262144
 DATA, TREE, LIST = 0, 1, 2
 KINDS = ("data", "tree", "list")
 
-DONE, FAILED, USAGE, PARTLY, DAMAGED, INTERRUPTED = 0, 1, 2, 3, 13, 130
+DONE, FAILED, USAGE, PARTLY, WRONG_KEY, DAMAGED, INTERRUPTED = 0, 1, 2, 3, 12, 13, 130
 
 
 class Failure(Exception):
     """An error that ends the command; the optional second argument is a hint."""
 
 
+class KeyFailure(Failure):
+    """The key of an encrypted repository is wrong or missing."""
+
+
 class Refused(Exception):
     """An object, or a part of one, is damaged or violates the format.
 
-    For a frame, `data` contains the bytes decoded before the damage, which only blob hashes can
-    verify.
+    For a range of a file, `data` contains the bytes before the damage; for a frame, those decoded
+    before it, which only blob hashes can verify.
     """
 
     def __init__(self, text, data=b""):
@@ -114,7 +125,7 @@ class StoredFile:
         except OSError as error:
             raise Refused("cannot be opened: %s" % error.strerror) from None
         status = os.fstat(self.descriptor)
-        self.size = status.st_size
+        self.size = self.stored_size = status.st_size
         if not stat.S_ISREG(status.st_mode):
             self.close()
             raise Refused("is not a regular file")
@@ -140,9 +151,9 @@ class StoredFile:
             try:
                 piece = os.pread(self.descriptor, length - len(data), offset + len(data))
             except OSError as error:
-                raise Refused("cannot be read: %s" % error.strerror) from None
+                raise Refused("cannot be read: %s" % error.strerror, data) from None
             if not piece:
-                raise Refused("ends at byte %d" % (offset + len(data)))
+                raise Refused("ends at byte %d" % (offset + len(data)), data)
             data = data + piece if data else piece
         return data
 
@@ -153,6 +164,520 @@ class StoredFile:
             state.update(self.read(offset, min(MIB, self.size - offset)))
         return state.digest()
 
+    def content(self, object_id):
+        """Returns everything, mapped into memory, after it was checked against the object's id."""
+        data = b""
+        if self.size:
+            try:
+                data = mmap.mmap(self.descriptor, self.size, access=mmap.ACCESS_READ)
+            except OSError as error:
+                raise Refused("cannot be read: %s" % error.strerror) from None
+        if blake2b(data).hex() != object_id:
+            raise Refused("its hash does not match its name")
+        return memoryview(data)
+
+    def is_complete(self):
+        """Whether the file is not known to be truncated."""
+        return True
+
+    # An encrypted file has decrypted bytes in memory.
+    held = 0
+
+    def release(self):
+        pass
+
+
+# -- Age: X25519, ChaCha20-Poly1305, scrypt, and the files of age-encryption.org/v1 ----------------
+
+PIECE = 64 * KIB          # of the plain bytes of an age file
+SEALED = PIECE + 16       # the same piece in the file, with its tag
+AGE_HEADER_LIMIT = 64 * KIB
+KEY_FILE_LIMIT = 64 * KIB
+WORK_FACTOR_LIMIT = 20    # scrypt uses 2^20 KiB of memory
+CURVE = (1 << 255) - 19
+POLYNOMIAL = (1 << 130) - 5
+LANE = 38                 # bytes for each block in the sums of Poly1305
+
+
+class NoKey(Refused):
+    """An age file is encrypted to other recipients than those of the given keys."""
+
+
+def x25519(scalar, point):
+    """Returns the product of a scalar and a point, 32 bytes each (RFC 7748, section 5)."""
+    k = int.from_bytes(scalar, "little") & (1 << 255) - 8 | 1 << 254
+    u = (int.from_bytes(point, "little") & (1 << 255) - 1) % CURVE
+    x2, z2, x3, z3, swap = 1, 0, u, 1, 0
+    for position in range(254, -1, -1):
+        bit = k >> position & 1
+        if bit != swap:
+            x2, x3, z2, z3 = x3, x2, z3, z2
+        swap = bit
+        a, b, c, d = x2 + z2, x2 - z2, x3 + z3, x3 - z3
+        da, cb, aa, bb = d * a % CURVE, c * b % CURVE, a * a % CURVE, b * b % CURVE
+        x3, z3 = (da + cb) ** 2 % CURVE, u * (da - cb) ** 2 % CURVE
+        x2, z2 = aa * bb % CURVE, (aa - bb) * (aa + 121665 * (aa - bb)) % CURVE
+    if swap:
+        x2, z2 = x3, z3
+    return (x2 * pow(z2, CURVE - 2, CURVE) % CURVE).to_bytes(32, "little")
+
+
+@functools.lru_cache(maxsize=32)
+def lanes(count, size, value):
+    """Returns a number with `count` lanes of `size` bytes that all have this value."""
+    return int.from_bytes(value.to_bytes(size, "little") * count, "little")
+
+
+def chacha20(key, counter, nonce, count):
+    """Returns `count` blocks of the key stream (RFC 8439, section 2.4).
+
+    All blocks are computed at once. Each of the 16 words of the state is one large number with a
+    lane of 64 bits for each block. The upper half of a lane holds the carries of up to 2^32
+    additions, so sums are reduced only before a rotation.
+    """
+    mask = lanes(count, 8, 0xFFFFFFFF)
+    words = struct.unpack("<16I", b"expand 32-byte k" + key + bytes(4) + nonce)
+    first = [word * lanes(count, 8, 1) for word in words]
+    first[12] = int.from_bytes(struct.pack("<%dQ" % count, *range(counter, counter + count)),
+                               "little")
+    state = list(first)
+    for _ in range(10):
+        for i, j, k, m in ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
+                           (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14)):
+            a, b, c, d = state[i], state[j], state[k], state[m]
+            a += b
+            d = (d ^ a) & mask
+            d = (d << 16 | d >> 16) & mask
+            c += d
+            b = (b ^ c) & mask
+            b = (b << 12 | b >> 20) & mask
+            a += b
+            d = (d ^ a) & mask
+            d = (d << 8 | d >> 24) & mask
+            c += d
+            b = (b ^ c) & mask
+            b = (b << 7 | b >> 25) & mask
+            state[i], state[j], state[k], state[m] = a, b, c, d
+    stream = array.array("I", bytes(64 * count))
+    for number in range(16):
+        word = (state[number] + first[number]) & mask
+        stream[number::16] = array.array("I", word.to_bytes(8 * count, "little"))[::2]
+    return stream.tobytes()
+
+
+def poly1305(key, data):
+    """Returns the tag of a message by a key for one message (RFC 8439, section 2.5)."""
+    r = int.from_bytes(key[:16], "little") & 0x0FFFFFFC0FFFFFFC0FFFFFFC0FFFFFFF
+    total, position = 0, 0
+    while len(data) - position >= 256:
+        width = ((len(data) - position) // 16).bit_length() - 1
+        powers = [r]
+        for _ in range(width):
+            powers.append(powers[-1] ** 2 % POLYNOMIAL)
+        end = position + (16 << width)
+        total = (total * powers[width] + r * folded(data[position:end], powers)) % POLYNOMIAL
+        position = end
+    for at in range(position, len(data), 16):
+        total = (total + int.from_bytes(data[at:at + 16] + b"\1", "little")) * r % POLYNOMIAL
+    return (total + int.from_bytes(key[16:], "little") & (1 << 128) - 1).to_bytes(16, "little")
+
+
+def folded(data, powers):
+    """Returns the polynomial of 2^n blocks, given the powers of r by 1, 2, 4 and so on.
+
+    The first half of the blocks is multiplied by a power and added to the second, all lanes at
+    once, until one is left. A lane of 304 bits has room for the product of two that are partly
+    reduced.
+    """
+    count = len(data) // 16
+    wide = bytearray(LANE * count)
+    for at in range(16):
+        wide[at::LANE] = data[at::16]
+    wide[16::LANE] = b"\1" * count
+    value = int.from_bytes(wide, "little")
+    while count > 1:
+        count //= 2
+        bits = 8 * LANE * count
+        value = (value & (1 << bits) - 1) * powers[count.bit_length() - 1] + (value >> bits)
+        low = value & lanes(count, LANE, (1 << 130) - 1)
+        value = low + 5 * ((value ^ low) >> 130)
+    return value
+
+
+def unsealed(key, nonce, sealed, associated=b""):
+    """Decrypts ChaCha20-Poly1305 (RFC 8439, section 2.8), or returns None if the tag is wrong."""
+    size = len(sealed) - 16
+    if size < 0:
+        return None
+    stream = chacha20(key, 0, nonce, 1 + (size + 63) // 64)
+    signed_bytes = b"".join((associated, bytes(-len(associated) % 16), sealed[:size],
+                             bytes(-size % 16), struct.pack("<QQ", len(associated), size)))
+    if not hmac.compare_digest(poly1305(stream[:32], signed_bytes), bytes(sealed[size:])):
+        return None
+    plain = int.from_bytes(sealed[:size], "little") ^ int.from_bytes(stream[64:64 + size], "little")
+    return plain.to_bytes(size, "little")
+
+
+def hkdf(secret, salt, purpose):
+    """Returns 32 bytes of HKDF-SHA-256 (RFC 5869)."""
+    return hmac.digest(hmac.digest(salt, secret, "sha256"), purpose + b"\1", "sha256")
+
+
+BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+
+
+def bech32_sum(name, digits):
+    """Returns the checksum of Bech32 (BIP 173); 1 if the digits end with the right one."""
+    total = 1
+    expanded = [ord(c) >> 5 for c in name] + [0] + [ord(c) & 31 for c in name]
+    for digit in expanded + digits:
+        top, total = total >> 25, (total & 0x1FFFFFF) << 5 ^ digit
+        for bit, generator in enumerate(
+                (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)):
+            total ^= generator if top >> bit & 1 else 0
+    return total
+
+
+def regrouped(digits, width, wanted):
+    """Regroups the bits of numbers of one width into numbers of another, padded with zeros."""
+    value, count, found = 0, 0, []
+    for digit in digits:
+        value, count = value << width | digit, count + width
+        while count >= wanted:
+            count -= wanted
+            found.append(value >> count & (1 << wanted) - 1)
+    return found, (value << wanted - count) & (1 << wanted) - 1, count
+
+
+def bech32_encode(name, data):
+    digits, rest, count = regrouped(data, 8, 5)
+    digits += [rest] if count else []
+    check = bech32_sum(name, digits + [0] * 6) ^ 1
+    digits += [check >> 5 * (5 - i) & 31 for i in range(6)]
+    return name + "1" + "".join(BECH32[digit] for digit in digits)
+
+
+def bech32_decode(name, text):
+    """Returns the bytes of a text with this name before the digits, or None."""
+    text = text.lower() if text.isupper() else text
+    digits = [BECH32.find(character) for character in text[len(name) + 1:]]
+    if not text.startswith(name + "1") or -1 in digits or bech32_sum(name, digits) != 1:
+        return None
+    data, rest, count = regrouped(digits[:-6], 5, 8)
+    return None if rest or count >= 5 else bytes(data)
+
+
+Identity = collections.namedtuple("Identity", "text secret public recipient")
+
+
+def identity_of(text):
+    """Returns the identity of an AGE-SECRET-KEY-1 text, or None."""
+    secret = bech32_decode("age-secret-key-", text)
+    if secret is None or len(secret) != 32:
+        return None
+    public = x25519(secret, (9).to_bytes(32, "little"))
+    return Identity(text.upper(), secret, public, bech32_encode("age", public))
+
+
+Stanza = collections.namedtuple("Stanza", "kind arguments body")
+
+
+def decoded_base64(text):
+    """Decodes base64 without padding, in its only valid form."""
+    if re.fullmatch(rb"[A-Za-z0-9+/]*", text):
+        try:
+            data = base64.b64decode(text + b"=" * (-len(text) % 4))
+            if base64.b64encode(data).rstrip(b"=") == text:
+                return data
+        except ValueError:
+            pass
+    raise Refused("its age header has invalid base64")
+
+
+def read_stanzas(head):
+    """Returns the stanzas of a header and its authentication code. `head` ends with their line."""
+    lines = head.split(b"\n")[1:-1]
+    if not re.fullmatch(rb"--- [A-Za-z0-9+/]{43}", lines[-1]):
+        raise Refused("its age header does not end with an authentication code")
+    stanzas, position = [], 0
+    while position < len(lines) - 1:
+        words = lines[position].split(b" ")
+        if words[0] != b"->" or len(words) < 2 \
+                or not all(re.fullmatch(rb"[!-~]+", word) for word in words):
+            raise Refused("its age header has an invalid line")
+        begin = position = position + 1
+        while len(lines[position]) == 64:
+            position += 1
+        if len(lines[position]) > 64 or position == len(lines) - 1:
+            raise Refused("its age header has a stanza of an invalid length")
+        position += 1
+        body = decoded_base64(b"".join(lines[begin:position]))
+        stanzas.append(Stanza(words[1].decode(), words[2:], body))
+    if not stanzas:
+        raise Refused("its age header has no recipients")
+    return stanzas, decoded_base64(lines[-1][4:])
+
+
+def read_age_header(file):
+    """Returns the bytes of a file's age header."""
+    size = 4 * KIB
+    while True:
+        data = file.read(0, min(size, file.size, AGE_HEADER_LIMIT))
+        if not data.startswith(b"age-encryption.org/v1\n"):
+            raise Refused("it is not an age file of version 1")
+        end = re.search(rb"\n---[^\n]*\n", data)
+        if end:
+            return data[:end.end()]
+        if len(data) < size:
+            raise Refused("its age header is incomplete")
+        size *= 16
+
+
+def opened_header(file, identities, passphrase=None):
+    """Returns the size of an age file's header, and the file key in it."""
+    head = read_age_header(file)
+    stanzas, code = read_stanzas(head)
+    kinds = [stanza.kind for stanza in stanzas]
+    if "scrypt" in kinds and len(kinds) > 1:
+        raise Refused("its age header has other recipients besides a passphrase")
+    for stanza in stanzas:
+        key = None
+        if stanza.kind == "X25519":
+            key = key_by_identity(stanza, identities)
+        elif stanza.kind == "scrypt":
+            key = key_by_passphrase(stanza, passphrase)
+        if key is not None:
+            expected = hmac.digest(hkdf(key, b"", b"header"), head[:head.rindex(b" ")], "sha256")
+            if not hmac.compare_digest(code, expected):
+                raise Refused("its age header does not match its authentication code")
+            return len(head), key
+    raise NoKey("it cannot be decrypted with the given key: it has recipients of type %s"
+                % ", ".join(sorted(set(kinds)))[:80])
+
+
+def key_by_identity(stanza, identities):
+    share = decoded_base64(stanza.arguments[0]) if len(stanza.arguments) == 1 else b""
+    if len(share) != 32 or len(stanza.body) != 32:
+        raise Refused("its age header has an invalid X25519 stanza")
+    for identity in identities:
+        shared = x25519(identity.secret, share)
+        if not any(shared):
+            raise Refused("its age header has an invalid X25519 share")
+        wrap = hkdf(shared, share + identity.public, b"age-encryption.org/v1/X25519")
+        key = unsealed(wrap, bytes(12), stanza.body)
+        if key is not None:
+            return key
+    return None
+
+
+def key_by_passphrase(stanza, passphrase):
+    salt = decoded_base64(stanza.arguments[0]) if len(stanza.arguments) == 2 else b""
+    if len(salt) != 16 or len(stanza.body) != 32 \
+            or not re.fullmatch(rb"[1-9][0-9]*", stanza.arguments[1]):
+        raise Refused("its age header has an invalid scrypt stanza")
+    if len(stanza.arguments[1]) > 2 or int(stanza.arguments[1]) > WORK_FACTOR_LIMIT:
+        raise Refused("its work factor is %s, but at most %d is allowed"
+                      % (stanza.arguments[1].decode()[:20], WORK_FACTOR_LIMIT))
+    if passphrase is None:
+        return None
+    if not hasattr(hashlib, "scrypt"):
+        raise Refused("this Python has no scrypt: use `age -d` to get the identity in it")
+    cost = 1 << int(stanza.arguments[1])
+    wrap = hashlib.scrypt(passphrase, salt=b"age-encryption.org/v1/scrypt" + salt, n=cost, r=8, p=1,
+                          maxmem=1024 * (cost + 16), dklen=32)
+    return unsealed(wrap, bytes(12), stanza.body)
+
+
+OWN_PIECES = 16         # that are decrypted here before the program age is started for the others
+HELD_LIMIT = 128 * MIB  # decrypted bytes of one pack, and of all other open packs together
+
+
+class AgeFile:
+    """The content of an age file, decrypted when it is read: by pieces here, or by age at once.
+
+    Decrypted pieces are kept in a file without a name, in memory. Only pieces whose tag is right
+    are used. Several threads may read while frames are decoded.
+    """
+
+    def __init__(self, file, keys, passphrase=None, size=None):
+        """Opens an age file; `size` is that of an index, if it is known: what follows is ignored."""
+        self.file, self.keys = file, keys
+        self.lock = threading.Lock()
+        self.memory, self.good = -1, set()
+        self.bad = {}  # of each damaged piece: the reason
+        self.limit, self.own_pieces = HELD_LIMIT, 0
+        self.is_age_due = keys.age is not None
+        self.stored_size = file.size if size is None else min(size, file.size)
+        length, key = opened_header(file, keys.identities, passphrase)
+        payload = self.stored_size - length - 16
+        if payload < 0:
+            raise Refused("its age header is not followed by a nonce")
+        if payload < 16:
+            raise Refused("its age payload is truncated")
+        self.start = length + 16
+        self.key = hkdf(key, file.read(length, 16), b"payload")
+        self.count, rest = divmod(payload, SEALED)
+        # Up to 16 bytes after the last piece cannot be a piece.
+        self.is_followed = self.count > 0 and 0 < rest <= 16
+        if rest and not self.is_followed:
+            self.count += 1
+        self.size = min(payload - 16 * self.count, self.count * PIECE)
+        self.is_ended = False  # whether the last piece is marked as such
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        with self.lock:
+            self.forget()
+            self.file.close()
+
+    def hash(self):
+        """Returns the hash of the stored bytes."""
+        return self.file.hash()
+
+    @property
+    def held(self):
+        """The number of decrypted bytes in memory."""
+        return len(self.good) * PIECE
+
+    def release(self):
+        with self.lock:
+            self.forget()
+
+    def forget(self):
+        if self.memory >= 0:
+            os.close(self.memory)
+        self.memory, self.good = -1, set()
+
+    def is_complete(self):
+        """Whether the file ends with a piece that is marked as the last one."""
+        with self.lock:
+            self.decrypt(self.count - 1, self.count)
+            return self.is_ended and not self.is_followed
+
+    def read(self, offset, length):
+        """Returns exactly `length` bytes. A refusal has those before the damaged piece."""
+        end = min(offset + length, self.size)
+        with self.lock:
+            gap = self.decrypt(offset // PIECE, -(-end // PIECE))
+            intact = end if gap is None else max(offset, min(end, gap * PIECE))
+            data = os.pread(self.memory, intact - offset, offset) if intact > offset else b""
+        if gap is not None:
+            raise Refused(self.bad[gap], data)
+        if len(data) < length:
+            raise Refused("ends at byte %d" % self.size, data)
+        return data
+
+    def content(self, object_id):
+        """Returns everything, after the stored bytes were checked against the object's id."""
+        if self.hash().hex() != object_id:
+            raise Refused("its hash does not match its name")
+        return self.whole()
+
+    def whole(self):
+        """Returns everything, decrypted into memory."""
+        self.limit = max(self.limit, self.count * PIECE)
+        with self.lock:
+            gap = self.decrypt(0, self.count)
+            if gap is not None:
+                raise Refused(self.bad[gap])
+            if not self.is_ended or self.is_followed:
+                raise Refused("its age file is truncated, or other bytes follow it")
+            if not self.size:
+                return memoryview(b"")
+            return memoryview(mmap.mmap(self.memory, self.size, access=mmap.ACCESS_READ))
+
+    def decrypt(self, first, end):
+        """Decrypts a range of pieces. Returns the number of the first damaged one, or None."""
+        missing = [number for number in range(first, end) if number not in self.good]
+        if not missing:
+            return None
+        if self.memory < 0 or self.held + len(missing) * PIECE > self.limit:
+            self.forget()
+            missing = list(range(first, end))
+            self.memory = unnamed_file()
+        if self.is_age_due and self.own_pieces + len(missing) > OWN_PIECES \
+                and self.size <= max(self.limit, HELD_LIMIT):
+            self.run_age()
+        for number in missing:
+            if number in self.bad:
+                return number
+            if number in self.good:
+                continue
+            self.own_pieces += 1
+            try:
+                plain = self.piece(number)
+            except Refused as trouble:
+                self.bad[number] = str(trouble)
+                return number
+            try:
+                os.pwrite(self.memory, plain, number * PIECE)
+            except OSError as error:
+                raise Refused("cannot be decrypted into memory: %s" % error.strerror) from None
+            self.good.add(number)
+        return None
+
+    def piece(self, number):
+        """Decrypts a piece. The last of a truncated file is not marked as the last, and one with
+        the mark may be followed by other bytes."""
+        at = self.start + number * SEALED
+        sealed = self.file.read(at, min(SEALED, self.stored_size - at))
+        counter, is_last = number.to_bytes(11, "big"), number == self.count - 1
+        marks = (b"\1", b"\0") if is_last else (b"\0", b"\1")
+        for mark in marks if len(sealed) == SEALED else marks[:1]:
+            plain = unsealed(self.key, counter + mark, sealed)
+            if plain is not None:
+                self.is_ended = self.is_ended or is_last and mark == b"\1"
+                self.is_followed = self.is_followed or not is_last and mark == b"\1"
+                return plain
+        raise Refused("its decrypted bytes from %d to %d do not match their tag"
+                      % (number * PIECE, number * PIECE + len(sealed) - 17))
+
+    def run_age(self):
+        """Decrypts the whole file by the program age, or what it accepts before the damage.
+
+        The identity is passed by a pipe, so it is in no argument and no file.
+        """
+        self.is_age_due = False
+        reading, writing = os.pipe()
+        try:
+            os.write(writing, "".join(key.text + "\n" for key in self.keys.identities).encode())
+            os.close(writing)
+            for descriptor in (self.file.descriptor, self.memory):
+                os.lseek(descriptor, 0, os.SEEK_SET)
+            code = subprocess.call(
+                [self.keys.age, "-d", "-i", "/dev/fd/%d" % reading], stdin=self.file.descriptor,
+                stdout=self.memory, stderr=subprocess.DEVNULL, pass_fds=(reading,))
+        except OSError as error:
+            say("note", "cannot run %s: %s" % (self.keys.age, error.strerror))
+            return
+        finally:
+            os.close(reading)
+        size = os.lseek(self.memory, 0, os.SEEK_CUR)
+        if code == 0 and size == self.size:
+            self.is_ended = True
+            self.is_age_due = True  # again, if the memory is released
+            self.good = set(range(self.count))
+        else:
+            self.good.update(range(min(size // PIECE, self.count)))
+
+
+def unnamed_file():
+    """Returns the descriptor of a file without a name, in memory if the system has such files."""
+    try:
+        if hasattr(os, "memfd_create"):
+            return os.memfd_create("recover.py")
+        with tempfile.TemporaryFile() as file:
+            return os.dup(file.fileno())
+    except OSError as error:
+        raise Refused("cannot be decrypted into memory: %s" % error.strerror) from None
+
+
+# -- The repository -------------------------------------------------------------------------------
 
 Frame = collections.namedtuple("Frame", "number offset stored decoded")
 
@@ -163,7 +688,11 @@ class Repository:
     def __init__(self, path, zstd):
         self.path = os.fsencode(path)
         self.zstd = zstd
-        self.id = self.read_configuration()
+        self.id, self.recipients, self.is_encrypted = None, [], False
+        self.keys = None
+        self.reported = set()  # directories with objects that are not encrypted
+        self.read_configuration()
+        self.ending = ".age" if self.is_encrypted else ""
         self.open_packs = collections.OrderedDict()
 
     def read_configuration(self):
@@ -172,7 +701,9 @@ class Repository:
             if all(os.path.isdir(os.path.join(self.path, name))
                    for name in (b"packs", b"snapshots")):
                 say("warning", "repository.json is missing; continuing without it")
-                return None
+                self.is_encrypted = bool(
+                    self.key_files() or self.names(b"snapshots", rb"[0-9a-f]{64}\.json\.age"))
+                return
             raise Failure("no repository at %s: repository.json is missing"
                           % shown(self.path), "use the directory with packs/ and snapshots/")
         try:
@@ -183,7 +714,8 @@ class Repository:
             raise Failure("repository.json is damaged: %s" % error,
                           "move it away to continue without it") from None
         check_configuration(value)
-        return value["id"]
+        self.id, self.recipients = value["id"], value["recipients"]
+        self.is_encrypted = value["encryption"] == "age"
 
     def names(self, directory, pattern):
         """Returns the names in a directory that match a pattern; others are ignored."""
@@ -196,34 +728,84 @@ class Repository:
         except OSError as error:
             raise Failure("%s cannot be listed: %s" % (shown(directory), error.strerror)) from None
 
+    def key_files(self):
+        form = rb"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\.age"
+        return [os.fsdecode(name) for name in self.names(b"keys", form)]
+
     def snapshots(self):
-        return [name[:64].decode() for name in self.names(b"snapshots", rb"[0-9a-f]{64}\.json")]
+        names = self.names(b"snapshots", rb"[0-9a-f]{64}\.json(\.age)?")
+        return [name[:64].decode() for name in self.objects("snapshots", names)]
 
     def indexes(self):
-        return [name[:64].decode() for name in self.names(b"index", rb"[0-9a-f]{64}\.index")]
+        names = self.names(b"index", rb"[0-9a-f]{64}\.index(\.age)?")
+        return [name[:64].decode() for name in self.objects("index", names)]
 
     def packs(self):
         """Yields the ids of all packs, directory by directory."""
         for directory in self.names(b"packs", rb"[0-9a-f]{2}"):
-            form = directory + rb"[0-9a-f]{62}\.tar\.zst"
-            for name in self.names(b"packs/" + directory, form):
+            form = directory + rb"[0-9a-f]{62}\.tar\.zst(\.age)?"
+            names = self.names(b"packs/" + directory, form)
+            for name in self.objects("packs/" + directory.decode(), names):
                 yield name[:64].decode()
+
+    def objects(self, directory, names):
+        """Returns those names that objects of this repository have. In an encrypted one the others
+        are reported, since another user can have placed them there."""
+        found = [name for name in names if name.endswith(b".age") == self.is_encrypted]
+        if self.is_encrypted and len(found) < len(names) and directory not in self.reported:
+            self.reported.add(directory)
+            other = next(name for name in names if not name.endswith(b".age"))
+            say("note", "%s/%s is ignored, since it is not encrypted%s" % (
+                directory, other.decode(), " (%d such files)" % (len(names) - len(found))
+                if len(names) - len(found) > 1 else ""))
+        return found
 
     def object_path(self, *parts):
         return os.path.join(self.path, *(os.fsencode(part) for part in parts))
 
     def pack_path(self, pack_id):
-        return self.object_path("packs", pack_id[:2], pack_id + ".tar.zst")
+        return self.object_path("packs", pack_id[:2], pack_id + ".tar.zst" + self.ending)
 
-    def pack(self, pack_id):
+    def open(self, path, limit=None, size=None):
+        """Opens an object. An encrypted one is decrypted when it is read."""
+        if not self.is_encrypted:
+            return StoredFile(path, limit)
+        file = StoredFile(path, limit and limit + limit // 1024 + AGE_HEADER_LIMIT)
+        try:
+            found = AgeFile(file, self.keys, size=size)
+            if limit is not None and found.size > limit:
+                raise Refused("has %d bytes, but at most %d are allowed" % (found.size, limit))
+            return found
+        except Refused:
+            file.close()
+            raise
+
+    def open_snapshot(self, snapshot_id):
+        path = self.object_path("snapshots", snapshot_id + ".json" + self.ending)
+        return self.open(path, SNAPSHOT_LIMIT)
+
+    def open_index(self, index_id):
+        path = self.object_path("index", index_id + ".index" + self.ending)
+        return self.open(path, INDEX_LIMIT)
+
+    def open_pack(self, pack_id, size=None):
+        """Opens a pack. Its size in an index helps to read one that other bytes follow."""
+        return self.open(self.pack_path(pack_id), size=size)
+
+    def pack(self, pack_id, size):
         """Returns an open pack. The most recently used packs stay open."""
         file = self.open_packs.get(pack_id)
         if file is None:
-            file = StoredFile(self.pack_path(pack_id))
+            file = self.open_pack(pack_id, size)
             self.open_packs[pack_id] = file
             if len(self.open_packs) > 32:
                 self.open_packs.popitem(last=False)[1].close()
         self.open_packs.move_to_end(pack_id)
+        held = sum(other.held for other in self.open_packs.values())
+        for other in self.open_packs.values():
+            if held > HELD_LIMIT and other is not file:
+                held -= other.held
+                other.release()
         return file
 
 
@@ -237,10 +819,17 @@ def without_twins(members):
 
 def check_configuration(value):
     """Refuses values that version 1 does not support, naming the member."""
-    known = {"format": "sandboxctl-repository", "version": 1, "hash": "blake2b-256",
-             "compression": "zstd", "encryption": "none", "recipients": []}
     if not isinstance(value, dict):
         raise Failure("repository.json is damaged: it is not an object")
+    known = {"format": "sandboxctl-repository", "version": 1, "hash": "blake2b-256",
+             "compression": "zstd", "encryption": "none", "recipients": []}
+    if value.get("encryption") == "age":
+        known["encryption"] = "age"
+        del known["recipients"]
+        if not are_recipients(value.get("recipients")):
+            raise Failure("repository.json is damaged: encryption is \"age\", but recipients is %s"
+                          % json.dumps(value.get("recipients"))[:80],
+                          "move it away to continue without it")
     for member, wanted in known.items():
         found = value.get(member)
         if type(found) is not type(wanted) or found != wanted:
@@ -256,6 +845,168 @@ def check_configuration(value):
     if words:
         raise Failure("repository.json: reading requires %s, which this program does not support"
                       % json.dumps(words)[:80], "use the recover.py of the version that wrote it")
+
+
+def are_recipients(value):
+    """Whether a value is an array of age recipients, which are safe to print."""
+    return isinstance(value, list) and value != [] and all(
+        isinstance(item, str) and re.fullmatch("age1[0-9a-z]{1,4000}", item) for item in value)
+
+
+# -- Keys -----------------------------------------------------------------------------------------
+
+Keys = collections.namedtuple("Keys", "identities age")  # and the program age, or None
+
+
+def unlock(repository, options):
+    """Returns the keys of an encrypted repository, by an identity or a passphrase."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if options.identity is not None:
+        identities = read_identities(options.identity)
+    else:
+        identities = [identity_by_passphrase(repository, options.passphrase_file)]
+    keys = Keys(identities, None if options.no_age else shutil.which("age"))
+    listed = [key for key in identities if key.recipient in repository.recipients]
+    if listed:
+        return keys._replace(identities=listed)
+    if not opens_objects(repository, keys):
+        raise KeyFailure("wrong key: the identity is that of the recipient%s %s" % (
+            "" if len(identities) == 1 else "s", ", ".join(key.recipient for key in identities)),
+            "%s; give the identity of one of them" % recipients_of(repository))
+    if repository.recipients:
+        say("warning", "the key is not one of the current recipients; objects that were written "
+            "after it was removed cannot be decrypted")
+    return keys
+
+
+def recipients_of(repository):
+    """Returns a sentence about the recipients of a repository."""
+    if repository.recipients:
+        return "the recipients of the repository are %s" % ", ".join(repository.recipients)
+    return "repository.json, which has the recipients, is missing"
+
+
+def opens_objects(repository, keys):
+    """Whether a key that is not among the recipients decrypts a snapshot or a pack, or there is
+    none."""
+    repository.keys = keys
+    is_tried = False
+    for ids, open_one in ((repository.snapshots(), repository.open_snapshot),
+                          (repository.packs(), repository.open_pack)):
+        for object_id in itertools.islice(ids, 64):
+            try:
+                open_one(object_id).close()
+                return True
+            except NoKey:
+                is_tried = True
+            except Refused:
+                pass
+    return not is_tried
+
+
+def read_secret_file(path):
+    """Returns the bytes of a file with a key or a passphrase."""
+    try:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            data = file.read(KEY_FILE_LIMIT + 1)
+    except OSError as error:
+        raise Failure("%s cannot be read: %s" % (path, error.strerror)) from None
+    if stat.S_ISREG(status.st_mode) and status.st_mode & 0o077:
+        say("warning", "other users can read %s: use `chmod 600`" % path)
+    if len(data) > KEY_FILE_LIMIT:
+        raise Failure("%s has more than %d bytes" % (path, KEY_FILE_LIMIT))
+    return data
+
+
+def read_identities(path):
+    """Returns the X25519 identities of a file: one in each line; comments begin with `#`."""
+    data = read_secret_file(path)
+    if data.startswith((b"age-encryption.org/", b"-----BEGIN AGE")):
+        raise KeyFailure("%s is encrypted" % path, "decrypt it first: `age -d %s`" % path)
+    found = []
+    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        identity = identity_of(line)
+        if identity is not None:
+            found.append(identity)
+        elif re.match("AGE-(PLUGIN|SECRET-KEY-PQ)-", line, re.IGNORECASE):
+            say("note", "%s: line %d is ignored: only X25519 identities are supported"
+                % (path, number))
+        else:
+            raise KeyFailure("%s: line %d is not an age identity" % (path, number),
+                             "an identity begins with AGE-SECRET-KEY-1 and has 74 characters")
+    if not found:
+        raise KeyFailure("%s contains no identity" % path,
+                         "an identity begins with AGE-SECRET-KEY-1 and has 74 characters")
+    return found
+
+
+def identity_by_passphrase(repository, path):
+    """Returns the identity in the first key file that the passphrase opens."""
+    names = repository.key_files()
+    if not names:
+        raise KeyFailure("the repository is encrypted, and keys/ contains no key file",
+                         "use --identity with the recovery key; %s" % recipients_of(repository))
+    if path is not None:
+        passphrase = re.sub(rb"\r?\n\Z", b"", read_secret_file(path))
+        if not passphrase or b"\n" in passphrase:
+            raise KeyFailure("%s does not contain one line with a passphrase" % path)
+        found = open_key_files(repository, names, passphrase)
+    elif sys.stdin.isatty():
+        found = None
+        for _ in range(3):
+            try:
+                passphrase = getpass.getpass("passphrase of the repository: ")
+            except EOFError:
+                raise KeyFailure("no passphrase is given") from None
+            found = passphrase and open_key_files(
+                repository, names, passphrase.encode("utf-8", "surrogateescape"))
+            if found:
+                break
+            say("error", "wrong passphrase")
+    else:
+        raise KeyFailure("the repository is encrypted, and no key is given",
+                         "use --identity or --passphrase-file; %s" % recipients_of(repository))
+    if not found:
+        raise KeyFailure("wrong passphrase: it opens no key file in keys/",
+                         "use another passphrase, or --identity; %s" % recipients_of(repository))
+    return found
+
+
+def open_key_files(repository, names, passphrase):
+    for name in names:
+        try:
+            with StoredFile(repository.object_path("keys", name), KEY_FILE_LIMIT) as stored, \
+                    AgeFile(stored, Keys([], None), passphrase) as file:
+                return read_key(file.whole(), repository)
+        except NoKey:
+            pass
+        except Refused as trouble:
+            say("warning", "keys/%s: %s" % (name, trouble))
+    return None
+
+
+def read_key(data, repository):
+    """Returns the identity in the content of a key file."""
+    try:
+        value = json.loads(bytes(data).decode("utf-8"), object_pairs_hook=without_twins)
+    except (ValueError, RecursionError) as error:
+        raise Refused("it is not JSON: %s" % error) from None
+    if not isinstance(value, dict) or value.get("format") != "sandboxctl-key":
+        raise Refused("it is not a key of sandboxctl")
+    if type(value.get("version")) is not int or value["version"] != 1:
+        raise Refused("it has version %s, but this program supports only 1"
+                      % json.dumps(value.get("version"))[:40])
+    if repository.id is not None and value.get("repository") != repository.id:
+        raise Refused("it belongs to another repository")
+    text = value.get("identity")
+    identity = identity_of(text) if isinstance(text, str) else None
+    if identity is None:
+        raise Refused("it has no X25519 identity")
+    return identity
 
 
 # -- Frames ---------------------------------------------------------------------------------------
@@ -295,6 +1046,7 @@ class Decoding:
         self.frames, self.checks = frames, checks
         self.ended_well = False
         self.rest = b""  # of the incomplete frame
+        self.trouble = None  # of reading the stored bytes
         try:
             self.process = subprocess.Popen(
                 [zstd, "-d", "-c", "-q", "--memory=32MB"], stdin=subprocess.PIPE,
@@ -320,9 +1072,18 @@ class Decoding:
                         pipe.write(without_checksum(file.read(start, 5)))
                         start, end = start + 5, end - 4
                     for offset in range(start, end, MIB):
-                        pipe.write(file.read(offset, min(MIB, end - offset)))
+                        self.feed_range(pipe, file, offset, min(MIB, end - offset))
         except (OSError, ValueError, Refused):
             pass  # detected by the reading side
+
+    def feed_range(self, pipe, file, offset, length):
+        """Feeds a range of the file, or its bytes before a damaged one."""
+        try:
+            pipe.write(file.read(offset, length))
+        except Refused as trouble:
+            self.trouble = str(trouble)
+            pipe.write(trouble.data)
+            raise
 
     def __iter__(self):
         """Yields each frame with its bytes, up to the first incomplete one."""
@@ -351,7 +1112,8 @@ def decode_alone(repository, file, frame):
         return found[0]
     decoding = Decoding(repository.zstd, file, [frame], checks=False)
     found = [data for _, data in decoding]
-    raise Refused("frame %d cannot be decoded" % frame.number,
+    reason = ": %s" % decoding.trouble if decoding.trouble else ""
+    raise Refused("frame %d cannot be decoded%s" % (frame.number, reason),
                   found[0] if found else decoding.rest)
 
 
@@ -397,6 +1159,8 @@ def decode_sound(repository, file, frames):
 
 def read_seek_table(file):
     """Returns a pack's frames, from the seek table at its end."""
+    if not file.is_complete():
+        raise Refused("its end is damaged or missing")
     if file.size < 17:
         raise Refused("has no seek table")
     count, flags, magic = struct.unpack("<IBI", file.read(file.size - 9, 9))
@@ -604,12 +1368,10 @@ class Table:
 
 def read_index(repository, index_id):
     """Reads an index object: maps it, checks it against its id and validates it."""
-    with StoredFile(repository.object_path("index", index_id + ".index"), INDEX_LIMIT) as file:
-        if file.size < 64:
-            raise Refused("it has %d bytes" % file.size)
-        data = memoryview(mmap.mmap(file.descriptor, file.size, access=mmap.ACCESS_READ))
-    if blake2b(data).hex() != index_id:
-        raise Refused("its hash does not match its name")
+    with repository.open_index(index_id) as file:
+        data = file.content(index_id)
+    if len(data) < 64:
+        raise Refused("it has %d bytes" % len(data))
     version, packs, frames, blobs = struct.unpack_from("<4I", data, 8)
     if data[:8] != b"sbxindex":
         raise Refused("it does not begin with sbxindex")
@@ -642,10 +1404,10 @@ def rebuild_tables(repository, damage, named=()):
         if pack_id in named:
             continue
         try:
-            with StoredFile(repository.pack_path(pack_id)) as file:
+            with repository.open_pack(pack_id) as file:
                 frames = read_seek_table(file)
                 contents = read_contents(decode_alone(repository, file, frames[-1]), frames)
-                builder.add(pack_id, file.size, frames, contents)
+                builder.add(pack_id, file.stored_size, frames, contents)
         except Refused as trouble:
             damage("pack %s: %s" % (pack_id, trouble))
         if builder.is_full:
@@ -770,7 +1532,7 @@ class Blobs:
         pack_id = table.pack_id(location.pack)
         data = self.frames.get((pack_id, location.frame))
         if data is None:
-            file = self.repository.pack(pack_id)
+            file = self.repository.pack(pack_id, table.pack_size(location.pack))
             wanted, ahead = table.frame(location.pack, location.frame), 0
             frames = [wanted]
             for number in range(location.frame + 1, table.frame_counts[location.pack]):
@@ -1360,11 +2122,8 @@ class Snapshot:
 
     def __init__(self, repository, snapshot_id):
         self.id = snapshot_id
-        path = repository.object_path("snapshots", snapshot_id + ".json")
-        with StoredFile(path, SNAPSHOT_LIMIT) as file:
-            data = file.read(0, file.size)
-        if blake2b(data).hex() != snapshot_id:
-            raise Refused("its hash does not match its name")
+        with repository.open_snapshot(snapshot_id) as file:
+            data = bytes(file.content(snapshot_id))
         end = data.find(b"\n")
         if end < 0:
             raise Refused("its first line is not terminated")
@@ -1685,7 +2444,7 @@ class Restore:
                     in itertools.groupby(jobs, key=lambda job: job.location.frame)}
         frames = [table.frame(pack, number) for number in by_frame]
         try:
-            stored = self.repository.pack(table.pack_id(pack))
+            stored = self.repository.pack(table.pack_id(pack), table.pack_size(pack))
         except Refused as found:
             trouble = Refused("pack %s %s" % (table.pack_id(pack), found))
             for job in jobs:
@@ -1925,7 +2684,14 @@ class PackCheck:
 
     def run(self, pack_id):
         try:
-            with StoredFile(self.repository.pack_path(pack_id)) as file:
+            sizes = [table.pack_size(pack) for table, pack, _ in self.indexed.get(pack_id, ())]
+            file = self.repository.open_pack(pack_id, *sizes[:1])
+        except Refused as trouble:
+            entries = ENTRY.iter_unpack(self.indexed_end(pack_id)[1])
+            found = [(str(trouble), entry[2], entry[5]) for entry in entries]
+            return self.report(pack_id, found or [(str(trouble), 0, -1)])
+        try:
+            with file:
                 if file.hash().hex() != pack_id:
                     self.damage("pack %s: its hash does not match its name"
                                 % pack_id)
@@ -1946,6 +2712,10 @@ class PackCheck:
             return frames[:-1], contents
         except Refused as trouble:
             self.damage("pack %s: %s" % (pack_id, trouble))
+        return self.indexed_end(pack_id)
+
+    def indexed_end(self, pack_id):
+        """Returns the frames with blobs and the entries of a pack according to an index."""
         for table, pack, numbers in self.indexed.get(pack_id, ()):
             frames = [table.frame(pack, number) for number in range(table.frame_counts[pack])]
             entries = [table.entry(number) for number in numbers]
@@ -2177,9 +2947,15 @@ EXAMPLES = """examples:
   recover.py /mnt/backup ls latest
   recover.py /mnt/backup restore latest --to /tmp/all
   recover.py /mnt/backup restore 3f9c:apps/org.example.Notes/data --to /tmp/notes
+  recover.py --identity recovery-key /mnt/backup list
 
 exit status: 0 success, 1 failure, 2 usage error, 3 something could not be set or created by this
-user on this file system, 13 damage was found; everything that is not damaged was restored.
+user on this file system, 12 the key of an encrypted repository is wrong or missing, 13 damage was
+found; everything that is not damaged was restored.
+
+An encrypted repository needs a passphrase of one of its key files, or an identity of one of its
+recipients, as the recovery key is one. If the program age is installed it decrypts large objects;
+it gets the identity by a pipe. Without it, about 10 MB are decrypted in a second.
 
 recover.py reads the format in docs/repository-format.md of sandboxctl. Do not run a copy from a
 repository that other users can write to: use the one in sandboxctl's sources, or sandboxctl itself.
@@ -2195,6 +2971,15 @@ def arguments():
                         help="find blobs by the contents tables of packs instead of the index")
     parser.add_argument("--zstd", metavar="PROGRAM", default="zstd",
                         help="the zstd program (default: the one in PATH)")
+    key = parser.add_mutually_exclusive_group()
+    key.add_argument("--identity", metavar="FILE",
+                     help="the key of an encrypted repository: an age identity file, or a file "
+                     "with the recovery key")
+    key.add_argument("--passphrase-file", metavar="FILE",
+                     help="a file with a passphrase of an encrypted repository (default: ask on a "
+                     "terminal)")
+    parser.add_argument("--no-age", action="store_true",
+                        help="decrypt without the program age, which is slower")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     commands.add_parser("list", help="list snapshots, the oldest first").set_defaults(run=run_list)
@@ -2230,20 +3015,26 @@ def main():
         if options.command != "list" and shutil.which(options.zstd) is None:
             raise Failure("program %s not found" % options.zstd,
                           "install the package zstd, or use --zstd")
-        code = options.run(Repository(options.repository, options.zstd), options, damage)
+        repository = Repository(options.repository, options.zstd)
+        if repository.is_encrypted:
+            repository.keys = unlock(repository, options)
+        elif options.identity is not None or options.passphrase_file is not None:
+            raise Failure("a key is given, but the repository is not encrypted",
+                          "if it was, do not trust its content; otherwise omit the key")
+        code = options.run(repository, options, damage)
         sys.stdout.flush()
     except Failure as failure:
         say("error", failure.args[0])
         if len(failure.args) > 1:
             say("hint", failure.args[1])
-        code = FAILED
+        code = WRONG_KEY if isinstance(failure, KeyFailure) else FAILED
     except KeyboardInterrupt:
         say("error", "interrupted; files being written are incomplete")
         code = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = FAILED
-    return DAMAGED if damage.count and code not in (INTERRUPTED,) else code or DONE
+    return DAMAGED if damage.count and code not in (INTERRUPTED, WRONG_KEY) else code or DONE
 
 
 if __name__ == "__main__":
