@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests of a bundle in several processes, and prints the slowest tests and suites.
 
-usage: run-tests.py BUNDLE [--processes N] [--count 20]
+usage: run-tests.py BUNDLE [--suites PATTERN] [--processes N] [--count 20]
 
 Each process runs some of the suites, one test after the other: so the time of a test is its own,
 and static fixtures are made once for all of its suites. More processes than processors run at once,
@@ -151,8 +151,9 @@ class Times:
 class Runner:
     """Runs groups of suites in several processes."""
 
-    def __init__(self, bundle, processes):
+    def __init__(self, bundle, processes, suites):
         self.command = [bundle, "--testing-library", "swift-testing"]
+        self.suites = re.compile(suites)
         self.processes = processes
         self.running = set()
         self.lock = threading.Lock()
@@ -160,13 +161,14 @@ class Runner:
         self.passed = True
 
     def list(self):
-        """Returns the IDs of all tests."""
+        """Returns the IDs of the tests of all chosen suites."""
         listed = subprocess.run([*self.command, "--list-tests"], check=True, capture_output=True,
                                 text=True)
-        return [line for line in listed.stdout.splitlines() if "." in line]
+        return [line for line in listed.stdout.splitlines()
+                if "." in line and self.suites.fullmatch(suite(line))]
 
     def run(self, directory):
-        """Runs all tests. Returns whether all have passed."""
+        """Runs the tests. Returns whether all have passed; false if there are none."""
         waiting, listed = queue.SimpleQueue(), self.list()
         for number, suites in enumerate(groups(listed)):
             waiting.put((pathlib.Path(directory) / f"{number}", suites))
@@ -225,13 +227,15 @@ class Runner:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("bundle")
+    parser.add_argument("--suites", metavar="PATTERN", default=".*",
+                        help="a regular expression for the suites to run (default: all)")
     parser.add_argument("--processes", type=int, default=3 * len(os.sched_getaffinity(0)),
                         help="the number of processes at once (default: three for each processor)")
     parser.add_argument("--count", type=int, default=20,
                         help="the length of the lists of slow tests and suites (default: 20)")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    runner, begun = Runner(options.bundle, options.processes), time.monotonic()
+    runner, begun = Runner(options.bundle, options.processes, options.suites), time.monotonic()
     try:
         with tempfile.TemporaryDirectory() as directory:
             passed = runner.run(directory)

@@ -51,15 +51,15 @@ with open(words[words.index("--event-stream-output-path") + 1], "w") as events:
 
 
 class Runs(unittest.TestCase):
-    def run_bundle(self, tests, crashing=(), lost=(), failing=()):
+    def run_bundle(self, tests, *options, crashing=(), lost=(), failing=()):
         with tempfile.TemporaryDirectory() as directory:
             bundle = pathlib.Path(directory) / "bundle"
             bundle.write_text(BUNDLE.format(python=sys.executable, tests=tests,
                                             crashing=list(crashing), lost=list(lost),
                                             failing=list(failing)))
             bundle.chmod(0o755)
-            outcome = subprocess.run([sys.executable, TOOL, bundle, "--count", "3"], check=False,
-                                     capture_output=True, text=True)
+            outcome = subprocess.run([sys.executable, TOOL, bundle, "--count", "3", *options],
+                                     check=False, capture_output=True, text=True)
         self.assertEqual(outcome.stderr, "")
         return outcome
 
@@ -69,6 +69,14 @@ class Runs(unittest.TestCase):
         ran = re.findall("^ran (.*)", outcome.stdout, re.M)
         self.assertEqual(sorted(ran), sorted(TESTS))
         self.assertIn(f"== {len(TESTS)} tests, ", outcome.stdout)
+
+    def test_only_the_chosen_suites_run(self):
+        outcome = self.run_bundle(TESTS, "--suites", r"CommandTests\.Suite(3|19)")
+        self.assertEqual(outcome.returncode, 0, outcome.stdout)
+        ran = re.findall("^ran (.*)", outcome.stdout, re.M)
+        self.assertEqual({test.split("/")[0] for test in ran},
+                         {"CommandTests.Suite3", "CommandTests.Suite19"})
+        self.assertEqual(self.run_bundle(TESTS, "--suites", "Suite3").returncode, 1)
 
     def test_the_slowest_come_first(self):
         table = self.run_bundle(TESTS).stdout.partition("\n== the 3 slowest of 81 tests\n")[2]
@@ -80,7 +88,7 @@ class Runs(unittest.TestCase):
 
     def test_a_crash_fails_and_is_named(self):
         crashing = "CommandTests.Suite7/test1()"
-        outcome = self.run_bundle(TESTS, [crashing])
+        outcome = self.run_bundle(TESTS, crashing=[crashing])
         self.assertEqual(outcome.returncode, 1)
         self.assertIn(f"run-tests: error: {crashing} did not end", outcome.stdout)
         self.assertIn("run-tests: error: status 5 of the tests of", outcome.stdout)
