@@ -28,6 +28,9 @@ SWIFT_DIRECTORIES = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/S
 
 # Where the tests are built with optimized modules.
 TEST = --scratch-path .build-test $(STRICT)
+# Suites that run a second time, over encrypted repositories: those that do not look into the files.
+ENCRYPTED_SUITES = ArchiveStoreTests.(CopyConcurrencyTests|DamagedCondemnedTests|DirectoryHistoryTests|GonePackTests|GrowthTests|HostileCopyTests|IndexDamageTests|JointWalkTests|LeaseTests|LostPagesTests|ManyRunsTests|MergeCrashTests|MirrorDamageTests|MirrorTests|MissingDirectoryTests|PackClosingTests|PruneConcurrencyTests|PruneFaultTests|PruneLossTests|PrunePreviewTests|PruneRefusalTests|ReadingWatchTests|SecondCopyTests|SmallFilesTests|SnapshotVerificationTests|SystemFaultTests|ThreadTests|TwoWritersTests)|CommandTests.(DeviceRestoreKillTests|DeviceRestoreTests|DumpTests|InterruptedRestoreTests|LostCopyTests|MergeKillTests|RestoreInPlaceTests|UpdateCommandTests|VersionsTests)
+
 TSAN = --sanitize=thread --scratch-path .build-tsan
 # Suites that use threads but start no program: child processes are not instrumented.
 TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|MultiStreamHasherTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|OperationTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|ConcurrentBackupTests|MergeTests)
@@ -60,6 +63,8 @@ run: build ## run the tour on the sample device
 test: deps ## run all tests, with a sample of the fault and crash points
 	SANDBOXCTL_OPTIMIZED=1 $(SWIFT) build --build-tests $(TEST)
 	$(PYTHON) Tools/run-tests.py \
+	  "$$($(SWIFT) build $(TEST) --show-bin-path)/sandboxctlPackageTests.xctest"
+	SANDBOXCTL_TEST_ENCRYPTED=1 $(PYTHON) Tools/run-tests.py --suites "$(ENCRYPTED_SUITES)" \
 	  "$$($(SWIFT) build $(TEST) --show-bin-path)/sandboxctlPackageTests.xctest"
 
 test-all: ## run all tests, with every fault and crash point

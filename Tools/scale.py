@@ -338,6 +338,7 @@ def store(scale):
     mirrored = lines(scale.run("mirror", "--to", "mirror", "--json", times=4))
     expect(mirrored[-1]["summary"]["copied"]["packs"] == 0, f"mirror copies {mirrored[-1]}")
     scale.run("leases", "--quiet")
+    scale.run("key", "list", "--quiet")
 
 
 def restore(scale):

@@ -44,6 +44,10 @@ public struct StoreError: Error, Hashable, Sendable {
     case unsupported
     /// The repository requires an unknown feature.
     case unknownFeature
+    /// The repository is encrypted, and no key was given, or none that can read it.
+    case keyRequired
+    /// The passphrase or the identity does not open the repository.
+    case wrongKey
     /// An object or a directory does not exist.
     case missing
     /// Stored bytes have changed since they were written, or violate the format.
@@ -76,6 +80,7 @@ public struct StoreError: Error, Hashable, Sendable {
   public enum Kind: Sendable, Hashable, CaseIterable {
     case noRepository
     case busy
+    case wrongKey
     case damaged
     case refused
     case interrupted
@@ -87,6 +92,7 @@ public struct StoreError: Error, Hashable, Sendable {
     switch code {
     case .noRepository: .noRepository
     case .busy: .busy
+    case .keyRequired, .wrongKey: .wrongKey
     case .damaged, .missing: .damaged
     case .notEmpty, .unsupported, .unknownFeature, .noSnapshot, .ambiguousSnapshot, .invalid:
       .refused
@@ -103,6 +109,8 @@ public struct StoreError: Error, Hashable, Sendable {
     case .notEmpty: .notEmpty
     case .unsupported: .unsupportedFormat
     case .unknownFeature: .unknownFeature
+    case .keyRequired: .keyRequired
+    case .wrongKey: .wrongKey
     case .missing: .objectMissing
     case .damaged: .damaged
     case .leaseLost: .leaseLost

@@ -154,7 +154,7 @@ struct SandboxctlCommand: ParsableCommand {
             InitCommand.self, SnapshotsCommand.self, ListCommand.self, DiffCommand.self,
             FindCommand.self, VersionsCommand.self, DumpCommand.self, StatsCommand.self,
             ForgetCommand.self, PruneCommand.self, CopyCommand.self, MirrorCommand.self,
-            CheckCommand.self, RepairCommand.self, LeasesCommand.self,
+            CheckCommand.self, RepairCommand.self, KeyCommand.self, LeasesCommand.self,
           ]),
         CommandGroup(
           name: "App lifecycle",

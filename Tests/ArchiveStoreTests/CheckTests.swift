@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test func missingPackLosesItsContents() throws {
-    try storage.remove(RepositoryLayout.pack(pack(of: first, "both")))
+    try storage.remove(RepositoryLayout.tested.pack(pack(of: first, "both")))
     for reading in [RepositoryCheck.Reading.trees, .everything] {
       let found = try Checked(repository, reading)
       #expect(found.damaged.count == 1 && found.damaged[0].hasPrefix("packs/"))
@@ -52,7 +52,7 @@ import Testing
   }
 
   @Test func flippedByteIsFoundWhenDataIsRead() throws {
-    let path = RepositoryLayout.pack(try pack(of: second, "new"))
+    let path = RepositoryLayout.tested.pack(try pack(of: second, "new"))
     try storage.change(path) { $0[700] ^= 1 }
     #expect(try Checked(repository, .trees).findings.isEmpty)
     let found = try Checked(repository, .everything)
@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test func truncatedPackIsFoundByItsSize() throws {
-    let path = RepositoryLayout.pack(try pack(of: second, "new"))
+    let path = RepositoryLayout.tested.pack(try pack(of: second, "new"))
     try storage.change(path) { $0.removeLast() }
     let found = try Checked(repository, .trees)
     #expect(found.damaged == ["\(path)"])
@@ -73,7 +73,7 @@ import Testing
   }
 
   @Test func damagedSnapshotDoesNotAffectOthers() throws {
-    let path = RepositoryLayout.snapshot(first.id)
+    let path = RepositoryLayout.tested.snapshot(first.id)
     try storage.change(path) { $0[5] ^= 1 }
     let found = try Checked(repository, .everything)
     #expect(found.damaged == ["\(path)"])
@@ -94,7 +94,7 @@ import Testing
     let packs = IndexSet(try LoadedIndex.loadAll(from: storage).objects).findAll(blob).map(\.pack)
     #expect(packs.count == copies)
     for (number, pack) in packs.enumerated() {
-      try storage.change(RepositoryLayout.pack(pack)) { $0[0] ^= 1 }
+      try storage.change(RepositoryLayout.tested.pack(pack)) { $0[0] ^= 1 }
       let found = try Checked(repository, .everything)
       #expect(found.damaged.count == number + 1)
       #expect(found.costs.keys.sorted() == (number < copies - 1 ? [] : ["twice"]))
@@ -121,8 +121,8 @@ import Testing
       builder.records[number].offset += shift
     }
     let bytes = builder.encode()
-    try storage.remove(RepositoryLayout.index(object.id))
-    try storage.put(bytes, RepositoryLayout.index(Blake2b.hash(bytes)))
+    try storage.remove(RepositoryLayout.tested.index(object.id))
+    try storage.put(bytes, RepositoryLayout.tested.index(Blake2b.hash(bytes)))
     #expect(try Checked(repository, .trees).findings.isEmpty)
     let found = try Checked(repository, .everything)
     #expect(found.damaged.count == 2)
@@ -134,9 +134,9 @@ import Testing
   @Test func pendingSnapshotsAndReadLeasesAreNoDamage() throws {
     let pending = ObjectPath.root.appending("pending")
     try storage.makeDirectories([pending.name], in: .root)
-    let bytes = try storage.load(RepositoryLayout.snapshot(second.id), limit: 1 << 20)
-    try storage.remove(RepositoryLayout.snapshot(second.id))
-    try storage.put(bytes, pending.appending(RepositoryLayout.snapshot(second.id).name))
+    let bytes = try storage.load(RepositoryLayout.tested.snapshot(second.id), limit: 1 << 20)
+    try storage.remove(RepositoryLayout.tested.snapshot(second.id))
+    try storage.put(bytes, pending.appending(RepositoryLayout.tested.snapshot(second.id).name))
     try storage.put([1], pending.appending("of a later version"))
     let reader = RepositoryLayout.leases.appending(ByteString(String(repeating: "ab", count: 16)))
     try storage.makeDirectories([reader.name], in: RepositoryLayout.leases)
@@ -163,9 +163,10 @@ import Testing
     #expect(writing.damaged.isEmpty && writing.costs.isEmpty)
     #expect(writing.remarks.count == 1 && writing.remarks[0].hasPrefix("leases/"))
     session.abandon()
-    let unused = try storage.load(RepositoryLayout.pack(pack(of: first, "old")), limit: 1 << 20)
+    let unused = try storage.load(
+      RepositoryLayout.tested.pack(pack(of: first, "old")), limit: 1 << 20)
     let copy = Array(unused.reversed())
-    try storage.put(copy, RepositoryLayout.pack(Blake2b.hash(copy)))
+    try storage.put(copy, RepositoryLayout.tested.pack(Blake2b.hash(copy)))
     try storage.put([], RepositoryLayout.packs.appending("00").appending("stranger"))
     try storage.put([], RepositoryLayout.pins.appending("nothing"))
     try storage.remove(RepositoryLayout.readme)
@@ -199,7 +200,7 @@ import Testing
   /// An object that another program replaces during a check is no damage.
   @Test func objectReplacedMeanwhileIsNoDamage() throws {
     let changing = WatchedStorage(storage)
-    let path = RepositoryLayout.snapshot(second.id)
+    let path = RepositoryLayout.tested.snapshot(second.id)
     changing.state.withLock { state in
       state.action = { [storage] event in if event == "load \(path)" { try? storage.remove(path) } }
     }
@@ -218,7 +219,7 @@ import Testing
     let bytes = try RepositoryInventory(storage).packs.values.reduce(0, +)
     #expect(progress.bytesToDo == bytes && progress.bytesDone == bytes)
     #expect("\(progress.active)".hasPrefix("packs/"))
-    try storage.change(RepositoryLayout.pack(pack(of: second, "new"))) { $0[700] ^= 1 }
+    try storage.change(RepositoryLayout.tested.pack(pack(of: second, "new"))) { $0[700] ^= 1 }
     let trees = ProgressCounters()
     _ = try RepositoryCheck(repository, workers: 1, counters: trees).run()
     #expect(trees.progress == ProgressCounters.State())
@@ -231,7 +232,7 @@ import Testing
   /// The check ends at any requested moment without findings.
   @Test(arguments: [RepositoryCheck.Reading.trees, .everything])
   func checkEndsOnRequest(_ reading: RepositoryCheck.Reading) throws {
-    try storage.remove(RepositoryLayout.pack(pack(of: first, "both")))
+    try storage.remove(RepositoryLayout.tested.pack(pack(of: first, "both")))
     let asked = Atomic<Int>(0)
     let end = Atomic<Int>(Int.max)
     let check = RepositoryCheck(repository, reading: reading, workers: 2) {
@@ -259,7 +260,7 @@ import Testing
     var snapshot = first.snapshot
     snapshot.repository = Blake2b.hash([9])
     let bytes = snapshot.encode()
-    let path = RepositoryLayout.snapshot(Blake2b.hash(bytes))
+    let path = RepositoryLayout.tested.snapshot(Blake2b.hash(bytes))
     try storage.put(bytes, path)
     let found = try Checked(repository, .everything)
     #expect(found.damaged == ["\(path)"])

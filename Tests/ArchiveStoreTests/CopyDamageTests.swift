@@ -16,7 +16,7 @@ import Testing
     func apply(to fixture: PruneFixture) throws {
       let isTree = self == .flippedTree || self == .missingTree
       let pack = try isTree ? fixture.pack(ofTree: 0) : fixture.pack(ofFile: 4)
-      let path = RepositoryLayout.pack(pack)
+      let path = RepositoryLayout.tested.pack(pack)
       switch self {
       case .flippedFrame, .flippedTree: try fixture.flip(pack)
       case .missingData, .missingTree: try fixture.memory.remove(path)
@@ -73,7 +73,7 @@ import Testing
   @Test func unreadableSnapshotsAreReported() throws {
     let fixture = try CopyFixture()
     let id = fixture.source.snapshots[1].stored.id
-    try fixture.source.memory.change(RepositoryLayout.snapshot(id)) { $0[20] ^= 1 }
+    try fixture.source.memory.change(RepositoryLayout.tested.snapshot(id)) { $0[20] ^= 1 }
     let report = try fixture.copy()
     #expect(report.unreadable.count == 1 && report.copied.count == 2 && report.hasDamage)
     try fixture.expectComplete(2)
@@ -104,7 +104,7 @@ import Testing
             BlobID(kind: .data, digest: digest))?.pack
         else { return }
         guard call.take() else { return }
-        try? memory.change(RepositoryLayout.pack(pack)) { bytes in
+        try? memory.change(RepositoryLayout.tested.pack(pack)) { bytes in
           for at in 0..<(bytes.count / 2) { bytes[at] ^= 0x5a }
         }
       }
@@ -145,7 +145,8 @@ import Testing
     // Both packs have the same files; the check reads one of them.
     let copies = try fixture.target.packs().subtracting(before).union([pack])
     let read = fixture.target.packsRead()
-    let used = try #require(copies.first { read.contains("range \(RepositoryLayout.pack($0))") })
+    let used = try #require(
+      copies.first { read.contains("range \(RepositoryLayout.tested.pack($0))") })
     #expect(copies.count == 2)
     try fixture.target.flip(used)
     let report = try fixture.copy(check: true)

@@ -90,7 +90,7 @@ extension PruneFixture {
   func frames() throws -> Set<[UInt8]> {
     var frames: Set<[UInt8]> = []
     for pack in try packs() {
-      let bytes = try memory.load(RepositoryLayout.pack(pack), limit: 1 << 30)
+      let bytes = try memory.load(RepositoryLayout.tested.pack(pack), limit: 1 << 30)
       let tables = try PackTables.load(pack, size: UInt64(bytes.count), from: memory)
       for frame in tables.frames.dropLast() {
         frames.insert(Array(bytes[Int(frame.offset)..<(Int(frame.offset) + Int(frame.stored))]))
@@ -113,7 +113,7 @@ extension PruneFixture {
   }
 
   func flip(_ pack: Digest) throws {
-    try memory.change(RepositoryLayout.pack(pack)) { $0[200] ^= 0xff }
+    try memory.change(RepositoryLayout.tested.pack(pack)) { $0[200] ^= 0xff }
   }
 
   /// The packs of which ranges were read since the events were cleared.

@@ -74,7 +74,7 @@ import Testing
     let next = try fixture.copy()
     #expect(next.present == 3 && next.copied.count == 1 && next.missingBlobs == 2)
     #expect(try fixture.target.storedBytes() - stored < 2000 + 3000)
-    let old = RepositoryLayout.pack(try fixture.source.pack(ofFile: 20))
+    let old = RepositoryLayout.tested.pack(try fixture.source.pack(ofFile: 20))
     #expect(!fixture.source.packsRead().contains("range \(old)"))
     try fixture.expectComplete(4)
   }
@@ -129,10 +129,10 @@ import Testing
     // The members in another order, as an earlier version wrote them.
     let bytes = Array("{\"later\":1,".utf8) + first.snapshot.encode().dropFirst()
     let id = Blake2b.hash(bytes)
-    try fixture.source.memory.remove(RepositoryLayout.snapshot(first.id))
-    try fixture.source.memory.put(bytes, RepositoryLayout.snapshot(id))
+    try fixture.source.memory.remove(RepositoryLayout.tested.snapshot(first.id))
+    try fixture.source.memory.put(bytes, RepositoryLayout.tested.snapshot(id))
     _ = try fixture.copy([id])
-    try fixture.source.memory.remove(RepositoryLayout.snapshot(id))
+    try fixture.source.memory.remove(RepositoryLayout.tested.snapshot(id))
     let back = try CopyFixture.copy(fixture.target.repository, fixture.source.repository)
     #expect(back.copied.count == 1 && back.copied[0].id != id)
     let again = try CopyFixture.copy(fixture.target.repository, fixture.source.repository)
@@ -194,9 +194,10 @@ import Testing
       -> Repository
     {
       Repository(
-        storage: fixture.storage,
+        fixture.storage,
         settings: RepositorySettings(
-          id: fixture.repository.id, program: "test", features: features))
+          id: fixture.repository.id, program: "test", features: features),
+        keys: nil)
     }
     let writes = try opened(fixture.target, .init(write: ["striped"]))
     let error = storeError { try CopyFixture.copy(fixture.source.repository, writes) }

@@ -277,7 +277,7 @@ import Testing
     let unused = try fixture.plan().plan.packs(.remove).map(\.id)
     try #require(!unused.isEmpty)
     _ = try fixture.memory.condemn(unused)
-    for pack in unused { try fixture.memory.remove(RepositoryLayout.pack(pack)) }
+    for pack in unused { try fixture.memory.remove(RepositoryLayout.tested.pack(pack)) }
     try fixture.damageCondemned()
     let error = storeError { try fixture.prune() }
     #expect(error?.code == .missing && error?.hint?.contains("repair packs") == true)

@@ -35,13 +35,13 @@ import Testing
     }
     let indexes = try RepositoryListing.indexes(storage)
     let directories = try RepositoryListing.packs(storage).map {
-      "\(RepositoryLayout.pack($0).directory)"
+      "\(RepositoryLayout.tested.pack($0).directory)"
     }
     #expect(directories.count == 6)
     #expect(
       try beginning(repository, storage) == before
         + indexes.flatMap { id in
-          ["status", "load"].map { "\($0) \(RepositoryLayout.index(id))" }
+          ["status", "load"].map { "\($0) \(RepositoryLayout.tested.index(id))" }
         } + ["list packs"]
         + Set(directories).sorted().map { "objects \($0)" } + ["list snapshots"])
   }

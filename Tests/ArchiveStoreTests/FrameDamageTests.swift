@@ -35,7 +35,8 @@ import Testing
       positions.allSatisfy { $0.pack == position.pack && $0.frame.offset == position.frame.offset })
     let start = Int(position.frame.offset)
     return (
-      RepositoryLayout.pack(position.pack), start..<start + Int(position.frame.stored), positions
+      RepositoryLayout.tested.pack(position.pack), start..<start + Int(position.frame.stored),
+      positions
     )
   }
 

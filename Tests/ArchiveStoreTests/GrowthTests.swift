@@ -211,7 +211,7 @@ import Testing
     let unused = plan.packs.map(\.unused).clampedSum
     #expect(unused == freed.stored)
     let before = try Self.lengths(repository)
-    for id in removed { try repository.storage.remove(RepositoryLayout.snapshot(id)) }
+    for id in removed { try repository.storage.remove(RepositoryLayout.tested.snapshot(id)) }
     _ = try RepositoryPrune(repository, request).run()
     let after = try Self.lengths(repository)
     #expect(before.count - after.count == freed.blobs)
@@ -260,12 +260,12 @@ import Testing
     let pack = try #require(
       try LoadedIndex.loadAll(from: repository.storage).objects.lazy
         .compactMap { object in object.find(tree).map { object.pack(Int($0.pack)).id } }.first)
-    let memory = try #require(repository.storage as? MemoryStorage)
-    try memory.change(RepositoryLayout.pack(pack)) { $0[40] ^= 1 }
+    let memory = try #require(repository.storage.base as? MemoryStorage)
+    try memory.change(RepositoryLayout.tested.pack(pack)) { $0[40] ^= 1 }
     var reported: [ByteString] = []
     let growth = try repository.growth(of: repository.heads()) { path, _ in reported.append(path) }
     #expect(growth.unreadable > 0 && reported.count == growth.unreadable)
-    try memory.remove(RepositoryLayout.pack(pack))
+    try memory.remove(RepositoryLayout.tested.pack(pack))
     #expect(try repository.growth(of: repository.heads()) { _, _ in }.lostBlobs > 0)
   }
 

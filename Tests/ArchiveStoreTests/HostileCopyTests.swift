@@ -120,7 +120,7 @@ import Testing
       try HostileSweep(label: label, stride: 17).run { number, comment in
         let fixture = try original.copied()
         let counter = fixture.source.storage.act(at: number) { [memory = fixture.source.memory] in
-          try? memory.remove(RepositoryLayout.pack(pack))
+          try? memory.remove(RepositoryLayout.tested.pack(pack))
         }
         let error = storeError { try fixture.copy(check: isChecking) }
         fixture.source.storage.calm()
@@ -139,7 +139,7 @@ import Testing
       try HostileSweep(label: label, stride: 17).run { number, comment in
         let fixture = try original.copied()
         let counter = fixture.target.storage.act(at: number) { [memory = fixture.target.memory] in
-          try? memory.remove(RepositoryLayout.pack(pack))
+          try? memory.remove(RepositoryLayout.tested.pack(pack))
         }
         let error = storeError { try fixture.copy(check: isChecking) }
         fixture.target.storage.calm()
@@ -172,7 +172,7 @@ import Testing
           let storage = ofSource ? fixture.source.storage : fixture.storage
           let memory = ofSource ? fixture.source.memory : fixture.memory
           let counter = storage.act(at: number) { [memory] in
-            try? memory.remove(RepositoryLayout.pack(pack))
+            try? memory.remove(RepositoryLayout.tested.pack(pack))
           }
           let error = storeError { try fixture.mirror() }
           storage.calm()

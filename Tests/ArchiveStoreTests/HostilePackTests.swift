@@ -12,7 +12,7 @@ import Testing
   /// Stores bytes as a pack, reads its tables and returns the error.
   private func fault(_ bytes: [UInt8]) throws -> StoreError? {
     let id = Blake2b.hash(bytes)
-    let path = RepositoryLayout.pack(id)
+    let path = RepositoryLayout.tested.pack(id)
     try storage.makeDirectories(["packs"], in: .root)
     try storage.makeDirectories([path.directory.name], in: path.directory.directory)
     try storage.save(bytes, as: path, by: path.directory)
@@ -70,7 +70,7 @@ import Testing
         id: Blake2b.hash([1]), size: 1 << 30,
         frames: [FrameLocation(offset: 0, stored: UInt32(stored.count), plain: 1000)])
     ]).encode()
-    let refusal = storeError { try IndexObject(id: Blake2b.hash(index), bytes: index) }
+    let refusal = storeError { try IndexObject(bytes: index) }
     #expect(refusal?.kind == .damaged)
   }
 

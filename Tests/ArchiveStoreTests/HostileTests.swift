@@ -46,8 +46,8 @@ import Testing
     builder.records = (0..<object.blobs).compactMap { object.record($0) }
     change(&builder)
     let bytes = builder.encode()
-    try storage.remove(RepositoryLayout.index(object.id))
-    try replace(RepositoryLayout.index(Blake2b.hash(bytes)), with: bytes)
+    try storage.remove(RepositoryLayout.tested.index(object.id))
+    try replace(RepositoryLayout.tested.index(Blake2b.hash(bytes)), with: bytes)
   }
 
   /// Reads all files: each must give its bytes or an error. Returns the number of errors.
@@ -74,7 +74,7 @@ import Testing
     var found = 0
     var bytesInAll = 0
     for number in 0..<object.packs {
-      let path = RepositoryLayout.pack(object.pack(number).id)
+      let path = RepositoryLayout.tested.pack(object.pack(number).id)
       let good = try storage.load(path, limit: 1 << 20)
       bytesInAll += good.count
       for position in good.indices {
@@ -93,7 +93,7 @@ import Testing
   @Test func everyTruncationOfAPackIsDetectedOrHarmless() throws {
     let object = try onlyIndex()
     for number in 0..<object.packs {
-      let path = RepositoryLayout.pack(object.pack(number).id)
+      let path = RepositoryLayout.tested.pack(object.pack(number).id)
       let good = try storage.load(path, limit: 1 << 20)
       for count in stride(from: 0, to: good.count, by: 7) {
         try replace(path, with: Array(good.prefix(count)))
@@ -110,7 +110,7 @@ import Testing
     for object in try LoadedIndex.loadAll(from: storage).objects {
       let blob = BlobID(kind: .data, digest: Blake2b.hash(other[0].1))
       guard let record = object.find(blob) else { continue }
-      try storage.remove(RepositoryLayout.pack(object.pack(Int(record.pack)).id))
+      try storage.remove(RepositoryLayout.tested.pack(object.pack(Int(record.pack)).id))
     }
     #expect(damage() == 0)
     let reader = try repository.beginReading()
@@ -162,8 +162,8 @@ import Testing
     for shift in 0..<8 { frame.append(UInt8(truncatingIfNeeded: claim >> (8 * shift))) }
     frame += [0x01, 0x00, 0x00, 1, 2, 3, 4]
     let id = Blake2b.hash(frame)
-    for pack in try onlyIndex().packIDs { try storage.remove(RepositoryLayout.pack(pack)) }
-    try replace(RepositoryLayout.pack(id), with: frame)
+    for pack in try onlyIndex().packIDs { try storage.remove(RepositoryLayout.tested.pack(pack)) }
+    try replace(RepositoryLayout.tested.pack(id), with: frame)
     try forge { builder in
       let stored = UInt32(frame.count)
       let frames = [FrameLocation(offset: 0, stored: stored, plain: 2000)]

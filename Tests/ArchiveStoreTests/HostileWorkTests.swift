@@ -69,14 +69,14 @@ import Testing
     let original = try work.prepare()
     for pack in try original.packs().sorted() {
       let without = try original.copy()
-      try without.memory.remove(RepositoryLayout.pack(pack))
+      try without.memory.remove(RepositoryLayout.tested.pack(pack))
       try without.repairAndPrune()
       let expected = try lost(by: work, original).union(without.lostFiles())
       let label = "\(work), \(pack.hex.prefix(8)) vanishes"
       try HostileSweep(label: label, stride: 17).run { number, comment in
         let fixture = try original.copy()
         let counter = fixture.storage.act(at: number) { [memory = fixture.memory] in
-          try? memory.remove(RepositoryLayout.pack(pack))
+          try? memory.remove(RepositoryLayout.tested.pack(pack))
         }
         let error = storeError { try work.run(fixture) }
         fixture.storage.calm()

@@ -23,7 +23,7 @@ import Testing
   }
 
   private func indexes() throws -> [ObjectPath] {
-    try RepositoryListing.indexes(storage).map { RepositoryLayout.index($0) }
+    try RepositoryListing.indexes(storage).map { RepositoryLayout.tested.index($0) }
   }
 
   /// Reads every file of both snapshots and returns the reader's remarks.
@@ -58,7 +58,7 @@ import Testing
       var bytes = try storage.load(path, limit: 1 << 20)
       bytes[8] = 2
       try storage.remove(path)
-      try storage.put(bytes, RepositoryLayout.index(Blake2b.hash(bytes)))
+      try storage.put(bytes, RepositoryLayout.tested.index(Blake2b.hash(bytes)))
     }
   }
 
@@ -108,7 +108,7 @@ import Testing
     let blob = BlobID(kind: .data, digest: Blake2b.hash(few[0].1))
     let pack = try #require(reader.locate(blob)).pack
     for path in try indexes() { try storage.remove(path) }
-    try storage.change(RepositoryLayout.pack(pack)) { $0.removeLast(9) }
+    try storage.change(RepositoryLayout.tested.pack(pack)) { $0.removeLast(9) }
     let other = try repository.beginReading()
     #expect(try other.bytes(at: "3", in: first) == many[3].1)
     #expect(storeError { try other.bytes(at: "few", in: second) }?.kind == .damaged)
@@ -126,7 +126,7 @@ import Testing
     session.abandon()
     let third = try repository.back(up: many, sequence: 3)
     #expect(third.snapshot.tree == first.snapshot.tree)
-    for pack in old { try storage.remove(RepositoryLayout.pack(pack)) }
+    for pack in old { try storage.remove(RepositoryLayout.tested.pack(pack)) }
     let reader = try repository.beginReading()
     for (name, bytes) in many {
       #expect(try reader.bytes(at: ByteString(name), in: third) == bytes)
@@ -207,7 +207,7 @@ import Testing
   func intactCopyOfABlobIsUsed(damaged: Int, how: String) throws {
     let positions = try positions()
     #expect(positions.count == 2)
-    let path = RepositoryLayout.pack(positions[damaged].pack)
+    let path = RepositoryLayout.tested.pack(positions[damaged].pack)
     switch how {
     case "flipped": try change(path) { $0[900] ^= 1 }
     case "cut": try change(path) { $0.removeSubrange(800...) }
@@ -216,7 +216,7 @@ import Testing
     #expect(try repository.beginReading().readBlob(blob) == bytes)
     let taken = try delivered()
     #expect(taken == (damaged == 0 ? [] : [blob.digest]), "the delivery uses the first location")
-    let other = RepositoryLayout.pack(positions[1 - damaged].pack)
+    let other = RepositoryLayout.tested.pack(positions[1 - damaged].pack)
     try change(other) { $0[900] ^= 1 }
     #expect(storeError { try repository.beginReading().readBlob(blob) }?.kind == .damaged)
   }
@@ -225,10 +225,10 @@ import Testing
   @Test func intactCopyOfABlobIsUsedWithoutAnIndex() throws {
     let positions = try positions()
     for id in try RepositoryListing.indexes(storage) {
-      try storage.remove(RepositoryLayout.index(id))
+      try storage.remove(RepositoryLayout.tested.index(id))
     }
     for position in positions {
-      let path = RepositoryLayout.pack(position.pack)
+      let path = RepositoryLayout.tested.pack(position.pack)
       try change(path) { $0[900] ^= 1 }
       #expect(try repository.beginReading().readBlob(blob) == bytes)
       try change(path) { $0[900] ^= 1 }
@@ -270,7 +270,7 @@ import Testing
     let blobs = files.map { BlobID(kind: .data, digest: Blake2b.hash($0.1)) }
     let packs = Set(blobs.compactMap { reader.locate($0)?.pack })
     #expect(packs.count == 1)
-    for pack in packs { try storage.remove(RepositoryLayout.pack(pack)) }
+    for pack in packs { try storage.remove(RepositoryLayout.tested.pack(pack)) }
     storage.state.withLock { $0.events = [] }
     for blob in blobs { #expect(storeError { try reader.readBlob(blob) }?.code == .missing) }
     #expect(try reader.entries(of: snapshot.snapshot.tree).count == 60)

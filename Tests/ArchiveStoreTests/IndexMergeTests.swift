@@ -59,7 +59,7 @@ import Testing
         offset: UInt32(blob * 8), length: 8)
     }
     let bytes = builder.encode()
-    return try IndexObject(id: Blake2b.hash(bytes), bytes: bytes)
+    return try IndexObject(bytes: bytes)
   }
 
   private static func merge(
@@ -71,7 +71,7 @@ import Testing
     }
     var bytes: [UInt8] = []
     guard try merge.write({ bytes += $0 }) else { return nil }
-    return try IndexObject(id: Blake2b.hash(bytes), bytes: bytes)
+    return try IndexObject(bytes: bytes)
   }
 
   private static func packs(_ blob: Int, in object: IndexObject) -> Set<Digest> {
@@ -134,14 +134,14 @@ import Testing
     var builder = IndexBuilder()
     builder.packs = [.init(id: Self.digest(-1), size: 4000, frames: Self.pack(1).frames)]
     var bytes = builder.encode()
-    let otherSize = try IndexObject(id: Blake2b.hash(bytes), bytes: bytes)
+    let otherSize = try IndexObject(bytes: bytes)
     #expect(try Self.merge([first, otherSize]) == nil)
     builder.packs = [Self.pack(1)]
     builder.records = [
       BlobRecord(id: BlobID(kind: .data, digest: Self.digest(1)), offset: 9, length: 8)
     ]
     bytes = builder.encode()
-    let otherPlace = try IndexObject(id: Blake2b.hash(bytes), bytes: bytes)
+    let otherPlace = try IndexObject(bytes: bytes)
     #expect(try Self.merge([first, otherPlace]) == nil)
   }
 }

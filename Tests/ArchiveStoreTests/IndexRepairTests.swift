@@ -31,7 +31,7 @@ import Testing
   private func indexes() throws -> Set<Digest> { Set(try RepositoryListing.indexes(memory)) }
 
   private func flip(_ id: Digest) throws {
-    try memory.change(RepositoryLayout.index(id)) { $0[$0.count - 20] ^= 1 }
+    try memory.change(RepositoryLayout.tested.index(id)) { $0[$0.count - 20] ^= 1 }
   }
 
   /// Expects everything to be found with the index alone, without remarks.
@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test func missingIndexIsRebuilt() throws {
-    for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
+    for id in try indexes() { try memory.remove(RepositoryLayout.tested.index(id)) }
     try expectRead("before") { $0.count == 1 }
     let report = try repair()
     #expect(report.packs == 4 && report.written.count == 1 && report.removed.isEmpty)
@@ -107,9 +107,9 @@ import Testing
     let object = try IndexObject.open(damaged, from: memory)
     let pack = object.pack(0).id
     try flip(damaged)
-    try memory.change(RepositoryLayout.pack(pack)) { $0.removeLast(9) }
+    try memory.change(RepositoryLayout.tested.pack(pack)) { $0.removeLast(9) }
     let report = try repair()
-    #expect(report.unreadable.map(\.subject) == ["\(RepositoryLayout.pack(pack))"])
+    #expect(report.unreadable.map(\.subject) == ["\(RepositoryLayout.tested.pack(pack))"])
     #expect(report.packs == object.packs - 1 && report.written.count == 1)
     #expect(report.removed.isEmpty && report.kept.count == 1)
     #expect(try indexes().contains(damaged))
@@ -117,12 +117,12 @@ import Testing
 
   /// Objects of a later version are not removed.
   @Test func objectOfALaterVersionIsKept() throws {
-    let path = RepositoryLayout.index(try #require(try indexes().first))
+    let path = RepositoryLayout.tested.index(try #require(try indexes().first))
     var bytes = try memory.load(path, limit: 1 << 20)
     bytes[8] = 2
     let newer = Blake2b.hash(bytes)
     try memory.remove(path)
-    try memory.put(bytes, RepositoryLayout.index(newer))
+    try memory.put(bytes, RepositoryLayout.tested.index(newer))
     let report = try repair()
     #expect(report.kept.count == 1 && report.removed.isEmpty && report.written.count == 1)
     #expect(try indexes().contains(newer))
@@ -141,7 +141,7 @@ import Testing
   /// Packs are read for an hour: neither the lease nor the prune lease expires, because both
   /// heartbeats are written each minute.
   @Test func bothLeasesAreTouchedWhilePacksAreRead() throws {
-    for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
+    for id in try indexes() { try memory.remove(RepositoryLayout.tested.index(id)) }
     let clock = Atomic<Int>(0)
     let touches = Mutex<[String]>([])
     storage.state.withLock { state in
@@ -163,7 +163,7 @@ import Testing
 
   /// Another program takes the prune lease while packs are read: nothing is written.
   @Test func repairStopsWhenThePruneLeaseIsLost() throws {
-    for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
+    for id in try indexes() { try memory.remove(RepositoryLayout.tested.index(id)) }
     let clock = Atomic<Int>(0)
     storage.state.withLock { state in
       state.action = { [memory] event in
@@ -203,14 +203,14 @@ import Testing
     throws
   {
     let good = try indexes().map { id in
-      (id, try memory.load(RepositoryLayout.index(id), limit: 1 << 20))
+      (id, try memory.load(RepositoryLayout.tested.index(id), limit: 1 << 20))
     }
     let watched = WatchedStorage(memory, passing: WatchedStorage.isFurtherPackDirectory)
     let repository = try Repository.open(watched)
     var failures = 0
     for number in 1...200 {
-      for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
-      for (id, bytes) in good { try memory.put(bytes, RepositoryLayout.index(id)) }
+      for id in try indexes() { try memory.remove(RepositoryLayout.tested.index(id)) }
+      for (id, bytes) in good { try memory.put(bytes, RepositoryLayout.tested.index(id)) }
       for (id, _) in good { try flip(id) }
       watched.fail(at: number, failsRepeatedly: failsRepeatedly)
       let error = storeError { try IndexRepair(repository).run() }

@@ -34,7 +34,7 @@ import Testing
   }
 
   private func open(_ bytes: [UInt8]) throws -> IndexObject {
-    try IndexObject(id: Blake2b.hash(bytes), bytes: bytes)
+    try IndexObject(bytes: bytes)
   }
 
   @Test(arguments: [0, 1, 20, 3000, 20_000]) func findsEveryBlob(blobs: Int) throws {
@@ -96,9 +96,13 @@ import Testing
     #expect(Hex.encode(builder.encode()) == expected.filter { $0 != " " })
   }
 
-  @Test func bytesThatDoNotMatchTheIDAreRefused() {
-    let bytes = Self.builder(blobs: 5).encode()
-    let error = storeError { try IndexObject(id: Self.digest(0), bytes: bytes) }
+  @Test func bytesThatDoNotMatchTheIDAreRefused() throws {
+    let storage = MemoryStorage()
+    _ = try Repository.create(in: storage, program: "test")
+    let path = RepositoryLayout.tested.index(Self.digest(0))
+    try storage.save(
+      Self.builder(blobs: 5).encode(), as: path, by: RepositoryLayout.leases)
+    let error = storeError { try IndexObject.load(Self.digest(0), from: storage) }
     #expect(error?.code == .damaged)
   }
 
@@ -109,9 +113,9 @@ import Testing
     let bytes = Self.builder(blobs: 2000).encode()
     let id = Blake2b.hash(bytes)
     func put(_ bytes: [UInt8]) throws {
-      let writer = try storage.startObject(in: RepositoryLayout.index(id).directory)
+      let writer = try storage.startObject(in: RepositoryLayout.tested.index(id).directory)
       try writer.append(bytes)
-      try writer.commit(as: RepositoryLayout.index(id), digest: id, isReadSoon: false)
+      try writer.commit(as: RepositoryLayout.tested.index(id), digest: id, isReadSoon: false)
     }
     try put(bytes)
     let object = try IndexObject.load(id, from: storage, by: length)
@@ -120,7 +124,7 @@ import Testing
     #expect(object.find(BlobID(kind: .data, digest: Self.digest(1999)))?.offset == 19_990)
     try put(bytes.dropLast() + [bytes[bytes.count - 1] ^ 1])
     #expect(storeError { try IndexObject.load(id, from: storage, by: length) }?.code == .damaged)
-    try storage.remove(RepositoryLayout.index(id))
+    try storage.remove(RepositoryLayout.tested.index(id))
     #expect(storeError { try IndexObject.load(id, from: storage, by: length) }?.code == .missing)
   }
 

@@ -132,7 +132,7 @@ import Testing
       ])
     }
     _ = try session.finish(repository.makeSnapshot(trees[0], sequence: 2))
-    for pack in packs { try storage.remove(RepositoryLayout.pack(pack)) }
+    for pack in packs { try storage.remove(RepositoryLayout.tested.pack(pack)) }
     let reader = try repository.beginReading()
     var paths: [ByteString] = []
     try reader.walkTogether(trees, differencesOnly: true) { path, found in

@@ -120,7 +120,7 @@ import Testing
 
   @Test func writerDoesNotRelyOnAMissingPack() throws {
     try repository.back(up: [("a", [7, 8])], sequence: 1)
-    for pack in try packsOfIndex() { try storage.remove(RepositoryLayout.pack(pack)) }
+    for pack in try packsOfIndex() { try storage.remove(RepositoryLayout.tested.pack(pack)) }
     let second = try repository.back(up: [("a", [7, 8])], sequence: 2)
     #expect(second.snapshot.totals.stored > 0)
     let reader = try repository.beginReading()
@@ -134,9 +134,9 @@ import Testing
     let old = try packsOfIndex()
     // Another program stores the blobs again and removes the old packs and their index.
     let indexes = try RepositoryListing.indexes(storage)
-    for id in indexes { try storage.remove(RepositoryLayout.index(id)) }
+    for id in indexes { try storage.remove(RepositoryLayout.tested.index(id)) }
     try repository.back(up: [("a", [1, 2, 3])], sequence: 2)
-    for pack in old { try storage.remove(RepositoryLayout.pack(pack)) }
+    for pack in old { try storage.remove(RepositoryLayout.tested.pack(pack)) }
     #expect(try reader.bytes(at: "a", in: first) == [1, 2, 3])
   }
 }

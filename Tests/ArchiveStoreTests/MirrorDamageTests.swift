@@ -18,7 +18,7 @@ import Testing
     #expect(report.damaged.count == 1 && report.damaged[0].subject.contains(pack.hex))
     #expect(!report.incomplete.isEmpty && report.hasDamage)
     #expect(report.copied.snapshots == 4 - report.incomplete.count)
-    #expect(try fixture.memory.status(RepositoryLayout.pack(pack)) == nil)
+    #expect(try fixture.memory.status(RepositoryLayout.tested.pack(pack)) == nil)
     #expect(try fixture.lost().isEmpty && fixture.snapshots() == report.copied.snapshots)
     // After the pack was replaced by an intact copy, the next run completes the mirror.
     try fixture.source.flip(pack)
@@ -30,7 +30,7 @@ import Testing
   @Test func anIntactPackOfTheMirrorStays() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
-    let pack = RepositoryLayout.pack(try fixture.source.pack(ofFile: 0))
+    let pack = RepositoryLayout.tested.pack(try fixture.source.pack(ofFile: 0))
     let intact = try fixture.memory.load(pack, limit: 1 << 30)
     try fixture.source.memory.change(pack) { $0.removeLast(9) }
     let short = try fixture.mirror()
@@ -62,7 +62,7 @@ import Testing
   @Test func aLostPackOfTheOriginalStays() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
-    let pack = RepositoryLayout.pack(try fixture.source.pack(ofFile: 0))
+    let pack = RepositoryLayout.tested.pack(try fixture.source.pack(ofFile: 0))
     try fixture.source.memory.remove(pack)
     let report = try fixture.mirror(allowingLargeRemoval: true)
     #expect(report.damaged.contains { $0.subject == "\(pack)" })
@@ -74,7 +74,7 @@ import Testing
   @Test func damageInTheMirrorIsReplaced() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
-    let pack = RepositoryLayout.pack(try fixture.source.pack(ofFile: 0))
+    let pack = RepositoryLayout.tested.pack(try fixture.source.pack(ofFile: 0))
     try fixture.memory.change(pack) { $0.removeLast(9) }
     let index = RepositoryLayout.indexes.appending(
       try #require(try fixture.memory.list(RepositoryLayout.indexes).first))
@@ -91,7 +91,7 @@ import Testing
     _ = try fixture.mirror()
     let pack = try fixture.source.pack(ofFile: 0)
     for storage in [fixture.memory, fixture.source.memory] {
-      try storage.change(RepositoryLayout.pack(pack)) { $0[3] ^= 1 }
+      try storage.change(RepositoryLayout.tested.pack(pack)) { $0[3] ^= 1 }
     }
     #expect(try fixture.mirror().copied.packs == 0)
     try RepositoryCheck(Repository.open(fixture.memory), reading: .everything, workers: 1)
@@ -100,7 +100,7 @@ import Testing
     let both = try fixture.mirror()
     #expect(both.copied.packs == 0 && both.hasDamage)
     #expect(try DamageRecords(fixture.memory).packs.keys.contains(pack))
-    try fixture.source.memory.change(RepositoryLayout.pack(pack)) { $0[3] ^= 1 }
+    try fixture.source.memory.change(RepositoryLayout.tested.pack(pack)) { $0[3] ^= 1 }
     let report = try fixture.mirror()
     #expect(report.copied.packs == 1 && !report.hasDamage)
     try fixture.expectExact()
@@ -112,11 +112,11 @@ import Testing
     _ = try fixture.mirror()
     try fixture.source.backUp(PruneFixture.files(50..<52))
     let id = fixture.source.snapshots[4].stored.id
-    try fixture.source.memory.change(RepositoryLayout.snapshot(id)) { $0[9] ^= 1 }
+    try fixture.source.memory.change(RepositoryLayout.tested.snapshot(id)) { $0[9] ^= 1 }
     let damaged = try fixture.mirror()
     #expect(damaged.damaged.count == 1 && damaged.copied.snapshots == 0)
     #expect(try fixture.snapshots() == 4)
-    try fixture.source.memory.change(RepositoryLayout.snapshot(id)) { $0[9] ^= 1 }
+    try fixture.source.memory.change(RepositoryLayout.tested.snapshot(id)) { $0[9] ^= 1 }
     for name in try fixture.source.memory.list(RepositoryLayout.indexes) {
       try fixture.source.memory.change(RepositoryLayout.indexes.appending(name)) { $0[70] ^= 1 }
     }

@@ -41,7 +41,7 @@ struct MirrorFixture {
 
   /// Removes a snapshot from the mirror, as forget does there.
   func forgetInMirror(_ number: Int) throws {
-    try memory.remove(RepositoryLayout.snapshot(source.snapshots[number].stored.id))
+    try memory.remove(RepositoryLayout.tested.snapshot(source.snapshots[number].stored.id))
   }
 
   /// Expects that the mirror has the same objects as the repository.

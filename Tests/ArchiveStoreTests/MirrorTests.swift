@@ -128,7 +128,7 @@ import Testing
     other.source = Digest.some
     let stored = try session.finish(other)
     _ = try fixture.mirror()
-    try fixture.source.memory.remove(RepositoryLayout.snapshot(stored.id))
+    try fixture.source.memory.remove(RepositoryLayout.tested.snapshot(stored.id))
     let report = try fixture.mirror()
     #expect(report.refusal == RepositoryMirror.Refusal(snapshots: 1, all: 5, sources: 1))
     #expect(try fixture.snapshots() == 5)
@@ -167,13 +167,13 @@ import Testing
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
     let id = fixture.source.snapshots[0].stored.id
-    try fixture.source.memory.remove(RepositoryLayout.snapshot(id))
+    try fixture.source.memory.remove(RepositoryLayout.tested.snapshot(id))
     let report = try fixture.mirror()
     #expect(report.damaged.count == 1 && report.damaged[0].subject.contains(id.hex))
     #expect(try fixture.snapshots() == 4 && fixture.lost().isEmpty)
     try fixture.source.memory.put(
-      try fixture.memory.load(RepositoryLayout.snapshot(id), limit: 1 << 20),
-      RepositoryLayout.snapshot(id))
+      try fixture.memory.load(RepositoryLayout.tested.snapshot(id), limit: 1 << 20),
+      RepositoryLayout.tested.snapshot(id))
     #expect(try !fixture.mirror().hasDamage)
   }
 

@@ -118,7 +118,7 @@ import Testing
   @Test func missingPackDirectoryStopsAWriter() throws {
     try repository.back(up: files)
     let pack = try #require(try RepositoryListing.packs(storage).first)
-    let directory = RepositoryLayout.pack(pack).directory
+    let directory = RepositoryLayout.tested.pack(pack).directory
     try removeWithContents(directory)
     #expect(try Checked(repository, .trees).damaged.contains("\(directory)"))
     let error = storeError { try repository.beginWriting() }
@@ -176,7 +176,7 @@ import Testing
   @Test func missingPacksAndIndexAreDamage() throws {
     try repository.back(up: files)
     for id in try RepositoryListing.indexes(storage) {
-      try storage.remove(RepositoryLayout.index(id))
+      try storage.remove(RepositoryLayout.tested.index(id))
     }
     try removeWithContents(RepositoryLayout.packs)
     #expect(try Checked(repository, .trees).damaged.contains("packs"))

@@ -34,7 +34,7 @@ import Testing
     /// Changes a byte in the middle, and runs a check that records the pack.
     func damage() throws -> Digest {
       let pack = try pack()
-      try memory.change(RepositoryLayout.pack(pack)) { $0[$0.count / 2] ^= 0xff }
+      try memory.change(RepositoryLayout.tested.pack(pack)) { $0[$0.count / 2] ^= 0xff }
       try check()
       return pack
     }
@@ -71,7 +71,7 @@ import Testing
     let pack = try fixture.damage()
     let readable = try fixture.readable()
     #expect(readable.count == Self.files.count - 1)
-    let bytes = try fixture.memory.load(RepositoryLayout.pack(pack), limit: 1 << 20)
+    let bytes = try fixture.memory.load(RepositoryLayout.tested.pack(pack), limit: 1 << 20)
     fixture.storage.state.withLock { $0.events = [] }
     let dry = try fixture.repair(dry: true)
     #expect(dry.packs.map(\.savedBlobs) == [19] && dry.lostBlobs == 1 && dry.indexes == 1)
@@ -83,7 +83,8 @@ import Testing
     #expect(report.packs.map(\.id) == [pack] && report.packs.map(\.state) == [.damaged])
     #expect(report.packs.map(\.savedBlobs) == [19] && report.packs.map(\.savedBytes) == [38_000])
     #expect(report.lostBlobs == 1 && report.indexes == 1)
-    #expect(try fixture.memory.load(RepositoryLayout.setAside(pack), limit: 1 << 20) == bytes)
+    #expect(
+      try fixture.memory.load(RepositoryLayout.tested.setAside(pack), limit: 1 << 20) == bytes)
     #expect(try fixture.readable() == readable)
     #expect(try fixture.repair().isIdle)
     // The loss is reported for the snapshot, and no longer for an object.
@@ -98,7 +99,7 @@ import Testing
   @Test func missingPackIsRemovedFromTheIndex() throws {
     let fixture = try Fixture()
     let pack = try fixture.pack()
-    try fixture.memory.remove(RepositoryLayout.pack(pack))
+    try fixture.memory.remove(RepositoryLayout.tested.pack(pack))
     let report = try fixture.repair()
     #expect(report.packs.map(\.state) == [.missing] && report.lostBlobs == 20)
     #expect(try Checked(fixture.repository, .everything).damaged.isEmpty)
@@ -122,7 +123,7 @@ import Testing
   @Test func packThatIsIntactAgainIsKept() throws {
     let fixture = try Fixture()
     let pack = try fixture.damage()
-    try fixture.memory.change(RepositoryLayout.pack(pack)) { $0[$0.count / 2] ^= 0xff }
+    try fixture.memory.change(RepositoryLayout.tested.pack(pack)) { $0[$0.count / 2] ^= 0xff }
     let report = try fixture.repair()
     #expect(report.packs.map(\.state) == [.whole] && report.lostBlobs == 0)
     #expect(try RepositoryListing.packs(fixture.memory).contains(pack))
@@ -140,7 +141,7 @@ import Testing
     // It stays condemned when others are repaired: prune may move it back.
     let other = try #require(
       try RepositoryListing.packSizes(fixture.memory).min { $0.value < $1.value }?.key)
-    try fixture.memory.change(RepositoryLayout.pack(other)) { $0.removeLast(9) }
+    try fixture.memory.change(RepositoryLayout.tested.pack(other)) { $0.removeLast(9) }
     #expect(try fixture.repair().packs.map(\.id) == [other])
     #expect(Set(try DamageRecords(fixture.memory).packs.keys) == [pack])
   }

@@ -57,7 +57,7 @@ import Testing
     func expectRightNames() throws {
       #expect(packs.areAllClosed && gathered == 0)
       for (_, pack) in packs.unindexed {
-        let bytes = try memory.load(RepositoryLayout.pack(pack.id), limit: .max)
+        let bytes = try memory.load(RepositoryLayout.tested.pack(pack.id), limit: .max)
         #expect(Blake2b.hash(bytes) == pack.id && UInt64(bytes.count) == pack.size)
       }
     }
@@ -218,7 +218,7 @@ import Testing
     }
     #expect(session.indexedPacks.count > 8)
     for id in session.indexedPacks {
-      let bytes = try storage.load(RepositoryLayout.pack(id), limit: .max)
+      let bytes = try storage.load(RepositoryLayout.tested.pack(id), limit: .max)
       #expect(Blake2b.hash(bytes) == id)
     }
   }

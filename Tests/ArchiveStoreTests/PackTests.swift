@@ -123,7 +123,7 @@ import Testing
         let pack = object.pack(number)
         let frames = (0..<pack.frames).map { object.frame(pack.firstFrame + $0) }
         let bytes = try repository.storage.load(
-          RepositoryLayout.pack(pack.id), limit: Int(pack.size))
+          RepositoryLayout.tested.pack(pack.id), limit: Int(pack.size))
         #expect(UInt64(bytes.count) == pack.size)
         let table = try SeekTable(tail: bytes.span)
         #expect(table.frames.map(\.storedSize) == frames.map(\.stored))
@@ -167,7 +167,7 @@ import Testing
       for number in 0..<object.packs {
         let pack = object.pack(number)
         let bytes = try repository.storage.load(
-          RepositoryLayout.pack(pack.id), limit: Int(pack.size))
+          RepositoryLayout.tested.pack(pack.id), limit: Int(pack.size))
         var decompressor = try ZstdDecompressor()
         for position in try SeekTable(tail: bytes.span).frameRanges.dropLast() {
           let plain = try decompressor.decompress(

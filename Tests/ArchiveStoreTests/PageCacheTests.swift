@@ -56,7 +56,7 @@ import Testing
     try writer.flush()
     let tree = try session.storeTree([TreeEntry(name: "f", node: .file(content))])
     _ = try session.finish(repository.makeSnapshot(tree))
-    let packs = try session.indexedPacks.map { try pages(RepositoryLayout.pack($0)) }
+    let packs = try session.indexedPacks.map { try pages(RepositoryLayout.tested.pack($0)) }
       .sorted { $0.all < $1.all }
     #expect(packs.count == 2 && packs[0].all * 4 < packs[1].all)
     #expect(packs[0].present == packs[0].all && packs[1].present == 0, "\(packs)")

@@ -217,7 +217,7 @@ import Testing
     _ fixture: PruneFixture, _ read: () throws -> Void
   ) throws -> RepositoryPrune.Report {
     let once = Once<RepositoryPrune.Report>()
-    let first = RepositoryLayout.snapshot(fixture.snapshots[0].stored.id)
+    let first = RepositoryLayout.tested.snapshot(fixture.snapshots[0].stored.id)
     fixture.storage.state.withLock { state in
       state.action = { [memory = fixture.memory] event in
         guard event.hasPrefix("range packs/") || event.hasPrefix("load packs/") else { return }

@@ -55,7 +55,7 @@ struct PruneFixture {
 
   /// Removes the snapshot of a number, as forget does.
   mutating func forget(_ number: Int) throws {
-    try memory.remove(RepositoryLayout.snapshot(snapshots.remove(at: number).stored.id))
+    try memory.remove(RepositoryLayout.tested.snapshot(snapshots.remove(at: number).stored.id))
   }
 
   func prune(
@@ -98,7 +98,7 @@ struct PruneFixture {
     var members: [String: [UInt8]] = [:]
     for pack in try packs() {
       var decompressor = try ZstdDecompressor()
-      let bytes = try memory.load(RepositoryLayout.pack(pack), limit: 1 << 30)
+      let bytes = try memory.load(RepositoryLayout.tested.pack(pack), limit: 1 << 30)
       let tables = try PackTables.load(pack, size: UInt64(bytes.count), from: memory)
       var plain: [UInt8] = []
       for frame in tables.frames {

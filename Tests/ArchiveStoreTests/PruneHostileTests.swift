@@ -139,7 +139,7 @@ import Testing
     let fixture = try PruneFixture.withUnusedPacks()
     let unused = try fixture.plan().plan.packs(.remove).map(\.id)
     _ = try fixture.memory.condemn(unused)
-    for pack in unused { try fixture.memory.remove(RepositoryLayout.pack(pack)) }
+    for pack in unused { try fixture.memory.remove(RepositoryLayout.tested.pack(pack)) }
     let checked = try Checked(fixture.repository, .everything)
     #expect(checked.damaged.isEmpty && checked.costs.isEmpty, "\(checked.findings)")
     #expect(try fixture.lost().isEmpty)
@@ -184,14 +184,14 @@ import Testing
     let original = try PruneFixture.withUnusedPacks()
     for pack in try original.packs().sorted() {
       let without = try original.copy()
-      try without.memory.remove(RepositoryLayout.pack(pack))
+      try without.memory.remove(RepositoryLayout.tested.pack(pack))
       let inPack = Set(try without.lost())
       for number in Sampling.steps(11, "a vanished pack") {
         let fixture = try original.copy()
         let counter = Counter()
         fixture.storage.state.withLock { state in
           state.action = { [memory = fixture.memory] _ in
-            if counter.next() == number { try? memory.remove(RepositoryLayout.pack(pack)) }
+            if counter.next() == number { try? memory.remove(RepositoryLayout.tested.pack(pack)) }
           }
         }
         let error = storeError { try fixture.prune() }

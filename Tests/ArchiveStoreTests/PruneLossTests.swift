@@ -27,7 +27,7 @@ import Testing
     let objects = try LoadedIndex.loadAll(from: fixture.memory).objects
     try #require(objects.count == 2)
     let data = try #require(objects.first { $0.blobs == 60 })
-    try fixture.memory.remove(RepositoryLayout.index(data.id))
+    try fixture.memory.remove(RepositoryLayout.tested.index(data.id))
     let packs = try fixture.packs()
     let report = try fixture.prune()
     #expect(report.lostBlobs == 60 && report.unindexedPacks == 1)
@@ -46,7 +46,7 @@ import Testing
     let objects = try LoadedIndex.loadAll(from: fixture.memory).objects
     let data = try #require(objects.first { $0.blobs == 60 })
     _ = try fixture.memory.condemn(data.packIDs)
-    try fixture.memory.remove(RepositoryLayout.index(data.id))
+    try fixture.memory.remove(RepositoryLayout.tested.index(data.id))
     #expect(try fixture.prune().removedPacks == 0)
     #expect(try fixture.lost().isEmpty)
     #expect(try fixture.memory.list(RepositoryLayout.condemned).isEmpty)
@@ -57,7 +57,7 @@ import Testing
     let fixture = try fixtureWithTwoObjects()
     let objects = try LoadedIndex.loadAll(from: fixture.memory).objects
     let trees = try #require(objects.first { $0.blobs == 1 })
-    try fixture.memory.remove(RepositoryLayout.index(trees.id))
+    try fixture.memory.remove(RepositoryLayout.tested.index(trees.id))
     let error = storeError { try fixture.prune() }
     #expect(error?.kind == .damaged)
     #expect(error?.hint?.contains("lacks 1 packs: run 'sandboxctl repair index'") == true)
@@ -99,7 +99,7 @@ import Testing
     try fixture.backUp(files)
     let blob = BlobID(kind: .data, digest: Blake2b.hash(files[0].bytes))
     let location = try #require(try fixture.repository.beginReading().index.set.find(blob))
-    try fixture.memory.remove(RepositoryLayout.pack(location.pack))
+    try fixture.memory.remove(RepositoryLayout.tested.pack(location.pack))
     _ = try PackRepair(fixture.repository).run()
     #expect(try fixture.plan().lostBlobs == 10)
     // An object to sweep, so that the needs are updated before the plan.
@@ -154,7 +154,7 @@ import Testing
     let others = packs.joined().filter { $0 != last }
     // A sweep that was cut short has removed all copies but the last one of a large object.
     _ = try fixture.memory.condemn(others)
-    for pack in others { try fixture.memory.remove(RepositoryLayout.pack(pack)) }
+    for pack in others { try fixture.memory.remove(RepositoryLayout.tested.pack(pack)) }
     let report = try fixture.prune()
     #expect(report.lostBlobs == 0)
     #expect(try fixture.packs().contains(last))

@@ -53,7 +53,7 @@ import Testing
     var fixture = try PruneFixture()
     try fixture.backUp(PruneFixture.files(0..<3))
     try fixture.backUp(PruneFixture.files(3..<6))
-    let old = RepositoryLayout.snapshot(fixture.snapshots[0].stored.id)
+    let old = RepositoryLayout.tested.snapshot(fixture.snapshots[0].stored.id)
     let text = String(
       decoding: try fixture.memory.load(old, limit: FormatLimit.snapshot), as: UTF8.self)
     let newer = Array(text.replacing("\"version\":1", with: "\"version\":2").utf8)
@@ -62,7 +62,7 @@ import Testing
     let object = try fixture.memory.startObject(in: RepositoryLayout.snapshots)
     try object.append(newer)
     try object.commit(
-      as: RepositoryLayout.snapshot(Blake2b.hash(newer)), digest: Blake2b.hash(newer),
+      as: RepositoryLayout.tested.snapshot(Blake2b.hash(newer)), digest: Blake2b.hash(newer),
       isReadSoon: false)
     let error = #expect(throws: StoreError.self) { try fixture.prune() }
     #expect(error?.code == .unsupported, "\(error?.description ?? "")")
@@ -239,13 +239,13 @@ import Testing
   @Test func aMissingPackIsNotTakenForUnused() throws {
     let fixture = try fixture()
     let pack = try #require(try fixture.packs().first)
-    try fixture.memory.remove(RepositoryLayout.pack(pack))
+    try fixture.memory.remove(RepositoryLayout.tested.pack(pack))
     try refused(fixture, .missing, "pack")
   }
 
   @Test func aSnapshotThatCannotBeReadMayNeedAnything() throws {
     let fixture = try fixture()
-    try fixture.memory.change(RepositoryLayout.snapshot(fixture.snapshots[0].stored.id)) {
+    try fixture.memory.change(RepositoryLayout.tested.snapshot(fixture.snapshots[0].stored.id)) {
       $0[20] ^= 1
     }
     try refused(fixture, .damaged, "snapshot")
@@ -254,7 +254,7 @@ import Testing
   @Test func anIndexObjectThatCannotBeReadMayNameAnything() throws {
     let fixture = try fixture()
     let index = try #require(try RepositoryListing.indexes(fixture.memory).first)
-    try fixture.memory.change(RepositoryLayout.index(index)) { $0[100] ^= 1 }
+    try fixture.memory.change(RepositoryLayout.tested.index(index)) { $0[100] ^= 1 }
     try refused(fixture, .damaged, "index")
   }
 
@@ -263,7 +263,7 @@ import Testing
     let reader = try fixture.repository.beginReading()
     let tree = fixture.snapshots[0].stored.snapshot.tree
     let location = try #require(reader.index.set.find(BlobID(kind: .tree, digest: tree.digest)))
-    try fixture.memory.change(RepositoryLayout.pack(location.pack)) {
+    try fixture.memory.change(RepositoryLayout.tested.pack(location.pack)) {
       for byte in 8..<Int(location.frame.stored) { $0[Int(location.frame.offset) + byte] ^= 0xff }
     }
     let before = try fixture.packs()
@@ -288,7 +288,7 @@ import Testing
     let reader = try fixture.repository.beginReading()
     let blob = BlobID(kind: .data, digest: Blake2b.hash(PruneFixture.files(0..<1)[0].bytes))
     let location = try #require(reader.index.set.find(blob))
-    try fixture.memory.change(RepositoryLayout.pack(location.pack)) {
+    try fixture.memory.change(RepositoryLayout.tested.pack(location.pack)) {
       $0[Int(location.frame.offset) + 600] ^= 0xff
     }
     let report = try fixture.prune()
@@ -317,7 +317,7 @@ extension PruneFixture {
       for frame in try PackTables.load(pack, size: size, from: memory).frames {
         frames.insert(
           try memory.load(
-            RepositoryLayout.pack(pack), offset: frame.offset, count: Int(frame.stored)))
+            RepositoryLayout.tested.pack(pack), offset: frame.offset, count: Int(frame.stored)))
       }
     }
     return frames

@@ -83,7 +83,7 @@ import Testing
     (#""version": 1"#, #""version": 2"#, "version"),
     (#""hash": "blake2b-256""#, #""hash": "sha256""#, "hash"),
     (#""compression": "zstd""#, #""compression": "lz4""#, "compression"),
-    (#""encryption": "none""#, #""encryption": "age""#, "encryption"),
+    (#""encryption": "none""#, #""encryption": "gpg""#, "encryption"),
     (#""id": "gear-1""#, #""id": "gear-2""#, "chunking.id"),
     (#""sqlite": 16384"#, #""sqlite": 4096"#, "chunking.sqlite"),
     (#""max": 4194304"#, #""max": 8388608"#, "chunking.max"),

@@ -44,7 +44,7 @@ import Testing
   private func put(_ snapshot: Snapshot) throws -> SnapshotID {
     let bytes = snapshot.encode()
     let id = Blake2b.hash(bytes)
-    try memory.put(bytes, RepositoryLayout.snapshot(id))
+    try memory.put(bytes, RepositoryLayout.tested.snapshot(id))
     return id
   }
 
@@ -102,11 +102,11 @@ import Testing
     let first = try put(make(1))
     let second = try put(make(2))
     _ = try repository.heads(cache: cache)
-    try memory.remove(RepositoryLayout.snapshot(first))
+    try memory.remove(RepositoryLayout.tested.snapshot(first))
     #expect(try repository.heads(cache: cache).heads.map(\.id) == [second])
     #expect(cache.load().records.keys.map { $0 } == [second])
     // The head of a damaged snapshot is not cached.
-    try memory.change(RepositoryLayout.snapshot(second)) { $0[20] ^= 1 }
+    try memory.change(RepositoryLayout.tested.snapshot(second)) { $0[20] ^= 1 }
     let heads = try repository.heads(cache: cache)
     #expect(heads.heads.isEmpty && heads.damaged.count == 1)
     #expect(cache.load().records.isEmpty)
@@ -164,7 +164,7 @@ import Testing
     #expect(all.heads.dropLast() == first.heads[...])
     // Of one scope only the common members of that one stay.
     for head in all.heads where head.scope == .device {
-      try memory.remove(RepositoryLayout.snapshot(head.id))
+      try memory.remove(RepositoryLayout.tested.snapshot(head.id))
     }
     _ = try repository.heads(cache: cache)
     let last = try repository.heads(cache: cache)
@@ -186,7 +186,7 @@ import Testing
       #expect(
         try SnapshotHeadCache.Content(decoding: content.encode()).records == content.records)
       for head in all where head.sequence % 5 == UInt64(round % 5) {
-        try memory.remove(RepositoryLayout.snapshot(head.id))
+        try memory.remove(RepositoryLayout.tested.snapshot(head.id))
       }
     }
   }
@@ -206,7 +206,7 @@ import Testing
     let ids = try (UInt64(1)...3).map { sequence in
       let snapshot = repository.makeSnapshot(TreeReference(.some), sequence: sequence)
       let id = Blake2b.hash(snapshot.encode())
-      try storage.save(snapshot.encode(), as: RepositoryLayout.snapshot(id), by: .root)
+      try storage.save(snapshot.encode(), as: RepositoryLayout.tested.snapshot(id), by: .root)
       return id
     }
     _ = try repository.heads(cache: cache)

@@ -66,7 +66,7 @@ import Testing
 
   @Test func damagedSnapshotCanBeRemoved() throws {
     let ids = try make(2)
-    try memory.change(RepositoryLayout.snapshot(ids[0])) { $0[20] ^= 1 }
+    try memory.change(RepositoryLayout.tested.snapshot(ids[0])) { $0[20] ^= 1 }
     try remove([ids[0]])
     #expect(try present() == [ids[1]])
   }
@@ -89,7 +89,7 @@ import Testing
   @Test func pinsOfMissingSnapshotsAreRemoved() throws {
     let ids = try make(3)
     try repository.pin([ids[0], ids[1]])
-    try memory.remove(RepositoryLayout.snapshot(ids[0]))
+    try memory.remove(RepositoryLayout.tested.snapshot(ids[0]))
     try memory.put([], RepositoryLayout.pins.appending("foreign"))
     #expect(try remove([ids[2]]).pins == 1)
     #expect(try repository.pins() == [ids[1]])

@@ -21,7 +21,7 @@ import Testing
 
     func apply(to fixture: SnapshotRepairFixture) throws {
       let isTree = [.trees, .missingTrees, .short].contains(self)
-      let pack = RepositoryLayout.pack(try fixture.pack(of: isTree ? "sub" : "a"))
+      let pack = RepositoryLayout.tested.pack(try fixture.pack(of: isTree ? "sub" : "a"))
       switch self {
       case .data, .trees: try fixture.memory.change(pack) { $0[$0.count / 3] ^= 0xff }
       case .missingData, .missingTrees: try fixture.memory.remove(pack)
@@ -74,7 +74,7 @@ import Testing
   /// Damage that a check has not recorded is not seen in file contents, but in trees.
   @Test func damageToDataMustBeRecorded() throws {
     let fixture = try SnapshotRepairFixture()
-    let pack = RepositoryLayout.pack(try fixture.pack(of: "a"))
+    let pack = RepositoryLayout.tested.pack(try fixture.pack(of: "a"))
     try fixture.memory.change(pack) { $0[$0.count / 3] ^= 0xff }
     #expect(try fixture.repair().report.isIdle)
     try fixture.check()
@@ -90,7 +90,7 @@ import Testing
     let top = try session.finish(fixture.repository.makeSnapshot(empty, sequence: 8))
     let found = try fixture.repository.beginReading().locate(
       BlobID(kind: .tree, digest: empty.digest))
-    let pack = RepositoryLayout.pack(try #require(found?.pack))
+    let pack = RepositoryLayout.tested.pack(try #require(found?.pack))
     try fixture.memory.change(pack) { $0[$0.count / 3] ^= 0xff }
     let (_, repaired) = try fixture.repair(forget: true)
     #expect(repaired.map(\.old.id) == [top.id])

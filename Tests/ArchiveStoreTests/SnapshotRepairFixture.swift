@@ -33,7 +33,7 @@ struct SnapshotRepairFixture {
     let below = try Self.files(["c", "e"], first, &blobs)
     let sub = try first.storeTree(below)
     stored = try first.finish(repository.makeSnapshot(sub))
-    try memory.remove(RepositoryLayout.snapshot(stored.id))
+    try memory.remove(RepositoryLayout.tested.snapshot(stored.id))
     let session = try repository.beginWriting()
     let directory = try Self.directory(sub: sub, session, &blobs)
     let top = try session.storeTree([TreeEntry(name: "d", node: .directory(directory))])
@@ -148,8 +148,8 @@ extension SnapshotRepairFixture {
           frames: (0..<pack.frames).map { object.frame(pack.firstFrame + $0) })
       }
       let bytes = IndexBuilder(packs: packs, records: records.filter { $0.id != blob }).encode()
-      try memory.remove(RepositoryLayout.index(object.id))
-      try memory.put(bytes, RepositoryLayout.index(Blake2b.hash(bytes)))
+      try memory.remove(RepositoryLayout.tested.index(object.id))
+      try memory.put(bytes, RepositoryLayout.tested.index(Blake2b.hash(bytes)))
     }
   }
 

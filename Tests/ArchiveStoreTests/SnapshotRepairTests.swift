@@ -177,7 +177,7 @@ import Testing
 
   @Test func unreadableSnapshotIsNamedAndStays() throws {
     let fixture = try SnapshotRepairFixture()
-    try fixture.memory.change(RepositoryLayout.snapshot(fixture.stored.id)) { $0[20] ^= 1 }
+    try fixture.memory.change(RepositoryLayout.tested.snapshot(fixture.stored.id)) { $0[20] ^= 1 }
     let (report, repaired) = try fixture.repair(forget: true)
     #expect(report.unreadable.count == 1 && !report.isIdle && repaired.isEmpty)
     #expect(try RepositoryListing.snapshots(fixture.memory) == [fixture.stored.id])

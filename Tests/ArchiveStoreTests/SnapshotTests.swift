@@ -47,7 +47,7 @@ import Testing
   }
 
   private func read(_ bytes: [UInt8]) throws -> Snapshot {
-    try StoredSnapshot(id: Blake2b.hash(bytes), bytes: bytes).snapshot
+    try StoredSnapshot(id: Self.digest, content: bytes, object: "a snapshot").snapshot
   }
 
   @Test func writtenSnapshotIsReadBack() throws {
@@ -106,7 +106,7 @@ import Testing
     let line = JSON.object(members.reversed()).compactBytes + [UInt8(ascii: "\n")]
     #expect(try read(line) == Self.full)
     let id = Blake2b.hash(line)
-    let head = try SnapshotHead(id: id, bytes: line)
+    let head = try SnapshotHead(id: id, content: line, object: "a snapshot")
     #expect(head == SnapshotHead(StoredSnapshot(id: id, snapshot: Self.full)))
   }
 
@@ -116,8 +116,6 @@ import Testing
 
   @Test func damageIsNamed() {
     let bytes = Self.full.encode()
-    #expect(
-      storeError { try StoredSnapshot(id: Self.digest, bytes: bytes) }?.code == .damaged)
     for text in ["", "{}", "[]", "{", #"{"format":"other"}"#] {
       #expect(storeError { try read(Array(text.utf8)) }?.code == .damaged, "\(text)")
     }

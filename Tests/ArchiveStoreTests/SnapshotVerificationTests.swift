@@ -18,7 +18,7 @@ import Testing
       let snapshot = repository.makeSnapshot(TreeReference(.some), sequence: UInt64(number))
       let bytes = snapshot.json.compactBytes + [UInt8(ascii: "\n")]
       let id = Blake2b.hash(bytes)
-      try memory.put(bytes, RepositoryLayout.snapshot(id))
+      try memory.put(bytes, RepositoryLayout.tested.snapshot(id))
       return id
     }
   }
@@ -30,14 +30,14 @@ import Testing
     #expect(repository.unverified(among: [], threads: threads).isEmpty)
     var expected: Set<SnapshotID> = []
     for number in Set([0, count / 2, count - 1]) {
-      let path = RepositoryLayout.snapshot(ids[number])
+      let path = RepositoryLayout.tested.snapshot(ids[number])
       var bytes = try memory.load(path, limit: 1 << 20)
       bytes[bytes.count / 3] ^= 1
       try memory.put(bytes, path)
       expected.insert(ids[number])
     }
     if count > 70 {
-      try memory.remove(RepositoryLayout.snapshot(ids[70]))
+      try memory.remove(RepositoryLayout.tested.snapshot(ids[70]))
       expected.insert(ids[70])
     }
     #expect(repository.unverified(among: ids, threads: threads) == expected)

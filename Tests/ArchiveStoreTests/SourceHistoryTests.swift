@@ -18,7 +18,7 @@ import Testing
   private func put(_ snapshot: Snapshot) throws -> SnapshotID {
     let bytes = snapshot.encode()
     let id = Blake2b.hash(bytes)
-    try memory.put(bytes, RepositoryLayout.snapshot(id))
+    try memory.put(bytes, RepositoryLayout.tested.snapshot(id))
     return id
   }
 
@@ -58,7 +58,7 @@ import Testing
   @Test func unreadableSnapshotsAreSkipped() throws {
     let first = try put(make(0, 1, seconds: 1_793_000_000))
     let cut = try put(make(0, 2, seconds: 1_793_000_001))
-    try memory.change(RepositoryLayout.snapshot(cut)) { $0.removeLast(20) }
+    try memory.change(RepositoryLayout.tested.snapshot(cut)) { $0.removeLast(20) }
     var foreign = make(0, 9, seconds: 1_793_000_002)
     foreign.repository = .some
     _ = try put(foreign)
@@ -67,7 +67,7 @@ import Testing
     // Its head is intact, but another member is invalid.
     let text = String(decoding: make(0, 3, seconds: 1_793_000_003).encode(), as: UTF8.self)
     let odd = Array(text.replacing("\"duration_ms\":0", with: "\"duration_ms\":[]").utf8)
-    try memory.put(odd, RepositoryLayout.snapshot(Blake2b.hash(odd)))
+    try memory.put(odd, RepositoryLayout.tested.snapshot(Blake2b.hash(odd)))
     let history = try repository.history(of: sources[0], scope: .device)
     #expect(history.last?.id == first && history.sequence == 3)
   }
@@ -111,7 +111,7 @@ import Testing
     let first = try history()
     #expect(first.sequence == 300 && first.events == [last])
     let new = try put(make(0, 301, seconds: 1_793_000_301))
-    try memory.remove(RepositoryLayout.snapshot(ids[0]))
+    try memory.remove(RepositoryLayout.tested.snapshot(ids[0]))
     let load = "load snapshots/\(new.hex).json"
     #expect(try history().events.filter { $0.hasPrefix("load") } == [load, load])
     let third = try history()

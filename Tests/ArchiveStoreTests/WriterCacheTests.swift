@@ -100,14 +100,14 @@ import Testing
   @Test func unlistedObjectsAreNotReliedOn() throws {
     try repository.back(up: many, cache: cache)
     let id = try #require(try indexes().first)
-    let bytes = try memory.load(RepositoryLayout.index(id), limit: 1 << 20)
-    try memory.remove(RepositoryLayout.index(id))
+    let bytes = try memory.load(RepositoryLayout.tested.index(id), limit: 1 << 20)
+    try memory.remove(RepositoryLayout.tested.index(id))
     var session = try repository.beginWriting(cache: cache)
     #expect(!session.contains(blob(many[0].1)) && session.indexedPacks.isEmpty)
     #expect(copies().isEmpty)
     session.abandon()
     // Its packs are removed, and the object stays.
-    try memory.put(bytes, RepositoryLayout.index(id))
+    try memory.put(bytes, RepositoryLayout.tested.index(id))
     #expect(try reads(knowing: many, cache) == 1)
     let packs = try RepositoryListing.packs(memory)
     let condemned = try memory.condemn(Array(packs))
@@ -116,7 +116,7 @@ import Testing
     session.abandon()
     try memory.remove(RepositoryLayout.condemned.appending(ByteString(condemned + ".json")))
     #expect(try reads(knowing: many, cache) == 0)
-    for pack in packs { try memory.remove(RepositoryLayout.pack(pack)) }
+    for pack in packs { try memory.remove(RepositoryLayout.tested.pack(pack)) }
     session = try repository.beginWriting(cache: cache)
     #expect(!session.contains(blob(many[0].1)) && session.indexedPacks.isEmpty)
     let last = try repository.back(up: many, sequence: 2, cache: cache)
@@ -154,8 +154,9 @@ import Testing
     try location.openOrCreate(name).write([0xff], at: 200)
     // As if the disk had changed it, not a program.
     var notes = IndexCache.VerifiedCopies(in: location)
-    notes.insert(IndexCache.VerifiedCopies.Note(id: id, try location.status(name)))
-    notes.save(in: location)
+    let note = try #require(notes.note(id))
+    notes.insert(note.replacing(try location.status(name)))
+    notes.save(in: location, isEncrypted: false)
     let reader = IndexCache(directory: path)
     #expect(reader.copies?.open(id) != nil, "the note hides nothing")
     #expect(try reads(knowing: many, cache) == 1)
@@ -168,7 +169,7 @@ import Testing
   @Test(arguments: ["flipped", "cut"]) func mergeRepairsAnObjectFromItsCopy(_ how: String) throws {
     var snapshots = [try repository.back(up: many, cache: cache)]
     let damaged = try #require(try indexes().first)
-    try memory.change(RepositoryLayout.index(damaged)) { bytes in
+    try memory.change(RepositoryLayout.tested.index(damaged)) { bytes in
       if how == "cut" { bytes.removeLast(70) } else { bytes[bytes.count - 20] ^= 1 }
     }
     #expect(try repository.beginReading().remarks.count == 1)
@@ -206,7 +207,7 @@ import Testing
     isFailing.set(false)
     let old = try indexes()
     #expect(old.count == 3, "neither of the two was removed")
-    let sizes = try old.map { try memory.status(RepositoryLayout.index($0))?.size ?? 0 }
+    let sizes = try old.map { try memory.status(RepositoryLayout.tested.index($0))?.size ?? 0 }
     let merged = old[try #require(sizes.indices.max { sizes[$0] < sizes[$1] })]
     // The same objects are merged once more, and this time the disk loses the written data.
     let (isWritten, isLost) = (Flag(), Flag())
@@ -214,7 +215,7 @@ import Testing
       if event == "commit index/\(merged.hex).index" { return isWritten.set(true) }
       guard isWritten.isSet, !isLost.isSet else { return }
       isLost.set(true)
-      try? memory.change(RepositoryLayout.index(merged)) { $0[$0.count - 9] ^= 1 }
+      try? memory.change(RepositoryLayout.tested.index(merged)) { $0[$0.count - 9] ^= 1 }
     }
     let session = try repository.beginWriting(cache: cache)
     _ = try session.finish(repository.makeSnapshot(second.snapshot.tree, sequence: 3))

@@ -24,7 +24,10 @@ struct CommandLine {
 
   /// The complete environment of the program.
   var environment: [String: String] {
-    ["HOME": directory.string + "/home", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TZ": "UTC"]
+    let usual = [
+      "HOME": directory.string + "/home", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TZ": "UTC",
+    ]
+    return usual.merging(TestEncryption.environment) { $1 }
   }
 
   /// Runs the program in the directory, without the environment of this process.
@@ -32,7 +35,7 @@ struct CommandLine {
     _ arguments: [String], under wrapper: [String] = [], environment added: [String: String] = [:],
     input: [UInt8] = []
   ) throws -> Program.Outcome {
-    let words = wrapper + [Self.program] + arguments
+    let words = wrapper + [Self.program] + TestEncryption.arguments(arguments)
     return try Program.run(
       words[0], Array(words.dropFirst()), environment: environment.merging(added) { $1 },
       cleanEnvironment: true, in: directory.url, input: input, timeout: 1800)
@@ -101,10 +104,12 @@ extension CommandLine {
 
 extension CommandLine {
   /// Returns the sorted paths of a repository's packs.
-  func packs(_ repository: String = "repo") throws -> [String] {
+  func packs(
+    _ repository: String = "repo", suffix: String = TestEncryption.suffix
+  ) throws -> [String] {
     let directory = directory.string + "/" + repository + "/packs"
     return try FileManager.default.subpathsOfDirectory(atPath: directory)
-      .filter { $0.hasSuffix(".tar.zst") }.sorted().map { directory + "/" + $0 }
+      .filter { $0.hasSuffix(".tar.zst" + suffix) }.sorted().map { directory + "/" + $0 }
   }
 
   /// Returns the IDs of a repository's snapshots, the oldest first.

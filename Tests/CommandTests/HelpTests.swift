@@ -107,9 +107,15 @@ private struct ExampleDirectory {
     if command == ["sample"] { return }
     let all = examples.joined(separator: "\n")
     if !examples.contains("sandboxctl sample device") { _ = try cli.succeed("sample device") }
+    for name: ByteString in ["new", "old", "passphrase"] {
+      try cli.directory.write("the passphrase in \(name)\n", at: name)
+    }
     if !all.contains("init repo") {
-      _ = try cli.succeed("init repo --plain")
-      if !all.contains("backup") { _ = try cli.succeed("backup --root device --repo repo") }
+      let isEncrypted = command.first == "key"
+      _ = try cli.succeed("init repo " + (isEncrypted ? "--passphrase-file old" : "--plain"))
+      if !isEncrypted, !all.contains("backup") {
+        _ = try cli.succeed("backup --root device --repo repo")
+      }
     }
     if all.contains("New.") || command == ["rollback"] { try preparePackage(for: command) }
   }

@@ -16,24 +16,26 @@ import Testing
       input: Array(text.utf8))
   }
 
+  private static let encrypt = "Encrypt the repository with a passphrase? [Y/n]"
   private static let question = "Create a repository without encryption? [y/N]"
 
   @Test(arguments: ["y", "YES", " yes "])
   func yesCreatesTheRepository(_ answer: String) throws {
-    let outcome = try terminal("init repo", typing: answer + "\n")
+    let outcome = try terminal("init repo", typing: "n\n" + answer + "\n")
     #expect(outcome.code == 0, "\(outcome.output)")
-    #expect(outcome.output.contains("this version cannot encrypt a repository"))
+    #expect(outcome.output.contains("anyone who can read 'repo' will be able to read all data"))
+    #expect(outcome.output.contains(Self.encrypt))
     #expect(outcome.output.contains(Self.question))
     #expect(outcome.output.contains("in ./repo, not encrypted"))
     #expect(try cli.snapshots() == [])
     #expect(try cli.isThere("home/.config/sandboxctl/config.yaml"))
   }
 
-  @Test(arguments: ["\n", "n\n", "yesterday\n", "\u{4}"])
+  @Test(arguments: ["no\n\n", "n\nn\n", "n\nyesterday\n", "\u{4}"])
   func anyOtherAnswerCreatesNothing(_ answer: String) throws {
     let outcome = try terminal("init repo", typing: answer)
     #expect(outcome.code == 1, "\(outcome.output)")
-    #expect(outcome.output.contains(Self.question))
+    #expect(outcome.output.contains(Self.encrypt))
     #expect(outcome.output.contains("the repository 'repo' was not created"))
     #expect(try !cli.isThere("repo") && !cli.isThere("home/.config"))
   }

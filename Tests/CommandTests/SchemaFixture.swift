@@ -27,6 +27,9 @@ struct SchemaFixture {
       try cli.directory.write(
         [], at: ByteString("repo/leases/00000000000000000000000000000001").appending(name))
     }
+    for name: ByteString in ["one", "two", "wrong"] {
+      try cli.directory.write("the passphrase \(name)\n", at: name)
+    }
     try OddTree.make(in: cli.directory, at: "odd")
     try makeCacheNames()
     try makeLayouts()

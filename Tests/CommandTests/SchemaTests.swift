@@ -15,7 +15,45 @@ import Testing
   static let runs: [(command: String, runs: [Run])] = [
     (
       "init",
-      [("init other --plain --json", 0), ("init repo --plain --json", 1), ("init x --json", 2)]
+      [
+        ("init other --plain --json", 0), ("init repo --plain --json", 1), ("init x --json", 2),
+        ("init x --passphrase-file one --json", 2),
+        ("init secret --passphrase-file one --recovery-key rescue --json", 0),
+      ]
+    ),
+    (
+      "key-add",
+      [
+        ("key add more --passphrase-file one --new-passphrase-file two --json --repo secret", 0),
+        ("key add more --new-passphrase-file two --json --repo secret", 12),
+        ("key add next --passphrase-file two --json --repo secret", 2),
+        ("key add x --passphrase-file wrong --new-passphrase-file two --json --repo secret", 12),
+      ]
+    ),
+    (
+      "key-change",
+      [
+        ("key change more --identity rescue --new-passphrase-file one --json --repo secret", 0),
+        ("key change --passphrase-file wrong --new-passphrase-file one --json --repo secret", 2),
+        ("key change more --new-passphrase-file one --identity one --json --repo secret", 1),
+      ]
+    ),
+    (
+      "key-list", [("key list --json --repo secret", 0), ("key list --json --repo nowhere", 10)]
+    ),
+    (
+      "key-show-recipient",
+      [
+        ("key show-recipient --json --repo secret", 0),
+        ("key show-recipient --json --repo repo", 1),
+      ]
+    ),
+    (
+      "key-remove",
+      [
+        ("key remove more --identity rescue --json --repo secret", 0),
+        ("key remove more --identity rescue --json --repo secret", 1),
+      ]
     ),
     ("sample", [("sample again --json", 0), ("sample again --day 1 --json", 0)]),
     (

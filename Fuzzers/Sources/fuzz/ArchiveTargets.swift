@@ -26,11 +26,12 @@ extension Target {
 
   /// A complete pack: its seek table, contents and frames.
   @Sendable private static func pack(_ bytes: [UInt8]) {
-    let storage = OnePack(bytes)
+    let pack = OnePack(bytes)
+    let storage = RepositoryStorage(pack, cipher: nil)
     let size = UInt64(bytes.count)
-    _ = try? PackTables.load(storage.id, size: size, from: storage)
+    _ = try? PackTables.load(pack.id, size: size, from: storage)
     guard var frames = try? PackCheck.FrameCheck() else { return }
-    let check = PackCheck(storage.id, size: size, CheckedIndex([]), expected: 0, in: storage)
+    let check = PackCheck(pack.id, size: size, CheckedIndex([]), expected: 0, in: storage)
     check.work(&frames)
     require(check.finish().bytes <= size, "a pack was read more often than needed")
   }
@@ -91,7 +92,11 @@ extension Target {
 
   /// An index object. Each entry of an accepted object must be found.
   @Sendable private static func index(_ bytes: [UInt8]) {
-    guard let object = try? IndexObject(id: Blake2b.hash(bytes), bytes: bytes) else { return }
+    let content = SpillableArray(bytes)
+    guard
+      let object = try? IndexObject(
+        id: Blake2b.hash(bytes), content: content, storedSize: UInt64(bytes.count))
+    else { return }
     for number in 0..<object.packs {
       let pack = object.pack(number)
       for frame in 0..<pack.frames { _ = object.frame(pack.firstFrame + frame) }
@@ -139,7 +144,7 @@ extension Target {
 
   /// Line 1 of a snapshot. An accepted line must be equal after writing and reading it again.
   @Sendable private static func snapshot(_ bytes: [UInt8]) {
-    _ = try? StoredSnapshot(id: Blake2b.hash(bytes), bytes: bytes)
+    _ = try? StoredSnapshot(id: Blake2b.hash(bytes), content: bytes, object: "a snapshot")
     guard let snapshot = try? Snapshot(line: bytes, object: "snapshot") else { return }
     let written = snapshot.encode()
     let again = try? Snapshot(line: written.dropLast(), object: "snapshot")
@@ -179,7 +184,7 @@ private struct OnePack: Storage {
 
   init(_ bytes: [UInt8]) {
     id = Blake2b.hash(bytes)
-    path = RepositoryLayout.pack(id)
+    path = RepositoryLayout.plain.pack(id)
     self.bytes = bytes
   }
 

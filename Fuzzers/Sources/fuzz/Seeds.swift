@@ -59,8 +59,8 @@ struct Seeds {
       let text = try storage.load(RepositoryLayout.snapshots.appending(name), limit: 1 << 20)
       seeds.append(("snapshot", Array(text.dropLast())))
     }
-    for object in try LoadedIndex.loadAll(from: storage).objects {
-      let bytes = try storage.load(RepositoryLayout.index(object.id), limit: 1 << 20)
+    for object in try LoadedIndex.loadAll(from: repository.storage).objects {
+      let bytes = try storage.load(RepositoryLayout.plain.index(object.id), limit: 1 << 20)
       seeds.append(("index", bytes))
       for number in 0..<object.packs { seeds += try self.seeds(of: object.pack(number), storage) }
     }
@@ -78,7 +78,7 @@ struct Seeds {
   private func seeds(
     of pack: IndexObject.Pack, _ storage: LocalStorage
   ) throws -> [(String, [UInt8])] {
-    let path = RepositoryLayout.pack(pack.id)
+    let path = RepositoryLayout.plain.pack(pack.id)
     let bytes = try storage.load(path, limit: 1 << 20)
     var seeds = bytes.count < 16_000 ? [("pack", bytes)] : []
     let table = try SeekTable(tail: bytes.span)

@@ -49,7 +49,7 @@ final class CopyCheck: Sendable {
     let check: CopyCheck
 
     func begin(_ pack: FrameDelivery.Pack) -> (BlobRecord) -> Bool {
-      check.counters.begin(ByteString("\(RepositoryLayout.pack(pack.id))"))
+      check.counters.begin(ByteString("\(check.repository.storage.layout.pack(pack.id))"))
       return check.search.isUsed(in: pack.id)
     }
 

@@ -64,7 +64,7 @@ final class CopyTransfer: Sendable {
     private var session: WritingSession { transfer.session }
 
     func begin(_ pack: FrameDelivery.Pack) -> (BlobRecord) -> Bool {
-      transfer.counters.begin(ByteString("\(RepositoryLayout.pack(pack.id))"))
+      transfer.counters.begin(ByteString("\(transfer.source.storage.layout.pack(pack.id))"))
       return transfer.search.isUsed(in: pack.id)
     }
 

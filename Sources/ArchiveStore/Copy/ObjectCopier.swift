@@ -5,7 +5,7 @@ internal import SystemIO
 /// Copies objects byte for byte from one storage to another, and verifies each against its id before
 /// it gets its name. Safe to use from any thread.
 final class ObjectCopier: Sendable {
-  private let source: any Storage
+  private let source: RepositoryStorage
   private let lease: Lease
   private let counters: ProgressCounters
 
@@ -34,7 +34,7 @@ final class ObjectCopier: Sendable {
 
   private static let pieceLength = 1 << 20
 
-  init(from source: any Storage, by lease: Lease, counters: ProgressCounters) {
+  init(from source: RepositoryStorage, by lease: Lease, counters: ProgressCounters) {
     (self.source, self.lease, self.counters) = (source, lease, counters)
   }
 
@@ -112,7 +112,7 @@ final class ObjectCopier: Sendable {
 
   /// Whether a storage has the bytes of an object. Its size is that in the storage.
   static func isIntact(
-    _ id: Digest, at path: ObjectPath, in storage: any Storage
+    _ id: Digest, at path: ObjectPath, in storage: RepositoryStorage
   ) throws(StoreError) -> Bool {
     guard let size = try storage.status(path)?.size else { return false }
     do throws(StoreError) {
@@ -125,7 +125,7 @@ final class ObjectCopier: Sendable {
 
   /// Returns the hash of an object's bytes, which are passed to `body` piece by piece.
   static func digest(
-    of object: Object, in storage: any Storage,
+    of object: Object, in storage: RepositoryStorage,
     _ body: ([UInt8]) throws(StoreError) -> Void = { _ in }
   ) throws(StoreError) -> Digest {
     var hash = Blake2b()

@@ -129,8 +129,8 @@ public struct RepositoryCopy {
 
   /// Checks that source and target are not the same directory.
   private func requireDifferent() throws(StoreError) {
-    guard let from = source.repository.storage as? LocalStorage,
-      let to = target.repository.storage as? LocalStorage
+    guard let from = source.repository.storage.base as? LocalStorage,
+      let to = target.repository.storage.base as? LocalStorage
     else { return }
     guard try from.identity() != to.identity() else {
       throw StoreError(
@@ -262,7 +262,7 @@ extension RepositoryCopy {
     private func damagedIndexes(of repository: Repository) throws(StoreError) -> [StoreError] {
       var errors: [StoreError] = []
       for id in try RepositoryListing.indexes(repository.storage) {
-        let path = RepositoryLayout.index(id)
+        let path = repository.storage.layout.index(id)
         if try ObjectCopier.isIntact(id, at: path, in: repository.storage) { continue }
         // A merge may have replaced it.
         guard try repository.storage.status(path) != nil else { continue }
@@ -285,20 +285,37 @@ extension RepositoryCopy {
           report.isInterrupted = true
           return
         }
-        let found: (stored: StoredSnapshot, bytes: [UInt8])
+        let found: (stored: StoredSnapshot, content: [UInt8])
         do throws(StoreError) {
-          found = try source.snapshotWithBytes(head.id)
+          found = try source.snapshotWithContent(head.id)
         } catch {
           guard error.kind == .damaged else { throw error }
           // A snapshot that no longer exists was removed in the meantime.
           if error.code != .missing { report.unreadable.append(error) }
           continue
         }
-        let bytes = found.stored.copy(in: target.id, bytes: found.bytes)
-        let id = try session.save(encoded: bytes)
+        let id = try save(found.stored, content: found.content, by: session)
         if pins.contains(head.id) { try pin(id) }
         report.copied.append(Copied(head: head, id: id))
       }
+    }
+
+    /// Saves the copy of a snapshot. In a repository of the same id and encryption, such as a mirror, the
+    /// stored bytes stay, so that it is the same snapshot.
+    private func save(
+      _ stored: StoredSnapshot, content: [UInt8], by session: WritingSession
+    ) throws(StoreError) -> SnapshotID {
+      guard source.id == target.id, source.isEncrypted, target.isEncrypted else {
+        return try session.save(encoded: stored.copy(in: target.id, content: content))
+      }
+      let path = source.storage.layout.snapshot(stored.id)
+      let limit = source.storage.storedLimit(of: FormatLimit.snapshot)
+      let object = EncodedObject(try source.storage.load(path, limit: limit))
+      guard object.id == stored.id else {
+        throw .damaged("\(path)", "its content does not match its id")
+      }
+      try session.save(object)
+      return object.id
     }
 
     /// Pins the existing copies of pinned snapshots: a copy may have ended between a snapshot and

@@ -29,13 +29,13 @@ extension SnapshotHead {
 }
 
 extension StoredSnapshot {
-  /// Returns the bytes of the snapshot's copy in another repository. Everything stays except the
+  /// Returns the content of the snapshot's copy in another repository. Everything stays except the
   /// repository, and `original`, which names the first original.
   ///
   /// The copy in the repository of the original is the original itself, if the bytes that it had
   /// can be made again. In a repository of the same id, such as a mirror, the bytes stay.
-  func copy(in target: Digest, bytes: [UInt8]) -> [UInt8] {
-    if snapshot.repository == target { return bytes }
+  func copy(in target: Digest, content: [UInt8]) -> [UInt8] {
+    if snapshot.repository == target { return content }
     let own = Snapshot.Original(repository: snapshot.repository, id: id)
     var copy = snapshot
     copy.repository = target
@@ -50,18 +50,5 @@ extension StoredSnapshot {
       copy.original = own
     }
     return copy.encode()
-  }
-}
-
-extension Repository {
-  /// Reads a snapshot with its stored bytes, and refuses one of another repository.
-  func snapshotWithBytes(
-    _ id: SnapshotID
-  ) throws(StoreError) -> (stored: StoredSnapshot, bytes: [UInt8]) {
-    let path = RepositoryLayout.snapshot(id)
-    let bytes = try storage.load(path, limit: FormatLimit.snapshot)
-    let stored = try StoredSnapshot(id: id, bytes: bytes)
-    try requireOwn(stored.snapshot.repository, path)
-    return (stored, bytes)
   }
 }

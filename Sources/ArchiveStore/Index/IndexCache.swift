@@ -5,12 +5,15 @@ public import SystemIO
 /// This host's copies of a repository's index objects. They are mapped and searched in place, so a
 /// repository of any size opens at once and uses no memory of the process.
 ///
-/// A copy is made once and verified against its id. The result is recorded with the inode, size and
-/// times of the file, and trusted while these and the boot id stay the same. A copy without such a
-/// record is verified again, and replaced if it does not match. A copy that is damaged, truncated,
-/// owned by another user or left by a crash therefore costs only time. Writers and restores trust
-/// no record: they read each copy once and verify it. Without a usable directory, objects are read
-/// into memory. Safe to use from any thread.
+/// A copy is made once, from bytes that match the object's id. The result is recorded with the inode,
+/// size and times of the file, and trusted while these and the boot id stay the same. A copy without
+/// such a record is verified again, and replaced if it does not match. A copy that is damaged,
+/// truncated, owned by another user or left by a crash therefore costs only time. Writers and
+/// restores trust no record: they read each copy once and verify it. Without a usable directory,
+/// objects are read into memory. Safe to use from any thread.
+///
+/// The copy of an encrypted object is its content, which the id says nothing about. The record
+/// therefore has the content's own hash, and a copy without a record is made again.
 ///
 /// The cache never determines which objects exist: the listing of the repository does
 /// (docs/decisions/0016-the-index-is-searched-in-the-cache.md).
@@ -20,11 +23,15 @@ public final class IndexCache: Sendable {
 
   /// Uses a directory for the copies of one repository, and creates it with its parents if it is
   /// missing. A directory that other users can write to is not used.
-  public init(directory: ByteString) { copies = Copies(directory: directory) }
+  ///
+  /// - Parameter isEncrypted: whether the repository is encrypted.
+  public init(directory: ByteString, isEncrypted: Bool) {
+    copies = Copies(directory: directory, isEncrypted: isEncrypted)
+  }
 
   /// Opens an object from its copy, which is made if it is missing. Returns nil if the cache cannot
   /// be used.
-  func object(_ id: Digest, of storage: any Storage) throws(StoreError) -> IndexObject? {
+  func object(_ id: Digest, of storage: RepositoryStorage) throws(StoreError) -> IndexObject? {
     if let object = copies?.open(id) { return object }
     return try readAgain(id, of: storage)
   }
@@ -32,7 +39,7 @@ public final class IndexCache: Sendable {
   /// Opens an object from a copy that is made now, regardless of an existing copy. This proves that
   /// the storage holds the object intact. Returns nil if it does not, or if the cache cannot be
   /// used.
-  func readAgain(_ id: Digest, of storage: any Storage) throws(StoreError) -> IndexObject? {
+  func readAgain(_ id: Digest, of storage: RepositoryStorage) throws(StoreError) -> IndexObject? {
     guard let copies, try copies.make(id, of: storage) else { return nil }
     if let object = copies.open(id) { return object }
     copies.remove(id)
@@ -40,9 +47,9 @@ public final class IndexCache: Sendable {
   }
 
   /// Makes a copy of an object that was just stored, or returns nil if that fails.
-  func add(_ id: Digest, _ bytes: [UInt8]) -> IndexObject? {
-    guard let copies, copies.make(id, bytes) else { return nil }
-    let object = copies.open(id)
+  func add(_ object: EncodedObject, content: [UInt8]) -> IndexObject? {
+    guard let copies, copies.make(object, content: content) else { return nil }
+    let object = copies.open(object.id)
     copies.saveNotes()
     return object
   }
@@ -55,6 +62,22 @@ public final class IndexCache: Sendable {
   /// The next `invalidateVerification()` then only waits for them.
   public func prefetchVerification() { copies?.prefetchVerification() }
 
+  /// Opens the copies of objects that are no longer listed.
+  func copies(besides listed: Set<Digest>) -> [IndexObject] {
+    guard let copies else { return [] }
+    return copies.ids.filter { !listed.contains($0) }.compactMap { copies.open($0) }
+  }
+
+  /// Removes the copies that name none of these packs, and saves the verification records of the
+  /// rest. A copy that cannot be opened stays.
+  func retain(naming packs: Set<Digest>) {
+    guard let copies else { return }
+    copies.retain(
+      only: copies.ids.filter { id in
+        copies.open(id)?.packIDs.contains { packs.contains($0) } ?? true
+      })
+  }
+
   /// Removes the copies of all other objects and saves the verification records of the rest.
   func retain(only ids: [Digest]) { copies?.retain(only: ids) }
 }
@@ -64,21 +87,23 @@ extension IndexCache {
   final class Copies: Sendable {
     let notes: Mutex<VerifiedCopies>
     private let directory: Directory
+    private let isEncrypted: Bool
     /// The threads that verify copies ahead of their first use.
     private let ahead = Mutex<Workers?>(nil)
 
     private static let suffix = ".index"
 
-    init?(directory path: ByteString) {
+    init?(directory path: ByteString, isEncrypted: Bool) {
       guard let directory = try? Directory.make(path: path, permissions: 0o700),
         let status = try? directory.status(), status.user == Host.userID,
         status.permissions & 0o022 == 0
       else { return nil }
       notes = Mutex(VerifiedCopies(in: directory))
       self.directory = directory
+      self.isEncrypted = isEncrypted
     }
 
-    private static func name(_ id: Digest) -> ByteString { ByteString(id.hex + suffix) }
+    static func name(_ id: Digest) -> ByteString { ByteString(id.hex + suffix) }
 
     /// Opens a copy that matches its id, according to its record or to a verification now.
     ///
@@ -88,15 +113,27 @@ extension IndexCache {
       awaitThreads()
       return withFile(of: id) { file, status in
         guard let map = try? MappedFile(file) else { return nil }
-        let note = VerifiedCopies.Note(id: id, status)
-        let (isWhole, isSound) = notes.withLock { ($0.contains(note), $0.contains(id)) }
-        guard isWhole || Self.digest(of: file, size: status.size) == id,
-          let object = try? IndexObject(id: id, checked: .mapped(map)),
+        let (known, isSound, isVerified) = notes.withLock {
+          ($0.note(id), $0.isSound(id), $0.isVerified(id, status))
+        }
+        guard let expected = note(of: id, known: known, status),
+          isVerified || Self.digest(of: file, size: status.size) == expected.content,
+          let object = try? IndexObject(
+            id: id, checked: .mapped(map), storedSize: expected.storedSize),
           isSound || object.firstFault() == nil
         else { return nil }
-        if !isWhole { notes.withLock { $0.insert(note) } }
+        if !isVerified { notes.withLock { $0.insert(expected) } }
         return object
       }
+    }
+
+    /// Returns what a copy is expected to be, or nil if that is not known.
+    private func note(
+      of id: Digest, known: VerifiedCopies.Note?, _ status: FileStatus
+    ) -> VerifiedCopies.Note? {
+      if let known { return known.replacing(status) }
+      if isEncrypted { return nil }
+      return VerifiedCopies.Note(id: id, content: id, storedSize: status.size, status)
     }
 
     /// Calls `body` with the file of a copy, if the file may be used.
@@ -122,28 +159,59 @@ extension IndexCache {
     /// or the object does not match its id.
     ///
     /// - Throws: `StoreError` if the object cannot be read.
-    func make(_ id: Digest, of storage: any Storage) throws(StoreError) -> Bool {
-      let path = RepositoryLayout.index(id)
-      guard let size = try storage.status(path)?.size, size <= UInt64(FormatLimit.index),
-        let file = begin()
+    func make(_ id: Digest, of storage: RepositoryStorage) throws(StoreError) -> Bool {
+      guard let size = try storage.status(storage.layout.index(id))?.size,
+        size <= UInt64(storage.storedLimit(of: FormatLimit.index)), let file = begin()
       else { return false }
-      var hash = Blake2b()
-      var offset: UInt64 = 0
-      while offset < size {
-        let count = Int(min(size - offset, 4 << 20))
-        let bytes = try storage.load(path, offset: offset, count: count)
-        hash.update(bytes)
-        guard (try? file.write(bytes)) != nil else { return false }
-        offset += UInt64(count)
-      }
-      guard hash.finish() == id else { return false }
-      return (try? file.commit(as: Self.name(id), durably: false)) != nil
+      guard let content = try write(id, size: size, of: storage, to: file) else { return false }
+      return commit(file, id, content: content, storedSize: size)
     }
 
-    /// Writes the bytes of an object. Returns false if that fails.
-    func make(_ id: Digest, _ bytes: [UInt8]) -> Bool {
-      guard let file = begin(), (try? file.write(bytes)) != nil else { return false }
-      return (try? file.commit(as: Self.name(id), durably: false)) != nil
+    /// Writes the content of an object, and returns its hash; nil if it cannot be written, or does not
+    /// match the id.
+    private func write(
+      _ id: Digest, size: UInt64, of storage: RepositoryStorage, to file: borrowing AtomicFile
+    ) throws(StoreError) -> Digest? {
+      var hash = Blake2b()
+      var isWritten = true
+      do {
+        try storage.forEachPiece(of: id, kind: .index, size: size) { piece throws(StoreError) in
+          hash.update(piece)
+          isWritten = isWritten && (try? file.write(piece)) != nil
+        }
+      } catch {
+        guard error.code == .damaged else { throw error }
+        return nil
+      }
+      return isWritten ? hash.finish() : nil
+    }
+
+    /// Writes the content of an object that was just stored. Returns false if that fails.
+    func make(_ object: EncodedObject, content: [UInt8]) -> Bool {
+      guard let file = begin(), (try? file.write(content)) != nil else { return false }
+      let digest = isEncrypted ? Blake2b.hash(content) : object.id
+      return commit(file, object.id, content: digest, storedSize: object.size)
+    }
+
+    /// Gives a copy its name. It is verified when it is opened.
+    private func commit(
+      _ file: consuming AtomicFile, _ id: Digest, content: Digest, storedSize: UInt64
+    ) -> Bool {
+      guard (try? file.commit(as: Self.name(id), durably: isEncrypted)) != nil else { return false }
+      guard isEncrypted else { return true }
+      let isThere: Bool? = withFile(of: id) { _, status in
+        let note = VerifiedCopies.Note(id: id, content: content, storedSize: storedSize, status)
+        notes.withLock { $0.expect(note) }
+        return true
+      }
+      return isThere == true
+    }
+
+    /// The objects that have a copy.
+    var ids: [Digest] {
+      ((try? directory.names()) ?? []).compactMap { name in
+        RepositoryLayout.plain.id(name, kind: .index)
+      }.sorted()
     }
 
     /// Removes a damaged copy.
@@ -186,8 +254,10 @@ extension IndexCache {
 
     private func check(_ id: Digest) {
       withFile(of: id) { file, status -> Void? in
-        guard Self.digest(of: file, size: status.size) == id else { return nil }
-        return notes.withLock { $0.insert(VerifiedCopies.Note(id: id, status)) }
+        guard let expected = note(of: id, known: notes.withLock { $0.note(id) }, status),
+          Self.digest(of: file, size: status.size) == expected.content
+        else { return nil }
+        return notes.withLock { $0.insert(expected) }
       }
     }
 
@@ -204,7 +274,7 @@ extension IndexCache {
     }
 
     /// Saves the verification records for the next program.
-    func saveNotes() { notes.withLock { $0.save(in: directory) } }
+    func saveNotes() { notes.withLock { $0.save(in: directory, isEncrypted: isEncrypted) } }
 
     /// Whether a file is a temporary that was not written to for an hour.
     private func isLeftOver(_ name: ByteString) -> Bool {
@@ -213,138 +283,5 @@ extension IndexCache {
       }
       return status.modified.seconds < Host.now().seconds - 3600
     }
-  }
-}
-
-extension IndexCache {
-  /// The verified copies of a cache, identified by their file status. Valid for one boot of the
-  /// kernel only, because a crash can lose written data.
-  struct VerifiedCopies {
-    /// The status of a file when it was verified.
-    struct Note: Hashable {
-      let id: Digest
-      let identity: FileIdentity
-      let size: UInt64
-      let modified: Timestamp
-      let changed: Timestamp
-
-      init(id: Digest, _ status: FileStatus) {
-        self.id = id
-        identity = status.identity
-        size = status.size
-        modified = status.modified
-        changed = status.changed
-      }
-    }
-
-    private var notes: [Digest: Note] = [:]
-    private var isChanged = false
-    /// The objects whose copies must be verified again.
-    private var unverified: Set<Digest> = []
-
-    /// The name of the file with the notes.
-    static let name: ByteString = "checked"
-    private static let magic = Array("sbxnote1".utf8)
-    /// The size of the magic and the boot id. The hash of everything before it follows the notes.
-    private static let headSize = 8 + Digest.byteCount
-    private static let noteSize = Digest.byteCount + 3 * 8 + 2 * 12
-    private static let limit = 16 << 20
-
-    /// Creates an empty set.
-    init() {}
-
-    var count: Int { notes.count }
-
-    /// The objects with an intact copy.
-    var ids: [Digest] { Array(notes.keys) }
-
-    /// Whether a copy is unchanged since it was verified and need not be verified again.
-    func contains(_ note: Note) -> Bool {
-      notes[note.id] == note && !unverified.contains(note.id)
-    }
-
-    /// Whether an intact copy of an object was ever found, which proves that its content conforms
-    /// to the format.
-    func contains(_ id: Digest) -> Bool { notes[id] != nil }
-
-    /// Requires that each copy is verified again before its note is trusted.
-    mutating func invalidateAll() { unverified = Set(notes.keys) }
-
-    mutating func insert(_ note: Note) {
-      unverified.remove(note.id)
-      isChanged = notes.updateValue(note, forKey: note.id) != note || isChanged
-    }
-
-    mutating func retain(only ids: Set<Digest>) {
-      let before = notes.count
-      notes = notes.filter { ids.contains($0.key) }
-      isChanged = isChanged || notes.count != before
-    }
-  }
-}
-
-// MARK: - File
-
-extension IndexCache.VerifiedCopies {
-  /// Reads the notes of a cache. The result is empty if there is no intact file of this boot.
-  init(in directory: borrowing Directory) {
-    guard let boot = Self.boot, let file = try? directory.file(Self.name),
-      let status = try? file.status(), status.kind == .file, status.user == Host.userID,
-      let bytes = try? file.readAll(limit: Self.limit)
-    else { return }
-    let end = bytes.count - Digest.byteCount
-    guard end >= Self.headSize, (end - Self.headSize) % Self.noteSize == 0,
-      bytes.starts(with: Self.magic + boot.bytes)
-    else { return }
-    let table = bytes.span.bytes
-    guard Blake2b.hash(table.extracting(0..<end)) == Digest(table, at: end) else { return }
-    for at in stride(from: Self.headSize, to: end, by: Self.noteSize) {
-      let note = Note(table, at: at)
-      notes[note.id] = note
-    }
-  }
-
-  /// Writes the notes if they changed. If that fails, copies are verified again next time.
-  mutating func save(in directory: borrowing Directory) {
-    guard isChanged, let boot = Self.boot else { return }
-    isChanged = false
-    var bytes = Self.magic + boot.bytes
-    for note in notes.values.sorted(by: { $0.id < $1.id }) { note.encode(into: &bytes) }
-    bytes += Blake2b.hash(bytes).bytes
-    do throws(SystemError) {
-      let file = try AtomicFile(in: directory, permissions: 0o600)
-      try file.write(bytes)
-      try file.commit(as: Self.name, durably: false)
-    } catch {}
-  }
-
-  private static var boot: Digest? { Host.bootID.map { Blake2b.hash(Array($0.utf8)) } }
-}
-
-extension IndexCache.VerifiedCopies.Note {
-  fileprivate func encode(into bytes: inout [UInt8]) {
-    id.append(to: &bytes)
-    for value in [identity.device, identity.inode, size] { bytes.append(littleEndian: value) }
-    for time in [modified, changed] {
-      bytes.append(littleEndian: time.seconds)
-      bytes.append(littleEndian: time.nanoseconds)
-    }
-  }
-
-  fileprivate init(_ bytes: RawSpan, at start: Int) {
-    id = Digest(bytes, at: start)
-    let at = start + Digest.byteCount
-    identity = FileIdentity(
-      device: bytes.integer(at: at, as: UInt64.self),
-      inode: bytes.integer(at: at + 8, as: UInt64.self))
-    size = bytes.integer(at: at + 16, as: UInt64.self)
-    modified = Self.time(bytes, at: at + 24)
-    changed = Self.time(bytes, at: at + 36)
-  }
-
-  private static func time(_ bytes: RawSpan, at start: Int) -> Timestamp {
-    Timestamp(
-      seconds: bytes.integer(at: start, as: Int64.self),
-      nanoseconds: bytes.integer(at: start + 8, as: UInt32.self))
   }
 }

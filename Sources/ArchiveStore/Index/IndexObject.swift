@@ -8,8 +8,11 @@ internal import SystemIO
 /// again, because a mapped file can change.
 struct IndexObject: Sendable {
   let id: Digest
+  /// The content.
   let bytes: Bytes
   let layout: Layout
+  /// The stored size in bytes, which is larger than the content's if the object is encrypted.
+  let storedSize: UInt64
 
   /// An entry of the pack table.
   struct Pack: Hashable, Sendable {
@@ -19,52 +22,40 @@ struct IndexObject: Sendable {
     let frames: Int
   }
 
-  /// Opens an index after verifying its bytes against its id and checking its format.
-  init(id: Digest, bytes: [UInt8]) throws(StoreError) {
-    try self.init(id: id, SpillableArray(bytes), digest: Blake2b.hash(bytes))
-  }
-
-  /// Reads an index object, a large one in pieces, and opens it like `init(id:bytes:)`.
-  ///
-  /// - Parameter pieceLength: the number of bytes to read at a time.
-  static func load(
-    _ id: Digest, from storage: any Storage, by pieceLength: Int = 4 << 20
-  ) throws(StoreError) -> IndexObject {
-    let path = RepositoryLayout.index(id)
-    guard let size = try storage.status(path)?.size else { throw .missing("\(path)") }
-    guard size <= UInt64(FormatLimit.index) else {
-      throw .damaged("\(path)", "it has \(size) bytes, more than an index object may have")
-    }
-    if size <= UInt64(pieceLength) {
-      return try IndexObject(id: id, bytes: try storage.load(path, limit: FormatLimit.index))
-    }
-    var bytes = SpillableArray<UInt8>()
-    var hash = Blake2b()
-    bytes.reserve(Int(size))
-    var piece: [UInt8] = []
-    while bytes.count < Int(size) {
-      let count = min(Int(size) - bytes.count, pieceLength)
-      try storage.load(path, offset: UInt64(bytes.count), count: count, into: &piece)
-      hash.update(piece)
-      bytes.append(contentsOf: piece)
-    }
-    return try IndexObject(id: id, bytes, digest: hash.finish())
-  }
-
-  private init(
-    id: Digest, _ bytes: SpillableArray<UInt8>, digest: Digest
+  /// Opens an index after checking the format of its content. The stored bytes were compared with the
+  /// id.
+  init(
+    id: Digest, content: SpillableArray<UInt8>, storedSize: UInt64
   ) throws(StoreError) {
-    guard digest == id else {
-      throw .damaged(Self.name(id), "its content does not match its id")
-    }
-    try self.init(id: id, checked: .memory(bytes))
+    try self.init(id: id, checked: .memory(content), storedSize: storedSize)
     if let fault = firstFault() { throw .damaged(Self.name(id), fault) }
   }
 
+  /// Reads an index object in pieces, verifies it against its id and checks its format.
+  ///
+  /// - Parameter pieceLength: the number of bytes to read at a time.
+  static func load(
+    _ id: Digest, from storage: RepositoryStorage, by pieceLength: Int = 4 << 20
+  ) throws(StoreError) -> IndexObject {
+    let path = storage.layout.index(id)
+    guard let size = try storage.status(path)?.size else { throw .missing("\(path)") }
+    guard size <= UInt64(storage.storedLimit(of: FormatLimit.index)) else {
+      throw .damaged("\(path)", "it has \(size) bytes, more than an index object may have")
+    }
+    var bytes = SpillableArray<UInt8>()
+    bytes.reserve(Int(size))
+    try storage.forEachPiece(of: id, kind: .index, size: size, by: pieceLength) {
+      piece throws(StoreError) in
+      bytes.append(piece.span)
+    }
+    return try IndexObject(id: id, content: bytes, storedSize: size)
+  }
+
   /// Opens an index that was checked before.
-  init(id: Digest, checked bytes: Bytes) throws(StoreError) {
+  init(id: Digest, checked bytes: Bytes, storedSize: UInt64) throws(StoreError) {
     self.id = id
     self.bytes = bytes
+    self.storedSize = storedSize
     layout = try bytes.withBytes { bytes throws(StoreError) in
       try Layout(headerOf: bytes, object: Self.name(id))
     }
@@ -187,7 +178,7 @@ extension IndexObject {
 extension IndexObject {
   /// Opens one object and verifies its bytes against its id.
   static func open(
-    _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
+    _ id: Digest, from storage: RepositoryStorage, cache: IndexCache? = nil
   ) throws(StoreError) -> IndexObject {
     if let object = try cache?.object(id, of: storage) { return object }
     return try load(id, from: storage)
@@ -195,9 +186,20 @@ extension IndexObject {
 
   /// Reads the object from the storage and verifies it, regardless of this host's copy.
   static func readAgain(
-    _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
+    _ id: Digest, from storage: RepositoryStorage, cache: IndexCache? = nil
   ) throws(StoreError) -> IndexObject {
     if let object = try cache?.readAgain(id, of: storage) { return object }
     return try open(id, from: storage)
+  }
+}
+
+extension Lease {
+  /// Saves an index object that was made in memory. Returns it with the id that it has as it is
+  /// stored.
+  func save(_ object: IndexObject) throws(StoreError) -> IndexObject {
+    guard case .memory(let content) = object.bytes else { return object }
+    let stored = try storage.encode(Array(content))
+    try save(stored.bytes, as: storage.layout.index(stored.id))
+    return try IndexObject(id: stored.id, checked: object.bytes, storedSize: stored.size)
   }
 }

@@ -7,9 +7,11 @@ struct LoadedIndex: Sendable {
   /// Objects that exist but cannot be read or are damaged. If this host has an intact copy, the
   /// object is also in `objects`.
   var faults: [(id: Digest, error: StoreError)] = []
+  /// Objects that this host, which cannot read, has no copy of.
+  private(set) var unreadable: Set<Digest> = []
 
   /// The ids of all listed objects, usable or not.
-  var ids: Set<Digest> { Set(objects.map(\.id) + faults.map(\.id)) }
+  var ids: Set<Digest> { Set(objects.map(\.id) + faults.map(\.id)).union(unreadable) }
 
   /// Adds an object that cannot be used, or only through this host's copy.
   mutating func add(_ id: Digest, _ error: StoreError) {
@@ -38,7 +40,7 @@ struct LoadedIndex: Sendable {
 extension LoadedIndex {
   /// Loads all index objects from a storage, or from this host's copies if there is a cache.
   static func loadAll(
-    from storage: any Storage, cache: IndexCache? = nil, known: [IndexObject] = []
+    from storage: RepositoryStorage, cache: IndexCache? = nil, known: [IndexObject] = []
   ) throws(StoreError) -> LoadedIndex {
     try load(try RepositoryListing.indexes(storage), from: storage, cache: cache, known: known)
   }
@@ -50,7 +52,7 @@ extension LoadedIndex {
   /// in `faults` and does not affect the others. Of an object with a copy on this host only the
   /// size is checked.
   static func load(
-    _ ids: [Digest], from storage: any Storage, cache: IndexCache? = nil,
+    _ ids: [Digest], from storage: RepositoryStorage, cache: IndexCache? = nil,
     known: [IndexObject] = []
   ) throws(StoreError) -> LoadedIndex {
     var ids = ids
@@ -71,7 +73,7 @@ extension LoadedIndex {
 
   /// Returns nil if an object no longer exists.
   private static func loadOnce(
-    _ ids: [Digest], from storage: any Storage, cache: IndexCache?,
+    _ ids: [Digest], from storage: RepositoryStorage, cache: IndexCache?,
     known: inout [Digest: IndexObject], isLast: Bool
   ) throws(StoreError) -> LoadedIndex? {
     var index = LoadedIndex()
@@ -83,11 +85,20 @@ extension LoadedIndex {
         index.objects.append(object)
       } catch {
         if error.code == .missing, !isLast { return nil }
+        if error.code == .keyRequired {
+          index.unreadable.insert(id)
+          continue
+        }
         guard error.costsTheObjectAlone else { throw error }
         index.add(id, error)
       }
     }
-    cache?.retain(only: ids)
+    if storage.canRead {
+      cache?.retain(only: ids)
+    } else if let cache {
+      // Another host merged the objects: this one can read only its copies of what it wrote.
+      index.objects += cache.copies(besides: Set(ids))
+    }
     return index
   }
 
@@ -96,15 +107,15 @@ extension LoadedIndex {
   ///
   /// - Throws: `missing` if the object does not exist.
   private static func fault(
-    of object: IndexObject, in storage: any Storage
+    of object: IndexObject, in storage: RepositoryStorage
   ) throws(StoreError) -> StoreError? {
     guard case .mapped = object.bytes else { return nil }
-    let path = RepositoryLayout.index(object.id)
+    let path = storage.layout.index(object.id)
     guard let size = try storage.status(path)?.size else { throw .missing("\(path)") }
-    if size == UInt64(object.bytes.count) { return nil }
+    if size == object.storedSize { return nil }
     return .damaged(
       "\(path)",
-      "it has \(size) bytes where \(object.bytes.count) are expected; this host's copy is used instead"
+      "it has \(size) bytes where \(object.storedSize) are expected; this host's copy is used instead"
     )
   }
 }

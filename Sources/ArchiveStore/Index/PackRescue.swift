@@ -19,7 +19,7 @@ struct PackRescue: Sendable {
   /// Reads the tables of all packs except the named ones, which takes long if they are many.
   /// `checkCancellation` is called before each.
   init(
-    in storage: any Storage, but named: Set<Digest>,
+    in storage: RepositoryStorage, but named: Set<Digest>,
     counters: ProgressCounters = ProgressCounters(),
     checkCancellation: () throws(StoreError) -> Void = {}
   ) throws(StoreError) {
@@ -27,7 +27,7 @@ struct PackRescue: Sendable {
     counters.expect(files: packs.count, bytes: 0)
     for (pack, size) in packs.sorted(by: { $0.key < $1.key }) {
       try checkCancellation()
-      counters.begin(ByteString("\(RepositoryLayout.pack(pack))"))
+      counters.begin(ByteString("\(storage.layout.pack(pack))"))
       try add(pack, size: size, storage)
       counters.didHandle(files: 1)
     }
@@ -36,7 +36,7 @@ struct PackRescue: Sendable {
 
   /// Reads the tables of the given packs and sizes. `checkCancellation` is called before each.
   init(
-    of packs: [Digest: UInt64], in storage: any Storage,
+    of packs: [Digest: UInt64], in storage: RepositoryStorage,
     checkCancellation: () throws(StoreError) -> Void
   ) throws(StoreError) {
     for (pack, size) in packs.sorted(by: { $0.key < $1.key }) {
@@ -47,7 +47,7 @@ struct PackRescue: Sendable {
   }
 
   private mutating func add(
-    _ pack: Digest, size: UInt64, _ storage: any Storage
+    _ pack: Digest, size: UInt64, _ storage: RepositoryStorage
   ) throws(StoreError) {
     do {
       let tables = try PackTables.load(pack, size: size, from: storage)
@@ -67,6 +67,8 @@ struct PackRescue: Sendable {
     let bytes = builder.encode()
     builder = IndexBuilder()
     objects.append(
-      try IndexObject(id: Blake2b.hash(bytes), checked: .memory(SpillableArray(bytes))))
+      try IndexObject(
+        id: Blake2b.hash(bytes), checked: .memory(SpillableArray(bytes)),
+        storedSize: UInt64(bytes.count)))
   }
 }

@@ -7,7 +7,7 @@ extension RepositoryCheck {
     let inventory: RepositoryInventory
     private(set) var report = Report()
     let check: RepositoryCheck
-    let storage: any Storage
+    let storage: RepositoryStorage
     private(set) var damage: [Finding] = []
     private(set) var snapshots: [StoredSnapshot] = []
     /// The errors of snapshots that cannot be read.
@@ -48,7 +48,7 @@ extension RepositoryCheck {
       recordMissingDirectories()
       try loadCondemned()
       for (path, error) in recorded.faults { record("\(path)", error.reason) }
-      checkPacksAgainstIndex()
+      try checkPacksAgainstIndex()
       try readContents()
     }
 
@@ -57,7 +57,7 @@ extension RepositoryCheck {
     }
 
     private mutating func record(_ path: ObjectPath, _ error: StoreError) throws(StoreError) {
-      if error.code == .leaseLost { throw error }
+      if error.code == .leaseLost || error.code == .keyRequired { throw error }
       record("\(path)", error.reason)
     }
 
@@ -69,7 +69,7 @@ extension RepositoryCheck {
       let needs = RepositoryListing.DirectoryNeeds(
         hasSnapshots: !inventory.snapshots.isEmpty, hasIndexes: !inventory.indexes.isEmpty,
         hasPacksAlone: inventory.hasPacksAlone,
-        packDirectories: Set(index.packIDs.map { RepositoryLayout.pack($0).directory }))
+        packDirectories: Set(index.packIDs.map { storage.layout.pack($0).directory }))
       for directory in inventory.missingDirectories {
         if let reason = needs.loss(of: directory) {
           record("\(directory)", reason)
@@ -96,12 +96,12 @@ extension RepositoryCheck {
           snapshots.append(stored)
           if stored.snapshot.repository != check.repository.id {
             record(
-              "\(RepositoryLayout.snapshot(id))",
+              "\(storage.layout.snapshot(id))",
               "it belongs to repository \(stored.snapshot.repository.hex.prefix(8)), and repository.json "
                 + "has the id \(check.repository.id.hex.prefix(8))")
           }
         } catch {
-          try record(RepositoryLayout.snapshot(id), error)
+          try record(storage.layout.snapshot(id), error)
           if error.code != .missing { unreadableSnapshots.append(error) }
         }
       }
@@ -115,7 +115,7 @@ extension RepositoryCheck {
         try check.checkNotStopped()
         do {
           objects.append(try IndexObject.open(id, from: storage))
-        } catch { try record(RepositoryLayout.index(id), error) }
+        } catch { try record(storage.layout.index(id), error) }
       }
       index = CheckedIndex(objects)
       report.indexes = objects.count
@@ -139,9 +139,9 @@ extension RepositoryCheck {
 
     /// Checks that each pack in the index exists and has the recorded size. A condemned pack may be
     /// missing: the prune that removed it was interrupted before it changed the index.
-    private mutating func checkPacksAgainstIndex() {
+    private mutating func checkPacksAgainstIndex() throws(StoreError) {
       for pack in index.packIDs.sorted() {
-        let path = "\(RepositoryLayout.pack(pack))"
+        let path = "\(storage.layout.pack(pack))"
         let tables = index.tables(of: pack)
         guard let size = inventory.packs[pack] else {
           index.lostPacks.insert(pack)
@@ -152,7 +152,7 @@ extension RepositoryCheck {
         guard let wanted = tables.first?.size, wanted != size else { continue }
         record(path, "it has \(size) bytes instead of the \(wanted) in the index")
         recordDamaged(pack, size)
-        markCopiesLost(of: pack, behind: size)
+        markCopiesLost(of: pack, behind: try storage.contentLimit(ofPack: pack, stored: size))
       }
     }
 
@@ -161,7 +161,7 @@ extension RepositoryCheck {
         id: pack, size: size, expected: index.tables(of: pack).first?.size)
     }
 
-    /// Marks the blobs in frames beyond the end of a pack as lost.
+    /// Marks the blobs in frames beyond the end of a pack's content as lost.
     private mutating func markCopiesLost(of pack: Digest, behind size: UInt64) {
       guard let frames = index.tables(of: pack).first?.frames else { return }
       for record in index.records(of: pack) {
@@ -217,7 +217,7 @@ extension RepositoryCheck {
       let rescue = try PackRescue(
         of: unnamed, in: storage, checkCancellation: check.checkNotStopped)
       for (pack, error) in rescue.faults {
-        record("\(RepositoryLayout.pack(pack))", error.reason)
+        record("\(storage.layout.pack(pack))", error.reason)
         if error.kind != .damaged { unread = unread ?? (pack, error.reason) }
       }
       index.rescued = rescue.objects
@@ -232,7 +232,7 @@ extension RepositoryCheck {
       report.bytesRead += verdict.bytes
       report.blobsRead += verdict.blobs
       if !verdict.faults.isEmpty {
-        record("\(RepositoryLayout.pack(verdict.pack))", verdict.faults.joined(separator: "; "))
+        record("\(storage.layout.pack(verdict.pack))", verdict.faults.joined(separator: "; "))
         if verdict.isComplete {
           recordDamaged(verdict.pack, inventory.packs[verdict.pack] ?? 0)
         } else {

@@ -65,6 +65,7 @@ public struct IndexRepair {
   public func run() throws(StoreError) -> Report {
     let features = repository.settings.features
     try repository.settings.requireKnown(features.read, for: "read", location: repository.location)
+    try storage.requireReadable()
     if isDry {
       let found = try findings { () throws(StoreError) in try checkNotStopped() }
       return report(found)
@@ -99,7 +100,7 @@ public struct IndexRepair {
     return report
   }
 
-  private var storage: any Storage { repository.storage }
+  private var storage: RepositoryStorage { repository.storage }
 
   private func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
@@ -131,7 +132,7 @@ public struct IndexRepair {
     report.packs = found.rescue.packs.count
     report.blobs = found.rescue.objects.reduce(0) { $0 + $1.blobs }
     report.unreadable = found.rescue.faults.map {
-      .damaged("\(RepositoryLayout.pack($0.pack))", $0.error.reason)
+      .damaged("\(storage.layout.pack($0.pack))", $0.error.reason)
     }
     // An object rebuilt with the same bytes replaces the damaged one.
     let again = Set(found.rescue.objects.map(\.id))
@@ -151,8 +152,6 @@ public struct IndexRepair {
 
   /// Makes an object durable and reads it back.
   private func write(_ object: IndexObject, _ lease: Lease) throws(StoreError) -> Digest {
-    guard case .memory(let bytes) = object.bytes else { return object.id }
-    try lease.save(Array(bytes), as: RepositoryLayout.index(object.id))
-    return try IndexObject.open(object.id, from: storage).id
+    try IndexObject.open(lease.save(object).id, from: storage).id
   }
 }

@@ -28,7 +28,8 @@ final class PackCheck: Sendable {
   private let isStopping: @Sendable () -> Bool
 
   init(
-    _ pack: Digest, size: UInt64, _ index: CheckedIndex, expected: Int, in storage: any Storage,
+    _ pack: Digest, size: UInt64, _ index: CheckedIndex, expected: Int,
+    in storage: RepositoryStorage,
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) {

@@ -13,14 +13,18 @@ struct PackReading: ~Copyable {
     let records: ArraySlice<BlobRecord>
   }
 
-  private let storage: any Storage
+  private let storage: RepositoryStorage
+  private let pack: Digest
   private let path: ObjectPath
+  /// The stored size in bytes.
   private let size: UInt64
   private let counters: ProgressCounters
   private var verdict: PackCheck.Verdict
   private var hash = Blake2b()
   /// The offset up to which the hash includes the pack's bytes; nil once some could not be read.
   private var hashed: UInt64? = 0
+  /// The encrypted bytes of a frame, kept for their memory.
+  private var encrypted: [UInt8] = []
   private var isBegun = false
   /// Whether all frames were read.
   private var isRead = false
@@ -38,12 +42,13 @@ struct PackReading: ~Copyable {
   private(set) var conflict: StoreError?
 
   init(
-    _ pack: Digest, size: UInt64, in storage: any Storage, _ counters: ProgressCounters
+    _ pack: Digest, size: UInt64, in storage: RepositoryStorage, _ counters: ProgressCounters
   ) {
     self.storage = storage
     self.size = size
     self.counters = counters
-    path = RepositoryLayout.pack(pack)
+    self.pack = pack
+    path = storage.layout.pack(pack)
     verdict = PackCheck.Verdict(pack: pack)
   }
 
@@ -116,14 +121,21 @@ struct PackReading: ~Copyable {
   private mutating func read(
     _ frame: FrameLocation, into stored: inout [UInt8]
   ) throws(StoreError) {
+    let content = frame.offset..<(frame.offset + UInt64(frame.stored))
+    let encryption = try storage.encryption(ofPack: pack, stored: size)
+    let range = try encryption?.storedRange(of: content) ?? content
     do throws(StoreError) {
-      try hash(upTo: frame.offset)
-      try storage.load(path, offset: frame.offset, count: Int(frame.stored), into: &stored)
-      hash(stored)
+      try hash(upTo: range.lowerBound)
+      try storage.load(path, offset: range.lowerBound, count: range.count, into: &stored)
+      hash(stored, from: range.lowerBound)
     } catch {
       hashed = nil
       throw error
     }
+    guard let encryption else { return }
+    swap(&stored, &encrypted)
+    stored.removeAll(keepingCapacity: true)
+    try encryption.decrypt(content, stored: encrypted, appendingTo: &stored)
   }
 
   /// Records the findings of a frame.
@@ -143,18 +155,22 @@ struct PackReading: ~Copyable {
     verdict.lost.formUnion(records.map(\.id))
   }
 
-  private mutating func hash(_ bytes: [UInt8]) {
-    hash.update(bytes)
-    hashed? += UInt64(bytes.count)
-    verdict.bytes += UInt64(bytes.count)
-    counters.didHandle(bytes: UInt64(bytes.count))
+  /// Hashes stored bytes from an offset, except those that were hashed before: two frames may share a
+  /// piece of an encrypted pack.
+  private mutating func hash(_ bytes: [UInt8], from offset: UInt64) {
+    let before = Int(min(UInt64(bytes.count), (hashed ?? offset) - offset))
+    hash.update(bytes.span.extracting(before..<bytes.count))
+    let count = UInt64(bytes.count - before)
+    hashed? += count
+    verdict.bytes += count
+    counters.didHandle(bytes: count)
   }
 
   /// Reads and hashes the bytes up to an offset that are in no frame.
   private mutating func hash(upTo end: UInt64) throws(StoreError) {
     while let offset = hashed, offset < end {
       let count = Int(min(end - offset, 1 << 20))
-      hash(try storage.load(path, offset: offset, count: count))
+      hash(try storage.load(path, offset: offset, count: count), from: offset)
     }
   }
 

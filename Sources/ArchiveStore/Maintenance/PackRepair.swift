@@ -70,6 +70,7 @@ public struct PackRepair {
   public func run() throws(StoreError) -> Report {
     let (settings, location) = (repository.settings, repository.location)
     try settings.requireKnown(settings.features.read, for: "read", location: location)
+    try repository.storage.requireReadable()
     if isDry {
       var plan = try Plan(repository)
       try salvage(&plan, into: nil)
@@ -122,7 +123,7 @@ public struct PackRepair {
   private func setAside(_ pack: Digest) throws(StoreError) {
     let storage = repository.storage
     try storage.makeMissing([RepositoryLayout.damaged.name], in: .root)
-    try storage.rename(RepositoryLayout.pack(pack), to: RepositoryLayout.setAside(pack))
+    try storage.rename(storage.layout.pack(pack), to: storage.layout.setAside(pack))
   }
 
   private func require(_ right: PruneLease) throws(StoreError) {

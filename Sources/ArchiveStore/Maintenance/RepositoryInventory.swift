@@ -26,13 +26,14 @@ struct RepositoryInventory: Hashable {
   /// Lists the objects of a repository.
   ///
   /// - Parameter own: the name of a lease that is not listed.
-  init(_ storage: any Storage, besides own: ByteString? = nil) throws(StoreError) {
-    snapshots = try list(RepositoryLayout.snapshots, suffix: ".json", storage)
-    indexes = try list(RepositoryLayout.indexes, suffix: ".index", storage)
+  init(_ storage: RepositoryStorage, besides own: ByteString? = nil) throws(StoreError) {
+    let layout = storage.layout
+    snapshots = try list(RepositoryLayout.snapshots, storage) { layout.id($0, kind: .snapshot) }
+    indexes = try list(RepositoryLayout.indexes, storage) { layout.id($0, kind: .index) }
     for name in RepositoryLayout.packDirectories {
       let directory = RepositoryLayout.packs.appending(name)
-      for id in try list(directory, suffix: ".tar.zst", storage) {
-        let path = RepositoryLayout.pack(id)
+      for id in try list(directory, storage, id: { layout.id($0, kind: .pack) }) {
+        let path = layout.pack(id)
         guard path.directory == directory else {
           unknownFiles.append(directory.appending(path.name))
           continue
@@ -41,18 +42,20 @@ struct RepositoryInventory: Hashable {
         if let status = try storage.status(path) { packs[id] = status.size }
       }
     }
-    condemned = try list(RepositoryLayout.condemned, suffix: ".json", storage)
+    condemned = try list(RepositoryLayout.condemned, storage) {
+      RepositoryLayout.id($0, suffix: ".json")
+    }
     leases = try names(RepositoryLayout.leases, storage).filter { $0 != own }
     pins = try names(RepositoryLayout.pins, storage)
   }
 
   /// Returns the ids of a directory's objects. Other names are added to the unknown files.
   private mutating func list(
-    _ directory: ObjectPath, suffix: String, _ storage: any Storage
+    _ directory: ObjectPath, _ storage: RepositoryStorage, id: (ByteString) -> Digest?
   ) throws(StoreError) -> [Digest] {
     var ids: [Digest] = []
     for name in try names(directory, storage) {
-      if let id = RepositoryLayout.id(name, suffix: suffix) {
+      if let id = id(name) {
         ids.append(id)
       } else {
         unknownFiles.append(directory.appending(name))
@@ -62,7 +65,7 @@ struct RepositoryInventory: Hashable {
   }
 
   private mutating func names(
-    _ directory: ObjectPath, _ storage: any Storage
+    _ directory: ObjectPath, _ storage: RepositoryStorage
   ) throws(StoreError) -> [ByteString] {
     do {
       if let names = try storage.listIfPresent(directory) { return names }

@@ -64,7 +64,7 @@ extension Repository {
     statistics.snapshotBytes =
       try RepositoryListing.snapshotStatuses(storage).values.lazy.map(\.size).clampedSum
     for id in inventory.indexes {
-      statistics.indexBytes += try storage.status(RepositoryLayout.index(id))?.size ?? 0
+      statistics.indexBytes += try storage.status(storage.layout.index(id))?.size ?? 0
     }
     let index = try LoadedIndex.loadAll(from: storage, cache: cache)
     try statistics.count(index.objects, watch)

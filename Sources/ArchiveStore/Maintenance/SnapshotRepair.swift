@@ -106,7 +106,7 @@ public struct SnapshotRepair {
     }
     if let (pack, reason) = found.unread {
       throw StoreError(
-        .system, "read", subject: "\(RepositoryLayout.pack(pack))", reason: reason,
+        .system, "read", subject: "\(repository.storage.layout.pack(pack))", reason: reason,
         hint: "nothing was changed: its content may be intact")
     }
     return found
@@ -196,7 +196,9 @@ extension SnapshotRepair {
       guard try target.right.isHeld() else { throw PruneLease.lost(repository.location) }
       let old = repaired.old.id
       // The old one may have been removed since it was listed.
-      guard try repository.storage.status(RepositoryLayout.snapshot(old)) != nil else { return }
+      guard try repository.storage.status(repository.storage.layout.snapshot(old)) != nil else {
+        return
+      }
       let new = try target.session.save(snapshot)
       repaired.new = new
       if repaired.isPinned { try repository.pin([new.id]) }

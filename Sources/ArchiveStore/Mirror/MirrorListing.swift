@@ -25,10 +25,14 @@ struct MirrorListing {
   /// Lists all objects.
   ///
   /// - Throws: any failure: a listing is complete, or there is none.
-  init(_ storage: any Storage) throws(StoreError) {
+  init(_ storage: RepositoryStorage) throws(StoreError) {
     pins = Self.ids(try names(RepositoryLayout.pins, storage), suffix: "")
-    snapshots = Self.ids(try names(RepositoryLayout.snapshots, storage), suffix: ".json")
-    indexes = Self.ids(try names(RepositoryLayout.indexes, storage), suffix: ".index")
+    snapshots = Set(
+      RepositoryListing.ids(
+        .snapshot, in: try names(RepositoryLayout.snapshots, storage), of: storage))
+    indexes = Set(
+      RepositoryListing.ids(
+        .index, in: try names(RepositoryLayout.indexes, storage), of: storage))
     records = Self.ids(try names(RepositoryLayout.damaged, storage), suffix: ".json")
     let present = Set(try names(RepositoryLayout.packs, storage))
     for name in RepositoryLayout.packDirectories where !present.contains(name) {
@@ -38,7 +42,7 @@ struct MirrorListing {
   }
 
   /// Lists all objects of a mirror, and finds the packs that only it records as damaged.
-  init(ofMirror storage: any Storage, of original: any Storage) throws(StoreError) {
+  init(ofMirror storage: RepositoryStorage, of original: RepositoryStorage) throws(StoreError) {
     try self.init(storage)
     guard !records.isEmpty else { return }
     damagedPacks = Set(try DamageRecords(storage).packs.keys)
@@ -46,8 +50,10 @@ struct MirrorListing {
   }
 
   /// Lists the index objects and packs again.
-  mutating func update(_ storage: any Storage) throws(StoreError) {
-    indexes = Self.ids(try names(RepositoryLayout.indexes, storage), suffix: ".index")
+  mutating func update(_ storage: RepositoryStorage) throws(StoreError) {
+    indexes = Set(
+      RepositoryListing.ids(
+        .index, in: try names(RepositoryLayout.indexes, storage), of: storage))
     packs = try RepositoryListing.packSizes(storage)
   }
 
@@ -74,7 +80,7 @@ struct MirrorListing {
   }
 
   private mutating func names(
-    _ directory: ObjectPath, _ storage: any Storage
+    _ directory: ObjectPath, _ storage: RepositoryStorage
   ) throws(StoreError) -> [ByteString] {
     if let names = try storage.listIfPresent(directory) { return names }
     missing.insert(directory)

@@ -21,7 +21,7 @@ struct MirrorRecord {
   /// Loads the record of a mirror, or returns nil if there is none.
   ///
   /// - Throws: `damaged` if it is not intact, `unsupported` for a later version.
-  static func load(_ storage: any Storage) throws(StoreError) -> MirrorRecord? {
+  static func load(_ storage: RepositoryStorage) throws(StoreError) -> MirrorRecord? {
     let bytes: [UInt8]
     do throws(StoreError) {
       bytes = try storage.load(path, limit: limit)

@@ -33,8 +33,8 @@ struct MirrorRun {
     report.snapshots = found.snapshots.count
   }
 
-  private var source: any Storage { mirror.source.storage }
-  private var target: any Storage { session.repository.storage }
+  private var source: RepositoryStorage { mirror.source.storage }
+  private var target: RepositoryStorage { session.repository.storage }
 
   /// Runs until the end, or until it is interrupted.
   mutating func run() throws {
@@ -48,7 +48,7 @@ struct MirrorRun {
   private mutating func update() throws {
     // A damaged index object is copied again, also if this host has a copy of it.
     for id in old.indexes.intersection(found.indexes)
-    where try ObjectCopier.isIntact(id, at: RepositoryLayout.index(id), in: target) {
+    where try ObjectCopier.isIntact(id, at: target.layout.index(id), in: target) {
       indexes.insert(id)
     }
     try copyContent()
@@ -81,7 +81,7 @@ struct MirrorRun {
   private mutating func copyPacks() throws -> ObjectCopier.Result {
     var objects: [ObjectCopier.Object] = []
     for (id, size) in found.packs.sorted(by: { $0.key < $1.key }) {
-      let object = ObjectCopier.Object(id: id, path: RepositoryLayout.pack(id), size: size)
+      let object = ObjectCopier.Object(id: id, path: target.layout.pack(id), size: size)
       if packs.contains(id) {
         guard let present = old.packs[id], present != size else { continue }
         if try ObjectCopier.isIntact(id, at: object.path, in: target) {
@@ -105,12 +105,12 @@ struct MirrorRun {
     var objects: [ObjectCopier.Object] = []
     var hasGone = false
     for id in found.indexes.subtracting(indexes).sorted() {
-      let path = RepositoryLayout.index(id)
+      let path = target.layout.index(id)
       guard let status = try source.status(path) else {
         hasGone = true
         continue
       }
-      guard status.size <= UInt64(FormatLimit.index) else {
+      guard status.size <= UInt64(source.storedLimit(of: FormatLimit.index)) else {
         recordDamage(
           .damaged("\(path)", "it has \(status.size) bytes, more than an index may have"))
         lacking.insert(id)
@@ -151,7 +151,7 @@ struct MirrorRun {
     let sizes = try RepositoryListing.snapshotStatuses(source)
     let objects = new.sorted().compactMap { id in
       sizes[id].map {
-        ObjectCopier.Object(id: id, path: RepositoryLayout.snapshot(id), size: $0.size)
+        ObjectCopier.Object(id: id, path: target.layout.snapshot(id), size: $0.size)
       }
     }
     try save(record: record.snapshots.union(objects.map(\.id)))
@@ -179,7 +179,7 @@ struct MirrorRun {
     guard lacking.isEmpty else { return false }
     let index = try LoadedIndex.load(
       found.indexes.sorted(), from: target, cache: mirror.indexCache)
-    return index.faults.isEmpty && index.packs.isSubset(of: packs)
+    return index.faults.isEmpty && index.unreadable.isEmpty && index.packs.isSubset(of: packs)
   }
 
   private mutating func save(record snapshots: Set<SnapshotID>) throws(StoreError) {
@@ -215,7 +215,7 @@ struct MirrorRun {
     for id in lost.sorted() {
       recordDamage(
         StoreError(
-          .missing, "find", subject: "\(RepositoryLayout.snapshot(id))",
+          .missing, "find", subject: "\(target.layout.snapshot(id))",
           reason: "the snapshot is pinned, and the original lacks it; the mirror keeps it",
           hint: "copy the file from the mirror, or unpin the snapshot"))
     }
@@ -227,7 +227,7 @@ struct MirrorRun {
         report.isInterrupted = true
         return
       }
-      try session.lease.remove(RepositoryLayout.snapshot(id))
+      try session.lease.remove(target.layout.snapshot(id))
       report.removed.snapshots += 1
     }
     try removePins()
@@ -245,7 +245,7 @@ struct MirrorRun {
   /// still damaged.
   private func removeRecords() throws(StoreError) {
     for pack in old.damagedPacks.subtracting(packs) {
-      if try target.status(RepositoryLayout.pack(pack)) != nil { return }
+      if try target.status(target.layout.pack(pack)) != nil { return }
     }
     for id in old.records.subtracting(found.records).sorted() {
       try session.lease.remove(RepositoryLayout.record(id))
@@ -304,7 +304,7 @@ struct MirrorRemoval {
     (self.mirror, self.isStopping) = (mirror, isStopping)
   }
 
-  private var storage: any Storage { session.repository.storage }
+  private var storage: RepositoryStorage { session.repository.storage }
 
   /// Removes index objects that are no longer needed, then packs, as a prune sweeps condemned packs.
   ///
@@ -330,7 +330,7 @@ struct MirrorRemoval {
     waitingPacks = Set(swept.waiting.keys.flatMap { condemned[$0]?.packs ?? [] }).count
     kept = swept.kept.subtracting(found.packs.keys).sorted().map { pack in
       StoreError(
-        .missing, "find", subject: "\(RepositoryLayout.pack(pack))",
+        .missing, "find", subject: "\(storage.layout.pack(pack))",
         reason: "the original lacks it, but snapshots need it; the mirror keeps it",
         hint:
           "copy the file from the mirror to the original and run 'sandboxctl repair index' there")

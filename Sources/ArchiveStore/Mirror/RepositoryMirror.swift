@@ -11,7 +11,7 @@ public import SystemIO
 public struct RepositoryMirror {
   let source: Repository
   /// The storage of the mirror; nil if it does not exist, in a dry run.
-  let target: (any Storage)?
+  let target: RepositoryStorage?
   let indexCache: IndexCache?
   let headCache: SnapshotHeadCache?
   let isDry: Bool
@@ -33,7 +33,8 @@ public struct RepositoryMirror {
     workers: Int = 1, counters: ProgressCounters = ProgressCounters(of: "object"),
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
-    (self.source, self.target) = (source, target)
+    self.source = source
+    self.target = target.map { RepositoryStorage($0, cipher: source.storage.cipher) }
     (self.indexCache, self.headCache) = (indexCache, headCache)
     (self.isDry, self.allowsLargeRemoval) = (isDry, allowsLargeRemoval)
     (self.workers, self.counters, self.isStopping) = (max(1, workers), counters, isStopping)
@@ -94,6 +95,7 @@ public struct RepositoryMirror {
   public func run() throws -> Report {
     let settings = source.settings
     try settings.requireKnown(settings.features.read, for: "read", location: source.location)
+    try source.storage.requireReadable()
     try requireDifferent()
     let lease = isDry ? nil : try? ReaderLease(source)
     defer { lease?.release() }
@@ -115,7 +117,7 @@ public struct RepositoryMirror {
     if isDry { return try dryReport(found, present, isNew: isNew) }
     try settings.requireKnown(settings.features.write, for: "write", location: target.location)
     let keys = try create(target, text)
-    let mirror = try Repository.open(target)
+    let mirror = try source.open(copyIn: target)
     let session = try mirror.beginWriting(workers: 1, cache: indexCache)
     defer { session.abandon() }
     let old = try listing(session, found)
@@ -165,7 +167,7 @@ public struct RepositoryMirror {
     report.snapshots = found.snapshots.count
     report.copied = found.amount(besides: old)
     if let target, !isNew {
-      report.refusal = try refusal(of: found, old, in: Repository.open(target))
+      report.refusal = try refusal(of: found, old, in: source.open(copyIn: target))
     }
     if report.refusal == nil { report.removed = old.amount(besides: found) }
     return report
@@ -210,7 +212,8 @@ extension MirrorListing {
 
 extension RepositoryMirror {
   private func requireDifferent() throws(StoreError) {
-    guard let from = source.storage as? LocalStorage, let to = target as? LocalStorage else {
+    guard let from = source.storage.base as? LocalStorage, let to = target?.base as? LocalStorage
+    else {
       return
     }
     guard try from.identity() != to.identity() else {
@@ -227,7 +230,7 @@ extension RepositoryMirror {
   ]
 
   /// Checks that the target is empty or has the id of the repository. Returns whether it is empty.
-  private func requireMirror(_ target: any Storage) throws(StoreError) -> Bool {
+  private func requireMirror(_ target: RepositoryStorage) throws(StoreError) -> Bool {
     let names = Set(try target.list(.root))
     guard names.contains(RepositoryLayout.settings.name) else {
       guard names.isSubset(of: Self.namesOfNew) else {
@@ -244,7 +247,7 @@ extension RepositoryMirror {
     return false
   }
 
-  private func refusal(of target: any Storage, _ reason: String) -> StoreError {
+  private func refusal(of target: RepositoryStorage, _ reason: String) -> StoreError {
     StoreError(
       .notEmpty, "mirror the repository to", subject: target.location, reason: reason,
       hint:
@@ -272,7 +275,7 @@ extension RepositoryMirror {
   /// Creates what is missing of the mirror except objects: its directories, settings, keys, and the
   /// files for recovery by hand. Returns the key files that differ.
   private func create(
-    _ target: any Storage, _ settings: [UInt8]
+    _ target: RepositoryStorage, _ settings: [UInt8]
   ) throws(StoreError) -> [ByteString] {
     let lease = try Lease(target)
     defer { lease.release() }
@@ -296,7 +299,9 @@ extension RepositoryMirror {
 
   /// Copies key files that the mirror lacks, and returns those that differ: nothing tells which of
   /// them is intact.
-  private func copyKeys(_ target: any Storage, _ lease: Lease) throws(StoreError) -> [ByteString] {
+  private func copyKeys(_ target: RepositoryStorage, _ lease: Lease) throws(StoreError)
+    -> [ByteString]
+  {
     var different: [ByteString] = []
     let present = Set(try target.listIfPresent(RepositoryLayout.keys) ?? [])
     for name in try source.storage.listIfPresent(RepositoryLayout.keys) ?? [] {

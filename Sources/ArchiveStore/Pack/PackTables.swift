@@ -6,6 +6,7 @@ struct PackTables: Sendable {
   /// A durable pack.
   struct Pack: Hashable {
     let id: Digest
+    /// The stored size in bytes.
     let size: UInt64
     let frames: [FrameLocation]
   }
@@ -15,14 +16,14 @@ struct PackTables: Sendable {
   /// The blob entries, in the order of the frames.
   let records: [BlobRecord]
 
-  /// Reads the seek table and the contents of a pack of `size` bytes.
+  /// Reads the seek table and the contents of a pack of `size` stored bytes.
   static func load(
-    _ id: Digest, size: UInt64, from storage: any Storage
+    _ id: Digest, size: UInt64, from storage: RepositoryStorage
   ) throws(StoreError) -> PackTables {
-    let path = RepositoryLayout.pack(id)
-    let frames = try loadFrames(path, size: size, storage)
+    let path = storage.layout.pack(id)
+    let frames = try loadFrames(id, stored: size, storage)
     guard let last = frames.last else { throw .damaged("\(path)", "it has no frame") }
-    let stored = try storage.load(path, offset: last.offset, count: Int(last.stored))
+    let stored = try storage.load(pack: id, offset: last.offset, count: Int(last.stored))
     let contents: [UInt8]
     do {
       var decompressor = try ZstdDecompressor()
@@ -47,14 +48,16 @@ struct PackTables: Sendable {
   }
 
   private static func loadFrames(
-    _ path: ObjectPath, size: UInt64, _ storage: any Storage
+    _ id: Digest, stored: UInt64, _ storage: RepositoryStorage
   ) throws(StoreError) -> [FrameLocation] {
+    let path = storage.layout.pack(id)
+    let size = try storage.encryption(ofPack: id, stored: stored)?.contentSize() ?? stored
     let table: SeekTable
     do {
-      var tail = try loadTail(path, size: size, count: firstTail, storage)
+      var tail = try loadTail(id, size: size, count: firstTail, storage)
       let needed = try encodedSize(tail)
       if needed > tail.count {
-        tail = try loadTail(path, size: size, count: needed, storage)
+        tail = try loadTail(id, size: size, count: needed, storage)
       }
       table = try StoreError.wrap(coding: "\(path), its seek table") { () throws(CodecError) in
         try SeekTable(tail: tail.span, maximumFrames: FormatLimit.framesPerPack)
@@ -89,10 +92,10 @@ struct PackTables: Sendable {
   }
 
   private static func loadTail(
-    _ path: ObjectPath, size: UInt64, count: Int, _ storage: any Storage
+    _ id: Digest, size: UInt64, count: Int, _ storage: RepositoryStorage
   ) throws(StoreError) -> [UInt8] {
     let count = min(UInt64(count), size)
-    return try storage.load(path, offset: size - count, count: Int(count))
+    return try storage.load(pack: id, offset: size - count, count: Int(count))
   }
 }
 

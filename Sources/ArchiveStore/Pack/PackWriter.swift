@@ -13,25 +13,20 @@ final class PackWriter: Sendable {
   /// The pack's number in the run.
   let number: Int
   private let lease: Lease
-  /// The stored size in bytes at which the pack is full.
+  /// The size in bytes at which the pack is full, before encryption.
   private let target: Int
   /// Whether a following command reads the pack soon. Otherwise it need not stay in the page cache.
   private let isReadSoon: Bool
   private let state: Mutex<State>
 
   fileprivate struct State: ~Copyable {
-    let writer: any ObjectWriter
-    var hash: MultiStreamHasher.Stream
+    var object: ObjectEncoder
     var frames: [FrameLocation] = []
     var contents = PackTables.Contents()
+    /// The size of the content in bytes.
     var size: UInt64 = 0
-    /// Whether a write has failed, so that the file may be incomplete.
-    private var isTorn = false
 
-    init(_ writer: any ObjectWriter, _ hash: consuming MultiStreamHasher.Stream) {
-      self.writer = writer
-      self.hash = hash
-    }
+    init(_ object: consuming ObjectEncoder) { self.object = object }
   }
 
   /// Opens a pack, which is hashed with the others of `hasher`, or alone.
@@ -43,10 +38,10 @@ final class PackWriter: Sendable {
     self.lease = lease
     self.target = target
     self.isReadSoon = isReadSoon
-    let writer = try lease.explained { () throws(StoreError) in
-      try lease.storage.startObject(in: lease.path)
+    let object = try lease.explained { () throws(StoreError) in
+      try lease.storage.startEncoding(in: lease.path, hashedBy: hasher)
     }
-    state = Mutex(State(writer, MultiStreamHasher.Stream(of: hasher)))
+    state = Mutex(State(object))
   }
 
   /// The maximum number of blobs in a pack. It is below the format's limit because their table is
@@ -74,14 +69,14 @@ final class PackWriter: Sendable {
     return try state.withLock { state throws(StoreError) in
       let id = try state.finish()
       try lease.explained { () throws(StoreError) in
-        try state.writer.commit(
-          as: RepositoryLayout.pack(id), digest: id, isReadSoon: isReadSoon)
+        try state.object.commit(
+          as: lease.storage.layout.pack(id), id: id, isReadSoon: isReadSoon)
       }
-      return PackTables.Pack(id: id, size: state.size, frames: state.frames)
+      return PackTables.Pack(id: id, size: state.object.size, frames: state.frames)
     }
   }
 
-  func discard() { state.withLock { $0.writer.discard() } }
+  func discard() { state.withLock { $0.object.discard() } }
 }
 
 extension PackWriter.State {
@@ -100,17 +95,14 @@ extension PackWriter.State {
   }
 
   private mutating func append(_ bytes: [UInt8]) throws(StoreError) {
-    isTorn = true
-    try writer.append(bytes)
-    isTorn = false
-    hash.append(bytes)
+    try object.append(bytes)
     size += UInt64(bytes.count)
   }
 
   /// Appends the contents and the seek table, and returns the pack's id.
   mutating func finish() throws(StoreError) -> Digest {
     // The thread that failed to write may not have ended the run yet.
-    if isTorn { throw .invalid("a pack", "an earlier write to it failed") }
+    if object.isTorn { throw .invalid("a pack", "an earlier write to it failed") }
     var builder = try FrameBuilder(limit: FormatLimit.frame)
     var encoder = try FrameEncoder()
     let table = contents.encode()
@@ -122,6 +114,6 @@ extension PackWriter.State {
       SeekTable.Frame(storedSize: $0.stored, contentSize: $0.plain)
     }
     try append(SeekTable(frames: locations).encoded())
-    return hash.finish()
+    return try object.finish()
   }
 }

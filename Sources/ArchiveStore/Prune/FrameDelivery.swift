@@ -33,7 +33,7 @@ final class FrameDelivery: Sendable {
     mutating func finish() throws(StoreError)
   }
 
-  private let storage: any Storage
+  private let storage: RepositoryStorage
   private let queue: Mutex<[Pack]>
   private let isStopping: @Sendable () -> Bool
   private let state = Mutex(State())
@@ -45,7 +45,7 @@ final class FrameDelivery: Sendable {
 
   /// Prepares to read packs in the given order. `isStopping` is called before each pack.
   init(
-    _ packs: [Pack], from storage: any Storage, isStopping: @escaping @Sendable () -> Bool
+    _ packs: [Pack], from storage: RepositoryStorage, isStopping: @escaping @Sendable () -> Bool
   ) {
     (self.storage, self.isStopping) = (storage, isStopping)
     queue = Mutex(packs.reversed())

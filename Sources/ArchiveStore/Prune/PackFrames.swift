@@ -12,9 +12,10 @@ struct PackFrames: ~Copyable {
     let used: [BlobRecord]
   }
 
-  private let storage: any Storage
+  private let storage: RepositoryStorage
   private var decompressor: ZstdDecompressor
-  private var path = ObjectPath.root
+  private var pack = Digest.missing
+  private var path: ObjectPath { storage.layout.pack(pack) }
   private var frames: [FrameLocation] = []
   private var records: [BlobRecord] = []
   private var nextFrame = 0
@@ -25,7 +26,7 @@ struct PackFrames: ~Copyable {
   private var stored: [UInt8] = []
   private var plain: [UInt8] = []
 
-  init(_ storage: any Storage) throws(StoreError) {
+  init(_ storage: RepositoryStorage) throws(StoreError) {
     self.storage = storage
     decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
       try ZstdDecompressor()
@@ -35,7 +36,7 @@ struct PackFrames: ~Copyable {
   /// Starts to read a pack.
   mutating func open(_ pack: Digest, size: UInt64) throws(StoreError) {
     let tables = try PackTables.load(pack, size: size, from: storage)
-    path = RepositoryLayout.pack(pack)
+    self.pack = pack
     (frames, records) = (tables.frames, tables.records)
     (nextFrame, nextRecord) = (0, 0)
   }
@@ -68,7 +69,7 @@ struct PackFrames: ~Copyable {
     var frame = Frame(stored: [], plain: [], blobs: blobs, used: used)
     reuse(&frame)
     try storage.load(
-      path, offset: location.offset, count: Int(location.stored), into: &frame.stored)
+      pack: pack, offset: location.offset, count: Int(location.stored), into: &frame.stored)
     let compressed = frame.stored
     frame.plain.removeAll(keepingCapacity: true)
     do {

@@ -61,7 +61,7 @@ final class PackRewriter: Sendable {
     private var session: WritingSession { rewriter.session }
 
     func begin(_ pack: FrameDelivery.Pack) throws(StoreError) -> (BlobRecord) -> Bool {
-      rewriter.counters.begin(ByteString("\(RepositoryLayout.pack(pack.id))"))
+      rewriter.counters.begin(ByteString("\(session.repository.storage.layout.pack(pack.id))"))
       guard try rewriter.right.isHeld() else { throw PruneLease.lost(session.repository.location) }
       return rewriter.search.isUsed(in: pack.id)
     }

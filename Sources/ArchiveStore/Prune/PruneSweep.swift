@@ -9,7 +9,7 @@ struct PruneSweep {
   private let session: WritingSession
   private let right: PruneLease
   private let reserve: SpaceReserve
-  private var storage: any Storage { session.repository.storage }
+  private var storage: RepositoryStorage { session.repository.storage }
 
   /// The result of a sweep.
   struct Result {
@@ -79,7 +79,7 @@ struct PruneSweep {
   private func rewriteIndex(without packs: Set<Digest>, _ index: PruneIndex) throws(StoreError) {
     for object in index.objects where !packs.isDisjoint(with: object.packIDs) {
       // Objects of the packs' own tables exist in memory only.
-      guard try storage.status(RepositoryLayout.index(object.id)) != nil else { continue }
+      guard try storage.status(storage.layout.index(object.id)) != nil else { continue }
       try require()
       try session.rewrite(object, without: packs, right)
     }
@@ -90,7 +90,7 @@ struct PruneSweep {
   ) throws(StoreError) {
     for pack in packs.sorted() where result.removed[pack] == nil {
       try require()
-      try session.lease.remove(RepositoryLayout.pack(pack))
+      try session.lease.remove(storage.layout.pack(pack))
       result.removed[pack] = sizes[pack] ?? 0
     }
   }

@@ -193,7 +193,7 @@ extension RepositoryPrune {
       heartbeat = Heartbeat(right)
     }
 
-    private var storage: any Storage { prune.repository.storage }
+    private var storage: RepositoryStorage { prune.repository.storage }
 
     mutating func report() throws -> Report {
       try reserve.whenFull { () throws(StoreError) in

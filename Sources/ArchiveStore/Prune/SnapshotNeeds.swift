@@ -128,13 +128,14 @@ struct SnapshotNeeds {
     of pack: IndexObject.Pack
   ) throws(StoreError) -> PruneIndex.PackState {
     if packSizes[pack.id] == nil {
-      packSizes[pack.id] = try repository.storage.status(RepositoryLayout.pack(pack.id))?.size
+      packSizes[pack.id] = try repository.storage.status(repository.storage.layout.pack(pack.id))?
+        .size
     }
     guard let size = packSizes[pack.id] else {
       if condemned.contains(pack.id) { return .missing }
       throw StoreError(
         .missing, action, subject: repository.location,
-        reason: "\(RepositoryLayout.pack(pack.id)), which the index names, does not exist",
+        reason: "\(repository.storage.layout.pack(pack.id)), which the index names, does not exist",
         hint: "run 'sandboxctl repair packs' first: what is lost must be known before anything "
           + "is removed")
     }
@@ -189,7 +190,7 @@ struct SnapshotNeeds {
     guard starts.count == writers.count, let first = starts.min() else { return [:] }
     var packs: [Digest: UInt64] = [:]
     for (id, size) in unindexedPacks {
-      guard let status = try repository.storage.status(RepositoryLayout.pack(id)),
+      guard let status = try repository.storage.status(repository.storage.layout.pack(id)),
         status.modified < first
       else { continue }
       packs[id] = size

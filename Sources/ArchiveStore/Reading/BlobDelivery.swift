@@ -5,7 +5,7 @@ internal import SystemIO
 /// A delivery that several threads work on. Each takes the next frames until none is left.
 public final class BlobDelivery: Sendable {
   private let plan: Plan
-  private let storage: any Storage
+  private let storage: RepositoryStorage
   private let isStopping: @Sendable () -> Bool
   /// The maximum number of frames that a thread takes at once; small if there are few frames.
   private let share: Int
@@ -14,7 +14,7 @@ public final class BlobDelivery: Sendable {
   private let hasFailed = Atomic<Bool>(false)
 
   init(
-    _ plan: Plan, from storage: any Storage, threads: Int,
+    _ plan: Plan, from storage: RepositoryStorage, threads: Int,
     isStopping: @escaping @Sendable () -> Bool
   ) {
     share = max(1, plan.frames.count / (4 * max(1, threads)))
@@ -197,7 +197,7 @@ extension BlobDelivery {
     private var runs: [Range<Int>] = []
     private var numbers: [Range<Int>: Int] = [:]
 
-    init(_ storage: any Storage) throws(StoreError) { decoder = try FrameDecoder(storage) }
+    init(_ storage: RepositoryStorage) throws(StoreError) { decoder = try FrameDecoder(storage) }
 
     /// The number of frames.
     var count: Int { frames.count }

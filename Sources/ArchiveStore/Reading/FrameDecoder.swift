@@ -3,12 +3,12 @@ internal import Codecs
 /// Reads and decodes frames for readers that verify each blob against its hash. They do not need
 /// the frame's checksum, and can read the intact blobs of a damaged frame.
 struct FrameDecoder: ~Copyable {
-  private let storage: any Storage
+  private let storage: RepositoryStorage
   private var decompressor: ZstdDecompressor
   /// The stored bytes of the frame, kept for their memory.
   private var stored: [UInt8] = []
 
-  init(_ storage: any Storage) throws(StoreError) {
+  init(_ storage: RepositoryStorage) throws(StoreError) {
     self.storage = storage
     decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
       try ZstdDecompressor(ignoresChecksum: true)
@@ -20,20 +20,23 @@ struct FrameDecoder: ~Copyable {
   mutating func decode(
     _ location: IndexSet.BlobLocation, appendingTo buffer: inout [UInt8]
   ) throws(StoreError) {
-    let path = RepositoryLayout.pack(location.pack)
     let plain = Int(location.frame.plain)
     let stored = Int(location.frame.stored)
     guard plain <= FormatLimit.frame, stored <= FormatLimit.storedFrame else {
       throw .damaged(
-        path.description, "frame \(location.frameNumber) exceeds the maximum frame size")
+        "\(storage.layout.pack(location.pack))",
+        "frame \(location.frameNumber) exceeds the maximum frame size")
     }
     var bytes: [UInt8] = []
     swap(&bytes, &self.stored)
     defer { swap(&bytes, &self.stored) }
-    try storage.load(path, offset: location.frame.offset, count: stored, into: &bytes)
+    try storage.load(
+      pack: location.pack, offset: location.frame.offset, count: stored, into: &bytes)
     do {
       try decompressor.decompress(bytes.span, limit: plain, appendingTo: &buffer)
-    } catch { throw .codec(error, "\(path), frame \(location.frameNumber)") }
+    } catch {
+      throw .codec(error, "\(storage.layout.pack(location.pack)), frame \(location.frameNumber)")
+    }
   }
 }
 

@@ -7,7 +7,7 @@ internal import Codecs
 /// because another program may have moved the blobs. Then the packs' own tables are read, once.
 struct ReaderIndex {
   private(set) var set: IndexSet
-  private let storage: any Storage
+  private let storage: RepositoryStorage
   private let cache: IndexCache?
   /// The loaded objects; nil in a reader with a fixed index.
   private var loaded: LoadedIndex?
@@ -22,7 +22,7 @@ struct ReaderIndex {
   private var needed: Set<Digest> = []
 
   /// Loads all index objects. A missing directory of index objects counts as empty.
-  init(_ storage: any Storage, cache: IndexCache?) throws(StoreError) {
+  init(_ storage: RepositoryStorage, cache: IndexCache?) throws(StoreError) {
     self.storage = storage
     self.cache = cache
     set = IndexSet([])
@@ -31,7 +31,7 @@ struct ReaderIndex {
   }
 
   /// Uses the given objects and no others.
-  init(_ storage: any Storage, fixed set: IndexSet) {
+  init(_ storage: RepositoryStorage, fixed set: IndexSet) {
     self.storage = storage
     cache = nil
     self.set = set
@@ -93,7 +93,7 @@ struct ReaderIndex {
 
   /// Lists the index objects. If a file occupies the directory's name, the list is empty, and the
   /// packs' tables are used.
-  private static func list(_ storage: any Storage) throws(StoreError) -> [Digest] {
+  private static func list(_ storage: RepositoryStorage) throws(StoreError) -> [Digest] {
     do {
       return try RepositoryListing.indexes(storage)
     } catch {

@@ -81,7 +81,7 @@ public final class RepositoryReader {
     else {
       throw .damaged(
         "\(blob)",
-        "the data at its location in \(RepositoryLayout.pack(location.pack)) does not match its hash"
+        "the data at its location in \(repository.storage.layout.pack(location.pack)) does not match its hash"
       )
     }
     return (frame, range)
@@ -132,6 +132,7 @@ extension Repository {
   public func beginReading(
     cache: IndexCache? = nil, watch: ReadingWatch? = nil, lease: ReaderLease? = nil
   ) throws(StoreError) -> RepositoryReader {
+    try storage.requireReadable()
     let reader = try RepositoryReader(self, try ReaderIndex(storage, cache: cache))
     reader.watch = watch
     reader.lease = lease

@@ -31,7 +31,9 @@ struct CondemnedObject {
   ///
   /// - Throws: `missing` if it no longer exists, in which case its packs are gone as well, `damaged`
   ///   if its bytes do not match its id, and `unsupported` for intact bytes in another form.
-  static func load(_ id: Digest, from storage: any Storage) throws(StoreError) -> CondemnedObject {
+  static func load(_ id: Digest, from storage: RepositoryStorage) throws(StoreError)
+    -> CondemnedObject
+  {
     let path = path(id)
     let bytes = try storage.load(path, limit: FormatLimit.contents)
     guard Blake2b.hash(bytes) == id else {
@@ -71,12 +73,12 @@ struct CondemnedObjects {
   /// Loads all objects.
   ///
   /// - Throws: `unsupported` for an object of a newer version, and failures of the storage.
-  init(_ storage: any Storage) throws(StoreError) {
+  init(_ storage: RepositoryStorage) throws(StoreError) {
     try self.init(try storage.listIfPresent(RepositoryLayout.condemned) ?? [], storage)
   }
 
   /// Loads the objects of a listing. Other names are ignored.
-  init(_ names: [ByteString], _ storage: any Storage) throws(StoreError) {
+  init(_ names: [ByteString], _ storage: RepositoryStorage) throws(StoreError) {
     ids = names.compactMap { RepositoryLayout.id($0, suffix: ".json") }
     for id in ids {
       do {
@@ -94,7 +96,7 @@ struct CondemnedObjects {
   /// Loads the objects of a repository that a writer has opened, and so has removed damaged ones.
   ///
   /// - Throws: also `damaged`, because the packs that such an object names are unknown.
-  static func intact(_ storage: any Storage) throws(StoreError) -> CondemnedObjects {
+  static func intact(_ storage: RepositoryStorage) throws(StoreError) -> CondemnedObjects {
     let all = try CondemnedObjects(storage)
     if let (_, error) = all.damaged.first { throw error }
     return all

@@ -77,7 +77,7 @@ struct DamageRecords {
 
   /// Loads the records. An unusable record is skipped, because the next check finds the damage
   /// again.
-  init(_ storage: any Storage) throws(StoreError) {
+  init(_ storage: RepositoryStorage) throws(StoreError) {
     for name in try storage.listIfPresent(RepositoryLayout.damaged) ?? [] {
       guard let id = RepositoryLayout.id(name, suffix: ".json") else { continue }
       let path = RepositoryLayout.damaged.appending(name)

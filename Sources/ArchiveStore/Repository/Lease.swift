@@ -7,7 +7,7 @@ internal import SystemIO
 ///
 /// Safe to use from any thread. It is released on deinitialization.
 final class Lease: Sendable {
-  let storage: any Storage
+  let storage: RepositoryStorage
   let path: ObjectPath
   private let state: Mutex<State>
   private let clock: @Sendable () -> Double
@@ -31,7 +31,7 @@ final class Lease: Sendable {
   ///
   /// - Parameter clock: the seconds of a monotonic clock.
   init(
-    _ storage: any Storage, clock: @escaping @Sendable () -> Double = Host.monotonicSeconds
+    _ storage: RepositoryStorage, clock: @escaping @Sendable () -> Double = Host.monotonicSeconds
   ) throws(StoreError) {
     self.clock = clock
     let name = ByteString(Host.randomHex(bytes: 16))
@@ -95,7 +95,7 @@ final class Lease: Sendable {
   }
 
   /// Removes an index object through the lease.
-  func remove(index id: Digest) throws(StoreError) { try remove(RepositoryLayout.index(id)) }
+  func remove(index id: Digest) throws(StoreError) { try remove(storage.layout.index(id)) }
 
   /// Removes an object through the lease. An object that is already gone is ignored.
   func remove(_ object: ObjectPath) throws(StoreError) {
@@ -119,7 +119,7 @@ final class Lease: Sendable {
   }
 
   /// Makes a call that needs the lease. If the lease is gone, the error says so.
-  func explained<Result>(
+  func explained<Result: ~Copyable>(
     _ body: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     do {
@@ -164,7 +164,7 @@ extension Lease {
   /// A program that looks for dead leases creates `alive` in a directory without one
   /// (`isExpired`), so the directory may not be empty when it is removed. Then only `alive` is
   /// removed again, because any other file belongs to another program.
-  static func remove(_ directory: ObjectPath, _ storage: any Storage) {
+  static func remove(_ directory: ObjectPath, _ storage: RepositoryStorage) {
     for name in (try? storage.list(directory)) ?? [] {
       try? storage.remove(directory.appending(name))
     }
@@ -182,7 +182,7 @@ extension Lease {
   /// is no heartbeat, because the program ended before its first one, or if it is more than an hour
   /// later, because the clock was set back, the hour starts now.
   static func isExpired(
-    _ directory: ObjectPath, at now: Timestamp, _ storage: any Storage
+    _ directory: ObjectPath, at now: Timestamp, _ storage: RepositoryStorage
   ) throws(StoreError) -> Bool {
     let alive = directory.appending("alive")
     guard let last = try storage.status(alive)?.modified, last.since(now) <= patience else {

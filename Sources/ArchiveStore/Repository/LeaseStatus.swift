@@ -28,7 +28,7 @@ public struct LeaseStatus: Sendable, Hashable {
 
   /// Returns the leases of a repository, ordered by name. A lease that is removed meanwhile may be
   /// missing.
-  static func all(_ storage: any Storage) throws(StoreError) -> [LeaseStatus] {
+  static func all(_ storage: RepositoryStorage) throws(StoreError) -> [LeaseStatus] {
     let names = try storage.listIfPresent(RepositoryLayout.leases) ?? []
     let holder = try signs(of: PruneLease.path, storage)
     var leases: [LeaseStatus] = []
@@ -78,7 +78,7 @@ public struct LeaseStatus: Sendable, Hashable {
 
   /// Returns the names in a lease, or nil if it does not exist.
   private static func signs(
-    of lease: ObjectPath, _ storage: any Storage
+    of lease: ObjectPath, _ storage: RepositoryStorage
   ) throws(StoreError) -> [ByteString]? {
     do {
       return try storage.list(lease)

@@ -6,7 +6,7 @@ internal import SystemIO
 /// Not thread-safe. The holder releases it with `release()`.
 struct PruneLease {
   private let lease: Lease
-  private let storage: any Storage
+  private let storage: RepositoryStorage
 
   static let path = RepositoryLayout.leases.appending("prune")
   private static let alive = path.appending("alive")
@@ -46,7 +46,7 @@ struct PruneLease {
     return false
   }
 
-  private static func make(_ storage: any Storage) throws(StoreError) -> Bool {
+  private static func make(_ storage: RepositoryStorage) throws(StoreError) -> Bool {
     do {
       try storage.makeDirectories([path.name], in: RepositoryLayout.leases)
       return true

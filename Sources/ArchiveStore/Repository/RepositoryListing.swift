@@ -39,7 +39,7 @@ struct RepositoryListing {
     condemnedPacks = condemned.packs
     for id in condemned.objects.keys.sorted() { try lease.recordSeen(id) }
     damagedPacks = Set(try DamageRecords(storage).packs.keys)
-    indexes = Self.indexes(try names(RepositoryLayout.indexes, storage))
+    indexes = Self.ids(.index, in: try names(RepositoryLayout.indexes, storage), of: storage)
   }
 
   /// Whether a writer may rely on the index entries of a pack.
@@ -52,9 +52,9 @@ struct RepositoryListing {
   ///
   /// - Throws: `missing` if a missing directory was not empty.
   mutating func finish(
-    _ storage: any Storage, indexed: [Digest: UInt64]
+    _ storage: RepositoryStorage, indexed: [Digest: UInt64]
   ) throws(StoreError) {
-    let directories = Set(indexed.keys.map { RepositoryLayout.pack($0).directory })
+    let directories = Set(indexed.keys.map { storage.layout.pack($0).directory })
     let present = Set(try names(RepositoryLayout.packs, storage))
     for name in RepositoryLayout.packDirectories {
       let directory = RepositoryLayout.packs.appending(name)
@@ -64,7 +64,8 @@ struct RepositoryListing {
         packs.formUnion(try Self.packs(below: directory, storage).filter { indexed[$0] == $1 }.keys)
       }
     }
-    snapshots = Self.snapshots(try names(RepositoryLayout.snapshots, storage))
+    snapshots = Self.ids(
+      .snapshot, in: try names(RepositoryLayout.snapshots, storage), of: storage)
     try makeMissing(
       storage,
       DirectoryNeeds(
@@ -72,14 +73,14 @@ struct RepositoryListing {
         hasPacksAlone: try hasPacksAlone(storage), packDirectories: directories))
   }
 
-  private func hasPacksAlone(_ storage: any Storage) throws(StoreError) -> Bool {
+  private func hasPacksAlone(_ storage: RepositoryStorage) throws(StoreError) -> Bool {
     guard missing.contains(RepositoryLayout.indexes), missing.contains(RepositoryLayout.snapshots)
     else { return false }
     return try !Self.packSizes(storage).isEmpty
   }
 
   private func makeMissing(
-    _ storage: any Storage, _ needs: DirectoryNeeds
+    _ storage: RepositoryStorage, _ needs: DirectoryNeeds
   ) throws(StoreError) {
     for directory in missing { try needs.requireEmpty(directory) }
     if missing.contains(where: { $0.directory == .root }) {
@@ -91,7 +92,7 @@ struct RepositoryListing {
   }
 
   private mutating func names(
-    _ directory: ObjectPath, _ storage: any Storage
+    _ directory: ObjectPath, _ storage: RepositoryStorage
   ) throws(StoreError) -> [ByteString] {
     if let names = try storage.listIfPresent(directory) { return names }
     missing.append(directory)
@@ -100,7 +101,7 @@ struct RepositoryListing {
 
   /// Returns all packs with their stored sizes, in one listing. A missing directory of packs counts
   /// as empty.
-  static func packSizes(_ storage: any Storage) throws(StoreError) -> [Digest: UInt64] {
+  static func packSizes(_ storage: RepositoryStorage) throws(StoreError) -> [Digest: UInt64] {
     do throws(StoreError) {
       return try packs(below: RepositoryLayout.packs, storage)
     } catch {
@@ -110,43 +111,39 @@ struct RepositoryListing {
   }
 
   /// Returns all packs.
-  static func packs(_ storage: any Storage) throws(StoreError) -> Set<Digest> {
+  static func packs(_ storage: RepositoryStorage) throws(StoreError) -> Set<Digest> {
     Set(try packSizes(storage).keys)
   }
 
   /// Returns the packs below a directory that are in their own directory, with their stored sizes.
   private static func packs(
-    below directory: ObjectPath, _ storage: any Storage
+    below directory: ObjectPath, _ storage: RepositoryStorage
   ) throws(StoreError) -> [Digest: UInt64] {
     var sizes: [Digest: UInt64] = [:]
     try storage.forEachObject(below: directory) { path, status in
-      if let id = RepositoryLayout.packID(path) { sizes[id] = status.size }
+      if let id = storage.layout.packID(path) { sizes[id] = status.size }
     }
     return sizes
   }
 
   /// Returns all index objects. A missing directory counts as empty.
-  static func indexes(_ storage: any Storage) throws(StoreError) -> [Digest] {
-    indexes(try storage.listIfPresent(RepositoryLayout.indexes) ?? [])
-  }
-
-  private static func indexes(_ names: [ByteString]) -> [Digest] {
-    names.compactMap { RepositoryLayout.id($0, suffix: ".index") }
+  static func indexes(_ storage: RepositoryStorage) throws(StoreError) -> [Digest] {
+    ids(.index, in: try storage.listIfPresent(RepositoryLayout.indexes) ?? [], of: storage)
   }
 
   /// Returns all snapshots. A missing directory counts as empty.
-  static func snapshots(_ storage: any Storage) throws(StoreError) -> [Digest] {
-    snapshots(try storage.listIfPresent(RepositoryLayout.snapshots) ?? [])
+  static func snapshots(_ storage: RepositoryStorage) throws(StoreError) -> [Digest] {
+    ids(.snapshot, in: try storage.listIfPresent(RepositoryLayout.snapshots) ?? [], of: storage)
   }
 
   /// Returns the sizes and times of all snapshots that are regular files.
   static func snapshotStatuses(
-    _ storage: any Storage
+    _ storage: RepositoryStorage
   ) throws(StoreError) -> [Digest: ObjectStatus] {
     var statuses: [Digest: ObjectStatus] = [:]
     do throws(StoreError) {
       try storage.forEachObject(below: RepositoryLayout.snapshots) { path, status in
-        if let id = RepositoryLayout.snapshotID(path) { statuses[id] = status }
+        if let id = storage.layout.snapshotID(path) { statuses[id] = status }
       }
     } catch {
       guard error.code == .missing, error.cause?.isAbsent != false else { throw error }
@@ -154,8 +151,12 @@ struct RepositoryListing {
     return statuses
   }
 
-  private static func snapshots(_ names: [ByteString]) -> [Digest] {
-    names.compactMap { RepositoryLayout.id($0, suffix: ".json") }
+  /// Returns the ids in the names of one kind of objects.
+  static func ids(
+    _ kind: ObjectKind, in names: [ByteString], of storage: RepositoryStorage
+  ) -> [Digest] {
+    let layout = storage.layout
+    return names.compactMap { layout.id($0, kind: kind) }
   }
 }
 

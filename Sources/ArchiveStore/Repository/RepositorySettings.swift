@@ -9,6 +9,18 @@ public struct RepositorySettings: Hashable, Sendable {
   /// The features that readers, writers and prune must support.
   public let features: Features
 
+  /// The recipients of an encrypted repository, as `repository.json` names them; none if it is not
+  /// encrypted. Whoever can write to the store can change them.
+  public let recipients: [AgeRecipient]
+
+  /// Whether objects are encrypted.
+  public var isEncrypted: Bool { !recipients.isEmpty }
+
+  init(id: Digest, program: String, features: Features, recipients: [AgeRecipient] = []) {
+    (self.id, self.program, self.features) = (id, program, features)
+    self.recipients = recipients
+  }
+
   /// The names of the features required for each kind of operation.
   public struct Features: Hashable, Sendable {
     public var read: [String] = []
@@ -27,6 +39,8 @@ public struct RepositorySettings: Hashable, Sendable {
   static let known: Set<String> = []
   static let format = "sandboxctl-repository"
   static let version: UInt64 = 1
+  /// The name of the encryption: age files, version 1.
+  private static let encryption = "age"
 
   /// Returns the text of `repository.json`.
   func encode() -> [UInt8] {
@@ -43,8 +57,10 @@ public struct RepositorySettings: Hashable, Sendable {
     ]
     let json: JSON = [
       "format": .string(Self.format), "version": .count(Self.version), "id": .string(id.hex),
-      "hash": "blake2b-256", "compression": "zstd", "chunking": chunking, "encryption": "none",
-      "recipients": [], "features": features, "program": .string(program),
+      "hash": "blake2b-256", "compression": "zstd", "chunking": chunking,
+      "encryption": .string(isEncrypted ? Self.encryption : "none"),
+      "recipients": .array(recipients) { .string($0.description) }, "features": features,
+      "program": .string(program),
     ]
     return Array(json.pretty.utf8) + [UInt8(ascii: "\n")]
   }
@@ -83,9 +99,7 @@ extension RepositorySettings {
     try Self.require("version", fields.count("version"), toBe: Self.version)
     try Self.require("hash", fields.string("hash"), toBe: "blake2b-256")
     try Self.require("compression", fields.string("compression"), toBe: "zstd")
-    try Self.require("encryption", fields.string("encryption", default: "none"), toBe: "none")
-    // Compared as text: only a version that supports recipients knows their form.
-    try Self.require("recipients", (fields.json["recipients"] ?? []).compact, toBe: "[]")
+    recipients = try Self.recipients(fields)
     let chunking = try fields.fields("chunking")
     try Self.require("chunking.id", chunking.string("id"), toBe: GearChunker.identifier)
     try Self.require("chunking.min", chunking.count("min"), toBe: UInt64(GearChunker.minimum))
@@ -102,6 +116,37 @@ extension RepositorySettings {
     self.features = Features(
       read: try features.strings("read"), write: try features.strings("write"),
       prune: try features.strings("prune"))
+  }
+
+  /// Reads the encryption and its recipients, which are at least one, or none without encryption.
+  private static func recipients(_ fields: JSONFields) throws(StoreError) -> [AgeRecipient] {
+    guard try fields.string("encryption", default: "none") != "none" else {
+      try require("recipients", (fields.json["recipients"] ?? []).compact, toBe: "[]")
+      return []
+    }
+    try require("encryption", fields.string("encryption"), toBe: encryption)
+    let recipients = try fields.strings("recipients").map { text throws(StoreError) in
+      try recipient(text, fields)
+    }
+    if recipients.isEmpty {
+      throw .damaged(fields.object, "its \"encryption\" is \"age\", but it has no recipients")
+    }
+    return recipients
+  }
+
+  private static func recipient(
+    _ text: String, _ fields: JSONFields
+  ) throws(StoreError) -> AgeRecipient {
+    do {
+      return try AgeRecipient(text)
+    } catch {
+      guard error.kind == .unsupported else {
+        throw fields.fault("recipients", "an array of age recipients: \(error.reason)")
+      }
+      throw StoreError(
+        .unsupported, "open", subject: fields.object, reason: error.reason,
+        hint: "use a newer sandboxctl")
+    }
   }
 
   private static func require<Value: Equatable>(

@@ -4,9 +4,9 @@ internal import SystemIO
 /// The file `reserve`, whose space a prune uses on a full volume (docs/repository-format.md,
 /// "Layout").
 struct SpaceReserve {
-  private let storage: any Storage
+  private let storage: RepositoryStorage
 
-  init(_ storage: any Storage) { self.storage = storage }
+  init(_ storage: RepositoryStorage) { self.storage = storage }
 
   /// Runs a step again, after freeing the reserve, if the volume is full.
   func whenFull<Result>(

@@ -52,9 +52,9 @@ public struct SnapshotHead: Sendable {
 
   /// Reads the head of a stored snapshot after verifying its bytes against its id. Of the tables
   /// only the JSON syntax is checked.
-  init(id: SnapshotID, bytes: [UInt8]) throws(StoreError) {
+  init(id: SnapshotID, content: [UInt8], object: String) throws(StoreError) {
     let members = try Self.members(
-      StoredSnapshot.line(of: bytes, id: id), object: "snapshots/\(id.hex).json")
+      StoredSnapshot.line(of: content, object: object), object: object)
     self.init(StoredSnapshot(id: id, snapshot: members))
   }
 
@@ -90,6 +90,15 @@ extension SnapshotHead {
   /// The totals without those of the classes.
   public var totals: Totals { counts.totals }
   var repository: Digest { common.members.repository }
+
+  /// The snapshot with the members that a head includes.
+  var withoutTables: StoredSnapshot {
+    var snapshot = common.members
+    (snapshot.sequence, snapshot.time, snapshot.tree) = (sequence, time, tree)
+    (snapshot.parent, snapshot.original, snapshot.tags) = (parent, original, tags)
+    snapshot.totals = totals
+    return StoredSnapshot(id: id, snapshot: snapshot)
+  }
 
   /// Whether both heads share the members that do not change from run to run, such as the device
   /// and the apps. False does not mean that they differ.

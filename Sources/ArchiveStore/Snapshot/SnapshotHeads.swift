@@ -96,7 +96,10 @@ public struct SnapshotHeads: Sendable {
 extension Repository {
   /// Lists the heads of all snapshots, and reads those that are not in the cache. A damaged
   /// snapshot does not affect the others.
+  ///
+  /// - Throws: `keyRequired` if the repository is encrypted and was opened without an identity.
   public func heads(cache: SnapshotHeadCache? = nil) throws(StoreError) -> SnapshotHeads {
+    try storage.requireReadable()
     let statuses = cache == nil ? [:] : try RepositoryListing.snapshotStatuses(storage)
     let found = try heads(
       of: RepositoryListing.snapshots(storage), cache: cache, statuses: statuses)
@@ -122,10 +125,11 @@ extension Repository {
         current.records[id] = record
         continue
       }
+      if !storage.canRead { continue }
       do throws(StoreError) {
         var status = statuses?[id]
         if statuses == nil, cache != nil {
-          status = try storage.status(RepositoryLayout.snapshot(id))
+          status = try storage.status(storage.layout.snapshot(id))
         }
         let head = current.interned(try self.head(id))
         isChanged = true
@@ -140,10 +144,23 @@ extension Repository {
     return (heads, damaged)
   }
 
+  /// Adds the head of a snapshot that was just made to a cache. A host that cannot read finds its
+  /// earlier snapshots by this alone.
+  public func record(_ stored: StoredSnapshot, in cache: SnapshotHeadCache) {
+    guard let status = try? storage.status(storage.layout.snapshot(stored.id)) else { return }
+    var content = cache.load()
+    let head = content.interned(SnapshotHead(stored))
+    content.records[stored.id] = SnapshotHeadCache.Record(head: head, status: status)
+    cache.save(content)
+  }
+
+  /// Whether the content of objects can be read: false in an encrypted repository without an identity.
+  public var isReadable: Bool { storage.canRead }
+
   private func head(_ id: SnapshotID) throws(StoreError) -> SnapshotHead {
-    let path = RepositoryLayout.snapshot(id)
-    let head = try SnapshotHead(
-      id: id, bytes: try storage.load(path, limit: FormatLimit.snapshot))
+    let path = storage.layout.snapshot(id)
+    let content = try storage.load(id, kind: .snapshot, limit: FormatLimit.snapshot)
+    let head = try SnapshotHead(id: id, content: content, object: "\(path)")
     try requireOwn(head.repository, path)
     return head
   }

@@ -1,4 +1,5 @@
 public import Codecs
+internal import SystemIO
 
 /// The snapshots of a repository.
 public struct SnapshotListing: Sendable {
@@ -15,11 +16,18 @@ public struct SnapshotListing: Sendable {
 extension Repository {
   /// Reads one snapshot, and refuses one of another repository.
   public func snapshot(_ id: SnapshotID) throws(StoreError) -> StoredSnapshot {
-    let path = RepositoryLayout.snapshot(id)
-    let stored = try StoredSnapshot(
-      id: id, bytes: try storage.load(path, limit: FormatLimit.snapshot))
+    try snapshotWithContent(id).stored
+  }
+
+  /// Reads a snapshot with the bytes of its content, and refuses one of another repository.
+  func snapshotWithContent(
+    _ id: SnapshotID
+  ) throws(StoreError) -> (stored: StoredSnapshot, content: [UInt8]) {
+    let path = storage.layout.snapshot(id)
+    let content = try storage.load(id, kind: .snapshot, limit: FormatLimit.snapshot)
+    let stored = try StoredSnapshot(id: id, content: content, object: "\(path)")
     try requireOwn(stored.snapshot.repository, path)
-    return stored
+    return (stored, content)
   }
 
   /// Checks that the snapshot at a path belongs to this repository.
@@ -82,7 +90,7 @@ extension SnapshotListing {
 extension Repository {
   /// The earlier runs of a source in the repository.
   public struct SourceHistory: Sendable {
-    /// The last snapshot of the requested scope.
+    /// The last snapshot of the requested scope; without its tables on a host that cannot read.
     public let last: StoredSnapshot?
     /// The greatest sequence among the source's snapshots; 0 without snapshots.
     public let sequence: UInt64
@@ -102,7 +110,18 @@ extension Repository {
     if let ids { listed = ids } else { listed = Set(try RepositoryListing.snapshots(storage)) }
     let found = try heads(of: listed, cache: cache, statuses: nil)
     let heads = found.heads.filter { $0.source == source }.sortedByAge()
-    let sequence = heads.map(\.sequence).max() ?? 0
+    var sequence = heads.map(\.sequence).max() ?? 0
+    guard storage.canRead else {
+      // Earlier snapshots of the source may be among those that this host does not know. The seconds
+      // exceed any number that is counted, so that the next snapshot comes after them.
+      if found.heads.count < listed.count {
+        let times = try RepositoryListing.snapshotStatuses(storage).values.map(\.modified.seconds)
+        let latest = max(Host.now().seconds, times.max() ?? 0)
+        sequence = max(sequence, UInt64(max(0, latest)))
+      }
+      let last = heads.last { $0.scope == scope }
+      return SourceHistory(last: last?.withoutTables, sequence: sequence)
+    }
     for head in heads.reversed() where head.scope == scope {
       if let stored = try? snapshot(head.id) {
         return SourceHistory(last: stored, sequence: sequence)

@@ -30,7 +30,7 @@ extension Repository {
   /// Checks that a snapshot still exists after its pin was written: a removal looks for the pin
   /// after it has moved the snapshot away.
   private func requirePresent(_ id: SnapshotID, _ lease: Lease) throws(StoreError) {
-    if try storage.status(RepositoryLayout.snapshot(id)) != nil { return }
+    if try storage.status(storage.layout.snapshot(id)) != nil { return }
     try lease.remove(pinOf: id)
     throw .noSnapshot(String(id.hex.prefix(8)), "it was removed")
   }

@@ -45,7 +45,7 @@ public struct SnapshotRemoval {
     public init() {}
   }
 
-  private var storage: any Storage { repository.storage }
+  private var storage: RepositoryStorage { repository.storage }
 
   /// Removes snapshots in the given order, unless they are pinned, and the pins of snapshots that
   /// no longer exist.
@@ -97,7 +97,7 @@ public struct SnapshotRemoval {
   /// program that pins a snapshot looks for the snapshot after it has written the pin, so at least
   /// one of the two programs sees the other.
   private func remove(_ id: SnapshotID, _ lease: Lease) throws(StoreError) -> Outcome {
-    let (path, pin) = (RepositoryLayout.snapshot(id), RepositoryLayout.pin(id))
+    let (path, pin) = (storage.layout.snapshot(id), RepositoryLayout.pin(id))
     if try storage.status(pin) != nil { return .pinned }
     guard let aside = try lease.claim(path, as: ByteString("removed-\(id.hex)")) else {
       return .gone

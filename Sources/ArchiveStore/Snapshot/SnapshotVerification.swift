@@ -5,7 +5,7 @@ internal import SystemIO
 /// Compares stored snapshots with their ids, on several threads. The bytes are hashed and not decoded:
 /// what was decoded from bytes with the same hash before is still what the snapshot says.
 final class SnapshotVerification: Sendable {
-  private let storage: any Storage
+  private let storage: RepositoryStorage
   private let ids: [SnapshotID]
   private let next = Atomic<Int>(0)
   private let failed = Mutex<Set<SnapshotID>>([])
@@ -13,7 +13,9 @@ final class SnapshotVerification: Sendable {
   /// The number of snapshots that a thread takes at a time.
   private static let batch = 64
 
-  init(_ ids: [SnapshotID], in storage: any Storage) { (self.ids, self.storage) = (ids, storage) }
+  init(_ ids: [SnapshotID], in storage: RepositoryStorage) {
+    (self.ids, self.storage) = (ids, storage)
+  }
 
   /// Returns the snapshots that do not match their ids, or that cannot be read.
   func run(threads: Int) -> Set<SnapshotID> {
@@ -38,7 +40,8 @@ final class SnapshotVerification: Sendable {
   }
 
   private func isIntact(_ id: SnapshotID) -> Bool {
-    let bytes = try? storage.load(RepositoryLayout.snapshot(id), limit: FormatLimit.snapshot)
+    let bytes = try? storage.load(
+      storage.layout.snapshot(id), limit: storage.storedLimit(of: FormatLimit.snapshot))
     return bytes.map { Blake2b.hash($0) == id } ?? false
   }
 }

@@ -19,20 +19,22 @@ extension WritingSession {
     }
   }
 
-  private var storage: any Storage { repository.storage }
+  private var storage: RepositoryStorage { repository.storage }
 
   /// Whether this program supports the prune features, which removing index objects requires.
   private var mayMerge: Bool {
-    storage.canRename
+    storage.canRename && storage.canRead
       && repository.settings.features.prune.allSatisfy(RepositorySettings.known.contains)
   }
 
   /// Returns the merges due among objects, based on their sizes.
   private func plan(for ids: [Digest]) throws(StoreError) -> IndexMerge.Plan {
-    var sizes = Dictionary(known.objects.map { ($0.id, $0.bytes.count) }) { first, _ in first }
+    var sizes = Dictionary(known.objects.map { ($0.id, Int(clamping: $0.storedSize)) }) {
+      first, _ in first
+    }
     guard ids.count > 1 else { return IndexMerge.Plan(sizes: []) }
     for id in ids where sizes[id] == nil {
-      sizes[id] = try storage.status(RepositoryLayout.index(id)).map { Int(clamping: $0.size) }
+      sizes[id] = try storage.status(storage.layout.index(id)).map { Int(clamping: $0.size) }
     }
     return IndexMerge.Plan(sizes: ids.compactMap { sizes[$0] })
   }
@@ -40,7 +42,7 @@ extension WritingSession {
   private func mergeIndexes(_ right: PruneLease) throws(StoreError) {
     let index = try LoadedIndex.loadAll(from: storage, cache: cache, known: known.objects)
     var ids = index.ids
-    for group in IndexMerge.Plan(sizes: index.objects.map(\.bytes.count)).groups {
+    for group in IndexMerge.Plan(sizes: index.objects.map { Int(clamping: $0.storedSize) }).groups {
       let objects = group.map { index.objects[$0] }
       guard let merged = try merge(objects, right) else { continue }
       let old = Set(objects.map(\.id)).subtracting([merged.id])
@@ -71,7 +73,7 @@ extension WritingSession {
       let rest = try IndexMerge([object], without: packs) { _ in true }
       guard let rest, try write(rest, right) != nil else {
         guard try right.isHeld() else { throw PruneLease.lost(repository.location) }
-        throw .damaged("\(RepositoryLayout.index(object.id))", "its entries contradict each other")
+        throw .damaged("\(storage.layout.index(object.id))", "its entries contradict each other")
       }
     }
     guard try right.isHeld() else { throw PruneLease.lost(repository.location) }
@@ -82,27 +84,25 @@ extension WritingSession {
     _ merge: consuming IndexMerge, _ right: PruneLease
   ) throws(StoreError) -> IndexObject? {
     var merge = merge
-    let writer = try lease.explained { () throws(StoreError) in
-      try storage.startObject(in: lease.path)
+    var object = try lease.explained { () throws(StoreError) in
+      try storage.startEncoding(in: lease.path)
     }
     do {
-      var hash = Blake2b()
       let isMerged = try merge.write { bytes throws(StoreError) in
         try lease.keepAlive()
-        hash.update(bytes)
-        try writer.append(bytes)
+        try object.append(bytes)
       }
       guard isMerged, try right.isHeld() else {
-        writer.discard()
+        object.discard()
         return nil
       }
-      let id = hash.finish()
+      let id = try object.finish()
       try lease.explained { () throws(StoreError) in
-        try writer.commit(as: RepositoryLayout.index(id), digest: id, isReadSoon: true)
+        try object.commit(as: storage.layout.index(id), id: id, isReadSoon: true)
       }
       return try IndexObject.readAgain(id, from: storage, cache: cache)
     } catch {
-      writer.discard()
+      object.discard()
       throw error
     }
   }
@@ -114,7 +114,7 @@ extension WritingSession {
   ) throws(StoreError) -> (Digest) throws(StoreError) -> Bool {
     if packs.count < RepositoryLayout.packDirectories.count {
       return { [storage] pack throws(StoreError) in
-        try storage.status(RepositoryLayout.pack(pack)) != nil
+        try storage.status(storage.layout.pack(pack)) != nil
       }
     }
     let listed = try RepositoryListing.packs(storage)
@@ -140,9 +140,7 @@ extension WritingSession {
       try lease.keepAlive()
     }
     for object in rescue.objects {
-      guard case .memory(let bytes) = object.bytes else { continue }
-      try lease.save(Array(bytes), as: RepositoryLayout.index(object.id))
-      known.add(object, packs: [])
+      known.add(try lease.save(object), packs: [])
     }
   }
 }

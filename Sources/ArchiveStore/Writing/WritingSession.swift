@@ -61,6 +61,7 @@ public final class WritingSession: Sendable {
     let objects = try LoadedIndex.load(started.indexes, from: storage, cache: cache)
     try started.finish(storage, indexed: objects.packSizes)
     let listing = started
+    if !storage.canRead { cache?.retain(naming: listing.packs) }
     damagedIndexes = objects.faults.map(\.error)
     damagedCondemned = listing.damagedCondemned
     self.repository = repository
@@ -290,24 +291,23 @@ extension WritingSession {
     StoredSnapshot(id: try save(encoded: snapshot.encode()), snapshot: snapshot)
   }
 
-  /// Saves the bytes of a snapshot whose content is durable.
+  /// Saves a snapshot, from its content, whose blobs are durable.
   func save(encoded bytes: [UInt8]) throws(StoreError) -> SnapshotID {
-    let id = Blake2b.hash(bytes)
-    try requireReadable(bytes, id)
-    try save(bytes, id)
-    return id
+    let object = try repository.storage.encode(bytes)
+    try requireReadable(bytes, object.id)
+    try save(object)
+    return object.id
   }
 
   /// Saves the snapshot. If it has its name but may not be durable, which is neither a success nor
   /// a failure to write it, the error says so and names the snapshot.
-  private func save(_ bytes: [UInt8], _ id: SnapshotID) throws(StoreError) {
-    let path = RepositoryLayout.snapshot(id)
+  func save(_ object: EncodedObject) throws(StoreError) {
     do {
-      try lease.save(bytes, as: path)
+      try lease.save(object.bytes, as: repository.storage.layout.snapshot(object.id))
     } catch {
       guard error.code == .notDurable else { throw error }
       throw StoreError(
-        .notDurable, "guarantee the durability of", subject: "snapshot \(id.hex.prefix(8))",
+        .notDurable, "guarantee the durability of", subject: "snapshot \(object.id.hex.prefix(8))",
         reason: "it was written and is listed, but may not be durable: \(error.reason)",
         hint: "it may be lost after a power failure: check the system log and back up again",
         cause: error.cause)
@@ -318,7 +318,7 @@ extension WritingSession {
   private func requireReadable(_ bytes: [UInt8], _ id: SnapshotID) throws(StoreError) {
     let reason: String
     do {
-      _ = try StoredSnapshot(id: id, bytes: bytes)
+      _ = try StoredSnapshot(id: id, content: bytes, object: "the snapshot")
       if bytes.count <= FormatLimit.snapshot { return }
       reason = "it would have \(bytes.count) bytes, more than \(FormatLimit.snapshot)"
     } catch { reason = "it cannot be read back: \(error.reason)" }
@@ -348,13 +348,14 @@ extension WritingSession {
       records[number].pack = indexes[records[number].pack] ?? records[number].pack
     }
     let bytes = IndexBuilder(packs: finished.map(\.pack), records: records).encode()
-    let id = Blake2b.hash(bytes)
-    try lease.save(bytes, as: RepositoryLayout.index(id))
+    let stored = try repository.storage.encode(bytes)
+    try lease.save(stored.bytes, as: repository.storage.layout.index(stored.id))
     let object: IndexObject
-    if let copy = cache?.add(id, bytes) {
+    if let copy = cache?.add(stored, content: bytes) {
       object = copy
     } else {
-      object = try IndexObject(id: id, bytes: bytes)
+      object = try IndexObject(
+        id: stored.id, content: SpillableArray(bytes), storedSize: stored.size)
     }
     known.add(object, packs: numbers)
     packs.recordIndexed(finished.map(\.number))

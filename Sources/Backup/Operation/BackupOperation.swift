@@ -190,6 +190,9 @@ package struct BackupOperation {
     } else {
       stored = try run.session.finish(makeSnapshot(of: tree, after: earlier, report: report))
       report.snapshot = stored
+      if !repository.isReadable, let cache = request.cache {
+        repository.record(stored, in: repository.headCache(in: cache))
+      }
     }
     report.statistics = run.session.statistics
     if let remark = run.session.indexRemark {

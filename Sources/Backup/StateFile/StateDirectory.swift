@@ -91,7 +91,9 @@ extension Repository {
   ///
   /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
   package func indexCache(in cache: ByteString) -> IndexCache {
-    IndexCache(directory: StateKey.directory(of: id, in: cache).appending("index"))
+    IndexCache(
+      directory: StateKey.directory(of: id, in: cache).appending("index"),
+      isEncrypted: isEncrypted)
   }
 
   /// Returns this host's file of the heads of the repository's snapshots, beside the state of its

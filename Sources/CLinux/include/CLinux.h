@@ -172,6 +172,17 @@ long cl_memory_file(const char *name);
 // waits until it exits. Returns its exit status, or 128 plus the number of the signal that killed
 // it.
 long cl_run(char *const words[], int in, int out, int err);
+// Runs a program by its path without input and with this process's standard error, reads at most
+// `limit` bytes of its standard output into memory, closes the pipe and waits until it exits. Returns
+// the same as cl_run.
+long cl_run_reading(char *const words[], void *into, size_t limit, size_t *count);
+
+// Excludes the process from core dumps, and from inspection by other processes of the user.
+long cl_disable_core_dumps(void);
+// Writes a question to the terminal that controls the process, and reads a line without echo. Returns
+// its length without the newline; EMSGSIZE if it is longer than `limit`, and EINTR after a signal that
+// did not end the program. The terminal echoes again in any case.
+long cl_ask_secret(const char *question, void *into, size_t limit);
 
 // SIGINT, SIGTERM and SIGHUP request a stop; a second one ends the program at once with this
 // status.

@@ -88,17 +88,18 @@ struct AppChangeRun {
       isForced: change.force, savesFirst: !change.noSnapshot, isPreview: change.dryRun,
       find: command.find, compile: { try command.policy.compile(for: $0, command.output, console) },
       notify: { console.show($0, of: $1, all: command.list.all) })
-    repository = change.dryRun || change.noSnapshot ? nil : try Self.open(command.repository)
+    let isUnsaved = change.dryRun || change.noSnapshot
+    repository = isUnsaved ? nil : try Self.open(command.repository, console)
   }
 
   /// Opens the repository. Returns nil if none is named and the user's own does not exist.
   static func open(
-    _ options: RepositoryOptions
+    _ options: RepositoryOptions, _ console: Console
   ) throws -> (repository: Repository, storage: LocalStorage)? {
     let choice: RepositoryOptions.Choice
     do { choice = try options.choice() } catch is UsageError { return nil }
     do {
-      return try choice.open()
+      return try choice.open(console)
     } catch let error as StoreError {
       if error.code == .noRepository, choice.isStandard { return nil }
       throw error

@@ -132,7 +132,7 @@ struct BackupCommand: SandboxCommand {
     // Without a device no repository is created.
     if found.count == 1 { _ = try found[0].device.get() }
     let choice = try repository.choice()
-    let (repository, directory, isNew) = try choice.openOrMake()
+    let (repository, directory, isNew) = try choice.openOrMake(console)
     if isNew, !output.quiet {
       console.note(
         "created a repository in \(Paths.text(choice.path)); it is not encrypted, and only this "
@@ -253,6 +253,8 @@ struct BackupCommand: SandboxCommand {
         "this repository is on the same disk as the data; 'sandboxctl init /media/you/disk "
           + "--plain' creates one on another disk")
     }
+    // Without its key nothing can be restored from here.
+    guard stored.isReadable else { return }
     let done = results.compactMap(\.done)
     let next = NextSteps(
       done, among: try stored.hostHeads().heads, suffix: repository.suffix)

@@ -65,7 +65,7 @@ struct ConfiguredCommandLine {
       return
     }
     added = try configuration.settings(for: commands.map(\.name), profile: scan.profile)
-      .filter { !scan.names.contains($0.setting.name) }
+      .filter { !scan.names.contains($0.setting.name) && !scan.hasOtherKey(than: $0) }
       .flatMap { Self.additions(of: $0, to: command, in: configuration.file) }
   }
 
@@ -143,6 +143,24 @@ extension ConfiguredCommandLine {
     /// The arguments that unset a flag.
     var unsetFlags: Set<String> = []
     var profile: String?
+
+    /// The options that name a key, of which the configuration must not add another one.
+    private static let keys: Set<String> = [
+      "identity", "passphrase", "passphrase-command", "passphrase-file", "plain", "recipient",
+      "recipients-file",
+    ]
+    /// The environment variables with the same effect.
+    private static let keyVariables = [
+      "SANDBOXCTL_IDENTITY_FILE", "SANDBOXCTL_PASSPHRASE_COMMAND", "SANDBOXCTL_PASSPHRASE_FILE",
+    ]
+
+    /// Whether a setting names a key, and the command line or the environment names one as well. The
+    /// environment overrides the configuration, but not a profile that the command line names.
+    func hasOtherKey(than found: Configuration.FoundSetting) -> Bool {
+      guard Self.keys.contains(found.setting.name) else { return false }
+      if !names.isDisjoint(with: Self.keys) { return true }
+      return !found.isOfProfile && Self.keyVariables.contains { Host.environment($0) != nil }
+    }
 
     init(_ words: [String], _ command: KnownCommand) {
       let options = command.all.flatMap(\.options)

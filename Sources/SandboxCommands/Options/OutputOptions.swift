@@ -89,7 +89,7 @@ struct ReadingOptions: ParsableArguments {
     _ repository: RepositoryOptions, _ console: Console, of noun: String = "file", isQuiet: Bool,
     isBytes: Bool = false
   ) throws -> SnapshotQuery {
-    let repository = try repository.open().repository
+    let repository = try repository.open(console).repository
     return SnapshotQuery(
       repository, finder: SnapshotFinder(repository, console),
       watch: try watch(repository, console, of: noun, isQuiet: isQuiet, isBytes: isBytes),

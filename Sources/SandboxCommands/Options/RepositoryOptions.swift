@@ -17,22 +17,30 @@ struct RepositoryOptions: ParsableArguments {
   @Option(help: .hidden)
   var configuredRepo: ByteString?
 
-  /// Returns the location of the repository.
+  @OptionGroup var keys: KeyOptions
+
+  /// Returns the location of the repository and its key.
   func choice() throws -> Choice {
-    if let repo { return Choice(path: repo, isStandard: false) }
+    if let repo { return Choice(path: repo, isStandard: false, keys: keys) }
     if let named = Host.environment("SANDBOXCTL_REPOSITORY") {
-      return Choice(path: named, isStandard: false)
+      return Choice(path: named, isStandard: false, keys: keys)
     }
-    if let configuredRepo { return Choice(path: configuredRepo, isStandard: false) }
-    guard let standard = Choice.standard else {
+    if let configuredRepo { return Choice(path: configuredRepo, isStandard: false, keys: keys) }
+    guard var standard = Choice.standard else {
       throw UsageError(
         .repositoryRequired, "no repository given", hint: "name one with '--repo DIR'")
     }
+    standard.keys = keys
     return standard
   }
 
-  /// Opens the repository.
+  /// Opens the repository without a key: the objects of an encrypted one cannot be read.
   func open() throws -> (repository: Repository, storage: LocalStorage) { try choice().open() }
+
+  /// Opens the repository. The key of an encrypted one may be asked for.
+  func open(_ console: Console) throws -> (repository: Repository, storage: LocalStorage) {
+    try choice().open(console)
+  }
 
   /// The option that suggested commands need to use the same repository.
   var suffix: String { repo.map { " --repo \(ShellWord.text($0))" } ?? "" }
@@ -44,6 +52,11 @@ extension RepositoryOptions {
     let path: ByteString
     /// Whether it is the user's own repository, which the first backup creates.
     let isStandard: Bool
+    /// The key if it is encrypted; nil for none.
+    var keys: KeyOptions?
+    /// Whether the key is meant for another repository, and is used for this one only if it is
+    /// encrypted.
+    var isKeyOfAnother = false
 
     /// The user's own repository, in the user's data directory; nil if the environment names none.
     static var standard: Choice? {
@@ -65,20 +78,56 @@ extension RepositoryOptions {
         hint: "name another directory with '--to'")
     }
 
-    /// Opens the repository.
+    /// Opens the repository without a key: the objects of an encrypted one cannot be read.
     func open() throws -> (repository: Repository, storage: LocalStorage) {
       let storage = try LocalStorage(path: path)
       return (try Repository.open(storage), storage)
     }
 
+    /// Opens the repository. The key of an encrypted one is read, or asked for on a terminal; without
+    /// one it can be written to, but not read.
+    ///
+    /// - Throws: `wrongKey` also if its recipients are not those that this host knows, or if a key is
+    ///   named and it is not encrypted.
+    func open(_ console: Console) throws -> (repository: Repository, storage: LocalStorage) {
+      let (locked, storage) = try open()
+      // Programs that are run later never inherit the variables, whether they are used or not.
+      let ofEnvironment = KeyOptions.environment
+      guard let keys else { return (locked, storage) }
+      let named = keys.named ?? ofEnvironment
+      let known = KnownRecipients(of: locked, at: try Host.realPath(path))
+      guard locked.isEncrypted else {
+        try known.requireNone()
+        if named != nil, !isKeyOfAnother { throw KeyOptions.notEncrypted(locked) }
+        return (locked, storage)
+      }
+      var source = try keys.source(for: locked, console)
+      var isAuthenticated = false
+      if case .passphrase = source { isAuthenticated = true } else { try known.require() }
+      if case .none = source { source = .recipients(locked.settings.recipients) }
+      let opened = try locked.unlocked(with: source)
+      do {
+        try known.record(opened.keys?.recipients ?? [], areAuthenticated: isAuthenticated)
+      } catch {
+        console.warning("cannot record the recipients of the repository: \(error)")
+      }
+      return (opened, storage)
+    }
+
     /// Opens the repository. The user's own is created if it does not exist: unencrypted, with mode
     /// 0700. `isNew` is true in that case.
-    func openOrMake() throws -> (repository: Repository, storage: LocalStorage, isNew: Bool) {
+    ///
+    /// - Throws: `noRepository` also for the user's own if a key is named: a repository without
+    ///   encryption is then not what the user expects.
+    func openOrMake(
+      _ console: Console
+    ) throws -> (repository: Repository, storage: LocalStorage, isNew: Bool) {
       do {
-        let (repository, storage) = try open()
+        let (repository, storage) = try open(console)
         return (repository, storage, false)
       } catch let error as StoreError {
-        guard error.code == .noRepository, isStandard else { throw error }
+        guard error.code == .noRepository, isStandard, keys?.named == nil else { throw error }
+        try KnownRecipients.requireNone(at: path)
         let storage = try LocalStorage.create(path: path)
         // A directory with other content is not turned into a repository.
         guard try storage.list(.root).isEmpty else { throw error }

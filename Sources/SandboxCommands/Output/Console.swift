@@ -155,12 +155,18 @@ final class Console {
 
   /// Asks a question and returns whether the answer is yes.
   func confirm(_ question: String) throws -> Bool {
+    try answer(question, isYesUsual: false) ?? false
+  }
+
+  /// Asks a question and returns whether the answer is yes, or nil at the end of the input. With
+  /// `isYesUsual` an empty line is yes.
+  func answer(_ question: String, isYesUsual: Bool) throws -> Bool? {
     try output.flush()
-    try errors.write(question + " [y/N] ")
+    try errors.write(question + (isYesUsual ? " [Y/n] " : " [y/N] "))
     try errors.flush()
-    let line = try StandardStream.readLine(limit: 80)
-    let answer = line.map { String(decoding: $0, as: UTF8.self).lowercased() } ?? ""
-    return ["y", "yes"].contains(answer.filter { !$0.isWhitespace })
+    guard let line = try StandardStream.readLine(limit: 80) else { return nil }
+    let answer = String(decoding: line, as: UTF8.self).lowercased().filter { !$0.isWhitespace }
+    return answer.isEmpty ? isYesUsual : ["y", "yes"].contains(answer)
   }
 
   /// Prints a failure.

@@ -93,6 +93,7 @@ extension ExitStatus {
       switch kind {
       case .noRepository: .noRepository
       case .busy: .busy
+      case .wrongKey: .wrongKey
       case .damaged: .damaged
       case .interrupted: .interrupted
       case .refused, .failed: .failed

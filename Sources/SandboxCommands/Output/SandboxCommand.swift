@@ -17,6 +17,8 @@ enum ExitStatus: Int32, Error {
   case goalNotMet = 5
   case noRepository = 10
   case busy = 11
+  /// The passphrase or the key is missing or wrong.
+  case wrongKey = 12
   case damaged = 13
   case interrupted = 130
 
@@ -30,8 +32,8 @@ enum ExitStatus: Int32, Error {
   /// holds for all.
   static func together(_ parts: [ExitStatus]) -> ExitStatus {
     let byWeight: [ExitStatus] = [
-      .interrupted, .damaged, .failed, .busy, .noRepository, .wrongUsage, .doneInPart, .goalNotMet,
-      .done, .nothingToDo,
+      .interrupted, .damaged, .failed, .busy, .wrongKey, .noRepository, .wrongUsage, .doneInPart,
+      .goalNotMet, .done, .nothingToDo,
     ]
     return byWeight.first { parts.contains($0) } ?? .done
   }

@@ -20,10 +20,12 @@ enum Sizes {
     return (number < 0 ? "-" : "") + text
   }
 
-  /// Returns a count with its noun: `1 file`, `3 files`, `2 directories`.
+  /// Returns a count with its noun: `1 file`, `3 files`, `2 directories`, `2 keys`.
   static func count(_ number: Int, _ noun: String) -> String {
     guard number != 1 else { return "\(count(number)) \(noun)" }
-    return "\(count(number)) " + (noun.hasSuffix("y") ? noun.dropLast() + "ies" : noun + "s")
+    let isChanged =
+      noun.hasSuffix("y") && !["ay", "ey", "oy", "uy"].contains { noun.hasSuffix($0) }
+    return "\(count(number)) " + (isChanged ? noun.dropLast() + "ies" : noun + "s")
   }
 }
 

@@ -54,7 +54,7 @@ struct CheckCommand: SandboxCommand {
     _ console: Console
   ) throws -> (status: ExitStatus, report: RepositoryCheck.Report) {
     let reading = try reading()
-    let checked = try repository.open().repository
+    let checked = try repository.open(console).repository
     let counters = ProgressCounters()
     let result = try progress.run(counters, output) { isStopping in
       try RepositoryCheck(

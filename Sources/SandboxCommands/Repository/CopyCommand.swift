@@ -45,6 +45,7 @@ struct CopyCommand: SandboxCommand {
   @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
   var dryRun = false
 
+  @OptionGroup var targetKeys: TargetKeyOptions
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
@@ -55,10 +56,13 @@ struct CopyCommand: SandboxCommand {
         .optionsConflict, "snapshots are both named and selected by '--app', '--host' or '--tag'",
         hint: "give names or these options")
     }
-    let choice = try repository.choice()
-    let source = try choice.open().repository
+    var choice = try repository.choice()
+    choice.isKeyOfAnother = targetKeys.options == nil
+    let source = try choice.open(console).repository
     try choice.requireApart(from: to)
-    let target = try RepositoryOptions.Choice(path: to, isStandard: false).open().repository
+    var other = RepositoryOptions.Choice(path: to, isStandard: false, keys: targetKeys.options)
+    if other.keys == nil { (other.keys, other.isKeyOfAnother) = (repository.keys, true) }
+    let target = try other.open(console).repository
     let ids = try source.snapshots(named: snapshots, console)
     let counters = ProgressCounters(of: "pack")
     let report = try progress.run(counters, output) { isStopping in

@@ -114,7 +114,7 @@ struct ForgetCommand: SandboxCommand {
 
   private func forget(_ console: Console) throws -> Done {
     if snapshots.isEmpty { try requireRules() }
-    let opened = try repository.open().repository
+    let opened = try repository.open(console).repository
     var operation = try ForgetOperation(opened, cache: opened.hostHeadCache)
     let known = operation.heads.damaged.count
     let plan = try makePlan(&operation, console)

@@ -10,16 +10,20 @@ struct InitCommand: SandboxCommand {
       commandName: "init",
       abstract: "Create a repository for backups",
       discussion: """
-        Creates a repository: a directory of ordinary archives, with a README.txt that describes \
-        how to recover them by hand. Encryption is not available yet; --plain confirms that. \
-        Without it, init asks on a terminal, and otherwise ends with status 2.
+        Creates a repository: a directory of archives, with a README.txt on recovery by hand. It \
+        is encrypted with a passphrase, for age recipients, or both; --plain stores without \
+        encryption. Without a choice, init asks on a terminal, and otherwise ends with status 2. \
+        See sandboxctl-init(1) for the keys.
 
-        The repository is written to the configuration file as the default, unless the file \
-        already names one. Without REPO the user's own repository is created, in \
-        $XDG_DATA_HOME/sandboxctl/repository. It is on the same disk as the data, which each \
-        backup notes unless --accept-same-disk was given.
+        The repository becomes the default in the configuration file, unless the file already \
+        names one. Without REPO the user's own repository is created, in \
+        $XDG_DATA_HOME/sandboxctl/repository, on the same disk as the data, which each backup \
+        notes unless --accept-same-disk was given.
 
-        \(Examples.text(["sandboxctl init repo --plain"]))
+        \(Examples.text([
+          "sandboxctl init repo --passphrase-file passphrase",
+          "sandboxctl init other --plain",
+        ]))
         """)
   }
 
@@ -33,6 +37,8 @@ struct InitCommand: SandboxCommand {
   @Flag(help: "Store without encryption: anyone who can read the directory can read the data.")
   var plain = false
 
+  @OptionGroup var encryption: EncryptionOptions
+
   @Flag(help: "Omit the note that the user's own repository is on the same disk as the data.")
   var acceptSameDisk = false
 
@@ -41,50 +47,39 @@ struct InitCommand: SandboxCommand {
 
   @OptionGroup var output: OutputOptions
 
+  func validate() throws {
+    let given = plain ? ["--plain"] + encryption.words : encryption.passphraseWords
+    if given.count > 1 {
+      throw ValidationError("'\(given[0])' and '\(given[1])' cannot be used together.")
+    }
+    guard encryption.recoveryKey != nil else { return }
+    let hasIdentity = !encryption.passphraseWords.isEmpty || !plain && encryption.words.isEmpty
+    if !hasIdentity {
+      throw ValidationError(
+        "'--recovery-key' and '\(plain ? "--plain" : encryption.words[0])' cannot be used "
+          + "together.")
+    }
+  }
+
   func run(_ console: Console) throws -> ExitStatus {
     let choice = try choice()
     if acceptSameDisk, repository == nil, (try? choice.open()) != nil {
       try accept(console)
       return .done
     }
-    try requireDecision(choice, console)
+    let keys = try decide(choice, console)
     let storage = try LocalStorage.create(path: choice.path)
-    let made = try Repository.create(in: storage, program: Version.text)
+    let made = try create(in: storage, keys, at: choice.path)
     if !output.json, !output.quiet {
       try console.result(
-        "created repository \(made.id.hex.prefix(8)) in \(made.location), not encrypted")
+        "created repository \(made.id.hex.prefix(8)) in \(made.location), "
+          + (keys?.summary ?? "not encrypted"))
+      if let keys { try show(keys, console) }
     }
     let file = try enter(choice, console)
     if acceptSameDisk { try accept(console) }
-    if output.json {
-      try console.result(
-        .object(
-          [JSON.Member("repository", .string(made.id.hex))] + JSON.path(choice.path)
-            + [
-              JSON.Member("encryption", .string("none")),
-              JSON.Member("configuration", file.map { .string("\($0)") } ?? .null),
-            ]))
-    }
+    if output.json { try console.result(json(of: made, keys, path: choice.path, file: file)) }
     return .done
-  }
-
-  /// Asks whether to store without encryption, unless `--plain` is given. Only the user decides
-  /// that.
-  private func requireDecision(_ choice: RepositoryOptions.Choice, _ console: Console) throws {
-    if plain { return }
-    guard console.canAsk, !output.quiet else {
-      throw UsageError(
-        .optionRequired, "cannot create the repository '\(choice.path)': '--plain' is not given",
-        hint: "add '--plain' to store without encryption")
-    }
-    console.note(
-      "this version cannot encrypt a repository: anyone who can read '\(choice.path)' will be able "
-        + "to read all data in it")
-    if try console.confirm("Create a repository without encryption?") { return }
-    throw OperationError(
-      .failed, code: .declined,
-      "the repository '\(choice.path)' was not created: storing without encryption was declined",
-      hint: "use '--plain' on a disk that is encrypted as a whole")
   }
 
   private func choice() throws -> RepositoryOptions.Choice {

@@ -44,7 +44,7 @@ struct MirrorCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let choice = try repository.choice()
-    let source = try choice.open().repository
+    let source = try choice.open(console).repository
     try choice.requireApart(from: to)
     let target = try open()
     let counters = ProgressCounters(of: "object")

@@ -48,7 +48,7 @@ struct PruneCommand: SandboxCommand {
     _ console: Console
   ) throws -> (status: ExitStatus, report: RepositoryPrune.Report) {
     try limits.run(
-      try repository.open().repository, without: dryRun ? [] : nil, progress: progress,
+      try repository.open(console).repository, without: dryRun ? [] : nil, progress: progress,
       output: output, console)
   }
 }

@@ -53,7 +53,7 @@ extension RepairCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let repository = try repository.open().repository
+      let repository = try repository.open(console).repository
       let counters = ProgressCounters()
       let report = try progress.run(counters, output) { isStopping in
         try IndexRepair(
@@ -140,7 +140,7 @@ extension RepairCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let opened = try repository.open().repository
+      let opened = try repository.open(console).repository
       let counters = ProgressCounters()
       let report = try progress.run(counters, output) { isStopping in
         try PackRepair(opened, isDry: dryRun, counters: counters, isStopping: isStopping).run()
@@ -250,7 +250,7 @@ extension RepairCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let opened = try repository.open().repository
+      let opened = try repository.open(console).repository
       let ids = try opened.snapshots(named: snapshots, console)
       let counters = ProgressCounters()
       let report = try progress.run(counters, output) { isStopping in

@@ -33,7 +33,7 @@ extension SnapshotsCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       let name = try SnapshotName(snapshot)
-      let stored = try SnapshotFinder(repository.open().repository, console).find(name)
+      let stored = try SnapshotFinder(repository.open(console).repository, console).find(name)
       if output.json {
         let members = stored.snapshot.json.members ?? []
         try console.result(.object([JSON.Member("id", .string(stored.id.hex))] + members))
@@ -175,7 +175,7 @@ extension SnapshotsCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let opened = try repository.open().repository
+      let opened = try repository.open(console).repository
       let finder = SnapshotFinder(opened, console)
       let ids = try snapshots.map { try finder.find(SnapshotName($0)).id }
       try output.show(ids, changed: try opened.pin(ids), isPinned: true, console)
@@ -208,7 +208,7 @@ extension SnapshotsCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let opened = try repository.open().repository
+      let opened = try repository.open(console).repository
       let finder = SnapshotFinder(opened, console)
       let ids = try snapshots.map { text in
         let name = try SnapshotName(text)

@@ -97,7 +97,7 @@ struct RestoreCommand: SandboxCommand {
         .optionRequired, "'--delete' requires '--overwrite'",
         hint: "add '--overwrite if-changed', or another mode")
     }
-    let (repository, storage) = try repository.open()
+    let (repository, storage) = try repository.open(console)
     let reader = try repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
@@ -145,7 +145,7 @@ extension RestoreCommand {
   /// Restores into the containers of a device.
   private func restoreIntoDevice(_ what: Source, _ console: Console) throws -> ExitStatus {
     _ = try merging.mode()
-    let (repository, storage) = try repository.open()
+    let (repository, storage) = try repository.open(console)
     let reader = try repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)

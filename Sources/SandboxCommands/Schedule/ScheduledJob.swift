@@ -52,6 +52,7 @@ struct ScheduledJob {
 
   /// The environment variables with the program's locations, which a cron job does not have.
   static let variables = [
+    "SANDBOXCTL_IDENTITY_FILE", "SANDBOXCTL_PASSPHRASE_COMMAND", "SANDBOXCTL_PASSPHRASE_FILE",
     "SANDBOXCTL_REPOSITORY", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
   ]
 }

@@ -38,6 +38,10 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable {
   /// No other snapshot of the group would be left.
   case lastSnapshot = "last_snapshot"
   case notDurable = "not_durable"
+  /// The passphrase or the identity does not open the repository.
+  case wrongKey = "wrong_key"
+  /// The repository is encrypted, and no key was given, or none that can read it.
+  case keyRequired = "key_required"
 
   // MARK: Devices, apps and paths
 

@@ -1,0 +1,200 @@
+internal import Codecs
+internal import SystemIO
+
+/// A key file, `keys/<name>.age`: the identity of a repository and the recipients of new objects,
+/// encrypted with a passphrase (docs/repository-format.md, "Keys").
+///
+/// The text of the identity is in ordinary memory only while a file is read or written, and is wiped
+/// then.
+struct KeyFile {
+  /// The id of the repository.
+  let repository: Digest
+  /// The identity, which all key files of a repository share.
+  let identity: AgeIdentity
+  /// The recipients of new objects. Only a holder of the passphrase can change them.
+  let recipients: [AgeRecipient]
+
+  /// The directory of all key files.
+  static let directory = ObjectPath.root.appending("keys")
+  /// The maximum size of a key file, in bytes.
+  static let maximumSize = 64 << 10
+  /// The base-two logarithm of scrypt's work factor for new files: 128 MiB of memory and about half
+  /// a second.
+  static let workFactor = 17
+
+  private static let format = "sandboxctl-key"
+  private static let version: UInt64 = 1
+  private static let suffix = ".age"
+  private static let maximumName = 64
+
+  /// The reason why a file does not open.
+  enum Refusal: Error {
+    /// It is encrypted with another passphrase.
+    case wrongPassphrase
+    /// It is damaged, or not a key file of this version: a clause without its subject.
+    case unusable(String)
+  }
+}
+
+// MARK: - Names
+
+extension KeyFile {
+  /// Whether a text is the name of a key: a letter or a digit, and at most 63 of these, `.`, `_` and
+  /// `-`.
+  static func isName(_ text: String) -> Bool {
+    guard let first = text.utf8.first, text.utf8.count <= maximumName else { return false }
+    return isLetterOrDigit(first) && text.utf8.allSatisfy(isNameByte)
+  }
+
+  /// Returns the name of the key of a host: that of the host, with other characters replaced.
+  static func name(ofHost host: String) -> String {
+    let bytes = host.utf8.map { isNameByte($0) ? $0 : UInt8(ascii: "-") }
+      .drop { !isLetterOrDigit($0) }.prefix(maximumName)
+    return bytes.isEmpty ? "host" : String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Returns the path of a key.
+  static func path(_ name: String) -> ObjectPath { directory.appending(ByteString(name + suffix)) }
+
+  /// Returns the name of the key in a file, or nil if the file's name is not that of a key file.
+  static func name(of file: ByteString) -> String? {
+    guard let text = file.utf8, text.hasSuffix(suffix) else { return nil }
+    let name = String(text.dropLast(suffix.utf8.count))
+    return isName(name) ? name : nil
+  }
+
+  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: false
+    }
+  }
+
+  private static func isNameByte(_ byte: UInt8) -> Bool {
+    isLetterOrDigit(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_")
+      || byte == UInt8(ascii: "-")
+  }
+}
+
+// MARK: - Writing
+
+extension KeyFile {
+  /// Returns the file for a passphrase.
+  ///
+  /// - Parameter workFactor: the base-two logarithm of scrypt's work factor.
+  /// - Throws: `library` without enough memory for scrypt.
+  func encrypted(
+    with passphrase: AgePassphrase, workFactor: Int = KeyFile.workFactor
+  ) throws(AgeError) -> [UInt8] {
+    var plain = encode()
+    defer { plain.wipe() }
+    return try AgeFile(for: passphrase, workFactor: workFactor).encrypt(plain.span)
+  }
+
+  /// Returns the text, in memory that is not moved while it is written. The caller wipes it.
+  private func encode() -> [UInt8] {
+    let first: JSON = [
+      "format": .string(Self.format), "version": .count(Self.version),
+      "repository": .string(repository.hex),
+    ]
+    let last: JSON = [
+      "recipients": .array(recipients) { .string($0.description) },
+      "created": .string(Host.now().rfc3339), "host": .string(Host.name),
+      "user": .string(Host.userName(Host.userID) ?? String(Host.userID)),
+    ]
+    let head = first.compactBytes.dropLast()
+    let tail = last.compactBytes.dropFirst()
+    let secret = identity.text()
+    var text: [UInt8] = []
+    text.reserveCapacity(head.count + secret.count + tail.count + 64)
+    text.append(contentsOf: head)
+    text.append(contentsOf: #","identity":""#.utf8)
+    secret.withBytes { bytes in
+      for index in bytes.indices { text.append(bytes[index]) }
+    }
+    text.append(contentsOf: #"","#.utf8)
+    text.append(contentsOf: tail)
+    text.append(UInt8(ascii: "\n"))
+    return text
+  }
+}
+
+// MARK: - Reading
+
+extension KeyFile {
+  /// Opens a file with a passphrase.
+  init(_ stored: [UInt8], openedWith passphrase: AgePassphrase) throws(Refusal) {
+    var plain: [UInt8]
+    do throws(AgeError) {
+      plain = try AgeFile(opening: stored.span, with: passphrase).decrypt(stored.span)
+    } catch {
+      throw error.kind == .noMatch ? Refusal.wrongPassphrase : Refusal.unusable(error.reason)
+    }
+    defer { plain.wipe() }
+    try self.init(&plain)
+  }
+
+  /// Returns why a file cannot be a key file, or nil if it may be one. No passphrase is needed.
+  static func fault(of stored: [UInt8]) -> String? {
+    do throws(AgeError) {
+      let header = try AgeHeader(stored.span)
+      return header.hasPassphrase ? nil : "it is not encrypted with a passphrase"
+    } catch {
+      return error.reason
+    }
+  }
+
+  /// Reads the text. The identity is read from its bytes and then masked, so that no other value
+  /// contains it.
+  private init(_ plain: inout [UInt8]) throws(Refusal) {
+    guard let range = Self.identityRange(in: plain) else {
+      throw Refusal.unusable("it contains no identity")
+    }
+    do throws(AgeError) {
+      identity = try AgeIdentity(plain.span.extracting(range))
+    } catch {
+      throw Refusal.unusable("its identity is invalid: \(error.reason)")
+    }
+    for index in range { plain[index] = Self.mask }
+    let json: JSON
+    do throws(CodecError) {
+      json = try JSON(parsing: plain)
+    } catch {
+      throw Refusal.unusable("it is not JSON: \(error.reason)")
+    }
+    guard json["format"]?.string == Self.format else {
+      throw Refusal.unusable("it is not a key of sandboxctl")
+    }
+    guard let version = json["version"]?.integer, version == Int64(Self.version) else {
+      throw Refusal.unusable("its version is not \(Self.version): use a newer sandboxctl")
+    }
+    let masked = String(decoding: plain[range], as: UTF8.self)
+    guard let repository = json["repository"]?.string.flatMap({ Digest(hex: $0) }),
+      json["identity"]?.string == masked, let recipients = Self.recipients(in: json),
+      recipients.contains(identity.recipient)
+    else { throw Refusal.unusable("it lacks a valid id, identity or recipient") }
+    (self.repository, self.recipients) = (repository, recipients)
+  }
+
+  private static let mask = UInt8(ascii: "*")
+
+  /// Returns the range of the first text that begins like an identity, up to the end of its string.
+  private static func identityRange(in text: [UInt8]) -> Range<Int>? {
+    let mark = Array("AGE-SECRET-KEY-1".utf8)
+    let start = text.indices.first { text[$0] == mark[0] && text[$0...].starts(with: mark) }
+    guard let start, let end = text[start...].firstIndex(of: UInt8(ascii: "\"")) else { return nil }
+    return start..<end
+  }
+
+  /// Returns the recipients, or nil if one is invalid.
+  private static func recipients(in json: JSON) -> [AgeRecipient]? {
+    var recipients: [AgeRecipient] = []
+    for element in json["recipients"]?.array ?? [] {
+      guard let recipient = element.string.flatMap({ try? AgeRecipient($0) }) else { return nil }
+      recipients.append(recipient)
+    }
+    return recipients
+  }
+}

@@ -1,0 +1,177 @@
+public import Codecs
+internal import SystemIO
+
+/// The keys of an encrypted repository, once it was opened with a passphrase or an identity.
+public struct RepositoryKeys: Sendable {
+  /// The identities that decrypt; none on a host that only writes.
+  public let identities: [AgeIdentity]
+  /// The recipients of new objects.
+  public let recipients: [AgeRecipient]
+
+  /// The name of the key file that was opened; nil if another source was used.
+  let keyName: String?
+
+  /// Creates keys; without identities those of a host that only writes.
+  public init(identities: [AgeIdentity] = [], recipients: [AgeRecipient]) {
+    self.init(identities: identities, recipients: recipients, keyName: nil)
+  }
+
+  init(identities: [AgeIdentity], recipients: [AgeRecipient], keyName: String?) {
+    (self.identities, self.recipients, self.keyName) = (identities, recipients, keyName)
+  }
+}
+
+/// The source of the key of an encrypted repository. It is used only if the repository is encrypted.
+public enum KeySource: Sendable {
+  /// No key: the repository is opened locked.
+  case none
+  /// The identities in a file, for example the recovery key.
+  case identities([AgeIdentity])
+  /// The recipients, to write without being able to read.
+  case recipients([AgeRecipient])
+  /// Returns the passphrase of one of the repository's key files.
+  case passphrase(@Sendable () throws(StoreError) -> AgePassphrase)
+}
+
+extension RepositoryKeys {
+  /// Opens the keys of a repository. No memory of the process is in core dumps from then on.
+  ///
+  /// - Parameter recipients: the recipients in `repository.json`, which are not authenticated. A key
+  ///   file has its own.
+  /// - Throws: `keyRequired` without a source; `wrongKey` if no identity has one of the recipients,
+  ///   or if no key file opens; any error of the source.
+  static func unlock(
+    _ storage: any Storage, repository: Digest, recipients: [AgeRecipient], source: KeySource
+  ) throws(StoreError) -> RepositoryKeys {
+    switch source {
+    case .none:
+      throw StoreError(
+        .keyRequired, "open", subject: storage.location, reason: "it is encrypted",
+        hint: "use '--passphrase-file FILE', '--passphrase-command COMMAND' or '--identity FILE'")
+    case .recipients(let known):
+      guard Set(known) == Set(recipients) else {
+        throw changedRecipients(recipients, location: storage.location)
+      }
+      return RepositoryKeys(recipients: recipients)
+    case .identities(let identities):
+      return try matching(identities, recipients, location: storage.location)
+    case .passphrase(let passphrase):
+      var search = try KeySearch(storage, repository: repository)
+      return try search.open(with: passphrase)
+    }
+  }
+
+  private static func changedRecipients(
+    _ recipients: [AgeRecipient], location: String
+  ) -> StoreError {
+    StoreError(
+      .wrongKey, "open", subject: location,
+      reason: "the given recipients are not those of the repository",
+      hint: "its recipients are \(recipients.map(\.description).joined(separator: ", "))")
+  }
+
+  /// Returns the keys if an identity has one of the recipients. Such identities come first.
+  private static func matching(
+    _ identities: [AgeIdentity], _ recipients: [AgeRecipient], location: String
+  ) throws(StoreError) -> RepositoryKeys {
+    let own = identities.filter { recipients.contains($0.recipient) }
+    guard !own.isEmpty else {
+      let list = recipients.map(\.description).joined(separator: ", ")
+      throw StoreError(
+        .wrongKey, "open", subject: location,
+        reason: "the identity is not the one of a recipient of the repository",
+        hint: "its recipients are \(list)")
+    }
+    Host.disableCoreDumps()
+    let others = identities.filter { !recipients.contains($0.recipient) }
+    return RepositoryKeys(identities: own + others, recipients: recipients)
+  }
+}
+
+/// The key files of a repository, read but not opened.
+private struct KeySearch {
+  private let location: String
+  private let repository: Digest
+  /// The files that a passphrase may open.
+  private var files: [(path: ObjectPath, bytes: [UInt8])] = []
+  /// The other files, each with the reason.
+  private var unusable: [String] = []
+
+  /// The number of key files that are tried: each takes about half a second.
+  private static let maximumFiles = 16
+
+  private static let identityHint =
+    "use the recovery key, or the identity of another recipient, with '--identity FILE'"
+
+  /// Reads the files, the one of this host first. Damaged ones are skipped.
+  init(_ storage: any Storage, repository: Digest) throws(StoreError) {
+    location = storage.location
+    self.repository = repository
+    let names = try storage.listIfPresent(KeyFile.directory) ?? []
+    let own = KeyFile.name(ofHost: Host.name)
+    let keys = names.compactMap { KeyFile.name(of: $0) }
+    let ordered = keys.filter { $0 == own } + keys.filter { $0 != own }
+    for name in ordered.prefix(Self.maximumFiles) {
+      let path = KeyFile.path(name)
+      do throws(StoreError) {
+        let bytes = try storage.load(path, limit: KeyFile.maximumSize)
+        if let fault = KeyFile.fault(of: bytes) {
+          skip(path, fault)
+        } else {
+          files.append((path, bytes))
+        }
+      } catch {
+        // A file that was removed meanwhile is no longer a key.
+        if error.code == .missing { continue }
+        guard error.costsTheObjectAlone else { throw error }
+        skip(path, error.reason)
+      }
+    }
+  }
+
+  private mutating func skip(_ path: ObjectPath, _ reason: String) {
+    unusable.append("'\(path)' cannot be used: \(reason)")
+  }
+
+  /// Opens the first file that the passphrase opens. It is requested only if there is a file to open.
+  mutating func open(
+    with source: () throws(StoreError) -> AgePassphrase
+  ) throws(StoreError) -> RepositoryKeys {
+    guard !files.isEmpty else { throw noKey }
+    let passphrase = try source()
+    Host.disableCoreDumps()
+    for (path, bytes) in files {
+      do throws(KeyFile.Refusal) {
+        let key = try KeyFile(bytes, openedWith: passphrase)
+        if key.repository == repository {
+          return RepositoryKeys(
+            identities: [key.identity], recipients: key.recipients,
+            keyName: KeyFile.name(of: path.name))
+        }
+        skip(path, "it belongs to another repository")
+      } catch {
+        if case .unusable(let reason) = error { skip(path, reason) }
+      }
+    }
+    throw wrongKey
+  }
+
+  /// The error if there is no file to open.
+  private var noKey: StoreError {
+    StoreError(
+      .wrongKey, "open", subject: location,
+      reason: unusable.isEmpty
+        ? "all key files are gone"
+        : "it has no intact key file; " + unusable.joined(separator: "; "),
+      hint: Self.identityHint)
+  }
+
+  /// The error if no file opens.
+  private var wrongKey: StoreError {
+    let count = files.count == 1 ? "its key file" : "any of its \(files.count) key files"
+    return StoreError(
+      .wrongKey, "open", subject: location,
+      reason: (["the passphrase does not open \(count)"] + unusable).joined(separator: "; "),
+      hint: "check the passphrase; or " + Self.identityHint)
+  }
+}

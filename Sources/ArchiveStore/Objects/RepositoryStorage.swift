@@ -1,0 +1,221 @@
+internal import Codecs
+public import SystemIO
+
+/// The storage of a repository, with the content of its objects: packs, index objects and snapshots,
+/// which are age files in an encrypted repository.
+///
+/// As a `Storage` it passes all calls on, and so handles stored bytes. An object is named by the hash
+/// of these, and everything that names a position in an object means its content.
+public struct RepositoryStorage: Storage {
+  /// The storage of the stored bytes.
+  let base: any Storage
+  /// The encryption of objects; nil if the repository has none.
+  let cipher: ObjectCipher?
+
+  init(_ base: any Storage, cipher: ObjectCipher?) {
+    self.base = (base as? RepositoryStorage)?.base ?? base
+    self.cipher = cipher
+  }
+
+  /// Whether the content of objects can be read: false in an encrypted repository without an identity.
+  var canRead: Bool { cipher?.canRead ?? true }
+
+  /// Checks that the content of objects can be read.
+  ///
+  /// - Throws: `keyRequired` if not.
+  func requireReadable() throws(StoreError) {
+    try cipher?.requireIdentity(location)
+  }
+
+  /// The paths of the objects.
+  var layout: RepositoryLayout { RepositoryLayout(isEncrypted: cipher != nil) }
+
+  public var location: String { base.location }
+
+  public var canRename: Bool { base.canRename }
+
+  public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+    try base.load(path, limit: limit)
+  }
+
+  public func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    try base.load(path, offset: offset, count: count, into: &buffer)
+  }
+
+  public func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+    try base.list(directory)
+  }
+
+  public func forEachObject(
+    below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try base.forEachObject(below: directory, body)
+  }
+
+  public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+    try base.status(path)
+  }
+
+  public func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
+    try base.startObject(in: directory)
+  }
+
+  public func makeDirectories(
+    _ names: [ByteString], in directory: ObjectPath
+  ) throws(StoreError) {
+    try base.makeDirectories(names, in: directory)
+  }
+
+  public func touch(_ path: ObjectPath) throws(StoreError) { try base.touch(path) }
+
+  public func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+    try base.rename(path, to: target)
+  }
+
+  public func remove(_ path: ObjectPath) throws(StoreError) { try base.remove(path) }
+
+  public func space() throws(StoreError) -> VolumeSpace? { try base.space() }
+}
+
+// MARK: - Reading objects
+
+extension RepositoryStorage {
+  /// Returns the content of an object after comparing its stored bytes with its id.
+  ///
+  /// - Parameter limit: the maximum size of the content in bytes.
+  /// - Throws: `damaged` if the bytes do not match the id, are larger or cannot be decrypted;
+  ///   `keyRequired` without the key; `missing` if there is no such object.
+  func load(_ id: Digest, kind: ObjectKind, limit: Int) throws(StoreError) -> [UInt8] {
+    let path = layout.path(id, kind: kind)
+    let stored = try load(path, limit: storedLimit(of: limit))
+    guard Blake2b.hash(stored) == id else {
+      throw .damaged("\(path)", "its content does not match its id")
+    }
+    guard let cipher else { return stored }
+    let content = try cipher.decrypt(stored, "\(path)")
+    guard content.count <= limit else {
+      throw .damaged("\(path)", "it exceeds the limit of \(limit) bytes")
+    }
+    return content
+  }
+
+  /// The maximum stored size of an object whose content has at most `limit` bytes.
+  func storedLimit(of limit: Int) -> Int {
+    cipher == nil ? limit : ObjectCipher.storedLimit(of: limit)
+  }
+
+  /// Calls `body` with the pieces of an object's content, and then compares its stored bytes with its
+  /// id; a small object is read at once. What `body` did with them must be undone if that fails.
+  ///
+  /// - Parameters:
+  ///   - size: the stored size in bytes.
+  ///   - pieceLength: the number of stored bytes to read at a time.
+  func forEachPiece(
+    of id: Digest, kind: ObjectKind, size: UInt64, by pieceLength: Int = 4 << 20,
+    _ body: ([UInt8]) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    if size <= UInt64(pieceLength) {
+      return try body(try load(id, kind: kind, limit: pieceLength))
+    }
+    let path = layout.path(id, kind: kind)
+    var hash = Blake2b()
+    var decoder = try cipher.map { cipher throws(StoreError) in
+      try cipher.decoder(of: path, size: size, in: base)
+    }
+    var (offset, piece, content) = (UInt64(0), [UInt8](), [UInt8]())
+    while offset < size {
+      let count = Int(min(size - offset, UInt64(pieceLength)))
+      try load(path, offset: offset, count: count, into: &piece)
+      hash.update(piece)
+      offset += UInt64(count)
+      guard decoder != nil else {
+        try body(piece)
+        continue
+      }
+      content.removeAll(keepingCapacity: true)
+      try decoder?.decode(piece, isLast: offset == size, appendingTo: &content)
+      try body(content)
+    }
+    guard hash.finish() == id else {
+      throw .damaged("\(path)", "its content does not match its id")
+    }
+  }
+
+  /// Returns a pack's decryption, or nil if it is not encrypted.
+  ///
+  /// - Parameter size: the stored size in bytes; nil to ask the storage.
+  func encryption(ofPack id: Digest, stored size: UInt64?) throws(StoreError) -> EncryptedPack? {
+    try cipher?.pack(id, at: layout.pack(id), size: size, in: base)
+  }
+
+  /// Returns the end of the content that can be read of a pack with `size` stored bytes, which may have
+  /// been cut off: 0 if its head is damaged.
+  ///
+  /// - Throws: failures of the storage; `keyRequired` without an identity.
+  func contentLimit(ofPack id: Digest, stored size: UInt64) throws(StoreError) -> UInt64 {
+    do throws(StoreError) {
+      return try encryption(ofPack: id, stored: size)?.contentLimit ?? size
+    } catch {
+      guard error.code == .damaged else { throw error }
+      return 0
+    }
+  }
+
+  /// Replaces the content of a buffer by `count` bytes of a pack's content from `offset`. They are
+  /// authentic if the repository is encrypted, but not compared with the pack's id.
+  func load(
+    pack id: Digest, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    let path = layout.pack(id)
+    guard let pack = try encryption(ofPack: id, stored: nil) else {
+      return try base.load(path, offset: offset, count: count, into: &buffer)
+    }
+    let range = offset..<(offset + UInt64(count))
+    let stored = try pack.storedRange(of: range)
+    let bytes = try base.load(path, offset: stored.lowerBound, count: stored.count)
+    buffer.removeAll(keepingCapacity: true)
+    try pack.decrypt(range, stored: bytes, appendingTo: &buffer)
+  }
+
+  /// Returns `count` bytes of a pack's content from `offset`.
+  func load(pack id: Digest, offset: UInt64, count: Int) throws(StoreError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    try load(pack: id, offset: offset, count: count, into: &bytes)
+    return bytes
+  }
+}
+
+// MARK: - Writing objects
+
+extension RepositoryStorage {
+  /// Returns the stored bytes of an object, and its id.
+  ///
+  /// - Throws: `keyRequired` if the repository is encrypted and its recipients are not known.
+  func encode(_ content: [UInt8]) throws(StoreError) -> EncodedObject {
+    guard let cipher else { return EncodedObject(content) }
+    return EncodedObject(try cipher.encrypt(content, location))
+  }
+
+  /// Starts an object in a directory of the storage, which is hashed with the others of a hasher, or
+  /// alone.
+  func startEncoding(
+    in directory: ObjectPath, hashedBy hasher: MultiStreamHasher? = nil
+  ) throws(StoreError) -> ObjectEncoder {
+    let file = try cipher.map { cipher throws(StoreError) in try cipher.newFile(location) }
+    return ObjectEncoder(try base.startObject(in: directory), hashedBy: hasher, file: file)
+  }
+}
+
+/// An object as it is stored.
+struct EncodedObject {
+  let id: Digest
+  let bytes: [UInt8]
+
+  /// The stored size in bytes.
+  var size: UInt64 { UInt64(bytes.count) }
+
+  /// The object with these stored bytes.
+  init(_ bytes: [UInt8]) { (id, self.bytes) = (Blake2b.hash(bytes), bytes) }
+}

@@ -1,0 +1,163 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import Synchronization
+internal import SystemIO
+
+/// The key of an encrypted repository.
+struct KeyOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "A file with the passphrase of an encrypted repository (default: "
+        + "$SANDBOXCTL_PASSPHRASE_FILE; on a terminal it is asked for).",
+      valueName: "file"),
+    completion: .file())
+  var passphraseFile: ByteString?
+
+  @Option(
+    help: ArgumentHelp(
+      "A shell command that prints the passphrase (default: $SANDBOXCTL_PASSPHRASE_COMMAND).",
+      valueName: "command"))
+  var passphraseCommand: ByteString?
+
+  @Option(
+    help: ArgumentHelp(
+      "A file with the recovery key, or other age identities, to use instead of a passphrase "
+        + "(default: $SANDBOXCTL_IDENTITY_FILE).",
+      valueName: "file"),
+    completion: .file())
+  var identity: ByteString?
+
+  func validate() throws {
+    let given = [
+      passphraseFile.map { _ in "--passphrase-file" },
+      passphraseCommand.map { _ in "--passphrase-command" }, identity.map { _ in "--identity" },
+    ].compactMap(\.self)
+    if given.count > 1 {
+      throw ValidationError("'\(given[0])' and '\(given[1])' cannot be used together.")
+    }
+  }
+}
+
+extension KeyOptions {
+  /// A key as it is named by options or the environment.
+  enum Named {
+    case identity(ByteString)
+    case passphrase(PassphraseInput)
+  }
+
+  /// The key that the options name, or that of the environment; nil if there is none.
+  var named: Named? {
+    if let identity { return .identity(identity) }
+    if let passphraseFile { return .passphrase(.file(passphraseFile)) }
+    if let passphraseCommand { return .passphrase(.command(passphraseCommand)) }
+    return Self.environment
+  }
+
+  /// The error for a key of a repository that is not encrypted: it may be another one than the user
+  /// expects, and would store everything in plain.
+  static func notEncrypted(_ repository: Repository) -> StoreError {
+    StoreError(
+      .wrongKey, "open", subject: repository.location,
+      reason: "a key was given, but the repository is not encrypted",
+      hint:
+        "check that it is the right repository; if it is, remove the key from the command and the "
+        + "configuration")
+  }
+
+  /// The key that the environment names. Programs that are run later do not inherit the variables.
+  static let environment: Named? = {
+    let identity = Host.takeEnvironment("SANDBOXCTL_IDENTITY_FILE")
+    let file = Host.takeEnvironment("SANDBOXCTL_PASSPHRASE_FILE")
+    let command = Host.takeEnvironment("SANDBOXCTL_PASSPHRASE_COMMAND")
+    if let identity { return Named.identity(identity) }
+    if let file { return Named.passphrase(.file(file)) }
+    return command.map { Named.passphrase(.command($0)) }
+  }()
+
+  /// Returns the key for an encrypted repository. A passphrase is read at most once in a run. If no
+  /// key is named, it is asked for on a terminal; an empty answer, or no terminal, is no key.
+  func source(for repository: Repository, _ console: Console) throws -> KeySource {
+    switch named {
+    case .identity(let path): return .identities(try Self.identities(in: path, console))
+    case .passphrase(let input): return try Self.passphrase(from: input, console)
+    case nil:
+      // Without a key file no passphrase opens the repository: this host may only write.
+      guard console.canAsk, try !repository.keyEntries().isEmpty else { return .none }
+      return try Self.passphrase(from: .terminal, console)
+    }
+  }
+
+  /// The passphrases of this run that were read.
+  private static let known = Mutex<[PassphraseInput: AgePassphrase]>([:])
+
+  private static func passphrase(
+    from input: PassphraseInput, _ console: Console
+  ) throws -> KeySource {
+    if let passphrase = known.withLock({ $0[input] }) { return .passphrase({ passphrase }) }
+    guard let passphrase = try input.read(console) else { return .none }
+    known.withLock { $0[input] = passphrase }
+    return .passphrase({ passphrase })
+  }
+
+  /// Returns the identities in a file, for example the recovery key.
+  private static func identities(
+    in path: ByteString, _ console: Console
+  ) throws -> [AgeIdentity] {
+    Host.disableCoreDumps()
+    var text = try SecretFile.read(
+      path, holding: "identity", limit: AgeKeyList.maximumCount, console)
+    defer { text.wipe() }
+    do throws(AgeError) {
+      return try AgeKeyList.identities(text.span)
+    } catch {
+      throw OperationError(
+        .failed, code: .invalidInput, "read the identity from", subject: path,
+        reason: error.reason, hint: error.hint)
+    }
+  }
+}
+
+/// The key of the repository that a command copies into, if it is another one than the source's.
+struct TargetKeyOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "A file with the passphrase of the other repository (default: the key of the source).",
+      valueName: "file"),
+    completion: .file())
+  var toPassphraseFile: ByteString?
+
+  @Option(
+    help: ArgumentHelp(
+      "A shell command that prints the passphrase of the other repository.", valueName: "command"))
+  var toPassphraseCommand: ByteString?
+
+  @Option(
+    help: ArgumentHelp(
+      "A file with an age identity of the other repository.", valueName: "file"),
+    completion: .file())
+  var toIdentity: ByteString?
+
+  func validate() throws {
+    let given = [
+      toPassphraseFile.map { _ in "--to-passphrase-file" },
+      toPassphraseCommand.map { _ in "--to-passphrase-command" },
+      toIdentity.map { _ in "--to-identity" },
+    ].compactMap(\.self)
+    if given.count > 1 {
+      throw ValidationError("'\(given[0])' and '\(given[1])' cannot be used together.")
+    }
+  }
+
+  /// The options for the other repository; nil if they name no key.
+  var options: KeyOptions? {
+    guard toPassphraseFile != nil || toPassphraseCommand != nil || toIdentity != nil else {
+      return nil
+    }
+    var options = KeyOptions()
+    options.passphraseFile = toPassphraseFile
+    options.passphraseCommand = toPassphraseCommand
+    options.identity = toIdentity
+    return options
+  }
+}

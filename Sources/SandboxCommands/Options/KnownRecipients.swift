@@ -1,0 +1,127 @@
+internal import ArchiveStore
+internal import Codecs
+internal import SystemIO
+
+/// The recipients of an encrypted repository as this host knows them, in files of the user's data
+/// directory.
+///
+/// `repository.json` is not authenticated: whoever can write to the store could add a recipient to it,
+/// or declare the repository as not encrypted, and read all later backups. The recipients are therefore
+/// recorded when this host creates the repository or first uses it, as SSH does with host keys, and the
+/// repository's id is recorded for its location (docs/decisions/0026-encrypted-objects.md). A key file
+/// has the id and the recipients as well, so a passphrase needs no record.
+struct KnownRecipients {
+  private let directory: ByteString?
+  private let repository: Repository
+  private static let limit = 1 << 20
+
+  /// The records of the repository in a directory.
+  ///
+  /// - Parameter location: the real path of the directory.
+  init(of repository: Repository, at location: ByteString) {
+    directory = Self.directory
+    self.repository = repository
+    self.location = Self.name(ofLocation: location)
+  }
+
+  private let location: ByteString
+  private var recipients: ByteString { ByteString(repository.id.hex + ".txt") }
+
+  private static var directory: ByteString? {
+    Host.dataDirectory.map { $0.appending("sandboxctl/recipients") }
+  }
+
+  private static func name(ofLocation path: ByteString) -> ByteString {
+    ByteString("at-\(Blake2b.hash(Array(path.bytes)).hex).txt")
+  }
+
+  // MARK: - Checks
+
+  /// Checks an encrypted repository before its recipients are used.
+  ///
+  /// - Throws: `wrongKey` if its recipients are not the recorded ones, or if another encrypted
+  ///   repository is recorded for its location.
+  func require() throws {
+    if let ids = try Self.lines(of: location, in: directory), !ids.contains(repository.id.hex) {
+      throw changed(
+        "this host knows another encrypted repository there", record: location,
+        hint: "open it once with its passphrase, or remove")
+    }
+    guard let known = try Self.lines(of: recipients, in: directory) else { return }
+    guard known == Set(repository.settings.recipients.map(\.description)) else {
+      throw changed(
+        "its recipients are not those that this host knows: someone changed repository.json",
+        record: recipients, hint: "if that was intended, remove")
+    }
+  }
+
+  /// Checks that nothing is recorded for a repository without encryption.
+  ///
+  /// - Throws: `wrongKey` if there is a record of it or of its location.
+  func requireNone() throws {
+    for record in [recipients, location]
+    where try Self.lines(of: record, in: directory) != nil {
+      throw changed(
+        "it is not encrypted, but this host knows it as encrypted", record: record,
+        hint: "if that was intended, remove")
+    }
+  }
+
+  /// Checks that no encrypted repository is known where a new one without encryption is to be made.
+  static func requireNone(at path: ByteString) throws {
+    let name = name(ofLocation: Host.resolved(path))
+    guard try lines(of: name, in: directory) != nil else { return }
+    throw StoreError(
+      .wrongKey, "create a repository in", subject: path.description,
+      reason: "this host knows an encrypted repository there, which is missing",
+      hint: "mount or copy it again, or use 'sandboxctl init' to make another one")
+  }
+
+  private func changed(_ reason: String, record: ByteString, hint: String) -> StoreError {
+    let path = directory?.appending(record) ?? record
+    return StoreError(
+      .wrongKey, "open", subject: repository.location, reason: reason,
+      hint: "\(hint) '\(path)'; otherwise someone may want to read your backups")
+  }
+
+  // MARK: - Records
+
+  /// Records the recipients, unless there is a record.
+  ///
+  /// - Parameters:
+  ///   - recipients: the recipients that are used.
+  ///   - areAuthenticated: whether they are those of a key file, or of a new repository. They then
+  ///     replace a record.
+  /// - Throws: `SystemError` if a record cannot be written.
+  func record(_ recipients: [AgeRecipient], areAuthenticated: Bool) throws {
+    try record(
+      Set(recipients.map(\.description)), in: self.recipients, isReplacing: areAuthenticated)
+    let ids = try Self.lines(of: location, in: directory) ?? []
+    try record(ids.union([repository.id.hex]), in: location, isReplacing: areAuthenticated)
+  }
+
+  private func record(
+    _ lines: Set<String>, in name: ByteString, isReplacing: Bool
+  ) throws {
+    guard let directory else { return }
+    let known = try Self.lines(of: name, in: directory)
+    guard known == nil || isReplacing, known != lines else { return }
+    let file = try AtomicFile(
+      in: Directory.make(path: directory, permissions: 0o700), permissions: 0o600)
+    try file.write(Array(lines.sorted().map { $0 + "\n" }.joined().utf8))
+    try file.commit(as: name, durably: true)
+  }
+
+  /// Returns the lines of a record, or nil if there is none.
+  private static func lines(of name: ByteString, in directory: ByteString?) throws -> Set<String>? {
+    guard let directory else { return nil }
+    let bytes: [UInt8]
+    do {
+      bytes = try Directory.open(path: directory).file(name).readAll(limit: limit) ?? []
+    } catch {
+      guard error.isMissing else { throw error }
+      return nil
+    }
+    return Set(String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init))
+  }
+}

@@ -1,0 +1,131 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import SystemIO
+
+extension InitCommand {
+  /// Returns the encryption that the options, the environment or the user choose; nil for none, which
+  /// only the user chooses.
+  func decide(
+    _ choice: RepositoryOptions.Choice, _ console: Console
+  ) throws -> NewEncryption? {
+    if plain { return nil }
+    if encryption.words.isEmpty, case .passphrase(let input) = KeyOptions.environment {
+      try requireRecoveryKey()
+      return NewEncryption(passphrase: try input.readNew(console))
+    }
+    if !encryption.passphraseWords.isEmpty { try requireRecoveryKey() }
+    if let chosen = try encryption.encryption(console) { return chosen }
+    guard console.canAsk, !output.quiet else {
+      throw UsageError(
+        .optionRequired,
+        "cannot create the repository '\(choice.path)': neither an encryption nor '--plain' is given",
+        hint: "add '--passphrase-file FILE', '--passphrase-command COMMAND' or '--recipient age1…' "
+          + "to encrypt, or '--plain' to store without encryption")
+    }
+    switch try console.answer("Encrypt the repository with a passphrase?", isYesUsual: true) {
+    case true?: return NewEncryption(passphrase: try PassphraseInput.terminal.readNew(console))
+    case false?: try confirmPlain(choice, console)
+    case nil: throw Self.declined(choice, "nothing was chosen")
+    }
+    return nil
+  }
+
+  /// Refuses to create a key that would never be seen: the recovery key is a secret, which is not a
+  /// member of JSON, and `--quiet` prints nothing.
+  private func requireRecoveryKey() throws {
+    guard encryption.recoveryKey == nil, output.json || output.quiet else { return }
+    throw UsageError(
+      .optionRequired,
+      "the recovery key is not printed with '\(output.json ? "--json" : "--quiet")'",
+      hint: "add '--recovery-key FILE'")
+  }
+
+  private func confirmPlain(_ choice: RepositoryOptions.Choice, _ console: Console) throws {
+    console.note(
+      "without encryption, anyone who can read '\(choice.path)' will be able to read all data "
+        + "in it")
+    if try console.confirm("Create a repository without encryption?") { return }
+    throw Self.declined(choice, "storing without encryption was declined")
+  }
+
+  private static func declined(
+    _ choice: RepositoryOptions.Choice, _ reason: String
+  ) -> OperationError {
+    OperationError(
+      .failed, code: .declined, "the repository '\(choice.path)' was not created: \(reason)",
+      hint: "use '--passphrase', or '--plain' on a disk that is encrypted as a whole")
+  }
+
+  /// Creates the repository. The recovery key is saved before, so it is never lost.
+  func create(
+    in storage: LocalStorage, _ keys: NewEncryption?, at path: ByteString
+  ) throws -> Repository {
+    guard let keys else { return try Repository.create(in: storage, program: Version.text) }
+    if let file = encryption.recoveryKey, let identity = keys.identity {
+      guard try storage.list(.root).isEmpty else {
+        throw StoreError(
+          .notEmpty, "create a repository in", subject: storage.location,
+          reason: "the directory is not empty", hint: "give a new or an empty directory")
+      }
+      guard try !Host.resolved(file).isWithin(Host.realPath(path)) else {
+        throw UsageError(
+          .invalidValue, "the recovery key '\(file)' would be in the repository",
+          hint: "save it elsewhere, apart from the repository")
+      }
+      try RecoveryKeyFile.write(identity, to: file)
+    }
+    let made = try Repository.create(in: storage, program: Version.text, keys: keys.keys) {
+      repository throws(StoreError) in
+      // Before the repository exists, so that there is none without a key.
+      guard let passphrase = keys.passphrase else { return }
+      try repository.addKey(Repository.hostKeyName, passphrase: passphrase)
+    }
+    let known = KnownRecipients(of: made, at: try Host.realPath(path))
+    try known.record(keys.recipients, areAuthenticated: true)
+    return made
+  }
+
+  /// Prints what opens the repository, and what must be kept safe.
+  func show(_ keys: NewEncryption, _ console: Console) throws {
+    for recipient in keys.recipients where recipient != keys.identity?.recipient {
+      try console.result("recipient \(recipient)")
+    }
+    guard let identity = keys.identity else {
+      console.note(
+        "this host can write backups and cannot read them: to list and restore them, "
+          + "'--identity FILE' names the identity of a recipient; if all of these identities are "
+          + "lost, so is all data")
+      return
+    }
+    if let file = encryption.recoveryKey {
+      console.note(
+        "the recovery key is in '\(file)': move it to a safe place apart from this host and the "
+          + "repository")
+    } else {
+      try console.result("the recovery key, which is printed only now and opens the repository:")
+      try identity.text().withBytes { try console.result(bytes: $0) }
+      try console.result("")
+      try console.flush()
+      console.note(
+        "keep the recovery key in a safe place apart from this host and the repository")
+    }
+    console.note(
+      "whoever has the passphrase or the recovery key can read all data; if both are lost, nothing "
+        + "can")
+  }
+
+  /// The repository as `init --json` prints it.
+  func json(
+    of made: Repository, _ keys: NewEncryption?, path: ByteString, file: ByteString?
+  ) -> JSON {
+    var members = [JSON.Member("repository", .string(made.id.hex))] + JSON.path(path)
+    members.append(JSON.Member("encryption", .string(keys == nil ? "none" : "age")))
+    if let keys {
+      members.append(
+        JSON.Member("recipients", .array(keys.recipients.map { .string($0.description) })))
+    }
+    members.append(JSON.Member("configuration", file.map { .string("\($0)") } ?? .null))
+    return .object(members)
+  }
+}

@@ -1,0 +1,105 @@
+import Codecs
+import SystemIO
+import TestSupport
+
+@testable import ArchiveStore
+
+// Most tests use the objects of a repository directly from its storage, with the encryption that the
+// run tests (`TestEncryption`).
+
+extension RepositoryStorage {
+  /// The storage of a repository as the run tests it.
+  init(_ base: any Storage) {
+    self = base as? RepositoryStorage ?? RepositoryStorage(base, cipher: Self.tested)
+  }
+
+  private static let tested = TestEncryption.keys.map {
+    ObjectCipher(identities: $0.identities, recipients: $0.recipients)
+  }
+}
+
+extension RepositoryLayout {
+  /// The layout of a repository as the run tests it.
+  static let tested = RepositoryLayout(isEncrypted: TestEncryption.keys != nil)
+}
+
+extension Lease {
+  convenience init(
+    _ storage: any Storage, clock: @escaping @Sendable () -> Double = Host.monotonicSeconds
+  ) throws(StoreError) {
+    try self.init(RepositoryStorage(storage), clock: clock)
+  }
+}
+
+extension RepositoryListing {
+  static func packs(_ storage: any Storage) throws(StoreError) -> Set<Digest> {
+    try packs(RepositoryStorage(storage))
+  }
+
+  static func packSizes(_ storage: any Storage) throws(StoreError) -> [Digest: UInt64] {
+    try packSizes(RepositoryStorage(storage))
+  }
+
+  static func indexes(_ storage: any Storage) throws(StoreError) -> [Digest] {
+    try indexes(RepositoryStorage(storage))
+  }
+
+  static func snapshots(_ storage: any Storage) throws(StoreError) -> [Digest] {
+    try snapshots(RepositoryStorage(storage))
+  }
+}
+
+extension LoadedIndex {
+  static func loadAll(
+    from storage: any Storage, cache: IndexCache? = nil
+  ) throws(StoreError) -> LoadedIndex {
+    try loadAll(from: RepositoryStorage(storage), cache: cache, known: [])
+  }
+}
+
+extension PackTables {
+  static func load(
+    _ id: Digest, size: UInt64, from storage: any Storage
+  ) throws(StoreError) -> PackTables {
+    try load(id, size: size, from: RepositoryStorage(storage))
+  }
+}
+
+extension RepositoryInventory {
+  init(_ storage: any Storage) throws(StoreError) {
+    try self.init(RepositoryStorage(storage), besides: nil)
+  }
+}
+
+extension CondemnedObjects {
+  init(_ storage: any Storage) throws(StoreError) { try self.init(RepositoryStorage(storage)) }
+}
+
+extension DamageRecords {
+  init(_ storage: any Storage) throws(StoreError) { try self.init(RepositoryStorage(storage)) }
+}
+
+extension IndexObject {
+  /// Opens an object with these bytes, which are its content.
+  init(bytes: [UInt8]) throws(StoreError) {
+    try self.init(
+      id: Blake2b.hash(bytes), content: SpillableArray(bytes), storedSize: UInt64(bytes.count))
+  }
+
+  static func load(
+    _ id: Digest, from storage: any Storage, by pieceLength: Int = 4 << 20
+  ) throws(StoreError) -> IndexObject {
+    try load(id, from: RepositoryStorage(storage), by: pieceLength)
+  }
+
+  static func open(_ id: Digest, from storage: any Storage) throws(StoreError) -> IndexObject {
+    try open(id, from: RepositoryStorage(storage), cache: nil)
+  }
+}
+
+extension IndexCache {
+  /// The copies of a repository as the run tests it.
+  convenience init(directory: ByteString) {
+    self.init(directory: directory, isEncrypted: TestEncryption.keys != nil)
+  }
+}

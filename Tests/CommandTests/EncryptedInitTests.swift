@@ -1,0 +1,206 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `init` of encrypted repositories: passphrases, recipients and the recovery key.
+@Suite struct EncryptedInitTests {
+  private let keys: KeyFixture
+
+  init() throws { keys = try KeyFixture(hasRepository: false) }
+
+  private var cli: CommandLine { keys.cli }
+
+  private func settings() throws -> [String: Any] {
+    let text = try cli.directory.read("repo/repository.json")
+    return try CommandLine.object(String(decoding: text, as: UTF8.self))
+  }
+
+  private func isOpened(_ options: String) throws -> Bool {
+    try keys.run("snapshots --repo repo \(options)").code == 0
+  }
+
+  private func keyFiles() throws -> [ByteString] { try cli.names(in: "repo/keys") }
+
+  // MARK: - Passphrases
+
+  @Test func passphraseFileEncrypts() throws {
+    let output = try cli.succeed("init repo --passphrase-file old")
+    let key = try #require(output.firstMatch(of: /AGE-SECRET-KEY-1[A-Z0-9]+/)).output
+    #expect(output.contains("in ./repo, encrypted with a passphrase\n"), "\(output)")
+    #expect(output.components(separatedBy: key).count == 2, "the recovery key is printed once")
+    #expect(try settings()["encryption"] as? String == "age")
+    let recipients = try settings()["recipients"] as? [String]
+    #expect(recipients?.count == 1)
+    #expect(try keyFiles().count == 1)
+    #expect(try isOpened("--passphrase-file old"))
+    try keys.write(String(key) + "\n", to: "printed")
+    #expect(try isOpened("--identity printed"))
+  }
+
+  @Test func passphraseCommandEncrypts() throws {
+    let outcome = try keys.run(
+      ["init", "repo", "--passphrase-command", "cat old", "--recovery-key", "recovery.key"])
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(outcome.errors.contains("the recovery key is in 'recovery.key': move it"))
+    #expect(outcome.errors.contains("if both are lost, nothing can"))
+    #expect(try isOpened("--passphrase-file old"))
+    #expect(try isOpened("--identity recovery.key"))
+    try keys.expectNoSecrets()
+  }
+
+  @Test func environmentEncrypts() throws {
+    let environment = ["SANDBOXCTL_PASSPHRASE_FILE": "old"]
+    #expect(
+      try keys.run(["init", "repo", "--recovery-key", "recovery.key"], environment: environment)
+        .code == 0)
+    #expect(try isOpened("--passphrase-file old"))
+    #expect(try keys.run(["init", "plain", "--plain"], environment: environment).code == 0)
+    #expect(try cli.names(in: "plain/keys").isEmpty)
+  }
+
+  @Test func passphraseIsAskedForTwice() throws {
+    let questions = [["New passphrase: ", KeyFixture.old], ["The same again: ", KeyFixture.old]]
+    let outcome = try keys.type(
+      questions, into: "init repo --passphrase --recovery-key recovery.key")
+    #expect(outcome.code == 0, "\(outcome.output)")
+    #expect(try isOpened("--passphrase-file old"))
+    try keys.expectNoSecrets()
+  }
+
+  /// Encryption is the suggestion for which an empty line is enough.
+  @Test func encryptionIsSuggested() throws {
+    let questions = [
+      ["[Y/n] ", ""], ["New passphrase: ", KeyFixture.old], ["The same again: ", KeyFixture.old],
+    ]
+    let outcome = try keys.type(questions, into: "init repo --recovery-key recovery.key")
+    #expect(outcome.code == 0, "\(outcome.output)")
+    #expect(try settings()["encryption"] as? String == "age")
+    #expect(try isOpened("--passphrase-file old"))
+    try keys.expectNoSecrets()
+  }
+
+  @Test(arguments: [
+    ([KeyFixture.old, KeyFixture.new], "the two passphrases differ"), ([""], "it is empty"),
+  ])
+  func uncertainPassphraseCreatesNothing(_ typed: [String], _ reason: String) throws {
+    let questions = zip(["New passphrase: ", "The same again: "], typed).map { [$0, $1] }
+    let outcome = try keys.type(
+      questions, into: "init repo --passphrase --recovery-key recovery.key")
+    #expect(outcome.code == 1 && outcome.output.contains(reason), "\(outcome.output)")
+    #expect(try !cli.isThere("repo") && !cli.isThere("recovery.key"))
+    try keys.expectNoSecrets()
+  }
+
+  // MARK: - The recovery key
+
+  @Test func recoveryKeyFileIsPrivateAndNew() throws {
+    try keys.succeed("init repo --passphrase-file old --recovery-key recovery.key --json")
+    let status = try cli.directory.directory.status("recovery.key")
+    #expect(status.permissions == 0o600)
+    let before = try cli.directory.read("recovery.key")
+    let outcome = try keys.run("init next --passphrase-file old --recovery-key recovery.key")
+    #expect(outcome.code == 1 && outcome.errors.contains("it already exists"), "\(outcome.errors)")
+    #expect(try cli.directory.read("recovery.key") == before)
+    #expect(try !cli.isThere("next/repository.json"))
+    try keys.expectNoSecrets()
+  }
+
+  @Test func impossibleRecoveryKeyCreatesNothing() throws {
+    let rows: [(file: String, code: Int32)] = [("repo/recovery.key", 2), ("nowhere/x.key", 1)]
+    for (file, code) in rows {
+      let outcome = try keys.run("init repo --passphrase-file old --recovery-key \(file)")
+      #expect(outcome.code == code, "\(outcome.errors)")
+      #expect(try !cli.isThere("repo/repository.json"))
+    }
+    try cli.directory.write("mine", at: "full/mine")
+    #expect(try keys.run("init full --passphrase-file old --recovery-key recovery.key").code == 1)
+    #expect(try !cli.isThere("recovery.key"), "no key of a repository that does not exist")
+  }
+
+  /// A secret is never part of JSON, and `--quiet` prints nothing.
+  @Test(arguments: ["--json", "--quiet"])
+  func unseenRecoveryKeyIsRefused(_ option: String) throws {
+    let outcome = try keys.run("init repo --passphrase-file old \(option)")
+    #expect(outcome.code == 2 && outcome.errors.contains("--recovery-key FILE"))
+    #expect(try !cli.isThere("repo"))
+    try keys.succeed("init repo --passphrase-file old --recovery-key recovery.key \(option)")
+    try keys.expectNoSecrets()
+  }
+
+  // MARK: - Recipients
+
+  @Test func recipientsAloneMakeAHostThatOnlyWrites() throws {
+    try keys.succeed("init first --passphrase-file old --recovery-key recovery.key --no-default")
+    let recipient = try keys.succeed("key show-recipient --repo first")
+      .trimmingCharacters(in: .newlines)
+    let outcome = try keys.run("init repo --recipient \(recipient)")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(outcome.output.contains("encrypted for 1 recipient\nrecipient \(recipient)\n"))
+    #expect(outcome.errors.contains("this host can write backups and cannot read them"))
+    #expect(!outcome.output.contains("AGE-SECRET-KEY"))
+    #expect(try settings()["recipients"] as? [String] == [recipient])
+    #expect(try keyFiles().isEmpty)
+    #expect(try isOpened("--identity recovery.key"))
+  }
+
+  @Test func passphraseAndRecipientsAreCombined() throws {
+    try keys.succeed("init first --passphrase-file old --recovery-key recovery.key --no-default")
+    let recipient = try keys.succeed("key show-recipient --repo first")
+    try cli.directory.write("# of the first\n\n" + recipient, at: "recipients")
+    let line = "init repo --passphrase-file new --recovery-key own.key --recipients-file recipients"
+    let made = try CommandLine.object(try keys.succeed(line + " --json"))
+    let recipients = try #require(made["recipients"] as? [String])
+    #expect(made["encryption"] as? String == "age" && made["recovery_key"] == nil)
+    #expect(recipients.count == 2)
+    #expect(recipients[1] == recipient.trimmingCharacters(in: .newlines))
+    for option in ["--passphrase-file new", "--identity own.key", "--identity recovery.key"] {
+      #expect(try isOpened(option), "\(option)")
+    }
+    try keys.expectNoSecrets()
+  }
+
+  @Test func unusableRecipientsAreRefused() throws {
+    try keys.succeed("init first --passphrase-file old --recovery-key recovery.key --no-default")
+    let secret = try keys.recoveryKey()
+    for word in ["age1", "ssh-ed25519", "AGE", secret] {
+      let outcome = try keys.run(["init", "repo", "--recipient", word])
+      #expect(outcome.code == 2, "\(outcome.errors)")
+    }
+    for text in ["", "# nothing\n", "age1\n", "\u{1}\n", secret] {
+      try cli.directory.write(text, at: "recipients")
+      #expect(try keys.run("init repo --recipients-file recipients").code == 1)
+    }
+    #expect(try !cli.isThere("repo"))
+    try keys.expectNoSecrets()
+  }
+
+  // MARK: - Options
+
+  @Test(arguments: [
+    "--plain --passphrase-file old", "--plain --passphrase", "--plain --recipients-file r",
+    "--passphrase --passphrase-file old", "--plain --recovery-key k",
+    "--recipients-file r --recovery-key k",
+  ])
+  func conflictingOptionsAreRefused(_ options: String) throws {
+    let outcome = try keys.run("init repo \(options) --json")
+    #expect(outcome.code == 2 && outcome.errors.contains("options_conflict"), "\(outcome.errors)")
+    #expect(try !cli.isThere("repo"))
+  }
+
+  @Test func withoutATerminalNothingIsAsked() throws {
+    let outcome = try keys.run("init repo --passphrase")
+    #expect(outcome.code == 2 && outcome.errors.contains("--passphrase-file FILE"))
+    #expect(try !cli.isThere("repo"))
+  }
+
+  /// The command line chooses one of several ways, whatever the configuration chooses.
+  @Test func commandLinePrecedesConfiguration() throws {
+    let file: ByteString = "home/.config/sandboxctl/config.yaml"
+    try cli.directory.write("passphrase-file: \(cli.directory.string)/old\n", at: file)
+    #expect(try keys.succeed("init plain --plain --no-default").contains("not encrypted"))
+    try keys.succeed("init repo --recovery-key recovery.key --no-default")
+    #expect(try isOpened("--identity recovery.key"))
+    #expect(try keys.run("snapshots --repo repo --passphrase-file new").code == 12)
+  }
+}
