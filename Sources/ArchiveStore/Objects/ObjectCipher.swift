@@ -66,8 +66,9 @@ final class ObjectCipher: Sendable {
     let others = recipients.count > 1 ? " or \(recipients.count - 1) others" : ""
     throw StoreError(
       .keyRequired, "read", subject: object,
-      reason: "this host can only write: it is encrypted for \(first)\(others)",
-      hint: "give the identity of a recipient with '--identity FILE'")
+      reason: "without a key it can only be written to: it is encrypted for \(first)\(others)",
+      hint: "give the identity of a recipient with '--identity FILE', or a passphrase with "
+        + "'--passphrase-file FILE' if it has key files")
   }
 
   /// Reads the head of an object.
