@@ -338,7 +338,32 @@ def store(scale):
     mirrored = lines(scale.run("mirror", "--to", "mirror", "--json", times=4))
     expect(mirrored[-1]["summary"]["copied"]["packs"] == 0, f"mirror copies {mirrored[-1]}")
     scale.run("leases", "--quiet")
-    scale.run("key", "list", "--quiet")
+
+
+def encrypt(scale):
+    """Backs the device up to an encrypted repository, and changes its keys."""
+    old, new = scale.directory / "old-passphrase", scale.directory / "new-passphrase"
+    for file in (old, new):
+        file.write_text(f"the words of {file.name}\n")
+        file.chmod(0o600)
+    key = ("--repo", "encrypted", "--passphrase-file")
+    scale.run("init", "encrypted", "--passphrase-file", old, "--no-default", "--quiet",
+              "--recovery-key", scale.directory / "recovery-key")
+    scale.run("backup", "--root", ROOT, *key, old, "--quiet", times=4, of="cp")
+    scale.run("backup", "--root", ROOT, *key, old, "--quiet", times=30)
+    scale.run("check", "--read-data", *key, old, "--quiet", times=40)
+    documents = scale.device.big / "Documents"
+    scale.run("restore", "latest:big/Documents", "--to", "decrypted", *key, old, "--quiet",
+              times=4, of="cp")
+    expect(identical(documents, scale.directory / "decrypted"), "the restored documents differ")
+    shutil.rmtree(scale.directory / "decrypted")
+    scale.run("key", "add", "second", *key, old, "--new-passphrase-file", new)
+    scale.run("key", "change", "second", *key, new, "--new-passphrase-file", old)
+    keys = lines(scale.run("key", "list", "--repo", "encrypted", "--json"))
+    expect(len(keys) == 2, f"{len(keys)} keys, not 2")
+    recipients = scale.run("key", "show-recipient", "--repo", "encrypted").split()
+    expect(recipients and all(each.startswith("age1") for each in recipients), "no recipients")
+    scale.run("key", "remove", "second", *key, old)
 
 
 def restore(scale):
@@ -415,7 +440,7 @@ def run_all(program, entries):
     scale, begun = None, time.monotonic()
     try:
         scale = Scale(program, directory, entries)
-        for part in (look, store, restore, change_apps, purge, rest):
+        for part in (look, store, encrypt, restore, change_apps, purge, rest):
             part(scale)
         scale.require_all_commands()
     except Failed as failure:
