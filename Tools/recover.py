@@ -2058,6 +2058,91 @@ def find_name(trees, digest, name):
     return next((entry for entry in trees.page(digest, number)[0] if entry.name == name), None)
 
 
+# -- Signatures: Ed25519 --------------------------------------------------------------------------
+
+SIGNATURE_LIMIT = 4096
+ORDER = 2 ** 252 + 27742317777372353535851937790883648493
+EDWARDS_D = -121665 * pow(121666, CURVE - 2, CURVE) % CURVE
+ROOT_OF_MINUS_1 = pow(2, (CURVE - 1) // 4, CURVE)
+
+
+def added(p, q):
+    """Returns the sum of two points of edwards25519, in extended coordinates (RFC 8032, 5.1.4)."""
+    a, b = (p[1] - p[0]) * (q[1] - q[0]) % CURVE, (p[1] + p[0]) * (q[1] + q[0]) % CURVE
+    c, d = 2 * p[3] * q[3] * EDWARDS_D % CURVE, 2 * p[2] * q[2] % CURVE
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return e * f % CURVE, g * h % CURVE, f * g % CURVE, e * h % CURVE
+
+
+def multiplied(scalar, point):
+    total = (0, 1, 1, 0)
+    while scalar:
+        if scalar & 1:
+            total = added(total, point)
+        scalar, point = scalar >> 1, added(point, point)
+    return total
+
+
+def are_same(p, q):
+    return not ((p[0] * q[2] - q[0] * p[2]) % CURVE or (p[1] * q[2] - q[1] * p[2]) % CURVE)
+
+
+def point_of(data):
+    """Returns the point of 32 bytes, or None if they are none in canonical form."""
+    y = int.from_bytes(data, "little") & (1 << 255) - 1
+    sign = data[31] >> 7
+    if y >= CURVE:
+        return None
+    square = (y * y - 1) * pow(EDWARDS_D * y * y + 1, CURVE - 2, CURVE) % CURVE
+    x = pow(square, (CURVE + 3) // 8, CURVE)
+    if (x * x - square) % CURVE:
+        x = x * ROOT_OF_MINUS_1 % CURVE
+    if (x * x - square) % CURVE or not x and sign:
+        return None
+    if x & 1 != sign:
+        x = CURVE - x
+    return x, y, 1, x * y % CURVE
+
+
+BASE = point_of(bytes([0x58]) + bytes([0x66] * 31))
+
+
+def digest_of(message, signature, public):
+    """Returns what a signature is verified by in place of the message."""
+    return hashlib.sha512(signature[:32] + public + message).digest()
+
+
+def is_signed(digest, signature, public):
+    """Whether a signature is the one of a message, by its digest (RFC 8032, section 5.1.7)."""
+    key, nonce = point_of(public), point_of(signature[:32])
+    scalar = int.from_bytes(signature[32:], "little")
+    if key is None or nonce is None or scalar >= ORDER:
+        return False
+    if are_same(multiplied(8, key), (0, 1, 1, 0)):  # of low order
+        return False
+    challenge = int.from_bytes(digest, "little") % ORDER
+    return are_same(multiplied(scalar, BASE), added(nonce, multiplied(challenge, key)))
+
+
+Signed = collections.namedtuple("Signed", "signer digest signature public")
+
+
+def read_signature(data, end, repository_id):
+    """Returns the signature of a snapshot whose line 1 ends at `end`, or None if line 2 is none."""
+    line = data[end + 1:end + 1 + SIGNATURE_LIMIT].partition(b"\n")
+    try:
+        value = json.loads(line[0].decode("utf-8"), object_pairs_hook=without_twins)
+        signer = value["signer"]
+        public = bech32_decode("sbxsig", signer) if signer == signer.lower() else None
+        signature = base64.b64decode(value["signature"].encode("ascii"), validate=True)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    if not line[1] or public is None or len(public) != 32 or len(signature) != 64:
+        return None
+    message = b"sandboxctl snapshot v1\n%s\n" % repository_id.encode() + data[:end]
+    return Signed(signer, digest_of(message, signature, public), signature, public)
+
+
 # -- Snapshots ------------------------------------------------------------------------------------
 
 WANTED = {"format", "version", "repository", "source", "sequence", "time", "host", "tree",
@@ -2129,6 +2214,16 @@ class Snapshot:
             raise Refused("its first line is not terminated")
         self.members = wanted_members(data[:end])
         self.check(repository)
+        self.has_signature = end + 1 < len(data)
+        self.signature = self.has_signature and read_signature(data, end, self.text("repository"))
+
+    @property
+    def signer(self):
+        """The signer, who need not be trusted; "wrong" if line 2 is no signature of line 1."""
+        if not self.has_signature:
+            return "-"
+        is_valid = self.signature and is_signed(*self.signature[1:])
+        return self.signature.signer if is_valid else "wrong"
 
     def check(self, repository):
         if self.members.get("format") != "sandboxctl-snapshot":
@@ -2838,12 +2933,13 @@ def put(line):
 
 def run_list(repository, options, damage):
     snapshots = read_snapshots(repository, damage)
-    put("%-16s  %-25s  %-20s  %10s  %10s" % ("snapshot", "time", "host", "files", "size"))
+    put("%-16s  %-25s  %-20s  %10s  %10s  %s"
+        % ("snapshot", "time", "host", "files", "size", "signed by"))
     for snapshot in snapshots:
-        put("%-16s  %-25s  %-20s  %10d  %10s" % (
+        put("%-16s  %-25s  %-20s  %10d  %10s  %s" % (
             snapshot.id[:16], shown(re.sub(r"\.[0-9]+", "", snapshot.text("time")).encode()[:25]),
             shown(snapshot.text("host").encode()[:20]), snapshot.total("files"),
-            readable(snapshot.total("bytes"))))
+            readable(snapshot.total("bytes")), snapshot.signer))
 
 
 def run_verify(repository, options, damage):
@@ -2982,7 +3078,8 @@ def arguments():
                         help="decrypt without the program age, which is slower")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    commands.add_parser("list", help="list snapshots, the oldest first").set_defaults(run=run_list)
+    commands.add_parser("list", help="list snapshots and their signers, the oldest first")\
+        .set_defaults(run=run_list)
 
     command = commands.add_parser(
         "verify", help="check snapshots, trees, indexes and packs against each other")

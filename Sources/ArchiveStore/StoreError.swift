@@ -60,6 +60,8 @@ public struct StoreError: Error, Hashable, Sendable {
     case noSnapshot
     /// Several snapshots match.
     case ambiguousSnapshot
+    /// The snapshot is not signed by a trusted signer.
+    case untrusted
     /// The caller's input cannot be stored.
     case invalid
     /// The operation was interrupted on request.
@@ -93,7 +95,7 @@ public struct StoreError: Error, Hashable, Sendable {
     case .noRepository: .noRepository
     case .busy: .busy
     case .keyRequired, .wrongKey: .wrongKey
-    case .damaged, .missing: .damaged
+    case .damaged, .missing, .untrusted: .damaged
     case .notEmpty, .unsupported, .unknownFeature, .noSnapshot, .ambiguousSnapshot, .invalid:
       .refused
     case .interrupted: .interrupted
@@ -117,6 +119,7 @@ public struct StoreError: Error, Hashable, Sendable {
     case .busy: .repositoryLocked
     case .noSnapshot: .snapshotNotFound
     case .ambiguousSnapshot: .snapshotAmbiguous
+    case .untrusted: .snapshotUntrusted
     case .invalid: .invalidInput
     case .interrupted: .interrupted
     case .notDurable: .notDurable

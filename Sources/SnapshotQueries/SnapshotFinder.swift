@@ -22,6 +22,8 @@ package final class SnapshotFinder {
     case unreadable(ByteString, in: StoredSnapshot, StoreError)
     /// Other devices have a matching snapshot, too: the newest of each.
     case otherDevices([SnapshotHead], than: SnapshotHead, named: String)
+    /// A snapshot that was chosen is not signed by a trusted signer.
+    case untrusted(SnapshotHead, TrustedSigners.Refusal)
     /// A snapshot that was chosen, by its name or as one of all.
     case found(SnapshotHead)
   }
@@ -54,7 +56,13 @@ package final class SnapshotFinder {
   ) throws -> StoredSnapshot {
     let found = try choose(name, holding: apps)
     notify(.found(SnapshotHead(found)))
+    reportTrust(in: found)
     return found
+  }
+
+  private func reportTrust(in found: StoredSnapshot) {
+    guard let refusal = repository.refusal(of: found) else { return }
+    notify(.untrusted(SnapshotHead(found), refusal))
   }
 
   /// Returns the heads of all snapshots. One of each device in one state is reported, the newest.
@@ -83,6 +91,7 @@ package final class SnapshotFinder {
       else { continue }
       do throws(StoreError) {
         if try reader.entry(at: logical, in: stored.snapshot.tree) != nil {
+          reportTrust(in: stored)
           return (stored, logical)
         }
       } catch {

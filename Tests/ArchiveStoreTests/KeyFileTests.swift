@@ -80,7 +80,7 @@ import Testing
 
   @Test func keyOfAnotherRepositoryDoesNotOpen() throws {
     let other = KeyFile(
-      repository: Blake2b.hash([1]), identity: identity, recipients: [identity.recipient])
+      of: Blake2b.hash([1]), identity: identity, recipients: [identity.recipient])
     let passphrase = try Self.passphrase("other")
     try store(other.encrypted(with: passphrase, workFactor: Self.workFactor), as: "copied")
     #expect(try unlock("correct").identities.count == 1)
@@ -188,6 +188,23 @@ import Testing
     let intruder = AgeIdentity()
     let keys = try unlock("correct", recipients: [identity.recipient, intruder.recipient])
     #expect(keys.recipients == [identity.recipient])
+  }
+
+  /// Signers are in the key file that was changed with its passphrase.
+  @Test func keyFileHasTheTrustedSigners() throws {
+    let signer = SigningKey().signer
+    let passphrase = try Self.passphrase("correct")
+    var opened = try Repository.open(storage, key: .passphrase({ passphrase }))
+    #expect(opened.keys?.signers == [:])
+    opened.trust.trust(signer, name: "nas, \"first\"")
+    #expect(try opened.saveSigners())
+    #expect(try unlock("correct").signers == [signer: "nas, \"first\""])
+    #expect(try !repository.saveSigners())
+    // A key that is added has them, too.
+    try opened.saveKey(
+      "second", passphrase: Self.passphrase("horse"), isReplacing: false,
+      workFactor: Self.workFactor)
+    #expect(try unlock("horse").signers.keys.contains(signer))
   }
 
   /// A work factor above 20 is refused before any work is done.

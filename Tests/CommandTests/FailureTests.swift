@@ -35,7 +35,8 @@ import Testing
     (.unsupported, .unsupportedFormat, 1), (.unknownFeature, .unknownFeature, 1),
     (.missing, .objectMissing, 13), (.damaged, .damaged, 13), (.leaseLost, .leaseLost, 1),
     (.busy, .repositoryLocked, 11), (.noSnapshot, .snapshotNotFound, 1),
-    (.ambiguousSnapshot, .snapshotAmbiguous, 1), (.invalid, .invalidInput, 1),
+    (.ambiguousSnapshot, .snapshotAmbiguous, 1), (.untrusted, .snapshotUntrusted, 13),
+    (.invalid, .invalidInput, 1),
     (.interrupted, .interrupted, 130), (.notDurable, .notDurable, 1), (.system, .systemError, 1),
   ])
   func storeErrorHasItsCode(_ kind: StoreError.Code, _ code: ErrorCode, _ status: Int) {

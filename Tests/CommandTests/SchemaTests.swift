@@ -39,7 +39,27 @@ import Testing
       ]
     ),
     (
+      "key-trust",
+      [
+        ("key trust --json --repo secret", 0),
+        (
+          "key trust sbxsig184qp0slggwy44y4hp2n56xm7hjwfstx09mzfdrxqe42lz2h5vcxqat6kr0 --name nas --json --repo secret",
+          0
+        ),
+        ("key trust x --json --repo secret", 2),
+      ]
+    ),
+    (
       "key-list", [("key list --json --repo secret", 0), ("key list --json --repo nowhere", 10)]
+    ),
+    (
+      "key-untrust",
+      [
+        (
+          "key untrust sbxsig184qp0slggwy44y4hp2n56xm7hjwfstx09mzfdrxqe42lz2h5vcxqat6kr0 --json --repo secret",
+          0
+        ), ("key untrust x --json --repo secret", 2),
+      ]
     ),
     (
       "key-show-recipient",

@@ -181,6 +181,28 @@ class CipherTests(unittest.TestCase):
             found = recover.x25519(bytes.fromhex(scalar), bytes.fromhex(point))
             self.assertEqual(found.hex(), product)
 
+    def test_ed25519_has_the_values_of_rfc_8032(self):
+        public = bytes.fromhex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c")
+        signature = bytes.fromhex(
+            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+            "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00")
+
+        def is_signed(message, signature, public):
+            digest = recover.digest_of(message, signature, public)
+            return recover.is_signed(digest, signature, public)
+
+        self.assertTrue(is_signed(b"\x72", signature, public))
+        self.assertFalse(is_signed(b"\x73", signature, public))
+        for bit in range(0, 512, 7):
+            changed = bytearray(signature)
+            changed[bit // 8] ^= 1 << bit % 8
+            self.assertFalse(is_signed(b"\x72", bytes(changed), public))
+        # The same scalar plus the order, and points of low order.
+        larger = int.from_bytes(signature[32:], "little") + recover.ORDER
+        self.assertFalse(is_signed(b"\x72", signature[:32] + larger.to_bytes(32, "little"), public))
+        for low in (bytes(32), bytes([1]) + bytes(31), b"\xec" + b"\xff" * 30 + b"\x7f"):
+            self.assertFalse(is_signed(b"\x72", low + bytes(32), low))
+
     def test_chacha20_has_the_values_of_rfc_8439(self):
         block = recover.chacha20(bytes(range(32)), 1, bytes.fromhex("000000090000004a00000000"), 1)
         self.assertEqual(block.hex(),

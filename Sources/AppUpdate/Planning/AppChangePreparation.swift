@@ -70,7 +70,10 @@ package struct AppChangePreparation {
   ) throws -> AppChangePlan {
     let stored = try repository.flatMap { source in
       let updates = try source.repository.snapshots(cache: heads) { $0.reason == .preUpdate }
-      return AppChangePlan.stateBefore(request.app, on: device, among: updates.snapshots)
+      let state = AppChangePlan.stateBefore(request.app, on: device, among: updates.snapshots)
+      // An older one in its place would be another state than the user expects.
+      if let state { try source.repository.requireTrusted(state, "roll back to") }
+      return state
     }
     return try AppChangePlan.rollback(
       scan(for: request, savingTo: storage, isStopping), adapted(request), to: stored,

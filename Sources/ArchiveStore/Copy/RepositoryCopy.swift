@@ -306,7 +306,10 @@ extension RepositoryCopy {
       _ stored: StoredSnapshot, content: [UInt8], by session: WritingSession
     ) throws(StoreError) -> SnapshotID {
       guard source.id == target.id, source.isEncrypted, target.isEncrypted else {
-        return try session.save(encoded: stored.copy(in: target.id, content: content))
+        // A signature must not make a snapshot trusted that is not.
+        let key = source.refusal(of: stored) == nil ? target.signingKey?() : nil
+        return try session.save(
+          encoded: stored.copy(in: target.id, content: content, signedBy: key))
       }
       let path = source.storage.layout.snapshot(stored.id)
       let limit = source.storage.storedLimit(of: FormatLimit.snapshot)

@@ -34,21 +34,26 @@ extension StoredSnapshot {
   ///
   /// The copy in the repository of the original is the original itself, if the bytes that it had
   /// can be made again. In a repository of the same id, such as a mirror, the bytes stay.
-  func copy(in target: Digest, content: [UInt8]) -> [UInt8] {
+  ///
+  /// - Parameter key: the key that signs the copy; nil to leave it unsigned.
+  func copy(in target: Digest, content: [UInt8], signedBy key: SigningKey? = nil) -> [UInt8] {
     if snapshot.repository == target { return content }
     let own = Snapshot.Original(repository: snapshot.repository, id: id)
     var copy = snapshot
     copy.repository = target
     if let first = snapshot.original, first.repository == target {
       copy.original = nil
-      let original = copy.encode()
-      if Blake2b.hash(original) == first.id { return original }
+      // The original may have been signed by this host, or by none.
+      for original in [copy.encode(signedBy: key), copy.encode()]
+      where Blake2b.hash(original) == first.id {
+        return original
+      }
       copy.original = own
     } else if let first = snapshot.original, first.repository != snapshot.repository {
       copy.original = first
     } else {
       copy.original = own
     }
-    return copy.encode()
+    return copy.encode(signedBy: key)
   }
 }

@@ -1,8 +1,8 @@
 internal import Codecs
 internal import SystemIO
 
-/// A key file, `keys/<name>.age`: the identity of a repository and the recipients of new objects,
-/// encrypted with a passphrase (docs/repository-format.md, "Keys").
+/// A key file, `keys/<name>.age`: the identity of a repository, the recipients of new objects and the
+/// trusted signers, encrypted with a passphrase (docs/repository-format.md, "Keys").
 ///
 /// The text of the identity is in ordinary memory only while a file is read or written, and is wiped
 /// then.
@@ -13,6 +13,8 @@ struct KeyFile {
   let identity: AgeIdentity
   /// The recipients of new objects. Only a holder of the passphrase can change them.
   let recipients: [AgeRecipient]
+  /// The trusted signers with their names, for hosts that know none yet.
+  let signers: [Signer: String]
 
   /// The directory of all key files.
   static let directory = ObjectPath.root.appending("keys")
@@ -81,6 +83,15 @@ extension KeyFile {
 // MARK: - Writing
 
 extension KeyFile {
+  /// Creates the key file of a repository.
+  init(
+    of repository: Digest, identity: AgeIdentity, recipients: [AgeRecipient],
+    signers: [Signer: String] = [:]
+  ) {
+    (self.repository, self.identity) = (repository, identity)
+    (self.recipients, self.signers) = (recipients, signers)
+  }
+
   /// Returns the file for a passphrase.
   ///
   /// - Parameter workFactor: the base-two logarithm of scrypt's work factor.
@@ -99,8 +110,10 @@ extension KeyFile {
       "format": .string(Self.format), "version": .count(Self.version),
       "repository": .string(repository.hex),
     ]
+    let signers = self.signers.map { ($0.key.description, $0.value) }.sorted { $0.0 < $1.0 }
     let last: JSON = [
       "recipients": .array(recipients) { .string($0.description) },
+      "signers": .array(signers) { ["signer": .string($0.0), "name": .string($0.1)] },
       "created": .string(Host.now().rfc3339), "host": .string(Host.name),
       "user": .string(Host.userName(Host.userID) ?? String(Host.userID)),
     ]
@@ -176,6 +189,7 @@ extension KeyFile {
       recipients.contains(identity.recipient)
     else { throw Refusal.unusable("it lacks a valid id, identity or recipient") }
     (self.repository, self.recipients) = (repository, recipients)
+    signers = Self.signers(in: json)
   }
 
   private static let mask = UInt8(ascii: "*")
@@ -186,6 +200,16 @@ extension KeyFile {
     let start = text.indices.first { text[$0] == mark[0] && text[$0...].starts(with: mark) }
     guard let start, let end = text[start...].firstIndex(of: UInt8(ascii: "\"")) else { return nil }
     return start..<end
+  }
+
+  /// Returns the signers. One of a type that this version does not know is not trusted.
+  private static func signers(in json: JSON) -> [Signer: String] {
+    var signers: [Signer: String] = [:]
+    for element in json["signers"]?.array ?? [] {
+      guard let signer = element["signer"]?.string.flatMap({ try? Signer($0) }) else { continue }
+      signers[signer] = element["name"]?.string ?? ""
+    }
+    return signers
   }
 
   /// Returns the recipients, or nil if one is invalid.

@@ -7,17 +7,23 @@ public struct RepositoryKeys: Sendable {
   public let identities: [AgeIdentity]
   /// The recipients of new objects.
   public let recipients: [AgeRecipient]
+  /// The signers that the key file trusts, with their names; none without a passphrase.
+  public internal(set) var signers: [Signer: String] = [:]
+  /// The key file that a passphrase opened; nil if none was needed.
+  var opened: OpenedKey?
+
+  /// A key file and its passphrase, which can be written again.
+  struct OpenedKey: Sendable {
+    let name: String
+    let passphrase: AgePassphrase
+  }
 
   /// The name of the key file that was opened; nil if another source was used.
-  let keyName: String?
+  var keyName: String? { opened?.name }
 
   /// Creates keys; without identities those of a host that only writes.
   public init(identities: [AgeIdentity] = [], recipients: [AgeRecipient]) {
-    self.init(identities: identities, recipients: recipients, keyName: nil)
-  }
-
-  init(identities: [AgeIdentity], recipients: [AgeRecipient], keyName: String?) {
-    (self.identities, self.recipients, self.keyName) = (identities, recipients, keyName)
+    (self.identities, self.recipients) = (identities, recipients)
   }
 }
 
@@ -93,7 +99,7 @@ private struct KeySearch {
   private let location: String
   private let repository: Digest
   /// The files that a passphrase may open.
-  private var files: [(path: ObjectPath, bytes: [UInt8])] = []
+  private var files: [(name: String, bytes: [UInt8])] = []
   /// The other files, each with the reason.
   private var unusable: [String] = []
 
@@ -118,7 +124,7 @@ private struct KeySearch {
         if let fault = KeyFile.fault(of: bytes) {
           skip(path, fault)
         } else {
-          files.append((path, bytes))
+          files.append((name, bytes))
         }
       } catch {
         // A file that was removed meanwhile is no longer a key.
@@ -140,13 +146,15 @@ private struct KeySearch {
     guard !files.isEmpty else { throw noKey }
     let passphrase = try source()
     Host.disableCoreDumps()
-    for (path, bytes) in files {
+    for (name, bytes) in files {
+      let path = KeyFile.path(name)
       do throws(KeyFile.Refusal) {
         let key = try KeyFile(bytes, openedWith: passphrase)
         if key.repository == repository {
-          return RepositoryKeys(
-            identities: [key.identity], recipients: key.recipients,
-            keyName: KeyFile.name(of: path.name))
+          var keys = RepositoryKeys(identities: [key.identity], recipients: key.recipients)
+          keys.signers = key.signers
+          keys.opened = RepositoryKeys.OpenedKey(name: name, passphrase: passphrase)
+          return keys
         }
         skip(path, "it belongs to another repository")
       } catch {

@@ -107,6 +107,7 @@ extension RepositoryCheck {
       }
       snapshots.sort { ($0.snapshot.time, $0.id) < ($1.snapshot.time, $1.id) }
       report.snapshots = snapshots.count
+      report.signed = snapshots.count { $0.signature.signer != nil }
     }
 
     private mutating func loadIndexes() throws(StoreError) {
@@ -253,6 +254,10 @@ extension RepositoryCheck.Run {
   /// Passes the findings to `body`: damage, affected paths, remarks.
   func forEachFinding(_ body: (RepositoryCheck.Finding) throws -> Void) throws {
     for finding in damage { try body(finding) }
+    for stored in snapshots {
+      guard let refusal = check.repository.refusal(of: stored) else { continue }
+      try body(.untrusted(snapshot: stored.id, reason: refusal.reason))
+    }
     if !isWhole { try reportCosts(body) }
     for (object, reason) in try remarks() { try body(.remark(object: object, reason: reason)) }
   }
@@ -298,6 +303,7 @@ extension RepositoryCheck.Run {
     }
     remarks += missingDirectories()
     for name in inventory.leases { remarks += try lease(name) }
+    if check.repository.trust.isEmpty { remarks += wrongSignatures() }
     let ids = Set(inventory.snapshots.map { ByteString($0.hex) })
     for pin in inventory.pins where !ids.contains(pin) {
       remarks.append(("pins/\(pin)", "the snapshot does not exist"))
@@ -306,6 +312,19 @@ extension RepositoryCheck.Run {
       remarks.append(("\(stranger)", "it does not belong there and was not checked"))
     }
     return remarks + (try missingFiles())
+  }
+
+  /// Returns remarks about signatures that are not valid, while every snapshot is accepted.
+  private func wrongSignatures() -> [(object: String, reason: String)] {
+    snapshots.compactMap { stored -> (object: String, reason: String)? in
+      let reason: String
+      switch stored.signature {
+      case .absent, .valid: return nil
+      case .wrong: reason = TrustedSigners.Refusal.wrong.reason
+      case .malformed: reason = TrustedSigners.Refusal.malformed.reason
+      }
+      return ("\(storage.layout.snapshot(stored.id))", reason)
+    }
   }
 
   /// Returns remarks about missing directories that nothing needs; those of packs, which may be

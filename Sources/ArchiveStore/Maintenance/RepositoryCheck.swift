@@ -79,7 +79,8 @@ extension RepositoryCheck {
     let run: Run
     let start: Double
 
-    /// Passes the findings to `body`: damaged objects, then the affected paths, then remarks.
+    /// Passes the findings to `body`: damaged objects, snapshots that are not accepted, the affected
+    /// paths, then remarks.
     ///
     /// - Throws: `StoreError`, including `interrupted`, and any error of `body`.
     public func forEachFinding(_ body: (Finding) throws -> Void) throws -> Report {
@@ -113,6 +114,8 @@ extension RepositoryCheck {
     /// A path that snapshots lose to damage, completely or in part: a file, or a directory and all
     /// below.
     case cost(path: ByteString, snapshots: [SnapshotID], reason: String)
+    /// A snapshot that is not accepted, since no trusted signer signed it.
+    case untrusted(snapshot: SnapshotID, reason: String)
     /// A remark that affects no snapshot.
     case remark(object: String, reason: String)
   }
@@ -120,6 +123,8 @@ extension RepositoryCheck {
   /// The scope of a check and the number of its findings.
   public struct Report: Sendable, Hashable {
     public var snapshots = 0
+    /// The number of snapshots with a valid signature, whether its signer is trusted or not.
+    public var signed = 0
     public var indexes = 0
     public var packs = 0
     /// The stored bytes of all packs.
@@ -131,9 +136,11 @@ extension RepositoryCheck {
     public var packsRead = 0
     public var bytesRead: UInt64 = 0
     public var blobsRead = 0
-    /// The number of damaged objects, of affected paths and of remarks.
+    /// The number of damaged objects, of affected paths, of snapshots that are not accepted and of
+    /// remarks.
     public var damaged = 0
     public var costs = 0
+    public var untrusted = 0
     public var remarks = 0
     /// Whether the index is damaged. It can be rebuilt.
     public var isIndexDamaged = false
@@ -152,6 +159,7 @@ extension RepositoryCheck {
         if object.hasPrefix(RepositoryLayout.indexes.description) { isIndexDamaged = true }
         if object.hasPrefix("\(RepositoryLayout.packs)/") { arePacksDamaged = true }
       case .cost: costs += 1
+      case .untrusted: untrusted += 1
       case .remark: remarks += 1
       }
     }

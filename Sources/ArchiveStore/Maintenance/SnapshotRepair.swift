@@ -199,7 +199,9 @@ extension SnapshotRepair {
       guard try repository.storage.status(repository.storage.layout.snapshot(old)) != nil else {
         return
       }
-      let new = try target.session.save(snapshot)
+      // A signature must not make a snapshot trusted that is not.
+      let isTrusted = repository.refusal(of: repaired.old) == nil
+      let new = try target.session.save(snapshot, isSigned: isTrusted)
       repaired.new = new
       if repaired.isPinned { try repository.pin([new.id]) }
       guard repair.isForgetting else { return }

@@ -44,6 +44,17 @@ extension Repository {
     try saveKey(name, passphrase: passphrase, isReplacing: true)
   }
 
+  /// Writes the trusted signers to the key file that a passphrase opened, so that other hosts can
+  /// read them with the same passphrase.
+  ///
+  /// - Returns: whether there is such a file.
+  /// - Throws: `invalid` if it was removed meanwhile; `leaseLost`.
+  public func saveSigners() throws(StoreError) -> Bool {
+    guard let opened = keys?.opened else { return false }
+    try saveKey(opened.name, passphrase: opened.passphrase, isReplacing: true)
+    return true
+  }
+
   /// Writes a key file.
   ///
   /// - Parameter workFactor: the base-two logarithm of scrypt's work factor.
@@ -73,7 +84,8 @@ extension Repository {
           .invalid, "there is a key of this name",
           hint: "use another name, or 'sandboxctl key change'")
     }
-    let file = KeyFile(repository: id, identity: identity, recipients: keys.recipients)
+    let file = KeyFile(
+      of: id, identity: identity, recipients: keys.recipients, signers: trust.names)
     let bytes: [UInt8]
     do throws(AgeError) {
       bytes = try file.encrypted(with: passphrase, workFactor: workFactor)
@@ -81,7 +93,8 @@ extension Repository {
       throw change.error(.system, error.reason, hint: error.hint)
     }
     guard bytes.count <= KeyFile.maximumSize else {
-      throw change.error(.invalid, "it would exceed 64 KiB: there are too many recipients")
+      throw change.error(
+        .invalid, "it would exceed 64 KiB: there are too many recipients or signers")
     }
     try lease.save(bytes, as: path)
   }

@@ -11,6 +11,11 @@ public struct Repository: Sendable {
   public let settings: RepositorySettings
   /// The keys of an encrypted repository; nil if it is not encrypted or was opened without them.
   public let keys: RepositoryKeys?
+  /// The signers whose snapshots this host accepts.
+  public var trust = TrustedSigners()
+  /// Returns the key that signs the snapshots of this host, or nil if it has none. Called when a
+  /// snapshot is saved.
+  public var signingKey: (@Sendable () -> SigningKey?)?
 
   init(_ storage: any Storage, settings: RepositorySettings, keys: RepositoryKeys?) {
     let cipher = ObjectCipher(

@@ -70,23 +70,31 @@ public struct Snapshot: Hashable, Sendable {
   }
 }
 
-/// A snapshot with its id.
+/// A snapshot with its id and its signature.
 public struct StoredSnapshot: Hashable, Sendable {
   public let id: SnapshotID
   public let snapshot: Snapshot
+  public let signature: SnapshotSignature
 
-  /// Creates a pair.
-  public init(id: SnapshotID, snapshot: Snapshot) {
+  /// Creates a snapshot from its parts.
+  public init(id: SnapshotID, snapshot: Snapshot, signature: SnapshotSignature = .absent) {
     self.id = id
     self.snapshot = snapshot
+    self.signature = signature
   }
 }
 
 // MARK: - Encoding
 
 extension Snapshot {
-  /// Returns the stored bytes: line 1 as JSON.
-  func encode() -> [UInt8] { json.compactBytes + [UInt8(ascii: "\n")] }
+  /// Returns the content: line 1 as JSON and, with a key, its signature as line 2.
+  func encode(signedBy key: SigningKey? = nil) -> [UInt8] {
+    let newline = [UInt8(ascii: "\n")]
+    let line = json.compactBytes
+    guard let key else { return line + newline }
+    return line + newline
+      + SnapshotSignature.encode(line, of: repository, signedBy: key) + newline
+  }
 
   /// The stored document (docs/repository-format.md, "Snapshot"). The head comes first, so that it
   /// can be read without the tables.
@@ -150,7 +158,10 @@ extension StoredSnapshot {
   /// Decodes a snapshot from its content, which was compared with the id. `object` names it in errors.
   init(id: SnapshotID, content: [UInt8], object: String) throws(StoreError) {
     let line = try Self.line(of: content, object: object)
-    self.init(id: id, snapshot: try Snapshot(line: line, object: object))
+    let snapshot = try Snapshot(line: line, object: object)
+    self.init(
+      id: id, snapshot: snapshot,
+      signature: SnapshotSignature(in: content, of: snapshot.repository))
   }
 
   /// Returns line 1.

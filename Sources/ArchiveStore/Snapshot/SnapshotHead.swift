@@ -14,6 +14,7 @@ public struct SnapshotHead: Sendable {
   public let parent: SnapshotID?
   public let original: Snapshot.Original?
   public let tags: [String]
+  public let signature: SnapshotSignature
   let counts: Counts
   /// The other members, in one object for all heads in which they are equal.
   private(set) var common: Common
@@ -27,27 +28,23 @@ public struct SnapshotHead: Sendable {
 
   /// Creates the head of a snapshot.
   public init(_ stored: StoredSnapshot) {
-    self.init(id: stored.id, stored.snapshot, common: Common(of: stored.snapshot))
-  }
-
-  /// Creates a head from the members of `snapshot` that differ between snapshots, and the others.
-  init(id: SnapshotID, _ snapshot: Snapshot, common: Common) {
-    self.id = id
-    (sequence, time, tree) = (snapshot.sequence, snapshot.time, snapshot.tree)
-    (parent, original, tags) = (snapshot.parent, snapshot.original, snapshot.tags)
-    counts = Counts(snapshot.totals)
-    self.common = common
+    let snapshot = stored.snapshot
+    self.init(
+      id: stored.id, sequence: snapshot.sequence, time: snapshot.time, tree: snapshot.tree,
+      parent: snapshot.parent, original: snapshot.original, tags: snapshot.tags,
+      signature: stored.signature, counts: Counts(snapshot.totals), common: Common(of: snapshot))
   }
 
   /// Creates a head from its members.
   init(
     id: SnapshotID, sequence: UInt64, time: Timestamp, tree: TreeReference, parent: SnapshotID?,
-    original: Snapshot.Original?, tags: [String], counts: Counts, common: Common
+    original: Snapshot.Original?, tags: [String], signature: SnapshotSignature, counts: Counts,
+    common: Common
   ) {
     self.id = id
     (self.sequence, self.time, self.tree) = (sequence, time, tree)
     (self.parent, self.original, self.tags) = (parent, original, tags)
-    (self.counts, self.common) = (counts, common)
+    (self.signature, self.counts, self.common) = (signature, counts, common)
   }
 
   /// Reads the head of a stored snapshot after verifying its bytes against its id. Of the tables
@@ -55,7 +52,10 @@ public struct SnapshotHead: Sendable {
   init(id: SnapshotID, content: [UInt8], object: String) throws(StoreError) {
     let members = try Self.members(
       StoredSnapshot.line(of: content, object: object), object: object)
-    self.init(StoredSnapshot(id: id, snapshot: members))
+    self.init(
+      StoredSnapshot(
+        id: id, snapshot: members,
+        signature: SnapshotSignature(in: content, of: members.repository)))
   }
 
   /// Reads the members of a head from line 1 of a snapshot.
@@ -71,7 +71,8 @@ extension SnapshotHead: Hashable {
   public static func == (left: Self, right: Self) -> Bool {
     left.id == right.id && left.sequence == right.sequence && left.time == right.time
       && left.tree == right.tree && left.parent == right.parent && left.original == right.original
-      && left.tags == right.tags && left.counts == right.counts && left.common == right.common
+      && left.tags == right.tags && left.signature == right.signature
+      && left.counts == right.counts && left.common == right.common
   }
 
   public func hash(into hasher: inout Hasher) { hasher.combine(id) }
@@ -97,7 +98,7 @@ extension SnapshotHead {
     (snapshot.sequence, snapshot.time, snapshot.tree) = (sequence, time, tree)
     (snapshot.parent, snapshot.original, snapshot.tags) = (parent, original, tags)
     snapshot.totals = totals
-    return StoredSnapshot(id: id, snapshot: snapshot)
+    return StoredSnapshot(id: id, snapshot: snapshot, signature: signature)
   }
 
   /// Whether both heads share the members that do not change from run to run, such as the device

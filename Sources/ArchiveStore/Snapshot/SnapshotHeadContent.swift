@@ -50,9 +50,9 @@ extension SnapshotHeadCache {
 /// The file has a magic, the numbers of lines, common members and heads, these three tables, and the
 /// hash of all bytes before it. Numbers are little-endian.
 extension SnapshotHeadCache.Content {
-  private static let magic = Array("sandboxctl-snapshot-heads 2\n".utf8)
+  private static let magic = Array("sandboxctl-snapshot-heads 3\n".utf8)
   /// The size of a head in bytes.
-  private static let headSize = 5 * Digest.byteCount + 3 * 4 + 6 * 8 + 2 * 12
+  private static let headSize = 5 * Digest.byteCount + 4 * 4 + 6 * 8 + 2 * 12
 
   func encode() -> [UInt8] {
     var table = Table(stored.lines.count)
@@ -140,14 +140,15 @@ extension SnapshotHeadCache.Content {
   ) {
     let (head, status) = (record.head, record.status)
     let tags: JSON = ["tags": .array(head.tags) { .string($0) }]
-    let numbers = (
-      table.number(of: head.common), head.tags.isEmpty ? 0 : 1 + table.index(of: tags.compactBytes)
-    )
+    let numbers = [
+      table.number(of: head.common), head.tags.isEmpty ? 0 : 1 + table.index(of: tags.compactBytes),
+      signature(head.signature, &table),
+    ]
     let original = head.original
     for digest in [head.id, head.tree.digest, head.parent ?? .missing] { digest.append(to: &bytes) }
     (original?.repository ?? .missing).append(to: &bytes)
     (original?.id ?? .missing).append(to: &bytes)
-    for number in [numbers.0, numbers.1] { bytes.append(littleEndian: number) }
+    for number in numbers { bytes.append(littleEndian: number) }
     bytes.append(littleEndian: (head.parent == nil ? 0 : 1) + (original == nil ? 0 : UInt32(2)))
     for number in [
       head.sequence, head.counts.entries, head.counts.files, head.counts.bytes, head.counts.stored,
@@ -165,6 +166,29 @@ extension SnapshotHeadCache.Content {
 // MARK: - Decoding
 
 extension SnapshotHeadCache.Content {
+  /// The number of a signature that is not valid, or that does not exist; above these, that of a
+  /// line with the signer of a valid one.
+  private static let invalidSignatures: [SnapshotSignature] = [.absent, .wrong, .malformed]
+
+  /// Returns the number of a signature.
+  private static func signature(
+    _ signature: SnapshotSignature, _ table: inout Table
+  ) -> UInt32 {
+    guard let signer = signature.signer else {
+      return UInt32(invalidSignatures.firstIndex(of: signature) ?? 0)
+    }
+    let line: JSON = ["signer": .string(signer.description)]
+    return UInt32(invalidSignatures.count) + table.index(of: line.compactBytes)
+  }
+
+  /// Returns the signature of a number.
+  private static func signature(
+    _ number: UInt32, _ parts: inout Parts
+  ) throws(StoreError) -> SnapshotSignature {
+    if number < invalidSignatures.count { return invalidSignatures[Int(number)] }
+    return .valid(try parts.signer(number - UInt32(invalidSignatures.count)))
+  }
+
   /// Reads a file.
   ///
   /// - Throws: `damaged` if it is not intact, or of another version.
@@ -205,6 +229,7 @@ extension SnapshotHeadCache.Content {
     let (id, tree, parent) = (try reader.digest(), try reader.digest(), try reader.digest())
     let original = Snapshot.Original(repository: try reader.digest(), id: try reader.digest())
     let (common, tags) = (Int(try reader.integer(UInt32.self)), try reader.integer(UInt32.self))
+    let signature = try Self.signature(reader.integer(UInt32.self), &parts)
     let flags = try reader.integer(UInt32.self)
     guard stored.commons.indices.contains(common), flags < 4 else { throw Self.damage }
     let sequence = try reader.integer(UInt64.self)
@@ -216,7 +241,7 @@ extension SnapshotHeadCache.Content {
     let head = SnapshotHead(
       id: id, sequence: sequence, time: time, tree: TreeReference(tree),
       parent: flags & 1 == 0 ? nil : parent, original: flags & 2 == 0 ? nil : original,
-      tags: tags == 0 ? [] : try parts.tags(tags - 1), counts: counts,
+      tags: tags == 0 ? [] : try parts.tags(tags - 1), signature: signature, counts: counts,
       common: stored.commons[common].object)
     let status = ObjectStatus(isDirectory: false, size: size, modified: modified)
     return SnapshotHeadCache.Record(head: head, status: status)
@@ -286,6 +311,7 @@ extension SnapshotHeadCache.Content {
     private var containers: [UInt32: DeviceRecord.Container] = [:]
     private var snapshots: [UInt32: Snapshot] = [:]
     private var lists: [UInt32: [String]] = [:]
+    private var signers: [UInt32: Signer] = [:]
 
     init(_ lines: [[UInt8]]) { self.lines = lines }
 
@@ -330,6 +356,15 @@ extension SnapshotHeadCache.Content {
       let tags = try fields(number).strings("tags")
       lists[number] = tags
       return tags
+    }
+
+    mutating func signer(_ number: UInt32) throws(StoreError) -> Signer {
+      if let signer = signers[number] { return signer }
+      guard let signer = try? Signer(fields(number).string("signer")) else {
+        throw SnapshotHeadCache.Content.damage
+      }
+      signers[number] = signer
+      return signer
     }
   }
 }

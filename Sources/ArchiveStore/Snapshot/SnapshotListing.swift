@@ -97,7 +97,8 @@ extension Repository {
   }
 
   /// Returns the earlier runs of a source. Snapshots without a cached head are read one after
-  /// another, and only one is kept in memory. Unreadable snapshots are skipped.
+  /// another, and only one is kept in memory. Unreadable snapshots are skipped. The last one is a
+  /// snapshot that is accepted: a run that begins from it is signed.
   ///
   /// Cached heads are used without a look at their snapshots: the last one is read completely, and
   /// of the others only the sequence is used. So the cost hardly grows with the snapshots.
@@ -122,7 +123,7 @@ extension Repository {
       let last = heads.last { $0.scope == scope }
       return SourceHistory(last: last?.withoutTables, sequence: sequence)
     }
-    for head in heads.reversed() where head.scope == scope {
+    for head in heads.reversed() where head.scope == scope && refusal(of: head) == nil {
       if let stored = try? snapshot(head.id) {
         return SourceHistory(last: stored, sequence: sequence)
       }

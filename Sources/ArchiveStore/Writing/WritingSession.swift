@@ -286,9 +286,14 @@ extension WritingSession {
     }
   }
 
-  /// Saves a snapshot whose content is durable.
-  func save(_ snapshot: Snapshot) throws(StoreError) -> StoredSnapshot {
-    StoredSnapshot(id: try save(encoded: snapshot.encode()), snapshot: snapshot)
+  /// Saves a snapshot whose content is durable, signed by this host if it has a key.
+  func save(
+    _ snapshot: Snapshot, isSigned: Bool = true
+  ) throws(StoreError) -> StoredSnapshot {
+    let key = isSigned ? repository.signingKey?() : nil
+    let id = try save(encoded: snapshot.encode(signedBy: key))
+    guard let key else { return StoredSnapshot(id: id, snapshot: snapshot) }
+    return StoredSnapshot(id: id, snapshot: snapshot, signature: .valid(key.signer))
   }
 
   /// Saves a snapshot, from its content, whose blobs are durable.

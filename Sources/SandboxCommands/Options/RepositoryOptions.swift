@@ -99,7 +99,7 @@ extension RepositoryOptions {
       guard locked.isEncrypted else {
         try known.requireNone()
         if named != nil, !isKeyOfAnother { throw KeyOptions.notEncrypted(locked) }
-        return (locked, storage)
+        return (try locked.withHostSigners(console), storage)
       }
       var source = try keys.source(for: locked, console)
       var isAuthenticated = false
@@ -111,7 +111,7 @@ extension RepositoryOptions {
       } catch {
         console.warning("cannot record the recipients of the repository: \(error)")
       }
-      return (opened, storage)
+      return (try opened.withHostSigners(console), storage)
     }
 
     /// Opens the repository. The user's own is created if it does not exist: unencrypted, with mode
@@ -131,7 +131,8 @@ extension RepositoryOptions {
         let storage = try LocalStorage.create(path: path)
         // A directory with other content is not turned into a repository.
         guard try storage.list(.root).isEmpty else { throw error }
-        return (try Repository.create(in: storage, program: Version.text), storage, true)
+        let repository = try Repository.create(in: storage, program: Version.text)
+        return (try repository.withHostSigners(console), storage, true)
       }
     }
   }

@@ -39,6 +39,8 @@ extension SnapshotFinder.Remark {
         "'\(text)' is \(found.nameOfDevice(withHost: hasHosts)); other devices have "
           + names.joined(separator: ", ") + more)
       console.hint("give a snapshot's id to choose the device: 'sandboxctl snapshots' lists them")
+    case .untrusted(let found, let refusal):
+      console.warning("the snapshot \(found.id.hex.prefix(8)) is not trusted: \(refusal.reason)")
     case .found(let found):
       for (path, reason) in found.device.unusableContainers where reported.insert(path).inserted {
         console.warning(

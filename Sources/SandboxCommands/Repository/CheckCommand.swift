@@ -79,10 +79,14 @@ struct CheckCommand: SandboxCommand {
     record(result, console)
     result.recordRound()
     hint(report, console)
-    return (report.damaged == 0 && report.costs == 0 ? .done : .damaged, report)
+    return (report.isGood ? .done : .damaged, report)
   }
 
   private func hint(_ report: RepositoryCheck.Report, _ console: Console) {
+    if report.untrusted > 0 {
+      console.hint(
+        "'sandboxctl key trust' trusts a signer, or with '--snapshot ID' accepts a snapshot")
+    }
     if report.isIndexDamaged {
       console.hint(
         "'sandboxctl repair index\(repository.suffix)' rebuilds the index from the packs")
@@ -139,6 +143,10 @@ extension MetricsText {
     add("packs_read", help: "Packs whose data was read and verified.", value: report.packsRead)
     add("bytes_read", help: "Bytes of these packs.", value: report.bytesRead)
     add("damaged_objects", help: "Objects that are damaged or missing.", value: report.damaged)
+    add("signed_snapshots", help: "Snapshots with a valid signature.", value: report.signed)
+    add(
+      "untrusted_snapshots", help: "Snapshots that no trusted signer signed.",
+      value: report.untrusted)
     add("lost_paths", help: "Paths that cannot be restored completely.", value: report.costs)
     add("remarks", help: "Remarks that affect no snapshot.", value: report.remarks)
   }
@@ -150,6 +158,7 @@ extension RepositoryCheck.Finding {
     switch self {
     case .damage: "damaged  "
     case .cost: "lost     "
+    case .untrusted: "untrusted"
     case .remark: "remark   "
     }
   }
@@ -163,6 +172,7 @@ extension RepositoryCheck.Finding {
     case .damage(let object, let reason), .remark(let object, let reason): "\(object): \(reason)"
     case .cost(let path, let snapshots, _):
       (path.isEmpty ? "everything" : path.description) + snapshots.shortNames
+    case .untrusted(let snapshot, let reason): " snapshot \(snapshot.hex.prefix(8)): \(reason)"
     }
   }
 
@@ -177,6 +187,10 @@ extension RepositoryCheck.Finding {
           JSON.Member("snapshots", snapshots.json),
           JSON.Member("reason", .string(reason)),
         ])
+    case .untrusted(let snapshot, let reason):
+      return [
+        "finding": "untrusted", "snapshot": .string(snapshot.hex), "reason": .string(reason),
+      ]
     case .remark(let object, let reason):
       return ["finding": "remark", "object": .string(object), "reason": .string(reason)]
     }
@@ -184,6 +198,9 @@ extension RepositoryCheck.Finding {
 }
 
 extension RepositoryCheck.Report {
+  /// Whether everything can be restored, of snapshots that are accepted.
+  fileprivate var isGood: Bool { damaged == 0 && costs == 0 && untrusted == 0 }
+
   /// The report as the last line of `check --json`.
   var json: JSON {
     [
@@ -194,7 +211,8 @@ extension RepositoryCheck.Report {
         "packs_read": .integer(Int64(packsRead)),
         "bytes_read": .integer(Int64(clamping: bytesRead)),
         "blobs_read": .integer(Int64(blobsRead)), "damaged": .integer(Int64(damaged)),
-        "costs": .integer(Int64(costs)), "remarks": .integer(Int64(remarks)),
+        "costs": .integer(Int64(costs)), "signed": .integer(Int64(signed)),
+        "untrusted": .integer(Int64(untrusted)), "remarks": .integer(Int64(remarks)),
         "seconds": .double(seconds),
       ]
     ]
@@ -202,26 +220,31 @@ extension RepositoryCheck.Report {
 
   /// Returns the summary as text.
   func lines(_ reading: RepositoryCheck.Reading) -> [String] {
+    let signatures = signed > 0 ? " (\(Sizes.count(signed)) signed)" : ""
     let what =
-      "\(Sizes.count(snapshots, "snapshot")), \(Sizes.count(trees, "directory")), "
+      "\(Sizes.count(snapshots, "snapshot"))\(signatures), \(Sizes.count(trees, "directory")), "
       + "\(Sizes.count(packs, "pack")) of \(Sizes.text(storedBytes))"
     let read =
       reading == .trees
       ? "data not read (--read-data reads it)"
       : "\(Sizes.text(bytesRead)) in \(Sizes.count(packsRead, "pack")) read"
     let looked = "checked \(what); \(read); in \(Times.duration(seconds))"
-    if damaged == 0, costs == 0 { return [looked, "no damage found"] }
+    let refused =
+      untrusted > 0 ? ["\(Sizes.count(untrusted, "snapshot")) not signed by a trusted signer"] : []
+    return [looked] + refused + damageLines
+  }
+
+  private var damageLines: [String] {
+    if damaged == 0, costs == 0 { return ["no damage found"] }
     if costs == 0 {
       return [
-        looked,
         "\(Sizes.count(damaged, "object")) damaged; "
-          + "all readable snapshots can be restored completely",
+          + "all readable snapshots can be restored completely"
       ]
     }
     return [
-      looked,
       "\(Sizes.count(damaged, "object")) damaged, "
-        + "\(Sizes.count(costs, "path")) cannot be restored completely",
+        + "\(Sizes.count(costs, "path")) cannot be restored completely"
     ]
   }
 }

@@ -3,24 +3,29 @@ internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
-/// `sandboxctl key`: manages the passphrases of an encrypted repository.
+/// `sandboxctl key`: manages the passphrases of an encrypted repository, and the trusted signers of
+/// any repository.
 struct KeyCommand: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "key",
-      abstract: "Manage the passphrases of an encrypted repository",
+      abstract: "Manage the keys and the trusted signers of a repository",
       discussion: """
         A key is a file of the repository, keys/NAME.age, which one passphrase opens. All keys have \
         the same identity, so each of the passphrases opens the repository, and so does the \
         recovery key, which is that identity. Whoever had a passphrase may have kept the identity: \
         removing a key or changing a passphrase does not make data unreadable for them.
 
+        Each host signs its snapshots. 'key trust' names the signers whose snapshots are accepted.
+
         \(Examples.text([
           "sandboxctl key list --repo repo",
           "sandboxctl key show-recipient --repo repo",
         ]))
         """,
-      subcommands: [List.self, Add.self, Change.self, Remove.self, ShowRecipient.self])
+      subcommands: [
+        List.self, Add.self, Change.self, Remove.self, ShowRecipient.self, Trust.self, Untrust.self,
+      ])
   }
 }
 
@@ -30,10 +35,11 @@ extension KeyCommand {
     static var configuration: CommandConfiguration {
       CommandConfiguration(
         commandName: "list",
-        abstract: "List the keys of an encrypted repository",
+        abstract: "List the keys of a repository and its signers",
         discussion: """
           Lists the keys with the times at which they were written. No passphrase is needed, and \
-          none is checked: a listed key may be damaged.
+          none is checked: a listed key may be damaged. Also lists the signers that this host knows, \
+          and its own, which it has after its first backup.
 
           \(Examples.text(["sandboxctl key list --repo repo"]))
           """)
@@ -45,9 +51,13 @@ extension KeyCommand {
     func run(_ console: Console) throws -> ExitStatus {
       let opened = try repository.open().repository
       let entries = try opened.keyEntries()
+      let signers = ListedSigner.all(of: try opened.withHostSigners(console).trust)
       if output.json {
         for entry in entries { try console.result(entry.json) }
-      } else if entries.isEmpty {
+        for signer in signers { try console.result(signer.json) }
+        return .done
+      }
+      if entries.isEmpty {
         let isPlain = !opened.isEncrypted
         if !output.quiet {
           console.note(isPlain ? "the repository is not encrypted" : "the repository has no keys")
@@ -59,7 +69,18 @@ extension KeyCommand {
         }
         for line in table.lines { try console.result(line) }
       }
+      try show(signers, console)
       return .done
+    }
+
+    private func show(_ signers: [ListedSigner], _ console: Console) throws {
+      if signers.isEmpty { return }
+      var table = Table([("signer", .left), ("trusted", .left), ("name", .left)])
+      for listed in signers {
+        let name = [listed.name.shown, listed.isOwn ? "(this host)" : ""].filter { !$0.isEmpty }
+        table.add([listed.signer.description, listed.state, name.joined(separator: " ")])
+      }
+      for line in table.lines { try console.result(line) }
     }
   }
 

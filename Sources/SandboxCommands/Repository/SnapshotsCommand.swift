@@ -37,8 +37,8 @@ extension SnapshotsCommand {
           files did not change; 'sandboxctl check' reads all of them.
 
           The column 'reason' is shown if some snapshots were not made by hand, 'scope' if some \
-          are not of a whole device, and 'pinned' if some are pinned. 'latest' names only \
-          snapshots of a whole device, unless an app is given.
+          are not of a whole device, 'pinned' if some are pinned, and 'signature' if some are not \
+          accepted. 'latest' names only snapshots of a whole device, unless an app is given.
 
           \(Examples.text([
             "sandboxctl snapshots --app notebook --last 3 --repo repo"
@@ -81,11 +81,15 @@ extension SnapshotsCommand {
       let selected = listing.heads.filter(isSelected)
       let shown = Array(selected.suffix(last ?? selected.count))
       if output.json {
-        for head in shown { try console.result(head.json(isPinned: pins.contains(head.id))) }
+        for head in shown {
+          try console.result(
+            head.json(
+              isPinned: pins.contains(head.id), isTrusted: opened.refusal(of: head) == nil))
+        }
       } else if shown.isEmpty {
         if !output.quiet { console.note(Self.none(of: listing)) }
       } else {
-        for line in Rows(shown, pins).lines { try console.result(line) }
+        for line in Rows(shown, pins, of: opened).lines { try console.result(line) }
       }
       for error in listing.damaged { console.warning(error.description) }
       return listing.damaged.isEmpty ? .done : .damaged
@@ -114,9 +118,10 @@ extension SnapshotsCommand.List {
   private struct Rows {
     private let snapshots: [SnapshotHead]
     private let pins: Set<SnapshotID>
+    private let repository: Repository
 
-    init(_ snapshots: [SnapshotHead], _ pins: Set<SnapshotID>) {
-      (self.snapshots, self.pins) = (snapshots, pins)
+    init(_ snapshots: [SnapshotHead], _ pins: Set<SnapshotID>, of repository: Repository) {
+      (self.snapshots, self.pins, self.repository) = (snapshots, pins, repository)
     }
 
     var lines: [String] {
@@ -150,8 +155,13 @@ extension SnapshotsCommand.List {
       let scope = Column("scope") { $0.scope.text.shown }
       let hasPins = snapshots.contains { pins.contains($0.id) }
       let pinned = Column("pinned") { [pins] in pins.contains($0.id) ? "yes" : "" }
+      let hasRefused = snapshots.contains { repository.refusal(of: $0) != nil }
+      let signature = Column("signature") { [repository] in
+        repository.refusal(of: $0)?.word ?? "trusted"
+      }
       let optional =
         (hasReasons ? [reason] : []) + (hasParts ? [scope] : []) + (hasPins ? [pinned] : [])
+        + (hasRefused ? [signature] : [])
       return head + optional + [
         Column("policy") { $0.policy.name.shown },
         Column("apps", .right) { Sizes.count($0.apps.count) },
@@ -160,6 +170,17 @@ extension SnapshotsCommand.List {
         Column("stored", .right) { Sizes.text($0.totals.stored) },
         Column("tags") { $0.tags.joined(separator: ",").shown },
       ]
+    }
+  }
+}
+
+extension TrustedSigners.Refusal {
+  /// The state of a snapshot's signature, in a column.
+  fileprivate var word: String {
+    switch self {
+    case .unsigned: "none"
+    case .malformed, .wrong: "wrong"
+    case .untrusted: "untrusted"
     }
   }
 }
@@ -186,7 +207,7 @@ extension SnapshotHead {
   var deviceText: String { "\(user)@\(host):".shown + device.root.description }
 
   /// The snapshot as a line of `snapshots --json`.
-  fileprivate func json(isPinned: Bool) -> JSON {
+  fileprivate func json(isPinned: Bool, isTrusted: Bool) -> JSON {
     .object(
       [
         JSON.Member("id", .string(id.hex)), JSON.Member("time", .string(time.rfc3339)),
@@ -204,6 +225,8 @@ extension SnapshotHead {
         JSON.Member("parent", parent.map { .string($0.hex) } ?? .null),
         JSON.Member("tags", .array(tags.map { .string($0) })),
         JSON.Member("pinned", .bool(isPinned)),
+        JSON.Member("signer", signature.signer.map { .string($0.description) } ?? .null),
+        JSON.Member("trusted", .bool(isTrusted)),
       ])
   }
 }

@@ -110,6 +110,18 @@ extension RestoreCommand {
     }
   }
 
+  /// The treatment of snapshots that no trusted signer signed.
+  struct TrustOptions: ParsableArguments {
+    @Flag(help: "Restore even if no trusted signer signed the snapshot.")
+    var allowUnsigned = false
+
+    /// Refuses a snapshot that no trusted signer signed.
+    func require(_ stored: StoredSnapshot, of repository: Repository) throws(StoreError) {
+      if allowUnsigned { return }
+      try repository.requireTrusted(stored, "restore", unless: "'--allow-unsigned'")
+    }
+  }
+
   /// The source of a restore, as the command line names it.
   enum Source {
     case snapshot(SnapshotPath)

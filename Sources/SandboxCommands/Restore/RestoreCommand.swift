@@ -57,6 +57,8 @@ struct RestoreCommand: SandboxCommand {
   @OptionGroup var target: TargetOptions
   @OptionGroup var policy: PolicyChoice
 
+  @OptionGroup var trust: TrustOptions
+
   @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
   var dryRun = false
 
@@ -101,6 +103,7 @@ struct RestoreCommand: SandboxCommand {
     let reader = try repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
+    try trust.require(stored, of: repository)
     var request = RestoreRequest(
       path: try part.path(path, in: stored.snapshot), target: to ?? "",
       overwrite: mode, deletes: merging.delete, protected: [try storage.identity()])
@@ -149,6 +152,7 @@ extension RestoreCommand {
     let reader = try repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
+    try trust.require(stored, of: repository)
     let preparation = try DeviceRestorePreparation(
       of: stored, to: target.toDevice, from: reader, protecting: [try storage.identity()],
       isPreview: dryRun)

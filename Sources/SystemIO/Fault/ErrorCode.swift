@@ -34,6 +34,8 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable {
   case damaged
   case snapshotNotFound = "snapshot_not_found"
   case snapshotAmbiguous = "snapshot_ambiguous"
+  /// The snapshot is not signed by a trusted signer.
+  case snapshotUntrusted = "snapshot_untrusted"
   case snapshotPinned = "snapshot_pinned"
   /// No other snapshot of the group would be left.
   case lastSnapshot = "last_snapshot"

@@ -1,0 +1,201 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import SnapshotQueries
+internal import SystemIO
+
+extension KeyCommand {
+  /// `sandboxctl key trust [SIGNER]`: trusts a signer of snapshots.
+  struct Trust: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "trust",
+        abstract: "Trust a signer of snapshots",
+        usage: """
+          sandboxctl key trust [<signer>] [--name <text>] [<options>]
+          sandboxctl key trust --snapshot <snap> ... [<options>]
+          """,
+        discussion: """
+          As soon as a signer is trusted, restores refuse snapshots that no trusted signer signed, \
+          and 'check' lists them. Without SIGNER this host itself is trusted. With --snapshot \
+          single snapshots are accepted whatever their signatures are, for example older ones.
+
+          The trust is recorded on this host and, if a passphrase is given, in its key file, from \
+          where other hosts read it with the same passphrase.
+
+          \(Examples.text([
+            "sandboxctl key trust --repo repo", "sandboxctl key list --repo repo",
+          ]))
+          """)
+    }
+
+    @Argument(
+      help: ArgumentHelp(
+        "The signer, sbxsig1…, as 'key list' prints it on its host (default: this host).",
+        valueName: "signer"))
+    var signer: String?
+
+    @Option(help: ArgumentHelp("A name for the signer (default: none).", valueName: "text"))
+    var name: String?
+
+    @Option(
+      name: .customLong("snapshot"),
+      help: ArgumentHelp(
+        "Accept this snapshot, or all that exist now (all); may be repeated.", valueName: "snap"))
+    var snapshots: [String] = []
+
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      try requireValid()
+      var opened = try repository.open(console).repository
+      if !snapshots.isEmpty { return try accept(in: opened, console) }
+      let chosen =
+        try signer.map { try SignerText.signer($0) }
+        ?? HostSigningKey(of: opened, console).make().signer
+      opened.trust.trust(chosen, name: name ?? opened.trust.names[chosen] ?? "")
+      try opened.saveTrust(console)
+      try output.show("trusted", signer: chosen, console)
+      return .done
+    }
+
+    private func requireValid() throws {
+      if !snapshots.isEmpty, signer != nil || name != nil {
+        throw UsageError(
+          .optionsConflict, "'--snapshot' cannot be used with a signer",
+          hint: "run 'sandboxctl key trust' once for the signer and once for the snapshots")
+      }
+      guard let name, !SignerText.isName(name) else { return }
+      throw UsageError(
+        .invalidValue, "'\(ByteString(name))' is not a name for a signer",
+        hint: "give 1 to 64 printable characters, the first one no space")
+    }
+
+    /// Accepts snapshots by their ids, which are hashes of their bytes.
+    private func accept(in repository: Repository, _ console: Console) throws -> ExitStatus {
+      var repository = repository
+      let ids: [SnapshotID]
+      if snapshots == ["all"] {
+        ids = try repository.hostHeads().heads.map(\.id)
+      } else {
+        let finder = SnapshotFinder(repository, console)
+        ids = try snapshots.map { try finder.find(SnapshotName($0)).id }
+      }
+      repository.trust.snapshots.formUnion(ids)
+      try KnownSigners(of: repository).write(repository.trust)
+      for id in ids {
+        if output.json {
+          try console.result(["snapshot": .string(id.hex), "change": "accepted"] as JSON)
+        } else if !output.quiet {
+          try console.result("accepted snapshot \(id.hex.prefix(8))")
+        }
+      }
+      return .done
+    }
+  }
+
+  /// `sandboxctl key untrust SIGNER`: revokes the trust in a signer.
+  struct Untrust: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "untrust",
+        abstract: "Revoke the trust in a signer of snapshots",
+        usage: "sandboxctl key untrust <signer> [<options>]",
+        discussion: """
+          Snapshots of the signer are no longer accepted, including older ones. If no signer is \
+          trusted any longer, every snapshot is accepted. Other hosts that trust the signer need \
+          the same command.
+
+          \(Examples.text(["sandboxctl key list --repo repo"]))
+          """)
+    }
+
+    @Argument(help: ArgumentHelp("The signer, sbxsig1….", valueName: "signer"))
+    var signer: String
+
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      let signer = try SignerText.signer(self.signer)
+      var opened = try repository.open(console).repository
+      opened.trust.revoke(signer)
+      try opened.saveTrust(console)
+      try output.show("untrusted", signer: signer, console)
+      return .done
+    }
+  }
+}
+
+/// The texts of signers on the command line.
+private enum SignerText {
+  static func signer(_ text: String) throws -> Signer {
+    do throws(SigningError) {
+      return try Signer(text)
+    } catch {
+      // The text is not quoted: it may be a key.
+      throw UsageError(
+        .invalidValue, "the signer cannot be used: \(error.reason)",
+        hint: "'sandboxctl key list' on the host that signs prints its signer, sbxsig1…")
+    }
+  }
+
+  /// Whether a text can be the name of a signer: it is one line of the file of signers.
+  static func isName(_ text: String) -> Bool {
+    guard let first = text.unicodeScalars.first, first != " " else { return false }
+    return text.unicodeScalars.count <= 64 && text.shown == text
+      && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+  }
+}
+
+extension Repository {
+  /// Records the trusted signers on this host, and in the key file that was opened.
+  fileprivate func saveTrust(_ console: Console) throws {
+    try KnownSigners(of: self).write(trust)
+    if try !saveSigners(), isEncrypted {
+      console.note("recorded on this host only: a passphrase is needed to change its key file")
+    }
+  }
+}
+
+extension OutputOptions {
+  /// Prints the change of the trust in a signer.
+  fileprivate func show(_ change: String, signer: Signer, _ console: Console) throws {
+    if json {
+      try console.result(
+        ["signer": .string(signer.description), "change": .string(change)] as JSON)
+    } else if !quiet {
+      try console.result("\(change) signer \(signer)")
+    }
+  }
+}
+
+/// A signer of a repository's snapshots, as this host knows it.
+struct ListedSigner {
+  let signer: Signer
+  let name: String
+  let isTrusted: Bool
+  let isOwn: Bool
+
+  /// Returns the trusted signers, revoked ones and that of this host, ordered by their texts.
+  static func all(of trust: TrustedSigners) -> [ListedSigner] {
+    let signers = Set(trust.names.keys).union(trust.revoked).union(trust.own.map { [$0] } ?? [])
+    return signers.sorted { $0.description < $1.description }.map { signer in
+      ListedSigner(
+        signer: signer, name: trust.names[signer] ?? "",
+        isTrusted: !trust.isEmpty && trust.trusts(signer), isOwn: signer == trust.own)
+    }
+  }
+
+  /// The trust in a word.
+  var state: String { isTrusted ? "yes" : "no" }
+
+  /// The signer as a line of `key list --json`.
+  var json: JSON {
+    [
+      "signer": .string(signer.description), "name": .string(name), "trusted": .bool(isTrusted),
+      "this_host": .bool(isOwn),
+    ]
+  }
+}
