@@ -432,6 +432,9 @@ def rest(scale):
     scale.run("schedule", "install", "--cron", "--", "--root", str(scale.device.root))
     expect("backup" in scale.run("schedule", "status"), "nothing is scheduled")
     scale.run("schedule", "remove")
+    expect(lines(scale.run("cache", "list", "--json")), "there is no cache")
+    scale.run("cache", "clear", "--all", "--quiet")
+    expect(not lines(scale.run("cache", "list", "--json")), "a cache is left")
 
 
 def run_all(program, entries):

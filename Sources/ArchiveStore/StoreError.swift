@@ -30,7 +30,7 @@ public struct StoreError: Error, Hashable, Sendable {
   }
 
   /// Returns the same error with another hint.
-  func hinting(_ hint: String) -> StoreError {
+  public func hinting(_ hint: String) -> StoreError {
     StoreError(code, action, subject: subject, reason: reason, hint: hint, cause: cause)
   }
 

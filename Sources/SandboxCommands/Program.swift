@@ -155,6 +155,7 @@ struct SandboxctlCommand: ParsableCommand {
             FindCommand.self, VersionsCommand.self, DumpCommand.self, StatsCommand.self,
             ForgetCommand.self, PruneCommand.self, CopyCommand.self, MirrorCommand.self,
             CheckCommand.self, RepairCommand.self, KeyCommand.self, LeasesCommand.self,
+            CacheCommand.self,
           ]),
         CommandGroup(
           name: "App lifecycle",

@@ -265,6 +265,19 @@ import Testing
     ),
     ("leases", [("leases --json --repo repo", 0), ("leases --json --repo nowhere", 10)]),
     (
+      "cache-list",
+      [("cache --json --repo repo", 0), ("cache list --json --repo nowhere", 10)]
+    ),
+    (
+      "cache-clear",
+      [
+        ("cache clear --all --dry-run --json", 0), ("cache clear --json --repo repo", 0),
+        ("cache clear --json --repo nowhere", 10),
+        ("cache clear ffffffff --json", 1), ("cache clear no --json", 2),
+        ("cache clear ffffffff --all --json", 2),
+      ]
+    ),
+    (
       "repair-index",
       [
         ("repair index --json --repo repo", 0), ("repair index --dry-run --json --repo repo", 0),

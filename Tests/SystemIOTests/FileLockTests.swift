@@ -69,6 +69,28 @@ import Testing
     #expect(failure { _ = try FileLock("l", in: temporary.directory) }?.isLink == true)
   }
 
+  /// Threads remove the file before they unlock it; each lock is still held by one of them.
+  @Test func aLockWithARemovedFileIsTakenAgain() throws {
+    let (inside, taken, shared) = (Counter(), Counter(), Counter())
+    DispatchQueue.concurrentPerform(iterations: 4) { _ in
+      for _ in 0..<1000 {
+        guard let lock = try? FileLock.acquire(removable: "l", in: temporary.directory) else {
+          continue
+        }
+        taken.add()
+        if inside.add() > 1 { shared.add() }
+        inside.add(-1)
+        try? temporary.directory.remove("l")
+        _ = consume lock
+      }
+    }
+    #expect(taken.value > 0 && shared.value == 0)
+    let lock = try FileLock.acquire(removable: "l", in: temporary.directory)
+    let busy = failure { _ = try FileLock.acquire(removable: "l", in: temporary.directory) }
+    #expect(busy?.isBusy == true)
+    _ = consume lock
+  }
+
   @Test func aFailureLeavesNoLock() throws {
     let plan = Faults.Plan(failing: [.lock], at: 1, number: ENOLCK)
     let error = Faults.inject(plan) { failure { _ = try FileLock("l", in: temporary.directory) } }

@@ -29,6 +29,13 @@ public final class IndexCache: Sendable {
     copies = Copies(directory: directory, isEncrypted: isEncrypted)
   }
 
+  /// Whether a name in the directory is that of a copy, of the records of the verified ones, or of a file
+  /// that is being written.
+  public static func isFile(_ name: ByteString) -> Bool {
+    name == VerifiedCopies.name || AtomicFile.isTemporary(name)
+      || RepositoryLayout.plain.id(name, kind: .index) != nil
+  }
+
   /// Opens an object from its copy, which is made if it is missing. Returns nil if the cache cannot
   /// be used.
   func object(_ id: Digest, of storage: RepositoryStorage) throws(StoreError) -> IndexObject? {

@@ -46,10 +46,13 @@ public struct CheckRoundFile: Sendable {
   private let file: CacheFile
   private static let limit = 4096
 
+  /// The name of the file.
+  public static let fileName: ByteString = "check-round"
+
   /// Uses a directory for one repository, and creates it with its parents if it is missing. A
   /// directory that other users can write to is not used.
   public init(directory: ByteString) {
-    file = CacheFile(directory: directory, name: "check-round")
+    file = CacheFile(directory: directory, name: Self.fileName)
   }
 
   /// Reads the progress. Returns the beginning of a round if there is no usable file.

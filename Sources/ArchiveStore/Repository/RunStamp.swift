@@ -18,6 +18,14 @@ public struct RunStamp: Sendable {
     file = CacheFile(directory: directory, name: ByteString("\(command)-\(digest.hex)"))
   }
 
+  /// Whether a name is that of a record: the name of a command, and the id of its options.
+  public static func isFile(_ name: ByteString) -> Bool {
+    guard let text = name.utf8, let dash = text.lastIndex(of: "-") else { return false }
+    let command = text[..<dash]
+    return !command.isEmpty && command.allSatisfy { $0.isLowercase && $0.isASCII }
+      && Digest(hex: text[text.index(after: dash)...]) != nil
+  }
+
   /// Returns the time of the last successful run, or nil if there is no usable file.
   public func load() -> Timestamp? {
     guard let bytes = file.load(limit: Self.limit), let json = try? JSON(parsing: bytes),

@@ -228,10 +228,13 @@ public struct SnapshotHeadCache: Sendable {
   private let file: CacheFile
   private static let limit = 1 << 30
 
+  /// The name of the file.
+  public static let fileName: ByteString = "snapshot-heads"
+
   /// Uses a directory for the heads of one repository, and creates it with its parents if it is
   /// missing. A directory that other users can write to is not used.
   public init(directory: ByteString) {
-    file = CacheFile(directory: directory, name: "snapshot-heads")
+    file = CacheFile(directory: directory, name: Self.fileName)
   }
 
   /// Reads the heads. Returns none if there is no intact file.

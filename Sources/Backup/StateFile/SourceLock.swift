@@ -17,8 +17,7 @@ final class SourceLock: Sendable {
     _ key: StateKey, in cache: ByteString, hasWaited: Bool
   ) throws(SystemError) {
     self.hasWaited = hasWaited
-    let directory = try Directory.make(path: key.directory(in: cache), permissions: 0o700)
-    lock = try FileLock(key.lock, in: directory)
+    lock = try key.acquireLock(in: cache)
   }
 
   /// The number of seconds between two attempts.

@@ -15,8 +15,8 @@ final class StateDirectory: Sendable {
   init(
     _ key: StateKey, in cache: ByteString, under held: SourceLock? = nil
   ) throws(SystemError) {
+    lock = held == nil ? try key.acquireLock(in: cache) : nil
     directory = try Directory.make(path: key.directory(in: cache), permissions: 0o700)
-    lock = held == nil ? try FileLock(key.lock, in: directory) : nil
     callersLock = held
   }
 
@@ -74,16 +74,56 @@ struct StateKey: Hashable, Sendable {
   func directory(in cache: ByteString) -> ByteString { Self.directory(of: repository, in: cache) }
 
   static func directory(of repository: Digest, in cache: ByteString) -> ByteString {
-    cache.appending("sandboxctl").appending(ByteString(repository.hex))
+    HostCaches.path(in: cache).appending(ByteString(repository.hex))
   }
 
-  var state: ByteString { ByteString(source.hex + ".state") }
-  var partial: ByteString { ByteString(source.hex + ".partial") }
+  /// The suffixes of the files' names, after the id of the source.
+  private enum Suffix: String {
+    case state = ".state"
+    case partial = ".partial"
+    case replacement = ".state.new"
+    case marks = ".marks"
+    case lock = ".lock"
+  }
+
+  private func name(_ suffix: Suffix) -> ByteString { ByteString(source.hex + suffix.rawValue) }
+
+  var state: ByteString { name(.state) }
+  var partial: ByteString { name(.partial) }
   /// The new state while it is written.
-  var replacement: ByteString { ByteString(source.hex + ".state.new") }
+  var replacement: ByteString { name(.replacement) }
   /// The marks of the source's entries.
-  var marks: ByteString { ByteString(source.hex + ".marks") }
-  var lock: ByteString { ByteString(source.hex + ".lock") }
+  var marks: ByteString { name(.marks) }
+  var lock: ByteString { Self.lock(of: source) }
+
+  /// Returns the name of a source's lock.
+  static func lock(of source: Digest) -> ByteString {
+    ByteString(source.hex + Suffix.lock.rawValue)
+  }
+
+  /// Returns the source of a file in the directory, or nil if the name is not that of a source's
+  /// file.
+  static func source(ofFile name: ByteString) -> Digest? {
+    guard let text = name.utf8, let dot = text.firstIndex(of: "."),
+      Suffix(rawValue: String(text[dot...])) != nil
+    else { return nil }
+    return Digest(hex: text[..<dot])
+  }
+
+  /// Takes the lock of the source. `HostCaches.clear` may remove its file and the directory at the
+  /// same time: both are then created again.
+  func acquireLock(in cache: ByteString) throws(SystemError) -> FileLock {
+    var attempts = 10
+    while true {
+      do throws(SystemError) {
+        let files = try Directory.make(path: directory(in: cache), permissions: 0o700)
+        return try FileLock.acquire(removable: lock, in: files)
+      } catch {
+        attempts -= 1
+        guard error.isAbsent, attempts > 0 else { throw error }
+      }
+    }
+  }
 }
 
 extension Repository {
@@ -92,7 +132,7 @@ extension Repository {
   /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
   package func indexCache(in cache: ByteString) -> IndexCache {
     IndexCache(
-      directory: StateKey.directory(of: id, in: cache).appending("index"),
+      directory: StateKey.directory(of: id, in: cache).appending(HostCaches.index),
       isEncrypted: isEncrypted)
   }
 

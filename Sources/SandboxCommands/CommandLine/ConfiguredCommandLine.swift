@@ -66,6 +66,7 @@ struct ConfiguredCommandLine {
     }
     added = try configuration.settings(for: commands.map(\.name), profile: scan.profile)
       .filter { !scan.names.contains($0.setting.name) && !scan.hasOtherKey(than: $0) }
+      .filter { !$0.setting.command.isEmpty || command.sharesOption($0.setting.name) }
       .flatMap { Self.additions(of: $0, to: command, in: configuration.file) }
   }
 

@@ -34,6 +34,12 @@ final class KnownCommand {
   /// Returns the option with a long name.
   func option(_ name: String) -> Option? { options.first { $0.name == name } }
 
+  /// Whether a setting for all commands applies to an option of this one.
+  func sharesOption(_ name: String) -> Bool {
+    guard let command = type as? any SandboxCommand.Type else { return true }
+    return !command.ownOptions.contains(name)
+  }
+
   /// This command and all its subcommands.
   var all: [KnownCommand] { [self] + commands.flatMap(\.all) }
 

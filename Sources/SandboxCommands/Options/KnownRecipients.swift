@@ -35,6 +35,11 @@ struct KnownRecipients {
     ByteString("at-\(Blake2b.hash(Array(path.bytes)).hex).txt")
   }
 
+  /// Whether this host has used the repository with this id, and it is encrypted.
+  static func exists(ofRepository id: Digest) -> Bool {
+    (try? lines(of: ByteString(id.hex + ".txt"), in: directory)).flatMap(\.self) != nil
+  }
+
   // MARK: - Checks
 
   /// Checks an encrypted repository before its recipients are used.

@@ -2,7 +2,15 @@ internal import ArgumentParser
 
 /// A command of the program. It writes to a console and returns an exit status.
 protocol SandboxCommand: ParsableCommand {
+  /// The options that have another meaning than those of the same name in other commands. A
+  /// configuration file sets them for this command only, not for all commands.
+  static var ownOptions: Set<String> { get }
+
   func run(_ console: Console) throws -> ExitStatus
+}
+
+extension SandboxCommand {
+  static var ownOptions: Set<String> { [] }
 }
 
 /// The exit statuses of the program. Errors of an unknown type end with `failed`.

@@ -4,7 +4,8 @@ internal import Glibc
 /// A lock between processes (`flock(2)`), held during the lifetime of the value.
 ///
 /// The lock is advisory and ends with the process, so none is left behind. The file stays: if it
-/// were removed, two processes could lock two different files.
+/// were removed, two processes could lock two different files, unless both use
+/// `acquire(removable:in:)`.
 public struct FileLock: ~Copyable, Sendable {
   private let file: Descriptor
 
@@ -33,6 +34,30 @@ public struct FileLock: ~Copyable, Sendable {
   /// it does not, and one with `isBusy` if another process holds it.
   public init(existing name: ByteString, in directory: borrowing Directory) throws(SystemError) {
     try self.init(directory.file(name), exclusive: true, waiting: false)
+  }
+
+  /// Acquires the lock `name` in `directory`, creating the file if it is missing, where the process
+  /// that holds it may remove the file: a lock on a file that lost its name excludes nobody, so the
+  /// present file is locked instead. Throws an error with `isBusy` if another process holds it.
+  public static func acquire(
+    removable name: ByteString, in directory: borrowing Directory
+  ) throws(SystemError) -> FileLock {
+    for _ in 0..<attempts {
+      let lock = try FileLock(name, in: directory)
+      if try lock.isCurrent(name, in: directory) { return lock }
+    }
+    return try FileLock(name, in: directory)
+  }
+
+  /// The maximum number of locked files: a file system whose files have no constant identity must
+  /// not keep the program here.
+  private static let attempts = 10
+
+  /// Whether the locked file still has its name.
+  private func isCurrent(
+    _ name: ByteString, in directory: borrowing Directory
+  ) throws(SystemError) -> Bool {
+    try directory.statusIfPresent(name)?.identity == file.status().identity
   }
 
   private init(
