@@ -28,8 +28,11 @@ SWIFT_DIRECTORIES = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/S
 
 # Where the tests are built with optimized modules.
 TEST = --scratch-path .build-test $(STRICT)
-# Suites that run a second time, over encrypted repositories: those that do not look into the files.
-ENCRYPTED_SUITES = ArchiveStoreTests.(CopyConcurrencyTests|DamagedCondemnedTests|DirectoryHistoryTests|GonePackTests|GrowthTests|HostileCopyTests|IndexDamageTests|JointWalkTests|LeaseTests|LostPagesTests|ManyRunsTests|MergeCrashTests|MirrorDamageTests|MirrorTests|MissingDirectoryTests|PackClosingTests|PruneConcurrencyTests|PruneFaultTests|PruneLossTests|PrunePreviewTests|PruneRefusalTests|ReadingWatchTests|SecondCopyTests|SmallFilesTests|SnapshotVerificationTests|SystemFaultTests|ThreadTests|TwoWritersTests)|CommandTests.(DeviceRestoreKillTests|DeviceRestoreTests|DumpTests|InterruptedRestoreTests|LostCopyTests|MergeKillTests|RestoreInPlaceTests|UpdateCommandTests|VersionsTests)
+RUN_TESTS = $(PYTHON) Tools/run-tests.py \
+  "$$($(SWIFT) build $(TEST) --show-bin-path)/sandboxctlPackageTests.xctest"
+# The second run, over encrypted repositories. It is always a sample of the fault and crash points,
+# except for SANDBOXCTL_TEST_ALL=1 make test-encrypted: the calls are hardly different ones.
+RUN_ENCRYPTED = SANDBOXCTL_TEST_ENCRYPTED=1 $(RUN_TESTS) --suites @Tests/encrypted-suites.txt
 
 TSAN = --sanitize=thread --scratch-path .build-tsan
 # Suites that use threads but start no program: child processes are not instrumented.
@@ -46,7 +49,7 @@ PRUNE_MINUTES ?= 1
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run test test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
+.PHONY: help deps build run test test-encrypted test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -62,12 +65,14 @@ run: build ## run the tour on the sample device
 
 test: deps ## run all tests, with a sample of the fault and crash points
 	SANDBOXCTL_OPTIMIZED=1 $(SWIFT) build --build-tests $(TEST)
-	$(PYTHON) Tools/run-tests.py \
-	  "$$($(SWIFT) build $(TEST) --show-bin-path)/sandboxctlPackageTests.xctest"
-	SANDBOXCTL_TEST_ENCRYPTED=1 $(PYTHON) Tools/run-tests.py --suites "$(ENCRYPTED_SUITES)" \
-	  "$$($(SWIFT) build $(TEST) --show-bin-path)/sandboxctlPackageTests.xctest"
+	$(RUN_TESTS)
+	SANDBOXCTL_TEST_ALL=0 $(RUN_ENCRYPTED)
 
-test-all: ## run all tests, with every fault and crash point
+test-encrypted: ## run the tests of repositories over encrypted ones only
+	SANDBOXCTL_OPTIMIZED=1 $(SWIFT) build --build-tests $(TEST)
+	$(RUN_ENCRYPTED)
+
+test-all: ## run all tests, with every fault and crash point of plain repositories
 	SANDBOXCTL_TEST_ALL=1 $(MAKE) test
 
 scale: build ## run every command on a device with a container of ENTRIES files (60000)

@@ -2,7 +2,8 @@
 import PackageDescription
 
 // `make test` sets the variable: the tests start the program thousands of times, and optimized modules
-// take a third of their processor time off. Optimized test targets would double the time of the build.
+// take a third of their processor time off. Optimized test targets would double the time of the build,
+// and modules that execute little per file are not worth their optimization.
 let optimized: [SwiftSetting] =
   Context.environment["SANDBOXCTL_OPTIMIZED"] == nil
   ? []
@@ -94,39 +95,39 @@ let package = Package(
         "ArchiveStore", "Codecs", "DeviceDiscovery", "DeviceScan", "PolicyEngine", "SandboxModel",
         "SystemIO",
       ],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "Restore",
       dependencies: [
         "ArchiveStore", "Codecs", "DatabaseCapture", "DeviceDiscovery", "DeviceScan",
         "DeviceTransaction", "PolicyEngine", "SandboxModel", "SystemIO",
       ],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "AppPackages",
       dependencies: ["CArchive", "Codecs", "DeviceDiscovery", "SandboxModel", "SystemIO"],
-      swiftSettings: optimized + strict),
+      swiftSettings: strict),
     .target(
       name: "AppUpdate",
       dependencies: [
         "AppPackages", "ArchiveStore", "Codecs", "DatabaseCapture", "DeviceDiscovery", "DeviceScan",
         "DeviceTransaction", "PolicyEngine", "Restore", "SandboxModel", "SystemIO",
       ],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "Purge",
       dependencies: [
         "ArchiveStore", "DatabaseCapture", "DeviceScan", "DeviceTransaction", "PolicyEngine",
         "SandboxModel", "SystemIO",
       ],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "SnapshotQueries",
       dependencies: ["ArchiveStore", "Codecs", "DatabaseCapture", "PolicyEngine", "SystemIO"],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "Retention", dependencies: ["ArchiveStore", "Codecs", "SystemIO"],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "SandboxCommands",
       dependencies: [
@@ -135,7 +136,7 @@ let package = Package(
         "Retention", "SampleDevice", "SandboxModel", "SnapshotQueries", "SystemIO",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .executableTarget(
       name: "sandboxctl", dependencies: ["SandboxCommands"], swiftSettings: optimized + common),
     .executableTarget(

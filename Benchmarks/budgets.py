@@ -91,6 +91,10 @@ PRUNE_OF_RESTIC = 0.25
 AGED_OF_FRESH = 1.5
 MEMORY = 150e6
 ONE_FILE = {"many": 0.1}
+# Of an encrypted repository, compared with one without encryption.
+ENCRYPTED_FIRST = {"apps": 1.08, "many": 1.08, "bigdb": 1.12, "media": 1.25}
+ENCRYPTED_RESTORE = 1.15
+ENCRYPTED_MORE = 0.02  # seconds
 
 
 def of_runs(profile, runs):

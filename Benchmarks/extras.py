@@ -12,6 +12,20 @@ import programs
 from budgets import Line
 
 
+def some_file(source):
+    """Returns the path of a file of at most 64 KiB with an ASCII name, the median of such."""
+    found = []
+    for folder, _, names in os.walk(source):
+        for name in names:
+            path = os.path.join(folder, name)
+            relative = os.path.relpath(path, source)
+            if relative.isascii() and relative.isprintable() and os.path.isfile(path) \
+                    and not os.path.islink(path):
+                found.append((os.path.getsize(path) > 65536, relative))
+    small = sorted(found)
+    return small[sum(1 for large, _ in small if not large) // 2][1]
+
+
 class Extras:
     """The repositories of one profile, and the program."""
 
@@ -57,7 +71,7 @@ class Extras:
     def one_file(self):
         """Restores a small file from the middle of the tree."""
         target = self.scratch / "file"
-        command = self.command("restore", f"latest:folders/{self.profile}/{self.some_file()}",
+        command = self.command("restore", f"latest:folders/{self.profile}/{some_file(self.source)}",
                                "--to", str(target))
         # A restore syncs its files and would otherwise wait for pending writes of other programs.
         os.sync()
@@ -68,19 +82,6 @@ class Extras:
         if must is None:
             return Line("restore one file", budgets.amount(taken, "s"))
         return Line.absolute("restore one file", taken, must)
-
-    def some_file(self):
-        """Returns the path of a file of at most 64 KiB with an ASCII name, the median of such."""
-        found = []
-        for folder, _, names in os.walk(self.source):
-            for name in names:
-                path = os.path.join(folder, name)
-                relative = os.path.relpath(path, self.source)
-                if relative.isascii() and relative.isprintable() and os.path.isfile(path) \
-                        and not os.path.islink(path):
-                    found.append((os.path.getsize(path) > 65536, relative))
-        small = sorted(found)
-        return small[sum(1 for large, _ in small if not large) // 2][1]
 
     def diff(self):
         """Compares the snapshots before and after the day of changes."""

@@ -17,6 +17,7 @@ import shutil
 import sys
 
 import budgets
+import encryption
 import extras
 import parts
 import peers
@@ -39,6 +40,7 @@ def profile_lines(profile, program, options):
         runs.rows += repeats.rows(work, profile, program, options.reps - 1)
         yield from budgets.of_runs(profile, runs)
         yield from extras.Extras(work, profile, program, options.reps).lines()
+        yield from encryption.Encryption(work, profile, program, options.reps).lines()
         if profile in RETENTION_PROFILES:
             yield from retention.Retention(work, profile, program, options).lines()
     finally:

@@ -864,11 +864,13 @@ def unlock(repository, options):
     if options.identity is not None:
         identities = read_identities(options.identity)
     else:
-        identities = [identity_by_passphrase(repository, options.passphrase_file)]
+        identities = identities_by_passphrase(repository, options.passphrase_file)
     keys = Keys(identities, None if options.no_age else shutil.which("age"))
     listed = [key for key in identities if key.recipient in repository.recipients]
     if listed:
-        return keys._replace(identities=listed)
+        # Those from before a rotation open older objects.
+        others = [key for key in identities if key not in listed]
+        return keys._replace(identities=listed + others)
     if not opens_objects(repository, keys):
         raise KeyFailure("wrong key: the identity is that of the recipient%s %s" % (
             "" if len(identities) == 1 else "s", ", ".join(key.recipient for key in identities)),
@@ -944,8 +946,8 @@ def read_identities(path):
     return found
 
 
-def identity_by_passphrase(repository, path):
-    """Returns the identity in the first key file that the passphrase opens."""
+def identities_by_passphrase(repository, path):
+    """Returns the identities in the first key file that the passphrase opens, the newest first."""
     names = repository.key_files()
     if not names:
         raise KeyFailure("the repository is encrypted, and keys/ contains no key file",
@@ -990,7 +992,7 @@ def open_key_files(repository, names, passphrase):
 
 
 def read_key(data, repository):
-    """Returns the identity in the content of a key file."""
+    """Returns the identities in the content of a key file: its own, and those from before."""
     try:
         value = json.loads(bytes(data).decode("utf-8"), object_pairs_hook=without_twins)
     except (ValueError, RecursionError) as error:
@@ -1002,11 +1004,12 @@ def read_key(data, repository):
                       % json.dumps(value.get("version"))[:40])
     if repository.id is not None and value.get("repository") != repository.id:
         raise Refused("it belongs to another repository")
-    text = value.get("identity")
-    identity = identity_of(text) if isinstance(text, str) else None
-    if identity is None:
+    older = value.get("older", [])
+    texts = [value.get("identity")] + (older if isinstance(older, list) else [None])
+    identities = [identity_of(text) if isinstance(text, str) else None for text in texts]
+    if None in identities:
         raise Refused("it has no X25519 identity")
-    return identity
+    return identities
 
 
 # -- Frames ---------------------------------------------------------------------------------------

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Runs the tests of a bundle in several processes, and prints the slowest tests and suites.
 
-usage: run-tests.py BUNDLE [--suites PATTERN] [--processes N] [--count 20]
+usage: run-tests.py BUNDLE [--suites PATTERN|@FILE] [--processes N] [--count 20]
 
 Each process runs some of the suites, one test after the other: so the time of a test is its own,
 and static fixtures are made once for all of its suites. More processes than processors run at once,
 because many tests wait for a program, a lock or a clock. Prints the output of each process when it
 ends, and each failed test with its messages once more at the end. The exit status is 1 if a test
 failed or a process ended without its summary.
+
+A FILE lists all suites of some modules in sections: those in the section 'both kinds' are run, and
+the titles of the others say why theirs are not. A suite of these modules that the bundle has and the
+file has not, or the other way around, is an error.
 """
 
 import argparse
@@ -66,6 +70,45 @@ def groups(tests):
 def pattern(suites):
     """Returns a regular expression for the IDs of the tests of some suites."""
     return "^(" + "|".join(map(re.escape, suites)) + ")(/|$)"
+
+
+class SuiteList:
+    """The suites that a file chooses, and those that it omits, with the reason."""
+
+    CHOSEN = "both kinds"
+
+    def __init__(self, path):
+        self.path = path
+        # The section of each suite.
+        self.sections = {}
+        # The lines that are neither a title nor the name of one suite, and suites named twice.
+        self.faults = []
+        section = None
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            text = line.split("#", 1)[0].strip()
+            if text.endswith(":"):
+                section = text[:-1]
+            elif text and (section is None or not re.fullmatch(r"\w+\.\w+", text)):
+                self.faults.append(f"line {number} is neither the title of a section nor a suite")
+            elif text and text in self.sections:
+                self.faults.append(f"line {number} names {text} again")
+            elif text:
+                self.sections[text] = section
+
+    def pattern(self):
+        """Returns a regular expression for the chosen suites."""
+        chosen = [name for name, section in self.sections.items() if section == self.CHOSEN]
+        return "|".join(map(re.escape, chosen)) or "(?!)"
+
+    def differences(self, suites):
+        """Yields the differences from the suites that exist."""
+        modules = {name.split(".")[0] for name in self.sections}
+        known = {name for name in suites if name.split(".")[0] in modules}
+        yield from self.faults
+        for name in sorted(known - self.sections.keys()):
+            yield f"{name} is missing: add it to '{self.CHOSEN}', or to a section with the reason"
+        for name in sorted(self.sections.keys() - known):
+            yield f"there is no suite {name}"
 
 
 class Times:
@@ -153,7 +196,8 @@ class Runner:
 
     def __init__(self, bundle, processes, suites):
         self.command = [bundle, "--testing-library", "swift-testing"]
-        self.suites = re.compile(suites)
+        self.file = SuiteList(pathlib.Path(suites[1:])) if suites.startswith("@") else None
+        self.suites = re.compile(self.file.pattern() if self.file else suites)
         self.processes = processes
         self.running = set()
         self.lock = threading.Lock()
@@ -164,8 +208,12 @@ class Runner:
         """Returns the IDs of the tests of all chosen suites."""
         listed = subprocess.run([*self.command, "--list-tests"], check=True, capture_output=True,
                                 text=True)
-        return [line for line in listed.stdout.splitlines()
-                if "." in line and self.suites.fullmatch(suite(line))]
+        tests = [line for line in listed.stdout.splitlines() if "." in line]
+        if self.file:
+            for difference in self.file.differences({suite(line) for line in tests}):
+                print(f"run-tests: error: {self.file.path}: {difference}")
+                self.passed = False
+        return [line for line in tests if self.suites.fullmatch(suite(line))]
 
     def run(self, directory):
         """Runs the tests. Returns whether all have passed; false if there are none."""
@@ -227,8 +275,9 @@ class Runner:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("bundle")
-    parser.add_argument("--suites", metavar="PATTERN", default=".*",
-                        help="a regular expression for the suites to run (default: all)")
+    parser.add_argument("--suites", metavar="PATTERN|@FILE", default=".*",
+                        help="a regular expression for the suites to run, or a file with their names "
+                        "(default: all)")
     parser.add_argument("--processes", type=int, default=3 * len(os.sched_getaffinity(0)),
                         help="the number of processes at once (default: three for each processor)")
     parser.add_argument("--count", type=int, default=20,

@@ -364,6 +364,13 @@ def encrypt(scale):
     recipients = scale.run("key", "show-recipient", "--repo", "encrypted").split()
     expect(recipients and all(each.startswith("age1") for each in recipients), "no recipients")
     scale.run("key", "remove", "second", *key, old)
+    scale.run("key", "rotate", *key, old, "--quiet",
+              "--recovery-key", scale.directory / "next-recovery-key")
+    scale.run("key", "rewrap", *key, old, "--dry-run", "--quiet", times=20)
+    report = lines(scale.run("key", "rewrap", *key, old, "--json", times=20, of="cp"))[-1]
+    expect(report["packs"] and report["older_identities"] == 0,
+           f"{report['older_identities']} older identities after {report['packs']} packs")
+    scale.run("check", *key, old, "--quiet", times=20)
 
 
 def restore(scale):

@@ -61,9 +61,15 @@ long cl_run_reading(char *const words[], void *into, size_t limit, size_t *count
   close(ends[0]);
   int status;
   while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return -(long)errno;
+    if (errno != EINTR) {
+      error = errno;
+      break;
+    }
   }
-  if (error) return -(long)error;
+  if (error) {
+    explicit_bzero(into, *count);
+    return -(long)error;
+  }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -76,16 +82,16 @@ static volatile sig_atomic_t arrived;
 static void on_held(int signal) { arrived = signal; }
 
 // Reads a line until its end, the end of the input, or a signal.
-static long read_line(int terminal, char *into, size_t limit) {
+static long read_line(int input, char *into, size_t limit) {
   size_t count = 0;
   while (!arrived) {
     // Another thread may handle the signal, so the wait is short.
-    struct pollfd wanted = {.fd = terminal, .events = POLLIN};
+    struct pollfd wanted = {.fd = input, .events = POLLIN};
     int ready = poll(&wanted, 1, 100);
     if (ready < 0 && errno != EINTR) return -(long)errno;
     if (ready <= 0) continue;
     char byte = 0;
-    ssize_t more = read(terminal, &byte, 1);
+    ssize_t more = read(input, &byte, 1);
     if (more < 0 && errno == EINTR) continue;
     if (more < 0) return -(long)errno;
     if (more == 0 || byte == '\n') return (long)count;
@@ -93,6 +99,12 @@ static long read_line(int terminal, char *into, size_t limit) {
     into[count++] = byte;
   }
   return -(long)EINTR;
+}
+
+long cl_read_secret_line(int input, void *into, size_t limit) {
+  long result = read_line(input, into, limit);
+  if (result < 0) explicit_bzero(into, limit);
+  return result;
 }
 
 static int set_echo(int terminal, const struct termios *settings) {
@@ -114,8 +126,11 @@ static long ask_once(int terminal, const char *question, char *into, size_t limi
   } else if (write(terminal, question, strlen(question)) < 0) {
     result = -(long)errno;
   } else {
-    result = read_line(terminal, into, limit);
-    if (write(terminal, "\n", 1) < 0 && result >= 0) result = -(long)errno;
+    result = cl_read_secret_line(terminal, into, limit);
+    if (write(terminal, "\n", 1) < 0 && result >= 0) {
+      result = -(long)errno;
+      explicit_bzero(into, limit);
+    }
   }
   // A signal must not prevent that the terminal echoes again.
   while (tcsetattr(terminal, TCSAFLUSH, &before) < 0 && errno == EINTR) {

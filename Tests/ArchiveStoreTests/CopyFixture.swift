@@ -86,12 +86,12 @@ extension PruneFixture {
   /// Returns the damage that a check of all data finds.
   func damage() throws -> [RepositoryCheck.Finding] { try findings().filter(\.isDamage) }
 
-  /// Returns the stored bytes of all frames with blobs.
+  /// Returns the compressed bytes of all frames with blobs.
   func frames() throws -> Set<[UInt8]> {
     var frames: Set<[UInt8]> = []
-    for pack in try packs() {
-      let bytes = try memory.load(RepositoryLayout.tested.pack(pack), limit: 1 << 30)
-      let tables = try PackTables.load(pack, size: UInt64(bytes.count), from: memory)
+    for (pack, size) in try RepositoryListing.packSizes(memory) {
+      let bytes = try memory.content(RepositoryLayout.tested.pack(pack))
+      let tables = try PackTables.load(pack, size: size, from: memory)
       for frame in tables.frames.dropLast() {
         frames.insert(Array(bytes[Int(frame.offset)..<(Int(frame.offset) + Int(frame.stored))]))
       }

@@ -47,7 +47,7 @@ import Testing
     #expect(frames.count >= 8, "there are batches of several frames")
     let hurt = try #require(locations.sorted { $0.location < $1.location }.dropFirst(30).first)
     let found = try #require(reader.index.set.find(hurt.blob))
-    try storage.change(RepositoryLayout.tested.pack(found.pack)) {
+    try storage.changeContent(RepositoryLayout.tested.pack(found.pack)) {
       $0[Int(found.frame.offset)] ^= 1
     }
     let lost = Set(

@@ -167,6 +167,78 @@ import Testing
     for file in files { #expect(try bytes(ByteString(file.name), of: stored) == file.bytes) }
   }
 
+  /// A host that only writes does not merge, so a backup of another host has to.
+  @Test func backupThatCanReadMergesObjectsOfWriteOnlyHosts() throws {
+    let host = try writer()
+    for number in 1...20 {
+      try host.back(up: PruneFixture.files(number..<(number + 1)), sequence: UInt64(number))
+    }
+    #expect(try RepositoryListing.indexes(repository.storage).count == 20)
+    let stored = try repository.back(up: PruneFixture.files(1..<21), sequence: 21)
+    // Objects of similar sizes are merged, so a logarithm of their number stays.
+    #expect(try RepositoryListing.indexes(repository.storage).count <= 5)
+    for file in PruneFixture.files(1..<21) {
+      #expect(try bytes(ByteString(file.name), of: stored) == file.bytes)
+    }
+  }
+
+  // MARK: - Lost packs
+
+  /// Removes a directory of packs with its content.
+  private func lose(_ directory: ObjectPath) throws {
+    for name in try storage.list(directory) { try storage.remove(directory.appending(name)) }
+    try storage.remove(directory)
+  }
+
+  /// The directories of all packs.
+  private func packDirectories() throws -> Set<ObjectPath> {
+    Set(
+      try RepositoryListing.packs(repository.storage).map {
+        repository.storage.layout.pack($0).directory
+      })
+  }
+
+  @Test func writeOnlyHostRefusesAStoreThatLostPacks() throws {
+    let cache = TemporaryDirectory()
+    let path = ByteString(cache("index"))
+    let host = try writer()
+    let files = PruneFixture.files(0..<5, size: 50_000)
+    try host.back(up: files, cache: IndexCache(directory: path, isEncrypted: true))
+    let lost = try packDirectories().sorted { "\($0)" < "\($1)" }
+    for directory in lost { try lose(directory) }
+    func backUp() throws -> StoredSnapshot {
+      try host.back(up: files, sequence: 2, cache: IndexCache(directory: path, isEncrypted: true))
+    }
+    let error = storeError { try backUp() }
+    #expect(error?.code == .missing)
+    #expect(error?.reason.contains("the index names packs in it") == true)
+    try storage.makeDirectories(lost.map(\.name), in: RepositoryLayout.packs)
+    let stored = try backUp()
+    for file in files { #expect(try bytes(ByteString(file.name), of: stored) == file.bytes) }
+  }
+
+  /// The host has copies of index objects that were merged, and some of whose packs are gone: that is
+  /// no reason to refuse, and their blobs are stored again.
+  @Test func writeOnlyHostStoresAgainWhatOnlyItsCopiesName() throws {
+    let cache = TemporaryDirectory()
+    let path = ByteString(cache("index"))
+    let host = try writer()
+    let files = PruneFixture.files(0..<10, size: 50_000)
+    try host.back(up: files, cache: IndexCache(directory: path, isEncrypted: true))
+    let own = try packDirectories()
+    let copied = try RepositoryListing.indexes(repository.storage)
+    for number in 2..<6 {
+      try repository.back(
+        up: PruneFixture.files((number * 20)..<(number * 20 + 12)), sequence: UInt64(number))
+    }
+    #expect(
+      try copied.allSatisfy { try !RepositoryListing.indexes(repository.storage).contains($0) })
+    for directory in own { try lose(directory) }
+    let stored = try host.back(
+      up: files, sequence: 9, cache: IndexCache(directory: path, isEncrypted: true))
+    for file in files { #expect(try bytes(ByteString(file.name), of: stored) == file.bytes) }
+  }
+
   @Test func historyOfAWriteOnlyHostIsInItsCache() throws {
     let cache = TemporaryDirectory()
     let heads = SnapshotHeadCache(directory: ByteString(cache("heads")))

@@ -82,7 +82,7 @@ import Testing
   @Test func wrongChecksumIsReportedAndLosesNothing() throws {
     let frame = try frame()
     for position in 1...4 {
-      try storage.change(frame.path) { $0[frame.range.upperBound - position] ^= 0x40 }
+      try storage.changeContent(frame.path) { $0[frame.range.upperBound - position] ^= 0x40 }
       #expect(try readable() == [true, true, true, true])
       let found = try Checked(repository, .everything)
       #expect(found.damaged == ["\(frame.path)"] && found.costs.isEmpty)
@@ -91,7 +91,7 @@ import Testing
         return reason.contains("frame 0: zstd frame: the content does not match its checksum")
       }
       #expect(isNamed, "\(found.findings)")
-      try storage.change(frame.path) { $0[frame.range.upperBound - position] ^= 0x40 }
+      try storage.changeContent(frame.path) { $0[frame.range.upperBound - position] ^= 0x40 }
     }
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
@@ -99,7 +99,7 @@ import Testing
   /// With the old checksum, and with one that matches the changed bytes.
   @Test(arguments: [false, true]) func changedByteLosesOnlyItsFile(isSealed: Bool) throws {
     let frame = try frame()
-    let bytes = try storage.load(frame.path, limit: 1 << 24)
+    let bytes = try storage.content(frame.path)
     var decompressor = try ZstdDecompressor(ignoresChecksum: true)
     for (number, position) in frame.blobs.enumerated() {
       // Bytes in the middle of the file as they are stored.
@@ -118,7 +118,7 @@ import Testing
         var strict = try ZstdDecompressor()
         #expect(try strict.decompress(Array(wrong[frame.range]), limit: plain.count) == plain)
       }
-      try storage.change(frame.path) { $0 = wrong }
+      try storage.changeContent(frame.path) { $0 = wrong }
       #expect(try readable() == files.indices.map { $0 != number })
       let found = try Checked(repository, .everything)
       #expect(found.damaged == ["\(frame.path)"])

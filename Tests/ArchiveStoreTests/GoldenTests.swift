@@ -12,7 +12,7 @@ import Testing
     "Tests/Vectors/repository-v1")
 
   /// Returns the lines of each snapshot in `expected.txt`, without its header.
-  private static func expected() throws -> [String: Set<String>] {
+  static func expected() throws -> [String: Set<String>] {
     let text = try String(
       contentsOf: directory.appendingPathComponent("expected.txt"), encoding: .utf8)
     var found: [String: Set<String>] = [:]
@@ -47,7 +47,8 @@ import Testing
     }
   }
 
-  private static func lines(
+  /// Returns the lines of what a reader finds in a snapshot.
+  static func lines(
     of stored: StoredSnapshot, _ reader: RepositoryReader
   ) throws -> Set<String> {
     var lines: Set<String> = []

@@ -11,12 +11,12 @@ import Testing
 
   /// Stores bytes as a pack, reads its tables and returns the error.
   private func fault(_ bytes: [UInt8]) throws -> StoreError? {
-    let id = Blake2b.hash(bytes)
-    let path = RepositoryLayout.tested.pack(id)
+    let object = try RepositoryStorage(storage).encode(bytes)
+    let path = RepositoryLayout.tested.pack(object.id)
     try storage.makeDirectories(["packs"], in: .root)
     try storage.makeDirectories([path.directory.name], in: path.directory.directory)
-    try storage.save(bytes, as: path, by: path.directory)
-    return storeError { try PackTables.load(id, size: UInt64(bytes.count), from: storage) }
+    try storage.save(object.bytes, as: path, by: path.directory)
+    return storeError { try PackTables.load(object.id, size: object.size, from: storage) }
   }
 
   /// Returns a GNU header of a sparse file that is one hole.

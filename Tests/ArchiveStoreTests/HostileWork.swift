@@ -87,7 +87,9 @@ final class Refusals: Sendable {
   var areOfLeases: Bool {
     events.withLock { events in
       events.allSatisfy { event in
-        let isObject = [".json", ".index", ".tar.zst"].contains { event.hasSuffix($0) }
+        let isObject = [".json", ".index", ".tar.zst"].contains {
+          event.hasSuffix($0) || event.hasSuffix($0 + TestEncryption.suffix)
+        }
         return event.hasPrefix("remove ") && !isObject
       }
     }

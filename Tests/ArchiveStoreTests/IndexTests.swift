@@ -111,18 +111,19 @@ import Testing
     let storage = MemoryStorage()
     _ = try Repository.create(in: storage, program: "test")
     let bytes = Self.builder(blobs: 2000).encode()
-    let id = Blake2b.hash(bytes)
+    let stored = try RepositoryStorage(storage).encode(bytes)
+    let id = stored.id
     func put(_ bytes: [UInt8]) throws {
       let writer = try storage.startObject(in: RepositoryLayout.tested.index(id).directory)
       try writer.append(bytes)
       try writer.commit(as: RepositoryLayout.tested.index(id), digest: id, isReadSoon: false)
     }
-    try put(bytes)
+    try put(stored.bytes)
     let object = try IndexObject.load(id, from: storage, by: length)
     #expect(
       object.bytes.withBytes { read in (0..<read.byteCount).map { read.byte(at: $0) } } == bytes)
     #expect(object.find(BlobID(kind: .data, digest: Self.digest(1999)))?.offset == 19_990)
-    try put(bytes.dropLast() + [bytes[bytes.count - 1] ^ 1])
+    try put(stored.bytes.dropLast() + [stored.bytes[stored.bytes.count - 1] ^ 1])
     #expect(storeError { try IndexObject.load(id, from: storage, by: length) }?.code == .damaged)
     try storage.remove(RepositoryLayout.tested.index(id))
     #expect(storeError { try IndexObject.load(id, from: storage, by: length) }?.code == .missing)

@@ -1,5 +1,6 @@
 import Codecs
 import Foundation
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -76,6 +77,48 @@ import Testing
       #expect(try unlock(text).identities.first?.recipient == identity.recipient)
     }
     #expect(storeError { try unlock("wrong") }?.reason.contains("any of its 3 key files") == true)
+  }
+
+  /// Writes key files that the passphrase `other` opens.
+  private func store(_ names: some Sequence<String>) throws {
+    let file = KeyFile(of: repository.id, identity: identity, recipients: [identity.recipient])
+    let bytes = try file.encrypted(with: Self.passphrase("other"), workFactor: Self.workFactor)
+    for name in names { try store(bytes, as: name) }
+  }
+
+  /// The file of this host is tried first, then the others by name.
+  @Test func keyOfThisHostIsTriedFirst() throws {
+    try store(["b", "a", "z"])
+    #expect(try unlock("other").keyName == "a")
+    try store([Repository.hostKeyName])
+    #expect(try unlock("other").keyName == Repository.hostKeyName)
+  }
+
+  /// At most 16 intact files are tried, which the error says.
+  @Test func seventeenthKeyIsNotTried() throws {
+    // Damaged files are skipped, and do not count.
+    for number in 0..<20 { try store([0], as: "a\(number)") }
+    try store((10..<25).map { "b\($0)" })
+    #expect(try unlock("correct").keyName == "first")
+    try store(["b25", "b26"])
+    let error = try #require(storeError { try unlock("correct") })
+    #expect(error.code == .wrongKey)
+    #expect(
+      error.reason.hasPrefix(
+        "the passphrase does not open the 16 key files that were tried; 2 more were not tried"))
+    try store([Repository.hostKeyName])
+    #expect(try unlock("other").keyName == Repository.hostKeyName)
+  }
+
+  @Test func seventeenthKeyIsNotAdded() throws {
+    for number in 2...16 { try save("key-\(number)", "passphrase \(number)") }
+    let error = try #require(storeError { try save("last", "horse") })
+    #expect(error.code == .invalid && error.reason.contains("16 keys"))
+    #expect(try unlock("passphrase 16").keyName == "key-16")
+    try save("key-16", "changed", isReplacing: true)
+    try repository.removeKey("key-2")
+    try save("last", "horse")
+    #expect(try unlock("horse").keyName == "last")
   }
 
   @Test func keyOfAnotherRepositoryDoesNotOpen() throws {
@@ -222,6 +265,56 @@ import Testing
     }
   }
 
+  // MARK: - Older identities
+
+  /// A key file after a rotation: every identity is read, and the repository's own is the first.
+  @Test func olderIdentitiesAreRead() throws {
+    let older = [AgeIdentity(), AgeIdentity()]
+    for count in 0...2 {
+      let file = KeyFile(
+        of: repository.id, identity: identity, older: Array(older.prefix(count)),
+        recipients: [identity.recipient])
+      try store(
+        file.encrypted(with: Self.passphrase("correct"), workFactor: Self.workFactor), as: "first")
+      let keys = try unlock("correct")
+      #expect(keys.own?.recipient == identity.recipient)
+      #expect(keys.older.map(\.recipient) == older.prefix(count).map(\.recipient))
+      #expect(
+        keys.identities.map(\.recipient)
+          == [identity.recipient] + older.prefix(count).map(\.recipient))
+    }
+  }
+
+  /// The members may have another order, and an older identity must be a text that is one.
+  @Test func olderIdentitiesAreChecked() throws {
+    let other = AgeIdentity()
+    let (own, older) = (Self.secret(identity), Self.secret(other))
+    let head =
+      "{\"format\":\"sandboxctl-key\",\"version\":1,\"repository\":\"\(repository.id.hex)\","
+    let tail = "\"recipients\":[\"\(identity.recipient)\"]}"
+    try store(
+      encrypted(head + "\"older\":[\"\(older)\"],\"identity\":\"\(own)\"," + tail), as: "first")
+    #expect(try unlock("correct").older.map(\.recipient) == [other.recipient])
+    for list in ["[1]", "[\"0\"]", "[\"\(older.dropLast())\"]", "[null]"] {
+      try store(
+        encrypted(head + "\"identity\":\"\(own)\",\"older\":\(list)," + tail), as: "first")
+      let error = storeError { try unlock("correct") }
+      #expect(error?.code == .wrongKey, "\(list)")
+      #expect(error?.description.contains("AGE-SECRET") == false, "\(list)")
+    }
+  }
+
+  private static func secret(_ identity: AgeIdentity) -> String {
+    identity.text().withBytes { text in
+      String(decoding: text.indices.map { text[$0] }, as: UTF8.self)
+    }
+  }
+
+  private func encrypted(_ text: String) throws -> [UInt8] {
+    try AgeFile(for: Self.passphrase("correct"), workFactor: Self.workFactor)
+      .encrypt(Array(text.utf8).span)
+  }
+
   // MARK: - Identities
 
   @Test func identityOfARecipientOpens() throws {
@@ -259,7 +352,8 @@ import Testing
     let json = try JSON(parsing: plain)
     #expect(
       json.members?.map(\.name) == [
-        "format", "version", "repository", "identity", "recipients", "created", "host", "user",
+        "format", "version", "repository", "identity", "recipients", "signers", "created", "host",
+        "user",
       ])
     #expect(json["format"] == "sandboxctl-key" && json["version"] == 1)
     #expect(json["repository"]?.string == repository.id.hex)
@@ -329,6 +423,45 @@ import Testing
     right.release()
     lease.release()
     try repository.removeKey("second")
+  }
+
+  /// While one program writes a key, no other one adds the same key, or changes or removes any.
+  @Test(arguments: [false, true]) func changesExcludeEachOther(_ isReplacing: Bool) throws {
+    if isReplacing { try save("second", "horse") }
+    let watched = WatchedStorage(storage)
+    let passphrase = try Self.passphrase("correct")
+    let opened = try Repository.open(watched, key: .passphrase({ passphrase }))
+    let codes = Mutex<[StoreError.Code?]>([])
+    watched.state.withLock { state in
+      state.action = { event in
+        guard event == "commit keys/second.age" else { return }
+        let found = [
+          storeError { try save("second", "other", isReplacing: isReplacing) },
+          storeError { try save("first", "other", isReplacing: true) },
+          storeError { try repository.removeKey(isReplacing ? "second" : "first") },
+        ]
+        codes.withLock { $0 += found.map { $0?.code } }
+      }
+    }
+    try opened.saveKey(
+      "second", passphrase: Self.passphrase("staple"), isReplacing: isReplacing,
+      workFactor: Self.workFactor)
+    #expect(codes.withLock { $0 } == [.busy, .busy, .busy])
+    for text in ["correct", "staple"] { #expect(try unlock(text).identities.count == 1) }
+    #expect(try names() == ["first", "second"])
+    #expect(storeError { try unlock("other") }?.code == .wrongKey)
+    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+  }
+
+  /// A passphrase that was changed meanwhile does not open the repository again.
+  @Test func signersAreNotWrittenWithAnOldPassphrase() throws {
+    let passphrase = try Self.passphrase("correct")
+    let opened = try Repository.open(storage, key: .passphrase({ passphrase }))
+    try save("first", "changed", isReplacing: true)
+    let error = storeError { try opened.saveSigners() }
+    #expect(error?.code == .invalid && error?.reason.contains("changed its passphrase") == true)
+    #expect(storeError { try unlock("correct") }?.code == .wrongKey)
+    #expect(try unlock("changed").identities.count == 1)
   }
 
   @Test func impossibleChangesAreRefused() throws {

@@ -199,6 +199,66 @@ import Testing
     try fixture.expectExact()
   }
 
+  /// The passphrase of a key that was removed must not open the mirror.
+  @Test func removedKeyFilesAreRemoved() throws {
+    let fixture = try MirrorFixture()
+    let passphrase = try AgePassphrase(Array("secret".utf8).span)
+    let key = try AgeFile(for: passphrase, workFactor: 2).encrypt([1].span)
+    let names: [ByteString] = ["a.age", "b.age", "c.age"]
+    let paths = names.map { RepositoryLayout.keys.appending($0) }
+    for path in paths { try fixture.source.memory.put(key, path) }
+    #expect(try fixture.mirror().removedKeys.isEmpty)
+    for path in paths { #expect(try fixture.memory.load(path, limit: 1 << 16) == key) }
+    try fixture.source.memory.remove(paths[1])
+    #expect(try fixture.mirror(dry: true).removedKeys == ["b.age"])
+    #expect(try fixture.memory.status(paths[1]) != nil)
+    // Another program may be removing keys as well.
+    let lease = try Lease(fixture.memory)
+    let right = try #require(try PruneLease(lease))
+    let waiting = try fixture.mirror()
+    #expect(waiting.waitingKeys == ["b.age"] && waiting.removedKeys.isEmpty)
+    right.release()
+    lease.release()
+    #expect(try fixture.mirror().removedKeys == ["b.age"])
+    #expect(try fixture.memory.list(RepositoryLayout.keys) == ["a.age", "c.age"])
+    try fixture.expectExact()
+    // A damaged file is not a key, so the last intact one stays.
+    try fixture.source.memory.remove(paths[2])
+    try fixture.source.memory.change(paths[0]) { $0 = [0] }
+    let damaged = try fixture.mirror()
+    #expect(damaged.removedKeys.isEmpty && damaged.differentKeys == ["a.age"])
+    try fixture.source.memory.remove(paths[0])
+    #expect(try fixture.mirror().removedKeys.isEmpty)
+    #expect(try fixture.memory.list(RepositoryLayout.keys) == ["a.age", "c.age"])
+  }
+
+  /// The key file that opened the original is intact: after a rotation the mirror needs it.
+  @Test func keyFileThatOpenedTheOriginalIsCopied() throws {
+    let (memory, target) = (MemoryStorage(), MemoryStorage())
+    let passphrase = try AgePassphrase(Array("correct".utf8).span)
+    let identity = AgeIdentity()
+    let made = try Repository.create(
+      in: memory, program: "test",
+      keys: RepositoryKeys(identities: [identity], recipients: [identity.recipient]))
+    try made.saveKey("home", passphrase: passphrase, isReplacing: false, workFactor: 2)
+    try made.back(up: PruneFixture.files(0..<3))
+    let key = KeySource.passphrase({ passphrase })
+    _ = try RepositoryMirror(of: Repository.open(memory, key: key), in: target).run()
+    _ = try Repository.open(memory, key: key).rotateKey(workFactor: 2)
+    let source = try Repository.open(memory, key: key)
+    try source.back(up: PruneFixture.files(3..<6), sequence: 2)
+    #expect(try RepositoryMirror(of: source, in: target).run().differentKeys.isEmpty)
+    _ = try KeyRewrap(source, workFactor: 2).run()
+    let rewrapped = try Repository.open(memory, key: key)
+    let report = try RepositoryMirror(of: source, in: target).run()
+    #expect(!report.hasDamage && report.refusal == nil, "\(report.damaged)")
+    let mirror = try Repository.open(target, key: key)
+    #expect(mirror.settings == rewrapped.settings && mirror.keys?.older.isEmpty == true)
+    #expect(
+      try RepositoryListing.packs(mirror.storage) == RepositoryListing.packs(rewrapped.storage))
+    #expect(try Checked(mirror, .everything).damaged.isEmpty)
+  }
+
   @Test func differentKeyFilesStay() throws {
     let fixture = try MirrorFixture()
     let key = RepositoryLayout.keys.appending("home.age")

@@ -31,10 +31,10 @@ import Testing
       try #require(try RepositoryListing.packSizes(memory).max { $0.value < $1.value }?.key)
     }
 
-    /// Changes a byte in the middle, and runs a check that records the pack.
+    /// Changes a byte of the content in the middle, and runs a check that records the pack.
     func damage() throws -> Digest {
       let pack = try pack()
-      try memory.change(RepositoryLayout.tested.pack(pack)) { $0[$0.count / 2] ^= 0xff }
+      try memory.changeContent(RepositoryLayout.tested.pack(pack)) { $0[$0.count / 2] ^= 0xff }
       try check()
       return pack
     }
@@ -123,7 +123,9 @@ import Testing
   @Test func packThatIsIntactAgainIsKept() throws {
     let fixture = try Fixture()
     let pack = try fixture.damage()
-    try fixture.memory.change(RepositoryLayout.tested.pack(pack)) { $0[$0.count / 2] ^= 0xff }
+    try fixture.memory.changeContent(RepositoryLayout.tested.pack(pack)) {
+      $0[$0.count / 2] ^= 0xff
+    }
     let report = try fixture.repair()
     #expect(report.packs.map(\.state) == [.whole] && report.lostBlobs == 0)
     #expect(try RepositoryListing.packs(fixture.memory).contains(pack))

@@ -96,10 +96,10 @@ struct PruneFixture {
   /// Returns the members of all packs with their contents.
   func members() throws -> [String: [UInt8]] {
     var members: [String: [UInt8]] = [:]
-    for pack in try packs() {
+    for (pack, size) in try RepositoryListing.packSizes(memory) {
       var decompressor = try ZstdDecompressor()
-      let bytes = try memory.load(RepositoryLayout.tested.pack(pack), limit: 1 << 30)
-      let tables = try PackTables.load(pack, size: UInt64(bytes.count), from: memory)
+      let bytes = try memory.content(RepositoryLayout.tested.pack(pack))
+      let tables = try PackTables.load(pack, size: size, from: memory)
       var plain: [UInt8] = []
       for frame in tables.frames {
         let start = Int(frame.offset)

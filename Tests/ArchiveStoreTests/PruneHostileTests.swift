@@ -249,7 +249,7 @@ final class Room: Sendable {
 
   func failure(of event: String) -> StoreError? {
     if event == "remove reserve" { hasReserve.store(false, ordering: .relaxed) }
-    if event.hasPrefix("remove removed-"), event.hasSuffix(".tar.zst") {
+    if event.hasPrefix("remove removed-"), event.hasSuffix(".tar.zst" + TestEncryption.suffix) {
       hasPacks.store(false, ordering: .relaxed)
     }
     if isFreed { return nil }

@@ -54,16 +54,11 @@ import Testing
     try fixture.backUp(PruneFixture.files(0..<3))
     try fixture.backUp(PruneFixture.files(3..<6))
     let old = RepositoryLayout.tested.snapshot(fixture.snapshots[0].stored.id)
-    let text = String(
-      decoding: try fixture.memory.load(old, limit: FormatLimit.snapshot), as: UTF8.self)
+    let text = String(decoding: try fixture.memory.content(old), as: UTF8.self)
     let newer = Array(text.replacing("\"version\":1", with: "\"version\":2").utf8)
     #expect(String(decoding: newer, as: UTF8.self) != text)
     try fixture.memory.remove(old)
-    let object = try fixture.memory.startObject(in: RepositoryLayout.snapshots)
-    try object.append(newer)
-    try object.commit(
-      as: RepositoryLayout.tested.snapshot(Blake2b.hash(newer)), digest: Blake2b.hash(newer),
-      isReadSoon: false)
+    try fixture.memory.put(newer, kind: .snapshot)
     let error = #expect(throws: StoreError.self) { try fixture.prune() }
     #expect(error?.code == .unsupported, "\(error?.description ?? "")")
     #expect(error?.hint?.contains("forget") != true, "\(error?.hint ?? "")")
@@ -263,7 +258,7 @@ import Testing
     let reader = try fixture.repository.beginReading()
     let tree = fixture.snapshots[0].stored.snapshot.tree
     let location = try #require(reader.index.set.find(BlobID(kind: .tree, digest: tree.digest)))
-    try fixture.memory.change(RepositoryLayout.tested.pack(location.pack)) {
+    try fixture.memory.changeContent(RepositoryLayout.tested.pack(location.pack)) {
       for byte in 8..<Int(location.frame.stored) { $0[Int(location.frame.offset) + byte] ^= 0xff }
     }
     let before = try fixture.packs()
@@ -288,7 +283,7 @@ import Testing
     let reader = try fixture.repository.beginReading()
     let blob = BlobID(kind: .data, digest: Blake2b.hash(PruneFixture.files(0..<1)[0].bytes))
     let location = try #require(reader.index.set.find(blob))
-    try fixture.memory.change(RepositoryLayout.tested.pack(location.pack)) {
+    try fixture.memory.changeContent(RepositoryLayout.tested.pack(location.pack)) {
       $0[Int(location.frame.offset) + 600] ^= 0xff
     }
     let report = try fixture.prune()
@@ -310,14 +305,14 @@ import Testing
 }
 
 extension PruneFixture {
-  /// Returns the stored bytes of all frames.
+  /// Returns the compressed bytes of all frames.
   func storedFrames() throws -> Set<[UInt8]> {
     var frames: Set<[UInt8]> = []
     for (pack, size) in try RepositoryListing.packSizes(memory) {
       for frame in try PackTables.load(pack, size: size, from: memory).frames {
         frames.insert(
-          try memory.load(
-            RepositoryLayout.tested.pack(pack), offset: frame.offset, count: Int(frame.stored)))
+          try RepositoryStorage(memory).load(
+            pack: pack, offset: frame.offset, count: Int(frame.stored)))
       }
     }
     return frames

@@ -7,6 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 @Suite struct RepositoryTests {
+  private static let encryption = TestEncryption.isOn ? "age" : "none"
   private let directory = TemporaryDirectory()
 
   private func create() throws -> (LocalStorage, Repository) {
@@ -83,7 +84,7 @@ import Testing
     (#""version": 1"#, #""version": 2"#, "version"),
     (#""hash": "blake2b-256""#, #""hash": "sha256""#, "hash"),
     (#""compression": "zstd""#, #""compression": "lz4""#, "compression"),
-    (#""encryption": "none""#, #""encryption": "gpg""#, "encryption"),
+    (#""encryption": "\#(encryption)""#, #""encryption": "gpg""#, "encryption"),
     (#""id": "gear-1""#, #""id": "gear-2""#, "chunking.id"),
     (#""sqlite": 16384"#, #""sqlite": 4096"#, "chunking.sqlite"),
     (#""max": 4194304"#, #""max": 8388608"#, "chunking.max"),
@@ -147,7 +148,7 @@ import Testing
     let (_, repository) = try create()
     let first = try repository.back(up: [("a", [1])], sequence: 1)
     let second = try repository.back(up: [("a", [2])], sequence: 2)
-    let path = directory("repo/snapshots/\(second.id.hex).json")
+    let path = directory("repo/\(RepositoryLayout.tested.snapshot(second.id))")
     try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path))
     let listing = try repository.snapshots()
     #expect(listing.snapshots == [first])

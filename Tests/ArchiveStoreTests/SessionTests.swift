@@ -180,7 +180,7 @@ import Testing
       for pack in (0..<object.packs).map({ object.pack($0) }) {
         for frame in try PackTables.load(pack.id, size: pack.size, from: storage).frames {
           let stored = try storage.load(
-            RepositoryLayout.tested.pack(pack.id), offset: frame.offset, count: Int(frame.stored))
+            pack: pack.id, offset: frame.offset, count: Int(frame.stored))
           var decompressor = try ZstdDecompressor()
           let plain = try decompressor.decompress(stored, limit: Int(frame.plain))
           names.formUnion(try TarReader.members(of: plain).map(\.member.path))

@@ -42,10 +42,7 @@ import Testing
 
   @discardableResult
   private func put(_ snapshot: Snapshot) throws -> SnapshotID {
-    let bytes = snapshot.encode()
-    let id = Blake2b.hash(bytes)
-    try memory.put(bytes, RepositoryLayout.tested.snapshot(id))
-    return id
+    try memory.put(snapshot.encode(), kind: .snapshot)
   }
 
   /// Returns the number of snapshots read by a step.
@@ -205,13 +202,13 @@ import Testing
     let repository = try Repository.create(in: storage, program: "test")
     let ids = try (UInt64(1)...3).map { sequence in
       let snapshot = repository.makeSnapshot(TreeReference(.some), sequence: sequence)
-      let id = Blake2b.hash(snapshot.encode())
-      try storage.save(snapshot.encode(), as: RepositoryLayout.tested.snapshot(id), by: .root)
-      return id
+      let object = try RepositoryStorage(storage).encode(snapshot.encode())
+      try storage.save(object.bytes, as: RepositoryLayout.tested.snapshot(object.id), by: .root)
+      return object.id
     }
     _ = try repository.heads(cache: cache)
     let location = try Directory.open(path: ByteString(directory("repo/snapshots")))
-    let name = ByteString(ids[2].hex + ".json")
+    let name = RepositoryLayout.tested.snapshot(ids[2]).name
     let time = try location.status(name).modified
     let file = try location.fileForWriting(name)
     try file.write([0])
@@ -225,7 +222,7 @@ import Testing
     let found = try repository.snapshot(
       among: &heads, skip: { skipped.append($0) }, choose: choose)
     #expect(found.id == ids[1])
-    #expect(skipped.map(\.subject) == ["snapshots/\(ids[2].hex).json"])
+    #expect(skipped.map(\.subject) == ["snapshots/\(name)"])
     #expect(heads.heads.map(\.id) == Array(ids.prefix(2)) && heads.damaged == skipped)
     // A run uses the last intact snapshot, and `check` reads all.
     let history = try repository.history(of: found.snapshot.source, scope: .device, cache: cache)

@@ -149,7 +149,7 @@ extension SnapshotRepairFixture {
       }
       let bytes = IndexBuilder(packs: packs, records: records.filter { $0.id != blob }).encode()
       try memory.remove(RepositoryLayout.tested.index(object.id))
-      try memory.put(bytes, RepositoryLayout.tested.index(Blake2b.hash(bytes)))
+      try memory.put(bytes, kind: .index)
     }
   }
 

@@ -257,6 +257,25 @@ import Testing
     #expect(try repository.snapshots().snapshots == [stored])
   }
 
+  /// While nothing is trusted, every snapshot is accepted, but a copy is signed only if this host
+  /// signed the original: a later trust in this host must not extend to what a store added.
+  @Test func copiesWithoutTrustedSignersAreSignedIfTheOriginalWas() throws {
+    var source = repository
+    source.trust = TrustedSigners()
+    source.trust.own = key.signer
+    let own = try source.back(up: [("file", [1])])
+    let (first, _) = try lines(content(own))
+    let foreign = SnapshotSignature.encode(first, of: repository.id, signedBy: SigningKey())
+    for rest in [[], foreign + Self.newline] { _ = try put(first + Self.newline + rest) }
+    let copier = SigningKey()
+    let target = try Self.create(in: MemoryStorage(), signedBy: copier)
+    _ = try CopyFixture.copy(source, target)
+    let copies = try target.snapshots().snapshots
+    let signed = copies.filter { $0.signature == .valid(copier.signer) }
+    #expect(copies.count == 3 && signed.map { $0.snapshot.original?.id } == [own.id])
+    #expect(copies.count { $0.signature == .absent } == 2)
+  }
+
   /// A copy must not make a forged snapshot a trusted one.
   @Test func copyOfARefusedSnapshotIsNotSigned() throws {
     let stored = try repository.back(up: [("file", [1])])

@@ -16,10 +16,7 @@ import Testing
   init() throws { repository = try Repository.create(in: memory, program: "test") }
 
   private func put(_ snapshot: Snapshot) throws -> SnapshotID {
-    let bytes = snapshot.encode()
-    let id = Blake2b.hash(bytes)
-    try memory.put(bytes, RepositoryLayout.tested.snapshot(id))
-    return id
+    try memory.put(snapshot.encode(), kind: .snapshot)
   }
 
   private func make(_ source: Int, _ sequence: UInt64, seconds: Int64, scope: Int = 0) -> Snapshot {
@@ -67,7 +64,7 @@ import Testing
     // Its head is intact, but another member is invalid.
     let text = String(decoding: make(0, 3, seconds: 1_793_000_003).encode(), as: UTF8.self)
     let odd = Array(text.replacing("\"duration_ms\":0", with: "\"duration_ms\":[]").utf8)
-    try memory.put(odd, RepositoryLayout.tested.snapshot(Blake2b.hash(odd)))
+    try memory.put(odd, kind: .snapshot)
     let history = try repository.history(of: sources[0], scope: .device)
     #expect(history.last?.id == first && history.sequence == 3)
   }
@@ -107,12 +104,12 @@ import Testing
       #expect(found.last?.snapshot.sequence == found.sequence)
       return (found.sequence, events)
     }
-    let last = "load snapshots/\(ids[299].hex).json"
+    let last = "load \(RepositoryLayout.tested.snapshot(ids[299]))"
     let first = try history()
     #expect(first.sequence == 300 && first.events == [last])
     let new = try put(make(0, 301, seconds: 1_793_000_301))
     try memory.remove(RepositoryLayout.tested.snapshot(ids[0]))
-    let load = "load snapshots/\(new.hex).json"
+    let load = "load \(RepositoryLayout.tested.snapshot(new))"
     #expect(try history().events.filter { $0.hasPrefix("load") } == [load, load])
     let third = try history()
     #expect(third.sequence == 301 && third.events == [load])

@@ -10,6 +10,8 @@ import Testing
   enum Kind: String, CaseIterable, Sendable {
     case local
     case memory
+    /// The storage of a repository, which passes on stored bytes.
+    case repository
   }
 
   private let directory = TemporaryDirectory()
@@ -19,6 +21,7 @@ import Testing
       switch kind {
       case .local: try LocalStorage.create(path: ByteString(directory("store")))
       case .memory: MemoryStorage()
+      case .repository: RepositoryStorage(MemoryStorage())
       }
     try storage.makeDirectories(["objects", "lease"], in: .root)
     return storage

@@ -347,7 +347,7 @@ import Testing
     let outcome = try keys.run("cache clear --repo repo")
     #expect(outcome.code == 0 && outcome.errors.contains(Self.warning), "\(outcome.errors)")
     #expect(try cli.names(in: "home/.cache/sandboxctl").isEmpty)
-    #expect(try cli.names(in: recipients) == known && known.count == 1, "they are no cache")
+    #expect(try cli.names(in: recipients) == known && known.count == 2, "they are no cache")
     try backUp("repo", key)
     #expect(try cli.packs(suffix: ".age") == packs, "nothing is stored again")
     try expectRestored(from: "repo", key)

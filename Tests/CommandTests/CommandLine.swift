@@ -69,9 +69,10 @@ struct CommandLine {
   /// unless that is root.
   func runAsNobody(_ line: String) throws -> Program.Outcome {
     guard Host.userID == 0 else { return try run(line) }
+    let own = ["XDG_CONFIG_HOME": directory.string + "/config-of-nobody"]
     return try run(
       Self.words(line), under: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"],
-      environment: ["XDG_CONFIG_HOME": directory.string + "/config-of-nobody"])
+      environment: own.merging(TestEncryption.environmentOfNobody) { $1 })
   }
 
   private static func words(_ line: String) -> [String] {
@@ -110,6 +111,11 @@ extension CommandLine {
     let directory = directory.string + "/" + repository + "/packs"
     return try FileManager.default.subpathsOfDirectory(atPath: directory)
       .filter { $0.hasSuffix(".tar.zst" + suffix) }.sorted().map { directory + "/" + $0 }
+  }
+
+  /// Returns the path of the file of a snapshot.
+  func path(ofSnapshot id: String, in repository: String = "repo") -> String {
+    "\(directory.string)/\(repository)/snapshots/\(id).json\(TestEncryption.suffix)"
   }
 
   /// Returns the IDs of a repository's snapshots, the oldest first.

@@ -76,10 +76,8 @@ import Testing
       try cli.jsonLines("snapshots --json --repo repo").last?["id"] as? String)
     // The pack with the trees of the latest snapshot.
     let tree = try cli.json("snapshots show \(latest) --json --repo repo")["tree"] as? String
-    let packs = try cli.packs().filter { path in
-      let text = try Program.run("bash", ["-c", "zstd -dcq '\(path)' | tar -t"]).output
-      return text.contains(try #require(tree))
-    }
+    let member = ".sandboxctl/trees/\(try #require(tree))"
+    let packs = try cli.packs().filter { try Archive.members(of: $0).contains { $0 == member } }
     try cli.flip(byte: 1, of: try #require(packs.first))
     for command in ["copy --to second", "mirror --to mirror"] {
       let outcome = try cli.run("\(command) --repo repo")

@@ -55,7 +55,7 @@ import Testing
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     let ids = try cli.snapshots()
     let newest = try #require(ids.last)
-    try cli.flip(byte: 20, of: cli.directory.string + "/repo/snapshots/\(newest).json")
+    try cli.flip(byte: 20, of: cli.path(ofSnapshot: newest))
     let listing = try cli.run("snapshots --repo repo")
     #expect(listing.code == 13)
     #expect(listing.output.contains(ids[0].prefix(8)))
@@ -105,7 +105,8 @@ import Testing
 
   /// A damaged byte in the trees of a large directory loses the names on one page. The other pages
   /// are restored, at least as many as by recover.py, which needs whole frames.
-  @Test func damagedPageLosesOnlyItsNames() throws {
+  @Test(.disabled(if: TestEncryption.isOn, "a piece of 64 KiB has most of the pages"))
+  func damagedPageLosesOnlyItsNames() throws {
     let cli = try CommandLine(inMemory: true)
     for number in 0..<12_000 { try cli.directory.write([], at: ByteString("tree/name \(number)")) }
     for number in 0..<10 { try cli.directory.write("in", at: ByteString("tree/sub/\(number)")) }
@@ -154,7 +155,7 @@ import Testing
   }
 
   static func holdsTrees(_ pack: String) throws -> Bool {
-    try Program.run("bsdtar", ["-tf", pack]).output.contains(".sandboxctl/trees/")
+    try Archive.members(of: pack).contains { $0.hasPrefix(".sandboxctl/trees/") }
   }
 
   @Test func damagedIndexIsNamed() throws {

@@ -118,6 +118,19 @@ import Testing
     #expect(try !cli.isThere("recovery.key"), "no key of a repository that does not exist")
   }
 
+  /// Files may have 8 KiB, which the recovery key does not need, and the repository does.
+  @Test func recoveryKeyOfNoRepositoryIsRemoved() throws {
+    let limited = ["bash", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\""]
+    let line = "init repo --passphrase-file old --recovery-key recovery.key"
+    let outcome = try cli.run(line, under: limited)
+    #expect(outcome.code == 1 && outcome.errors.contains("File too large"), "\(outcome.errors)")
+    #expect(try !cli.isThere("recovery.key") && !cli.isThere("repo/repository.json"))
+    // A file that was there before is not written to.
+    try keys.write("mine", to: "recovery.key")
+    #expect(try cli.run("init next --passphrase-file old --recovery-key recovery.key").code == 1)
+    #expect(try cli.directory.read("recovery.key") == Array("mine".utf8))
+  }
+
   /// A secret is never part of JSON, and `--quiet` prints nothing.
   @Test(arguments: ["--json", "--quiet"])
   func unseenRecoveryKeyIsRefused(_ option: String) throws {
@@ -155,6 +168,27 @@ import Testing
     #expect(recipients.count == 2)
     #expect(recipients[1] == recipient.trimmingCharacters(in: .newlines))
     for option in ["--passphrase-file new", "--identity own.key", "--identity recovery.key"] {
+      #expect(try isOpened(option), "\(option)")
+    }
+    try keys.expectNoSecrets()
+  }
+
+  /// The options of a passphrase have defaults in the environment, also beside recipients.
+  @Test(arguments: [
+    ("SANDBOXCTL_PASSPHRASE_FILE", "old"), ("SANDBOXCTL_PASSPHRASE_COMMAND", "cat old"),
+  ])
+  func passphraseOfTheEnvironmentIsUsedBesideRecipients(_ name: String, _ value: String) throws {
+    try keys.succeed("init first --passphrase-file new --recovery-key recovery.key --no-default")
+    let recipient = try keys.succeed("key show-recipient --repo first")
+      .trimmingCharacters(in: .newlines)
+    let words = ["init", "repo", "--recipient", recipient]
+    let unseen = try keys.run(words + ["--json"], environment: [name: value])
+    #expect(unseen.code == 2 && unseen.errors.contains("--recovery-key FILE"))
+    let outcome = try keys.run(words + ["--recovery-key", "own.key"], environment: [name: value])
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(outcome.errors.contains("passphrase that $\(name) names is used as well"))
+    #expect(try settings()["recipients"] as? [String] == [keys.recipient("own.key"), recipient])
+    for option in ["--passphrase-file old", "--identity own.key", "--identity recovery.key"] {
       #expect(try isOpened(option), "\(option)")
     }
     try keys.expectNoSecrets()

@@ -135,6 +135,13 @@ struct FaultTests {
         #expect(outcome.code == 0, "\(outcome.errors)")
         return false
       }
+      if fault.call == "pwrite64", number == 1, outcome.code == 0 {
+        // The first call of the first thread writes the lock file, whose text is only for people.
+        // That thread writes all files if the others find nothing left to do.
+        try ChangeDetector.expectSame(cli.directory, "tree", "target/back")
+        try target.removeTree("back")
+        return true
+      }
       #expect(outcome.code == 1, "\(fault), call \(number): \(outcome.errors)")
       #expect(outcome.errors.contains(fault.reason), "call \(number): \(outcome.errors)")
       if fault.call == "syncfs", try target.names() == ["back"] {

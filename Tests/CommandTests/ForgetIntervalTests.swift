@@ -107,7 +107,8 @@ import Testing
   @Test func onlyASuccessIsRecorded() throws {
     _ = try cli.succeed(line + "weekly --dry-run")
     #expect(try stamps().isEmpty)
-    try cli.directory.write("damaged", at: ByteString("repo/snapshots/\(Self.other).json"))
+    let file = "\(Self.other).json\(TestEncryption.suffix)"
+    try cli.directory.write("damaged", at: ByteString("repo/snapshots/" + file))
     #expect(try cli.run(line + "weekly --prune").code == 13)
     #expect(try stamps().isEmpty)
     _ = try cli.succeed("forget \(Self.other) --force --at-most weekly --repo repo")

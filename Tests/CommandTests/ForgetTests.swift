@@ -34,9 +34,10 @@ import Testing
       tree: TreeReference(Blake2b.hash([])), program: "test")
     snapshot.tags = tags
     snapshot.apps = apps.map { AppRecord(identifier: $0, containers: ["x"]) }
-    let bytes = Array(snapshot.json.compact.utf8) + [UInt8(ascii: "\n")]
+    let content = Array(snapshot.json.compact.utf8) + [UInt8(ascii: "\n")]
+    let bytes = try TestEncryption.stored(content)
     let id = Blake2b.hash(bytes).hex
-    try cli.directory.write(bytes, at: ByteString("repo/snapshots/\(id).json"))
+    try cli.directory.write(bytes, at: ByteString("repo/snapshots/" + file(id)))
     return id
   }
 
@@ -50,8 +51,11 @@ import Testing
   }
 
   private func present() throws -> Set<String> {
-    Set(try names("snapshots").map { String($0.dropLast(5)) })
+    Set(try names("snapshots").map { String($0.prefix(64)) })
   }
+
+  /// The name of the file of a snapshot.
+  private func file(_ id: String) -> String { "\(id).json\(TestEncryption.suffix)" }
 
   private func short(_ id: String) -> String { String(id.prefix(8)) }
 
@@ -285,9 +289,9 @@ import Testing
 
   @Test func damagedSnapshotIsRemovedByFullIdOnly() throws {
     let ids = try january(3)
-    try cli.directory.write("damaged", at: ByteString("repo/snapshots/\(ids[1]).json"))
+    try cli.directory.write("damaged", at: ByteString("repo/snapshots/" + file(ids[1])))
     let rules = try cli.run("forget --keep-last 1 --repo repo")
-    #expect(rules.code == 13 && rules.errors.contains("snapshots/\(ids[1]).json"))
+    #expect(rules.code == 13 && rules.errors.contains("snapshots/" + file(ids[1])))
     #expect(try present() == [ids[1], ids[2]])
     for line in ["forget \(ids[1])", "forget \(short(ids[1])) --force"] {
       let outcome = try cli.run(line + " --repo repo")
@@ -303,7 +307,7 @@ import Testing
   @Test func damageOfAKeptSnapshotIsFoundBeforeOthersAreRemoved() throws {
     let ids = try january(3)
     _ = try cli.succeed("snapshots --repo repo")
-    let path = "\(directory)/snapshots/\(ids[2]).json"
+    let path = cli.path(ofSnapshot: ids[2])
     let damage = try Program.run(
       "sh",
       ["-c", "touch -r $0 ref && printf X | dd conv=notrunc of=$0 && touch -r ref $0", path],
@@ -311,14 +315,14 @@ import Testing
     #expect(damage.code == 0)
     for dryRun in [" --dry-run", ""] {
       let outcome = try cli.run("forget --keep-last 1 --repo repo" + dryRun)
-      #expect(outcome.code == 13 && outcome.errors.contains("snapshots/\(ids[2]).json"))
+      #expect(outcome.code == 13 && outcome.errors.contains("snapshots/" + file(ids[2])))
       #expect(outcome.output.contains("keep    \(short(ids[1]))"), "\(outcome.output)")
     }
     #expect(try present() == [ids[1], ids[2]])
     // The damaged one does not count as the one that is left of the group, either.
     let named = try cli.run("forget \(ids[1]) --repo repo")
     #expect(named.code == 1 && named.errors.contains("no other snapshot of the same group"))
-    #expect(named.errors.contains("snapshots/\(ids[2]).json"))
+    #expect(named.errors.contains("snapshots/" + file(ids[2])))
     #expect(try present() == [ids[1], ids[2]])
   }
 
@@ -360,7 +364,7 @@ import Testing
   @Test func pinOfAMissingSnapshotIsRemoved() throws {
     let ids = try january(3)
     _ = try cli.succeed("snapshots pin \(ids[0]) --repo repo --quiet")
-    try FileManager.default.removeItem(atPath: "\(directory)/snapshots/\(ids[0]).json")
+    try FileManager.default.removeItem(atPath: cli.path(ofSnapshot: ids[0]))
     _ = try cli.succeed("forget --keep-last 1 --repo repo")
     #expect(try names("pins").isEmpty)
   }

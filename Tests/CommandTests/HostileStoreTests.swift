@@ -225,14 +225,14 @@ import Testing
   @Test func specialAndOversizedFilesAreRefused() throws {
     let hostile = try Hostile(Self.twoFiles())
     let repo = hostile.cli.directory.string + "/repo"
-    let zeros = String(repeating: "0", count: 64)
+    let (zeros, suffix) = (String(repeating: "0", count: 64), TestEncryption.suffix)
     for command in [
-      "mkfifo \(repo)/snapshots/\(zeros).json \(repo)/index/\(zeros).index",
-      "ln -s /dev/zero \(repo)/snapshots/\(zeros.dropLast())1.json",
-      "truncate -s 70M \(repo)/snapshots/\(zeros.dropLast())2.json",
-      "truncate -s 5G \(repo)/index/\(zeros.dropLast())2.index",
+      "mkfifo \(repo)/snapshots/\(zeros).json\(suffix) \(repo)/index/\(zeros).index\(suffix)",
+      "ln -s /dev/zero \(repo)/snapshots/\(zeros.dropLast())1.json\(suffix)",
+      "truncate -s 70M \(repo)/snapshots/\(zeros.dropLast())2.json\(suffix)",
+      "truncate -s 5G \(repo)/index/\(zeros.dropLast())2.index\(suffix)",
       "mkdir -p \(repo)/packs/00",
-      "truncate -s 1T \(repo)/packs/00/\(zeros).tar.zst",
+      "truncate -s 1T \(repo)/packs/00/\(zeros).tar.zst\(suffix)",
     ] {
       let made = try Program.run("sh", ["-c", command])
       #expect(made.code == 0, "\(made.errors)")
@@ -244,8 +244,9 @@ import Testing
     }
     #expect(theirs.peakMebibytes < Hostile.memoryBound)
     #expect(try hostile.cli.directory.read("back/other") == Self.other)
+    let noPack = TestEncryption.isOn ? "it is not an age file" : "has no seek table"
     let without = try hostile.theirs("--without-index repo verify")
-    #expect(without.code == 13 && without.errors.contains("has no seek table"))
+    #expect(without.code == 13 && without.errors.contains(noPack), "\(without.errors)")
     let ours = try hostile.ours("snapshots")
     #expect(ours.code == 13 && ours.peakMebibytes < Hostile.memoryBound, "\(ours.errors)")
     let restored = try hostile.ours("restore latest --to ours")
@@ -255,13 +256,16 @@ import Testing
     #expect(try hostile.cli.directory.read("ours/other") == Self.other)
   }
 
-  @Test(arguments: [
-    ("\"version\": 1", "\"version\": 2", "version"), ("zstd", "lz4", "compression"),
-    ("\"none\"", "\"age\"", "encryption"), ("\"read\": []", "\"read\": [\"sealed\"]", "sealed"),
-    ("blake2b-256", "md5", "hash"), ("{\"format\"", "[\"format\"", "repository.json"),
-    ("sandboxctl-repository", "something", "repository"),
-    ("\"recipients\": []", "\"recipients\": [{\"key\": 1}]", "recipients"),
-  ]) func repositoriesOfAnotherKindAreRefused(words: String, lie: String, reason: String) throws {
+  @Test(
+    .disabled(if: TestEncryption.isOn, "the lies are about the members without encryption"),
+    arguments: [
+      ("\"version\": 1", "\"version\": 2", "version"), ("zstd", "lz4", "compression"),
+      ("\"none\"", "\"age\"", "encryption"), ("\"read\": []", "\"read\": [\"sealed\"]", "sealed"),
+      ("blake2b-256", "md5", "hash"), ("{\"format\"", "[\"format\"", "repository.json"),
+      ("sandboxctl-repository", "something", "repository"),
+      ("\"recipients\": []", "\"recipients\": [{\"key\": 1}]", "recipients"),
+    ]) func repositoriesOfAnotherKindAreRefused(words: String, lie: String, reason: String) throws
+  {
     let hostile = try Hostile(Self.twoFiles())
     let text = String(
       decoding: try hostile.cli.directory.read("repo/repository.json"), as: UTF8.self)

@@ -68,7 +68,7 @@ import Testing
 
   @Test func newPassphraseIsAskedForTwice() throws {
     let questions = [
-      ["Passphrase: ", KeyFixture.old], ["New passphrase: ", KeyFixture.new],
+      ["Passphrase of 'repo': ", KeyFixture.old], ["New passphrase: ", KeyFixture.new],
       ["The same again: ", KeyFixture.new],
     ]
     let outcome = try keys.type(questions, into: "key change --repo repo")

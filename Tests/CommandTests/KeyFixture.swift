@@ -71,6 +71,12 @@ final class KeyFixture {
     return String(try #require(line))
   }
 
+  /// The recipient of the recovery key in a file.
+  func recipient(_ file: ByteString) throws -> String {
+    let text = String(decoding: try cli.directory.read(file), as: UTF8.self)
+    return String(try #require(text.firstMatch(of: /age1[a-z0-9]{58}/)).output)
+  }
+
   /// Checks that nothing that was printed contains a passphrase or the recovery key.
   func expectNoSecrets(_ location: SourceLocation = #_sourceLocation) throws {
     var secrets = [Self.old, Self.new]

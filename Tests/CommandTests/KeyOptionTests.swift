@@ -151,15 +151,32 @@ import Testing
 
   @Test func passphraseIsAskedForOnce() throws {
     let line = "backup --layout folder --root tree --repo repo"
-    let answers = [["Passphrase: ", KeyFixture.old], ["Passphrase: ", ""]]
+    let question = "Passphrase of 'repo': "
+    let answers = [[question, KeyFixture.old], [question, ""]]
     let outcome = try keys.type(answers, into: line)
     #expect(outcome.code == 0, "\(outcome.output)")
-    #expect(outcome.output.components(separatedBy: "Passphrase: ").count == 2)
-    let wrong = try keys.type([["Passphrase: ", "wrong"]], into: "ls latest --repo repo")
+    #expect(outcome.output.components(separatedBy: question).count == 2)
+    let wrong = try keys.type([[question, "wrong"]], into: "ls latest --repo repo")
     #expect(wrong.code == 12 && wrong.output.contains("does not open"), "\(wrong.output)")
     // An empty answer is no key.
-    let none = try keys.type([["Passphrase: ", ""]], into: "ls latest --repo repo")
+    let none = try keys.type([[question, ""]], into: "ls latest --repo repo")
     #expect(none.code == 12 && !none.output.contains("does not open"), "\(none.output)")
+    try keys.expectNoSecrets()
+  }
+
+  /// The answer for one repository is none for another, which the question names.
+  @Test func eachRepositoryIsAskedFor() throws {
+    let line = "init second --passphrase-file new --recovery-key second.key --no-default"
+    try keys.succeed(line)
+    let answers = [
+      ["Passphrase of 'repo': ", KeyFixture.old], ["Passphrase of 'second': ", KeyFixture.new],
+    ]
+    let outcome = try keys.type(answers, into: "copy --to second --repo repo")
+    #expect(outcome.code == 0 && outcome.output.contains("copied 1 of 1"), "\(outcome.output)")
+    #expect(outcome.output.components(separatedBy: "Passphrase of ").count == 3)
+    #expect(
+      try keys.succeed("dump latest:folders/tree/kept --repo second --passphrase-file new")
+        == "kept")
     try keys.expectNoSecrets()
   }
 
@@ -173,7 +190,7 @@ import Testing
         Shared.packageRoot.appendingPathComponent("Tests/CommandTests/Programs/type.py").path,
         "bash", "-c", "trap : INT; " + script,
       ],
-      input: Array(try JSONEncoder().encode([["Passphrase: ", "\u{3}"]])))
+      input: Array(try JSONEncoder().encode([["Passphrase of 'repo': ", "\u{3}"]])))
     #expect(outcome.output.contains("status 130"), "\(outcome.output)")
     #expect(outcome.output.contains("\r\necho "), "\(outcome.output)")
   }

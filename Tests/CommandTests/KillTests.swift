@@ -7,7 +7,7 @@ import Testing
 /// the work. `make test` has a few kills of each kind, `make test-all` more, and `make soak` does the
 /// same for longer.
 @Suite(.serialized) struct KillTests {
-  private static let kills = Sampling.count(5, of: 20)
+  private static let kills = Sampling.count(Sampling.fewer(5), of: 20)
   private static let backup = "backup --layout folder --root tree --repo repo --quiet"
 
   @Test func killedBackupDamagesNothing() throws {
@@ -48,7 +48,7 @@ import Testing
     let cli = try Self.prepared(&random)
     let wanted = try cli.records("tree")
     let restore = "restore latest:folders/tree --repo repo --quiet --to "
-    let kills = Sampling.count(3, of: 10)
+    let kills = Sampling.count(Sampling.fewer(3), of: 10)
     var moments = Moments(kills)
     try moments.measure { _ = try cli.succeed(restore + "whole") }
     while let moment = moments.next(using: &random) {

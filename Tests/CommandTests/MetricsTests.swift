@@ -108,7 +108,7 @@ import Testing
     let prune = try run("prune", "prune")
     #expect(prune.value("snapshots") == 1 && prune.value("removed_packs") == 0)
     // A failure keeps the time of the last success, and damage is none.
-    try cli.flip(byte: 20, of: cli.directory.string + "/repo/snapshots/\(cli.snapshots()[0]).json")
+    try cli.flip(byte: 20, of: cli.path(ofSnapshot: cli.snapshots()[0]))
     let damaged = try run("check", "check", exits: 13)
     #expect(damaged.value("damaged_objects") == 1)
     #expect(

@@ -18,8 +18,7 @@ import Testing
     }
     let snapshots = try cli.jsonLines("snapshots --json --repo repo")
     let first = try #require(snapshots.first?["id"] as? String)
-    try FileManager.default.removeItem(
-      atPath: cli.directory.string + "/repo/snapshots/\(first).json")
+    try FileManager.default.removeItem(atPath: cli.path(ofSnapshot: first))
   }
 
   @Test func unusedDataIsRemoved() throws {

@@ -11,7 +11,9 @@ enum Recover {
   static func run(
     _ cli: CommandLine, _ arguments: [String], under wrapper: [String] = [], script: String = script
   ) throws -> Program.Outcome {
-    let words = wrapper + ["python3", "-B", script] + arguments
+    let key =
+      TestEncryption.environment["SANDBOXCTL_IDENTITY_FILE"].map { ["--identity", $0] } ?? []
+    let words = wrapper + ["python3", "-B", script] + key + arguments
     return try Program.run(
       words[0], Array(words.dropFirst()), environment: cli.environment, cleanEnvironment: true,
       in: cli.directory.url, timeout: 1800)

@@ -84,6 +84,42 @@ import Testing
     #expect(try run("schedule", "status", "--json").output.isEmpty)
   }
 
+  /// The command that prints a passphrase may contain a secret.
+  @Test func passphraseCommandIsNotShownToOtherUsers() throws {
+    let variable = "SANDBOXCTL_PASSPHRASE_COMMAND"
+    // A file of this name is not the command.
+    try cli.directory.write("#!/bin/sh\n", at: "lookup")
+    let command = [variable: "lookup"]
+    let outcome = try run("schedule", "install", "--systemd", environment: command)
+    let shown = "can see the passphrase command"
+    #expect(outcome.code == 0 && !outcome.errors.contains(shown), "\(outcome.errors)")
+    let units = try Directory.open(path: cli.directory.path(Self.units))
+    for name in try units.names() { #expect(try units.status(name).permissions == 0o600) }
+    let service = try text(Self.units.appending("sandboxctl-backup.service"))
+    #expect(service.contains("\(variable)=lookup") && !service.contains("/lookup"), "\(service)")
+    #expect(
+      try run("schedule", "install", "--cron", environment: command).errors.contains(shown))
+    for kind in ["--systemd", "--cron"] {
+      for option in [["--passphrase-command", "lookup"], ["--passphrase-command=lookup"]] {
+        let words = ["schedule", "install", kind, "--dry-run", "--"] + option
+        #expect(try cli.run(words).errors.contains(shown), "\(words)")
+      }
+      #expect(try !run("schedule", "install", kind, "--dry-run").errors.contains(shown))
+    }
+  }
+
+  /// The removal of snapshots reads an encrypted repository with the key of the backup.
+  @Test(arguments: ["--passphrase-file", "--passphrase-command", "--identity"])
+  func scheduledRemovalHasTheKeyOfTheBackup(_ option: String) throws {
+    for kind in ["--systemd", "--cron"] {
+      let outcome = try run(
+        "schedule", "install", kind, "--keep-last", "3", "--dry-run", "--", option, "/key")
+      #expect(outcome.code == 0, "\(outcome.errors)")
+      let words = outcome.output.components(separatedBy: " forget ")
+      #expect(words.count == 2 && words[1].contains(" \(option) /key "), "\(outcome.output)")
+    }
+  }
+
   /// A link to the current version stays in the schedule: the next version replaces its target.
   @Test func linkToTheProgramIsScheduledAsALink() throws {
     let home = try Directory.open(path: cli.directory.path("bin"))
@@ -299,6 +335,26 @@ import Testing
     #expect(try status().first?["last"] is NSNull)
     _ = try run("schedule", "install", "--cron", "--calendar", "@reboot")
     #expect(try run("schedule", "status").output.contains("  unknown  "))
+  }
+
+  /// No key is used, also if it is named: a wrong one is not even read.
+  @Test func statusOfAnEncryptedRepositoryNeedsNoKey() throws {
+    try cli.directory.write("secret", at: "passphrase")
+    try cli.directory.write("x", at: "home/.var/app/org.example.App/data/file")
+    let key = ["--passphrase-file", "passphrase"]
+    let made = try cli.run(["init", "repo", "--recovery-key", "recovery.key"] + key)
+    #expect(made.code == 0, "\(made.errors)")
+    #expect(try cli.run(["backup", "--quiet", "--scheduled"] + key).code == 0)
+    for kind in ["--systemd", "--cron"] { #expect(try run("schedule", "install", kind).code == 0) }
+    for named in [[], ["--passphrase-file", "none"]] {
+      let path = ["PATH": cli.directory.string + "/bin:/usr/bin:/bin"]
+      let outcome = try cli.run(["schedule", "status", "--json"] + named, environment: path)
+      #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+      for line in outcome.output.split(separator: "\n") {
+        #expect(try CommandLine.object(line)["last"] is String, "\(line)")
+      }
+      #expect(outcome.output.split(separator: "\n").count == 2)
+    }
   }
 
   @Test func installAndRemoveMatchTheirSchemas() throws {

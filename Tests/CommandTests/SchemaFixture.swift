@@ -96,7 +96,7 @@ struct SchemaFixture {
     let newest = try #require(cli.snapshots().last)
     _ = try cli.succeed("backup --layout folder --root odd --repo repo --quiet --json --tag last")
     for pack in try cli.packs() { try cli.flip(byte: 60, of: pack) }
-    try cli.flip(byte: 20, of: cli.directory.string + "/repo/snapshots/\(newest).json")
+    try cli.flip(byte: 20, of: cli.path(ofSnapshot: newest))
   }
 
   /// Validates all recorded lines against their schemas. Returns a sentence for each error.

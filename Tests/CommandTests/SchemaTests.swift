@@ -75,6 +75,26 @@ import Testing
         ("key remove more --identity rescue --json --repo secret", 1),
       ]
     ),
+    (
+      "backup",
+      [("backup --layout folder --root odd --repo secret --passphrase-file one --json", 0)]
+    ),
+    (
+      "key-rotate",
+      [
+        ("key rotate --passphrase-file one --recovery-key next --json --repo secret", 0),
+        ("key rotate --identity next --recovery-key x --json --repo secret", 12),
+        ("key rotate --passphrase-file one --json --repo secret", 2),
+      ]
+    ),
+    (
+      "key-rewrap",
+      [
+        ("key rewrap --dry-run --passphrase-file one --json --repo secret", 0),
+        ("key rewrap --passphrase-file one --json --repo secret", 0),
+        ("key rewrap --json --repo secret", 12),
+      ]
+    ),
     ("sample", [("sample again --json", 0), ("sample again --day 1 --json", 0)]),
     (
       "apps",

@@ -1,4 +1,3 @@
-import Codecs
 import Foundation
 import SystemIO
 import TestSupport
@@ -53,20 +52,6 @@ import Testing
     }
   }
 
-  /// Adds the latest snapshot again without its signature, as whoever can write to the store.
-  private func forge(_ repository: String) throws {
-    let id = try #require(cli.snapshots(repository).last)
-    let path = ByteString("\(repository)/snapshots/")
-    let bytes = try cli.directory.read(path.appending(ByteString("\(id).json")))
-    let line = try #require(bytes.split(separator: UInt8(ascii: "\n")).first)
-    let text = String(decoding: line, as: UTF8.self)
-    // One that is later than all others.
-    let sequence = try #require(text.firstMatch(of: /"sequence":[0-9]+/))
-    let forged = Array(text.replacing(sequence.output, with: "\"sequence\":999").utf8) + [0x0a]
-    let name = ByteString("\(Blake2b.hash(forged).hex).json")
-    try cli.directory.write(forged, at: path.appending(name))
-  }
-
   @Test func snapshotsAreSignedAndNothingIsRefused() throws {
     guard TestEncryption.keys == nil else { return }
     try keys.succeed("init plain --plain --no-default")
@@ -77,7 +62,7 @@ import Testing
     let listed = try cli.jsonLines("snapshots --json --repo plain")
     #expect(listed.map { $0["signer"] as? String } == [signer])
     #expect(listed.map { $0["trusted"] as? Bool } == [true])
-    try forge("plain")
+    try cli.forgeSnapshot(in: "plain")
     try expectRestore(0, "--repo plain")
     let checked = try keys.succeed("check --repo plain")
     #expect(checked.hasPrefix("checked 2 snapshots (1 signed)"), "\(checked)")
@@ -99,7 +84,7 @@ import Testing
     #expect(try keys.succeed("key trust --repo plain") == "trusted signer \(signer)\n")
     try expectRestore(0, "--repo plain")
     #expect(try keys.run("check --repo plain").code == 0)
-    try forge("plain")
+    try cli.forgeSnapshot(in: "plain")
     try expectRestore(13, "--repo plain")
     try expectRestore(0, "--repo plain --allow-unsigned")
     let check = try keys.run("check --repo plain")

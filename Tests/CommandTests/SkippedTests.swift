@@ -11,7 +11,7 @@ import Testing
     try cli.directory.write("more", at: "tree/d-fourth")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     let ids = try cli.snapshots()
-    try cli.flip(byte: 20, of: cli.directory.string + "/repo/snapshots/\(ids[1]).json")
+    try cli.flip(byte: 20, of: cli.path(ofSnapshot: ids[1]))
     for line in [
       "restore latest:folders/tree --to back", "restore latest --to planned --dry-run",
       "restore latest:folders/tree --to json --json", "ls latest", "diff \(ids[0]) latest",
@@ -46,7 +46,7 @@ import Testing
   func unreadableSnapshotsAreReported(_ name: String) throws {
     let cli = try DamageTests.make()
     try cli.flip(
-      byte: 20, of: cli.directory.string + "/repo/snapshots/\(cli.snapshots()[0]).json")
+      byte: 20, of: cli.path(ofSnapshot: cli.snapshots()[0]))
     let outcome = try cli.run("restore \(name) --to back --repo repo")
     #expect(outcome.code == 13, "\(outcome.errors)")
     #expect(

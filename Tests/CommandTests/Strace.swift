@@ -25,7 +25,7 @@ struct Fault: CustomStringConvertible, Sendable {
   /// Calls `body` for the first, second, third … call on some paths, until it returns that there
   /// was none; `make test` for the first and a sample of the others.
   func forEachCall(on paths: [String] = [], _ body: (Int, Strace) throws -> Bool) throws {
-    for number in Sampling.steps(4, "\(self)").prefix(while: { $0 <= 200 }) {
+    for number in Sampling.steps(Sampling.wider(4), "\(self)").prefix(while: { $0 <= 200 }) {
       let when = persistence == .once ? "\(number)" : "\(number)+"
       if try !body(number, Strace(call, error, when, on: paths)) {
         #expect(number > 1, "\(self) was never made")

@@ -7,6 +7,9 @@ import Testing
 ///
 /// With `SANDBOXCTL_RECORD_SNAPSHOTS` set the files are written instead, and each test that changes
 /// one fails: review the recorded text and run the tests again without it.
+///
+/// In a run over encrypted repositories the text is to be the same, except for the suffix `.age` of
+/// objects, unless there is a file of that name in the directory `encrypted`.
 enum TextSnapshot {
   private static let directory = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().appendingPathComponent("Snapshots", isDirectory: true)
@@ -17,19 +20,32 @@ enum TextSnapshot {
       .filter { $0.hasSuffix(".txt") }.map { String($0.dropLast(4)) }
   }
 
+  private static func file(_ name: String, isEncrypted: Bool) -> URL {
+    directory.appendingPathComponent((isEncrypted ? "encrypted/" : "") + name + ".txt")
+  }
+
+  private static func stored(_ file: URL) -> String? {
+    try? String(contentsOf: file, encoding: .utf8)
+  }
+
   static func expect(
     _ text: String, is name: String, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let file = directory.appendingPathComponent(name + ".txt")
-    let stored = try? String(contentsOf: file, encoding: .utf8)
-    if stored == text { return }
+    let file = file(name, isEncrypted: TestEncryption.isOn)
+    var (stored, found) = (stored(file), text)
+    if stored == nil, TestEncryption.isOn {
+      stored = Self.stored(Self.file(name, isEncrypted: false))
+      found = text.replacing(/(\.tar\.zst|\.index|\.json)\.age\b/) { $0.output.1 }
+    }
+    if stored == found { return }
     if ProcessInfo.processInfo.environment["SANDBOXCTL_RECORD_SNAPSHOTS"] != nil {
-      try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+      try FileManager.default.createDirectory(
+        at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
       try text.write(to: file, atomically: true, encoding: .utf8)
       Issue.record("recorded \(file.lastPathComponent): read it", sourceLocation: sourceLocation)
       return
     }
-    let difference = Self.difference(stored ?? "", text)
+    let difference = Self.difference(stored ?? "", found)
     Issue.record(
       "\(file.lastPathComponent) says otherwise (SANDBOXCTL_RECORD_SNAPSHOTS=1 records):\n\(difference)",
       sourceLocation: sourceLocation)

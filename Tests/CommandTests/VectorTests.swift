@@ -22,7 +22,7 @@ import Testing
 
   /// Returns the lines of each snapshot by ID, without those that only root can restore for other
   /// users.
-  private static func expected() throws -> [String: Set<Substring>] {
+  static func expected() throws -> [String: Set<Substring>] {
     let text = try String(
       contentsOf: directory.appendingPathComponent("expected.txt"), encoding: .utf8)
     var found: [String: Set<Substring>] = [:]
@@ -37,7 +37,8 @@ import Testing
     Host.userID == 0 || !["block", "character"].contains { line.hasPrefix($0) }
   }
 
-  private static func lines(_ cli: CommandLine, _ name: String) throws -> Set<Substring> {
+  /// Returns the lines of a restored tree.
+  static func lines(_ cli: CommandLine, _ name: String) throws -> Set<Substring> {
     let outcome = try Program.run("python3", ["-B", lister, name], in: cli.directory.url)
     #expect(outcome.code == 0, "\(outcome.errors)")
     return Set(outcome.output.split(separator: "\n").filter(isRestored))

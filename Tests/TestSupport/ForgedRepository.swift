@@ -5,7 +5,8 @@ package import Foundation
 /// content that no writer produces.
 ///
 /// Blobs are added first; `write(to:)` writes the packs, one index and the snapshots. Closures
-/// change the parts that should be wrong.
+/// change the parts that should be wrong. In a run over encrypted repositories the content is
+/// encrypted as it is, as one who can write to the store and knows a recipient would do it.
 package struct ForgedRepository {
   /// The location of a blob in an index or in a pack's contents.
   package struct Entry {
@@ -131,8 +132,9 @@ package struct ForgedRepository {
   private func save(
     _ bytes: [UInt8], _ kind: String, _ suffix: String, in directory: URL
   ) throws {
-    let name = Blake2b.hash(bytes).hex + suffix
-    try Data(bytes).write(to: directory.appendingPathComponent("\(kind)/\(name)"))
+    let stored = try TestEncryption.stored(bytes)
+    let name = Blake2b.hash(stored).hex + suffix + TestEncryption.suffix
+    try Data(stored).write(to: directory.appendingPathComponent("\(kind)/\(name)"))
   }
 
   private func writePack(
@@ -160,11 +162,12 @@ package struct ForgedRepository {
     let end = [UInt8](repeating: 0, count: 1024)
     let last = try Self.member(".sandboxctl/contents", contents) + end
     try pack.append(last, with: &compressor) { _, _ in }
-    let bytes = pack.bytes + pack.seekTable()
+    let bytes = try TestEncryption.stored(pack.bytes + pack.seekTable())
     let id = Blake2b.hash(bytes)
     let location = directory.appendingPathComponent("packs/\(id.hex.prefix(2))")
     try FileManager.default.createDirectory(at: location, withIntermediateDirectories: true)
-    try Data(bytes).write(to: location.appendingPathComponent("\(id.hex).tar.zst"))
+    try Data(bytes).write(
+      to: location.appendingPathComponent("\(id.hex).tar.zst\(TestEncryption.suffix)"))
     for number in entries.indices { entries[number].pack = UInt32(index.packs.count) }
     index.packs.append(Pack(id: id, size: UInt64(bytes.count), frames: pack.frames))
     index.entries += entries
@@ -178,11 +181,15 @@ package struct ForgedRepository {
     return bytes
   }
 
+  private static let recipients =
+    TestEncryption.recipients.map { "\"\($0)\"" }.joined(separator: ", ")
+
   private static let configuration = """
     {"format": "sandboxctl-repository", "version": 1, "id": "\(id.hex)", "hash": "blake2b-256",
      "compression": "zstd", "chunking": {"id": "gear-1", "min": 262144, "avg": 1048576,
      "max": 4194304, "gear": "\(GearChunker.tableDigest.hex)", "sqlite": 16384},
-     "encryption": "none", "recipients": [], "features": {"read": [], "write": [], "prune": []},
+     "encryption": "\(TestEncryption.isOn ? "age" : "none")",
+     "recipients": [\(recipients)], "features": {"read": [], "write": [], "prune": []},
      "program": "forged"}
     """
 }

@@ -13,6 +13,15 @@ package enum Sampling {
   /// The number of repetitions of something random: `sample`, or `whole` for complete sweeps.
   package static func count(_ sample: Int, of whole: Int) -> Int { isWhole ? whole : sample }
 
+  /// A larger distance for an expensive sweep in the second run, over encrypted repositories: the
+  /// calls are hardly different ones.
+  package static func wider(_ sample: Int) -> Int { TestEncryption.isOn ? 2 * sample : sample }
+
+  /// A smaller number of expensive repetitions in the second run, over encrypted repositories.
+  package static func fewer(_ sample: Int) -> Int {
+    TestEncryption.isOn ? (sample + 1) / 2 : sample
+  }
+
   /// The steps of a sweep of unknown length: all from 1 on, or 1 and every n-th from a random one
   /// on, also in a complete sweep if `whole` is above 1.
   package static func steps(_ sample: Int, whole: Int = 1, _ label: String) -> SweepSteps {

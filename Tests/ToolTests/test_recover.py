@@ -650,6 +650,22 @@ class RepositoryTests(unittest.TestCase):
         repository.settings.write_text(json.dumps(settings))
         self.expect(repository.run("list"), 0, "not one of the current recipients")
 
+    def test_older_identities_read_objects_from_before_a_rotation(self):
+        repository = Repository(self.root)
+        old, new = repository.identities[0], new_identity()
+        settings = json.loads(repository.settings.read_text())
+        settings.update(recipients=[new.recipient], older_recipients=[old.recipient])
+        repository.settings.write_text(json.dumps(settings))
+        changes = {"identity": new.text, "recipients": [new.recipient]}
+        repository.add_key("default", b"eight words", older=[old.text], **changes)
+        key = ["--passphrase-file", str(repository.passphrase)]
+        self.assert_reads_everything(repository, key=key)
+        repository.key.write_text("%s\n%s\n" % (new.text, old.text))
+        self.assert_reads_everything(repository)
+        for older in ("none", [1], [old.text, "AGE-SECRET-KEY-1"]):
+            repository.add_key("default", b"eight words", older=older, **changes)
+            self.expect(repository.run("list", key=key), 12, "it has no X25519 identity")
+
     def test_damage_costs_only_the_files_in_it(self):
         repository = Repository(self.root)
         largest = max(repository.packs.values(), key=lambda pack: pack.stat().st_size)

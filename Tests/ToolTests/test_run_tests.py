@@ -50,6 +50,19 @@ with open(words[words.index("--event-stream-output-path") + 1], "w") as events:
 """
 
 
+def suites_in(module):
+    """Returns the names of the types of a test module that have tests, read from its sources."""
+    found = set()
+    for path in (ROOT / "Tests" / module).rglob("*.swift"):
+        name = None
+        for line in path.read_text().splitlines():
+            kind = re.match(r"(?:@Suite.*? |private |final )*(?:struct|class|extension) (\w+)", line)
+            name = kind.group(1) if kind else name
+            if re.match(r"  @Test\b", line):
+                found.add(name)
+    return found
+
+
 class Runs(unittest.TestCase):
     def run_bundle(self, tests, *options, crashing=(), lost=(), failing=()):
         with tempfile.TemporaryDirectory() as directory:
@@ -77,6 +90,34 @@ class Runs(unittest.TestCase):
         self.assertEqual({test.split("/")[0] for test in ran},
                          {"CommandTests.Suite3", "CommandTests.Suite19"})
         self.assertEqual(self.run_bundle(TESTS, "--suites", "Suite3").returncode, 1)
+
+    def test_a_file_chooses_suites_and_must_name_all(self):
+        chosen = ["CommandTests.Suite3", "CommandTests.Suite19"]
+        others = [f"CommandTests.Suite{number}" for number in range(20) if number not in (3, 19)]
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "suites.txt"
+
+            def run(*lines):
+                path.write_text("\n".join(["# suites", "both kinds:", *lines, ""]))
+                outcome = self.run_bundle(TESTS, "--suites", f"@{path}")
+                ran = {line.split("/")[0] for line in re.findall("^ran (.*)", outcome.stdout, re.M)}
+                return outcome, ran
+
+            # AModuleTests is not in the file, so its suites need not be.
+            outcome, ran = run(*chosen, "", "plain only, for a reason:", *others)
+            self.assertEqual(outcome.returncode, 0, outcome.stdout)
+            self.assertEqual(ran, set(chosen))
+            for lines, message in (
+                    ([*chosen, "plain only:", *others[1:]], f"{others[0]} is missing: add it to "),
+                    ([*chosen, "plain only:", *others, "CommandTests.Gone"],
+                     "there is no suite CommandTests.Gone"),
+                    ([*chosen, "plain only:", *others, chosen[0]], f"names {chosen[0]} again"),
+                    ([*chosen, "a suite", "plain only:", *others],
+                     "line 5 is neither the title of a section nor a suite")):
+                outcome, ran = run(*lines)
+                self.assertEqual(outcome.returncode, 1, message)
+                self.assertIn(message, outcome.stdout)
+                self.assertEqual(ran, set(chosen))
 
     def test_the_slowest_come_first(self):
         table = self.run_bundle(TESTS).stdout.partition("\n== the 3 slowest of 81 tests\n")[2]
@@ -129,6 +170,14 @@ class Groups(unittest.TestCase):
         self.assertEqual(groups[0], [slow])
         self.assertTrue(re.search(run_tests.pattern(groups[0]), f"{slow}/test()"))
         self.assertFalse(re.search(run_tests.pattern(groups[0]), f"{slow}Too/test()"))
+
+    def test_the_list_of_encrypted_suites_names_each_suite_once(self):
+        suites = run_tests.SuiteList(ROOT / "Tests" / "encrypted-suites.txt")
+        modules = {name.split(".")[0] for name in suites.sections}
+        self.assertEqual(modules, {"ArchiveStoreTests", "CommandTests", "OperationTests"})
+        found = {f"{module}.{name}" for module in modules for name in suites_in(module)}
+        self.assertEqual(list(suites.differences(found)), [])
+        self.assertIn(run_tests.SuiteList.CHOSEN, suites.sections.values())
 
     def test_slow_suites_exist(self):
         for name in run_tests.SLOW_SUITES:

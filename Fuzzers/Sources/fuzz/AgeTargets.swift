@@ -1,3 +1,4 @@
+@testable import ArchiveStore
 @testable import Codecs
 
 extension Target {
@@ -7,6 +8,7 @@ extension Target {
     Target(name: "age-armor", run: ageArmor),
     Target(name: "age-keys", run: ageKeys),
     Target(name: "age-stream", run: ageStream),
+    Target(name: "repository-key", run: repositoryKey),
   ]
 
   /// A header. One that is accepted must be written in the same bytes, but for its MAC.
@@ -54,6 +56,28 @@ extension Target {
     let text = String(decoding: bytes, as: UTF8.self)
     guard let recipient = try? AgeRecipient(text) else { return }
     require(Array(recipient.description.utf8) == bytes, "a recipient is written differently")
+  }
+
+  /// The decrypted text of a key file. In an accepted one the identity was masked before it was parsed
+  /// as JSON, and it has the same content when it is written and read again.
+  @Sendable private static func repositoryKey(_ bytes: [UInt8]) {
+    var plain = bytes
+    guard let key = try? KeyFile(&plain) else { return }
+    let secret = key.identity.text().withBytes { text in text.indices.map { text[$0] } }
+    guard let place = bytes.firstRange(of: secret), plain.count == bytes.count else {
+      fatalError("another identity was read")
+    }
+    require(plain[place].allSatisfy { $0 == UInt8(ascii: "*") }, "the identity was not masked")
+    require(key.recipients.contains(key.identity.recipient), "the identity has no recipient")
+    require(
+      key.signers.values.allSatisfy { $0.isEmpty || TrustedSigners.isName($0) },
+      "a name of a signer cannot be printed")
+    var text = key.encode()
+    guard let again = try? KeyFile(&text) else { fatalError("a key file cannot be read again") }
+    require(
+      again.repository == key.repository && again.recipients == key.recipients
+        && again.signers == key.signers && again.identity.recipient == key.identity.recipient,
+      "a key file changed when it was written and read again")
   }
 
   /// A payload that the input describes: its size, portions and a range; then a change of the stored
@@ -183,6 +207,25 @@ enum AgeFuzz {
 
   // MARK: - Seeds
 
+  /// Texts of key files: the least, all members, things of a later version, and hidden identities.
+  private static var keyFiles: [String] {
+    let id = String(repeating: "07", count: 32)
+    let signer = "sbxsig184qp0slggwy44y4hp2n56xm7hjwfstx09mzfdrxqe42lz2h5vcxqat6kr0"
+    let head = #"{"format":"sandboxctl-key","version":1,"repository":"\#(id)","#
+    let least =
+      head + #""identity":"\#(identityText)","recipients":["\#(recipientText)"]"#
+    let escaped = #"\u0041"# + identityText.dropFirst()
+    return [
+      least + "}",
+      least + #","signers":[{"signer":"\#(signer)","name":"nas"}],"#
+        + #""created":"2026-11-27T12:00:00Z","host":"host","user":"user"}"# + "\n",
+      least + #","signers":[{"signer":"\#(signer)","name":"a\nb"},{"signer":"later1","#
+        + #""name":1},{"name":"x"}],"later":{"a":[null,true]}}"#,
+      head + #""identity":"\#(escaped)","recipients":["\#(recipientText)"]}"#,
+      #"{"user":"\#(identityText)","# + least.dropFirst() + "}",
+    ]
+  }
+
   /// A header, also with grease and with a passphrase; armor in its forms; keys; and payloads at the
   /// boundaries of pieces.
   static var seeds: [(target: String, bytes: [UInt8])] {
@@ -213,6 +256,7 @@ enum AgeFuzz {
     let returns = armored[0].flatMap { $0 == 10 ? [13, 10] : [$0] }
     var seeds = headers.map { ("age-header", $0) } + (armored + [returns]).map { ("age-armor", $0) }
     seeds += keys.map { ("age-keys", Array($0.utf8)) }
+    seeds += keyFiles.map { ("repository-key", Array($0.utf8)) }
     for (number, size) in [0, 1, 65_535, 65_536, 65_537, 131_072, 200_000].enumerated() {
       var seed: [UInt8] = []
       LittleEndian.append(UInt32(size), to: &seed)

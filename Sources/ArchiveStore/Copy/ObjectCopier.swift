@@ -3,11 +3,13 @@ internal import Synchronization
 internal import SystemIO
 
 /// Copies objects byte for byte from one storage to another, and verifies each against its id before
-/// it gets its name. Safe to use from any thread.
+/// it gets its name. Age files may get another header, and so another name. Safe to use from any
+/// thread.
 final class ObjectCopier: Sendable {
   private let source: RepositoryStorage
   private let lease: Lease
   private let counters: ProgressCounters
+  private let expects: Bool
 
   /// An object that is named by the hash of its bytes.
   struct Object: Sendable {
@@ -15,11 +17,24 @@ final class ObjectCopier: Sendable {
     let path: ObjectPath
     /// The size in bytes.
     let size: UInt64
+    /// The header that replaces that of an age file; nil for a copy of the same bytes.
+    var header: NewHeader?
+  }
+
+  /// A header for other recipients.
+  struct NewHeader: Sendable {
+    let bytes: [UInt8]
+    /// The number of bytes that it replaces, at most the maximum of a header.
+    let replaced: Int
+    /// Returns the path of the copy, which has another id.
+    let path: @Sendable (Digest) -> ObjectPath
   }
 
   /// The result of copying objects.
   struct Result {
     var objects: [Object] = []
+    /// The copies with another header, by the ids of their originals.
+    var rewritten: [Digest: Copied] = [:]
     var bytes: UInt64 = 0
     /// The number of copied objects.
     var copied: Int { objects.count }
@@ -32,10 +47,20 @@ final class ObjectCopier: Sendable {
     var isInterrupted = false
   }
 
+  /// A copy with its own id and size.
+  struct Copied: Sendable {
+    let id: Digest
+    let size: UInt64
+  }
+
   private static let pieceLength = 1 << 20
 
-  init(from source: RepositoryStorage, by lease: Lease, counters: ProgressCounters) {
-    (self.source, self.lease, self.counters) = (source, lease, counters)
+  /// - Parameter expects: whether the objects add to the expected totals of the counters.
+  init(
+    from source: RepositoryStorage, by lease: Lease, counters: ProgressCounters,
+    expects: Bool = true
+  ) {
+    (self.source, self.lease, self.counters, self.expects) = (source, lease, counters, expects)
   }
 
   /// Copies objects on `threads` threads. After an interruption the objects that were begun are
@@ -45,7 +70,9 @@ final class ObjectCopier: Sendable {
     isStopping: @escaping @Sendable () -> Bool
   ) throws -> Result {
     guard !objects.isEmpty else { return Result() }
-    counters.expect(files: objects.count, bytes: objects.reduce(0) { $0 + $1.size })
+    if expects {
+      counters.expect(files: objects.count, bytes: objects.reduce(0) { $0 + $1.size })
+    }
     let count = min(threads, objects.count)
     let workers = try StoreError.wrap { () throws(SystemError) in
       try Workers(count: count, capacity: count, name: "mirror")
@@ -55,8 +82,7 @@ final class ObjectCopier: Sendable {
       workers.submit { [self] in
         while let object = box.next(objects, isStopping) {
           do throws(StoreError) {
-            try copy(object, isReadSoon: isReadSoon)
-            box.didCopy(object)
+            box.didCopy(object, as: try copy(object, isReadSoon: isReadSoon))
           } catch {
             box.didFail(object, error)
           }
@@ -70,26 +96,32 @@ final class ObjectCopier: Sendable {
   /// Copies one object.
   ///
   /// - Throws: `damaged` if its bytes do not match its id, `missing` if it does not exist.
-  func copy(_ object: Object, isReadSoon: Bool) throws(StoreError) {
+  @discardableResult
+  func copy(_ object: Object, isReadSoon: Bool) throws(StoreError) -> Copied {
     counters.begin(ByteString("\(object.path)"))
     let writer = try inTarget { () throws(StoreError) in
       try lease.storage.startObject(in: lease.path)
     }
     do throws(StoreError) {
+      let rewriting = Rewriting(object.header)
       let digest = try Self.digest(of: object, in: source) { piece throws(StoreError) in
         try inTarget { () throws(StoreError) in
           try lease.keepAlive()
-          try writer.append(piece)
+          try writer.append(rewriting?.next(piece) ?? piece)
         }
         counters.didHandle(bytes: UInt64(piece.count))
       }
       guard digest == object.id else {
         throw .damaged("\(object.path)", "its content does not match its id")
       }
+      let copied = rewriting?.finish() ?? Copied(id: digest, size: object.size)
       try inTarget { () throws(StoreError) in
-        try writer.commit(as: object.path, digest: digest, isReadSoon: isReadSoon)
+        try writer.commit(
+          as: object.header?.path(copied.id) ?? object.path, digest: copied.id,
+          isReadSoon: isReadSoon)
       }
       counters.didHandle(files: 1)
+      return copied
     } catch {
       writer.discard()
       throw error
@@ -142,6 +174,29 @@ final class ObjectCopier: Sendable {
 }
 
 extension ObjectCopier {
+  /// Replaces the header in the pieces of an object. The first piece contains it.
+  private final class Rewriting {
+    private let header: NewHeader
+    private var hash = Blake2b()
+    private var size: UInt64 = 0
+
+    init?(_ header: NewHeader?) {
+      guard let header else { return nil }
+      self.header = header
+    }
+
+    /// Returns the bytes to write for the next piece.
+    func next(_ piece: [UInt8]) -> [UInt8] {
+      var bytes = piece
+      if size == 0 { bytes.replaceSubrange(..<header.replaced, with: header.bytes) }
+      hash.update(bytes)
+      size += UInt64(bytes.count)
+      return bytes
+    }
+
+    func finish() -> Copied { Copied(id: hash.finish(), size: size) }
+  }
+
   /// The state that the threads of a copy share.
   private final class SharedState: Sendable {
     private struct State {
@@ -167,9 +222,10 @@ extension ObjectCopier {
       }
     }
 
-    func didCopy(_ object: Object) {
+    func didCopy(_ object: Object, as copied: Copied) {
       state.withLock { state in
         state.result.objects.append(object)
+        if object.header != nil { state.result.rewritten[object.id] = copied }
         state.result.bytes += object.size
       }
     }

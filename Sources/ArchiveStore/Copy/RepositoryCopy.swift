@@ -307,9 +307,10 @@ extension RepositoryCopy {
     ) throws(StoreError) -> SnapshotID {
       guard source.id == target.id, source.isEncrypted, target.isEncrypted else {
         // A signature must not make a snapshot trusted that is not.
-        let key = source.refusal(of: stored) == nil ? target.signingKey?() : nil
-        return try session.save(
-          encoded: stored.copy(in: target.id, content: content, signedBy: key))
+        let copy = stored.copy(
+          in: target.id, content: content, key: target.signingKey?(),
+          isSigned: source.vouches(for: stored))
+        return try session.save(encoded: copy)
       }
       let path = source.storage.layout.snapshot(stored.id)
       let limit = source.storage.storedLimit(of: FormatLimit.snapshot)

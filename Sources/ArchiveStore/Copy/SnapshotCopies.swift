@@ -35,8 +35,12 @@ extension StoredSnapshot {
   /// The copy in the repository of the original is the original itself, if the bytes that it had
   /// can be made again. In a repository of the same id, such as a mirror, the bytes stay.
   ///
-  /// - Parameter key: the key that signs the copy; nil to leave it unsigned.
-  func copy(in target: Digest, content: [UInt8], signedBy key: SigningKey? = nil) -> [UInt8] {
+  /// - Parameters:
+  ///   - key: this host's key; nil if it has none.
+  ///   - isSigned: whether the copy is signed. The original is made again, with its id, even if not.
+  func copy(
+    in target: Digest, content: [UInt8], key: SigningKey? = nil, isSigned: Bool = true
+  ) -> [UInt8] {
     if snapshot.repository == target { return content }
     let own = Snapshot.Original(repository: snapshot.repository, id: id)
     var copy = snapshot
@@ -54,6 +58,6 @@ extension StoredSnapshot {
     } else {
       copy.original = own
     }
-    return copy.encode(signedBy: key)
+    return copy.encode(signedBy: isSigned ? key : nil)
   }
 }

@@ -22,6 +22,11 @@ struct LoadedIndex: Sendable {
   /// The packs named by usable objects.
   var packs: Set<Digest> { IndexSet(objects).packs }
 
+  /// Returns the packs named by some of the usable objects.
+  func packs(of ids: Set<Digest>) -> Set<Digest> {
+    Set(objects.filter { ids.contains($0.id) }.flatMap(\.packIDs))
+  }
+
   /// The packs named by usable objects, with their sizes.
   var packSizes: [Digest: UInt64] {
     var sizes: [Digest: UInt64] = [:]

@@ -11,6 +11,8 @@ struct KeyFile {
   let repository: Digest
   /// The identity, which all key files of a repository share.
   let identity: AgeIdentity
+  /// The identities from before rotations, the newest first, which open older objects.
+  let older: [AgeIdentity]
   /// The recipients of new objects. Only a holder of the passphrase can change them.
   let recipients: [AgeRecipient]
   /// The trusted signers with their names, for hosts that know none yet.
@@ -20,6 +22,9 @@ struct KeyFile {
   static let directory = ObjectPath.root.appending("keys")
   /// The maximum size of a key file, in bytes.
   static let maximumSize = 64 << 10
+  /// The number of key files of a repository that a passphrase is tried with. A wrong passphrase takes
+  /// about half a second for each of them.
+  static let maximumCount = 16
   /// The base-two logarithm of scrypt's work factor for new files: 128 MiB of memory and about half
   /// a second.
   static let workFactor = 17
@@ -85,10 +90,10 @@ extension KeyFile {
 extension KeyFile {
   /// Creates the key file of a repository.
   init(
-    of repository: Digest, identity: AgeIdentity, recipients: [AgeRecipient],
-    signers: [Signer: String] = [:]
+    of repository: Digest, identity: AgeIdentity, older: [AgeIdentity] = [],
+    recipients: [AgeRecipient], signers: [Signer: String] = [:]
   ) {
-    (self.repository, self.identity) = (repository, identity)
+    (self.repository, self.identity, self.older) = (repository, identity, older)
     (self.recipients, self.signers) = (recipients, signers)
   }
 
@@ -105,7 +110,7 @@ extension KeyFile {
   }
 
   /// Returns the text, in memory that is not moved while it is written. The caller wipes it.
-  private func encode() -> [UInt8] {
+  func encode() -> [UInt8] {
     let first: JSON = [
       "format": .string(Self.format), "version": .count(Self.version),
       "repository": .string(repository.hex),
@@ -119,18 +124,37 @@ extension KeyFile {
     ]
     let head = first.compactBytes.dropLast()
     let tail = last.compactBytes.dropFirst()
-    let secret = identity.text()
     var text: [UInt8] = []
-    text.reserveCapacity(head.count + secret.count + tail.count + 64)
+    text.reserveCapacity(
+      head.count + tail.count + 64 + (older.count + 1) * Self.roomOfIdentity)
     text.append(contentsOf: head)
-    text.append(contentsOf: #","identity":""#.utf8)
-    secret.withBytes { bytes in
-      for index in bytes.indices { text.append(bytes[index]) }
+    text.append(contentsOf: #","identity":"#.utf8)
+    Self.append(identity, to: &text)
+    if let first = older.first {
+      text.append(contentsOf: #","older":["#.utf8)
+      Self.append(first, to: &text)
+      for identity in older.dropFirst() {
+        text.append(UInt8(ascii: ","))
+        Self.append(identity, to: &text)
+      }
+      text.append(UInt8(ascii: "]"))
     }
-    text.append(contentsOf: #"","#.utf8)
+    text.append(UInt8(ascii: ","))
     text.append(contentsOf: tail)
     text.append(UInt8(ascii: "\n"))
     return text
+  }
+
+  /// The memory for the text of an identity, which has 74 characters, with its quotes and a comma.
+  private static let roomOfIdentity = 80
+
+  /// Appends the text of an identity in quotes.
+  private static func append(_ identity: AgeIdentity, to text: inout [UInt8]) {
+    text.append(UInt8(ascii: "\""))
+    identity.text().withBytes { bytes in
+      for index in bytes.indices { text.append(bytes[index]) }
+    }
+    text.append(UInt8(ascii: "\""))
   }
 }
 
@@ -159,18 +183,11 @@ extension KeyFile {
     }
   }
 
-  /// Reads the text. The identity is read from its bytes and then masked, so that no other value
-  /// contains it.
-  private init(_ plain: inout [UInt8]) throws(Refusal) {
-    guard let range = Self.identityRange(in: plain) else {
-      throw Refusal.unusable("it contains no identity")
-    }
-    do throws(AgeError) {
-      identity = try AgeIdentity(plain.span.extracting(range))
-    } catch {
-      throw Refusal.unusable("its identity is invalid: \(error.reason)")
-    }
-    for index in range { plain[index] = Self.mask }
+  /// Reads the text. The identities are read from their bytes and then masked, so that no other value
+  /// contains them.
+  init(_ plain: inout [UInt8]) throws(Refusal) {
+    let identities = try Self.takeIdentities(in: &plain)
+    guard !identities.isEmpty else { throw Refusal.unusable("it contains no identity") }
     let json: JSON
     do throws(CodecError) {
       json = try JSON(parsing: plain)
@@ -183,31 +200,52 @@ extension KeyFile {
     guard let version = json["version"]?.integer, version == Int64(Self.version) else {
       throw Refusal.unusable("its version is not \(Self.version): use a newer sandboxctl")
     }
-    let masked = String(decoding: plain[range], as: UTF8.self)
+    let older = (json["older"]?.array ?? []).map { $0.string.flatMap { identities[$0] } }
     guard let repository = json["repository"]?.string.flatMap({ Digest(hex: $0) }),
-      json["identity"]?.string == masked, let recipients = Self.recipients(in: json),
-      recipients.contains(identity.recipient)
+      let identity = json["identity"]?.string.flatMap({ identities[$0] }),
+      let recipients = Self.recipients(in: json), recipients.contains(identity.recipient),
+      !older.contains(where: { $0 == nil })
     else { throw Refusal.unusable("it lacks a valid id, identity or recipient") }
     (self.repository, self.recipients) = (repository, recipients)
+    (self.identity, self.older) = (identity, older.compactMap(\.self))
     signers = Self.signers(in: json)
   }
 
-  private static let mask = UInt8(ascii: "*")
-
-  /// Returns the range of the first text that begins like an identity, up to the end of its string.
-  private static func identityRange(in text: [UInt8]) -> Range<Int>? {
+  /// Reads each text that begins like an identity, up to the end of its string, and masks it by its
+  /// number. Returns the identities by these masks.
+  private static func takeIdentities(
+    in text: inout [UInt8]
+  ) throws(Refusal) -> [String: AgeIdentity] {
     let mark = Array("AGE-SECRET-KEY-1".utf8)
-    let start = text.indices.first { text[$0] == mark[0] && text[$0...].starts(with: mark) }
-    guard let start, let end = text[start...].firstIndex(of: UInt8(ascii: "\"")) else { return nil }
-    return start..<end
+    var identities: [String: AgeIdentity] = [:]
+    var next = text.startIndex
+    while let start = text[next...].indices.first(where: {
+      text[$0] == mark[0] && text[$0...].starts(with: mark)
+    }), let end = text[start...].firstIndex(of: UInt8(ascii: "\"")) {
+      let identity: AgeIdentity
+      do throws(AgeError) {
+        identity = try AgeIdentity(text.span.extracting(start..<end))
+      } catch {
+        throw Refusal.unusable("its identity is invalid: \(error.reason)")
+      }
+      let number = Array("\(identities.count)".utf8)
+      for index in start..<end {
+        text[index] = index - start < number.count ? number[index - start] : UInt8(ascii: "*")
+      }
+      identities[String(decoding: text[start..<end], as: UTF8.self)] = identity
+      next = end
+    }
+    return identities
   }
 
-  /// Returns the signers. One of a type that this version does not know is not trusted.
+  /// Returns the signers. One of a type that this version does not know is not trusted, and a name
+  /// that cannot be printed is omitted.
   private static func signers(in json: JSON) -> [Signer: String] {
     var signers: [Signer: String] = [:]
     for element in json["signers"]?.array ?? [] {
       guard let signer = element["signer"]?.string.flatMap({ try? Signer($0) }) else { continue }
-      signers[signer] = element["name"]?.string ?? ""
+      let name = element["name"]?.string ?? ""
+      signers[signer] = TrustedSigners.isName(name) ? name : ""
     }
     return signers
   }

@@ -7,6 +7,8 @@ public struct RepositoryKeys: Sendable {
   public let identities: [AgeIdentity]
   /// The recipients of new objects.
   public let recipients: [AgeRecipient]
+  /// Those of the identities that are the repository's own from before rotations, the newest first.
+  public internal(set) var older: [AgeIdentity] = []
   /// The signers that the key file trusts, with their names; none without a passphrase.
   public internal(set) var signers: [Signer: String] = [:]
   /// The key file that a passphrase opened; nil if none was needed.
@@ -20,6 +22,10 @@ public struct RepositoryKeys: Sendable {
 
   /// The name of the key file that was opened; nil if another source was used.
   var keyName: String? { opened?.name }
+
+  /// The repository's own identity, which is that of its first recipient; nil if it is not known. An
+  /// identity of another recipient is a person's, and is never copied into the store.
+  var own: AgeIdentity? { identities.first { $0.recipient == recipients.first } }
 
   /// Creates keys; without identities those of a host that only writes.
   public init(identities: [AgeIdentity] = [], recipients: [AgeRecipient]) {
@@ -42,12 +48,15 @@ public enum KeySource: Sendable {
 extension RepositoryKeys {
   /// Opens the keys of a repository. No memory of the process is in core dumps from then on.
   ///
-  /// - Parameter recipients: the recipients in `repository.json`, which are not authenticated. A key
-  ///   file has its own.
+  /// - Parameters:
+  ///   - recipients: the recipients in `repository.json`, which are not authenticated. A key file has
+  ///     its own.
+  ///   - older: the recipients of older identities in `repository.json`.
   /// - Throws: `keyRequired` without a source; `wrongKey` if no identity has one of the recipients,
   ///   or if no key file opens; any error of the source.
   static func unlock(
-    _ storage: any Storage, repository: Digest, recipients: [AgeRecipient], source: KeySource
+    _ storage: any Storage, repository: Digest, recipients: [AgeRecipient],
+    older: [AgeRecipient] = [], source: KeySource
   ) throws(StoreError) -> RepositoryKeys {
     switch source {
     case .none:
@@ -60,7 +69,7 @@ extension RepositoryKeys {
       }
       return RepositoryKeys(recipients: recipients)
     case .identities(let identities):
-      return try matching(identities, recipients, location: storage.location)
+      return try matching(identities, recipients, older: older, location: storage.location)
     case .passphrase(let passphrase):
       var search = try KeySearch(storage, repository: repository)
       return try search.open(with: passphrase)
@@ -78,11 +87,18 @@ extension RepositoryKeys {
 
   /// Returns the keys if an identity has one of the recipients. Such identities come first.
   private static func matching(
-    _ identities: [AgeIdentity], _ recipients: [AgeRecipient], location: String
+    _ identities: [AgeIdentity], _ recipients: [AgeRecipient], older: [AgeRecipient],
+    location: String
   ) throws(StoreError) -> RepositoryKeys {
     let own = identities.filter { recipients.contains($0.recipient) }
     guard !own.isEmpty else {
       let list = recipients.map(\.description).joined(separator: ", ")
+      if identities.contains(where: { older.contains($0.recipient) }) {
+        throw StoreError(
+          .wrongKey, "open", subject: location,
+          reason: "the key was rotated: the identity is an older one, which opens older data only",
+          hint: "use the recovery key of 'sandboxctl key rotate'; the recipients are now \(list)")
+      }
       throw StoreError(
         .wrongKey, "open", subject: location,
         reason: "the identity is not the one of a recipient of the repository",
@@ -90,7 +106,9 @@ extension RepositoryKeys {
     }
     Host.disableCoreDumps()
     let others = identities.filter { !recipients.contains($0.recipient) }
-    return RepositoryKeys(identities: own + others, recipients: recipients)
+    var keys = RepositoryKeys(identities: own + others, recipients: recipients)
+    keys.older = others.filter { older.contains($0.recipient) }
+    return keys
   }
 }
 
@@ -102,14 +120,17 @@ private struct KeySearch {
   private var files: [(name: String, bytes: [UInt8])] = []
   /// The other files, each with the reason.
   private var unusable: [String] = []
+  /// The number of files that are not tried.
+  private var untried = 0
 
-  /// The number of key files that are tried: each takes about half a second.
-  private static let maximumFiles = 16
+  /// The number of damaged files after which no more are read: a store may contain any number.
+  private static let maximumUnusable = 64
 
   private static let identityHint =
     "use the recovery key, or the identity of another recipient, with '--identity FILE'"
 
-  /// Reads the files, the one of this host first. Damaged ones are skipped.
+  /// Reads the files, the one of this host first, then the others by name. Damaged ones are skipped, and
+  /// do not count for the number of files that are tried.
   init(_ storage: any Storage, repository: Digest) throws(StoreError) {
     location = storage.location
     self.repository = repository
@@ -117,7 +138,11 @@ private struct KeySearch {
     let own = KeyFile.name(ofHost: Host.name)
     let keys = names.compactMap { KeyFile.name(of: $0) }
     let ordered = keys.filter { $0 == own } + keys.filter { $0 != own }
-    for name in ordered.prefix(Self.maximumFiles) {
+    for name in ordered {
+      if files.count == KeyFile.maximumCount || unusable.count == Self.maximumUnusable {
+        untried += 1
+        continue
+      }
       let path = KeyFile.path(name)
       do throws(StoreError) {
         let bytes = try storage.load(path, limit: KeyFile.maximumSize)
@@ -151,8 +176,9 @@ private struct KeySearch {
       do throws(KeyFile.Refusal) {
         let key = try KeyFile(bytes, openedWith: passphrase)
         if key.repository == repository {
-          var keys = RepositoryKeys(identities: [key.identity], recipients: key.recipients)
-          keys.signers = key.signers
+          var keys = RepositoryKeys(
+            identities: [key.identity] + key.older, recipients: key.recipients)
+          (keys.older, keys.signers) = (key.older, key.signers)
           keys.opened = RepositoryKeys.OpenedKey(name: name, passphrase: passphrase)
           return keys
         }
@@ -177,9 +203,11 @@ private struct KeySearch {
   /// The error if no file opens.
   private var wrongKey: StoreError {
     let count = files.count == 1 ? "its key file" : "any of its \(files.count) key files"
+    let tried = untried == 0 ? count : "the \(files.count) key files that were tried"
+    let rest = untried == 0 ? [] : ["\(untried) more were not tried"]
     return StoreError(
       .wrongKey, "open", subject: location,
-      reason: (["the passphrase does not open \(count)"] + unusable).joined(separator: "; "),
+      reason: (["the passphrase does not open \(tried)"] + rest + unusable).joined(separator: "; "),
       hint: "check the passphrase; or " + Self.identityHint)
   }
 }

@@ -76,6 +76,7 @@ public struct IndexRepair {
       features.prune, for: "prune", location: repository.location)
     let lease = try Lease(storage, clock: clock)
     defer { lease.release() }
+    try repository.requireCurrent("repair the index of")
     guard let right = try PruneLease(lease) else {
       throw PruneLease.locked("repair the index of", storage.location)
     }

@@ -188,6 +188,22 @@ extension SnapshotRepair {
       return (trees, damaged)
     }
 
+    /// Returns the snapshot that an earlier run made of the same losses, or nil. It would be the same
+    /// object if it were saved again; but encryption gives the same content another name each time.
+    private func earlier(
+      _ snapshot: Snapshot, isSigned: Bool
+    ) throws(StoreError) -> StoredSnapshot? {
+      guard repository.isEncrypted else { return nil }
+      let signer = isSigned ? repository.signingKey?()?.signer : nil
+      let signature = signer.map { SnapshotSignature.valid($0) } ?? .absent
+      for stored in found.snapshots
+      where stored.snapshot == snapshot && stored.signature == signature {
+        let path = repository.storage.layout.snapshot(stored.id)
+        if try repository.storage.status(path) != nil { return stored }
+      }
+      return nil
+    }
+
     /// Saves the new snapshot, pins it if the old one is pinned, and then removes the old one if
     /// requested.
     private func replace(
@@ -200,8 +216,10 @@ extension SnapshotRepair {
         return
       }
       // A signature must not make a snapshot trusted that is not.
-      let isTrusted = repository.refusal(of: repaired.old) == nil
-      let new = try target.session.save(snapshot, isSigned: isTrusted)
+      let isTrusted = repository.vouches(for: repaired.old)
+      let new =
+        try earlier(snapshot, isSigned: isTrusted)
+        ?? target.session.save(snapshot, isSigned: isTrusted)
       repaired.new = new
       if repaired.isPinned { try repository.pin([new.id]) }
       guard repair.isForgetting else { return }

@@ -340,15 +340,9 @@ struct MirrorRemoval {
 
   /// Condemns packs that are not condemned yet.
   private func condemn(_ packs: Set<Digest>) throws(StoreError) {
-    let all = packs.subtracting(try CondemnedObjects.intact(storage).packs).sorted()
-    for start in stride(from: 0, to: all.count, by: CondemnedObject.maximumPacks) {
-      let part = all[start..<min(start + CondemnedObject.maximumPacks, all.count)]
-      let bytes = CondemnedObject(packs: Set(part)).encode()
-      let id = Blake2b.hash(bytes)
-      try session.lease.recordSeen(id)
-      guard try right.isHeld() else { throw PruneLease.lost(session.repository.location) }
-      try session.lease.save(bytes, as: CondemnedObject.path(id))
-    }
+    let condemned = try CondemnedObjects.intact(storage).packs
+    try session.condemn(
+      packs.subtracting(condemned), by: right, reserve: SpaceReserve(storage))
   }
 
   /// Removes index objects that the original does not have and that name no pack which only they

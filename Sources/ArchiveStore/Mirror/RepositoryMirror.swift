@@ -79,6 +79,10 @@ public struct RepositoryMirror {
     public internal(set) var waitingPacks = 0
     /// The key files that differ from those of the original. The mirror keeps its own.
     public internal(set) var differentKeys: [ByteString] = []
+    /// The key files that were removed, because the original does not have them.
+    public internal(set) var removedKeys: [ByteString] = []
+    /// The key files that a later run removes, because another program is removing objects.
+    public internal(set) var waitingKeys: [ByteString] = []
     /// Whether the run was interrupted before it was complete.
     public internal(set) var isInterrupted = false
 
@@ -128,7 +132,9 @@ public struct RepositoryMirror {
     }
     try run.run()
     run.report.isNew = isNew
-    run.report.differentKeys = keys
+    run.report.differentKeys = keys.keys.different
+    (run.report.removedKeys, run.report.waitingKeys) =
+      keys.areUpdated ? (keys.keys.surplus, []) : ([], keys.keys.surplus)
     return run.report
   }
 
@@ -168,6 +174,9 @@ public struct RepositoryMirror {
     report.copied = found.amount(besides: old)
     if let target, !isNew {
       report.refusal = try refusal(of: found, old, in: source.open(copyIn: target))
+      let keys = try MirrorKeys(
+        of: source.storage, in: target, keyName: source.keys?.keyName)
+      (report.differentKeys, report.removedKeys) = (keys.different, keys.surplus)
     }
     if report.refusal == nil { report.removed = old.amount(besides: found) }
     return report
@@ -273,10 +282,11 @@ extension RepositoryMirror {
   }
 
   /// Creates what is missing of the mirror except objects: its directories, settings, keys, and the
-  /// files for recovery by hand. Returns the key files that differ.
+  /// files for recovery by hand; and removes the keys that the original does not have. Returns the key
+  /// files, and false if their removal is left to a later run.
   private func create(
     _ target: RepositoryStorage, _ settings: [UInt8]
-  ) throws(StoreError) -> [ByteString] {
+  ) throws(StoreError) -> (keys: MirrorKeys, areUpdated: Bool) {
     let lease = try Lease(target)
     defer { lease.release() }
     let path = RepositoryLayout.settings
@@ -294,25 +304,7 @@ extension RepositoryMirror {
       try lease.save(bytes, as: path)
     }
     SpaceReserve(target).restore(by: lease)
-    return try copyKeys(target, lease)
-  }
-
-  /// Copies key files that the mirror lacks, and returns those that differ: nothing tells which of
-  /// them is intact.
-  private func copyKeys(_ target: RepositoryStorage, _ lease: Lease) throws(StoreError)
-    -> [ByteString]
-  {
-    var different: [ByteString] = []
-    let present = Set(try target.listIfPresent(RepositoryLayout.keys) ?? [])
-    for name in try source.storage.listIfPresent(RepositoryLayout.keys) ?? [] {
-      let path = RepositoryLayout.keys.appending(name)
-      let bytes = try source.storage.load(path, limit: FormatLimit.repositoryFile)
-      if !present.contains(name) {
-        try lease.save(bytes, as: path)
-      } else if try target.load(path, limit: FormatLimit.repositoryFile) != bytes {
-        different.append(name)
-      }
-    }
-    return different
+    let keys = try MirrorKeys(of: source.storage, in: target, keyName: source.keys?.keyName)
+    return (keys, try keys.update(by: lease))
   }
 }

@@ -76,12 +76,21 @@ final class ObjectCipher: Sendable {
     _ path: ObjectPath, size: UInt64, in storage: any Storage
   ) throws(StoreError) -> AgeFile {
     try requireIdentity("\(path)")
+    return try open(try Self.head(of: path, size: size, in: storage), "\(path)")
+  }
+
+  /// Returns the first bytes of an object, with the whole head if it is intact.
+  ///
+  /// - Parameter size: the stored size in bytes.
+  static func head(
+    of path: ObjectPath, size: UInt64, in storage: any Storage
+  ) throws(StoreError) -> [UInt8] {
     let limit = Int(min(size, UInt64(AgeHeader.maximumCount + 16)))
-    var head = try storage.load(path, offset: 0, count: min(limit, Self.firstHead))
+    var head = try storage.load(path, offset: 0, count: min(limit, firstHead))
     if AgeFile.headCount(in: head.span).map({ $0 > head.count }) ?? true, head.count < limit {
       head = try storage.load(path, offset: 0, count: limit)
     }
-    return try open(head, "\(path)")
+    return head
   }
 
   /// Starts to decrypt an object from its beginning to its end.

@@ -104,6 +104,26 @@ struct PruneSweep {
   }
 }
 
+extension WritingSession {
+  /// Names packs in condemned objects, so that a sweep removes them.
+  func condemn(
+    _ packs: Set<Digest>, by right: PruneLease, reserve: SpaceReserve
+  ) throws(StoreError) {
+    let all = packs.sorted()
+    for start in stride(from: 0, to: all.count, by: CondemnedObject.maximumPacks) {
+      let part = Set(all[start..<min(start + CondemnedObject.maximumPacks, all.count)])
+      let bytes = CondemnedObject(packs: part).encode()
+      let id = Blake2b.hash(bytes)
+      try reserve.whenFull { () throws(StoreError) in
+        // This program's own lease does not delay the sweep by a later one.
+        try lease.recordSeen(id)
+        guard try right.isHeld() else { throw PruneLease.lost(repository.location) }
+        try lease.save(bytes, as: CondemnedObject.path(id))
+      }
+    }
+  }
+}
+
 extension [Digest: CondemnedObject] {
   /// Returns the condemned objects that every program with one of the leases has seen, and for each
   /// of the others the leases that it waits for.

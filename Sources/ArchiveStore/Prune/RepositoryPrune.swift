@@ -285,18 +285,7 @@ extension RepositoryPrune {
     /// Condemns packs, and sweeps.
     private mutating func condemn(_ packs: Set<Digest>, _ needs: inout SnapshotNeeds) throws {
       guard !packs.isEmpty else { return }
-      let all = packs.sorted()
-      for start in stride(from: 0, to: all.count, by: CondemnedObject.maximumPacks) {
-        let part = Set(all[start..<min(start + CondemnedObject.maximumPacks, all.count)])
-        let bytes = CondemnedObject(packs: part).encode()
-        let id = Blake2b.hash(bytes)
-        try reserve.whenFull { () throws(StoreError) in
-          // This program's own lease does not delay the sweep by a later one.
-          try session.lease.recordSeen(id)
-          guard try right.isHeld() else { throw PruneLease.lost(prune.repository.location) }
-          try session.lease.save(bytes, as: CondemnedObject.path(id))
-        }
-      }
+      try session.condemn(packs, by: right, reserve: reserve)
       needs.condemn(packs)
       try sweep(&needs)
     }

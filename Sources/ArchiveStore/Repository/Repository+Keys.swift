@@ -30,16 +30,16 @@ extension Repository {
 
   /// Adds a key file for a passphrase.
   ///
-  /// - Throws: `invalid` for an invalid name, or if there is a key of that name; `keyRequired` without
-  ///   an identity; `leaseLost`.
+  /// - Throws: `invalid` for an invalid name, if there is a key of that name or if there are 16 keys;
+  ///   `keyRequired` without an identity, or without an older one that objects need; `busy` if another
+  ///   program is changing keys or removing objects; `leaseLost`.
   public func addKey(_ name: String, passphrase: AgePassphrase) throws(StoreError) {
     try saveKey(name, passphrase: passphrase, isReplacing: false)
   }
 
   /// Replaces a key file by one for another passphrase. The old one exists until then.
   ///
-  /// - Throws: `invalid` if there is no key of that name; `keyRequired` without an identity;
-  ///   `leaseLost`.
+  /// - Throws: `invalid` if there is no key of that name, else as `addKey(_:passphrase:)`.
   public func replaceKey(_ name: String, passphrase: AgePassphrase) throws(StoreError) {
     try saveKey(name, passphrase: passphrase, isReplacing: true)
   }
@@ -48,33 +48,41 @@ extension Repository {
   /// read them with the same passphrase.
   ///
   /// - Returns: whether there is such a file.
-  /// - Throws: `invalid` if it was removed meanwhile; `leaseLost`.
+  /// - Throws: `invalid` if it was removed, or its passphrase was changed, meanwhile; `busy` if another
+  ///   program is changing keys or removing objects; `leaseLost`.
   public func saveSigners() throws(StoreError) -> Bool {
     guard let opened = keys?.opened else { return false }
-    try saveKey(opened.name, passphrase: opened.passphrase, isReplacing: true)
+    try saveKey(
+      opened.name, passphrase: opened.passphrase, isReplacing: true, keepsPassphrase: true)
     return true
   }
 
-  /// Writes a key file.
+  /// Writes a key file. Only one program at a time changes keys, so that two do not add one of the
+  /// same name, none writes a key again that another one removes, and none has the keys from before a
+  /// rotation that another has made meanwhile.
   ///
-  /// - Parameter workFactor: the base-two logarithm of scrypt's work factor.
+  /// - Parameters:
+  ///   - keepsPassphrase: whether the passphrase must be the one of the file that is replaced.
+  ///   - workFactor: the base-two logarithm of scrypt's work factor.
   func saveKey(
-    _ name: String, passphrase: AgePassphrase, isReplacing: Bool,
+    _ name: String, passphrase: AgePassphrase, isReplacing: Bool, keepsPassphrase: Bool = false,
     workFactor: Int = KeyFile.workFactor
   ) throws(StoreError) {
     let change = KeyChange(action: isReplacing ? "change the key" : "add the key", name: name)
     try requireKeyFiles(change)
-    // The repository's own identity is that of its first recipient. An identity of another recipient is
-    // a person's, which is not copied into the store.
-    guard let keys,
-      let identity = keys.identities.first(where: { $0.recipient == keys.recipients.first })
-    else {
+    guard let keys, keys.own != nil else {
       throw change.error(
         .keyRequired, "the repository was opened without its own identity",
         hint: "use '--passphrase-file FILE', '--passphrase-command COMMAND' or '--identity FILE'")
     }
+    try requireOlder(keys, change)
     let lease = try Lease(storage)
     defer { lease.release() }
+    guard let right = try PruneLease(lease) else {
+      throw PruneLease.locked("\(isReplacing ? "change" : "add") a key of", location)
+    }
+    defer { right.release() }
+    try requireCurrent("change a key of")
     try storage.makeMissing([KeyFile.directory.name], in: .root)
     let path = KeyFile.path(name)
     guard try (storage.status(path) != nil) == isReplacing else {
@@ -84,8 +92,29 @@ extension Repository {
           .invalid, "there is a key of this name",
           hint: "use another name, or 'sandboxctl key change'")
     }
+    // No passphrase is tried with more files.
+    if !isReplacing, try keyEntries().count >= KeyFile.maximumCount {
+      throw change.error(
+        .invalid, "the repository has \(KeyFile.maximumCount) keys, which is the maximum",
+        hint: "remove one that is not used with 'sandboxctl key remove'")
+    }
+    if keepsPassphrase, try !isOpened(path, by: passphrase) {
+      throw change.error(
+        .invalid, "another program has changed its passphrase", hint: "run the command again")
+    }
+    let bytes = try encode(keys, for: passphrase, workFactor: workFactor, change)
+    try requireHeld(right)
+    try lease.save(bytes, as: path)
+  }
+
+  /// Returns the key file of keys for a passphrase.
+  func encode(
+    _ keys: RepositoryKeys, for passphrase: AgePassphrase, workFactor: Int, _ change: KeyChange
+  ) throws(StoreError) -> [UInt8] {
+    guard let identity = keys.own else { throw .keyRequired("write a key of", location) }
     let file = KeyFile(
-      of: id, identity: identity, recipients: keys.recipients, signers: trust.names)
+      of: id, identity: identity, older: keys.older, recipients: keys.recipients,
+      signers: trust.names)
     let bytes: [UInt8]
     do throws(AgeError) {
       bytes = try file.encrypted(with: passphrase, workFactor: workFactor)
@@ -94,9 +123,62 @@ extension Repository {
     }
     guard bytes.count <= KeyFile.maximumSize else {
       throw change.error(
-        .invalid, "it would exceed 64 KiB: there are too many recipients or signers")
+        .invalid, "it would exceed 64 KiB: there are too many recipients, signers or older keys")
     }
-    try lease.save(bytes, as: path)
+    return bytes
+  }
+
+  /// Checks that a key file without the older identities that objects need is not written: a recovery
+  /// key from after a rotation has them in lines of its own.
+  private func requireOlder(_ keys: RepositoryKeys, _ change: KeyChange) throws(StoreError) {
+    guard let missing = missingOlder(keys) else { return }
+    throw change.error(
+      .keyRequired, "the key was rotated, and the older identity of \(missing) is not given",
+      hint: "name a file with all lines of the recovery key, or use a passphrase")
+  }
+
+  /// Returns the recipient of an older identity that objects may need and that is not given, or nil if
+  /// there is none. A key file has all of them.
+  func missingOlder(_ keys: RepositoryKeys) -> AgeRecipient? {
+    if keys.opened != nil { return nil }
+    let known = Set(keys.older.map(\.recipient))
+    return settings.olderRecipients.first { !known.contains($0) }
+  }
+
+  func requireHeld(_ right: PruneLease) throws(StoreError) {
+    guard try right.isHeld() else { throw PruneLease.lost(location) }
+  }
+
+  /// Checks that the recipients in `repository.json` are still those with which the repository was
+  /// opened, so that nothing is written for recipients from before a rotation. A holder of a lease
+  /// calls it once: a program that makes older identities unnecessary sees the lease.
+  ///
+  /// - Throws: `busy` if they are not.
+  func requireCurrent(_ action: String) throws(StoreError) {
+    guard isEncrypted else { return }
+    let current: RepositorySettings
+    do throws(StoreError) {
+      current = try Self.settings(of: storage.base)
+    } catch {
+      // The repository is being created.
+      if error.code == .noRepository { return }
+      throw error
+    }
+    guard current.recipients == settings.recipients,
+      current.olderRecipients == settings.olderRecipients
+    else {
+      throw StoreError(
+        .busy, action, subject: location,
+        reason: "its recipients changed after it was opened: its key was rotated",
+        hint: "run the command again")
+    }
+  }
+
+  private func isOpened(
+    _ path: ObjectPath, by passphrase: AgePassphrase
+  ) throws(StoreError) -> Bool {
+    let bytes = try storage.load(path, limit: KeyFile.maximumSize)
+    return (try? KeyFile(bytes, openedWith: passphrase)) != nil
   }
 
   /// Removes a key file, unless no other would be left. The repository was opened with another one, or
@@ -163,7 +245,7 @@ extension Repository {
 }
 
 /// A change of a key file, for messages.
-private struct KeyChange {
+struct KeyChange {
   let action: String
   let name: String
 

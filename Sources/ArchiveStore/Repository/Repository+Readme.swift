@@ -79,7 +79,7 @@ extension Repository {
 
     To get the key by a passphrase, which age asks for:
 
-      (umask 077; age -d keys/NAME.age | sed -n 's/.*"identity": *"\\([^"]*\\)".*/\\1/p' > KEY)
+      (umask 077; age -d keys/NAME.age | grep -o 'AGE-SECRET-KEY-1[0-9A-Z]*' > KEY)
 
     To check for damage, which needs no key: the name of each pack, index and snapshot is its own
     checksum:

@@ -56,7 +56,8 @@ public struct Repository: Sendable {
   public func unlocked(with key: KeySource) throws(StoreError) -> Repository {
     guard isEncrypted else { return self }
     let keys = try RepositoryKeys.unlock(
-      storage.base, repository: id, recipients: settings.recipients, source: key)
+      storage.base, repository: id, recipients: settings.recipients,
+      older: settings.olderRecipients, source: key)
     return Repository(storage.base, settings: settings, keys: keys)
   }
 
@@ -70,7 +71,7 @@ public struct Repository: Sendable {
     return Repository(storage, settings: settings, keys: keys)
   }
 
-  private static func settings(of storage: any Storage) throws(StoreError) -> RepositorySettings {
+  static func settings(of storage: any Storage) throws(StoreError) -> RepositorySettings {
     let text: [UInt8]
     do {
       text = try storage.load(RepositoryLayout.settings, limit: FormatLimit.repositoryFile)

@@ -50,9 +50,13 @@ struct RepositoryListing {
   /// Lists the rest: the packs that have the size in the index, and the snapshots. Creates missing
   /// directories.
   ///
+  /// - Parameters:
+  ///   - indexed: the packs of all known index objects, with their sizes.
+  ///   - listed: those of the listed objects. Only they show that a directory was not empty: a host that
+  ///     cannot read has copies of other objects, whose packs a prune may have removed.
   /// - Throws: `missing` if a missing directory was not empty.
   mutating func finish(
-    _ storage: RepositoryStorage, indexed: [Digest: UInt64]
+    _ storage: RepositoryStorage, indexed: [Digest: UInt64], listed: Set<Digest>
   ) throws(StoreError) {
     let directories = Set(indexed.keys.map { storage.layout.pack($0).directory })
     let present = Set(try names(RepositoryLayout.packs, storage))
@@ -70,7 +74,8 @@ struct RepositoryListing {
       storage,
       DirectoryNeeds(
         hasSnapshots: !snapshots.isEmpty, hasIndexes: !indexes.isEmpty,
-        hasPacksAlone: try hasPacksAlone(storage), packDirectories: directories))
+        hasPacksAlone: try hasPacksAlone(storage),
+        packDirectories: Set(listed.map { storage.layout.pack($0).directory })))
   }
 
   private func hasPacksAlone(_ storage: RepositoryStorage) throws(StoreError) -> Bool {

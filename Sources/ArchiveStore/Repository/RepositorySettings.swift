@@ -12,13 +12,16 @@ public struct RepositorySettings: Hashable, Sendable {
   /// The recipients of an encrypted repository, as `repository.json` names them; none if it is not
   /// encrypted. Whoever can write to the store can change them.
   public let recipients: [AgeRecipient]
+  /// The recipients of identities from before rotations, as far as objects may still need them. Like
+  /// `recipients` they are not authenticated: they are a hint which keys are needed.
+  public let olderRecipients: [AgeRecipient]
 
   /// Whether objects are encrypted.
   public var isEncrypted: Bool { !recipients.isEmpty }
 
   init(id: Digest, program: String, features: Features, recipients: [AgeRecipient] = []) {
     (self.id, self.program, self.features) = (id, program, features)
-    self.recipients = recipients
+    (self.recipients, olderRecipients) = (recipients, [])
   }
 
   /// The names of the features required for each kind of operation.
@@ -64,6 +67,34 @@ public struct RepositorySettings: Hashable, Sendable {
     ]
     return Array(json.pretty.utf8) + [UInt8(ascii: "\n")]
   }
+
+  /// Returns the text of a `repository.json` with other recipients. All other members stay, including
+  /// unknown ones.
+  ///
+  /// - Throws: `damaged` if the text is not JSON.
+  static func replace(
+    _ recipients: [AgeRecipient], older: [AgeRecipient], in text: [UInt8]
+  ) throws(StoreError) -> [UInt8] {
+    let json: JSON
+    do {
+      json = try JSON(parsing: text)
+    } catch { throw StoreError.damaged("repository.json", error.description) }
+    var members: [JSON.Member] = []
+    for member in json.members ?? [] where member.name != olderName {
+      guard member.name == recipientsName else {
+        members.append(member)
+        continue
+      }
+      members.append(
+        JSON.Member(recipientsName, .array(recipients) { .string($0.description) }))
+      guard !older.isEmpty else { continue }
+      members.append(JSON.Member(olderName, .array(older) { .string($0.description) }))
+    }
+    return Array(JSON.object(members).pretty.utf8) + [UInt8(ascii: "\n")]
+  }
+
+  private static let recipientsName = "recipients"
+  private static let olderName = "older_recipients"
 }
 
 // MARK: - Reading
@@ -100,6 +131,10 @@ extension RepositorySettings {
     try Self.require("hash", fields.string("hash"), toBe: "blake2b-256")
     try Self.require("compression", fields.string("compression"), toBe: "zstd")
     recipients = try Self.recipients(fields)
+    // A recipient of a type that this version does not know is one of a key that it does not have.
+    olderRecipients = (json[Self.olderName]?.array ?? []).compactMap { element in
+      element.string.flatMap { try? AgeRecipient($0) }
+    }
     let chunking = try fields.fields("chunking")
     try Self.require("chunking.id", chunking.string("id"), toBe: GearChunker.identifier)
     try Self.require("chunking.min", chunking.count("min"), toBe: UInt64(GearChunker.minimum))

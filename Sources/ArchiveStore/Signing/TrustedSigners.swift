@@ -1,4 +1,5 @@
 public import Codecs
+internal import SystemIO
 
 /// The signers whose snapshots a host accepts. While there is none, every snapshot is accepted.
 public struct TrustedSigners: Hashable, Sendable {
@@ -10,12 +11,24 @@ public struct TrustedSigners: Hashable, Sendable {
   public var snapshots: Set<Digest> = []
   /// The signer of this host, which is trusted as soon as another one is, unless it was revoked.
   public var own: Signer?
+  /// Whether snapshots need a trusted signer although this list names none, since the host trusts
+  /// signers of another repository where this one is.
+  public var isRequired = false
 
   /// Creates an empty list, which accepts every snapshot.
   public init() {}
 
   /// Whether no signer is trusted, so that every snapshot is accepted.
-  public var isEmpty: Bool { names.isEmpty }
+  public var isEmpty: Bool { names.isEmpty && !isRequired }
+
+  /// Whether a text can be the name of a signer: 1 to 64 printable characters, the first one no space.
+  /// It is part of a line of the host's file, and is printed.
+  public static func isName(_ text: String) -> Bool {
+    let scalars = text.unicodeScalars
+    guard let first = scalars.first, first != " " else { return false }
+    return scalars.count <= 64 && ByteString(text).description == text
+      && scalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+  }
 
   /// Trusts a signer, which may have been revoked before.
   public mutating func trust(_ signer: Signer, name: String) {
@@ -62,6 +75,13 @@ public struct TrustedSigners: Hashable, Sendable {
   /// Returns why a snapshot is not accepted, or nil if it is.
   public func refusal(of id: Digest, _ signature: SnapshotSignature) -> Refusal? {
     isEmpty || snapshots.contains(id) ? nil : fault(of: signature)
+  }
+
+  /// Whether this host may sign a copy of a snapshot: a trusted signer or this host signed it, or its
+  /// id is accepted. That no signer is trusted is not sufficient: a later trust in this host must not
+  /// extend to what the store may have added before.
+  public func vouches(for id: Digest, _ signature: SnapshotSignature) -> Bool {
+    snapshots.contains(id) || fault(of: signature) == nil
   }
 
   /// Returns why a signature is not the one of a trusted signer, or nil if it is.

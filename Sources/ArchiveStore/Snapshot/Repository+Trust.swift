@@ -11,6 +11,11 @@ extension Repository {
     trust.refusal(of: head.id, head.signature)
   }
 
+  /// Whether this host may sign a copy or a repair of a snapshot.
+  func vouches(for stored: StoredSnapshot) -> Bool {
+    trust.vouches(for: stored.id, stored.signature)
+  }
+
   /// Checks that a snapshot is accepted.
   ///
   /// - Parameters:

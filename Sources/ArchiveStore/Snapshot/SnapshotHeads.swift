@@ -100,6 +100,12 @@ extension Repository {
   /// - Throws: `keyRequired` if the repository is encrypted and was opened without an identity.
   public func heads(cache: SnapshotHeadCache? = nil) throws(StoreError) -> SnapshotHeads {
     try storage.requireReadable()
+    return try knownHeads(cache: cache)
+  }
+
+  /// Returns the heads of all snapshots, or without a key those in the cache: of the snapshots that
+  /// this host made, or listed with a key.
+  public func knownHeads(cache: SnapshotHeadCache?) throws(StoreError) -> SnapshotHeads {
     let statuses = cache == nil ? [:] : try RepositoryListing.snapshotStatuses(storage)
     let found = try heads(
       of: RepositoryListing.snapshots(storage), cache: cache, statuses: statuses)

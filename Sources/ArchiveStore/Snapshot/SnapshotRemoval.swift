@@ -134,7 +134,7 @@ public struct SnapshotRemoval {
     guard !pins.isEmpty, let names = try storage.listIfPresent(RepositoryLayout.snapshots) else {
       return 0
     }
-    let lost = pins.subtracting(names.compactMap { RepositoryLayout.id($0, suffix: ".json") })
+    let lost = pins.subtracting(RepositoryListing.ids(.snapshot, in: names, of: storage))
     for id in lost.sorted() { try lease.remove(pinOf: id) }
     return lost.count
   }

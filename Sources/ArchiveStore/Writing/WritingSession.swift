@@ -56,10 +56,12 @@ public final class WritingSession: Sendable {
     let storage = repository.storage
     let workers = max(1, workers)
     lease = try Lease(storage)
+    try repository.requireCurrent("write to")
     var started = try RepositoryListing(repository, lease: lease)
     cache?.invalidateVerification()
     let objects = try LoadedIndex.load(started.indexes, from: storage, cache: cache)
-    try started.finish(storage, indexed: objects.packSizes)
+    try started.finish(
+      storage, indexed: objects.packSizes, listed: objects.packs(of: Set(started.indexes)))
     let listing = started
     if !storage.canRead { cache?.retain(naming: listing.packs) }
     damagedIndexes = objects.faults.map(\.error)

@@ -190,7 +190,8 @@ package struct BackupOperation {
     } else {
       stored = try run.session.finish(makeSnapshot(of: tree, after: earlier, report: report))
       report.snapshot = stored
-      if !repository.isReadable, let cache = request.cache {
+      // Without a key the head is found there alone, for example by 'schedule status'.
+      if repository.isEncrypted, let cache = request.cache {
         repository.record(stored, in: repository.headCache(in: cache))
       }
     }

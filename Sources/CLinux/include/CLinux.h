@@ -181,8 +181,11 @@ long cl_run_reading(char *const words[], void *into, size_t limit, size_t *count
 long cl_disable_core_dumps(void);
 // Writes a question to the terminal that controls the process, and reads a line without echo. Returns
 // its length without the newline; EMSGSIZE if it is longer than `limit`, and EINTR after a signal that
-// did not end the program. The terminal echoes again in any case.
+// did not end the program. The terminal echoes again in any case. After an error nothing that was typed
+// is in memory.
 long cl_ask_secret(const char *question, void *into, size_t limit);
+// Reads a line, up to its newline or the end of the input, as cl_ask_secret does.
+long cl_read_secret_line(int input, void *into, size_t limit);
 
 // SIGINT, SIGTERM and SIGHUP request a stop; a second one ends the program at once with this
 // status.

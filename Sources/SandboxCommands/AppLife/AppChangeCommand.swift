@@ -137,6 +137,7 @@ struct AppChangeRun {
           plan, saving: repository.map { SafetySnapshotMaker(saving, in: $0.repository) },
           from: reader, counters: counters, isStopping: isStopping))
     }
+    if let repository { console.warn(ofRefused: report.saved, in: repository.repository) }
     try command.output.json ? console.result(report.json(plan)) : text.report(report)
     return report.isComplete ? .done : .doneInPart
   }

@@ -172,12 +172,7 @@ struct BackupCommand: SandboxCommand {
         didFindRisk: console.warning)
     }
     console.show(outcome.interrupted, of: outcome.plan.device, all: list.all)
-    if let made = outcome.report.snapshot, made.signature == .absent,
-      repository.refusal(of: made) != nil
-    {
-      console.warning(
-        "the snapshot is not signed, so restores refuse it: this host's signing key cannot be used")
-    }
+    console.warn(ofRefused: outcome.report.snapshot, in: repository)
     let wasInterrupted = outcome.interrupted.isPending
     let status = wasInterrupted ? .doneInPart : status(of: outcome.report)
     return DeviceResult(root: outcome.plan.device.root, done: outcome, status: status)

@@ -57,22 +57,32 @@ extension EncryptionOptions {
       + (recipientsFile.map { _ in ["--recipients-file"] } ?? [])
   }
 
-  /// The place of the passphrase that the options choose, or nil if they choose none.
+  /// The place of the passphrase that the options or the environment choose, or nil for none.
   private var input: PassphraseInput? {
     if passphrase { return .terminal }
     if let passphraseFile { return .file(passphraseFile) }
-    return passphraseCommand.map { .command($0) }
+    if let passphraseCommand { return .command(passphraseCommand) }
+    return KeyOptions.environmentPassphrase
   }
 
-  /// Reads what the options choose; nil if they choose nothing.
+  /// Whether there is a passphrase, and with it a new identity: the recovery key.
+  var hasPassphrase: Bool { input != nil }
+
+  /// Reads what the options and the environment choose; nil if they choose nothing.
   func encryption(_ console: Console) throws -> NewEncryption? {
-    if words.isEmpty { return nil }
-    return NewEncryption(passphrase: try input?.readNew(console), others: try allRecipients())
+    guard hasPassphrase || !words.isEmpty else { return nil }
+    return NewEncryption(
+      passphrase: try input?.readNew(console),
+      others: try RecipientList.read(recipients, file: recipientsFile))
   }
+}
 
-  private func allRecipients() throws -> [AgeRecipient] {
+/// Recipients that options name.
+enum RecipientList {
+  /// Returns the recipients of the texts after `--recipient`, and then those in a file.
+  static func read(_ texts: [String], file path: ByteString?) throws -> [AgeRecipient] {
     var all: [AgeRecipient] = []
-    for (index, text) in recipients.enumerated() {
+    for (index, text) in texts.enumerated() {
       // The text is not quoted: it may be an identity.
       do throws(AgeError) {
         all.append(try AgeRecipient(text))
@@ -82,18 +92,18 @@ extension EncryptionOptions {
           hint: error.hint)
       }
     }
-    guard let recipientsFile else { return all }
-    let file = try Descriptor.open(path: recipientsFile)
+    guard let path else { return all }
+    let file = try Descriptor.open(path: path)
     guard let text = try file.readAll(limit: AgeKeyList.maximumCount) else {
       throw OperationError(
-        .failed, code: .limitExceeded, "read the recipients from", subject: recipientsFile,
+        .failed, code: .limitExceeded, "read the recipients from", subject: path,
         reason: "the file has more than 1 MiB", hint: "check that it is the right file")
     }
     do throws(AgeError) {
       return try all + AgeKeyList.recipients(text.span)
     } catch {
       throw OperationError(
-        .failed, code: .invalidInput, "read the recipients from", subject: recipientsFile,
+        .failed, code: .invalidInput, "read the recipients from", subject: path,
         reason: error.reason, hint: error.hint)
     }
   }
@@ -135,8 +145,19 @@ struct NewEncryption {
 
 /// The file of a recovery key, which 'age -i' reads as well.
 enum RecoveryKeyFile {
-  /// Writes the key durably. An existing file is an error.
-  static func write(_ identity: AgeIdentity, to path: ByteString) throws {
+  /// Checks that the file is outside a repository, with which it would be lost.
+  static func requireOutside(repository: ByteString, _ path: ByteString) throws {
+    guard try !Host.resolved(path).isWithin(Host.realPath(repository)) else {
+      throw UsageError(
+        .invalidValue, "the recovery key '\(path)' would be in the repository",
+        hint: "save it elsewhere, apart from the repository")
+    }
+  }
+
+  /// Writes the key durably, one identity a line, and returns the identity of the file. An existing
+  /// file is an error.
+  @discardableResult
+  static func write(_ identities: [AgeIdentity], to path: ByteString) throws -> FileIdentity {
     guard let name = path.lastComponent else {
       throw UsageError(
         .invalidValue, "'\(path)' is not the name of a file", hint: "name a new file")
@@ -144,28 +165,43 @@ enum RecoveryKeyFile {
     let directory = try Directory.open(path: path.dirname)
     let file = try directory.create(name, permissions: 0o600)
     do {
-      try write(identity, to: file)
+      try write(identities, to: file)
       try directory.sync()
+      return try file.status().identity
     } catch {
       try? directory.remove(name)
       throw error
     }
   }
 
-  private static func write(_ identity: AgeIdentity, to file: borrowing Descriptor) throws {
-    let head = """
-      # recovery key of a sandboxctl repository, created \(Host.now().rfc3339)
-      # public key: \(identity.recipient)
+  /// Removes the file that `write` made, and no other one that has its name meanwhile. Returns false
+  /// if it may still exist.
+  static func remove(_ path: ByteString, madeAs identity: FileIdentity) -> Bool {
+    guard let name = path.lastComponent, let directory = try? Directory.open(path: path.dirname),
+      let status = try? directory.status(name), status.identity == identity
+    else { return false }
+    return (try? directory.remove(name)) != nil
+  }
 
-      """
-    let secret = identity.text()
+  private static func write(
+    _ identities: [AgeIdentity], to file: borrowing Descriptor
+  ) throws {
+    let title = "# recovery key of a sandboxctl repository, created \(Host.now().rfc3339)\n"
     var text: [UInt8] = []
     defer { text.wipe() }
-    text.reserveCapacity(head.utf8.count + secret.count + 1)
-    text.append(contentsOf: head.utf8)
-    secret.withBytes { text.append($0) }
-    text.append(UInt8(ascii: "\n"))
+    // The memory of a secret must not move.
+    text.reserveCapacity(title.utf8.count + identities.count * roomOfIdentity)
+    text.append(contentsOf: title.utf8)
+    for (number, identity) in identities.enumerated() {
+      let words = number == 0 ? "public key" : "from before a rotation, public key"
+      text.append(contentsOf: "# \(words): \(identity.recipient)\n".utf8)
+      identity.text().withBytes { text.append($0) }
+      text.append(UInt8(ascii: "\n"))
+    }
     try file.write(text)
     try file.sync()
   }
+
+  /// The bytes of an identity, its public key and the comment, at most.
+  private static let roomOfIdentity = 256
 }

@@ -104,19 +104,3 @@ final class HostSigningKey: Sendable {
     }
   }
 }
-
-extension Repository {
-  /// Returns the repository as this host uses it: with the key that signs new snapshots, and the
-  /// signers that the host trusts. Signers of a key file that the host does not know are recorded.
-  func withHostSigners(_ console: Console) throws -> Repository {
-    let key = HostSigningKey(of: self, console)
-    let known = KnownSigners(of: self)
-    var trust = try known.read()
-    if trust.merge(keys?.signers ?? [:]) { known.record(trust) }
-    trust.own = key.signer
-    var repository = self
-    repository.trust = trust
-    repository.signingKey = { key.key() }
-    return repository
-  }
-}

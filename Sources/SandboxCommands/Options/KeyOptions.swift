@@ -65,38 +65,56 @@ extension KeyOptions {
         + "configuration")
   }
 
-  /// The key that the environment names. Programs that are run later do not inherit the variables.
-  static let environment: Named? = {
-    let identity = Host.takeEnvironment("SANDBOXCTL_IDENTITY_FILE")
-    let file = Host.takeEnvironment("SANDBOXCTL_PASSPHRASE_FILE")
-    let command = Host.takeEnvironment("SANDBOXCTL_PASSPHRASE_COMMAND")
-    if let identity { return Named.identity(identity) }
-    if let file { return Named.passphrase(.file(file)) }
-    return command.map { Named.passphrase(.command($0)) }
-  }()
+  /// The key that the environment names: an identity before a passphrase.
+  static var environment: Named? {
+    variables.identity.map { .identity($0) } ?? environmentPassphrase.map { .passphrase($0) }
+  }
 
-  /// Returns the key for an encrypted repository. A passphrase is read at most once in a run. If no
-  /// key is named, it is asked for on a terminal; an empty answer, or no terminal, is no key.
+  /// The passphrase that the environment names.
+  static var environmentPassphrase: PassphraseInput? {
+    variables.file.map { .file($0) } ?? variables.command.map { .command($0) }
+  }
+
+  /// The values of the variables. Programs that are run later do not inherit them.
+  private static let variables = (
+    identity: Host.takeEnvironment("SANDBOXCTL_IDENTITY_FILE"),
+    file: Host.takeEnvironment("SANDBOXCTL_PASSPHRASE_FILE"),
+    command: Host.takeEnvironment("SANDBOXCTL_PASSPHRASE_COMMAND")
+  )
+
+  /// Returns the key for an encrypted repository. A file or a command is read at most once in a run.
+  /// If no key is named, the passphrase is asked for on a terminal, once for each repository; an
+  /// empty answer, or no terminal, is no key.
   func source(for repository: Repository, _ console: Console) throws -> KeySource {
+    let location = repository.location
     switch named {
     case .identity(let path): return .identities(try Self.identities(in: path, console))
-    case .passphrase(let input): return try Self.passphrase(from: input, console)
+    case .passphrase(let input): return try Self.passphrase(of: location, from: input, console)
     case nil:
       // Without a key file no passphrase opens the repository: this host may only write.
       guard console.canAsk, try !repository.keyEntries().isEmpty else { return .none }
-      return try Self.passphrase(from: .terminal, console)
+      return try Self.passphrase(of: location, from: .terminal, console)
     }
   }
 
   /// The passphrases of this run that were read.
-  private static let known = Mutex<[PassphraseInput: AgePassphrase]>([:])
+  private static let known = Mutex<[Answer: AgePassphrase]>([:])
+
+  /// The question that a passphrase answers.
+  private struct Answer: Hashable {
+    let input: PassphraseInput
+    /// The location of the repository that the question named; nil for a file or a command, whose
+    /// passphrase is that of all repositories for which it is named.
+    let location: String?
+  }
 
   private static func passphrase(
-    from input: PassphraseInput, _ console: Console
+    of location: String, from input: PassphraseInput, _ console: Console
   ) throws -> KeySource {
-    if let passphrase = known.withLock({ $0[input] }) { return .passphrase({ passphrase }) }
-    guard let passphrase = try input.read(console) else { return .none }
-    known.withLock { $0[input] = passphrase }
+    let answer = Answer(input: input, location: input == .terminal ? location : nil)
+    if let passphrase = known.withLock({ $0[answer] }) { return .passphrase({ passphrase }) }
+    guard let passphrase = try input.read(of: location, console) else { return .none }
+    known.withLock { $0[answer] = passphrase }
     return .passphrase({ passphrase })
   }
 

@@ -56,7 +56,8 @@ struct KnownRecipients {
     guard known == Set(repository.settings.recipients.map(\.description)) else {
       throw changed(
         "its recipients are not those that this host knows: someone changed repository.json",
-        record: recipients, hint: "if that was intended, remove")
+        record: recipients,
+        hint: "if its key was rotated, open it once with its passphrase, or remove")
     }
   }
 

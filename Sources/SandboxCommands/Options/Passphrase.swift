@@ -10,12 +10,23 @@ enum PassphraseInput: Hashable, Sendable {
   /// The terminal, which does not show it.
   case terminal
 
+  /// The environment variable that names such a place; nil for the terminal.
+  var variable: String? {
+    switch self {
+    case .file: "SANDBOXCTL_PASSPHRASE_FILE"
+    case .command: "SANDBOXCTL_PASSPHRASE_COMMAND"
+    case .terminal: nil
+    }
+  }
+
   /// The maximum size of a passphrase with its newline, in bytes.
   private static let limit = 64 << 10
 
-  /// Reads the passphrase of existing data; nil if nothing is typed on the terminal.
-  func read(_ console: Console) throws -> AgePassphrase? {
-    let passphrase = try read(console) { try Self.ask("Passphrase: ", console) }
+  /// Reads the passphrase of a repository; nil if nothing is typed on the terminal.
+  ///
+  /// - Parameter location: the repository's location, which the question names.
+  func read(of location: String, _ console: Console) throws -> AgePassphrase? {
+    let passphrase = try read(console) { try Self.ask("Passphrase of '\(location)': ", console) }
     if passphrase == nil, self != .terminal { throw failure(.invalidInput, "it is empty") }
     return passphrase
   }
@@ -131,11 +142,22 @@ enum SecretFile {
       console.warning(
         "other users may read the \(secret) in '\(path)': run 'chmod 600 \(ShellWord.text(path))'")
     }
-    if let bytes = try file.readAll(limit: limit) { return bytes }
-    throw OperationError(
-      .failed, code: .limitExceeded, "read the \(secret) from", subject: path,
-      reason: "the file has more than \(ByteCount.text(UInt64(limit)))",
-      hint: "check that it is the right file")
+    // One buffer for all, so that no part of the secret is in another one that is not wiped.
+    var bytes = [UInt8](repeating: 0, count: limit + 1)
+    do {
+      let count = try file.read(into: &bytes, from: 0, to: bytes.count, at: 0)
+      guard count <= limit else {
+        throw OperationError(
+          .failed, code: .limitExceeded, "read the \(secret) from", subject: path,
+          reason: "the file has more than \(ByteCount.text(UInt64(limit)))",
+          hint: "check that it is the right file")
+      }
+      bytes.removeLast(bytes.count - count)
+      return bytes
+    } catch {
+      bytes.wipe()
+      throw error
+    }
   }
 }
 

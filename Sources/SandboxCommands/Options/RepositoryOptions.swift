@@ -99,7 +99,7 @@ extension RepositoryOptions {
       guard locked.isEncrypted else {
         try known.requireNone()
         if named != nil, !isKeyOfAnother { throw KeyOptions.notEncrypted(locked) }
-        return (try locked.withHostSigners(console), storage)
+        return (try locked.withHostSigners(console, at: path), storage)
       }
       var source = try keys.source(for: locked, console)
       var isAuthenticated = false
@@ -111,7 +111,7 @@ extension RepositoryOptions {
       } catch {
         console.warning("cannot record the recipients of the repository: \(error)")
       }
-      return (try opened.withHostSigners(console), storage)
+      return (try opened.withHostSigners(console, at: path), storage)
     }
 
     /// Opens the repository. The user's own is created if it does not exist: unencrypted, with mode
@@ -132,7 +132,7 @@ extension RepositoryOptions {
         // A directory with other content is not turned into a repository.
         guard try storage.list(.root).isEmpty else { throw error }
         let repository = try Repository.create(in: storage, program: Version.text)
-        return (try repository.withHostSigners(console), storage, true)
+        return (try repository.withHostSigners(console, at: path), storage, true)
       }
     }
   }

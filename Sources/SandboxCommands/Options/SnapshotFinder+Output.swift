@@ -22,6 +22,22 @@ extension Repository {
   }
 }
 
+extension Console {
+  /// Warns if restores refuse a snapshot that this host has just made.
+  func warn(ofRefused made: StoredSnapshot?, in repository: Repository) {
+    guard let made, let refusal = repository.refusal(of: made) else { return }
+    if case .untrusted(let signer) = refusal {
+      // The key of a first snapshot is trusted from the next command on.
+      guard repository.trust.revoked.contains(signer) else { return }
+      warning("restores refuse the snapshot: this host's signer \(signer) is not trusted")
+      hint("'sandboxctl key trust' trusts it again")
+    } else {
+      warning(
+        "the snapshot is not signed, so restores refuse it: this host's signing key cannot be used")
+    }
+  }
+}
+
 extension SnapshotFinder.Remark {
   /// Reports the remark.
   ///

@@ -40,6 +40,9 @@ struct DumpCommand: SandboxCommand {
     help: "Omit notes about logs and about entries that an archive cannot contain.")
   var quiet = false
 
+  @Flag(help: "Write the data even if no trusted signer signed the snapshot.")
+  var allowUnsigned = false
+
   // Read by `ConfiguredCommandLine`.
   @Option(help: OutputOptions.profileHelp)
   var profile: String?
@@ -57,6 +60,9 @@ struct DumpCommand: SandboxCommand {
     let snapshotPath = try SnapshotPath(what)
     let query = try progress.open(repository, console, isQuiet: quiet, isBytes: true)
     let stored = try query.find(snapshotPath.name)
+    if !allowUnsigned {
+      try query.repository.requireTrusted(stored, "dump", unless: "'--allow-unsigned'")
+    }
     let top = try snapshotPath.logicalPath(in: stored.snapshot)
     let reader = try query.beginReading(takesLease: true)
     defer { console.warn(of: reader.remarks) }

@@ -10,11 +10,7 @@ extension InitCommand {
     _ choice: RepositoryOptions.Choice, _ console: Console
   ) throws -> NewEncryption? {
     if plain { return nil }
-    if encryption.words.isEmpty, case .passphrase(let input) = KeyOptions.environment {
-      try requireRecoveryKey()
-      return NewEncryption(passphrase: try input.readNew(console))
-    }
-    if !encryption.passphraseWords.isEmpty { try requireRecoveryKey() }
+    if encryption.hasPassphrase { try requireRecoveryKey() }
     if let chosen = try encryption.encryption(console) { return chosen }
     guard console.canAsk, !output.quiet else {
       throw UsageError(
@@ -59,35 +55,65 @@ extension InitCommand {
 
   /// Creates the repository. The recovery key is saved before, so it is never lost.
   func create(
-    in storage: LocalStorage, _ keys: NewEncryption?, at path: ByteString
+    in storage: LocalStorage, _ keys: NewEncryption?, at path: ByteString, _ console: Console
   ) throws -> Repository {
     guard let keys else { return try Repository.create(in: storage, program: Version.text) }
-    if let file = encryption.recoveryKey, let identity = keys.identity {
-      guard try storage.list(.root).isEmpty else {
-        throw StoreError(
-          .notEmpty, "create a repository in", subject: storage.location,
-          reason: "the directory is not empty", hint: "give a new or an empty directory")
+    let saved = try saveRecoveryKey(of: keys, storage, at: path)
+    let made: Repository
+    do {
+      made = try Repository.create(in: storage, program: Version.text, keys: keys.keys) {
+        repository throws(StoreError) in
+        // Before the repository exists, so that there is none without a key.
+        guard let passphrase = keys.passphrase else { return }
+        try repository.addKey(Repository.hostKeyName, passphrase: passphrase)
       }
-      guard try !Host.resolved(file).isWithin(Host.realPath(path)) else {
-        throw UsageError(
-          .invalidValue, "the recovery key '\(file)' would be in the repository",
-          hint: "save it elsewhere, apart from the repository")
-      }
-      try RecoveryKeyFile.write(identity, to: file)
-    }
-    let made = try Repository.create(in: storage, program: Version.text, keys: keys.keys) {
-      repository throws(StoreError) in
-      // Before the repository exists, so that there is none without a key.
-      guard let passphrase = keys.passphrase else { return }
-      try repository.addKey(Repository.hostKeyName, passphrase: passphrase)
+    } catch {
+      if let saved { discardRecoveryKey(saved, in: storage, console) }
+      throw error
     }
     let known = KnownRecipients(of: made, at: try Host.realPath(path))
     try known.record(keys.recipients, areAuthenticated: true)
     return made
   }
 
+  /// Writes the recovery key to the file that was requested, and returns the file's identity; nil if
+  /// none was requested.
+  private func saveRecoveryKey(
+    of keys: NewEncryption, _ storage: LocalStorage, at path: ByteString
+  ) throws -> FileIdentity? {
+    guard let file = encryption.recoveryKey, let identity = keys.identity else { return nil }
+    guard try storage.list(.root).isEmpty else {
+      throw StoreError(
+        .notEmpty, "create a repository in", subject: storage.location,
+        reason: "the directory is not empty", hint: "give a new or an empty directory")
+    }
+    try RecoveryKeyFile.requireOutside(repository: path, file)
+    return try RecoveryKeyFile.write([identity], to: file)
+  }
+
+  /// Removes the recovery key of a repository that was not created. It stays if the repository may
+  /// exist: `repository.json` may have its name and not be durable.
+  private func discardRecoveryKey(
+    _ saved: FileIdentity, in storage: LocalStorage, _ console: Console
+  ) {
+    guard let file = encryption.recoveryKey else { return }
+    if let names = try? storage.list(.root), !names.contains("repository.json"),
+      RecoveryKeyFile.remove(file, madeAs: saved)
+    {
+      return
+    }
+    console.warning(
+      "the recovery key in '\(file)' stays: remove it if there is no repository.json in "
+        + "'\(storage.location)'")
+  }
+
   /// Prints what opens the repository, and what must be kept safe.
   func show(_ keys: NewEncryption, _ console: Console) throws {
+    if !encryption.words.isEmpty, encryption.passphraseWords.isEmpty, keys.passphrase != nil {
+      let name = KeyOptions.environmentPassphrase?.variable ?? ""
+      console.note(
+        "the passphrase that $\(name) names is used as well, so this host can read the repository")
+    }
     for recipient in keys.recipients where recipient != keys.identity?.recipient {
       try console.result("recipient \(recipient)")
     }

@@ -53,7 +53,7 @@ struct InitCommand: SandboxCommand {
       throw ValidationError("'\(given[0])' and '\(given[1])' cannot be used together.")
     }
     guard encryption.recoveryKey != nil else { return }
-    let hasIdentity = !encryption.passphraseWords.isEmpty || !plain && encryption.words.isEmpty
+    let hasIdentity = !plain && (encryption.hasPassphrase || encryption.words.isEmpty)
     if !hasIdentity {
       throw ValidationError(
         "'--recovery-key' and '\(plain ? "--plain" : encryption.words[0])' cannot be used "
@@ -69,7 +69,7 @@ struct InitCommand: SandboxCommand {
     }
     let keys = try decide(choice, console)
     let storage = try LocalStorage.create(path: choice.path)
-    let made = try create(in: storage, keys, at: choice.path)
+    let made = try create(in: storage, keys, at: choice.path, console)
     if !output.json, !output.quiet {
       try console.result(
         "created repository \(made.id.hex.prefix(8)) in \(made.location), "

@@ -16,22 +16,25 @@ extension KeyCommand {
           sandboxctl key trust --snapshot <snap> ... [<options>]
           """,
         discussion: """
-          As soon as a signer is trusted, restores refuse snapshots that no trusted signer signed, \
-          and 'check' lists them. Without SIGNER this host itself is trusted. With --snapshot \
-          single snapshots are accepted whatever their signatures are, for example older ones.
+          As soon as a signer is trusted, restores and dumps refuse snapshots that no trusted signer \
+          signed, and 'check' lists them. Without SIGNER this host itself is trusted. With \
+          --snapshot single snapshots are accepted whatever their signatures are, for example older \
+          ones.
 
           The trust is recorded on this host and, if a passphrase is given, in its key file, from \
           where other hosts read it with the same passphrase.
 
           \(Examples.text([
-            "sandboxctl key trust --repo repo", "sandboxctl key list --repo repo",
+            "sandboxctl key trust --repo repo",
+            "sandboxctl key trust --snapshot all --repo repo --passphrase-file old",
+            "sandboxctl key list --repo repo",
           ]))
           """)
     }
 
     @Argument(
       help: ArgumentHelp(
-        "The signer, sbxsig1…, as 'key list' prints it on its host (default: this host).",
+        "The signer, as 'key list' prints it on its host (default: this host).",
         valueName: "signer"))
     var signer: String?
 
@@ -49,13 +52,15 @@ extension KeyCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       try requireValid()
-      var opened = try repository.open(console).repository
-      if !snapshots.isEmpty { return try accept(in: opened, console) }
-      let chosen =
-        try signer.map { try SignerText.signer($0) }
-        ?? HostSigningKey(of: opened, console).make().signer
-      opened.trust.trust(chosen, name: name ?? opened.trust.names[chosen] ?? "")
-      try opened.saveTrust(console)
+      let named = try signer.map { try SignerText.signer($0) }
+      let choice = try repository.choice()
+      var opened = try choice.open(console).repository
+      let known = KnownSigners(of: opened, at: choice.path)
+      if !snapshots.isEmpty { return try accept(in: opened, known, console) }
+      let chosen = try named ?? HostSigningKey(of: opened, console).make().signer
+      try opened.changeTrust(in: known, console) {
+        $0.trust(chosen, name: name ?? $0.names[chosen] ?? "")
+      }
       try output.show("trusted", signer: chosen, console)
       return .done
     }
@@ -66,15 +71,16 @@ extension KeyCommand {
           .optionsConflict, "'--snapshot' cannot be used with a signer",
           hint: "run 'sandboxctl key trust' once for the signer and once for the snapshots")
       }
-      guard let name, !SignerText.isName(name) else { return }
+      guard let name, !TrustedSigners.isName(name) else { return }
       throw UsageError(
         .invalidValue, "'\(ByteString(name))' is not a name for a signer",
         hint: "give 1 to 64 printable characters, the first one no space")
     }
 
     /// Accepts snapshots by their ids, which are hashes of their bytes.
-    private func accept(in repository: Repository, _ console: Console) throws -> ExitStatus {
-      var repository = repository
+    private func accept(
+      in repository: Repository, _ known: KnownSigners, _ console: Console
+    ) throws -> ExitStatus {
       let ids: [SnapshotID]
       if snapshots == ["all"] {
         ids = try repository.hostHeads().heads.map(\.id)
@@ -82,8 +88,7 @@ extension KeyCommand {
         let finder = SnapshotFinder(repository, console)
         ids = try snapshots.map { try finder.find(SnapshotName($0)).id }
       }
-      repository.trust.snapshots.formUnion(ids)
-      try KnownSigners(of: repository).write(repository.trust)
+      _ = try known.update { $0.snapshots.formUnion(ids) }
       for id in ids {
         if output.json {
           try console.result(["snapshot": .string(id.hex), "change": "accepted"] as JSON)
@@ -111,7 +116,7 @@ extension KeyCommand {
           """)
     }
 
-    @Argument(help: ArgumentHelp("The signer, sbxsig1….", valueName: "signer"))
+    @Argument(help: ArgumentHelp("The signer, as 'key list' prints it.", valueName: "signer"))
     var signer: String
 
     @OptionGroup var repository: RepositoryOptions
@@ -119,9 +124,14 @@ extension KeyCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       let signer = try SignerText.signer(self.signer)
-      var opened = try repository.open(console).repository
-      opened.trust.revoke(signer)
-      try opened.saveTrust(console)
+      let choice = try repository.choice()
+      var opened = try choice.open(console).repository
+      try opened.changeTrust(in: KnownSigners(of: opened, at: choice.path), console) {
+        $0.revoke(signer)
+      }
+      if opened.trust.isEmpty {
+        console.warning("no signer is trusted any longer: every snapshot is accepted")
+      }
       try output.show("untrusted", signer: signer, console)
       return .done
     }
@@ -140,19 +150,14 @@ private enum SignerText {
         hint: "'sandboxctl key list' on the host that signs prints its signer, sbxsig1…")
     }
   }
-
-  /// Whether a text can be the name of a signer: it is one line of the file of signers.
-  static func isName(_ text: String) -> Bool {
-    guard let first = text.unicodeScalars.first, first != " " else { return false }
-    return text.unicodeScalars.count <= 64 && text.shown == text
-      && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
-  }
 }
 
 extension Repository {
-  /// Records the trusted signers on this host, and in the key file that was opened.
-  fileprivate func saveTrust(_ console: Console) throws {
-    try KnownSigners(of: self).write(trust)
+  /// Changes the trusted signers on this host, and records them in the key file that was opened.
+  fileprivate mutating func changeTrust(
+    in known: KnownSigners, _ console: Console, _ change: (inout TrustedSigners) -> Void
+  ) throws {
+    trust = try known.update(change)
     if try !saveSigners(), isEncrypted {
       console.note("recorded on this host only: a passphrase is needed to change its key file")
     }

@@ -14,7 +14,8 @@ struct KeyCommand: ParsableCommand {
         A key is a file of the repository, keys/NAME.age, which one passphrase opens. All keys have \
         the same identity, so each of the passphrases opens the repository, and so does the \
         recovery key, which is that identity. Whoever had a passphrase may have kept the identity: \
-        removing a key or changing a passphrase does not make data unreadable for them.
+        removing a key or changing a passphrase does not make data unreadable for them. 'key \
+        rotate' replaces the identity for new data, and 'key rewrap' for stored data.
 
         Each host signs its snapshots. 'key trust' names the signers whose snapshots are accepted.
 
@@ -24,7 +25,8 @@ struct KeyCommand: ParsableCommand {
         ]))
         """,
       subcommands: [
-        List.self, Add.self, Change.self, Remove.self, ShowRecipient.self, Trust.self, Untrust.self,
+        List.self, Add.self, Change.self, Remove.self, Rotate.self, Rewrap.self,
+        ShowRecipient.self, Trust.self, Untrust.self,
       ])
   }
 }
@@ -49,9 +51,11 @@ extension KeyCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let opened = try repository.open().repository
+      let choice = try repository.choice()
+      let opened = try choice.open().repository
       let entries = try opened.keyEntries()
-      let signers = ListedSigner.all(of: try opened.withHostSigners(console).trust)
+      let trust = try opened.withHostSigners(console, at: choice.path).trust
+      let signers = ListedSigner.all(of: trust)
       if output.json {
         for entry in entries { try console.result(entry.json) }
         for signer in signers { try console.result(signer.json) }

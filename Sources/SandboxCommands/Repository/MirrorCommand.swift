@@ -61,7 +61,8 @@ struct MirrorCommand: SandboxCommand {
     warn(of: report, console)
     if report.isInterrupted { return .interrupted }
     if report.hasDamage { return .damaged }
-    return report.refusal == nil && report.differentKeys.isEmpty ? .done : .doneInPart
+    let keysDiffer = !report.differentKeys.isEmpty || !report.waitingKeys.isEmpty
+    return report.refusal == nil && !keysDiffer ? .done : .doneInPart
   }
 
   private func run(
@@ -122,6 +123,11 @@ struct MirrorCommand: SandboxCommand {
       console.warning("the key file '\(name)' differs from the repository's: the mirror's stays")
       console.hint("remove it from the mirror to have it copied again")
     }
+    for name in report.waitingKeys {
+      console.warning(
+        "the key file '\(name)' still opens the mirror, where another program is removing objects: "
+          + "a later run removes it")
+    }
     guard let refusal = report.refusal else { return }
     console.warning(refusal.text)
     console.hint(
@@ -141,12 +147,17 @@ extension RepositoryMirror.Refusal {
 extension RepositoryMirror.Report {
   /// Returns the report as text.
   fileprivate func lines(isDry: Bool) -> [String] {
-    if copied.isEmpty, removed.isEmpty, waitingPacks == 0, !isInterrupted, !isNew {
+    if copied.isEmpty, removed.isEmpty, removedKeys.isEmpty, waitingPacks == 0, !isInterrupted,
+      !isNew
+    {
       return refusal == nil && !hasDamage
         ? ["\(Sizes.count(snapshots, "snapshot")): the mirror is up to date"] : []
     }
     var lines = ["\(isDry ? "would copy" : "copied") \(copied.text)"]
     if !removed.isEmpty { lines.append("\(isDry ? "would remove" : "removed") \(removed.text)") }
+    for name in removedKeys {
+      lines.append("\(isDry ? "would remove" : "removed") the key file '\(name)'")
+    }
     if waitingPacks > 0 {
       lines.append(
         "\(Sizes.count(waitingPacks, "pack")) may be needed by programs that use the mirror: a "
@@ -171,6 +182,8 @@ extension RepositoryMirror.Report {
       "incomplete": .integer(Int64(incomplete.count)),
       "damaged": .array(damaged.map { .string($0.description) }),
       "different_keys": .array(differentKeys.map { .string($0.description) }),
+      "removed_keys": .array(removedKeys.map { .string($0.description) }),
+      "waiting_keys": .array(waitingKeys.map { .string($0.description) }),
       "interrupted": .bool(isInterrupted),
     ]
   }

@@ -13,12 +13,12 @@ extension SnapshotsCommand {
         abstract: "Show the details of a snapshot",
         usage: "sandboxctl snapshots show <snap> [<options>]",
         discussion: """
-          Prints the snapshot's device, time and policy, its apps and the size of each data class, \
-          the data that was excluded with the rule, entries that could not be read, warnings, \
-          mounts not entered, and how each database was captured.
+          Prints the snapshot's device, time and policy, its signature, its apps and the size of \
+          each data class, the data that was excluded with the rule, entries that could not be \
+          read, warnings, mounts not entered, and how each database was captured.
 
           With --json prints the stored document (Snapshot in docs/repository-format.md), preceded \
-          by the id.
+          by the id and the signature.
 
           \(Examples.text(["sandboxctl snapshots show latest --repo repo"]))
           """)
@@ -33,14 +33,30 @@ extension SnapshotsCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       let name = try SnapshotName(snapshot)
-      let stored = try SnapshotFinder(repository.open(console).repository, console).find(name)
+      let opened = try repository.open(console).repository
+      let stored = try SnapshotFinder(opened, console).find(name)
       if output.json {
-        let members = stored.snapshot.json.members ?? []
-        try console.result(.object([JSON.Member("id", .string(stored.id.hex))] + members))
+        try console.result(Self.json(stored, in: opened))
       } else {
-        for line in Text(stored, listsAll: list.all).lines { try console.result(line) }
+        for line in Text(stored, in: opened, listsAll: list.all).lines { try console.result(line) }
       }
       return .done
+    }
+
+    /// The id, the signature and the stored members. A stored member that this version does not know
+    /// cannot replace the first ones.
+    private static func json(_ stored: StoredSnapshot, in repository: Repository) -> JSON {
+      let signer = stored.signature.signer
+      let first: [JSON.Member] = [
+        JSON.Member("id", .string(stored.id.hex)),
+        JSON.Member("signature", .string(stored.signature.name)),
+        JSON.Member("signer", signer.map { .string($0.description) } ?? .null),
+        JSON.Member("signer_name", .string(signer.flatMap { repository.trust.names[$0] } ?? "")),
+        JSON.Member("trusted", .bool(repository.refusal(of: stored) == nil)),
+      ]
+      let names = Set(first.map(\.name))
+      let members = stored.snapshot.json.members ?? []
+      return .object(first + members.filter { !names.contains($0.name) })
     }
   }
 }
@@ -49,11 +65,12 @@ extension SnapshotsCommand.Show {
   /// The text output of `snapshots show`.
   private struct Text {
     private let stored: StoredSnapshot
+    private let repository: Repository
     private let listsAll: Bool
     private var snapshot: Snapshot { stored.snapshot }
 
-    init(_ stored: StoredSnapshot, listsAll: Bool) {
-      (self.stored, self.listsAll) = (stored, listsAll)
+    init(_ stored: StoredSnapshot, in repository: Repository, listsAll: Bool) {
+      (self.stored, self.repository, self.listsAll) = (stored, repository, listsAll)
     }
 
     var lines: [String] {
@@ -101,8 +118,29 @@ extension SnapshotsCommand.Show {
       if let original = snapshot.original {
         table.add(["copy of", "\(original.id.hex) in \(original.repository.hex.prefix(8))"])
       }
+      table.add(["signature", signature])
       table.add(["holds", holds])
       return table.lines
+    }
+
+    /// The signer with its name, or why there is none, and whether the snapshot is accepted.
+    private var signature: String {
+      let trust = repository.trust
+      guard let signer = stored.signature.signer else {
+        let state = stored.signature.words
+        return trust.snapshots.contains(stored.id) ? "\(state), accepted by its id" : state
+      }
+      let name = trust.names[signer].map { $0.isEmpty ? "" : " (\($0.shown))" } ?? ""
+      let own = signer == trust.own ? ", this host" : ""
+      let state: String
+      if trust.isEmpty {
+        state = "no signer is trusted"
+      } else if trust.trusts(signer) {
+        state = "trusted"
+      } else {
+        state = trust.snapshots.contains(stored.id) ? "accepted by its id" : "not trusted"
+      }
+      return "\(signer)\(name)\(own): \(state)"
     }
 
     private var device: String {
@@ -148,6 +186,27 @@ extension SnapshotsCommand.Show {
         ])
       }
       return table.lines + [excerpt.remainder].compactMap(\.self)
+    }
+  }
+}
+
+extension SnapshotSignature {
+  /// The state in JSON output.
+  fileprivate var name: String {
+    switch self {
+    case .absent: "none"
+    case .valid: "valid"
+    case .wrong, .malformed: "wrong"
+    }
+  }
+
+  /// The state in text output, without the signer.
+  fileprivate var words: String {
+    switch self {
+    case .absent: "none"
+    case .valid: "valid"
+    case .wrong: "wrong: it does not match the content"
+    case .malformed: "wrong: line 2 is not a signature"
     }
   }
 }

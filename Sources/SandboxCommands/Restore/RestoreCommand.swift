@@ -191,6 +191,7 @@ extension RestoreCommand {
           counters: counters, isStopping: isStopping
         ).run()
       }
+      console.warn(ofRefused: report.saved, in: repository)
       return try show(report, of: plan, unset: preparation.complete(), console)
     }
   }

@@ -99,6 +99,11 @@ extension ScheduleCommand {
           hint: "give '--systemd' or '--cron'")
       }
       let job = try job(of: console.root)
+      if job.showsPassphraseCommand(byCron: scheduler.cron) {
+        console.warning(
+          "other users can see the passphrase command in the list of processes while the schedule "
+            + "runs: if it contains a secret, use '--passphrase-file'")
+      }
       return try scheduler.systemd ? installUnits(job, console) : installJob(job, console)
     }
 
@@ -116,8 +121,9 @@ extension ScheduleCommand {
       var environment: [(name: String, value: String)] = []
       for name in ScheduledJob.variables {
         guard let named = Host.environment(name) else { continue }
-        // A schedule runs in another directory.
-        let value = named.isAbsolute ? named : (try? Host.realPath(named)) ?? named
+        // A schedule runs in another directory. A command is no path, also if a file has its name.
+        let isPath = !named.isAbsolute && name != ScheduledJob.passphraseCommand
+        let value = isPath ? (try? Host.realPath(named)) ?? named : named
         guard let text = value.utf8 else {
           throw UsageError(
             .invalidInput, "'\(name)' is not UTF-8", hint: "a schedule cannot contain it: change it"
@@ -178,7 +184,7 @@ extension ScheduleCommand {
     }
 
     /// Returns the arguments with which the job removes snapshots of this host: those of the same
-    /// repository and profile as the backup's; empty without rules.
+    /// repository, key and profile as the backup's; empty without rules.
     private func forgetting(_ words: [String], _ root: any ParsableCommand.Type) throws -> [String]
     {
       if keep.words.isEmpty, forgetEvery == nil { return [] }
@@ -187,6 +193,13 @@ extension ScheduleCommand {
       if let profile = output.profile { forget += ["--profile", profile] }
       let backup = try KnownCommand(root).parse(words) as? BackupCommand
       if let repo = backup?.repository.repo?.utf8 { forget += ["--repo", repo] }
+      let keys = backup?.repository.keys
+      for (option, value) in [
+        ("--passphrase-file", keys?.passphraseFile),
+        ("--passphrase-command", keys?.passphraseCommand), ("--identity", keys?.identity),
+      ] {
+        if let text = value?.utf8 { forget += [option, text] }
+      }
       _ = try KnownCommand(root).parse(forget)
       let interval = forgetEvery ?? .weekly
       return forget + ["--at-most", interval.rawValue, "--prune", "--quiet"]

@@ -188,11 +188,13 @@ extension ScheduleCommand {
       return rows
     }
 
-    /// Returns the time of the newest snapshot that a schedule of this user made on this host.
+    /// Returns the time of the newest snapshot that a schedule of this user made on this host. No key is
+    /// used or asked for: the heads of this host's own snapshots are in its cache.
     private func lastScheduled() -> Timestamp? {
       let user = Host.userName(Host.userID) ?? String(Host.userID)
-      let all = (try? repository.open().repository.hostHeads().heads) ?? []
-      return all.last {
+      let opened = try? repository.open().repository
+      let all = try? opened?.knownHeads(cache: opened?.hostHeadCache).heads
+      return all?.last {
         $0.reason == .scheduled && $0.host == Host.name && $0.user == user
       }?.time
     }

@@ -52,9 +52,20 @@ struct ScheduledJob {
 
   /// The environment variables with the program's locations, which a cron job does not have.
   static let variables = [
-    "SANDBOXCTL_IDENTITY_FILE", "SANDBOXCTL_PASSPHRASE_COMMAND", "SANDBOXCTL_PASSPHRASE_FILE",
+    "SANDBOXCTL_IDENTITY_FILE", passphraseCommand, "SANDBOXCTL_PASSPHRASE_FILE",
     "SANDBOXCTL_REPOSITORY", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
   ]
+
+  /// The variable with the command that prints the passphrase.
+  static let passphraseCommand = "SANDBOXCTL_PASSPHRASE_COMMAND"
+
+  /// Whether the command that prints the passphrase is an argument of a process, which all users can
+  /// see: as an option, or in the line that cron passes to the shell. A variable of systemd is not.
+  func showsPassphraseCommand(byCron: Bool) -> Bool {
+    let option = "--passphrase-command"
+    return words.contains { $0 == option || $0.hasPrefix(option + "=") }
+      || byCron && environment.contains { $0.name == Self.passphraseCommand }
+  }
 }
 
 extension ScheduledJob {

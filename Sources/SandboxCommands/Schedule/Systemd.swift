@@ -180,7 +180,7 @@ extension Systemd {
       path = configuration.appending("systemd/user")
     }
 
-    /// Writes units.
+    /// Writes units that only this user can read: the commands in them may contain secrets.
     ///
     /// - Throws: `OperationError` if a unit of one of the names is not one of this program.
     func write(_ units: Units) throws {
@@ -188,7 +188,7 @@ extension Systemd {
       for unit in units.files { _ = try isOurs(ByteString(unit.name), in: directory) }
       for unit in units.files {
         try AtomicFile.write(
-          Array(unit.text.utf8), as: ByteString(unit.name), in: directory, permissions: 0o644)
+          Array(unit.text.utf8), as: ByteString(unit.name), in: directory, permissions: 0o600)
       }
     }
 

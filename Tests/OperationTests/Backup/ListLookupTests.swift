@@ -54,7 +54,8 @@ import Testing
   }
 
   private func forget(_ report: BackupReport) throws {
-    let name = ByteString("\(try #require(report.snapshot).id.hex).json")
+    let id = try #require(report.snapshot).id.hex
+    let name = ByteString("\(id).json\(TestEncryption.suffix)")
     try fixture.directory.directory.remove(ByteString("repo/snapshots").appending(name))
   }
 

@@ -49,7 +49,7 @@ import Testing
     #expect(try backup(free: 64 * Self.mebibyte).warnings.isEmpty)
     // It is read again, since it may have changed without a new time.
     let again = try backup(free: 1000)
-    #expect(again.report.opened == 1 && again.report.storedBytes < 1000)
+    #expect(again.report.opened == 1 && again.report.storedBytes < 1500)
     #expect(again.warnings.count == 1)
     try fixture.directory.write(bytes(10 * Self.mebibyte, seed: 4), at: "tree/added")
     expectRefusal(free: 8 * Self.mebibyte, "10.0 MiB")

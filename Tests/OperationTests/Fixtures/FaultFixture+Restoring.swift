@@ -43,7 +43,7 @@ extension FaultFixture {
       try check(outcome, "\(what), \(outcome.error.map { "\($0)" } ?? "reported")")
       if !isThere {
         #expect(outcome.report?.isComplete == true, "\(what)")
-        let least = max(1, fewest / Sampling.stride(kind.sample))
+        let least = Sampling.isWhole ? max(1, fewest) : fewest / (2 * kind.sample)
         #expect(failures >= least, "\(kind): \(failures) in \(call) calls")
         return
       }

@@ -96,7 +96,7 @@ struct FaultKind: CustomStringConvertible, Sendable {
   var fewest: Int { number == nil ? 5 : 20 }
 
   /// The distance between two failing calls in a sample: there are few calls of the storage.
-  var sample: Int { number == nil ? 3 : 16 }
+  var sample: Int { Sampling.wider(number == nil ? 3 : 16) }
 
   var description: String {
     "\(number.map { "error \($0)" } ?? "storage")\(failsRepeatedly ? " from then on" : "")"

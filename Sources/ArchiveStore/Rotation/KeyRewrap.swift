@@ -1,0 +1,202 @@
+public import Codecs
+public import SystemIO
+
+/// Makes older identities unnecessary after a rotation: objects that only these open get another
+/// header, for the present recipients (docs/repository-format.md, "Rewrapping objects").
+///
+/// The content of an object is not decrypted or encrypted again: its payload is copied. But its name
+/// is the hash of its stored bytes, so it is a new object. New packs and an index object for them are
+/// durable before the old packs are condemned, which are removed as by a prune; the old snapshot is
+/// removed after the new one is durable. A rewrap that was interrupted is continued by the next.
+public struct KeyRewrap {
+  let repository: Repository
+  private let isDry: Bool
+  let indexCache: IndexCache?
+  let headCache: SnapshotHeadCache?
+  let workers: Int
+  /// The base-two logarithm of scrypt's work factor for the key file.
+  let workFactor: Int
+  let counters: ProgressCounters
+  let isStopping: @Sendable () -> Bool
+
+  /// Prepares a rewrap with `workers` threads. A dry run only counts. `isStopping` is called often, on
+  /// any thread; if it returns true, the rewrap ends after the current objects.
+  public init(
+    _ repository: Repository, isDry: Bool = false, indexCache: IndexCache? = nil,
+    headCache: SnapshotHeadCache? = nil, workers: Int = 1,
+    counters: ProgressCounters = ProgressCounters(of: "object"),
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
+    self.init(
+      repository, isDry: isDry, indexCache: indexCache, headCache: headCache, workers: workers,
+      workFactor: KeyFile.workFactor, counters: counters, isStopping: isStopping)
+  }
+
+  /// - Parameter workFactor: the base-two logarithm of scrypt's work factor.
+  init(
+    _ repository: Repository, isDry: Bool = false, indexCache: IndexCache? = nil,
+    headCache: SnapshotHeadCache? = nil, workers: Int = 1, workFactor: Int,
+    counters: ProgressCounters = ProgressCounters(of: "object"),
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
+    (self.repository, self.isDry) = (repository, isDry)
+    (self.indexCache, self.headCache) = (indexCache, headCache)
+    (self.workers, self.workFactor) = (max(1, workers), workFactor)
+    (self.counters, self.isStopping) = (counters, isStopping)
+  }
+
+  /// The number of objects of each kind, and the stored bytes of the packs.
+  public struct Amount: Sendable, Hashable {
+    public internal(set) var packs = 0
+    public internal(set) var bytes: UInt64 = 0
+    public internal(set) var indexes = 0
+    public internal(set) var snapshots = 0
+
+    /// The number of all objects.
+    public var objects: Int { packs + indexes + snapshots }
+  }
+
+  /// The result of a rewrap or of a dry run.
+  public struct Report: Sendable {
+    /// The objects that got another header; in a dry run those that would.
+    public internal(set) var rewrapped = Amount()
+    /// The new ids of snapshots, by their old ones.
+    public internal(set) var snapshots: [SnapshotID: SnapshotID] = [:]
+    /// The old packs that were removed, and their bytes, including those of an earlier run.
+    public internal(set) var removedPacks = 0
+    public internal(set) var removedBytes: UInt64 = 0
+    /// The old packs that a later run or prune removes, because other programs are using the
+    /// repository, and the leases of these.
+    public internal(set) var waitingPacks = 0
+    public internal(set) var waitingFor: [ByteString] = []
+    /// The errors of objects that are damaged. They stay.
+    public internal(set) var damaged: [StoreError] = []
+    /// The errors of the damaged condemned objects, which were removed.
+    public internal(set) var damagedCondemned: [StoreError] = []
+    /// The objects that the newest identity does not open yet, including condemned packs.
+    public internal(set) var left = Amount()
+    /// The number of other programs that write: they may have begun before the rotation.
+    public internal(set) var writers = 0
+    /// The number of older identities that are still needed.
+    public internal(set) var olderIdentities = 0
+    /// Whether no object needs the older identities, but they stay in the key file, whose passphrase
+    /// was not given.
+    public internal(set) var needsPassphrase = false
+    /// Whether the rewrap was interrupted before it was complete.
+    public internal(set) var isInterrupted = false
+
+    /// Whether the older identities are no longer needed, and no key has them.
+    public var isComplete: Bool { olderIdentities == 0 }
+  }
+
+  var storage: RepositoryStorage { repository.storage }
+
+  static let action = "rewrap the objects of"
+
+  /// Runs the rewrap.
+  ///
+  /// - Throws: `StoreError`: `invalid` if the repository is not encrypted or a mirror, or if a rotation
+  ///   was interrupted; `keyRequired` without its own identity or an older one; `busy` if another
+  ///   program is removing objects; `damaged` or `missing` if it cannot be determined what snapshots
+  ///   need; `leaseLost`.
+  public func run() throws -> Report {
+    let settings = repository.settings
+    try settings.requireKnown(settings.features.read, for: "read", location: storage.location)
+    let (keys, newest) = try requireKeys()
+    guard !keys.older.isEmpty || !settings.olderRecipients.isEmpty else { return Report() }
+    let survey = ObjectSurvey(storage, newest: newest, identities: keys.identities)
+    if isDry { return try dryReport(survey, keys) }
+    try settings.requireKnown(settings.features.write, for: "write", location: storage.location)
+    try settings.requireKnown(settings.features.prune, for: "prune", location: storage.location)
+    let session = try repository.beginWriting(workers: workers, cache: indexCache)
+    defer { session.abandon() }
+    guard let right = try PruneLease(session.lease) else {
+      throw PruneLease.locked(Self.action, storage.location)
+    }
+    defer { right.release() }
+    var run = KeyRewrapRun(self, session, right: right, keys: keys, survey: survey)
+    return try run.report()
+  }
+
+  private func dryReport(
+    _ survey: ObjectSurvey, _ keys: RepositoryKeys
+  ) throws(StoreError) -> Report {
+    var (report, survey) = (Report(), survey)
+    report.rewrapped = try survey.left(in: storage) { () throws(StoreError) in
+      if isStopping() {
+        throw .interrupted(
+          "count the objects of", storage.location, hint: "nothing was changed: run it again")
+      }
+    }
+    report.left = report.rewrapped
+    report.olderIdentities = keys.older.count
+    return report
+  }
+
+  /// Returns the keys and the repository's own identity, for which a rotation must be complete.
+  private func requireKeys() throws(StoreError) -> (RepositoryKeys, AgeIdentity) {
+    guard repository.isEncrypted else {
+      throw StoreError(
+        .invalid, Self.action, subject: storage.location, reason: "it is not encrypted")
+    }
+    try repository.requireNoMirror(Self.action)
+    guard let keys = repository.keys, let newest = keys.own else {
+      throw StoreError(
+        .keyRequired, Self.action, subject: storage.location,
+        reason: "the repository was opened without its own identity",
+        hint: "use '--passphrase-file FILE', '--passphrase-command COMMAND' or '--identity FILE'")
+    }
+    if let missing = repository.missingOlder(keys) {
+      throw StoreError(
+        .keyRequired, Self.action, subject: storage.location,
+        reason: "the older identity of \(missing) is not given",
+        hint: "use a passphrase, or a file with all lines of the recovery key")
+    }
+    guard Set(keys.recipients) == Set(repository.settings.recipients) else {
+      throw StoreError(
+        .invalid, Self.action, subject: storage.location,
+        reason: "repository.json names other recipients than the key file, as after a rotation "
+          + "that was interrupted",
+        hint: "run 'sandboxctl key rotate' without recipients to complete it")
+    }
+    return (keys, newest)
+  }
+}
+
+extension ObjectSurvey {
+  /// Returns the number of objects that the newest identity does not open, including those that none
+  /// opens. `checkCancellation` is called before each object.
+  mutating func left(
+    in storage: RepositoryStorage, checkCancellation: () throws(StoreError) -> Void
+  ) throws(StoreError) -> KeyRewrap.Amount {
+    var amount = KeyRewrap.Amount()
+    amount.snapshots = try look(
+      at: Self.snapshotSizes(storage), kind: .snapshot, checkCancellation: checkCancellation
+    ).leftCount
+    amount.indexes = try look(
+      at: Self.indexSizes(storage), kind: .index, checkCancellation: checkCancellation
+    ).leftCount
+    let sizes = try RepositoryListing.packSizes(storage)
+    let packs = try look(at: sizes, kind: .pack, checkCancellation: checkCancellation)
+    amount.packs = packs.leftCount
+    for older in packs.older { amount.bytes += older.size }
+    for (id, _) in packs.unreadable { amount.bytes += sizes[id] ?? 0 }
+    return amount
+  }
+
+  /// Returns the stored sizes of all snapshots.
+  static func snapshotSizes(
+    _ storage: RepositoryStorage
+  ) throws(StoreError) -> [Digest: UInt64] {
+    try RepositoryListing.snapshotStatuses(storage).mapValues(\.size)
+  }
+
+  /// Returns the stored sizes of all index objects.
+  static func indexSizes(_ storage: RepositoryStorage) throws(StoreError) -> [Digest: UInt64] {
+    var sizes: [Digest: UInt64] = [:]
+    for id in try RepositoryListing.indexes(storage) {
+      sizes[id] = try storage.status(storage.layout.index(id))?.size
+    }
+    return sizes
+  }
+}

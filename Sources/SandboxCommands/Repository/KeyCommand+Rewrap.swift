@@ -1,0 +1,137 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import SystemIO
+
+extension KeyCommand {
+  /// `sandboxctl key rewrap`: gives stored objects headers for the present recipients.
+  struct Rewrap: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "rewrap",
+        abstract: "Encrypt stored data for the present recipients after a rotation",
+        usage: "sandboxctl key rewrap [--dry-run] [<options>]",
+        discussion: """
+          Replaces the headers of packs, index objects and snapshots that only an older identity \
+          opens, so that they open for the present recipients. The data is copied as it is. \
+          Snapshots get new ids, and the volume needs space for the copies until the old packs are \
+          removed.
+
+          A rewrap that was interrupted is continued by the next, which also removes what other \
+          programs may still need now.
+
+          \(Examples.text([
+            "sandboxctl key rewrap --passphrase-file old --dry-run",
+            "sandboxctl key rewrap --passphrase-file old",
+          ]))
+          """)
+    }
+
+    @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
+    var dryRun = false
+
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var progress: ProgressOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      let choice = try repository.choice()
+      let opened = try choice.open(console).repository
+      let counters = ProgressCounters(of: "object")
+      let report = try progress.run(counters, output) { isStopping in
+        try KeyRewrap(
+          opened, isDry: dryRun, indexCache: opened.hostIndexCache,
+          headCache: opened.hostHeadCache, workers: Host.processors, counters: counters,
+          isStopping: isStopping
+        ).run()
+      }
+      try opened.keepTrust(in: report, at: choice.path)
+      console.warn(of: report.damagedCondemned)
+      for error in report.damaged { console.warning("\(error); the object was not rewrapped") }
+      if output.json {
+        try console.result(report.json(isDry: dryRun))
+      } else if !output.quiet {
+        for line in report.lines(isDry: dryRun) { try console.result(line) }
+      }
+      if report.isInterrupted { return .interrupted }
+      return report.damaged.isEmpty ? .done : .damaged
+    }
+  }
+}
+
+extension Repository {
+  /// Accepts the new snapshots in place of the old ones that this host accepts by their ids. Their
+  /// content is the same.
+  fileprivate func keepTrust(in report: KeyRewrap.Report, at path: ByteString) throws {
+    let accepted = report.snapshots.filter { trust.snapshots.contains($0.key) }
+    guard !accepted.isEmpty else { return }
+    _ = try KnownSigners(of: self, at: path).update { trust in
+      trust.snapshots.subtract(accepted.keys)
+      trust.snapshots.formUnion(accepted.values)
+    }
+  }
+}
+
+extension KeyRewrap.Report {
+  /// Returns the report as text.
+  fileprivate func lines(isDry: Bool) -> [String] {
+    if isComplete, rewrapped.objects == 0, !isDry, left.objects == 0, olderIdentities == 0,
+      removedPacks == 0
+    {
+      return ["no older identity is needed: nothing to rewrap"]
+    }
+    var lines = [
+      "\(isDry ? "would rewrap" : "rewrapped") \(Sizes.count(rewrapped.packs, "pack")) with "
+        + "\(Sizes.text(rewrapped.bytes)), \(Sizes.count(rewrapped.indexes, "index object")) and "
+        + Sizes.count(rewrapped.snapshots, "snapshot")
+    ]
+    if isDry { return lines }
+    if waitingPacks > 0 {
+      lines.append(
+        "\(Sizes.count(waitingPacks, "old pack")) may be needed by "
+          + "\(Sizes.count(waitingFor.count, "running program")): a later run or prune removes them "
+          + "('sandboxctl leases' lists the programs)")
+    }
+    lines.append(conclusion)
+    return lines
+  }
+
+  private var conclusion: String {
+    if isComplete {
+      return "the older identities are no longer needed, and the key has them no longer: of the "
+        + "recovery key, the first line opens everything"
+    }
+    if isInterrupted { return "interrupted: run 'sandboxctl key rewrap' again to continue" }
+    if left.objects > 0 {
+      return "\(Sizes.count(left.objects, "object")) still need an older identity: run 'sandboxctl "
+        + "key rewrap' again later"
+    }
+    if needsPassphrase {
+      return "the key still has the older identities: run 'sandboxctl key rewrap' once with its "
+        + "passphrase to remove them"
+    }
+    return "the older identities stay, because \(Sizes.count(writers, "other program")) may have "
+      + "begun to write before the rotation: run 'sandboxctl key rewrap' again later"
+  }
+
+  /// Returns the report as `key rewrap --json` prints it.
+  fileprivate func json(isDry: Bool) -> JSON {
+    let pairs = snapshots.sorted { $0.key < $1.key }
+    return [
+      "dry_run": .bool(isDry), "packs": .integer(Int64(rewrapped.packs)),
+      "bytes": .integer(Int64(clamping: rewrapped.bytes)),
+      "indexes": .integer(Int64(rewrapped.indexes)),
+      "snapshots": .integer(Int64(rewrapped.snapshots)),
+      "replaced": .array(
+        pairs.map { ["old": .string($0.key.hex), "new": .string($0.value.hex)] as JSON }),
+      "removed_packs": .integer(Int64(removedPacks)),
+      "removed_bytes": .integer(Int64(clamping: removedBytes)),
+      "waiting_packs": .integer(Int64(waitingPacks)),
+      "waiting_for": .array(waitingFor.map { .string($0.description) }),
+      "left": .integer(Int64(left.objects)), "writers": .integer(Int64(writers)),
+      "older_identities": .integer(Int64(olderIdentities)),
+      "damaged": .array(damaged.map { .string($0.description) }),
+      "interrupted": .bool(isInterrupted),
+    ]
+  }
+}

@@ -1,0 +1,123 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import SystemIO
+
+extension KeyCommand {
+  /// `sandboxctl key rotate`: replaces the identity and the recipients of new data.
+  struct Rotate: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "rotate",
+        abstract: "Replace the identity of an encrypted repository for new data",
+        usage: "sandboxctl key rotate [--recipient <recipient>] ... [<options>]",
+        discussion: """
+          Creates a new identity, and with it a new recovery key. New data is encrypted for it and \
+          for the other recipients, which stay unless some are given. Older data stays readable \
+          for the older identity, which the key keeps, until 'sandboxctl key rewrap' has replaced it.
+
+          A passphrase is needed, and there must be no other keys: remove them first, and add them \
+          again afterwards. Hosts that use the recovery key or write without a key have to accept \
+          the new recipients once. A rotation that was interrupted is completed when it is run again.
+
+          \(Examples.text([
+            "sandboxctl key rotate --passphrase-file old --recovery-key recovery.key"
+          ]))
+          """)
+    }
+
+    @Option(
+      name: .customLong("recipient"),
+      help: ArgumentHelp(
+        "Encrypt new data for the holder of this age recipient's identity as well; may be repeated "
+          + "(default: the other recipients of before).",
+        valueName: "recipient"))
+    var recipients: [String] = []
+
+    @Option(
+      help: ArgumentHelp(
+        "Encrypt new data for all recipients in this file as well, as 'age -R'.",
+        valueName: "file"),
+      completion: .file())
+    var recipientsFile: ByteString?
+
+    @Option(
+      help: ArgumentHelp(
+        "A new file for the new recovery key (default: it is printed).", valueName: "file"),
+      completion: .file())
+    var recoveryKey: ByteString?
+
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      if recoveryKey == nil, output.json || output.quiet {
+        throw UsageError(
+          .optionRequired,
+          "the recovery key is not printed with '\(output.json ? "--json" : "--quiet")'",
+          hint: "add '--recovery-key FILE'")
+      }
+      let others =
+        recipients.isEmpty && recipientsFile == nil
+        ? nil : try RecipientList.read(recipients, file: recipientsFile)
+      let choice = try repository.choice()
+      let opened = try choice.open(console).repository
+      let rotation = try opened.rotateKey(to: others) { identities in
+        guard let recoveryKey else { return }
+        try RecoveryKeyFile.requireOutside(repository: choice.path, recoveryKey)
+        try RecoveryKeyFile.write(identities, to: recoveryKey)
+      }
+      let known = KnownRecipients(of: rotation.repository, at: try Host.realPath(choice.path))
+      do {
+        try known.record(rotation.recipients, areAuthenticated: true)
+      } catch {
+        console.warning("cannot record the recipients of the repository: \(error)")
+      }
+      if output.json {
+        try console.result(rotation.json)
+      } else if !output.quiet {
+        try show(rotation, console)
+      }
+      return .done
+    }
+
+    private func show(_ rotation: Repository.Rotation, _ console: Console) throws {
+      try console.result(
+        rotation.isCompletion
+          ? "completed the rotation that was interrupted" : "rotated the key of the repository")
+      for recipient in rotation.recipients { try console.result("recipient \(recipient)") }
+      if let recoveryKey {
+        console.note(
+          "the recovery key is in '\(recoveryKey)': move it to a safe place apart from this host "
+            + "and the repository")
+      } else {
+        try console.result("the recovery key, which is printed only now, with all of these lines:")
+        for identity in rotation.identities {
+          try identity.text().withBytes { try console.result(bytes: $0) }
+          try console.result("")
+        }
+        try console.flush()
+        console.note(
+          "keep the recovery key in a safe place apart from this host and the repository")
+      }
+      guard rotation.identities.count > 1 else { return }
+      console.note(
+        "stored data still opens with the older identity: 'sandboxctl key rewrap' replaces it, and "
+          + "then the recovery key needs its first line only")
+    }
+  }
+}
+
+extension Repository.Rotation {
+  /// The recipients of new data.
+  fileprivate var recipients: [AgeRecipient] { repository.keys?.recipients ?? [] }
+
+  /// The rotation as `key rotate --json` prints it.
+  fileprivate var json: JSON {
+    [
+      "change": .string(isCompletion ? "completed" : "rotated"),
+      "recipients": .array(recipients.map { .string($0.description) }),
+      "older_identities": .integer(Int64(max(0, identities.count - 1))),
+    ]
+  }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `key rotate` and `key rewrap` on the command line.
+@Suite struct KeyRotationTests {
+  private let keys: KeyFixture
+  private var cli: CommandLine { keys.cli }
+
+  private static let key = "--repo repo --passphrase-file old"
+  private static let rotate = "key rotate \(key) --recovery-key next.key"
+
+  init() throws {
+    keys = try KeyFixture()
+    try backUp()
+  }
+
+  private func backUp(_ options: String = Self.key) throws {
+    try cli.directory.write(UUID().uuidString, at: "tree/kept")
+    try keys.succeed("backup --layout folder --root tree \(options)")
+  }
+
+  private func report(_ line: String) throws -> [String: Any] {
+    try CommandLine.object(#require(keys.succeed(line).split(separator: "\n").last))
+  }
+
+  private func count(_ options: String) throws -> Int {
+    try keys.succeed("snapshots --json --repo repo \(options)").split(separator: "\n").count
+  }
+
+  @Test func rotationAndRewrapReplaceTheKey() throws {
+    let output = try keys.run(Self.rotate)
+    #expect(output.code == 0 && output.output.hasPrefix("rotated the key of the repository\n"))
+    #expect(output.errors.contains("'sandboxctl key rewrap'"), "\(output.errors)")
+    let saved = String(decoding: try cli.directory.read("next.key"), as: UTF8.self)
+    #expect(saved.split(separator: "\n").count { $0.hasPrefix("AGE-SECRET-KEY-1") } == 2)
+    let path = cli.directory.string + "/next.key"
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+    try backUp()
+    #expect(try count("--passphrase-file old") == 2)
+    #expect(try count("--identity next.key") == 2)
+    let former = try keys.run("snapshots --repo repo --identity recovery.key")
+    #expect(former.code == 12 && former.errors.contains("rotated"), "\(former.errors)")
+
+    let dry = try report("key rewrap --dry-run --json \(Self.key)")
+    #expect(dry["dry_run"] as? Bool == true && dry["snapshots"] as? Int == 1)
+    let packs = Set(try cli.packs(suffix: ".age"))
+    let done = try report("key rewrap --json \(Self.key)")
+    #expect(done["snapshots"] as? Int == 1 && done["older_identities"] as? Int == 0, "\(done)")
+    #expect((done["replaced"] as? [Any])?.count == 1)
+    #expect(Set(try cli.packs(suffix: ".age")).count == packs.count)
+    // The first line of the recovery key opens everything, and the old one nothing.
+    let line = saved.split(separator: "\n").first { $0.hasPrefix("AGE-SECRET-KEY-1") }
+    try keys.write(String(try #require(line)) + "\n", to: "first.key")
+    #expect(try count("--identity first.key") == 2)
+    #expect(try keys.run("snapshots --repo repo --identity recovery.key").code == 12)
+    #expect(
+      try keys.succeed("check --read-data \(Self.key)").hasSuffix("no damage found\n"))
+    try keys.succeed("restore latest:folders/tree --to back \(Self.key) --quiet")
+    #expect(try cli.directory.read("back/kept") == cli.directory.read("tree/kept"))
+    #expect(
+      try keys.succeed("key rewrap \(Self.key)")
+        == "no older identity is needed: nothing to rewrap\n")
+    try keys.expectNoSecrets()
+    #expect(!keys.shown.contains("AGE-SECRET-KEY-1"))
+  }
+
+  @Test func recoveryKeyIsPrintedOnce() throws {
+    let outcome = try cli.run("key rotate \(Self.key)".split(separator: " ").map(String.init))
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let lines = outcome.output.split(separator: "\n").filter {
+      $0.hasPrefix("AGE-SECRET-KEY-1")
+    }
+    #expect(lines.count == 2)
+    try keys.write(lines.joined(separator: "\n") + "\n", to: "printed.key")
+    #expect(try count("--identity printed.key") == 1)
+    for option in ["--json", "--quiet"] {
+      let refused = try keys.run("key rotate \(Self.key) \(option)")
+      #expect(refused.code == 2 && refused.errors.contains("--recovery-key FILE"))
+    }
+  }
+
+  @Test func rotationIsRefusedWithoutAWrite() throws {
+    let before = try cli.directory.read("repo/repository.json")
+    try keys.succeed("key add second --new-passphrase-file new \(Self.key)")
+    let others = try keys.run(Self.rotate)
+    #expect(others.code == 1 && others.errors.contains("'second'"), "\(others.errors)")
+    try keys.succeed("key remove second \(Self.key)")
+    let identity = try keys.run(
+      "key rotate --repo repo --identity recovery.key --recovery-key next.key")
+    #expect(identity.code == 12 && identity.errors.contains("passphrase"), "\(identity.errors)")
+    #expect(try !cli.isThere("next.key"))
+    let inside = try keys.run("key rotate \(Self.key) --recovery-key repo/next.key")
+    #expect(inside.code == 2, "\(inside.errors)")
+    let present = try keys.run("key rotate \(Self.key) --recovery-key recovery.key")
+    #expect(present.code != 0, "an existing file is not replaced")
+    #expect(try cli.directory.read("repo/repository.json") == before)
+    try keys.succeed(Self.rotate)
+    try keys.expectNoSecrets()
+  }
+
+  /// A host that knows the recipients from before refuses the new ones until it has opened the
+  /// repository with a passphrase.
+  @Test func otherHostsAcceptTheRecipientsOnce() throws {
+    try keys.succeed("backup --layout folder --root tree --repo repo --identity recovery.key")
+    try cli.copy("home", to: "other-home")
+    try keys.succeed(Self.rotate)
+    try cli.directory.directory.removeTree("home")
+    try cli.copy("other-home", to: "home")
+    let line = "backup --layout folder --root tree --repo repo --identity next.key"
+    let refused = try keys.run(line)
+    #expect(refused.code == 12 && refused.errors.contains("its key was rotated"))
+    #expect(try count("--passphrase-file old") == 2)
+    try keys.succeed(line)
+  }
+
+  @Test func recipientsAreReplaced() throws {
+    try keys.succeed("init other --passphrase-file new --recovery-key other.key --no-default")
+    let stranger = try keys.succeed("key show-recipient --repo other").split(separator: "\n")[0]
+    try keys.succeed("\(Self.rotate) --recipient \(stranger)")
+    try backUp()
+    try keys.succeed("key rewrap \(Self.key)")
+    #expect(try count("--identity other.key") == 2)
+    let rotated = try report("key rotate \(Self.key) --recovery-key last.key --json")
+    #expect((rotated["recipients"] as? [String])?.last == String(stranger))
+    #expect(rotated["change"] as? String == "rotated")
+    let bad = try keys.run("key rotate \(Self.key) --recipient age1x --recovery-key x.key")
+    #expect(bad.code == 2, "\(bad.errors)")
+  }
+}
