@@ -58,16 +58,17 @@ extension Target {
     require(Array(recipient.description.utf8) == bytes, "a recipient is written differently")
   }
 
-  /// The decrypted text of a key file. In an accepted one the identity was masked before it was parsed
-  /// as JSON, and it has the same content when it is written and read again.
+  /// The decrypted text of a key file. In an accepted one the identities were masked before it was
+  /// parsed as JSON, and it has the same content when it is written and read again.
   @Sendable private static func repositoryKey(_ bytes: [UInt8]) {
     var plain = bytes
     guard let key = try? KeyFile(&plain) else { return }
-    let secret = key.identity.text().withBytes { text in text.indices.map { text[$0] } }
-    guard let place = bytes.firstRange(of: secret), plain.count == bytes.count else {
-      fatalError("another identity was read")
+    require(plain.count == bytes.count, "the size of the text changed")
+    for identity in [key.identity] + key.older {
+      let secret = identity.text().withBytes { text in text.indices.map { text[$0] } }
+      require(bytes.firstRange(of: secret) != nil, "another identity was read")
+      require(plain.firstRange(of: secret) == nil, "an identity was not masked")
     }
-    require(plain[place].allSatisfy { $0 == UInt8(ascii: "*") }, "the identity was not masked")
     require(key.recipients.contains(key.identity.recipient), "the identity has no recipient")
     require(
       key.signers.values.allSatisfy { $0.isEmpty || TrustedSigners.isName($0) },
@@ -76,7 +77,8 @@ extension Target {
     guard let again = try? KeyFile(&text) else { fatalError("a key file cannot be read again") }
     require(
       again.repository == key.repository && again.recipients == key.recipients
-        && again.signers == key.signers && again.identity.recipient == key.identity.recipient,
+        && again.signers == key.signers && again.identity.recipient == key.identity.recipient
+        && again.older.map(\.recipient) == key.older.map(\.recipient),
       "a key file changed when it was written and read again")
   }
 
