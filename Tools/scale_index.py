@@ -253,9 +253,9 @@ class Place:
         index.save(self.repository)
 
     def add_snapshot(self, tree, sequence):
-        """Adds a snapshot that is like the real one."""
+        """Adds a snapshot that is like the real one, without its signature, which is line 2."""
         snapshots = self.repository / "snapshots"
-        snapshot = json.loads(next(snapshots.iterdir()).read_text())
+        snapshot = json.loads(next(snapshots.iterdir()).read_bytes().split(b"\n")[0])
         snapshot["tree"], snapshot["sequence"] = tree.hex(), sequence
         data = json.dumps(snapshot, separators=(",", ":")).encode() + b"\n"
         name = blake2b(data).hex()
