@@ -16,7 +16,8 @@ RELEASE = -c release --static-swift-stdlib --product sandboxctl --scratch-path $
 
 # Debian packages: to build the program, for the checks, and for programs that the tests compare
 # with.
-BUILD_PACKAGES = libarchive-dev libsodium-dev libyaml-dev libzstd-dev pkg-config
+BUILD_PACKAGES = libarchive-dev libsodium-dev libsqlite3-dev libssl-dev libyaml-dev libzstd-dev \
+  pkg-config
 CHECK_PACKAGES = mandoc python3
 BENCH_PACKAGES = restic rsync time zstd
 TEST_PACKAGES = age attr btrfs-progs bubblewrap busybox-static cron dbus fish flatpak \

@@ -33,6 +33,8 @@ let package = Package(
       name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     .target(name: "CLinux"),
     .target(name: "CBlake2b"),
@@ -40,7 +42,7 @@ let package = Package(
     .target(name: "CEmbedded", cSettings: [.unsafeFlags(["-std=c23"])]),
     .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: optimized + strict),
     .target(
-      name: "Codecs", dependencies: ["CArchive", "CBlake2b", "CSodium", "CYAML", "CZstd"],
+      name: "Codecs", dependencies: ["CArchive", "CBlake2b", "CCrypto", "CSodium", "CYAML", "CZstd"],
       swiftSettings: optimized + strict),
     .target(
       name: "SandboxModel", dependencies: ["Codecs", "SystemIO"], swiftSettings: optimized + common),

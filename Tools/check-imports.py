@@ -17,7 +17,7 @@ import sys
 EVERYWHERE = {"Swift", "Synchronization"}
 
 LIBC = {"Glibc", "Musl", "CLinux"}
-C_LIBRARIES = {"CArchive", "CSodium", "CYAML", "CZstd"}
+C_LIBRARIES = {"CArchive", "CCrypto", "CSodium", "CSQLite", "CYAML", "CZstd"}
 OWN_C = {"CBlake2b"}
 EMBEDDED = {"CEmbedded"}
 
@@ -28,7 +28,7 @@ SCANNED = VALUES | {"ArchiveStore", "DatabaseCapture", "DeviceDiscovery", "Polic
 # Each module with the modules that it may import. A row never names a module of a later row.
 ALLOWED = {
     "SystemIO": LIBC,
-    "Codecs": C_LIBRARIES | OWN_C | {"Glibc"},
+    "Codecs": (C_LIBRARIES - {"CSQLite"}) | OWN_C | {"Glibc"},
     "SandboxModel": {"Codecs", "SystemIO"},
     "PolicyEngine": {"Codecs", "SandboxModel"},
     "BuiltinPolicies": EMBEDDED,

@@ -2,7 +2,8 @@
 //
 // Digests (BLAKE2b-256 of libsodium), zstd frames and their seek table, content-defined chunking
 // ("gear-1"), tar members (libarchive), deterministic CBOR, JSON, YAML, property lists, Base64, and
-// encryption: age files of version 1, and signatures: Ed25519 (libsodium).
+// encryption: age files of version 1 (libsodium, and ChaCha20-Poly1305 of libcrypto), and signatures:
+// Ed25519 (libsodium).
 //
 // Nothing here opens a file, reads a clock or depends on the repository; random bytes come from
 // libsodium. Input is untrusted: readers never trap on it, check each claimed length against the

@@ -63,7 +63,7 @@ internal import CSodium
     try unsafe body(Span(_unsafeStart: start, count: count))
   }
 
-  /// Calls `body` with the address of the bytes, for libsodium.
+  /// Calls `body` with the address of the bytes, for a C library.
   borrowing func withPointer<Value: ~Copyable, Failure: Error>(
     _ body: (UnsafePointer<UInt8>) throws(Failure) -> Value
   ) throws(Failure) -> Value {

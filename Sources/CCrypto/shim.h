@@ -1,0 +1,3 @@
+// The headers of OpenSSL's libcrypto, as Debian's -dev package installs them.
+#pragma once
+#include <openssl/evp.h>

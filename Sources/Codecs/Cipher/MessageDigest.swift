@@ -1,0 +1,52 @@
+internal import CCrypto
+
+/// The digest of a message by a hash function that only formats of other programs use, by OpenSSL's
+/// libcrypto. SHA-1 (FIPS 180-4) protects against nobody: two messages of one digest can be made.
+@safe package struct MessageDigest: ~Copyable {
+  /// A hash function.
+  package enum Function: Sendable {
+    case sha1
+    case sha3x384
+
+    /// The size of the digest in bytes.
+    package var size: Int { self == .sha1 ? 20 : 48 }
+  }
+
+  private let context: OpaquePointer
+  private let function: Function
+
+  /// Begins a message.
+  package init(_ function: Function) {
+    guard let context = unsafe EVP_MD_CTX_new() else { preconditionFailure("out of memory") }
+    let status = unsafe EVP_DigestInit_ex(
+      context, function == .sha1 ? EVP_sha1() : EVP_sha3_384(), nil)
+    precondition(status == 1, "libcrypto has no such hash function")
+    unsafe self.context = context
+    self.function = function
+  }
+
+  deinit { unsafe EVP_MD_CTX_free(context) }
+
+  /// Adds bytes to the message.
+  package mutating func update(_ bytes: Span<UInt8>) {
+    let status = unsafe bytes.withUnsafeBufferPointer { bytes in
+      unsafe EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
+    }
+    precondition(status == 1, "hashing failed in libcrypto")
+  }
+
+  /// Returns the digest of the message.
+  package consuming func finish() -> [UInt8] {
+    var digest = [UInt8](repeating: 0, count: function.size)
+    let status = unsafe EVP_DigestFinal_ex(context, &digest, nil)
+    precondition(status == 1, "hashing failed in libcrypto")
+    return digest
+  }
+
+  /// Returns the digest of a whole message.
+  package static func digest(of bytes: Span<UInt8>, _ function: Function) -> [UInt8] {
+    var digest = MessageDigest(function)
+    digest.update(bytes)
+    return digest.finish()
+  }
+}
