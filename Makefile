@@ -17,7 +17,7 @@ RELEASE = -c release --static-swift-stdlib --product sandboxctl --scratch-path $
 # Debian packages: to build the program, for the checks, and for programs that the tests compare
 # with.
 BUILD_PACKAGES = libarchive-dev libsodium-dev libsqlite3-dev libssl-dev libyaml-dev libzstd-dev \
-  pkg-config
+  pkg-config zlib1g-dev
 CHECK_PACKAGES = mandoc python3
 BENCH_PACKAGES = restic rsync time zstd
 TEST_PACKAGES = age attr btrfs-progs bubblewrap busybox-static cron dbus fish flatpak \

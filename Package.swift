@@ -31,6 +31,7 @@ let package = Package(
   targets: [
     .systemLibrary(
       name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
@@ -42,7 +43,8 @@ let package = Package(
     .target(name: "CEmbedded", cSettings: [.unsafeFlags(["-std=c23"])]),
     .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: optimized + strict),
     .target(
-      name: "Codecs", dependencies: ["CArchive", "CBlake2b", "CCrypto", "CSodium", "CYAML", "CZstd"],
+      name: "Codecs",
+      dependencies: ["CArchive", "CBlake2b", "CCrypto", "CSodium", "CYAML", "CZlib", "CZstd"],
       swiftSettings: optimized + strict),
     .target(
       name: "SandboxModel", dependencies: ["Codecs", "SystemIO"], swiftSettings: optimized + common),
@@ -131,11 +133,20 @@ let package = Package(
       name: "Retention", dependencies: ["ArchiveStore", "Codecs", "SystemIO"],
       swiftSettings: common),
     .target(
+      name: "Interchange",
+      dependencies: [
+        "ArchiveStore", "Codecs", "DeviceDiscovery", "SandboxModel", "SystemIO",
+        "CSQLite",
+      ],
+      swiftSettings: common),
+    .target(
       name: "SandboxCommands",
       dependencies: [
         "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs",
-        "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "PolicyEngine", "Purge", "Restore",
-        "Retention", "SampleDevice", "SandboxModel", "SnapshotQueries", "SystemIO",
+        "DeviceDiscovery", "DeviceScan", "DeviceTransaction",
+        "Interchange",
+        "PolicyEngine", "Purge", "Restore", "Retention", "SampleDevice", "SandboxModel",
+        "SnapshotQueries", "SystemIO",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: common),
@@ -196,11 +207,21 @@ let package = Package(
       dependencies: ["AppPackages", "DeviceDiscovery", "SandboxModel", "SystemIO", "TestSupport"],
       swiftSettings: common),
     .testTarget(
+      name: "InterchangeTests",
+      dependencies: [
+        "ArchiveStore", "Codecs", "DeviceDiscovery", "Interchange", "SandboxModel", "SystemIO",
+        "TestSupport",
+        "CSQLite",
+      ],
+      swiftSettings: common),
+    .testTarget(
       name: "OperationTests",
       dependencies: [
         "AllocationCount", "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies",
-        "Codecs", "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "PolicyEngine", "Purge",
-        "Restore", "SandboxModel", "SnapshotQueries", "SystemIO", "TestSupport",
+        "Codecs", "DeviceDiscovery", "DeviceScan", "DeviceTransaction",
+        "Interchange",
+        "PolicyEngine", "Purge", "Restore", "SandboxModel", "SnapshotQueries", "SystemIO",
+        "TestSupport",
       ],
       swiftSettings: common),
   ],
@@ -216,6 +237,7 @@ if Context.environment["SANDBOXCTL_FUZZ"] != nil {
       dependencies: [
         "AppPackages", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs", "DatabaseCapture",
         "DeviceDiscovery", "PolicyEngine", "Restore", "SandboxModel", "SystemIO",
+        "Interchange",
       ],
       path: "Fuzzers/Sources/fuzz", swiftSettings: common + [.unsafeFlags(["-parse-as-library"])]))
 }

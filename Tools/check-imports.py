@@ -17,7 +17,7 @@ import sys
 EVERYWHERE = {"Swift", "Synchronization"}
 
 LIBC = {"Glibc", "Musl", "CLinux"}
-C_LIBRARIES = {"CArchive", "CCrypto", "CSodium", "CSQLite", "CYAML", "CZstd"}
+C_LIBRARIES = {"CArchive", "CCrypto", "CSodium", "CSQLite", "CYAML", "CZlib", "CZstd"}
 OWN_C = {"CBlake2b"}
 EMBEDDED = {"CEmbedded"}
 
@@ -40,15 +40,17 @@ ALLOWED = {
     "AppPackages": VALUES | {"CArchive", "DeviceDiscovery"},
     "SnapshotQueries": VALUES | {"ArchiveStore", "DatabaseCapture", "PolicyEngine"},
     "Retention": {"ArchiveStore", "Codecs", "SystemIO"},
+    "Interchange": VALUES | {"ArchiveStore", "DeviceDiscovery"},
     "DeviceScan": SCANNED,
     "DeviceTransaction": SCANNED | {"DeviceScan"},
     "Backup": SCANNED | {"DeviceScan", "DeviceTransaction"},
     "Purge": SCANNED | {"DeviceScan", "DeviceTransaction"},
     "Restore": SCANNED | {"DeviceScan", "DeviceTransaction"},
     "AppUpdate": SCANNED | {"AppPackages", "DeviceScan", "DeviceTransaction", "Restore"},
+    "Interchange": VALUES | {"ArchiveStore", "CSQLite", "DeviceDiscovery"},
     "SandboxCommands": SCANNED | {
         "AppPackages", "AppUpdate", "ArgumentParser", "Backup", "BuiltinPolicies", "DeviceScan",
-        "DeviceTransaction", "FoundationEssentials", "Purge", "Restore", "Retention",
+        "DeviceTransaction", "FoundationEssentials", "Interchange", "Purge", "Restore", "Retention",
         "SampleDevice", "SnapshotQueries",
     },
     "sandboxctl": {"SandboxCommands"},

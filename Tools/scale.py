@@ -338,6 +338,21 @@ def store(scale):
     mirrored = lines(scale.run("mirror", "--to", "mirror", "--json", times=4))
     expect(mirrored[-1]["summary"]["copied"]["packs"] == 0, f"mirror copies {mirrored[-1]}")
     scale.run("leases", "--quiet")
+    exchange(scale)
+
+
+def exchange(scale):
+    """Exports the device's snapshots, and imports archives into the second repository."""
+    scale.run("export", "tar", "latest", "all.tar", "--quiet", times=40)
+    imported = lines(scale.run("import", "tar", "all.tar", "--json", "--repo", "second", times=40))
+    expect(imported[0]["skipped"] == 0 and imported[0]["files"] >= scale.device.count // 2,
+           f"import tar reports {imported[0]}")
+    expect(imported[0]["new_bytes"] < imported[0]["bytes"] // 2, "import tar stores data again")
+    scale.run("export", "zip", "latest:big/Documents/group-0", "group.zip", "--quiet", times=20)
+    scale.run("import", "zip", "group.zip", "--quiet", "--repo", "second", times=20)
+    scale.run("export", "all", "archives", "--quiet", times=200)
+    again = lines(scale.run("export", "all", "archives", "--json", times=4))
+    expect(again[-1]["summary"]["written"] == 0, f"export all writes {again[-1]} again")
 
 
 def encrypt(scale):

@@ -1,9 +1,9 @@
 // Codecs: conversions of bytes in memory.
 //
 // Digests (BLAKE2b-256 of libsodium), zstd frames and their seek table, content-defined chunking
-// ("gear-1"), tar members (libarchive), deterministic CBOR, JSON, YAML, property lists, Base64, and
-// encryption: age files of version 1 (libsodium, and ChaCha20-Poly1305 of libcrypto), and signatures:
-// Ed25519 (libsodium).
+// ("gear-1"), tar members and other archives (libarchive), deterministic CBOR, JSON, YAML, property
+// lists, Base64, and encryption: age files of version 1 (libsodium, and ChaCha20-Poly1305 of
+// libcrypto), signatures: Ed25519 (libsodium), and the ciphers of other programs' backups (libcrypto).
 //
 // Nothing here opens a file, reads a clock or depends on the repository; random bytes come from
 // libsodium. Input is untrusted: readers never trap on it, check each claimed length against the
@@ -41,9 +41,12 @@ public struct CodecError: Error, Hashable, Sendable {
     case propertyList = "property list"
     case yaml = "YAML"
     case cbor = "CBOR"
+    case androidXML = "Android XML"
+    case zlib = "zlib stream"
     case zstd = "zstd frame"
     case seekTable = "zstd seek table"
     case tar = "tar archive"
+    case archive
   }
 
   /// The kinds of failure, which determine the hint and the handling by callers.

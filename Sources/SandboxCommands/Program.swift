@@ -156,6 +156,7 @@ struct SandboxctlCommand: ParsableCommand {
             ForgetCommand.self, PruneCommand.self, CopyCommand.self, MirrorCommand.self,
             CheckCommand.self, RepairCommand.self, KeyCommand.self, LeasesCommand.self,
             CacheCommand.self,
+            ImportCommand.self, ExportCommand.self,
           ]),
         CommandGroup(
           name: "App lifecycle",

@@ -283,6 +283,43 @@ import Testing
         ("mirror --to repo/in --json --repo repo", 2),
       ]
     ),
+    (
+      "export-tar",
+      [
+        ("export tar {device} device.tar --json --repo repo", 0),
+        ("export tar {device} device.tar --json --repo repo", 1),
+        ("export tar - --json --repo repo", 2),
+      ]
+    ),
+    (
+      "export-zip",
+      [
+        ("export zip {device}:groups groups.zip --json --repo repo", 0),
+        ("export zip {device}:groups groups.zip --json --repo nowhere", 10),
+      ]
+    ),
+    (
+      "import-tar",
+      [
+        ("import tar device.tar --json --repo other", 0),
+        ("import tar odd --json --repo other", 1), ("import tar - --json --repo other", 2),
+      ]
+    ),
+    (
+      "import-zip",
+      [
+        ("import zip groups.zip --json --repo other", 0),
+        ("import zip device.tar --json --repo other", 1),
+      ]
+    ),
+    (
+      "export-all",
+      [
+        ("export all archives --json --repo repo", 0),
+        ("export all archives --json --repo repo", 0),
+        ("export all repo/in --json --repo repo", 2),
+      ]
+    ),
     ("leases", [("leases --json --repo repo", 0), ("leases --json --repo nowhere", 10)]),
     (
       "cache-list",

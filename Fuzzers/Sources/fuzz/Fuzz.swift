@@ -64,6 +64,8 @@ struct Target: Sendable {
     [Target(name: "canary", run: canary)] + archiveTargets + modelTargets + deviceTargets
     + hashTargets
     + logTargets + ageTargets
+    + mobileSyncTargets
+    + androidTargets
 
   /// Crashes on certain bytes. A fuzzer that does not find them finds nothing.
   @Sendable private static func canary(_ bytes: [UInt8]) {

@@ -27,6 +27,8 @@ struct Seeds {
       try seeds.write(HashRuns.seeds)
       try seeds.write(LogSums.seeds)
       try seeds.write(AgeFuzz.seeds)
+      try seeds.write(MobileSyncSeeds.all())
+      try seeds.write(AndroidSeeds.all)
       return 0
     } catch {
       print("fuzz: error: cannot generate the seeds: \(error)")

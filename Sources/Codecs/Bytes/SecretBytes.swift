@@ -50,7 +50,7 @@ internal import CSodium
   }
 
   /// Returns random bytes of libsodium, which takes them from the operating system.
-  static func random(count: Int, locked: Bool = false) -> SecretBytes {
+  package static func random(count: Int, locked: Bool = false) -> SecretBytes {
     unsafe SecretBytes(count: count, locked: locked) { target in
       unsafe randombytes_buf(target, count)
     }
@@ -73,7 +73,7 @@ internal import CSodium
 
 extension SecretBytes {
   /// Returns random bytes that are no secret, such as a nonce or a salt.
-  static func publicRandom(count: Int) -> [UInt8] {
+  package static func publicRandom(count: Int) -> [UInt8] {
     random(count: count).withBytes { bytes in bytes.indices.map { bytes[$0] } }
   }
 }

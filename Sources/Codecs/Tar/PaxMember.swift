@@ -17,8 +17,13 @@ public struct PaxMember: Sendable, Hashable {
   /// The modification time in seconds since 1970, with nanoseconds.
   public var modified: Int64 = 0
   public var nanoseconds: UInt32 = 0
-  /// The extended attributes, stored with the prefix `SCHILY.xattr.` of GNU tar and bsdtar.
+  /// The extended attributes, stored with the prefix `SCHILY.xattr.` of GNU tar and bsdtar. A name
+  /// with a `=` cannot be stored.
   public var attributes: [Attribute] = []
+  /// The ranges of a file that are stored, ascending and apart from each other; nil to store all of
+  /// it. The others are holes. `header()` contains the map of the ranges, and only their bytes
+  /// follow, padded as `storedSize` bytes.
+  public var dataRanges: [Range<UInt64>]?
 
   /// An extended attribute.
   public struct Attribute: Sendable, Hashable {
@@ -63,7 +68,28 @@ public struct PaxMember: Sendable, Hashable {
 }
 
 extension PaxMember {
-  var contentSize: UInt64 { if case .file(let size) = kind { size } else { 0 } }
+  /// The number of bytes that follow the header, without padding.
+  public var storedSize: UInt64 {
+    dataRanges.map { $0.reduce(0) { $0 + UInt64($1.count) } } ?? fileSize
+  }
+
+  private var fileSize: UInt64 { if case .file(let size) = kind { size } else { 0 } }
+
+  /// The size in the header: of the map and the stored bytes.
+  var contentSize: UInt64 { storedSize + UInt64(sparseMap.count) }
+
+  /// The map of the data before the content, padded to a block: the number of ranges, and offset and
+  /// length of each, a decimal number per line (GNU tar manual, "PAX Format, Version 1.0"). Empty
+  /// for a file without holes.
+  var sparseMap: [UInt8] {
+    guard let dataRanges else { return [] }
+    var ranges = dataRanges
+    // As GNU tar has it, a hole at the end is followed by an empty range.
+    if ranges.last?.upperBound != fileSize { ranges.append(fileSize..<fileSize) }
+    var map = Array("\(ranges.count)\n".utf8)
+    for range in ranges { map += Array("\(range.lowerBound)\n\(range.count)\n".utf8) }
+    return map + [UInt8](repeating: 0, count: Self.padding(after: UInt64(map.count)))
+  }
 
   var linkTarget: [UInt8] {
     switch kind {
@@ -80,8 +106,14 @@ extension PaxMember {
     }
   }
 
-  /// The name in the header, which ends with a slash for a directory.
-  var headerPath: [UInt8] { kind == .directory ? path + [UInt8(ascii: "/")] : path }
+  /// The name in the header, which ends with a slash for a directory. The name of a file with holes
+  /// is in a record of its own; this one is for programs that do not know holes, which extract the
+  /// map and the data under it.
+  var headerPath: [UInt8] {
+    if kind == .directory { return path + [UInt8(ascii: "/")] }
+    guard dataRanges != nil else { return path }
+    return Array("GNUSparseFile.0/".utf8) + (path.split(separator: 0x2f).last ?? [])
+  }
 
   var typeFlag: UInt8 {
     switch kind {
@@ -113,7 +145,7 @@ extension PaxMember {
       bytes += [UInt8](repeating: 0, count: Self.padding(after: UInt64(records.count)))
     }
     appendBlock(type: typeFlag, to: &bytes)
-    return bytes
+    return bytes + sparseMap
   }
 
   // MARK: - Extended header
@@ -122,10 +154,18 @@ extension PaxMember {
     var records: [UInt8] = []
     let longPath = Self.split(headerPath) == nil
     let longLink = linkTarget.count > Field.link.count
-    if longPath && !Self.isText(headerPath) || longLink && !Self.isText(linkTarget) {
+    if longPath && !Self.isText(headerPath) || longLink && !Self.isText(linkTarget)
+      || dataRanges != nil && !Self.isText(path)
+    {
       Self.append("hdrcharset", Array("BINARY".utf8), to: &records)
     }
     if longPath { Self.append("path", headerPath, to: &records) }
+    if dataRanges != nil {
+      Self.append("GNU.sparse.major", Array("1".utf8), to: &records)
+      Self.append("GNU.sparse.minor", Array("0".utf8), to: &records)
+      Self.append("GNU.sparse.name", path, to: &records)
+      Self.append("GNU.sparse.realsize", Array("\(fileSize)".utf8), to: &records)
+    }
     if longLink { Self.append("linkpath", linkTarget, to: &records) }
     if nanoseconds > 0 || !(0...Field.time.largest).contains(modified) {
       Self.append("mtime", Array(timeText.utf8), to: &records)

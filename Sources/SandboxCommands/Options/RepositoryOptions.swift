@@ -70,12 +70,14 @@ extension RepositoryOptions {
 
     /// Checks that neither the repository nor the directory in which data of it is kept a second time
     /// contains the other: whoever loses one of them would lose both.
-    func requireApart(from second: ByteString) throws {
+    func requireApart(
+      from second: ByteString, hint: String = "name another directory with '--to'"
+    ) throws {
       let (from, to) = (try Host.realPath(path), Host.resolved(second))
       guard from != to, to.isWithin(from) || from.isWithin(to) else { return }
       throw UsageError(
         .invalidValue, "'\(second)' and the repository '\(path)' are within each other",
-        hint: "name another directory with '--to'")
+        hint: hint)
     }
 
     /// Opens the repository without a key: the objects of an encrypted one cannot be read.

@@ -1,5 +1,6 @@
 internal import ArchiveStore
 public import Codecs
+internal import Interchange
 public import PolicyEngine
 internal import SampleDevice
 internal import SandboxModel
@@ -84,6 +85,7 @@ extension ExitStatus {
       case let error as PolicyError: error.isOfCommandLine ? .wrongUsage : .failed
       case let error as SampleError: error.code == .noSuchDay ? .wrongUsage : .failed
       case is UsageError: .wrongUsage
+      case let error as InterchangeError: Self(of: error.kind)
       default: .failed
       }
   }
@@ -107,6 +109,18 @@ extension ExitStatus {
       case .interrupted: .interrupted
       case .busy: .busy
       case .notFound, .unclear, .failed: .failed
+      }
+  }
+}
+
+extension ExitStatus {
+  private init(of kind: InterchangeError.Kind) {
+    self =
+      switch kind {
+      case .damaged, .damagedEntry: .damaged
+      case .keyRequired, .wrongKey: .wrongKey
+      case .interrupted: .interrupted
+      case .unknownFormat, .unsupported, .limitExceeded, .unrepresentable, .exists, .system: .failed
       }
   }
 }

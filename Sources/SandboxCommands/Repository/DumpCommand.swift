@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
+internal import Interchange
 internal import Restore
 internal import SnapshotQueries
 internal import SystemIO
@@ -67,7 +68,6 @@ struct DumpCommand: SandboxCommand {
     let reader = try query.beginReading(takesLease: true)
     defer { console.warn(of: reader.remarks) }
     let sink = { (bytes: Span<UInt8>) throws in try console.result(bytes: bytes) }
-    let excluded = { show($1, as: $0, console) }
     let source = try reader.source(top, in: stored)
     query.watch.expect(source, at: top, of: stored)
     console.remarks(
@@ -88,20 +88,32 @@ struct DumpCommand: SandboxCommand {
       try reader.writeBytes(of: try content(of: entry, at: top), to: sink)
       return logs.areAll ? .done : .damaged
     case .single(let entry):
-      try refuseTerminal(console)
-      var dump = ArchiveDump(of: stored, from: reader, to: sink, reportingOmissions: excluded)
+      try console.refuseTerminal()
       let logs = try logs(beside: top, in: stored, from: reader, console)
-      for (path, entry) in [(top, entry)] + logs.found {
-        if let name = path.lastComponent { try dump.write(entry, as: name) }
+      let status = try archive(of: stored, from: reader, console) { export, archive in
+        for (path, entry) in [(top, entry)] + logs.found {
+          if let name = path.lastComponent { try export.write(entry, as: name, to: &archive) }
+        }
       }
-      let status = try finish(dump, console)
       return logs.areAll ? status : .damaged
     case .directory(let tree, _):
-      try refuseTerminal(console)
-      var dump = ArchiveDump(of: stored, from: reader, to: sink, reportingOmissions: excluded)
-      try dump.write(tree)
-      return try finish(dump, console)
+      try console.refuseTerminal()
+      return try archive(of: stored, from: reader, console) { export, archive in
+        try export.write(tree, to: &archive)
+      }
     }
+  }
+
+  /// Writes a tar archive to standard output.
+  private func archive(
+    of stored: StoredSnapshot, from reader: RepositoryReader, _ console: Console,
+    _ body: (inout ExportOperation, inout TarSink) throws -> Void
+  ) throws -> ExitStatus {
+    var archive = try TarSink(to: console.archiveOutput, names: OwnerNames(of: stored.snapshot))
+    var export = ExportOperation(from: reader) { show($1, as: $0, console) }
+    try body(&export, &archive)
+    try archive.finish()
+    return export.damaged == 0 ? .done : .damaged
   }
 
   private func writeMerged(
@@ -115,13 +127,6 @@ struct DumpCommand: SandboxCommand {
     }
     try merged.write(to: sink)
     return .done
-  }
-
-  private func refuseTerminal(_ console: Console) throws {
-    guard console.isTerminal else { return }
-    throw UsageError(
-      .outputIsTerminal, "cannot write an archive to a terminal",
-      hint: "redirect it: 'sandboxctl dump … | tar -t', or '> archive.tar'")
   }
 
   private func content(of entry: TreeEntry, at path: ByteString) throws -> Content {
@@ -155,17 +160,39 @@ struct DumpCommand: SandboxCommand {
     }
   }
 
-  private func finish(
-    _ dump: ArchiveDump, _ console: Console
-  ) throws -> ExitStatus {
-    try dump.finish()
-    return dump.damaged == 0 ? .done : .damaged
+  private func show(_ remark: PathRemark, as what: ExportOperation.Exclusion, _ console: Console) {
+    console.show(remark, as: what, isQuiet: quiet)
+  }
+}
+
+extension Console {
+  /// Refuses to write an archive to a terminal.
+  func refuseTerminal() throws {
+    guard isTerminal else { return }
+    throw UsageError(
+      .outputIsTerminal, "cannot write an archive to a terminal",
+      hint: "redirect it: 'sandboxctl dump … | tar -t', or '> archive.tar'")
   }
 
-  private func show(_ remark: PathRemark, as what: ArchiveDump.Exclusion, _ console: Console) {
+  /// Prints that an entry is not in an archive.
+  func show(_ remark: PathRemark, as what: ExportOperation.Exclusion, isQuiet: Bool) {
     switch what {
-    case .damaged: console.warning("damaged: \(remark.path): \(remark.remark)")
-    case .unfit: if !quiet { console.note("\(remark.path): \(remark.remark)") }
+    case .damaged: warning("damaged: \(remark.path): \(remark.remark)")
+    case .unfit: if !isQuiet { note("\(remark.path): \(remark.remark)") }
+    }
+  }
+
+  /// Standard output as the output of an archive.
+  var archiveOutput: ByteOutput {
+    { bytes throws(InterchangeError) in
+      do {
+        try self.result(bytes: bytes)
+      } catch {
+        let cause = error as? SystemError
+        throw InterchangeError(
+          .system, "write", subject: "standard output", reason: cause?.reason ?? "\(error)",
+          hint: cause?.hint, cause: cause)
+      }
     }
   }
 }

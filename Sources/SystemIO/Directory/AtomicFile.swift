@@ -37,6 +37,9 @@ public struct AtomicFile: ~Copyable {
   /// Appends bytes.
   public func write(_ bytes: borrowing [UInt8]) throws(SystemError) { try file.write(bytes) }
 
+  /// Appends the bytes of a span.
+  public func write(_ bytes: Span<UInt8>) throws(SystemError) { try file.write(bytes) }
+
   /// Syncs the content, renames the file to its final name and syncs the directory. If `replacing`
   /// is false, an existing file is an error. If `durably` is false, nothing is synced: after a
   /// system crash the file may exist with arbitrary content.

@@ -34,6 +34,13 @@ public struct Descriptor: ~Copyable, Sendable {
     }
   }
 
+  /// Returns a descriptor of standard input, for reading a stream of any length.
+  public static func standardInput() throws(SystemError) -> Descriptor {
+    let name: ByteString = "standard input"
+    let copy = try SystemError.check(.open, name) { cl_duplicate(0) }
+    return Descriptor(adopting: Int32(copy), name: name)
+  }
+
   /// Creates an anonymous file in memory, which is deleted when it is closed.
   public static func inMemory(_ bytes: [UInt8]) throws(SystemError) -> Descriptor {
     let name: ByteString = "memory"

@@ -1,6 +1,7 @@
 import ArchiveStore
 import Backup
 import Codecs
+import Interchange
 import Restore
 import SnapshotQueries
 import SystemIO
@@ -94,10 +95,10 @@ import Testing
     #expect(try ["0", "1", "2", "3"].map { try back.status($0).links } == [2, 2, 1, 1])
 
     var archive: [UInt8] = []
-    var dump = ArchiveDump(
-      of: stored, from: reader, to: { archive.append($0) }, reportingOmissions: { _, _ in })
-    try dump.write(tree)
-    try dump.finish()
+    var sink = try TarSink { bytes throws(InterchangeError) in archive.append(bytes) }
+    var export = ExportOperation(from: reader) { _, _ in }
+    try export.write(tree, to: &sink)
+    try sink.finish()
     try fixture.directory.write(archive, at: "out.tar")
     _ = try Directory.make(path: fixture.directory.path("out"))
     let tar = try Program.run("tar", ["-xf", "out.tar", "-C", "out"], in: fixture.directory.url)

@@ -1,6 +1,6 @@
 import ArchiveStore
 import Backup
-import SnapshotQueries
+import Interchange
 import SystemIO
 import TestSupport
 import Testing
@@ -45,13 +45,12 @@ import Testing
     }
     var pieces: [Int] = []
     var excluded: [PathRemark] = []
-    var dump = ArchiveDump(
-      of: base.snapshot, from: reader,
-      to: { bytes in
-        if pieces.isEmpty { try base.removePacks() }
-        pieces.append(bytes.count)
-      }, reportingOmissions: { excluded.append($1) })
-    let error = #expect(throws: StoreError.self) { try dump.write(tree) }
+    var archive = try TarSink { bytes throws(InterchangeError) in
+      if pieces.isEmpty { try? base.removePacks() }
+      pieces.append(bytes.count)
+    }
+    var dump = ExportOperation(from: reader) { excluded.append($1) }
+    let error = #expect(throws: StoreError.self) { try dump.write(tree, to: &archive) }
     #expect(error?.kind == .damaged)
     #expect(error?.subject == "first" && error?.hint?.contains("run the command again") == true)
     #expect(excluded.isEmpty && dump.damaged == 0)
@@ -66,9 +65,9 @@ import Testing
     let watch = ReadingWatch(base.repository) { false }
     let reader = try base.repository.beginReading(watch: watch)
     var given = 0
-    var dump = ArchiveDump(
-      of: base.snapshot, from: reader, to: { given += $0.count }, reportingOmissions: { _, _ in })
-    try dump.write(base.snapshot.snapshot.tree)
+    var archive = try TarSink { bytes throws(InterchangeError) in given += bytes.count }
+    var dump = ExportOperation(from: reader) { _, _ in }
+    try dump.write(base.snapshot.snapshot.tree, to: &archive)
     let progress = watch.counters.progress
     #expect(progress.bytesDone == base.snapshot.snapshot.totals.bytes)
     #expect(progress.bytesDone == Base.size + 5 && given > Base.size + 5)
@@ -84,13 +83,14 @@ import Testing
     let reader = try base.repository.beginReading(watch: watch)
     // A file is verified before its header is written.
     if !isGiving { begun.didHandle(files: 1) }
-    var dump = ArchiveDump(
-      of: base.snapshot, from: reader, to: { _ in begun.didHandle(files: 1) },
-      reportingOmissions: { _, _ in })
+    var archive = try TarSink { _ throws(InterchangeError) in begun.didHandle(files: 1) }
+    var dump = ExportOperation(from: reader) { _, _ in }
     guard
       let entry = try reader.entry(at: "folders/tree/first", in: base.snapshot.snapshot.tree)
     else { throw Program.Failure(description: "no entry") }
-    let error = #expect(throws: StoreError.self) { try dump.write(entry, as: "first") }
+    let error = #expect(throws: StoreError.self) {
+      try dump.write(entry, as: "first", to: &archive)
+    }
     #expect(error == watch.interruption && dump.damaged == 0)
     #expect(watch.counters.progress.bytesDone == 0)
   }

@@ -1,0 +1,139 @@
+import Codecs
+import SystemIO
+
+@testable import Interchange
+
+extension Target {
+  /// Android backups, and the XML files of apps.
+  static let androidTargets = [
+    Target(name: "android-backup", run: androidBackup),
+    Target(name: "android-xml", run: androidXML),
+    Target(name: "android-rules", run: androidRules),
+  ]
+
+  /// A backup, with the password `x` if it is encrypted. Entries have valid paths, and a file has not
+  /// more bytes than it claims.
+  @Sendable private static func androidBackup(_ bytes: [UInt8]) {
+    var count = 0
+    let start = Array(bytes.prefix(AndroidBackupHeader.sizeLimit))
+    guard let header = try? AndroidBackupHeader(start, count: &count, of: "fuzz.ab") else { return }
+    require(count <= start.count, "a header is longer than the file")
+    var again = 0
+    let written = header.encoded()
+    require(
+      (try? AndroidBackupHeader(written, count: &again, of: "fuzz.ab")) == header
+        && again == written.count, "a header changed when it was written and read again")
+    // More rounds only take time.
+    if let encryption = header.encryption, encryption.rounds > 100 { return }
+    guard let file = try? Descriptor.inMemory(bytes), (try? file.seek(to: 0)) != nil else { return }
+    let password = { () throws(InterchangeError) in SecretBytes(copying: [0x78].span) }
+    guard let reader = try? AndroidBackupReader(file, password: password) else { return }
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    var total = 0
+    while total < 16 << 20, let entry = try? reader.next() {
+      require(PathComponents.fault(in: entry.path) == nil, "an entry has an invalid path")
+      guard case .file(let size) = entry.kind else { continue }
+      var content: UInt64 = 0
+      while let count = try? buffer.withUnsafeMutableBytes({ try reader.read(into: $0) }), count > 0
+      {
+        content += UInt64(count)
+        total += count
+        if total > 16 << 20 { return }
+      }
+      require(content <= size, "a file has more bytes than it claims")
+    }
+  }
+
+  /// An XML file in either form.
+  @Sendable private static func androidXML(_ bytes: [UInt8]) {
+    guard let root = try? AndroidXML(bytes) else { return }
+    var pending = [(root, 1)]
+    while let (element, depth) = pending.popLast() {
+      require(depth <= AndroidXML.Limit.depth, "elements are nested too deep")
+      pending += element.children.map { ($0, depth + 1) }
+    }
+    _ = try? AndroidAppManifest(bytes)
+  }
+
+  /// Rules of backups: those of either file, and their decisions for some paths.
+  @Sendable private static func androidRules(_ bytes: [UInt8]) {
+    var rules = AutoBackupRules(targetVersion: 30)
+    if let section = try? AutoBackupRules.Section(fullBackupContent: bytes) {
+      rules.fullBackup = .rules(section)
+      for rule in section.includes + section.excludes {
+        require(!rule.location.path.contains(".."), "a rule leaves its directory")
+      }
+    } else if let extraction = try? AutoBackupRules.DataExtraction(bytes) {
+      rules.extraction = extraction
+    } else {
+      return
+    }
+    for domain in AutoBackupDomain.allCases {
+      for destination in AutoBackupRules.Destination.allCases {
+        for path: [ByteString] in [[], ["a"], ["a", "b"], ["cache", "x"]] {
+          let location = AutoBackupLocation(domain, path)
+          let decision = rules.decision(for: location, to: destination, over: [])
+          guard case .excluded(.rule(let rule)) = decision else { continue }
+          require(location.path.starts(with: rule.location.path), "a rule excludes another path")
+        }
+      }
+    }
+  }
+}
+
+/// Small backups and XML files.
+enum AndroidSeeds {
+  static let all: [(target: String, bytes: [UInt8])] =
+    backups.map { ("android-backup", $0) }
+    + (texts.map { Array($0.utf8) } + binaries).map { ("android-xml", $0) }
+    + (texts.map { Array($0.utf8) } + binaries).map { ("android-rules", $0) }
+
+  private static let texts = [
+    """
+    <full-backup-content>
+      <include domain="file" path="a" requireFlags="clientSideEncryption|deviceToDeviceTransfer"/>
+      <exclude domain="database" path="x.db"/>
+    </full-backup-content>
+    """,
+    """
+    <data-extraction-rules xmlns:tools="http://schemas.android.com/tools">
+      <cloud-backup disableIfNoEncryptionCapabilities="true">
+        <exclude domain="sharedpref" path="p" tools:ignore="x"/>
+      </cloud-backup>
+      <device-transfer><include domain="device_root" path="./a/"/></device-transfer>
+    </data-extraction-rules>
+    """,
+  ]
+
+  private static var binaries: [[UInt8]] {
+    let rule = BinaryXMLBuilder.Element(
+      name: "include",
+      attributes: [
+        .init(name: "domain", value: .text("file")), .init(name: "path", value: .text("é")),
+      ])
+    let file = BinaryXMLBuilder.Element(name: "full-backup-content", children: [rule])
+    return [true, false].map { BinaryXMLBuilder.build(file, isUTF8: $0) }
+  }
+
+  private static var backups: [[UInt8]] {
+    [false, true].compactMap { isCompressed in
+      let target = Target()
+      let path: [ByteString] = ["apps", "a.b", "data", "files", "x"]
+      guard
+        let writer = try? AndroidBackupWriter(
+          to: "seed.ab", isCompressed: isCompressed, write: target.write),
+        (try? writer.add(ForeignEntry(path: path, kind: .file(size: 4)))) != nil,
+        (try? Array("text".utf8).withUnsafeBytes { try writer.write($0) }) != nil,
+        (try? writer.finish()) != nil
+      else { return nil }
+      return target.bytes
+    }
+  }
+
+  private final class Target {
+    var bytes: [UInt8] = []
+    func write(_ span: Span<UInt8>) throws(InterchangeError) {
+      for index in span.indices { bytes.append(span[index]) }
+    }
+  }
+}

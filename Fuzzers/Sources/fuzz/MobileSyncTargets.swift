@@ -1,0 +1,109 @@
+import Codecs
+import SystemIO
+
+@testable import Interchange
+
+extension Target {
+  /// Parts of iTunes and Finder backups.
+  static let mobileSyncTargets = [
+    Target(name: "keybag", run: keybag),
+    Target(name: "mobile-file", run: mobileFile),
+    Target(name: "mbdb", run: mbdb),
+  ]
+
+  /// A keybag. One that is accepted must be opened in a bounded time.
+  @Sendable private static func keybag(_ bytes: [UInt8]) {
+    guard let keybag = try? Keybag(bytes) else { return }
+    require(
+      (1...Keybag.Limit.rounds).contains(keybag.rounds)
+        && keybag.first.map { (1...Keybag.Limit.firstRounds).contains($0.rounds) } ?? true,
+      "a keybag with a number of rounds beyond the limit is accepted")
+    require(keybag.classes.count <= Keybag.Limit.classes, "a keybag has too many classes")
+    guard keybag.rounds < 10, keybag.first?.rounds ?? 0 < 10 else { return }
+    _ = keybag.unlock(password: SecretBytes(copying: Array("x".utf8).span))
+  }
+
+  /// The metadata of a file. What is accepted must be the same after it is written.
+  @Sendable private static func mobileFile(_ bytes: [UInt8]) {
+    guard let file = try? MobileFile(archive: bytes) else { return }
+    guard let written = try? file.archive(relativePath: "x"),
+      let again = try? MobileFile(archive: written)
+    else { fatalError("accepted metadata cannot be written again") }
+    require(again == file, "metadata changed when it was written and read again")
+  }
+
+  /// A manifest of iOS 4 to 9. Each record has at least 51 bytes.
+  @Sendable private static func mbdb(_ bytes: [UInt8]) {
+    guard let file = try? Descriptor.inMemory(bytes) else { return }
+    var count = 0
+    do {
+      var reader = try MBDBReader(file)
+      while let record = try reader.next() {
+        count += 1
+        require(MobileRecord.isFileID(record.fileID), "a record has an invalid file ID")
+        _ = record.kind
+        _ = MobileSyncDomains(apps: ["a"]).container(of: record.domain)
+      }
+    } catch {}
+    require(count * 51 <= bytes.count, "a manifest has more records than bytes for them")
+  }
+}
+
+/// The seeds of these targets.
+enum MobileSyncSeeds {
+  static func all() throws -> [(target: String, bytes: [UInt8])] {
+    [
+      ("keybag", keybag(first: 3)), ("keybag", keybag(first: nil)),
+      ("mobile-file", try file().archive(relativePath: "Documents/x")),
+      ("mobile-file", try link.archive(relativePath: "link")),
+      ("mbdb", manifest),
+    ]
+  }
+
+  private static func file() -> MobileFile {
+    var file = MobileFile()
+    (file.mode, file.size, file.owner, file.group) = (0o100644, 3, 501, .max - 1)
+    (file.modified, file.protectionClass, file.digest) = (1_700_000_000, 3, Array(0..<20))
+    file.key = WrappedKey([3, 0, 0, 0] + Array(0..<40))
+    file.attributes = [.init(name: "com.example.a", value: [1, 2])]
+    return file
+  }
+
+  private static var link: MobileFile {
+    var file = MobileFile()
+    (file.mode, file.target) = (0o120755, "/private/var/mobile/x")
+    return file
+  }
+
+  private static func keybag(first: UInt8?) -> [UInt8] {
+    func item(_ tag: String, _ value: [UInt8]) -> [UInt8] {
+      Array(tag.utf8) + [0, 0, 0, UInt8(value.count)] + value
+    }
+    let salt = [UInt8](repeating: 7, count: 20)
+    var bytes =
+      item("VERS", [0, 0, 0, 3]) + item("UUID", Array(0..<16)) + item("WRAP", [0, 0, 0, 1])
+    bytes += item("SALT", salt) + item("ITER", [0, 0, 0, 2])
+    if let first { bytes += item("DPIC", [0, 0, 0, first]) + item("DPSL", salt) }
+    bytes += item("UUID", Array(0..<16)) + item("CLAS", [0, 0, 0, 3]) + item("WRAP", [0, 0, 0, 2])
+    return bytes + item("KTYP", [0, 0, 0, 0]) + item("WPKY", Array(0..<40))
+  }
+
+  /// A directory, a file with a digest, a key and an attribute, and a link.
+  private static var manifest: [UInt8] {
+    func string(_ text: String?) -> [UInt8] {
+      text.map { [0, UInt8($0.utf8.count)] + Array($0.utf8) } ?? [0xff, 0xff]
+    }
+    func numbers(mode: [UInt8], attributes: UInt8) -> [UInt8] {
+      mode + [UInt8](repeating: 0, count: 36) + [3, attributes]
+    }
+    let domain = string("AppDomain-com.example.app")
+    var bytes = MBDBReader.magic
+    bytes += domain + string("") + string(nil) + string(nil) + string(nil)
+    bytes += numbers(mode: [0x41, 0xed], attributes: 0)
+    bytes += domain + string("Documents/x") + string(nil) + [0, 20] + Array(0..<20)
+    bytes += [0, 44, 3, 0, 0, 0] + Array(0..<40)
+    bytes += numbers(mode: [0x81, 0xa4], attributes: 1) + string("a") + string("b")
+    bytes += domain + string("link") + string("/private/x") + string(nil) + string(nil)
+    return bytes + numbers(mode: [0xa1, 0xff], attributes: 0)
+  }
+}

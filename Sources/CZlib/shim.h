@@ -1,0 +1,3 @@
+// The header of zlib, as Debian's -dev package installs it.
+#pragma once
+#include <zlib.h>

@@ -1,0 +1,306 @@
+internal import CArchive
+internal import Glibc
+
+/// Reads archives with libarchive: tar, cpio, zip, 7-Zip and others, in the compressions that it
+/// knows, from a stream or a file.
+///
+/// Not enabled are formats whose readers open other files (mtree) or accept any bytes (raw), and
+/// compressions for which libarchive starts a program. A hole is skipped and not read as zeros.
+/// Memory is bounded by libarchive: a tar needs that of one header, a zip that of its directory.
+@safe public struct ArchiveReader: ~Copyable {
+  /// The formats to accept.
+  public enum Format: Sendable, Hashable {
+    case any
+    case zip
+  }
+
+  private let archive: OpaquePointer
+  private let client: Client
+  private var entry: OpaquePointer?
+  private var content = Content()
+  private var count = 0
+  /// Whether nothing more can be read: after the last member, or after damage.
+  public private(set) var isEnded = false
+
+  /// The position in the content of the current member.
+  @safe private struct Content {
+    /// The unread bytes of the block that libarchive returned last, valid until its next call.
+    var block = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+    /// The offset of the block's first unread byte.
+    var start: UInt64 = 0
+    /// The offset of the next byte to return; less than `start` before a hole.
+    var position: UInt64 = 0
+    /// The size that the archive claims, or nil if it is unknown.
+    var size: UInt64?
+    var hasHoles = false
+    var isAtEnd = true
+  }
+
+  /// Opens an archive.
+  ///
+  /// - Throws: `library` if memory is short; `unsupported` if it has no known format; `malformed`.
+  public init(_ input: any ArchiveInput, format: Format = .any) throws(CodecError) {
+    guard let archive = unsafe archive_read_new() else {
+      throw CodecError(.library, in: .archive, reason: "not enough memory for the reader")
+    }
+    let client = Client(input)
+    unsafe Self.enable(format, in: archive)
+    let status = TextLocale.utf8.with { unsafe client.open(archive) }
+    if status < ARCHIVE_WARN {
+      let error = unsafe Self.error(archive, isFirst: true)
+      unsafe archive_read_free(archive)
+      throw error
+    }
+    unsafe self.archive = archive
+    self.client = client
+  }
+
+  deinit { unsafe archive_read_free(archive) }
+
+  private static func enable(_ format: Format, in archive: OpaquePointer) {
+    unsafe archive_read_support_format_zip(archive)
+    guard format == .any else { return }
+    unsafe archive_read_support_format_tar(archive)
+    unsafe archive_read_support_format_cpio(archive)
+    unsafe archive_read_support_format_7zip(archive)
+    unsafe archive_read_support_format_ar(archive)
+    unsafe archive_read_support_format_cab(archive)
+    unsafe archive_read_support_format_iso9660(archive)
+    unsafe archive_read_support_format_lha(archive)
+    unsafe archive_read_support_format_rar(archive)
+    unsafe archive_read_support_format_rar5(archive)
+    unsafe archive_read_support_format_warc(archive)
+    unsafe archive_read_support_format_xar(archive)
+    unsafe archive_read_support_filter_bzip2(archive)
+    unsafe archive_read_support_filter_compress(archive)
+    unsafe archive_read_support_filter_gzip(archive)
+    unsafe archive_read_support_filter_lz4(archive)
+    unsafe archive_read_support_filter_lzip(archive)
+    unsafe archive_read_support_filter_lzma(archive)
+    unsafe archive_read_support_filter_rpm(archive)
+    unsafe archive_read_support_filter_xz(archive)
+    unsafe archive_read_support_filter_zstd(archive)
+  }
+
+  /// The format and the compression in libarchive's words, known after the first member: "POSIX pax
+  /// interchange format", "zstd"; nil for no compression.
+  public var formatName: (format: String, compression: String?) {
+    let format = unsafe archive_format_name(archive).map { unsafe String(cString: $0) }
+    let isPlain = unsafe archive_filter_code(archive, 0) == ARCHIVE_FILTER_NONE
+    let filter = unsafe archive_filter_name(archive, 0).map { unsafe String(cString: $0) }
+    return (format ?? "unknown", isPlain ? nil : filter)
+  }
+
+  /// Whether the archive is in a cpio format, in which the last hard link of a file has the content.
+  public var isCPIO: Bool {
+    unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_CPIO
+  }
+
+  /// The number of bytes of the archive that were read, before decompression.
+  public var consumedBytes: UInt64 { UInt64(clamping: unsafe archive_filter_bytes(archive, -1)) }
+
+  /// Returns the next member, or nil after the last one. Unread content is skipped.
+  ///
+  /// - Throws: If nothing more can be read, `isEnded` is true; otherwise the next call returns the
+  ///   member after the damaged one.
+  public mutating func next() throws(CodecError) -> ArchiveMember? {
+    content = Content()
+    if isEnded { return nil }
+    var found: OpaquePointer?
+    let status = TextLocale.utf8.with { [archive = unsafe archive] in
+      unsafe archive_read_next_header(archive, &found)
+    }
+    if status == ARCHIVE_EOF {
+      isEnded = true
+      return nil
+    }
+    if status < ARCHIVE_WARN { throw fault(status) }
+    guard let found = unsafe found else { throw fault(ARCHIVE_FATAL) }
+    unsafe entry = found
+    count += 1
+    var member = TextLocale.utf8.with { unsafe ArchiveMember(found) }
+    if unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR {
+      (member.modified, member.nanoseconds) = PaxTime.corrected(
+        member.modified, member.nanoseconds)
+    }
+    if unsafe archive_entry_size_is_set(found) != 0 {
+      content.size = unsafe UInt64(clamping: archive_entry_size(found))
+    }
+    content.hasHoles = unsafe archive_entry_sparse_count(found) > 0
+    content.isAtEnd = false
+    return member
+  }
+
+  /// Skips the hole at the current position of the content and returns its length in bytes, or 0.
+  ///
+  /// - Throws: as `read(into:)` does.
+  public mutating func skipHole() throws(CodecError) -> UInt64 {
+    try fill()
+    let end = unsafe content.block.isEmpty ? endOfHole : content.start
+    defer { content.position = max(end, content.position) }
+    return end > content.position ? end - content.position : 0
+  }
+
+  /// Reads the next bytes of the content and returns their number: 0 at the end. Holes are zeros.
+  ///
+  /// - Throws: `malformed` for damaged content; `isEnded` is then true if the archive cannot be
+  ///   read any further.
+  public mutating func read(
+    into buffer: UnsafeMutableRawBufferPointer
+  ) throws(CodecError) -> Int {
+    try fill()
+    let data = unsafe content.block.isEmpty ? endOfHole : content.start
+    if data > content.position {
+      let count = Int(min(UInt64(buffer.count), data - content.position))
+      _ = unsafe buffer.prefix(count).initializeMemory(as: UInt8.self, repeating: 0)
+      content.position += UInt64(count)
+      return count
+    }
+    let count = unsafe min(buffer.count, content.block.count)
+    guard count > 0 else { return 0 }
+    unsafe buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: content.block.prefix(count)))
+    unsafe content.block = UnsafeRawBufferPointer(rebasing: content.block.dropFirst(count))
+    content.start += UInt64(count)
+    content.position = content.start
+    return count
+  }
+
+  /// The end of the hole that follows the last block.
+  private var endOfHole: UInt64 { content.hasHoles ? content.size ?? 0 : 0 }
+
+  /// Gets the next block of data, if none is left and the content has one.
+  private mutating func fill() throws(CodecError) {
+    while unsafe content.block.isEmpty, !content.isAtEnd {
+      var start: UnsafeRawPointer?
+      var (count, offset) = (0, Int64(0))
+      let status = TextLocale.utf8.with { [archive = unsafe archive] in
+        unsafe archive_read_data_block(archive, &start, &count, &offset)
+      }
+      if status == ARCHIVE_EOF {
+        content.isAtEnd = true
+        try requireSize()
+      } else if status != ARCHIVE_OK {
+        content.isAtEnd = true
+        throw fault(status)
+      } else if count > 0 {
+        guard let first = UInt64(exactly: offset), first >= content.position else {
+          throw CodecError(.malformed, in: .archive, reason: "its content is out of order")
+        }
+        unsafe content.block = UnsafeRawBufferPointer(start: start, count: count)
+        content.start = first
+      }
+    }
+  }
+
+  /// Checks that the content without holes has the claimed size.
+  private func requireSize() throws(CodecError) {
+    guard let size = content.size, !content.hasHoles, content.position != size else { return }
+    throw CodecError(
+      .malformed, in: .archive,
+      reason: "its content has \(content.position) bytes instead of \(size)")
+  }
+
+  private mutating func fault(_ status: Int32) -> CodecError {
+    if status == ARCHIVE_FATAL { isEnded = true }
+    return unsafe Self.error(archive, isFirst: count == 0)
+  }
+
+  private static func error(_ archive: OpaquePointer, isFirst: Bool) -> CodecError {
+    let text = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }
+    // The number that libarchive documents as ARCHIVE_ERRNO_FILE_FORMAT.
+    if isFirst, unsafe archive_errno(archive) == EILSEQ, unsafe archive_format(archive) == 0 {
+      return CodecError(
+        .unsupported, in: .archive, reason: "it is not an archive of a known format")
+    }
+    return CodecError(
+      .malformed, in: .archive, reason: text ?? "libarchive failed without a reason")
+  }
+}
+
+// MARK: - Input
+
+extension ArchiveReader {
+  /// The callbacks' view of the input. The reader keeps it alive as long as libarchive's reader.
+  @safe fileprivate final class Client {
+    private let input: any ArchiveInput
+    private var scratch = [UInt8](repeating: 0, count: Client.size)
+    /// The bytes passed to libarchive last, which must not move until the next call.
+    private let buffer: UnsafeMutableBufferPointer<UInt8>
+    private var position: UInt64 = 0
+
+    private static let size = 256 << 10
+
+    init(_ input: any ArchiveInput) {
+      self.input = input
+      unsafe buffer = .allocate(capacity: Self.size)
+      unsafe buffer.initialize(repeating: 0)
+    }
+
+    deinit { unsafe buffer.deallocate() }
+
+    func open(_ archive: OpaquePointer) -> Int32 {
+      unsafe archive_read_set_read_callback(archive, readClient)
+      if input.size != nil {
+        unsafe archive_read_set_skip_callback(archive, skipClient)
+        unsafe archive_read_set_seek_callback(archive, seekClient)
+      }
+      unsafe archive_read_set_callback_data(archive, Unmanaged.passUnretained(self).toOpaque())
+      return unsafe archive_read_open1(archive)
+    }
+
+    func read(_ pointer: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
+      let count = input.read(into: &scratch)
+      guard count > 0 else { return count }
+      _ = unsafe buffer.update(fromContentsOf: scratch.prefix(count))
+      unsafe pointer?.pointee = UnsafeRawPointer(buffer.baseAddress)
+      position += UInt64(count)
+      return count
+    }
+
+    func skip(_ count: Int64) -> Int64 {
+      let left = (input.size ?? 0) - min(input.size ?? 0, position)
+      let skipped = min(UInt64(max(0, count)), left)
+      position += skipped
+      input.seek(to: position)
+      return Int64(skipped)
+    }
+
+    func seek(_ offset: Int64, _ origin: Int32) -> Int64 {
+      let base: UInt64 =
+        switch origin {
+        case SEEK_CUR: position
+        case SEEK_END: input.size ?? 0
+        default: 0
+        }
+      let goal = Int64(clamping: base).addingReportingOverflow(offset)
+      guard !goal.overflow, goal.partialValue >= 0 else { return Int64(ARCHIVE_FATAL) }
+      position = UInt64(goal.partialValue)
+      input.seek(to: position)
+      return goal.partialValue
+    }
+  }
+}
+
+private func client(_ pointer: UnsafeMutableRawPointer?) -> ArchiveReader.Client? {
+  guard let pointer = unsafe pointer else { return nil }
+  return unsafe Unmanaged<ArchiveReader.Client>.fromOpaque(pointer).takeUnretainedValue()
+}
+
+private func readClient(
+  _: OpaquePointer?, data: UnsafeMutableRawPointer?,
+  pointer: UnsafeMutablePointer<UnsafeRawPointer?>?
+) -> Int {
+  unsafe client(data)?.read(pointer) ?? -1
+}
+
+private func skipClient(
+  _: OpaquePointer?, data: UnsafeMutableRawPointer?, count: Int64
+) -> Int64 {
+  unsafe client(data)?.skip(count) ?? 0
+}
+
+private func seekClient(
+  _: OpaquePointer?, data: UnsafeMutableRawPointer?, offset: Int64, origin: Int32
+) -> Int64 {
+  unsafe client(data)?.seek(offset, origin) ?? Int64(ARCHIVE_FATAL)
+}

@@ -1,0 +1,180 @@
+internal import Codecs
+internal import SystemIO
+
+/// A stage of reading an Android backup: the stored bytes, the decrypted ones, the inflated ones.
+protocol AndroidBackupInput: AnyObject {
+  /// Reads the next bytes and returns their number, 0 at the end. Fewer than the buffer's size do not
+  /// mean the end.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int
+  /// Whether the end of the bytes is marked in them, so that a truncation is found.
+  var marksEnd: Bool { get }
+}
+
+extension AndroidBackupInput {
+  /// Reads until the buffer is full or the bytes end, and returns their number.
+  func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int {
+    var filled = 0
+    while filled < buffer.count {
+      let count = try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+      if count == 0 { break }
+      filled += count
+    }
+    return filled
+  }
+}
+
+/// The bytes of a file after a header.
+final class StoredInput: AndroidBackupInput {
+  private let file: Descriptor
+  private let subject: ByteString
+  private var buffer: [UInt8]
+  private var position: Int
+  private var end: Int
+
+  static let portion = 128 << 10
+  let marksEnd = false
+
+  /// Takes a file that was read up to the end of `start`, of which `count` bytes are the header.
+  init(_ file: consuming Descriptor, after count: Int, of start: [UInt8], subject: ByteString) {
+    self.file = file
+    self.subject = subject
+    buffer = start + [UInt8](repeating: 0, count: max(0, Self.portion - start.count))
+    position = count
+    end = start.count
+  }
+
+  func read(into target: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int {
+    if position == end {
+      do throws(SystemError) {
+        end = try file.read(into: &buffer)
+      } catch {
+        throw InterchangeError(error, AndroidBackupHeader.action, subject: subject)
+      }
+      position = 0
+    }
+    let count = min(target.count, end - position)
+    target.copyBytes(from: buffer[position..<(position + count)])
+    position += count
+    return count
+  }
+}
+
+/// The plain bytes of an AES-256-CBC stream, without the padding of its last block.
+final class DecryptedInput: AndroidBackupInput {
+  private let input: any AndroidBackupInput
+  private let subject: ByteString
+  private var cipher: BlockCipher
+  /// Plain bytes; the last block is kept until more follows, since it may have the padding.
+  private var plain: [UInt8] = []
+  private var position = 0
+  private var isFinished = false
+
+  let marksEnd = true
+
+  init(_ input: any AndroidBackupInput, key: borrowing AndroidMasterKey, subject: ByteString) {
+    self.input = input
+    self.subject = subject
+    cipher = key.cipher(.decrypt)
+  }
+
+  func read(into target: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int {
+    while available == 0 && !isFinished { try decryptNext() }
+    let count = min(target.count, available)
+    target.copyBytes(from: plain[position..<(position + count)])
+    position += count
+    return count
+  }
+
+  private var available: Int {
+    max(0, plain.count - position - (isFinished ? 0 : BlockCipher.blockSize))
+  }
+
+  private func decryptNext() throws(InterchangeError) {
+    plain.removeFirst(position)
+    position = 0
+    let start = plain.count
+    plain += repeatElement(0, count: StoredInput.portion)
+    let count = try plain.withUnsafeMutableBufferPointer {
+      (bytes: inout UnsafeMutableBufferPointer<UInt8>) throws(InterchangeError) in
+      let room = UnsafeMutableRawBufferPointer(
+        rebasing: UnsafeMutableRawBufferPointer(bytes)[start...])
+      let count = try input.fill(room)
+      let whole = count - count % BlockCipher.blockSize
+      cipher.process(UnsafeMutableRawBufferPointer(rebasing: room[..<whole]))
+      return count
+    }
+    plain.removeLast(StoredInput.portion - count)
+    guard count % BlockCipher.blockSize == 0 else { throw damage("it is truncated") }
+    if count < StoredInput.portion { try finish() }
+  }
+
+  private func finish() throws(InterchangeError) {
+    guard let padding = BlockPadding.count(atEndOf: plain.span) else {
+      throw damage(plain.isEmpty ? "it is truncated" : "its last block is damaged or missing")
+    }
+    plain.removeLast(padding)
+    isFinished = true
+  }
+
+  private func damage(_ reason: String) -> InterchangeError {
+    InterchangeError(.damaged, AndroidBackupHeader.action, subject: subject, reason: reason)
+  }
+}
+
+/// The content of a zlib stream.
+final class InflatedInput: AndroidBackupInput {
+  private let input: any AndroidBackupInput
+  private let subject: ByteString
+  private var inflater: Inflater
+  private var stored = [UInt8](repeating: 0, count: StoredInput.portion)
+  private var position = 0
+  private var end = 0
+
+  let marksEnd = true
+
+  init(_ input: any AndroidBackupInput, subject: ByteString) throws(InterchangeError) {
+    self.input = input
+    self.subject = subject
+    do throws(CodecError) {
+      inflater = try Inflater()
+    } catch {
+      throw InterchangeError(error, AndroidBackupHeader.action, subject: subject)
+    }
+  }
+
+  func read(into target: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int {
+    if target.isEmpty { return 0 }
+    while !inflater.isFinished {
+      if position == end { try fillStored() }
+      let produced = try inflate(into: target)
+      if produced > 0 { return produced }
+    }
+    return 0
+  }
+
+  private func inflate(into target: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int {
+    do throws(CodecError) {
+      let (consumed, produced) = try inflater.inflate(
+        stored.span.extracting(position..<end), into: target)
+      position += consumed
+      return produced
+    } catch {
+      throw InterchangeError(error, AndroidBackupHeader.action, subject: subject)
+    }
+  }
+
+  private func fillStored() throws(InterchangeError) {
+    position = 0
+    end = 0
+    let input = input
+    end = try stored.withUnsafeMutableBufferPointer {
+      (bytes: inout UnsafeMutableBufferPointer<UInt8>) throws(InterchangeError) in
+      try input.read(into: UnsafeMutableRawBufferPointer(bytes))
+    }
+    if end == 0 {
+      throw InterchangeError(
+        .damaged, AndroidBackupHeader.action, subject: subject,
+        reason: "it is truncated: its compressed data has no end")
+    }
+  }
+}

@@ -1,0 +1,170 @@
+package import Codecs
+internal import SystemIO
+
+extension AutoBackupRules.Section {
+  /// Reads a file that `android:fullBackupContent` names, as text or in binary form.
+  ///
+  /// - Throws: For a file that Android refuses as well, in which case it backs up nothing.
+  package init(fullBackupContent bytes: [UInt8]) throws(CodecError) {
+    let root = try AndroidXML(bytes)
+    try AutoBackupRules.require("full-backup-content", root)
+    try self.init(rulesIn: root, hasFlags: true)
+  }
+
+  /// Reads the rules below an element.
+  ///
+  /// - Parameter hasFlags: Whether an `include` can have `requireFlags`.
+  fileprivate init(rulesIn element: AndroidXML, hasFlags: Bool) throws(CodecError) {
+    self.init()
+    try addChildren(of: element, hasFlags: hasFlags)
+  }
+
+  /// Adds the rules below an element. Android reads the elements in sequence, so one within another
+  /// is a rule as well.
+  private mutating func addChildren(of element: AndroidXML, hasFlags: Bool) throws(CodecError) {
+    for child in element.children {
+      try add(child, hasFlags: hasFlags)
+      try addChildren(of: child, hasFlags: hasFlags)
+    }
+  }
+
+  private mutating func add(_ element: AndroidXML, hasFlags: Bool) throws(CodecError) {
+    let isInclude = element.name == "include"
+    guard isInclude || element.name == "exclude" else {
+      throw AutoBackupRules.fault("'\(element.name)' is neither 'include' nor 'exclude'", element)
+    }
+    let limit = isInclude ? 3 : 2
+    guard element.ownAttributes.count <= limit else {
+      throw AutoBackupRules.fault("'\(element.name)' has more than \(limit) attributes", element)
+    }
+    // Android ignores a rule with an unknown domain or an invalid path.
+    guard let domain = element.value("domain").flatMap({ AutoBackupDomain(rawValue: $0) }),
+      let path = Self.path(element.value("path") ?? "")
+    else { return }
+    let flags = isInclude && hasFlags ? element.value("requireFlags") ?? "" : ""
+    for path in Self.expanded(path, of: domain) {
+      let rule = AutoBackupRules.Rule(
+        domain: domain, location: AutoBackupLocation(domain, path),
+        required: Self.transport(flags), position: element.position)
+      if isInclude { includes.append(rule) } else { excludes.append(rule) }
+    }
+  }
+
+  /// Returns the components of a path, or nil if Android does not accept it: it refuses `..` and
+  /// `//` anywhere.
+  private static func path(_ text: String) -> [ByteString]? {
+    if text.contains("..") || text.contains("//") { return nil }
+    return ByteString(text).components.filter { $0 != "." }
+  }
+
+  /// Returns the path and those of the files that belong to it: the logs of a database, and the file
+  /// of preferences, which are named without their ending.
+  private static func expanded(_ path: [ByteString], of domain: AutoBackupDomain) -> [[ByteString]]
+  {
+    guard let last = path.last else { return [path] }
+    let endings =
+      switch domain {
+      case .database: ["-journal", "-wal"]
+      case .sharedpref where !last.hasSuffix(".xml"): [".xml"]
+      default: [String]()
+      }
+    return [path] + endings.map { path.dropLast() + [last.concatenating(ByteString($0))] }
+  }
+
+  /// Returns the flags of a text such as `clientSideEncryption|deviceToDeviceTransfer`; unknown ones
+  /// are ignored, as Android does.
+  private static func transport(_ text: String) -> AutoBackupTransport {
+    text.split(separator: "|").reduce(into: []) { all, name in
+      all.formUnion(AutoBackupTransport.names[String(name)] ?? [])
+    }
+  }
+}
+
+extension AutoBackupRules.DataExtraction {
+  /// Reads a file that `android:dataExtractionRules` names, as text or in binary form.
+  ///
+  /// - Throws: For a file that Android refuses as well, in which case it backs up nothing.
+  package init(_ bytes: [UInt8]) throws(CodecError) {
+    let root = try AndroidXML(bytes)
+    try AutoBackupRules.require("data-extraction-rules", root)
+    self.init(
+      cloud: try Self.section(.cloud, in: root), transfer: try Self.section(.transfer, in: root))
+  }
+
+  /// Returns the rules of all elements for a destination, or nil if there is none.
+  private static func section(
+    _ destination: AutoBackupRules.Destination, in root: AndroidXML
+  ) throws(CodecError) -> AutoBackupRules.Section? {
+    var whole: AutoBackupRules.Section?
+    for child in root.children where child.name == destination.rawValue {
+      let part = try AutoBackupRules.Section(rulesIn: child, hasFlags: false)
+      var section = whole ?? AutoBackupRules.Section()
+      section.includes += part.includes
+      section.excludes += part.excludes
+      if destination == .cloud, child.value("disableIfNoEncryptionCapabilities") == "true" {
+        section.requiresEncryption = true
+      }
+      whole = section
+    }
+    return whole
+  }
+}
+
+extension AutoBackupRules {
+  fileprivate static func require(_ name: String, _ root: AndroidXML) throws(CodecError) {
+    guard root.name == name else {
+      throw fault("its first element is '\(root.name)', not '\(name)'", root)
+    }
+  }
+
+  fileprivate static func fault(_ reason: String, _ element: AndroidXML) -> CodecError {
+    // The name of an element is the file's: escaped, it cannot break a line of output.
+    CodecError(
+      .malformed, in: .androidXML, reason: ByteString(reason).description, at: element.position)
+  }
+}
+
+/// The attributes of an app's `AndroidManifest.xml` that concern backups.
+package struct AndroidAppManifest: Hashable, Sendable {
+  package var package: String
+  /// `android:versionCode`; nil if absent.
+  package var versionCode: Int64?
+  /// `android:targetSdkVersion`; nil if absent.
+  package var targetVersion: Int?
+  /// `android:allowBackup`; the default is true.
+  package var allowsBackup: Bool
+  /// `android:fullBackupContent`: `true`, `false`, or a resource; nil if absent.
+  package var fullBackupContent: String?
+  /// `android:dataExtractionRules`: a resource; nil if absent.
+  package var dataExtractionRules: String?
+
+  /// The numbers of the attributes (`android.R.attr`).
+  private enum Attribute {
+    static let versionCode: UInt32 = 0x0101_021b
+    static let targetVersion: UInt32 = 0x0101_0270
+    static let allowBackup: UInt32 = 0x0101_0280
+    static let fullBackupContent: UInt32 = 0x0101_04eb
+    static let dataExtractionRules: UInt32 = 0x0101_0632
+  }
+
+  /// Reads a manifest as text or in binary form.
+  package init(_ bytes: [UInt8]) throws(CodecError) {
+    let root = try AndroidXML(bytes)
+    guard root.name == "manifest", let package = root.value("package"), !package.isEmpty else {
+      throw CodecError(
+        .malformed, in: .androidXML, reason: "it is not the manifest of an app", at: root.position)
+    }
+    self.package = package
+    versionCode = root.value("versionCode", resource: Attribute.versionCode).flatMap { Int64($0) }
+    targetVersion = root.children.first { $0.name == "uses-sdk" }
+      .flatMap { $0.value("targetSdkVersion", resource: Attribute.targetVersion) }
+      .flatMap { Int($0) }
+    let application = root.children.first { $0.name == "application" }
+    allowsBackup =
+      application?.value("allowBackup", resource: Attribute.allowBackup) != "false"
+    fullBackupContent = application?.value(
+      "fullBackupContent", resource: Attribute.fullBackupContent)
+    dataExtractionRules = application?.value(
+      "dataExtractionRules", resource: Attribute.dataExtractionRules)
+  }
+}

@@ -1,0 +1,63 @@
+package import SystemIO
+
+/// A file that an archive is written to: it appears under its name when it is complete. Only the
+/// user can read it, since it contains data that the original protected by its directories.
+package final class OutputFile {
+  private let directory: Directory
+  private let name: ByteString
+  private var file: AtomicFile?
+  /// The number of bytes written.
+  package private(set) var size: UInt64 = 0
+
+  private static let action = "write"
+
+  /// Creates the file at a path.
+  ///
+  /// - Throws: `system` also if something exists there: it is never replaced.
+  package convenience init(path: ByteString) throws(InterchangeError) {
+    let parent: Directory
+    do throws(SystemError) {
+      parent = try Directory.open(path: path.dirname)
+    } catch { throw InterchangeError(error, Self.action, subject: path) }
+    try self.init(in: parent, name: path.lastComponent ?? "")
+  }
+
+  /// Creates the file in a directory.
+  package init(in directory: borrowing Directory, name: ByteString) throws(InterchangeError) {
+    self.name = name
+    do throws(SystemError) {
+      self.directory = try directory.duplicate()
+      if try directory.statusIfPresent(name) == nil {
+        file = try AtomicFile(in: directory, permissions: 0o600)
+      }
+    } catch {
+      throw InterchangeError(error, Self.action, subject: directory.path.appending(name))
+    }
+    if file == nil {
+      throw InterchangeError(
+        .exists, Self.action, subject: directory.path.appending(name),
+        reason: "a file of that name exists")
+    }
+  }
+
+  /// Appends bytes.
+  package func write(_ bytes: Span<UInt8>) throws(InterchangeError) {
+    do throws(SystemError) {
+      try file?.write(bytes)
+      size += UInt64(bytes.count)
+    } catch { throw fault(error) }
+  }
+
+  /// Gives the file its name, synced; and a modification time, if there is one.
+  package func commit(at time: Timestamp? = nil) throws(InterchangeError) {
+    guard let complete = file.take() else { return }
+    do throws(SystemError) {
+      try complete.commit(as: name, replacing: false)
+      if let time { try directory.setModified(time, of: name) }
+    } catch { throw fault(error) }
+  }
+
+  private func fault(_ error: SystemError) -> InterchangeError {
+    InterchangeError(error, Self.action, subject: directory.path.appending(name))
+  }
+}

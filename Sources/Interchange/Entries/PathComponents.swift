@@ -1,0 +1,40 @@
+package import SystemIO
+
+/// The paths of foreign entries, from the text that an archive has.
+package enum PathComponents {
+  /// The maximum number of bytes of a path.
+  static let pathLimit = 4095
+  /// The maximum number of components.
+  static let depthLimit = 512
+
+  /// Returns the components of a path of an archive: leading, trailing and repeated slashes and
+  /// components `.` are dropped, as `tar` does when it extracts.
+  ///
+  /// - Throws: `PathFault` if a component is `..` or too long, if the path contains a NUL, or if it
+  ///   is too long. Dropping `..` would give the entry another name, so it is refused.
+  package static func parse(_ path: ByteString) throws(PathFault) -> [ByteString] {
+    if path.hasNUL { throw PathFault(reason: "its name contains a NUL byte") }
+    let components = path.components.filter { $0 != "." }
+    if let fault = fault(in: components) { throw PathFault(reason: fault) }
+    return components
+  }
+
+  /// Returns the reason why components are not a valid path, as a clause without its subject, or
+  /// nil if they are.
+  package static func fault(in components: [ByteString]) -> String? {
+    if components.count > depthLimit { return "it is more than \(depthLimit) directories deep" }
+    var length = components.count - 1
+    for component in components {
+      length += component.count
+      if component == ".." { return "its name contains '..'" }
+      if let fault = component.nameFault { return "its name has an invalid component: \(fault)" }
+    }
+    return length > pathLimit ? "its name has more than \(pathLimit) bytes" : nil
+  }
+}
+
+/// The reason why a path of an archive cannot be taken.
+package struct PathFault: Error, Hashable, Sendable {
+  /// A clause without its subject: "its name contains '..'".
+  package let reason: String
+}

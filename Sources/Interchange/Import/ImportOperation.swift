@@ -1,0 +1,241 @@
+package import ArchiveStore
+internal import Codecs
+internal import DeviceDiscovery
+internal import Synchronization
+internal import SystemIO
+
+/// Stores the entries of a source as a snapshot: contents as they arrive, cut and deduplicated as
+/// those of a backup, then the directories, then the snapshot.
+///
+/// The last entry of a path is the valid one. Directories that the source does not have are made.
+/// What is below an entry that is no directory, in particular below a link, is skipped: nothing is
+/// ever written through a link. A damaged source gives what precedes the damage.
+package struct ImportOperation {
+  private let repository: Repository
+  private let request: ImportRequest
+
+  /// Prepares an import.
+  package init(to repository: Repository, _ request: ImportRequest) {
+    self.repository = repository
+    self.request = request
+  }
+
+  /// Imports all entries.
+  ///
+  /// - Throws: `InterchangeError` if nothing of the source can be read; `OperationError` of the kind
+  ///   `interrupted`, or `failed` if it has no entries; `StoreError`. No snapshot is made then.
+  package func run<Source: EntrySource & ~Copyable>(_ source: inout Source) throws -> ImportReport {
+    let start = Host.monotonicSeconds()
+    let time = snapshotTime(of: source)
+    let session = try repository.beginWriting(
+      workers: request.workers, cache: request.indexCache)
+    do {
+      var intake = try EntryIntake(session, request)
+      let damage = try store(&source, in: &intake)
+      var skipped = source.skipped
+      skipped.append(intake.skipped)
+      guard intake.entries.count > 0 else { throw nothing(of: skipped, damage) }
+      let (tree, totals) = try assemble(intake.entries, in: session, skipping: &skipped)
+      try intake.writer.flush()
+      var snapshot = try makeSnapshot(of: tree, at: time, in: session)
+      snapshot.totals = totals
+      snapshot.durationMilliseconds = UInt64((Host.monotonicSeconds() - start) * 1000)
+      snapshot.set(source.owners)
+      snapshot.set(skipped, damage, below: request.placement.prefix)
+      let stored = try session.finish(snapshot)
+      remember(stored)
+      return ImportReport(
+        snapshot: stored, statistics: session.statistics, skipped: skipped, damage: damage,
+        remarks: session.damagedCondemned + session.damagedIndexes)
+    } catch {
+      session.abandon()
+      throw error
+    }
+  }
+
+  /// Stores the entries, while other threads compress. Returns the error that ended the source early.
+  private func store<Source: EntrySource & ~Copyable>(
+    _ source: inout Source, in intake: inout EntryIntake
+  ) throws -> InterchangeError? {
+    let helpers = try CompressionHelpers(intake.session, count: request.workers - 1)
+    defer { helpers.finish() }
+    do {
+      while let entry = try source.next() {
+        if request.isStopping() { throw interrupted }
+        try intake.store(entry, from: &source)
+      }
+      return nil
+    } catch let error as InterchangeError where error.keepsEarlierEntries {
+      return error
+    } catch let error as OperationError where error.kind == .interrupted {
+      // The next run does not store again what this one has stored.
+      try intake.writer.flush()
+      try intake.session.checkpoint()
+      throw error
+    }
+  }
+
+  private var interrupted: OperationError {
+    OperationError(
+      .interrupted, "the import was interrupted: no snapshot was made",
+      hint: "run it again: what is stored is not stored again")
+  }
+
+  private func nothing(of skipped: SkippedEntries, _ damage: InterchangeError?) -> any Error {
+    if let damage { return damage }
+    let first = skipped.listed.first.map { "'\($0.path)': \($0.reason)" }
+    return OperationError(
+      .failed, code: .nothingReadable, "import", subject: request.placement.device.root,
+      reason: first.map { "none of its entries can be taken; \($0)" } ?? "it has no entries")
+  }
+
+  /// The heads of an encrypted repository can be found in this host's cache alone.
+  private func remember(_ stored: StoredSnapshot) {
+    guard repository.isEncrypted, let cache = request.headCache else { return }
+    repository.record(stored, in: cache)
+  }
+}
+
+// MARK: - The tree
+
+extension ImportOperation {
+  /// Stores the directories and returns the tree of the snapshot.
+  private func assemble(
+    _ entries: ImportedEntries, in session: WritingSession, skipping skipped: inout SkippedEntries
+  ) throws -> (tree: TreeReference, totals: Totals) {
+    let prefix = request.placement.prefix
+    var totals = Totals()
+    var assembler = TreeAssembler(session, inheritsMetadata: !prefix.isEmpty)
+    try entries.forEach(below: prefix) { result in
+      let path = ByteString(joining: result.path)
+      guard let entry = result.entry else {
+        let target = ByteString(joining: result.missingTarget)
+        return skipped.append(
+          path: path, reason: "the target '\(target)' of the hard link is no file before it")
+      }
+      guard try assembler.add(entry, at: result.path) else {
+        return skipped.append(path: path, reason: "an entry above it is not a directory")
+      }
+      totals.add(entry, isRepeated: result.isRepeated)
+    }
+    var root = try assembler.finish()
+    for name in prefix.components.reversed() {
+      root = TreeEntry(
+        name: "", node: .directory(try session.storeTree([root.named(name)])), permissions: 0o755)
+    }
+    let (files, bytes) = (totals.files, totals.bytes)
+    totals.classes = request.placement.classes.prefix(1).map {
+      Totals.Class(name: $0.name, files: files, bytes: bytes)
+    }
+    guard case .directory(let tree) = root.node else { return (TreeAssembler.pending, totals) }
+    return (tree, totals)
+  }
+}
+
+extension Totals {
+  /// Counts an entry; the content of a hard-linked file counts once.
+  fileprivate mutating func add(_ entry: TreeEntry, isRepeated: Bool) {
+    entries += 1
+    guard case .file(let content) = entry.node else { return }
+    files += 1
+    if !isRepeated { bytes &+= content.size }
+  }
+}
+
+// MARK: - The snapshot
+
+extension ImportOperation {
+  private func snapshotTime<Source: EntrySource & ~Copyable>(
+    of source: borrowing Source
+  ) -> Timestamp {
+    switch request.time {
+    case .ofSource: source.madeAt ?? Host.now()
+    case .now: Host.now()
+    case .at(let time): time
+    }
+  }
+
+  private func makeSnapshot(
+    of tree: TreeReference, at time: Timestamp, in session: WritingSession
+  ) throws -> Snapshot {
+    let device = request.placement.device
+    // Without the root: successive archives of one source have different names.
+    let source = SourceIdentity.digest(of: device.identity, root: "", layout: device.layout)
+    let history = try session.history(of: source, scope: .device, cache: request.headCache)
+    var snapshot = Snapshot(
+      repository: repository.id, source: source, sequence: history.sequence + 1, time: time,
+      host: Host.name, user: Host.userName(Host.userID) ?? "\(Host.userID)", device: device,
+      reason: .imported, policy: request.placement.policy, tree: tree, program: request.program)
+    snapshot.parent = history.last?.id
+    snapshot.tags = request.tags
+    snapshot.apps = request.placement.apps
+    snapshot.classes = request.placement.classes
+    return snapshot
+  }
+
+}
+
+extension Snapshot {
+  /// Records the names of owners.
+  fileprivate mutating func set(_ owners: OwnerNames) {
+    users = owners.users.sorted { $0.key < $1.key }
+      .map { NameRecord(id: $0.key, name: $0.value) }
+    groups = owners.groups.sorted { $0.key < $1.key }
+      .map { NameRecord(id: $0.key, name: $0.value) }
+  }
+
+  /// Records what was not imported.
+  fileprivate mutating func set(
+    _ skipped: SkippedEntries, _ damage: InterchangeError?, below prefix: ByteString
+  ) {
+    var (unreadable, warnings) = (LimitedNotes(), LimitedNotes())
+    if let damage { unreadable.add(PathNote(path: prefix, note: damage.reason)) }
+    for entry in skipped.listed {
+      let note = PathNote(path: prefix.appending(entry.path), note: entry.reason)
+      if entry.isPropertyOnly { warnings.add(note) } else { unreadable.add(note) }
+    }
+    (self.unreadable, self.warnings) = (unreadable.notes, warnings.notes)
+  }
+}
+
+extension Reason {
+  /// The snapshot was made from an archive or backup of another program.
+  package static let imported = Reason(rawValue: "import")
+}
+
+extension PolicyRecord {
+  /// The record of a snapshot that no policy selected: the digest is that of no bytes.
+  package static let ofImports = PolicyRecord(name: "import", digest: Blake2b.hash([]))
+}
+
+/// Threads that compress what the importing thread has collected.
+private final class CompressionHelpers: Sendable {
+  private let isDone = Atomic<Bool>(false)
+  private let workers: Workers?
+
+  init(_ session: WritingSession, count: Int) throws {
+    let writers = try (0..<max(0, count)).map { _ in Sent(try session.makeWriter()) }
+    workers =
+      writers.isEmpty ? nil : try Workers(count: count, capacity: count, name: "compress")
+    for writer in writers {
+      workers?.submit { [self] in
+        writer.value.helpUntilDone { isDone.load(ordering: .acquiring) }
+        // A failure has ended the session, which its next step reports.
+        try? writer.value.flush()
+      }
+    }
+  }
+
+  /// A value that is created on one thread and used on another only.
+  private struct Sent: @unchecked Sendable {
+    let value: ContentWriter
+
+    init(_ value: ContentWriter) { self.value = value }
+  }
+
+  /// Waits until all threads have ended.
+  func finish() {
+    isDone.store(true, ordering: .releasing)
+    workers?.finish()
+  }
+}

@@ -1,0 +1,85 @@
+internal import Codecs
+internal import SystemIO
+
+/// The rows of Manifest.db, the manifest of backups since iOS 10.
+struct ManifestDatabase: ~Copyable {
+  private let rows: SQLiteStatement
+  /// The number of rows that are still accepted. Pages that are referenced repeatedly can give a
+  /// small file any number of them.
+  private var rest: UInt64
+
+  /// The number of bytes that the name of a row's content takes at least.
+  private static let bytesPerRow: UInt64 = 40
+
+  /// Begins to read the table of files.
+  ///
+  /// - Parameter size: The size of the database in bytes.
+  init(_ database: SQLiteDatabase, size: UInt64) throws(ManifestFault) {
+    rest = size / Self.bytesPerRow
+    let statement: SQLiteStatement?
+    do throws(SQLiteError) { statement = try Self.select(from: database) } catch {
+      throw ManifestFault(reason: "it is no valid database: \(error.reason)")
+    }
+    guard let statement else { throw ManifestFault(reason: "it has no table of files") }
+    rows = statement
+  }
+
+  /// Returns the query of all rows, or nil if the database has no table of files.
+  private static func select(
+    from database: SQLiteDatabase
+  ) throws(SQLiteError) -> SQLiteStatement? {
+    guard try hasTable(database) else { return nil }
+    return try database.prepare("SELECT fileID, domain, relativePath, flags, file FROM Files")
+  }
+
+  /// Whether `Files` is a table, and not a view or a virtual table, which can execute code.
+  private static func hasTable(_ database: SQLiteDatabase) throws(SQLiteError) -> Bool {
+    let found = try database.prepare(
+      "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = 'Files'")
+    return try found.step() && found.integer(0) ?? 0 > 0
+  }
+
+  /// Returns the next row, or nil after the last one.
+  mutating func next() throws(ManifestFault) -> Result<MobileRecord, SkippedRow>? {
+    do throws(SQLiteError) {
+      guard try rows.step() else { return nil }
+    } catch {
+      throw ManifestFault(reason: "its table of files is damaged: \(error.reason)")
+    }
+    guard rest > 0 else {
+      throw ManifestFault(reason: "it has more rows than its size permits")
+    }
+    rest -= 1
+    return record()
+  }
+
+  /// The current row.
+  private func record() -> Result<MobileRecord, SkippedRow> {
+    let (domain, path) = (rows.bytes(1) ?? [], rows.bytes(2) ?? [])
+    let shown = ByteString(domain).appending(ByteString(path))
+    guard let id = rows.bytes(0).map({ ByteString($0) }), MobileRecord.isFileID(id) else {
+      return .failure(SkippedRow(path: shown, reason: "its file ID is not 40 hexadecimal digits"))
+    }
+    guard !domain.isEmpty else {
+      return .failure(SkippedRow(path: shown, reason: "it has no domain"))
+    }
+    guard let archive = rows.bytes(4) else {
+      return .failure(SkippedRow(path: shown, reason: "it has no metadata"))
+    }
+    do throws(RecordFault) {
+      let file = try MobileFile(archive: archive)
+      return .success(
+        MobileRecord(
+          domain: ByteString(domain), relativePath: ByteString(path), fileID: id,
+          flags: rows.integer(3) ?? 0, file: file))
+    } catch {
+      return .failure(SkippedRow(path: shown, reason: error.reason))
+    }
+  }
+}
+
+/// A row of a manifest that cannot be taken.
+struct SkippedRow: Error, Hashable, Sendable {
+  let path: ByteString
+  let reason: String
+}

@@ -1,0 +1,126 @@
+internal import Codecs
+internal import SystemIO
+
+extension MobileFile {
+  /// The limits of an archive: extended attributes are a few kilobytes, everything else less than
+  /// one.
+  static let archiveLimits = PropertyList.Limits(bytes: 1 << 20, depth: 16, objects: 20_000)
+
+  /// Reads the column `file` of Manifest.db: an `MBFile` in a binary property list by
+  /// NSKeyedArchiver, whose objects refer to each other by number.
+  ///
+  /// The objects may be in any order. Data is an object of its own, a dictionary with `NS.data`, or
+  /// such a dictionary that refers to the data. No reference is followed more than three times.
+  init(archive: [UInt8]) throws(RecordFault) {
+    let archive = try Archive(archive)
+    let root = archive.root
+    if let mode = root["Mode"] {
+      guard let mode = Archive.integer(mode), let mode = UInt16(exactly: mode) else {
+        throw RecordFault(reason: "its mode is invalid")
+      }
+      self.mode = mode
+    }
+    size = UInt64(clamping: archive.integer("Size") ?? 0)
+    owner = UInt32(truncatingIfNeeded: archive.integer("UserID") ?? 0)
+    group = UInt32(truncatingIfNeeded: archive.integer("GroupID") ?? 0)
+    inode = UInt64(bitPattern: archive.integer("InodeNumber") ?? 0)
+    modified = archive.integer("LastModified") ?? 0
+    changed = archive.integer("LastStatusChange") ?? 0
+    born = archive.integer("Birth") ?? 0
+    protectionClass = UInt8(exactly: archive.integer("ProtectionClass") ?? 0) ?? 0
+    target = archive.text("Target")
+    digest = archive.data("Digest")
+    if let bytes = archive.data("EncryptionKey") {
+      guard let key = WrappedKey(bytes) else {
+        throw RecordFault(reason: "its key has \(bytes.count) bytes instead of 44")
+      }
+      self.key = key
+    }
+    if let bytes = archive.data("ExtendedAttributes") {
+      attributes = try Self.attributes(bytes)
+    }
+  }
+
+  /// Reads the extended attributes: a property list with a dictionary of data.
+  private static func attributes(
+    _ bytes: [UInt8]
+  ) throws(RecordFault) -> [ForeignEntry.Attribute] {
+    let list: PropertyList
+    do throws(CodecError) {
+      list = try PropertyList(reading: bytes, limits: archiveLimits)
+    } catch {
+      throw RecordFault(reason: "its extended attributes are damaged: \(error.reason)")
+    }
+    guard let members = list.dictionaryValue else {
+      throw RecordFault(reason: "its extended attributes are a \(list.kind), not a dictionary")
+    }
+    return try members.map { member throws(RecordFault) in
+      guard case .data(let value) = member.value else {
+        throw RecordFault(reason: "an extended attribute is a \(member.value.kind), not data")
+      }
+      return ForeignEntry.Attribute(name: ByteString(member.key), value: value)
+    }
+  }
+
+  /// The objects of a keyed archive and its root object.
+  private struct Archive {
+    private let objects: [PropertyList]
+    let root: PropertyList
+
+    init(_ bytes: [UInt8]) throws(RecordFault) {
+      let list: PropertyList
+      do throws(CodecError) {
+        list = try PropertyList(reading: bytes, limits: archiveLimits)
+      } catch {
+        throw RecordFault(reason: "its metadata is damaged: \(error.reason)")
+      }
+      guard let objects = list["$objects"]?.arrayValue, let top = list["$top"]?["root"],
+        let root = Self.resolve(top, in: objects), root.dictionaryValue != nil
+      else {
+        throw RecordFault(reason: "its metadata is no keyed archive of a file")
+      }
+      (self.objects, self.root) = (objects, root)
+    }
+
+    /// Returns a value, or the object that it refers to; nil for the null object and for references
+    /// to nothing.
+    private static func resolve(_ value: PropertyList, in objects: [PropertyList]) -> PropertyList?
+    {
+      var object = value
+      if case .uid(let number) = value {
+        guard let index = Int(exactly: number), objects.indices.contains(index) else { return nil }
+        object = objects[index]
+      }
+      if case .uid = object { return nil }
+      return object == .string("$null") ? nil : object
+    }
+
+    private func value(_ key: String) -> PropertyList? {
+      root[key].flatMap { Self.resolve($0, in: objects) }
+    }
+
+    func integer(_ key: String) -> Int64? { value(key).flatMap(Self.integer) }
+
+    static func integer(_ value: PropertyList) -> Int64? {
+      switch value {
+      case .integer(let number): number
+      case .unsigned(let number): Int64(bitPattern: number)
+      case .real(let number): Int64(exactly: number.rounded(.down))
+      default: nil
+      }
+    }
+
+    func text(_ key: String) -> ByteString? {
+      let found = value(key)
+      let text = found?["NS.string"].flatMap { Self.resolve($0, in: objects) } ?? found
+      return text?.stringValue.map { ByteString($0) }
+    }
+
+    func data(_ key: String) -> [UInt8]? {
+      let found = value(key)
+      let data = found?["NS.data"].flatMap { Self.resolve($0, in: objects) } ?? found
+      if case .data(let bytes) = data { return bytes }
+      return nil
+    }
+  }
+}

@@ -1,0 +1,169 @@
+internal import Codecs
+internal import SystemIO
+
+/// The content of a file in a backup, decrypted while it is read.
+struct MobileSyncPayload: ~Copyable {
+  private let file: Descriptor
+  /// The size of the stored content in bytes.
+  private let storedSize: UInt64
+  /// The size of the content without encryption and padding.
+  let size: UInt64
+  private var cipher: BlockCipher?
+  private var digest: DigestCheck
+
+  /// The number of stored bytes that were read.
+  private var offset: UInt64 = 0
+  /// The number of bytes of the content that were returned.
+  private var returned: UInt64 = 0
+  private var buffer: [UInt8] = []
+  private var position = 0
+
+  /// The number of bytes that are read and decrypted at once; whole blocks.
+  private static let portion: UInt64 = 256 << 10
+
+  /// Opens a plain content.
+  init(_ file: consuming Descriptor, digest: consuming DigestCheck) throws(PayloadFault) {
+    size = try Self.size(of: file)
+    storedSize = size
+    self.file = file
+    self.digest = digest
+  }
+
+  /// Opens an encrypted content. Determines its size from the padding, which is in its last block.
+  ///
+  /// Apple's programs pad, other writers do not always: a content whose stored size is the recorded
+  /// one, or less than a block larger without valid padding, is not padded.
+  init(
+    _ file: consuming Descriptor, key: ClassKeys.Key, recordedSize: UInt64,
+    digest: consuming DigestCheck
+  ) throws(PayloadFault) {
+    let stored = try Self.size(of: file)
+    guard stored % UInt64(BlockCipher.blockSize) == 0 else {
+      throw PayloadFault(reason: "its size of \(stored) bytes is no whole number of blocks")
+    }
+    let padding = try Self.padding(of: file, size: stored, key)
+    if stored == recordedSize {
+      size = stored
+    } else if let padding {
+      size = stored - UInt64(padding)
+    } else if recordedSize < stored, stored - recordedSize < UInt64(BlockCipher.blockSize) {
+      size = recordedSize
+    } else {
+      throw PayloadFault(reason: "its end is damaged, or its key is another one")
+    }
+    storedSize = stored
+    cipher = BlockCipher(.decrypt, key: key.bytes)
+    self.file = file
+    self.digest = digest
+  }
+
+  private static func size(of file: borrowing Descriptor) throws(PayloadFault) -> UInt64 {
+    let status: FileStatus
+    do throws(SystemError) { status = try file.status() } catch {
+      throw PayloadFault(reason: error.reason, cause: error)
+    }
+    guard status.kind == .file else { throw PayloadFault(reason: "its content is no file") }
+    return status.size
+  }
+
+  /// Returns the number of bytes of padding; nil if there is no valid one.
+  private static func padding(
+    of file: borrowing Descriptor, size: UInt64, _ key: ClassKeys.Key
+  ) throws(PayloadFault) -> Int? {
+    let block = UInt64(BlockCipher.blockSize)
+    guard size >= block else { return nil }
+    let start = size - min(size, 2 * block)
+    var end: [UInt8]
+    do throws(SystemError) {
+      end = try file.read(count: Int(size - start), at: start)
+    } catch { throw PayloadFault(reason: error.reason, cause: error) }
+    guard end.count == Int(size - start) else { throw .shorter }
+    // The block before the last one is its initialization vector.
+    let vector = [UInt8](repeating: 0, count: BlockCipher.blockSize) + end.dropLast(Int(block))
+    var last: [UInt8] = []
+    var cipher = BlockCipher(
+      .decrypt, key: key.bytes, vector: Array(vector.suffix(BlockCipher.blockSize)))
+    end.removeFirst(end.count - Int(block))
+    cipher.process(end.span, appendingTo: &last)
+    return BlockPadding.count(atEndOf: last.span)
+  }
+
+  /// Reads the next bytes and returns their number; 0 at the end, where the digest is compared.
+  mutating func read(
+    into target: UnsafeMutableRawBufferPointer
+  ) throws(PayloadFault) -> Int {
+    if position == buffer.count { try fill() }
+    let count = min(target.count, buffer.count - position)
+    if count == 0 { return 0 }
+    let from = position
+    buffer.withUnsafeBytes { source in
+      target.copyMemory(from: UnsafeRawBufferPointer(rebasing: source[from..<(from + count)]))
+    }
+    position += count
+    return count
+  }
+
+  /// Reads and decrypts the next portion.
+  private mutating func fill() throws(PayloadFault) {
+    let count = min(Self.portion, storedSize - offset)
+    var bytes: [UInt8] = []
+    swap(&bytes, &buffer)
+    position = 0
+    do throws(SystemError) {
+      try file.read(count: Int(count), at: offset, into: &bytes)
+    } catch { throw PayloadFault(reason: error.reason, cause: error) }
+    guard bytes.count == Int(count) else { throw .shorter }
+    offset += count
+    digest.update(stored: bytes.span)
+    bytes.withUnsafeMutableBytes { all in cipher?.process(all) }
+    if returned + UInt64(bytes.count) > size {
+      bytes.removeLast(Int(returned + UInt64(bytes.count) - size))
+    }
+    digest.update(plain: bytes.span)
+    returned += UInt64(bytes.count)
+    if offset == storedSize, !digest.isRight() {
+      throw PayloadFault(reason: "its content does not have the SHA-1 that the manifest records")
+    }
+    swap(&bytes, &buffer)
+  }
+}
+
+/// The check of a content against the SHA-1 in the manifest.
+///
+/// Manifest.db has that of the stored content. For Manifest.mbdb no source says whether it is that
+/// of the stored or of the decrypted content, so either is right.
+struct DigestCheck: ~Copyable {
+  private let expected: [UInt8]?
+  private var stored: MessageDigest?
+  private var plain: MessageDigest?
+  private var isDone = false
+
+  /// Creates a check; without a digest nothing is compared.
+  init(_ expected: [UInt8]?, acceptsPlain: Bool) {
+    self.expected = expected
+    guard expected != nil else { return }
+    stored = MessageDigest(.sha1)
+    if acceptsPlain { plain = MessageDigest(.sha1) }
+  }
+
+  mutating func update(stored bytes: Span<UInt8>) { stored?.update(bytes) }
+  mutating func update(plain bytes: Span<UInt8>) { plain?.update(bytes) }
+
+  /// Whether the content has the digest. Called once, after the last byte.
+  mutating func isRight() -> Bool {
+    guard let expected, !isDone else { return true }
+    isDone = true
+    if let digest = stored.take()?.finish(), digest == expected { return true }
+    if let digest = plain.take()?.finish(), digest == expected { return true }
+    return false
+  }
+}
+
+/// The reason why a content cannot be read, as a clause without its subject.
+struct PayloadFault: Error, Hashable, Sendable {
+  let reason: String
+  var cause: SystemError?
+
+  /// The file became shorter while it was read.
+  static let shorter = PayloadFault(reason: "it became shorter while it was read")
+}

@@ -1,0 +1,321 @@
+internal import Codecs
+package import SystemIO
+
+/// Writes a plain backup in the form of iOS 10 and later, which `MobileSyncSource`, the Finder and
+/// `idevicebackup2` read.
+///
+/// `Status.plist`, which marks the backup as finished, is written last: without `finish` no reader
+/// takes the directory for a complete backup.
+package struct MobileSyncSink: ~Copyable, EntrySink {
+  private let directory: Directory
+  private let device: MobileSyncDevice
+  private let database: SQLiteDatabase
+  private let insert: SQLiteStatement
+  private let select: SQLiteStatement
+  package private(set) var skipped = SkippedEntries()
+
+  /// The directories of the last entry that have a row: those of one domain, by depth.
+  private var open: (domain: ByteString, directories: [ByteString])?
+  /// The file whose content is being written.
+  private var content: OpenContent?
+  /// The bytes of a skipped file that are still to come.
+  private var ignored: UInt64 = 0
+
+  static let action = "write the backup"
+  /// The domains whose files have no SHA-1 in the backups of Apple's programs.
+  private static let withoutDigests = [
+    "AppDomain", "AppDomainGroup", "AppDomainPlugin", "CameraRollDomain", "MediaDomain",
+    "SysContainerDomain", "SysSharedContainerDomain",
+  ]
+
+  /// A file with its record, until its last byte is written.
+  private struct OpenContent: ~Copyable {
+    let file: Descriptor
+    var record: MobileRecord
+    var rest: UInt64
+    var digest: MessageDigest?
+  }
+
+  /// Creates the backup in a directory, which is made if it does not exist.
+  ///
+  /// - Parameter device: The device that the backup describes. Its time is the backup's.
+  /// - Throws: `unrepresentable` if the directory is not empty.
+  package init(path: ByteString, device: MobileSyncDevice) throws(InterchangeError) {
+    let statements = try Self.statements(path)
+    directory = try Self.makeDirectory(path)
+    self.device = device
+    (database, insert, select) = (statements.database, statements.insert, statements.select)
+  }
+
+  /// Creates or opens the directory of the backup.
+  private static func makeDirectory(_ path: ByteString) throws(InterchangeError) -> Directory {
+    do throws(SystemError) { return try Directory.make(path: path, permissions: 0o700) } catch {
+      throw InterchangeError(error, action, subject: path)
+    }
+  }
+
+  /// Creates the database in a directory that is empty.
+  private static func statements(
+    _ path: ByteString
+  ) throws(InterchangeError) -> (
+    database: SQLiteDatabase, insert: SQLiteStatement, select: SQLiteStatement
+  ) {
+    let directory = try makeDirectory(path)
+    let resolved: ByteString
+    let isEmpty: Bool
+    do throws(SystemError) {
+      isEmpty = try directory.isEmpty()
+      resolved = try Host.realPath(path)
+    } catch { throw InterchangeError(error, action, subject: path) }
+    guard isEmpty else {
+      throw InterchangeError(
+        .unrepresentable, action, subject: path, reason: "the directory is not empty",
+        hint: "name a directory that does not exist")
+    }
+    do throws(SQLiteError) {
+      let database = try SQLiteDatabase.create(
+        path: resolved.appending(MobileSyncBackup.database))
+      try database.execute(schema)
+      let insert = try database.prepare("INSERT OR REPLACE INTO Files VALUES (?, ?, ?, ?, ?)")
+      return (database, insert, try database.prepare("SELECT file FROM Files WHERE fileID = ?"))
+    } catch {
+      throw InterchangeError(.system, action, subject: path, reason: error.reason)
+    }
+  }
+
+  /// The statements of Apple's programs.
+  private static let schema = """
+    BEGIN;
+    CREATE TABLE Files (fileID TEXT PRIMARY KEY, domain TEXT, relativePath TEXT, flags INTEGER, \
+    file BLOB);
+    CREATE INDEX FilesDomainIdx ON Files(domain);
+    CREATE INDEX FilesRelativePathIdx ON Files(relativePath);
+    CREATE INDEX FilesFlagsIdx ON Files(flags);
+    CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB);
+    PRAGMA user_version = 2;
+    """
+
+  // MARK: - Entries
+
+  package mutating func add(_ entry: ForeignEntry) throws(InterchangeError) {
+    try endContent()
+    if case .file(let size) = entry.kind { ignored = size }
+    guard let (domain, inner) = MobileSyncDomains.domain(of: entry.path) else {
+      // The directories above the containers have no entry of their own.
+      if entry.kind != .directory || entry.path.count > 2 {
+        skipped.append(path: entry.joinedPath, reason: "a backup contains no such container")
+      }
+      return
+    }
+    guard let text = ByteString(joining: inner).utf8, domain.utf8 != nil else {
+      skipped.append(path: entry.joinedPath, reason: "its name is not valid UTF-8")
+      return
+    }
+    var record = MobileRecord(
+      domain: domain, relativePath: ByteString(text),
+      fileID: MobileRecord.fileID(domain: domain, relativePath: ByteString(text)), flags: nil,
+      file: file(of: entry))
+    try addParents(domain, inner)
+    switch entry.kind {
+    case .directory:
+      record.file.mode = 0o040000 | entry.permissions
+      try insert(record, flags: 2)
+      open?.directories.append(contentsOf: inner.suffix(1))
+    case .symlink(let target):
+      record.file.mode = 0o120000 | entry.permissions
+      record.file.target = target
+      try insert(record, flags: 4)
+    case .file(let size):
+      record.file.mode = 0o100000 | entry.permissions
+      record.file.size = size
+      try begin(record)
+    case .hardLink(let other): try addLink(record, to: other)
+    case .fifo, .characterDevice, .blockDevice:
+      skipped.append(path: entry.joinedPath, reason: "a backup contains no such files")
+    }
+  }
+
+  private mutating func file(of entry: ForeignEntry) -> MobileFile {
+    var file = MobileFile()
+    (file.owner, file.group) = (entry.owner, entry.group)
+    file.modified = entry.modified.seconds
+    (file.changed, file.born) = (file.modified, file.modified)
+    file.protectionClass = MobileFile.usualProtectionClass
+    for attribute in entry.attributes {
+      let name = attribute.name.bytes
+      if attribute.name == MobileSyncSource.protectionAttribute {
+        let digits = String(decoding: attribute.value, as: UTF8.self)
+        file.protectionClass = UInt8(digits) ?? MobileFile.usualProtectionClass
+      } else if name.starts(with: "user.".utf8), let text = attribute.name.utf8 {
+        file.attributes.append(
+          ForeignEntry.Attribute(
+            name: ByteString(text.utf8.dropFirst(5)), value: attribute.value))
+      } else {
+        skipped.append(
+          path: entry.joinedPath, reason: "the attribute \(attribute.name) is of Linux only",
+          isPropertyOnly: true)
+      }
+    }
+    return file
+  }
+
+  /// Adds the rows of the directories above an entry that have none: every reader expects them.
+  private mutating func addParents(
+    _ domain: ByteString, _ inner: [ByteString]
+  ) throws(InterchangeError) {
+    if open?.domain != domain {
+      open = (domain, [])
+      if !inner.isEmpty { try addDirectory(domain, []) }
+    }
+    guard var directories = open?.directories else { return }
+    let parents = Array(inner.dropLast())
+    while !parents.starts(with: directories) { directories.removeLast() }
+    for depth in directories.count..<parents.count {
+      try addDirectory(domain, Array(parents[...depth]))
+    }
+    open = (domain, parents)
+  }
+
+  private func addDirectory(
+    _ domain: ByteString, _ inner: [ByteString]
+  ) throws(InterchangeError) {
+    var file = MobileFile()
+    (file.mode, file.owner, file.group) = (0o040755, 501, 501)
+    file.protectionClass = MobileFile.usualProtectionClass
+    let path = ByteString(joining: inner)
+    try insert(
+      MobileRecord(
+        domain: domain, relativePath: path,
+        fileID: MobileRecord.fileID(domain: domain, relativePath: path), flags: nil, file: file),
+      flags: 2)
+  }
+
+  private func insert(_ record: MobileRecord, flags: Int64) throws(InterchangeError) {
+    let archive: [UInt8]
+    do throws(CodecError) {
+      archive = try record.file.archive(relativePath: record.relativePath)
+    } catch { throw InterchangeError(error, Self.action, subject: record.shownPath) }
+    do throws(SQLiteError) {
+      try insert.bind(record.fileID.utf8 ?? "", to: 1)
+      try insert.bind(record.domain.utf8 ?? "", to: 2)
+      try insert.bind(record.relativePath.utf8 ?? "", to: 3)
+      try insert.bind(flags, to: 4)
+      try insert.bind(archive, to: 5)
+      try insert.run()
+    } catch { throw failure(error) }
+  }
+
+  private func failure(_ error: SQLiteError) -> InterchangeError {
+    InterchangeError(
+      .system, Self.action, subject: directory.path.appending(MobileSyncBackup.database),
+      reason: error.reason)
+  }
+
+  private func failure(_ error: SystemError) -> InterchangeError {
+    InterchangeError(error, Self.action, subject: directory.path)
+  }
+
+  // MARK: - Contents
+
+  private mutating func begin(_ record: MobileRecord) throws(InterchangeError) {
+    let kind = ByteString(record.domain.bytes.prefix { $0 != UInt8(ascii: "-") })
+    do throws(SystemError) {
+      let file = try create(record.fileID)
+      content = OpenContent(
+        file: file, record: record, rest: record.file.size,
+        digest: Self.withoutDigests.contains { kind == ByteString($0) }
+          ? nil : MessageDigest(.sha1))
+    } catch { throw failure(error) }
+    ignored = 0
+  }
+
+  private func create(_ id: ByteString) throws(SystemError) -> Descriptor {
+    let prefix = try directory.makeDirectory(ByteString(id.bytes.prefix(2)), permissions: 0o700)
+    return try prefix.create(id, permissions: 0o600)
+  }
+
+  package mutating func write(_ bytes: UnsafeRawBufferPointer) throws(InterchangeError) {
+    guard content != nil else {
+      ignored -= min(ignored, UInt64(bytes.count))
+      return
+    }
+    let portion = bytes.withMemoryRebound(to: UInt8.self) { Array($0) }
+    do throws(SystemError) { try content?.file.write(portion) } catch { throw failure(error) }
+    content?.digest?.update(portion.span)
+    content?.rest -= UInt64(portion.count)
+  }
+
+  /// Adds the row of the file whose content is complete.
+  private mutating func endContent() throws(InterchangeError) {
+    guard var ended = content.take() else { return }
+    guard ended.rest == 0 else {
+      throw InterchangeError(
+        .unrepresentable, Self.action, subject: ended.record.shownPath,
+        reason: "its content is \(ended.rest) bytes shorter than its size")
+    }
+    if let digest = ended.digest.take() { ended.record.file.digest = digest.finish() }
+    try insert(ended.record, flags: 1)
+  }
+
+  /// Adds another name of a file as a copy: a backup has no hard links.
+  private mutating func addLink(
+    _ record: MobileRecord, to other: [ByteString]
+  ) throws(InterchangeError) {
+    guard let (domain, inner) = MobileSyncDomains.domain(of: other) else {
+      skipped.append(path: record.shownPath, reason: "the file that it is a link to is missing")
+      return
+    }
+    let id = MobileRecord.fileID(domain: domain, relativePath: ByteString(joining: inner))
+    var copy = record
+    guard let first = try metadata(of: id) else {
+      skipped.append(path: record.shownPath, reason: "the file that it is a link to is missing")
+      return
+    }
+    (copy.file.mode, copy.file.size) = (first.mode, first.size)
+    do throws(SystemError) {
+      let source = try directory.directory(ByteString(id.bytes.prefix(2))).file(id)
+      let target = try create(copy.fileID)
+      var (buffer, offset): ([UInt8], UInt64) = ([], 0)
+      repeat {
+        try source.read(count: 1 << 20, at: offset, into: &buffer)
+        try target.write(buffer)
+        offset += UInt64(buffer.count)
+      } while !buffer.isEmpty
+    } catch { throw failure(error) }
+    copy.file.digest = first.digest
+    try insert(copy, flags: 1)
+  }
+
+  /// Returns the metadata of a file that was added, or nil if there is none.
+  private func metadata(of id: ByteString) throws(InterchangeError) -> MobileFile? {
+    do throws(SQLiteError) {
+      try select.bind(id.utf8 ?? "", to: 1)
+      let bytes = try select.step() ? select.bytes(0) : nil
+      try select.reset()
+      return bytes.flatMap { try? MobileFile(archive: $0) }
+    } catch { throw failure(error) }
+  }
+
+  // MARK: - The end
+
+  package mutating func finish() throws(InterchangeError) {
+    try endContent()
+    do throws(SQLiteError) { try database.execute("COMMIT") } catch { throw failure(error) }
+    for (name, list) in MobileSyncLists(device: device).all {
+      let bytes: [UInt8]
+      do throws(CodecError) { bytes = try list.binary() } catch {
+        throw InterchangeError(error, Self.action, subject: directory.path.appending(name))
+      }
+      try writeList(name, bytes)
+    }
+    do throws(SystemError) { try directory.sync() } catch { throw failure(error) }
+  }
+
+  private func writeList(_ name: ByteString, _ bytes: [UInt8]) throws(InterchangeError) {
+    do throws(SystemError) {
+      let file = try directory.create(name, permissions: 0o600)
+      try file.write(bytes)
+      try file.sync()
+    } catch { throw failure(error) }
+  }
+}

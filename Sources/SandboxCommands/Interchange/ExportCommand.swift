@@ -1,0 +1,228 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import Interchange
+internal import Restore
+internal import SnapshotQueries
+internal import SystemIO
+
+/// `sandboxctl export`: writes snapshots in the formats of other programs.
+struct ExportCommand: ParsableCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "export",
+      abstract: "Write a snapshot, or all, in a format of other programs",
+      discussion: """
+        Writes what a snapshot contains as an archive that other programs read. 'export all' writes \
+        a whole repository as one dated archive for each snapshot. A file that exists is never \
+        replaced. See sandboxctl-export(1).
+
+        \(Examples.text([
+          "sandboxctl export tar latest apps.tar.zst --repo repo"
+        ]))
+        """,
+      subcommands: [Tar.self, Zip.self, All.self])
+  }
+}
+
+extension ExportCommand {
+  /// `sandboxctl export tar`: writes a tar archive.
+  struct Tar: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "tar",
+        abstract: "Write a snapshot, or a path in one, as a tar archive",
+        usage: "sandboxctl export tar [<snap[:path]>] <file> [--compress <method>] [<options>]",
+        discussion: """
+          Writes a POSIX archive (pax) with nanoseconds, attributes, access control lists, hard \
+          links and holes, which GNU tar and bsdtar extract. SNAP is 'latest' unless it is given, \
+          and is named as for 'sandboxctl dump'. '-' writes to standard output.
+
+          \(Examples.text([
+            "sandboxctl export tar apps.tar.zst --repo repo",
+            "sandboxctl export tar latest:groups - --repo repo > groups.tar",
+          ]))
+          """)
+    }
+
+    @OptionGroup var export: ArchiveExportOptions
+
+    @Option(
+      help: ArgumentHelp(
+        "The compression: none, gzip or zstd (default: by the ending of the file's name).",
+        valueName: "method"))
+    var compress: ArchiveCompression?
+
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var progress: ReadingOptions
+    @OptionGroup var list: ListOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      let compression = compress ?? ArchiveCompression.ofName(export.file)
+      return try ArchiveExport(
+        export: export, repository: repository, progress: progress, list: list, output: output
+      ).run(console) { snapshot, bytes throws(InterchangeError) in
+        try TarSink(to: bytes, compression: compression, names: OwnerNames(of: snapshot))
+      }
+    }
+  }
+
+  /// `sandboxctl export zip`: writes a zip archive.
+  struct Zip: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "zip",
+        abstract: "Write a snapshot, or a path in one, as a zip archive",
+        usage: "sandboxctl export zip [<snap[:path]>] <file> [<options>]",
+        discussion: """
+          Writes files, directories and symbolic links with permissions, owners and times in \
+          seconds. Zip has no attributes, access control lists or hard links, which are reported, \
+          and no FIFOs and device files, for which the exit status is 3. SNAP is 'latest' unless \
+          it is given.
+
+          \(Examples.text([
+            "sandboxctl export zip latest:notebook/Documents documents.zip --repo repo"
+          ]))
+          """)
+    }
+
+    @OptionGroup var export: ArchiveExportOptions
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var progress: ReadingOptions
+    @OptionGroup var list: ListOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      try ArchiveExport(
+        export: export, repository: repository, progress: progress, list: list, output: output
+      ).run(console) { _, bytes throws(InterchangeError) in try ZipSink(to: bytes) }
+    }
+  }
+}
+
+extension ArchiveCompression: ExpressibleByArgument {}
+
+/// The content to export, and the file.
+struct ArchiveExportOptions: ParsableArguments {
+  @Argument(
+    help: ArgumentHelp(
+      "The snapshot and a path in it (default: latest), and the file or '-'.",
+      valueName: "snap[:path] file"))
+  var words: [ByteString] = []
+
+  @Flag(help: "Write the data even if no trusted signer signed the snapshot.")
+  var allowUnsigned = false
+
+  func validate() throws {
+    guard (1...2).contains(words.count) else {
+      throw ValidationError("Give a file, or a snapshot and a file.")
+    }
+  }
+
+  /// The snapshot and the path in it.
+  var what: ByteString { words.count > 1 ? words[0] : "latest" }
+
+  /// The file to write.
+  var file: ByteString { words.last ?? "-" }
+
+  /// Whether the archive is written to standard output.
+  var isStandardOutput: Bool { file == "-" }
+}
+
+/// The export of a snapshot with the options of its command.
+struct ArchiveExport {
+  let export: ArchiveExportOptions
+  let repository: RepositoryOptions
+  let progress: ReadingOptions
+  let list: ListOptions
+  let output: OutputOptions
+
+  /// Makes the sink of an archive.
+  typealias MakeSink<Sink: EntrySink & ~Copyable> =
+    (Snapshot, @escaping ByteOutput) throws(InterchangeError) -> Sink
+
+  func run<Sink: EntrySink & ~Copyable>(
+    _ console: Console, _ makeSink: MakeSink<Sink>
+  ) throws -> ExitStatus {
+    if export.isStandardOutput {
+      if output.json {
+        throw UsageError(
+          .optionsConflict, "'--json' and an archive on standard output cannot be combined",
+          hint: "name a file, or omit '--json'")
+      }
+      try console.refuseTerminal()
+    }
+    let snapshotPath = try SnapshotPath(export.what)
+    let query = try progress.open(
+      repository, console, isQuiet: output.quiet, isBytes: export.isStandardOutput)
+    let stored = try query.find(snapshotPath.name)
+    if !export.allowUnsigned {
+      try query.repository.requireTrusted(stored, "export", unless: "'--allow-unsigned'")
+    }
+    let top = try snapshotPath.logicalPath(in: stored.snapshot)
+    let reader = try query.beginReading(takesLease: true)
+    defer { console.warn(of: reader.remarks) }
+    let source = try reader.source(top, in: stored)
+    let file = export.isStandardOutput ? nil : try OutputFile(path: export.file)
+    var sink = try makeSink(stored.snapshot, file?.write ?? console.archiveOutput)
+    console.remarks(stored.snapshot.uncertainDatabases(in: top), as: .warning(""), all: false)
+    let written = try console.export(
+      source, named: top.lastComponent ?? "", from: reader, to: &sink, isQuiet: output.quiet)
+    try sink.finish()
+    try file?.commit()
+    console.show(sink.skipped, "not exported: ", all: list.all)
+    if let file {
+      try show(written, without: sink.skipped, of: stored, size: file.size, console)
+    }
+    return written.status(sink.skipped)
+  }
+
+  private func show(
+    _ written: ExportCounts, without skipped: SkippedEntries, of stored: StoredSnapshot,
+    size: UInt64, _ console: Console
+  ) throws {
+    if output.json {
+      let members: [JSON.Member] = [
+        JSON.Member("id", .string(stored.id.hex)),
+        JSON.Member("size", .integer(Int64(clamping: size))),
+        JSON.Member("entries", .integer(Int64(written.entries - skipped.entryCount))),
+        JSON.Member("damaged", .integer(Int64(written.damaged))),
+        JSON.Member("skipped", .integer(Int64(skipped.entryCount))),
+        JSON.Member("dropped_properties", .integer(Int64(skipped.propertyCount))),
+      ]
+      try console.result(.object(JSON.path(export.file) + members))
+    } else if !output.quiet {
+      try console.result(
+        "wrote \(Sizes.count(written.entries - skipped.entryCount)) entries of snapshot "
+          + "\(stored.id.hex.prefix(8)) to '\(export.file)' (\(Sizes.text(size)))")
+    }
+  }
+}
+
+/// The numbers of an export.
+struct ExportCounts {
+  let entries: Int
+  let damaged: Int
+
+  /// Returns the exit status.
+  func status(_ skipped: SkippedEntries) -> ExitStatus {
+    if damaged > 0 { return .damaged }
+    return skipped.entryCount > 0 ? .doneInPart : .done
+  }
+}
+
+extension Console {
+  /// Writes a directory with its own entry, or a single entry under its name, to a sink.
+  func export<Sink: EntrySink & ~Copyable>(
+    _ source: SnapshotSource, named name: ByteString, from reader: RepositoryReader,
+    to sink: inout Sink, isQuiet: Bool
+  ) throws -> ExportCounts {
+    var export = ExportOperation(from: reader) { show($1, as: $0, isQuiet: isQuiet) }
+    switch source {
+    case .directory(let tree, let entry): try export.write(entry, tree, to: &sink)
+    case .single(let entry): try export.write(entry, as: name, to: &sink)
+    }
+    return ExportCounts(entries: export.written, damaged: export.damaged)
+  }
+}

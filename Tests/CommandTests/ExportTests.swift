@@ -1,0 +1,160 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `export tar`, `export zip` and `export all` on the command line.
+@Suite struct ExportTests {
+  private static func fixture() throws -> CommandLine {
+    let cli = try CommandLine()
+    try OddTree.make(in: cli.directory, at: "tree")
+    _ = try cli.succeed("init repo --plain --no-default")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    return cli
+  }
+
+  private static func tree(_ cli: CommandLine, _ snapshot: String = "latest") throws -> String {
+    try #require(
+      try cli.json("snapshots show \(snapshot) --json --repo repo")["tree"] as? String)
+  }
+
+  private static func names(_ cli: CommandLine, _ path: ByteString) throws -> [String] {
+    try cli.names(in: path).map(\.description).sorted()
+  }
+
+  /// A tree that is exported and imported under the same name is the same, whatever it contains.
+  @Test(arguments: ["out.tar", "out.tar.gz", "out.tar.zst"])
+  func anExportIsImportedAsItWas(file: String) throws {
+    let cli = try Self.fixture()
+    // An archive cannot hold a socket.
+    try FileManager.default.removeItem(atPath: cli.directory.string + "/tree/socket")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let before = try Self.tree(cli)
+    _ = try cli.succeed("export tar latest:folders/tree \(file) --repo repo")
+    let status = try Directory.open(path: cli.directory.path("")).status(ByteString(file))
+    #expect(status.permissions == 0o600)
+    _ = try cli.succeed("import tar \(file) --name tree --repo repo")
+    #expect(try Self.tree(cli) == before)
+  }
+
+  @Test func otherProgramsExtractAnExport() throws {
+    let cli = try Self.fixture()
+    let outcome = try cli.run("export tar latest:folders/tree out.tar.zst --repo repo")
+    #expect(outcome.code == 0 && outcome.errors.contains("socket"), "\(outcome.errors)")
+    _ = try Directory.make(path: cli.directory.path("back"))
+    let extracted = try Program.run(
+      "tar", ["-xpf", "out.tar.zst", "--xattrs", "--xattrs-include=*", "-C", "back"],
+      in: cli.directory.url)
+    #expect(extracted.code == 0, "\(extracted.errors)")
+    try FileManager.default.removeItem(atPath: cli.directory.string + "/tree/socket")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
+  }
+
+  @Test func aSingleFileAndStandardOutputAreExported() throws {
+    let cli = try Self.fixture()
+    let piped = try cli.run("export tar latest:folders/tree/folder - --repo repo")
+    #expect(piped.code == 0, "\(piped.errors)")
+    let listed = try Program.run("tar", ["-t"], input: piped.standardOutput)
+    #expect(listed.output == "./\ninner/\ninner/file\n", "\(listed.output)\(listed.errors)")
+    let json = try cli.json("export tar latest:folders/tree/large one.tar --json --repo repo")
+    #expect(json["entries"] as? Int == 1 && json["path"] as? String == "one.tar")
+    let one = try Program.run("tar", ["-tf", "one.tar"], in: cli.directory.url)
+    #expect(one.output == "large\n")
+  }
+
+  @Test func aFileIsNeverReplacedOrLeftIncomplete() throws {
+    let cli = try Self.fixture()
+    try cli.directory.write("precious", at: "out.tar")
+    let present = try cli.run("export tar latest out.tar --repo repo")
+    #expect(present.code == 1 && present.errors.contains("exists"), "\(present.errors)")
+    #expect(try cli.directory.read("out.tar") == Array("precious".utf8))
+    for (line, code, reason) in [
+      ("export tar --repo repo", Int32(2), "file"),
+      ("export tar a b c --repo repo", 2, "file"),
+      ("export tar latest:folders/none x.tar --repo repo", 1, "no such path"),
+      ("export tar latest nowhere/x.tar --repo repo", 1, "nowhere"),
+      ("export tar latest - --json --repo repo", 2, "--json"),
+      ("export tar latest x.tar --compress lzo --repo repo", 2, "lzo"),
+      ("export all repo/in --repo repo", 2, "within each other"),
+    ] {
+      let outcome = try cli.run(line)
+      #expect(outcome.code == code && outcome.errors.contains(reason), "\(line): \(outcome)")
+    }
+    #expect(
+      try Self.names(cli, "").filter { $0.contains("x.tar") || $0.contains(".tmp") }.isEmpty)
+  }
+
+  @Test func zipNamesWhatItCannotHold() throws {
+    let cli = try Self.fixture()
+    let outcome = try cli.run("export zip latest:folders/tree out.zip --repo repo")
+    #expect(outcome.code == 3)
+    #expect(outcome.errors.contains("not exported: fifo: a zip archive cannot hold a FIFO"))
+    #expect(outcome.errors.contains("'user.note'"), "\(outcome.errors)")
+    let tested = try Program.run(
+      "python3", ["-m", "zipfile", "-t", "out.zip"], in: cli.directory.url)
+    #expect(tested.code == 0 && tested.errors.isEmpty, "\(tested.output)\(tested.errors)")
+    _ = try cli.succeed("import zip out.zip --name z --repo repo")
+    #expect(try cli.succeed("dump latest:folders/z/folder/inner/file --repo repo") == "in")
+  }
+
+  /// A damaged file is omitted and reported, as by `dump`.
+  @Test func damagedFilesAreOmitted() throws {
+    let cli = try CommandLine()
+    var random = Seeded(7)
+    for name: ByteString in ["tree/a-first", "tree/b-second"] {
+      try cli.directory.write(random.bytes(3_000_000), at: name)
+    }
+    _ = try cli.succeed("init repo --plain --no-default")
+    try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
+    try cli.flip(byte: 1_000_000, of: try cli.largestPack())
+    let outcome = try cli.run("export tar latest:folders/tree out.tar --repo repo")
+    #expect(outcome.code == 13 && outcome.errors.contains("damaged: a-first"), "\(outcome.errors)")
+    let listed = try Program.run("tar", ["-tf", "out.tar"], in: cli.directory.url)
+    #expect(listed.output == "./\nb-second\n")
+  }
+
+  /// Archives that exist are complete and are not written again; what a killed export left behind
+  /// is removed.
+  @Test func allSnapshotsAreExportedOnce() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("init repo --plain --no-default")
+    for round in 0..<3 {
+      try cli.directory.write("round \(round)", at: "tree/file")
+      _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    }
+    let first = try cli.succeed("export all out --repo repo")
+    #expect(first.hasSuffix("to 'out'\n") && first.contains("wrote 3 of 3 snapshots"), "\(first)")
+    let names = try Self.names(cli, "out")
+    #expect(names.count == 3 && names.allSatisfy { $0.hasSuffix(".tar.zst") }, "\(names)")
+    let ids = try cli.snapshots()
+    for name in names {
+      #expect(ids.contains { name.contains($0.prefix(12)) }, "\(name)")
+      let listed = try Program.run("tar", ["-tf", "out/" + name], in: cli.directory.url)
+      #expect(listed.output == "folders/\nfolders/tree/\nfolders/tree/file\n", "\(listed)")
+    }
+    // As after an interruption: one archive is missing, and a part of it was left.
+    try FileManager.default.removeItem(atPath: cli.directory.string + "/out/" + names[1])
+    try cli.directory.write("part", at: "out/.sandboxctl-0123456789abcdef.tmp")
+    let lines = try cli.jsonLines("export all out --json --repo repo")
+    let outcomes = lines.compactMap { $0["outcome"] as? String }
+    #expect(outcomes.sorted() == ["present", "present", "written"])
+    let summary = try #require(lines.last?["summary"] as? [String: Any])
+    #expect(summary["written"] as? Int == 1 && summary["present"] as? Int == 2)
+    #expect(try Self.names(cli, "out") == names)
+  }
+
+  @Test func anExportOfAllDescribesADamagedSnapshotAndWritesTheOthers() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("init repo --plain --no-default")
+    for round in 0..<2 {
+      try cli.directory.write("round \(round)", at: "tree/file")
+      _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    }
+    let ids = try cli.snapshots()
+    try Data("{}".utf8).write(to: URL(fileURLWithPath: cli.path(ofSnapshot: ids[0])))
+    let outcome = try cli.run("export all out --repo repo")
+    #expect(outcome.code == 13, "\(outcome.errors)")
+    let names = try Self.names(cli, "out")
+    #expect(names.count == 1 && names[0].contains(ids[1].prefix(12)))
+  }
+}

@@ -1,0 +1,225 @@
+import ArchiveStore
+import Codecs
+import Interchange
+import SystemIO
+import TestSupport
+import Testing
+
+/// Archives of other programs, sound, hostile and truncated.
+@Suite struct ArchiveSourceTests {
+  private static func run(_ script: String, in directory: TemporaryDirectory) throws {
+    let outcome = try Program.run(
+      "/bin/bash", ["-ec", script], environment: ["LC_ALL": "C.UTF-8"], in: directory.url)
+    guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
+  }
+
+  private static func importing(
+    _ path: ByteString, of directory: TemporaryDirectory, format: ArchiveReader.Format = .any
+  ) throws -> (ImportReport, Fixture) {
+    var source = try ArchiveSource(
+      try ArchiveFile(path: directory.path(path)), format: format)
+    let fixture = try Fixture()
+    return (try fixture.run(&source), fixture)
+  }
+
+  private static func importing(bytes: [UInt8]) throws -> (ImportReport, Fixture) {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(bytes, at: "archive")
+    return try importing("archive", of: directory)
+  }
+
+  /// A tree with names, links and content that formats treat differently.
+  private static let tree = """
+    mkdir -p tree/dir/empty; cd tree
+    printf text > dir/file; printf 'caf\\303\\251' > $'caf\\303\\251'
+    printf long > "$(printf 'n%.0s' {1..180})"
+    ln dir/file twin; ln -s ../outside link
+    chmod 4751 dir/file; touch -d '2020-02-03 04:05:06.789Z' dir/file
+    cd ..
+    """
+
+  @Test(arguments: [
+    ("tar", "tar --format=pax -cf a tree"), ("tar", "tar --format=gnu -cf a tree"),
+    ("tar", "tar --format=ustar -czf a tree"), ("tar", "bsdtar --format pax -cJf a tree"),
+    ("tar", "bsdtar --format pax --zstd -cf a tree"),
+    ("cpio", "find tree | bsdcpio -o -H newc > a 2>/dev/null"),
+    ("cpio", "find tree | bsdcpio -o -H odc > a 2>/dev/null"),
+    ("7z", "bsdtar --format 7zip -cf a tree"), ("zip", "bsdtar --format zip -cf a tree"),
+    ("zip", "zip -qry a.zip tree; mv a.zip a"),
+  ])
+  func theFormatIsRecognized(format: String, line: String) throws {
+    let directory = try TemporaryDirectory("archive")
+    try Self.run(Self.tree + "\n" + line, in: directory)
+    let (report, fixture) = try Self.importing("a", of: directory)
+    #expect(report.isComplete, "\(report.skipped.listed)")
+    let entries = try fixture.entries(report)
+    let base: ByteString = "folders/x/tree"
+    #expect(try fixture.text(base.appending("dir/file"), report) == "text")
+    #expect(try fixture.text(base.appending("twin"), report) == "text")
+    #expect(try fixture.text(base.appending("caf\u{e9}"), report) == "caf\u{e9}")
+    let long = ByteString(String(repeating: "n", count: 180))
+    #expect(try fixture.text(base.appending(long), report) == "long")
+    #expect(entries[base.appending("link")]?.node == .symlink(target: "../outside"))
+    #expect(entries[base.appending("dir/empty")].map { $0.node.kind } == .directory)
+    let file = try #require(entries[base.appending("dir/file")])
+    #expect(file.permissions == 0o4751 && file.modified.seconds == 1_580_702_706)
+    if format == "tar" || format == "cpio" {
+      #expect(file.linkGroup == base.appending("dir/file"))
+      #expect(entries[base.appending("twin")]?.linkGroup == base.appending("dir/file"))
+    }
+  }
+
+  /// In a cpio archive of GNU cpio's kind the last name of a file has its content.
+  @Test func linksBeforeTheirContentHaveIt() throws {
+    // newc headers of three names of one inode; only the last one has data.
+    func member(_ name: String, _ data: String) -> [UInt8] {
+      func hex(_ number: Int) -> String {
+        let text = String(number, radix: 16)
+        return String(repeating: "0", count: 8 - text.count) + text
+      }
+      let mode = name == "TRAILER!!!" ? 0 : 0o100644
+      let fields = [7, mode, 0, 0, 3, 0, data.utf8.count, 0, 1, 0, 0, name.utf8.count + 1, 0]
+      var bytes = Array(("070701" + fields.map(hex).joined() + name + "\0").utf8)
+      while bytes.count % 4 != 0 { bytes.append(0) }
+      bytes += Array(data.utf8)
+      while bytes.count % 4 != 0 { bytes.append(0) }
+      return bytes
+    }
+    let bytes =
+      member("a", "") + member("b", "") + member("c", "content") + member("TRAILER!!!", "")
+    let (report, fixture) = try Self.importing(bytes: bytes)
+    for name: ByteString in ["folders/x/a", "folders/x/b", "folders/x/c"] {
+      #expect(try fixture.text(name, report) == "content", "\(name)")
+      #expect(try fixture.entries(report)[name]?.linkGroup == "folders/x/a", "\(name)")
+    }
+  }
+
+  @Test func anotherFileIsNotAnArchive() throws {
+    for bytes in [Array("no archive".utf8), [], Seeded(1).bytes(copying: 5000)] {
+      let error = #expect(throws: InterchangeError.self) { try Self.importing(bytes: bytes) }
+      #expect(error?.kind == .unknownFormat, "\(String(describing: error))")
+    }
+  }
+
+  @Test func aTarIsNoZip() throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(PaxArchive.bytes([("a", [1])]), at: "a.tar")
+    let error = #expect(throws: InterchangeError.self) {
+      try Self.importing("a.tar", of: directory, format: .zip)
+    }
+    #expect(error?.kind == .unknownFormat)
+  }
+
+  /// Names that lead out are skipped or lose their first slash; no file of the host is touched.
+  @Test func namesThatLeadOutAreNotFollowed() throws {
+    let (report, fixture) = try Self.importing(
+      bytes: PaxArchive.bytes([
+        ("../up", [1]), ("a/../../up", [1]), ("/abs/file", [2]), ("./dot/./file", [3]), ("..", [1]),
+        ("a//b", [4]), ("...", [5]),
+      ]))
+    #expect(!report.isComplete)
+    #expect(report.skipped.listed.map(\.path) == ["../up", "a/../../up", ".."])
+    #expect(report.skipped.listed.allSatisfy { $0.reason.contains("..") })
+    let files = try fixture.entries(report).filter { $0.value.node.kind == .file }
+    #expect(
+      files.keys.sorted() == [
+        "folders/x/...", "folders/x/a/b", "folders/x/abs/file", "folders/x/dot/file",
+      ])
+  }
+
+  @Test func aNameThatIsTooLongIsSkipped() throws {
+    let long = String(repeating: "n", count: 256)
+    let deep = String(repeating: "d/", count: 600) + "f"
+    let (report, fixture) = try Self.importing(
+      bytes: PaxArchive.bytes([(long, [1]), (deep, [1]), ("ok", [2])]))
+    #expect(report.skipped.entryCount == 2)
+    #expect(try fixture.bytes("folders/x/ok", report) == [2])
+  }
+
+  /// A truncated archive gives what precedes the end, and never a part of a file.
+  @Test func aTruncatedArchiveGivesWhatIsSound() throws {
+    var random = Seeded(3)
+    let whole = PaxArchive.bytes([
+      ("a", [1]), ("b", random.bytes(100_000)), ("c", random.bytes(100_000)),
+    ])
+    for length in [50_000, 102_400 + 512, 150_000, 103_000] {
+      let (report, fixture) = try Self.importing(bytes: Array(whole.prefix(length)))
+      #expect(report.damage?.kind == .damaged, "\(length)")
+      let names = try fixture.entries(report).filter { $0.value.node.kind == .file }.keys.sorted()
+      let all: [ByteString] = ["folders/x/a", "folders/x/b"]
+      let expected = length < 102_000 ? Array(all.prefix(1)) : all
+      #expect(names == expected, "\(length)")
+    }
+  }
+
+  /// A claimed size costs neither memory nor disk.
+  @Test func anAbsurdSizeIsOnlyDamage() throws {
+    var member = PaxMember(path: Array("big".utf8), kind: .file(size: 1 << 62), mode: 0o644)
+    member.modified = 1
+    let bytes =
+      PaxArchive.bytes([("a", [1])], isEnded: false) + member.header()
+      + [UInt8](repeating: 9, count: 5120)
+    let (report, fixture) = try Self.importing(bytes: bytes)
+    #expect(report.damage != nil && report.skipped.listed.map(\.path) == ["big"])
+    #expect(try fixture.entries(report)["folders/x/a"] != nil)
+  }
+
+  /// A file whose last hole is larger than any disk is stored as a hole.
+  @Test func aHugeHoleCostsNothing() throws {
+    var member = PaxMember(path: Array("hole".utf8), kind: .file(size: 1 << 61), mode: 0o644)
+    member.dataRanges = [0..<512]
+    let bytes = member.header() + [UInt8](repeating: 1, count: 512) + PaxMember.end
+    let (report, fixture) = try Self.importing(bytes: bytes)
+    #expect(report.isComplete, "\(report)")
+    let entry = try #require(try fixture.entries(report)["folders/x/hole"])
+    guard case .file(let content) = entry.node else { return }
+    #expect(content.size == 1 << 61 && content.pieces.last == .hole(length: 1 << 61 - 512))
+  }
+
+  @Test func damageWithinAZipCostsOneFile() throws {
+    let directory = try TemporaryDirectory("archive")
+    var random = Seeded(6)
+    for name in ["a", "b", "c"] {
+      try directory.write(random.bytes(50_000), at: ByteString(name))
+    }
+    try Self.run("zip -q0 z.zip a b c", in: directory)
+    var bytes = try directory.read("z.zip")
+    bytes[75_000] ^= 1
+    try directory.write(bytes, at: "z.zip")
+    let (report, fixture) = try Self.importing("z.zip", of: directory, format: .zip)
+    #expect(report.skipped.listed.map(\.path) == ["b"] && report.damage == nil)
+    #expect(try fixture.entries(report)["folders/x/c"] != nil)
+  }
+
+  @Test func encryptedEntriesAreNamed() throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write("secret", at: "a")
+    try directory.write("plain", at: "b")
+    try Self.run("zip -q -P word z.zip a; zip -q z.zip b", in: directory)
+    let (report, fixture) = try Self.importing("z.zip", of: directory)
+    #expect(report.skipped.listed == [SkippedEntry(path: "a", reason: "it is encrypted")])
+    #expect(try fixture.text("folders/x/b", report) == "plain")
+  }
+}
+
+/// Archives of files, written without a check of the names.
+enum PaxArchive {
+  static func bytes(_ files: [(name: String, content: [UInt8])], isEnded: Bool = true) -> [UInt8] {
+    var bytes: [UInt8] = []
+    for (name, content) in files {
+      let member = PaxMember(
+        path: Array(name.utf8), kind: .file(size: UInt64(content.count)), mode: 0o644)
+      bytes += member.header() + content
+      bytes += [UInt8](repeating: 0, count: PaxMember.padding(after: UInt64(content.count)))
+    }
+    return isEnded ? bytes + PaxMember.end : bytes
+  }
+}
+
+extension Seeded {
+  /// Returns random bytes of a copy.
+  func bytes(copying count: Int) -> [UInt8] {
+    var generator = self
+    return generator.bytes(count)
+  }
+}

@@ -1,0 +1,143 @@
+import Codecs
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Interchange
+
+/// Backups that are written here and read by the reader, and their form.
+@Suite struct MobileSyncSinkTests {
+  private static var device: MobileSyncDevice {
+    var device = MobileSyncDevice()
+    (device.name, device.identifier, device.osVersion) = ("Ada", "00AB", "15.8")
+    device.madeAt = Timestamp(seconds: 1_700_000_000)
+    device.apps = [.init(identifier: "com.example.app", build: "42")]
+    return device
+  }
+
+  private func entry(
+    _ path: String, _ kind: ForeignEntry.Kind, attributes: [ForeignEntry.Attribute] = []
+  ) -> ForeignEntry {
+    ForeignEntry(
+      path: ByteString(path).components, kind: kind, permissions: 0o640, owner: 501, group: 20,
+      modified: Timestamp(seconds: 1_600_000_000), attributes: attributes)
+  }
+
+  private func write(
+    _ entries: [(ForeignEntry, [UInt8])], to path: ByteString
+  ) throws -> SkippedEntries {
+    var sink = try MobileSyncSink(path: path, device: Self.device)
+    for (entry, content) in entries {
+      try sink.add(entry)
+      for start in stride(from: 0, to: content.count, by: 7) {
+        try content[start..<min(start + 7, content.count)].withUnsafeBytes { try sink.write($0) }
+      }
+    }
+    try sink.finish()
+    return sink.skipped
+  }
+
+  @Test func writtenBackupsAreRead() throws {
+    let target = try TemporaryDirectory("itunes")
+    let path = target.path("backup")
+    let attributes: [ForeignEntry.Attribute] = [
+      .init(name: "user.com.example.a", value: [1, 2]),
+      .init(name: "user.sandboxctl.protection-class", value: Array("1".utf8)),
+    ]
+    let content = (0..<100).map { UInt8($0) }
+    let data = "apps/com.example.app/data"
+    let entries: [(ForeignEntry, [UInt8])] = [
+      (entry("", .directory), []), (entry("apps", .directory), []),
+      (entry("apps/com.example.app", .directory), []),
+      (entry(data, .directory), []),
+      (entry(data + "/Documents", .directory), []),
+      (entry(data + "/Documents/a", .file(size: 100), attributes: attributes), content),
+      (
+        entry(data + "/Documents/b", .hardLink(to: ByteString(data + "/Documents/a").components)),
+        []
+      ),
+      (entry(data + "/Documents/empty", .file(size: 0)), []),
+      (entry(data + "/Documents/link", .symlink(target: "/x/y")), []),
+      (entry("apps/com.example.app/extensions/com.example.app.e/data/x", .file(size: 2)), [1, 2]),
+      (entry("folders/HomeDomain/Library/y", .file(size: 3)), [1, 2, 3]),
+      (entry("groups/group.example/deep/er/z", .file(size: 1)), [9]),
+    ]
+    let skipped = try write(entries, to: path)
+    #expect(skipped.isEmpty, "\(skipped.listed)")
+    let outcome = try MobileSyncFixture.read(path)
+    #expect(outcome.reasons == [] && outcome.damaged == [:])
+    for (entry, content) in entries where !entry.path.isEmpty && entry.path != ["apps"] {
+      if entry.path == ["apps", "com.example.app"] { continue }
+      let read = try #require(outcome.entries[entry.joinedPath], "\(entry.joinedPath)")
+      if case .hardLink = entry.kind {
+        #expect(read.content == (0..<100).map { UInt8($0) })
+        continue
+      }
+      #expect(read.entry == entry)
+      #expect(read.content == content)
+    }
+    // The directories above, which were not given.
+    for path in ["groups/group.example", "groups/group.example/deep/er", "folders/HomeDomain"] {
+      #expect(outcome.entries[ByteString(path)]?.entry.kind == .directory, "\(path)")
+    }
+    let backup = try MobileSyncBackup(path: path)
+    #expect(backup.device.name == "Ada" && backup.device.identifier == "00AB")
+    #expect(backup.device.madeAt == Timestamp(seconds: 1_700_000_000))
+    #expect(backup.device.apps == Self.device.apps)
+  }
+
+  /// Digests as Apple's programs write them: for system domains only.
+  @Test func systemDomainsHaveDigests() throws {
+    let target = try TemporaryDirectory("itunes")
+    let path = target.path("backup")
+    _ = try write(
+      [
+        (entry("apps/com.example.app/data/a", .file(size: 1)), [1]),
+        (entry("folders/HomeDomain/a", .file(size: 1)), [1]),
+      ], to: path)
+    let database = try SQLiteDatabase.openImmutable(
+      path: Host.realPath(path).appending("Manifest.db"))
+    let rows = try database.prepare("SELECT domain, flags, file FROM Files")
+    var digests: [ByteString: [UInt8]] = [:]
+    while try rows.step() {
+      guard rows.integer(1) == 1 else { continue }
+      let file = try MobileFile(archive: rows.bytes(2) ?? [])
+      digests[ByteString(rows.bytes(0) ?? [])] = file.digest ?? []
+    }
+    #expect(digests["AppDomain-com.example.app"] == [])
+    #expect(digests["HomeDomain"] == MessageDigest.digest(of: [1].span, .sha1))
+  }
+
+  @Test func otherEntriesAreNamed() throws {
+    let target = try TemporaryDirectory("itunes")
+    let skipped = try write(
+      [
+        (entry("apps/com.example.app/bundle/X.app/x", .file(size: 2)), [1, 2]),
+        (entry("apps/com.example.app/data/fifo", .fifo), []),
+        (
+          entry(
+            "apps/com.example.app/data/f", .file(size: 1),
+            attributes: [.init(name: "security.capability", value: [1])]), [3]
+        ),
+      ], to: target.path("backup"))
+    #expect(skipped.entryCount == 2 && skipped.propertyCount == 1)
+    let outcome = try MobileSyncFixture.read(target.path("backup"))
+    #expect(outcome.entries["apps/com.example.app/data/f"]?.content == [3])
+  }
+
+  @Test func usedDirectoriesAndShortContentsAreRefused() throws {
+    let target = try TemporaryDirectory("itunes")
+    try target.write("x", at: "used/x")
+    let used = #expect(throws: InterchangeError.self) {
+      try write([], to: target.path("used"))
+    }
+    #expect(used?.kind == .unrepresentable)
+    let short = #expect(throws: InterchangeError.self) {
+      try write(
+        [(entry("groups/g/x", .file(size: 2)), [1])], to: target.path("short"))
+    }
+    #expect(short?.reason.contains("1 bytes shorter") == true)
+    // Without its end the directory is no backup.
+    #expect(try !MobileSyncBackup.isBackup(Directory.open(path: target.path("short"))))
+  }
+}

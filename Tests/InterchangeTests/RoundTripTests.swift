@@ -1,0 +1,171 @@
+import ArchiveStore
+import Codecs
+import Interchange
+import SystemIO
+import TestSupport
+import Testing
+
+/// An export that is imported again gives the same tree.
+@Suite struct RoundTripTests {
+  /// Entries with everything that a pax archive holds.
+  private static func items() -> [ListedSource.Item] {
+    var random = Seeded(2)
+    var rich = ListedSource.Item.file("dir/rich", random.bytes(300_000))
+    rich.entry.permissions = 0o6754
+    (rich.entry.owner, rich.entry.group) = (4_000_000_000, 2_097_152)
+    rich.entry.modified = Timestamp(seconds: -12345, nanoseconds: 123_456_789)
+    rich.entry.attributes = [
+      .init(name: "system.posix_acl_access", value: accessList),
+      .init(name: "user.binary", value: [0, 10, 61, 255]),
+      .init(name: "user.large", value: random.bytes(5000)),
+    ]
+    var sparse = ListedSource.Item.entry("sparse", .file(size: 30_000_000))
+    sparse.parts = [.hole(10_000_000), .bytes(random.bytes(70_000)), .hole(19_930_000)]
+    var odd = ListedSource.Item.file("odd", "x")
+    odd.entry.path = [ByteString([0xff, 10, 0x41] + [UInt8](repeating: 0xfe, count: 150))]
+    var future = ListedSource.Item.file("future", "")
+    future.entry.modified = Timestamp(seconds: 1 << 40)
+    var root = ListedSource.Item.entry("", .directory)
+    root.entry.permissions = 0o1777
+    let long = ByteString(String(repeating: "long/", count: 60) + "t")
+    return [
+      root, rich, sparse, odd, future, .link("a-link", to: "dir/rich"),
+      .entry("symbolic", .symlink(target: long)), .entry("pipe", .fifo),
+      .entry("disk", .blockDevice(major: 8, minor: 300)), .entry("empty", .directory),
+      .file(String(repeating: "deep/", count: 80) + "file", "deep"),
+    ]
+  }
+
+  /// An ACL in the kernel's form: the owner, user 1000, the group, the mask, all others.
+  private static let accessList: [UInt8] =
+    [2, 0, 0, 0] + [1, 0, 6, 0, 255, 255, 255, 255] + [2, 0, 4, 0, 232, 3, 0, 0]
+    + [4, 0, 4, 0, 255, 255, 255, 255] + [16, 0, 4, 0, 255, 255, 255, 255]
+    + [32, 0, 0, 0, 255, 255, 255, 255]
+
+  @Test(arguments: ArchiveCompression.allCases)
+  func aTarIsImportedAsItWas(compression: ArchiveCompression) throws {
+    let fixture = try Fixture()
+    let first = try fixture.run(Self.items())
+    #expect(first.isComplete, "\(first.skipped.listed)")
+    var archive: [UInt8] = []
+    var sink = try TarSink(
+      to: { bytes throws(InterchangeError) in archive += bytes.indices.map { bytes[$0] } },
+      compression: compression)
+    try fixture.export(first, to: &sink)
+    #expect(sink.skipped.isEmpty)
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(archive, at: "a")
+    // Holes are not written.
+    #expect(archive.count < 3_000_000)
+    var source = try ArchiveSource(try ArchiveFile(path: directory.path("a")))
+    let second = try fixture.run(&source)
+    #expect(second.isComplete, "\(second.skipped.listed)")
+    #expect(first.snapshot.snapshot.tree == second.snapshot.snapshot.tree)
+    if first.snapshot.snapshot.tree != second.snapshot.snapshot.tree {
+      let (wanted, found) = (try fixture.entries(first), try fixture.entries(second))
+      for path in Set(wanted.keys).union(found.keys) where wanted[path] != found[path] {
+        let texts = [wanted[path], found[path]].map { String(describing: $0) }
+        Issue.record("\(path): \(texts)")
+      }
+    }
+  }
+
+  @Test func ownersKeepTheirNames() throws {
+    let fixture = try Fixture()
+    var member = PaxMember(path: Array("f".utf8), kind: .file(size: 0), mode: 0o644)
+    (member.owner, member.group) = (1001, 1002)
+    (member.userName, member.groupName) = ("alice", "staff")
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(member.header() + PaxMember.end, at: "a")
+    var source = try ArchiveSource(try ArchiveFile(path: directory.path("a")))
+    let report = try fixture.run(&source)
+    #expect(report.snapshot.snapshot.users == [NameRecord(id: 1001, name: "alice")])
+    let archive = try fixture.tar(report)
+    #expect(String(decoding: archive, as: UTF8.self).contains("staff"))
+  }
+
+  /// GNU tar and bsdtar extract an export with its attributes, times, links and holes.
+  @Test(arguments: ["tar", "bsdtar"])
+  func otherProgramsExtractAnExport(program: String) throws {
+    let fixture = try Fixture()
+    let items = Self.items().filter { item in
+      // Device files need privileges; far times need a file system that has them.
+      if case .blockDevice = item.entry.kind { return false }
+      return item.entry.path != ["future"]
+    }
+    let report = try fixture.run(items)
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(try fixture.tar(report), at: "a.tar")
+    _ = try Directory.make(path: directory.path("out"))
+    let options = program == "tar" ? ["--xattrs", "--xattrs-include=user.*"] : ["--xattrs"]
+    let outcome = try Program.run(
+      program, ["-xpf", "a.tar", "-C", "out"] + options + ["--no-same-owner"],
+      environment: ["LC_ALL": "C.UTF-8"], in: directory.url)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let found = try TreeRecord.all(in: directory, "out")
+    let rich = try #require(found["dir/rich"])
+    #expect(rich.modified == Timestamp(seconds: -12345, nanoseconds: 123_456_789))
+    #expect(rich.attributes["user.binary"] == [0, 10, 61, 255])
+    #expect(rich.attributes["user.large"]?.count == 5000)
+    #expect(rich.content == Blake2b.hash(try fixture.bytes("folders/x/dir/rich", report)))
+    #expect(rich.firstName == "a-link" && found["a-link"]?.firstName == "a-link")
+    let sparse = try #require(found["sparse"])
+    #expect(sparse.size == 30_000_000)
+    #expect(sparse.content == Blake2b.hash(try fixture.bytes("folders/x/sparse", report)))
+    let status = try Directory.open(path: directory.path("out")).status("sparse")
+    #expect(status.allocated < 1_000_000)
+  }
+
+  @Test func zipKeepsFilesAndNamesTheRest() throws {
+    let fixture = try Fixture()
+    var items = Self.items().filter {
+      $0.entry.path != ["future"] && $0.entry.path != ["sparse"]
+    }
+    for index in items.indices where items[index].entry.modified.seconds < 0 {
+      items[index].entry.modified = Timestamp(seconds: 1_600_000_001, nanoseconds: 5)
+    }
+    let report = try fixture.run(items)
+    var archive: [UInt8] = []
+    var sink = try ZipSink { bytes throws(InterchangeError) in
+      archive += bytes.indices.map { bytes[$0] }
+    }
+    try fixture.export(report, to: &sink)
+    #expect(
+      sink.skipped.listed.filter { !$0.isPropertyOnly }.map(\.path) == ["disk", "pipe"])
+    #expect(sink.skipped.listed.filter(\.isPropertyOnly).map(\.path) == ["a-link", "dir/rich"])
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(archive, at: "a.zip")
+    var source = try ArchiveSource(try ArchiveFile(path: directory.path("a.zip")), format: .zip)
+    let second = try fixture.run(&source)
+    #expect(second.isComplete, "\(second.skipped.listed)")
+    for name: ByteString in ["folders/x/dir/rich", "folders/x/a-link"] {
+      #expect(try fixture.bytes(name, second) == fixture.bytes(name, report))
+    }
+    let (wanted, found) = (try fixture.entries(report), try fixture.entries(second))
+    #expect(found["folders/x/symbolic"]?.node == wanted["folders/x/symbolic"]?.node)
+    #expect(found["folders/x/dir/rich"]?.permissions == 0o6754)
+    #expect(found["folders/x/dir/rich"]?.modified == Timestamp(seconds: 1_600_000_001))
+    let tested = try Program.run("python3", ["-m", "zipfile", "-t", "a.zip"], in: directory.url)
+    #expect(tested.code == 0 && tested.errors.isEmpty, "\(tested.output)\(tested.errors)")
+  }
+
+  /// The names of lists that only libarchive's form of ACLs has become the kernel's attribute.
+  @Test func accessListsOfOtherProgramsAreAttributes() throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write("x", at: "f")
+    let file = try Directory.open(path: directory.path(""))
+    try file.attributes(of: "f").set("system.posix_acl_access", to: Self.accessList)
+    let made = try Program.run(
+      "bsdtar", ["--format", "pax", "--acls", "-cf", "a.tar", "f"], in: directory.url)
+    #expect(made.code == 0, "\(made.errors)")
+    let text = String(decoding: try directory.read("a.tar"), as: UTF8.self)
+    #expect(text.contains("SCHILY.acl.access"))
+    var source = try ArchiveSource(try ArchiveFile(path: directory.path("a.tar")))
+    let fixture = try Fixture()
+    let report = try fixture.run(&source)
+    let attributes = try #require(try fixture.entries(report)["folders/x/f"]).attributes
+    #expect(
+      attributes.contains(
+        Attribute(name: "system.posix_acl_access", value: .inline(Self.accessList))))
+  }
+}
