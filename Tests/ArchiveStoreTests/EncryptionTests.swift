@@ -1,4 +1,5 @@
 import Codecs
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -313,6 +314,61 @@ import Testing
         try opened.storage.load(pack: pack, offset: 6 * UInt64(AgePayload.plainCount), count: 1)
       }?.kind == .damaged)
     #expect(try opened.snapshot(stored.id).id == stored.id)
+  }
+
+  /// Reading a file reads the pieces of its frame and no others. A later read needs no head again.
+  @Test func rangeOfAPackReadsOnlyItsPieces() throws {
+    let stored = try repository.back(up: [("file", SeededBytes.some(seed: 3, count: 1 << 20))])
+    #expect(try bytes("file", of: stored)?.count == 1 << 20)
+    let sizes = try RepositoryListing.packSizes(repository.storage)
+    let pack = try #require(sizes.max { $0.value < $1.value }?.key)
+    let path = repository.storage.layout.pack(pack)
+    let intact = try storage.load(path, limit: 1 << 30)
+    let found = AgeFile.headCount(in: intact.span)
+    let head = try #require(found)
+    let piece = AgePayload.storedCount
+    // Bytes 100,000 to 100,099 are in the second piece: all others may be damaged.
+    try storage.change(path) { bytes in
+      for index in bytes.indices where index >= head && (index - head) / piece != 1 {
+        bytes[index] ^= 1
+      }
+    }
+    let watched = WatchedStorage(storage)
+    let opened = try Repository.open(watched, key: .identities([identity]))
+    let plain = try AgeFile(opening: intact.span, with: [identity]).decrypt(intact.span)
+    for _ in 0..<2 {
+      #expect(
+        try opened.storage.load(pack: pack, offset: 100_000, count: 100)
+          == Array(plain[100_000..<100_100]))
+    }
+    #expect(watched.state.withLock(\.events).count { $0 == "range \(path)" } == 3)
+    for offset in [0, 200_000] as [UInt64] {
+      let error = storeError { try opened.storage.load(pack: pack, offset: offset, count: 100) }
+      #expect(error?.code == .damaged && error?.subject == "\(path)")
+    }
+  }
+
+  /// Messages about a path have the reason of an error alone.
+  @Test func reasonOfADamagedFrameNamesThePack() throws {
+    let stored = try repository.back(up: [("file", SeededBytes.some(seed: 3, count: 100_000))])
+    let sizes = try RepositoryListing.packSizes(repository.storage)
+    let pack = try #require(sizes.max { $0.value < $1.value }?.key)
+    let path = repository.storage.layout.pack(pack)
+    try storage.change(path) { $0[$0.count / 2] ^= 1 }
+    let error = storeError { try bytes("file", of: stored) }
+    #expect(error?.code == .damaged)
+    #expect(error?.reason.hasPrefix("\(path): piece 0 is damaged") == true, "\(error as Any)")
+  }
+
+  /// An index object whose bytes are those of its name, but not those of an index.
+  @Test func malformedIndexObjectIsNamedAsItIsStored() throws {
+    try repository.back(up: [("file", [1, 2, 3])])
+    let object = try repository.storage.encode(Array("no index".utf8))
+    let path = repository.storage.layout.index(object.id)
+    try storage.put(object.bytes, path)
+    let error = storeError { try IndexObject.load(object.id, from: repository.storage) }
+    #expect(error?.code == .damaged && error?.subject == "index/\(object.id.hex).index.age")
+    #expect(try Checked(repository, .trees).damaged == ["\(path)"])
   }
 
   @Test func truncatedPackCostsWhatItHeld() throws {

@@ -494,15 +494,24 @@ import Testing
     #expect(try locked.keyEntries().count == 1)
   }
 
+  /// Returns a copy of the repository, opened with the passphrase `correct`, of which all calls fail
+  /// from a number on.
+  private func failingCopy(
+    at number: Int
+  ) throws -> (copy: MemoryStorage, watched: WatchedStorage, opened: Repository) {
+    let copy = storage.copy()
+    let watched = WatchedStorage(copy)
+    let passphrase = try Self.passphrase("correct")
+    let opened = try Repository.open(watched, key: .passphrase({ passphrase }))
+    watched.fail(at: number, failsRepeatedly: true)
+    return (copy, watched, opened)
+  }
+
   /// Whichever call fails, one of the two passphrases opens the repository.
   @Test func interruptedChangeLeavesAKey() throws {
     let identities = [try #require(unlock("correct").identities.first)]
     for number in 1... {
-      let copy = storage.copy()
-      let watched = WatchedStorage(copy)
-      let passphrase = try Self.passphrase("correct")
-      let opened = try Repository.open(watched, key: .passphrase({ passphrase }))
-      watched.fail(at: number, failsRepeatedly: true)
+      let (copy, watched, opened) = try failingCopy(at: number)
       let error = storeError {
         try opened.saveKey(
           "first", passphrase: Self.passphrase("horse"), isReplacing: true,
@@ -513,6 +522,33 @@ import Testing
       #expect(found.first?.identities.map(\.recipient) == identities.map(\.recipient))
       if !watched.hasFailed {
         #expect(error == nil)
+        break
+      }
+    }
+  }
+
+  /// Whichever call fails while a key is added or removed, the key that stays opens the repository.
+  @Test(arguments: [false, true]) func interruptedAdditionAndRemovalLeaveAKey(
+    isRemoval: Bool
+  ) throws {
+    if isRemoval { try save("second", "horse") }
+    for number in 1... {
+      let (copy, watched, opened) = try failingCopy(at: number)
+      let error = storeError {
+        if isRemoval { return try opened.removeKey("second") }
+        try opened.saveKey(
+          "second", passphrase: Self.passphrase("horse"), isReplacing: false,
+          workFactor: Self.workFactor)
+      }
+      #expect(try unlock("correct", in: copy).identities.count == 1, "call \(number)")
+      // The other one opens it or does not, and is never damaged.
+      if let other = storeError({ try unlock("horse", in: copy) }) {
+        #expect(other.code == .wrongKey && !other.reason.contains("cannot be used"), "\(other)")
+      }
+      if !watched.hasFailed {
+        #expect(error == nil)
+        #expect(((try? unlock("horse", in: copy)) != nil) == !isRemoval)
+        #expect(try Repository.open(copy, key: .none).keyEntries().count == (isRemoval ? 1 : 2))
         break
       }
     }

@@ -231,6 +231,46 @@ import Testing
     try lab.expectWhole("after the pack is intact again")
   }
 
+  /// The space that a rewrap may use on a full volume is reserved again, as by a prune.
+  @Test func rewrapRestoresTheReserve() throws {
+    _ = try lab.rotate()
+    try lab.memory.remove(RepositoryLayout.reserve)
+    #expect(try lab.rewrap().isComplete)
+    #expect(try lab.memory.status(RepositoryLayout.reserve)?.size == 4 << 20)
+  }
+
+  /// Copies name the ids from before a rewrap. They are found in both directions, and a new snapshot
+  /// is copied.
+  @Test func copiesFromBeforeARewrapAreFound() throws {
+    let target = try Repository.create(in: MemoryStorage(), program: "test", keys: nil)
+    #expect(try CopyFixture.copy(lab.open(), target).copied.count == 2)
+    _ = try lab.rotate()
+    let rewrapped = try lab.rewrap()
+    #expect(rewrapped.isComplete && rewrapped.snapshots.count == 2)
+    let again = try CopyFixture.copy(lab.open(), target)
+    #expect(again.present == 2 && again.copied.isEmpty)
+    let back = try CopyFixture.copy(target, lab.open())
+    #expect(back.present == 2 && back.copied.isEmpty)
+    try lab.backUp(3)
+    let third = try CopyFixture.copy(lab.open(), target)
+    #expect(third.present == 2 && third.copied.map(\.head.sequence) == [3])
+    #expect(try target.snapshots().snapshots.count == 3)
+  }
+
+  /// A store may add a snapshot without a signature whose content is that of another one. Its copy is
+  /// not taken for the copy of the genuine snapshot, as long as both exist.
+  @Test func copyOfAnotherSnapshotWithTheSameContentIsNone() throws {
+    let target = try Repository.create(in: MemoryStorage(), program: "test", keys: nil)
+    let opened = try lab.open()
+    let genuine = try #require(try opened.snapshots().snapshots.first)
+    let object = try opened.storage.encode(genuine.snapshot.encode())
+    try lab.memory.put(object.bytes, opened.storage.layout.snapshot(object.id))
+    #expect(try CopyFixture.copy(opened, target, [object.id]).copied.count == 1)
+    let all = try CopyFixture.copy(opened, target)
+    #expect(all.present == 1 && all.copied.count == 2)
+    #expect(all.copied.map(\.head.id).contains(genuine.id))
+  }
+
   @Test(arguments: [false, true]) func rewrapIsInterruptedAtEachCall(
     failsRepeatedly: Bool
   ) throws {

@@ -11,21 +11,14 @@ import Testing
 
   init() throws {
     cli = try CommandLine()
-    var random = Seeded(20)
-    for number in 0..<6 {
-      try cli.directory.write(random.bytes(70_000), at: ByteString("tree/\(number)"))
-    }
+    try cli.writeTree(files: 6, of: 70_000, seed: 20)
     _ = try cli.succeed("init repo --plain --no-default")
-    try backUp()
-  }
-
-  private func backUp(_ repository: String = "repo") throws {
-    _ = try cli.succeed("backup --layout folder --root tree --repo \(repository) --quiet")
+    try cli.backUp()
   }
 
   private func makeSecond() throws {
     _ = try cli.succeed("init second --plain --no-default")
-    try backUp("second")
+    try cli.backUp(to: "second")
   }
 
   private func id(_ repository: String = "repo") throws -> String {
@@ -53,13 +46,6 @@ import Testing
   /// Returns the totals in a line of JSON.
   private func totals(in value: Any?) -> [String: Int] {
     (value as? [String: Any] ?? [:]).compactMapValues { $0 as? Int }
-  }
-
-  private func expectRestored(from repository: String = "repo") throws {
-    _ = try cli.succeed(
-      "restore latest:folders/tree --to back --repo \(repository) --quiet")
-    try ChangeDetector.expectSame(cli.directory, "tree", "back")
-    try cli.directory.directory.removeTree("back")
   }
 
   // MARK: - list
@@ -104,13 +90,13 @@ import Testing
     #expect(outcome.output.hasPrefix(text), "\(outcome.output)")
     #expect(outcome.errors == "note: the next backup of each source reads all of its files again\n")
     #expect(try cli.names(in: Self.caches) == [ByteString(id("second"))])
-    try backUp()
+    try cli.backUp()
     #expect(try cli.packs() == packs, "nothing is stored again")
-    try expectRestored()
+    try cli.expectRestored()
     try cli.directory.write("changed", at: "tree/3")
     _ = try cli.succeed("cache clear --repo repo --json")
-    try backUp()
-    try expectRestored()
+    try cli.backUp()
+    try cli.expectRestored()
     #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
   }
 
@@ -212,7 +198,7 @@ import Testing
     #expect(outcome.output == "11\n0\n", "\(outcome.errors)")
     #expect(outcome.errors.contains("a backup to the repository is in progress (process "))
     #expect(outcome.errors.contains("hint: nothing was removed"))
-    try expectRestored()
+    try cli.expectRestored()
     #expect(try cli.snapshots().count == 2)
     _ = try cli.succeed("cache clear --repo repo")
     #expect(try cli.names(in: Self.caches).isEmpty)
@@ -261,8 +247,8 @@ import Testing
     #expect(try cli.names(in: cache) == kept)
     #expect(try cli.names(in: cache.appending("index")).count == 2)
     for name in outside { #expect(try cli.directory.read(name) == Array("mine".utf8)) }
-    try backUp()
-    try expectRestored()
+    try cli.backUp()
+    try cli.expectRestored()
   }
 
   @Test func linkInPlaceOfTheIndexIsNotFollowed() throws {
@@ -321,26 +307,12 @@ import Testing
 
   init() throws {
     keys = try KeyFixture()
-    var random = Seeded(21)
-    for number in 0..<4 {
-      try cli.directory.write(random.bytes(90_000), at: ByteString("tree/\(number)"))
-    }
-  }
-
-  private func backUp(_ repository: String, _ options: String = "") throws {
-    try keys.succeed("backup --layout folder --root tree --repo \(repository) --quiet \(options)")
-  }
-
-  private func expectRestored(from repository: String, _ options: String) throws {
-    try keys.succeed(
-      "restore latest:folders/tree --to back --repo \(repository) --quiet \(options)")
-    try ChangeDetector.expectSame(cli.directory, "tree", "back")
-    try cli.directory.directory.removeTree("back")
+    try keys.writeTree(files: 4, seed: 21)
   }
 
   @Test func cacheIsRemovedWithoutTheKey() throws {
     let key = "--passphrase-file old"
-    try backUp("repo", key)
+    try keys.backUp(to: "repo", key)
     let recipients: ByteString = "home/.local/share/sandboxctl/recipients"
     let known = try cli.names(in: recipients)
     let packs = try cli.packs(suffix: ".age")
@@ -348,9 +320,9 @@ import Testing
     #expect(outcome.code == 0 && outcome.errors.contains(Self.warning), "\(outcome.errors)")
     #expect(try cli.names(in: "home/.cache/sandboxctl").isEmpty)
     #expect(try cli.names(in: recipients) == known && known.count == 2, "they are no cache")
-    try backUp("repo", key)
+    try keys.backUp(to: "repo", key)
     #expect(try cli.packs(suffix: ".age") == packs, "nothing is stored again")
-    try expectRestored(from: "repo", key)
+    try keys.expectRestored(from: "repo", key)
     let withKey = try keys.run("cache clear --repo repo \(key)")
     #expect(withKey.code == 0 && !withKey.errors.contains(Self.warning), "\(withKey.errors)")
     try keys.expectNoSecrets()
@@ -359,15 +331,15 @@ import Testing
   @Test func hostThatOnlyWritesStoresEverythingAgain() throws {
     let recipient = try keys.succeed("key show-recipient --repo repo").split(separator: "\n")[0]
     try keys.succeed("init store --recipient \(recipient) --no-default")
-    try backUp("store")
+    try keys.backUp(to: "store")
     let packs = try cli.packs("store", suffix: ".age").count
-    try backUp("store")
+    try keys.backUp(to: "store")
     #expect(try cli.packs("store", suffix: ".age").count == packs)
     let outcome = try keys.run("cache clear --repo store")
     #expect(outcome.code == 0 && outcome.errors.contains(Self.warning), "\(outcome.errors)")
-    try backUp("store")
+    try keys.backUp(to: "store")
     #expect(try cli.packs("store", suffix: ".age").count >= 2 * packs)
-    try expectRestored(from: "store", "--identity recovery.key")
+    try keys.expectRestored(from: "store", "--identity recovery.key")
     let checked = try keys.succeed("check --read-data --repo store --identity recovery.key")
     #expect(checked.hasSuffix("no damage found\n"), "\(checked)")
   }

@@ -63,6 +63,9 @@ import Testing
     #expect(
       try keys.succeed("key rewrap \(Self.key)")
         == "no older identity is needed: nothing to rewrap\n")
+    #expect(
+      try keys.succeed("key rewrap --dry-run \(Self.key)")
+        == "no older identity is needed: nothing to rewrap\n")
     try keys.expectNoSecrets()
     #expect(!keys.shown.contains("AGE-SECRET-KEY-1"))
   }

@@ -122,7 +122,7 @@ import Testing
 
   /// Runs a command an hour later. A right to remove objects without a heartbeat is given one, and so
   /// another hour.
-  private static func runAgain(_ line: String, _ cli: CommandLine, _ what: String) throws {
+  static func runAgain(_ line: String, _ cli: CommandLine, _ what: String) throws {
     try expireLeases(cli)
     var next = try cli.run(line)
     if next.code == 11 {

@@ -119,6 +119,9 @@ import Testing
     ] {
       #expect(try keys.run("\(words) --repo repo").code == 2, "\(words)")
     }
+    let invalid = try keys.run("key trust sbxsig1x --repo repo")
+    #expect(invalid.errors.contains("a signer has 65 characters and begins with 'sbxsig1'"))
+    #expect(invalid.errors.contains("'sandboxctl key list'") && other.count == 65)
     try keys.expectNoSecrets()
   }
 

@@ -164,7 +164,8 @@ extension RepositoryCopy {
       report.unreadable = listing.damaged
       let chosen = listing.heads.filter(isSelected)
       report.snapshots = chosen.count
-      let copies = SnapshotCopies(try target.heads(cache: copy.target.headCache).heads)
+      let copies = SnapshotCopies(
+        try target.heads(cache: copy.target.headCache).heads, of: listing.heads)
       var (new, present): ([SnapshotHead], [(head: SnapshotHead, id: SnapshotID)]) = ([], [])
       for head in chosen {
         if let id = copies.copy(of: head) { present.append((head, id)) } else { new.append(head) }

@@ -4,17 +4,49 @@ internal import SystemIO
 /// The copies of snapshots in a repository, found by `original` in both directions: a snapshot may
 /// be a copy of one in the other repository, the original of one there, or a copy of the same
 /// original (docs/repository-format.md, "Copies").
+///
+/// A rewrap gives a snapshot another id. Its copies name the old one, which no longer exists, and are
+/// found by what stays.
 struct SnapshotCopies {
   private var ids: [Snapshot.Original: SnapshotID] = [:]
+  private var idsByContent: [Content: SnapshotID] = [:]
+
+  /// The members of a snapshot that a rewrap and a copy keep.
+  private struct Content: Hashable {
+    let source: Digest
+    let sequence: UInt64
+    let time: Timestamp
+    let tree: TreeReference
+    let tags: [String]
+    /// The repository of the snapshot or of its original.
+    let repository: Digest
+
+    init(_ head: SnapshotHead, in repository: Digest) {
+      (source, sequence, time) = (head.source, head.sequence, head.time)
+      (tree, tags, self.repository) = (head.tree, head.tags, repository)
+    }
+  }
 
   /// Finds the copies among the snapshots of a repository.
-  init(_ heads: [SnapshotHead]) {
-    for head in heads { for name in head.originals { ids[name] = head.id } }
+  ///
+  /// - Parameter others: the snapshots of the other repository. A copy that names one of these is the
+  ///   copy of no other one.
+  init(_ heads: [SnapshotHead], of others: [SnapshotHead]) {
+    let present = Set(others.map(\.id))
+    for head in heads {
+      for name in head.originals {
+        ids[name] = head.id
+        if present.contains(name.id) { continue }
+        idsByContent[Content(head, in: name.repository)] = head.id
+      }
+    }
   }
 
   /// Returns the copy of a snapshot of another repository, or nil if there is none.
   func copy(of head: SnapshotHead) -> SnapshotID? {
-    head.originals.lazy.compactMap { ids[$0] }.first
+    let names = head.originals
+    return names.lazy.compactMap { ids[$0] }.first
+      ?? names.lazy.compactMap { idsByContent[Content(head, in: $0.repository)] }.first
   }
 }
 

@@ -28,7 +28,9 @@ struct IndexObject: Sendable {
     id: Digest, content: SpillableArray<UInt8>, storedSize: UInt64
   ) throws(StoreError) {
     try self.init(id: id, checked: .memory(content), storedSize: storedSize)
-    if let fault = firstFault() { throw .damaged(Self.name(id), fault) }
+    if let fault = firstFault() {
+      throw .damaged("\(Self.path(id, .memory(content), storedSize: storedSize))", fault)
+    }
   }
 
   /// Reads an index object in pieces, verifies it against its id and checks its format.
@@ -56,13 +58,16 @@ struct IndexObject: Sendable {
     self.id = id
     self.bytes = bytes
     self.storedSize = storedSize
+    let path = Self.path(id, bytes, storedSize: storedSize)
     layout = try bytes.withBytes { bytes throws(StoreError) in
-      try Layout(headerOf: bytes, object: Self.name(id))
+      try Layout(headerOf: bytes, object: "\(path)")
     }
   }
 
-  /// The name of the object in messages.
-  static func name(_ id: Digest) -> String { "index/\(id.hex).index" }
+  /// Returns the path of an object, for messages. An encrypted one is larger than its content.
+  private static func path(_ id: Digest, _ content: Bytes, storedSize: UInt64) -> ObjectPath {
+    RepositoryLayout(isEncrypted: storedSize > UInt64(content.count)).index(id)
+  }
 
   var packs: Int { layout.packs }
   var blobs: Int { layout.blobs }

@@ -91,11 +91,11 @@ public struct IndexRepair {
       try storage.makeMissing([RepositoryLayout.indexes.name], in: .root)
     }
     report.written = try found.rescue.objects.map { object throws(StoreError) in
-      guard try right.isHeld() else { throw PruneLease.lost(storage.location) }
+      try right.requireHeld()
       return try write(object, lease)
     }
     for id in report.removed {
-      guard try right.isHeld() else { throw PruneLease.lost(storage.location) }
+      try right.requireHeld()
       try lease.remove(index: id)
     }
     return report

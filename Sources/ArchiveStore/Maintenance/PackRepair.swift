@@ -86,7 +86,7 @@ public struct PackRepair {
       throw PruneLease.locked("repair the packs of", location)
     }
     defer { right.release() }
-    let heartbeat = RepositoryPrune.Heartbeat(right)
+    let heartbeat = PruneLease.Heartbeat(right)
     let repair = PackRepair(repository, counters: counters) { [isStopping] in
       heartbeat.beat()
       return isStopping()
@@ -106,11 +106,11 @@ public struct PackRepair {
     try writer.flush()
     try session.checkpoint()
     for pack in plan.packs where pack.state == .damaged {
-      try require(right)
+      try right.requireHeld()
       try setAside(pack.id)
     }
     for object in plan.indexes(naming: plan.gone) {
-      try require(right)
+      try right.requireHeld()
       try session.rewrite(object, without: plan.gone, right)
       report.indexes += 1
     }
@@ -124,10 +124,6 @@ public struct PackRepair {
     let storage = repository.storage
     try storage.makeMissing([RepositoryLayout.damaged.name], in: .root)
     try storage.rename(storage.layout.pack(pack), to: storage.layout.setAside(pack))
-  }
-
-  private func require(_ right: PruneLease) throws(StoreError) {
-    guard try right.isHeld() else { throw PruneLease.lost(repository.location) }
   }
 
   func checkNotStopped() throws(StoreError) {

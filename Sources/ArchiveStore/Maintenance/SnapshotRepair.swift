@@ -81,7 +81,7 @@ public struct SnapshotRepair {
       throw PruneLease.locked("repair the snapshots of", location)
     }
     defer { right.release() }
-    let heartbeat = RepositoryPrune.Heartbeat(right)
+    let heartbeat = PruneLease.Heartbeat(right)
     let isStopping: @Sendable () -> Bool = { [isStopping] in
       heartbeat.beat()
       return isStopping()
@@ -209,7 +209,7 @@ extension SnapshotRepair {
     private func replace(
       _ repaired: inout Repaired, by snapshot: Snapshot, _ target: Target
     ) throws {
-      guard try target.right.isHeld() else { throw PruneLease.lost(repository.location) }
+      try target.right.requireHeld()
       let old = repaired.old.id
       // The old one may have been removed since it was listed.
       guard try repository.storage.status(repository.storage.layout.snapshot(old)) != nil else {

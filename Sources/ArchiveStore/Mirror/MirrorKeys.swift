@@ -70,7 +70,7 @@ struct MirrorKeys {
     guard let right = try PruneLease(lease) else { return false }
     defer { right.release() }
     for name in surplus {
-      guard try right.isHeld() else { throw PruneLease.lost(target.location) }
+      try right.requireHeld()
       try lease.remove(RepositoryLayout.keys.appending(name))
     }
     return true

@@ -269,10 +269,10 @@ struct MirrorRun {
       var removal = MirrorRemoval(
         session, right, found: found, mirror: mirror, isStopping: isStopping)
       try removal.run(surplus)
-      report.removed.packs = removal.removedPacks
-      report.removed.bytes = removal.removedBytes
+      report.removed.packs = removal.totals.removedPacks
+      report.removed.bytes = removal.totals.removedBytes
       report.removed.indexes = old.indexes.subtracting(try RepositoryListing.indexes(target)).count
-      report.waitingPacks = removal.waitingPacks
+      report.waitingPacks = removal.totals.waitingPacks
       for error in removal.kept { recordDamage(error) }
     } catch let error as StoreError where error.kind == .damaged {
       recordDamage(error)
@@ -284,15 +284,10 @@ struct MirrorRun {
 ///
 /// Not thread-safe. The caller holds the right to remove objects of the mirror.
 struct MirrorRemoval {
-  private let session: WritingSession
-  private let right: PruneLease
+  private var removal: PackRemoval
   private let found: MirrorListing
   private let mirror: RepositoryMirror
   private let isStopping: @Sendable () -> Bool
-  private(set) var removedPacks = 0
-  private(set) var removedBytes: UInt64 = 0
-  /// The packs that a later run removes, because other programs are using the mirror.
-  private(set) var waitingPacks = 0
   /// The errors of packs that the original has lost and that snapshots need.
   private(set) var kept: [StoreError] = []
 
@@ -300,34 +295,29 @@ struct MirrorRemoval {
     _ session: WritingSession, _ right: PruneLease, found: MirrorListing,
     mirror: RepositoryMirror, isStopping: @escaping @Sendable () -> Bool
   ) {
-    (self.session, self.right, self.found) = (session, right, found)
-    (self.mirror, self.isStopping) = (mirror, isStopping)
+    removal = PackRemoval(session, right, reserve: SpaceReserve(session.repository.storage))
+    (self.found, self.mirror, self.isStopping) = (found, mirror, isStopping)
   }
 
+  /// The packs that were removed, and those that a later run removes.
+  var totals: RemovalTotals { removal.totals }
+
+  private var session: WritingSession { removal.session }
   private var storage: RepositoryStorage { session.repository.storage }
 
   /// Removes index objects that are no longer needed, then packs, as a prune sweeps condemned packs.
   ///
   /// - Throws: `damaged` or `missing` if it is unknown what the snapshots of the mirror need.
   mutating func run(_ surplus: Set<Digest>) throws {
-    let sweep = PruneSweep(session, right, reserve: SpaceReserve(storage))
     try session.lease.removeExpiredOthers()
     try removeRedundantIndexes()
     try condemn(surplus)
     let condemned = try CondemnedObjects.intact(storage).objects
     guard !condemned.isEmpty else { return }
-    let heartbeat = RepositoryPrune.Heartbeat(right)
     var needs = try SnapshotNeeds(
       session.repository, for: "remove packs from", cache: mirror.indexCache, headCache: nil,
-      threads: mirror.workers
-    ) { [isStopping] in
-      heartbeat.beat()
-      return isStopping()
-    }
-    let swept = try sweep.run(condemned, &needs)
-    removedPacks = swept.removed.count
-    removedBytes = swept.removed.values.reduce(0, +)
-    waitingPacks = Set(swept.waiting.keys.flatMap { condemned[$0]?.packs ?? [] }).count
+      threads: mirror.workers, isStopping: removal.stopping(isStopping))
+    let swept = try removal.sweep(condemned, &needs)
     kept = swept.kept.subtracting(found.packs.keys).sorted().map { pack in
       StoreError(
         .missing, "find", subject: "\(storage.layout.pack(pack))",
@@ -335,14 +325,14 @@ struct MirrorRemoval {
         hint:
           "copy the file from the mirror to the original and run 'sandboxctl repair index' there")
     }
-    if waitingPacks == 0 { try removeRedundantIndexes() }
+    if totals.waitingPacks == 0 { try removeRedundantIndexes() }
   }
 
   /// Condemns packs that are not condemned yet.
   private func condemn(_ packs: Set<Digest>) throws(StoreError) {
     let condemned = try CondemnedObjects.intact(storage).packs
     try session.condemn(
-      packs.subtracting(condemned), by: right, reserve: SpaceReserve(storage))
+      packs.subtracting(condemned), by: removal.right, reserve: removal.reserve)
   }
 
   /// Removes index objects that the original does not have and that name no pack which only they
@@ -356,7 +346,7 @@ struct MirrorRemoval {
       guard object.packIDs.allSatisfy({ named.contains($0) || !packs.contains($0) }) else {
         continue
       }
-      guard try right.isHeld() else { throw PruneLease.lost(session.repository.location) }
+      try removal.right.requireHeld()
       try session.lease.remove(index: object.id)
     }
   }

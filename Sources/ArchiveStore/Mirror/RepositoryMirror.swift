@@ -158,7 +158,7 @@ public struct RepositoryMirror {
       }
       defer { right.release() }
       for id in condemned.keys.sorted() {
-        guard try right.isHeld() else { throw PruneLease.lost(target.location) }
+        try right.requireHeld()
         try session.lease.remove(CondemnedObject.path(id))
       }
     }

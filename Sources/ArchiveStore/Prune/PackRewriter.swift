@@ -62,7 +62,7 @@ final class PackRewriter: Sendable {
 
     func begin(_ pack: FrameDelivery.Pack) throws(StoreError) -> (BlobRecord) -> Bool {
       rewriter.counters.begin(ByteString("\(session.repository.storage.layout.pack(pack.id))"))
-      guard try rewriter.right.isHeld() else { throw PruneLease.lost(session.repository.location) }
+      try rewriter.right.requireHeld()
       return rewriter.search.isUsed(in: pack.id)
     }
 

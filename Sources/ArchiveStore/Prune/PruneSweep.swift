@@ -44,7 +44,7 @@ struct PruneSweep {
     result.kept = needs.selectNeeded(among: packs)
     try clear(packs.subtracting(result.kept), needs, into: &result)
     for id in due.keys {
-      try require()
+      try right.requireHeld()
       try session.lease.remove(CondemnedObject.path(id))
     }
     return result
@@ -80,7 +80,7 @@ struct PruneSweep {
     for object in index.objects where !packs.isDisjoint(with: object.packIDs) {
       // Objects of the packs' own tables exist in memory only.
       guard try storage.status(storage.layout.index(object.id)) != nil else { continue }
-      try require()
+      try right.requireHeld()
       try session.rewrite(object, without: packs, right)
     }
   }
@@ -89,14 +89,10 @@ struct PruneSweep {
     _ packs: Set<Digest>, _ sizes: [Digest: UInt64], into result: inout Result
   ) throws(StoreError) {
     for pack in packs.sorted() where result.removed[pack] == nil {
-      try require()
+      try right.requireHeld()
       try session.lease.remove(storage.layout.pack(pack))
       result.removed[pack] = sizes[pack] ?? 0
     }
-  }
-
-  private func require() throws(StoreError) {
-    guard try right.isHeld() else { throw PruneLease.lost(session.repository.location) }
   }
 
   private func otherLeases() throws(StoreError) -> [LeaseStatus] {
@@ -117,7 +113,7 @@ extension WritingSession {
       try reserve.whenFull { () throws(StoreError) in
         // This program's own lease does not delay the sweep by a later one.
         try lease.recordSeen(id)
-        guard try right.isHeld() else { throw PruneLease.lost(repository.location) }
+        try right.requireHeld()
         try lease.save(bytes, as: CondemnedObject.path(id))
       }
     }
@@ -152,9 +148,8 @@ extension RepositoryPrune.Report {
       // A pack that is gone was removed by a prune that was interrupted.
       if let size = needs.packSizes[pack] { swept.removed[pack] = size }
     }
-    (removedPacks, removedBytes) = (swept.removed.count, swept.removed.values.clampedSum)
-    waitingPacks = Set(waiting.keys.flatMap { needs.condemnedObjects[$0]?.packs ?? [] }).count
-    waitingFor = Set(waiting.values.joined()).sorted()
+    swept.waiting = waiting
+    removal.add(swept, of: needs.condemnedObjects)
     needs.add(swept)
   }
 }

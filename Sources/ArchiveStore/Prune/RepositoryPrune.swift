@@ -1,5 +1,4 @@
 public import Codecs
-internal import Synchronization
 public import SystemIO
 
 /// Removes data that no snapshot needs, beside running backups and restores and without a lock that
@@ -35,20 +34,14 @@ public struct RepositoryPrune {
   }
 
   /// The result of a prune.
-  public struct Report: Sendable {
+  public struct Report: RemovalReport {
     public internal(set) var plan = PrunePlan()
     public internal(set) var snapshots = 0
-    /// The removed packs and their bytes, including those that an earlier prune condemned; in a plan
-    /// only the latter.
-    public internal(set) var removedPacks = 0
-    public internal(set) var removedBytes: UInt64 = 0
+    /// The removed packs, including those that an earlier prune condemned; in a plan only the latter.
+    public internal(set) var removal = RemovalTotals()
     /// The new packs and their bytes.
     public internal(set) var newPacks = 0
     public internal(set) var newBytes: UInt64 = 0
-    /// The packs that a later prune removes, because other programs are using the repository.
-    public internal(set) var waitingPacks = 0
-    /// The leases of these programs.
-    public internal(set) var waitingFor: [ByteString] = []
     /// The errors of damaged condemned objects, which a prune removes and a plan does not.
     public internal(set) var damagedCondemned: [StoreError] = []
     /// The errors of packs that were to be rewritten and are damaged. They stay.
@@ -76,8 +69,8 @@ public struct RepositoryPrune {
     report.addCondemned(in: &needs)
     report.plan = try plan(for: needs)
     if !needs.leases.isEmpty {
-      report.waitingPacks += report.plan.packs.count { $0.action != .keep }
-      report.waitingFor = needs.leases.map(\.name).sorted()
+      report.removal.waitingPacks += report.plan.packs.count { $0.action != .keep }
+      report.removal.waitingFor = needs.leases.map(\.name).sorted()
     }
     report.snapshots = needs.snapshots
     report.damagedCondemned = needs.damagedCondemned
@@ -117,17 +110,12 @@ public struct RepositoryPrune {
   public func run() throws -> Report {
     let features = repository.settings.features
     try requireKnown([features.read, features.write, features.prune])
-    let reserve = SpaceReserve(repository.storage)
-    let session = try reserve.whenFull { () throws(StoreError) in
-      try repository.beginWriting(workers: workers, cache: indexCache)
+    return try PackRemoval.run(
+      in: repository, for: "prune", workers: workers, cache: indexCache
+    ) { removal in
+      var run = Run(self, removal)
+      return try run.report()
     }
-    defer { session.abandon() }
-    let locked = try reserve.whenFull { () throws(StoreError) in try PruneLease(session.lease) }
-    guard let right = locked else { throw PruneLease.locked("prune", repository.location) }
-    defer { right.release() }
-    var run = Run(self, session, right: right, reserve: reserve)
-    defer { reserve.restore(by: session.lease) }
-    return try run.report()
   }
 
   private func requireKnown(_ features: [[String]]) throws(StoreError) {
@@ -179,44 +167,33 @@ extension RepositoryPrune {
   /// A prune that holds the right to remove objects.
   private struct Run {
     private let prune: RepositoryPrune
-    private let session: WritingSession
-    private let right: PruneLease
-    private let reserve: SpaceReserve
-    private let heartbeat: Heartbeat
+    private var removal: PackRemoval
     private var result = Report()
 
-    init(
-      _ prune: RepositoryPrune, _ session: WritingSession, right: PruneLease,
-      reserve: SpaceReserve
-    ) {
-      (self.prune, self.session, self.right, self.reserve) = (prune, session, right, reserve)
-      heartbeat = Heartbeat(right)
+    init(_ prune: RepositoryPrune, _ removal: PackRemoval) {
+      (self.prune, self.removal) = (prune, removal)
     }
 
+    private var session: WritingSession { removal.session }
     private var storage: RepositoryStorage { prune.repository.storage }
 
     mutating func report() throws -> Report {
-      try reserve.whenFull { () throws(StoreError) in
-        try session.lease.removeExpiredOthers()
-      }
-      var needs = try prune.needs { [heartbeat, isStopping = prune.isStopping] in
-        heartbeat.beat()
-        return isStopping()
-      }
+      var needs = try prune.needs(removal.stopping(prune.isStopping))
       try prune.requireSnapshots(needs)
       result.snapshots = needs.snapshots
       result.damagedCondemned = session.damagedCondemned
-      try sweep(&needs)
+      try removal.sweep(&needs)
       result.plan = try prune.plan(for: needs, besides: session.lease.path.name)
       result.add(needs)
       let packs = result.plan.packs(.rewrite)
       session.exclude(removed.union(packs.map(\.id)))
       if room(for: packs, besides: Self.margin) == packs.count {
-        try condemn(removed.union(try rewrite(packs, needs)), &needs)
+        try removal.remove(removed.union(try rewrite(packs, needs)), &needs)
       } else {
-        try condemn(removed, &needs)
+        try removal.remove(removed, &needs)
         try rewriteInParts(packs, &needs)
       }
+      result.removal = removal.totals
       return result
     }
 
@@ -230,13 +207,13 @@ extension RepositoryPrune {
       var rest = packs.sorted { ($0.used, $0.id) < ($1.used, $1.id) }[...]
       while !rest.isEmpty, !result.isInterrupted {
         var count = room(for: Array(rest), besides: Self.minimumMargin)
-        if count == 0, try reserve.free() {
+        if count == 0, try removal.reserve.free() {
           count = room(for: Array(rest), besides: Self.minimumMargin)
         }
         guard count > 0 else {
           throw Self.noRoom(prune.repository.location, rest.reduce(0) { $0 + $1.used })
         }
-        try condemn(try rewrite(Array(rest.prefix(count)), needs), &needs)
+        try removal.remove(try rewrite(Array(rest.prefix(count)), needs), &needs)
         rest = rest.dropFirst(count)
       }
     }
@@ -271,8 +248,8 @@ extension RepositoryPrune {
       guard !packs.isEmpty else { return [] }
       let before = session.statistics
       let rewriter = PackRewriter(
-        session, rewriting: packs, needs: needs.search, right: right, counters: prune.counters,
-        isStopping: prune.isStopping)
+        session, rewriting: packs, needs: needs.search, right: removal.right,
+        counters: prune.counters, isStopping: prune.isStopping)
       let rewritten = try rewriter.run(threads: prune.workers)
       let after = session.statistics
       result.newPacks += after.packs - before.packs
@@ -280,49 +257,6 @@ extension RepositoryPrune {
       result.damaged += rewritten.damaged
       result.isInterrupted = rewritten.isInterrupted
       return rewritten.rewritten
-    }
-
-    /// Condemns packs, and sweeps.
-    private mutating func condemn(_ packs: Set<Digest>, _ needs: inout SnapshotNeeds) throws {
-      guard !packs.isEmpty else { return }
-      try session.condemn(packs, by: right, reserve: reserve)
-      needs.condemn(packs)
-      try sweep(&needs)
-    }
-
-    /// Sweeps all condemned objects.
-    private mutating func sweep(_ needs: inout SnapshotNeeds) throws {
-      let condemned = try CondemnedObjects(storage).objects
-      guard !condemned.isEmpty else { return }
-      let swept = try PruneSweep(session, right, reserve: reserve).run(condemned, &needs)
-      needs.add(swept)
-      result.removedPacks += swept.removed.count
-      result.removedBytes += swept.removed.values.reduce(0, +)
-      result.waitingPacks =
-        Set(
-          swept.waiting.keys.flatMap { condemned[$0]?.packs ?? [] }
-        ).count
-      result.waitingFor = Set(swept.waiting.values.joined()).sorted()
-    }
-  }
-
-  /// Keeps the right to remove objects alive during long work on any thread.
-  final class Heartbeat: Sendable {
-    private let right: PruneLease
-    private let last = Mutex(Host.monotonicSeconds())
-
-    init(_ right: PruneLease) { self.right = right }
-
-    /// Updates the heartbeat if it is half a minute old. Whether the right is still held is checked
-    /// before each removal.
-    func beat() {
-      let now = Host.monotonicSeconds()
-      let isDue = last.withLock { last in
-        guard now - last >= Lease.touchInterval / 2 else { return false }
-        last = now
-        return true
-      }
-      if isDue { _ = try? right.isHeld() }
     }
   }
 }

@@ -63,7 +63,7 @@ public final class RepositoryReader {
             index.markLost(location.pack)
           } else {
             damagedPacks.insert(location.pack)
-            failure = failure ?? error
+            failure = failure ?? inPack(location.pack, error, reading: blob)
           }
         }
       }
@@ -85,6 +85,19 @@ public final class RepositoryReader {
       )
     }
     return (frame, range)
+  }
+
+  /// Returns the error for a blob whose pack is damaged. Its reason names the pack: messages about a
+  /// path have the reason alone.
+  private func inPack(
+    _ pack: Digest, _ error: StoreError, reading blob: BlobID
+  ) -> StoreError {
+    let path = "\(repository.storage.layout.pack(pack))"
+    if error.reason.contains(path) { return error }
+    let place = error.subject.hasPrefix(path) ? error.subject : path
+    return StoreError(
+      error.code, "read", subject: "\(blob)", reason: "\(place): \(error.reason)",
+      hint: error.hint, cause: error.cause)
   }
 
   /// Returns a decoded frame from the cache or the storage. A frame that failed to decode is not

@@ -126,7 +126,7 @@ extension CondemnedObjects {
       guard try lease.storage.status(CondemnedObject.path(id))?.isDirectory == false else {
         continue
       }
-      guard try right.isHeld() else { throw PruneLease.lost(location) }
+      try right.requireHeld()
       try lease.remove(CondemnedObject.path(id))
     }
   }

@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import SystemIO
 
 /// The right to remove objects that others may be reading: `leases/prune`, which one program at a
@@ -94,6 +95,13 @@ struct PruneLease {
     }
   }
 
+  /// Checks that the right is still held, before something is removed or replaced.
+  ///
+  /// - Throws: `leaseLost` if not, and failures of the storage.
+  func requireHeld() throws(StoreError) {
+    guard try isHeld() else { throw Self.lost(storage.location) }
+  }
+
   /// Returns the error for a right that another program took over.
   static func lost(_ location: String) -> StoreError {
     StoreError(
@@ -115,5 +123,27 @@ struct PruneLease {
   func release() {
     let isOwn = try? storage.status(owner) != nil
     if isOwn == true { Lease.remove(Self.path, storage) }
+  }
+}
+
+extension PruneLease {
+  /// Keeps the right alive during long work on any thread.
+  final class Heartbeat: Sendable {
+    private let right: PruneLease
+    private let last = Mutex(Host.monotonicSeconds())
+
+    init(_ right: PruneLease) { self.right = right }
+
+    /// Updates the heartbeat if it is half a minute old. Whether the right is still held is checked
+    /// before each removal.
+    func beat() {
+      let now = Host.monotonicSeconds()
+      let isDue = last.withLock { last in
+        guard now - last >= Lease.touchInterval / 2 else { return false }
+        last = now
+        return true
+      }
+      if isDue { _ = try? right.isHeld() }
+    }
   }
 }

@@ -103,7 +103,7 @@ extension Repository {
         .invalid, "another program has changed its passphrase", hint: "run the command again")
     }
     let bytes = try encode(keys, for: passphrase, workFactor: workFactor, change)
-    try requireHeld(right)
+    try right.requireHeld()
     try lease.save(bytes, as: path)
   }
 
@@ -143,10 +143,6 @@ extension Repository {
     if keys.opened != nil { return nil }
     let known = Set(keys.older.map(\.recipient))
     return settings.olderRecipients.first { !known.contains($0) }
-  }
-
-  func requireHeld(_ right: PruneLease) throws(StoreError) {
-    guard try right.isHeld() else { throw PruneLease.lost(location) }
   }
 
   /// Checks that the recipients in `repository.json` are still those with which the repository was
@@ -210,7 +206,7 @@ extension Repository {
     guard try storage.status(KeyFile.path(name)) != nil else { throw change.missing }
     for other in try keyEntries() where other.name != name {
       guard try isUsable(other) else { continue }
-      guard try right.isHeld() else { throw PruneLease.lost(location) }
+      try right.requireHeld()
       return try lease.remove(KeyFile.path(name))
     }
     throw change.error(

@@ -1,5 +1,5 @@
 public import Codecs
-public import SystemIO
+internal import SystemIO
 
 /// Makes older identities unnecessary after a rotation: objects that only these open get another
 /// header, for the present recipients (docs/repository-format.md, "Rewrapping objects").
@@ -57,18 +57,13 @@ public struct KeyRewrap {
   }
 
   /// The result of a rewrap or of a dry run.
-  public struct Report: Sendable {
+  public struct Report: RemovalReport {
     /// The objects that got another header; in a dry run those that would.
     public internal(set) var rewrapped = Amount()
     /// The new ids of snapshots, by their old ones.
     public internal(set) var snapshots: [SnapshotID: SnapshotID] = [:]
-    /// The old packs that were removed, and their bytes, including those of an earlier run.
-    public internal(set) var removedPacks = 0
-    public internal(set) var removedBytes: UInt64 = 0
-    /// The old packs that a later run or prune removes, because other programs are using the
-    /// repository, and the leases of these.
-    public internal(set) var waitingPacks = 0
-    public internal(set) var waitingFor: [ByteString] = []
+    /// The old packs that were removed, including those of an earlier run.
+    public internal(set) var removal = RemovalTotals()
     /// The errors of objects that are damaged. They stay.
     public internal(set) var damaged: [StoreError] = []
     /// The errors of the damaged condemned objects, which were removed.
@@ -108,14 +103,12 @@ public struct KeyRewrap {
     if isDry { return try dryReport(survey, keys) }
     try settings.requireKnown(settings.features.write, for: "write", location: storage.location)
     try settings.requireKnown(settings.features.prune, for: "prune", location: storage.location)
-    let session = try repository.beginWriting(workers: workers, cache: indexCache)
-    defer { session.abandon() }
-    guard let right = try PruneLease(session.lease) else {
-      throw PruneLease.locked(Self.action, storage.location)
+    return try PackRemoval.run(
+      in: repository, for: Self.action, workers: workers, cache: indexCache
+    ) { removal in
+      var run = KeyRewrapRun(self, removal, keys: keys, survey: survey)
+      return try run.report()
     }
-    defer { right.release() }
-    var run = KeyRewrapRun(self, session, right: right, keys: keys, survey: survey)
-    return try run.report()
   }
 
   private func dryReport(
@@ -129,8 +122,13 @@ public struct KeyRewrap {
       }
     }
     report.left = report.rewrapped
-    report.olderIdentities = keys.older.count
+    report.olderIdentities = olderIdentities(keys)
     return report
+  }
+
+  /// Returns the number of identities from before rotations that the key or `repository.json` has.
+  func olderIdentities(_ keys: RepositoryKeys) -> Int {
+    max(keys.older.count, repository.settings.olderRecipients.count)
   }
 
   /// Returns the keys and the repository's own identity, for which a rotation must be complete.

@@ -4,11 +4,8 @@ internal import SystemIO
 /// A rewrap that holds the right to remove objects.
 struct KeyRewrapRun {
   private let rewrap: KeyRewrap
-  private let session: WritingSession
-  private let right: PruneLease
-  private let reserve: SpaceReserve
+  private var removal: PackRemoval
   private let keys: RepositoryKeys
-  private let heartbeat: RepositoryPrune.Heartbeat
   private var survey: ObjectSurvey
   private var result = KeyRewrap.Report()
 
@@ -18,50 +15,41 @@ struct KeyRewrapRun {
   private static let margin: UInt64 = 16 << 20
 
   init(
-    _ rewrap: KeyRewrap, _ session: WritingSession, right: PruneLease, keys: RepositoryKeys,
-    survey: ObjectSurvey
+    _ rewrap: KeyRewrap, _ removal: PackRemoval, keys: RepositoryKeys, survey: ObjectSurvey
   ) {
-    (self.rewrap, self.session, self.right) = (rewrap, session, right)
+    (self.rewrap, self.removal) = (rewrap, removal)
     (self.keys, self.survey) = (keys, survey)
-    reserve = SpaceReserve(session.repository.storage)
-    heartbeat = RepositoryPrune.Heartbeat(right)
   }
 
+  private var session: WritingSession { removal.session }
+  private var right: PruneLease { removal.right }
+  private var heartbeat: PruneLease.Heartbeat { removal.heartbeat }
   private var storage: RepositoryStorage { rewrap.storage }
 
   /// Runs until the end, or until it is interrupted.
   mutating func report() throws -> KeyRewrap.Report {
-    try session.lease.removeExpiredOthers()
     result.damagedCondemned = session.damagedCondemned
     // Packs of a run that ended before it wrote its index, for example an earlier rewrap.
     try session.adoptPacks()
     var needs = try SnapshotNeeds(
       rewrap.repository, for: KeyRewrap.action, cache: rewrap.indexCache,
       headCache: rewrap.headCache, threads: rewrap.workers, isStopping: isStopping)
-    try sweep(&needs)
+    try removal.sweep(&needs)
     try rewrapPacks(&needs)
     if !result.isInterrupted { try rewrapIndexes() }
     if !result.isInterrupted { try rewrapSnapshots() }
     try dropOlderIdentities()
+    result.removal = removal.totals
     return result
   }
 
-  private var isStopping: @Sendable () -> Bool {
-    { [heartbeat, isStopping = rewrap.isStopping] in
-      heartbeat.beat()
-      return isStopping()
-    }
-  }
+  private var isStopping: @Sendable () -> Bool { removal.stopping(rewrap.isStopping) }
 
   private mutating func look(
     at sizes: [Digest: UInt64], kind: ObjectKind
   ) throws(StoreError) -> ObjectSurvey.Found {
     let heartbeat = heartbeat
     return try survey.look(at: sizes, kind: kind) { heartbeat.beat() }
-  }
-
-  private func requireHeld() throws(StoreError) {
-    try rewrap.repository.requireHeld(right)
   }
 
   private func header(of object: ObjectSurvey.Older) throws(StoreError) -> [UInt8] {
@@ -85,7 +73,7 @@ extension KeyRewrapRun {
     result.damaged += found.unreadable.map(\.error)
     // An earlier run that was interrupted has copied these.
     let done = found.older.filter { found.current[$0.payload] != nil }
-    try condemn(Set(done.map(\.id)), &needs)
+    try removal.remove(Set(done.map(\.id)), &needs)
     var rest = found.older.filter { found.current[$0.payload] == nil }[...]
     rewrap.counters.expect(files: rest.count, bytes: rest.reduce(0) { $0 + $1.size })
     while !rest.isEmpty, !result.isInterrupted {
@@ -115,7 +103,7 @@ extension KeyRewrapRun {
     let done = copied.rewritten.filter { indexed.contains($0.value.id) }
     result.rewrapped.packs += done.count
     for copy in done.values { result.rewrapped.bytes += copy.size }
-    try condemn(Set(done.keys), &needs)
+    try removal.remove(Set(done.keys), &needs)
   }
 
   /// Writes index objects for new packs, from the tables in these, and reads them again. Returns the
@@ -126,7 +114,7 @@ extension KeyRewrapRun {
     let sizes = Dictionary(uniqueKeysWithValues: packs.map { ($0.id, $0.size) })
     let rescue = try PackRescue(of: sizes, in: storage) { heartbeat.beat() }
     for object in rescue.objects {
-      try requireHeld()
+      try right.requireHeld()
       let saved = try session.lease.save(object)
       _ = try IndexObject.readAgain(saved.id, from: storage, cache: rewrap.indexCache)
     }
@@ -152,26 +140,6 @@ extension KeyRewrapRun {
       hint: "old packs are removed after they were copied, once no other program is using the "
         + "repository: free some space, and run it again")
   }
-
-  /// Condemns packs, and sweeps.
-  private mutating func condemn(_ packs: Set<Digest>, _ needs: inout SnapshotNeeds) throws {
-    guard !packs.isEmpty else { return }
-    try session.condemn(packs, by: right, reserve: reserve)
-    needs.condemn(packs)
-    try sweep(&needs)
-  }
-
-  /// Sweeps all condemned objects.
-  private mutating func sweep(_ needs: inout SnapshotNeeds) throws {
-    let condemned = try CondemnedObjects(storage).objects
-    guard !condemned.isEmpty else { return }
-    let swept = try PruneSweep(session, right, reserve: reserve).run(condemned, &needs)
-    needs.add(swept)
-    result.removedPacks += swept.removed.count
-    result.removedBytes += swept.removed.values.reduce(0, +)
-    result.waitingPacks = Set(swept.waiting.keys.flatMap { condemned[$0]?.packs ?? [] }).count
-    result.waitingFor = Set(swept.waiting.values.joined()).sorted()
-  }
 }
 
 // MARK: - Index objects and snapshots
@@ -194,7 +162,7 @@ extension KeyRewrapRun {
         if let error = faults[older.id] { result.damaged.append(error) }
         continue
       }
-      try requireHeld()
+      try right.requireHeld()
       try session.rewrite(object, without: [], right)
       result.rewrapped.indexes += 1
     }
@@ -215,7 +183,7 @@ extension KeyRewrapRun {
         let new = try replacement(of: older, twin: found.current[older.payload])
         if pins.contains(older.id) {
           try session.lease.save([], as: RepositoryLayout.pin(new))
-          try requireHeld()
+          try right.requireHeld()
           try session.lease.remove(pinOf: older.id)
         }
         result.snapshots[older.id] = new
@@ -249,7 +217,7 @@ extension KeyRewrapRun {
     let object = EncodedObject(bytes)
     // It is not replaced by one that does not open.
     _ = try storage.cipher?.decrypt(object.bytes, "\(older.path)")
-    try requireHeld()
+    try right.requireHeld()
     try session.save(object)
     return object.id
   }
@@ -262,7 +230,7 @@ extension KeyRewrapRun {
   /// well. One that was pinned meanwhile stays until the next run.
   private mutating func removeSnapshots(_ ids: [SnapshotID]) throws(StoreError) {
     guard !ids.isEmpty else { return }
-    try requireHeld()
+    try right.requireHeld()
     var removed = 0
     let report = try SnapshotRemoval(rewrap.repository).run(ids) { _ in removed += 1 }
     for id in report.gone {
@@ -284,8 +252,7 @@ extension KeyRewrapRun {
     }
     let heartbeat = heartbeat
     result.left = try survey.left(in: storage) { heartbeat.beat() }
-    result.olderIdentities = max(
-      keys.older.count, rewrap.repository.settings.olderRecipients.count)
+    result.olderIdentities = rewrap.olderIdentities(keys)
     guard result.left.objects == 0, result.writers == 0, !result.isInterrupted else { return }
     guard let opened = keys.opened else {
       result.needsPassphrase = true
@@ -299,10 +266,10 @@ extension KeyRewrapRun {
       let change = KeyChange(action: "remove older identities from the key", name: opened.name)
       let file = try repository.encode(
         keys.withoutOlder, for: opened.passphrase, workFactor: rewrap.workFactor, change)
-      try requireHeld()
+      try right.requireHeld()
       try session.lease.save(file, as: KeyFile.path(opened.name))
     }
-    try requireHeld()
+    try right.requireHeld()
     try session.lease.save(settings, as: RepositoryLayout.settings)
     result.olderIdentities = 0
   }

@@ -48,7 +48,7 @@ extension Repository {
     let text = try storage.load(RepositoryLayout.settings, limit: FormatLimit.repositoryFile)
     guard Set(keys.recipients) == Set(settings.recipients) else {
       return try complete(keys, others, in: text, prepare: prepare) { bytes throws(StoreError) in
-        try requireHeld(right)
+        try right.requireHeld()
         try lease.save(bytes, as: RepositoryLayout.settings)
       }
     }
@@ -61,9 +61,9 @@ extension Repository {
     let settings = try RepositorySettings.replace(
       new.recipients, older: new.older.map(\.recipient), in: text)
     try prepare(new.identities)
-    try requireHeld(right)
+    try right.requireHeld()
     try lease.save(file, as: KeyFile.path(opened.name))
-    try requireHeld(right)
+    try right.requireHeld()
     try lease.save(settings, as: RepositoryLayout.settings)
     return Rotation(
       repository: replacing(new, try RepositorySettings(settings)), isCompletion: false)

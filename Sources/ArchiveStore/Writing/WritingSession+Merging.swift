@@ -72,11 +72,11 @@ extension WritingSession {
     if !packs.isSuperset(of: object.packIDs) {
       let rest = try IndexMerge([object], without: packs) { _ in true }
       guard let rest, try write(rest, right) != nil else {
-        guard try right.isHeld() else { throw PruneLease.lost(repository.location) }
+        try right.requireHeld()
         throw .damaged("\(storage.layout.index(object.id))", "its entries contradict each other")
       }
     }
-    guard try right.isHeld() else { throw PruneLease.lost(repository.location) }
+    try right.requireHeld()
     try lease.remove(index: object.id)
   }
 

@@ -128,6 +128,13 @@ struct AppChangeRun {
       return refusals.isEmpty ? .done : .failed
     }
     console.showPending(try preparation.requireUnblocked(plan))
+    if let repository, !repository.repository.isReadable {
+      console.warning(
+        "this host has no key of '\(repository.repository.location)': it cannot restore the "
+          + "snapshot that is made first")
+      console.hint(
+        "'sandboxctl rollback' needs the identity of a recipient, with '--identity FILE'")
+    }
     let counters = ProgressCounters()
     let report = try command.progress.run(counters, command.output) { isStopping in
       let saving = BackupRequest(

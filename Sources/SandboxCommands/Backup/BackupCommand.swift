@@ -252,7 +252,7 @@ struct BackupCommand: SandboxCommand {
     if isOnSameDisk, !acceptSameDisk {
       console.note(
         "this repository is on the same disk as the data; 'sandboxctl init /media/you/disk "
-          + "--plain' creates one on another disk")
+          + "--passphrase' creates one on another disk")
     }
     // Without its key nothing can be restored from here.
     guard stored.isReadable else { return }

@@ -31,7 +31,9 @@ struct EncryptionOptions: ParsableArguments {
   var recipients: [String] = []
 
   @Option(
-    help: ArgumentHelp("Encrypt for all recipients in this file, as 'age -R'.", valueName: "file"),
+    help: ArgumentHelp(
+      "Encrypt for all recipients in this file, one a line, as 'age -R' reads it.",
+      valueName: "file"),
     completion: .file())
   var recipientsFile: ByteString?
 

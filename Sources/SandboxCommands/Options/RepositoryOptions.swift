@@ -108,12 +108,24 @@ extension RepositoryOptions {
       if case .passphrase = source { isAuthenticated = true } else { try known.require() }
       if case .none = source { source = .recipients(locked.settings.recipients) }
       let opened = try locked.unlocked(with: source)
+      if isAuthenticated { Self.warnOfOtherRecipients(opened, console) }
       do {
         try known.record(opened.keys?.recipients ?? [], areAuthenticated: isAuthenticated)
       } catch {
         console.warning("cannot record the recipients of the repository: \(error)")
       }
       return (try opened.withHostSigners(console, at: path), storage)
+    }
+
+    /// Warns if `repository.json` does not name the recipients of the key file, which are used.
+    private static func warnOfOtherRecipients(_ opened: Repository, _ console: Console) {
+      guard let keys = opened.keys, Set(keys.recipients) != Set(opened.settings.recipients) else {
+        return
+      }
+      console.warning(
+        "repository.json of '\(opened.location)' names other recipients than the key file, which are "
+          + "not used: a rotation of the key was interrupted, or someone changed repository.json")
+      console.hint("'sandboxctl key rotate' without recipients writes those of the key file to it")
     }
 
     /// Opens the repository. The user's own is created if it does not exist: unencrypted, with mode

@@ -9,7 +9,7 @@ extension KeyCommand {
     static var configuration: CommandConfiguration {
       CommandConfiguration(
         commandName: "rewrap",
-        abstract: "Encrypt stored data for the present recipients after a rotation",
+        abstract: "Make older identities useless for stored data after a rotation",
         usage: "sandboxctl key rewrap [--dry-run] [<options>]",
         discussion: """
           Replaces the headers of packs, index objects and snapshots that only an older identity \
@@ -75,10 +75,11 @@ extension Repository {
 extension KeyRewrap.Report {
   /// Returns the report as text.
   fileprivate func lines(isDry: Bool) -> [String] {
-    if isComplete, rewrapped.objects == 0, !isDry, left.objects == 0, olderIdentities == 0,
-      removedPacks == 0
-    {
+    if isComplete, rewrapped.objects == 0, left.objects == 0, removedPacks == 0 {
       return ["no older identity is needed: nothing to rewrap"]
+    }
+    if isDry, rewrapped.objects == 0 {
+      return ["would only remove the older identities from the key: no object needs them"]
     }
     var lines = [
       "\(isDry ? "would rewrap" : "rewrapped") \(Sizes.count(rewrapped.packs, "pack")) with "

@@ -18,7 +18,8 @@ extension KeyCommand {
 
           A passphrase is needed, and there must be no other keys: remove them first, and add them \
           again afterwards. Hosts that use the recovery key or write without a key have to accept \
-          the new recipients once. A rotation that was interrupted is completed when it is run again.
+          the new recipients once. A rotation that was interrupted is completed when it is run \
+          again. See REVEALED KEYS in sandboxctl-key(1).
 
           \(Examples.text([
             "sandboxctl key rotate --passphrase-file old --recovery-key recovery.key"
@@ -30,13 +31,13 @@ extension KeyCommand {
       name: .customLong("recipient"),
       help: ArgumentHelp(
         "Encrypt new data for the holder of this age recipient's identity as well; may be repeated "
-          + "(default: the other recipients of before).",
+          + "(default: the recipients beside the present identity's).",
         valueName: "recipient"))
     var recipients: [String] = []
 
     @Option(
       help: ArgumentHelp(
-        "Encrypt new data for all recipients in this file as well, as 'age -R'.",
+        "Encrypt new data for all recipients in this file as well, one a line, as 'age -R' reads it.",
         valueName: "file"),
       completion: .file())
     var recipientsFile: ByteString?

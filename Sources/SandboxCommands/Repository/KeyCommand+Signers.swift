@@ -116,7 +116,8 @@ extension KeyCommand {
           """)
     }
 
-    @Argument(help: ArgumentHelp("The signer, as 'key list' prints it.", valueName: "signer"))
+    @Argument(
+      help: ArgumentHelp("The signer (sbxsig1…), as 'key list' prints it.", valueName: "signer"))
     var signer: String
 
     @OptionGroup var repository: RepositoryOptions
@@ -147,7 +148,8 @@ private enum SignerText {
       // The text is not quoted: it may be a key.
       throw UsageError(
         .invalidValue, "the signer cannot be used: \(error.reason)",
-        hint: "'sandboxctl key list' on the host that signs prints its signer, sbxsig1…")
+        hint: "a signer has 65 characters and begins with 'sbxsig1'; 'sandboxctl key list' prints "
+          + "it on the host that signs, after the first backup of that host")
     }
   }
 }

@@ -131,7 +131,8 @@ extension KeyCommand {
         usage: "sandboxctl key change [<name>] [--new-passphrase-file <file>] [<options>]",
         discussion: """
           Replaces a key by one that a new passphrase opens. The old one stays until the new one \
-          is durable. Any of the present passphrases, or the recovery key, is needed.
+          is durable. Any of the present passphrases, or the recovery key, is needed. If others \
+          know the old passphrase, see REVEALED KEYS in sandboxctl-key(1).
 
           \(Examples.text([
             "sandboxctl key change --passphrase-file old --new-passphrase-file new"
@@ -178,8 +179,9 @@ extension KeyCommand {
         abstract: "Remove a passphrase from an encrypted repository",
         usage: "sandboxctl key remove <name> [<options>]",
         discussion: """
-          Removes a key: its passphrase does not open the repository any longer. The passphrase of \
-          another key, or the recovery key, must be given. The last key is not removed.
+          Removes a key: its passphrase no longer opens the repository. The passphrase of another \
+          key, or the recovery key, must be given. The last key is not removed. If others know the \
+          passphrase, see REVEALED KEYS in sandboxctl-key(1).
 
           \(Examples.text([
             "sandboxctl key add nas --passphrase-file old --new-passphrase-file new",
