@@ -59,6 +59,7 @@ let package = Package(
       exclude: [
         "apple.yaml", "common.yaml", "everything.yaml", "flatpak.yaml", "ios.yaml", "macos.yaml",
         "policy.schema.json", "snap.yaml",
+        "android.yaml", "systemd.yaml", "xdg.yaml",
       ],
       swiftSettings: optimized + common),
     .target(

@@ -31,6 +31,9 @@ package enum BuiltinPolicies {
     File("flatpak", ce_flatpak_yaml(), layout: "flatpak", extends: ["common"]),
     File("macos", ce_macos_yaml(), layout: "macos", extends: ["common", "apple"]),
     File("snap", ce_snap_yaml(), layout: "snap", extends: ["common"]),
+    File("android", ce_android_yaml(), layout: "android", extends: ["common"]),
+    File("systemd", ce_systemd_yaml(), layout: "systemd", extends: ["common"]),
+    File("xdg", ce_xdg_yaml(), layout: "xdg", extends: ["common"]),
     File("everything", ce_everything_yaml(), layout: "folder"),
   ]
 

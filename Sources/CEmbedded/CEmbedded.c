@@ -52,3 +52,21 @@ static const unsigned char everything_yaml[] = {
 };
 
 ce_file ce_everything_yaml(void) { RETURN(everything_yaml); }
+
+static const unsigned char android_yaml[] = {
+#embed "../../policies/android.yaml"
+};
+
+ce_file ce_android_yaml(void) { RETURN(android_yaml); }
+
+static const unsigned char systemd_yaml[] = {
+#embed "../../policies/systemd.yaml"
+};
+
+ce_file ce_systemd_yaml(void) { RETURN(systemd_yaml); }
+
+static const unsigned char xdg_yaml[] = {
+#embed "../../policies/xdg.yaml"
+};
+
+ce_file ce_xdg_yaml(void) { RETURN(xdg_yaml); }

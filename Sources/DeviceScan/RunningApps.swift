@@ -13,7 +13,7 @@ public struct RunningApps {
   /// found by its path instead.
   private let others: [Container]
   private let registered: [Sign]
-  /// The processes in control groups of the device's snaps.
+  /// The processes in control groups of the device's snaps or units.
   private let members: [Processes.Process]
   private let proc: ByteString
   /// The scanned files in use, each with the index of its container.
@@ -54,7 +54,7 @@ public struct RunningApps {
     registered = FlatpakRegister.running(among: scan.containers.map(\.container))
     var all: Set<FileIdentity> = []
     let found = try? Processes.using(
-      in: proc, groups: SnapControlGroups.groups(of: scan)
+      in: proc, groups: SnapControlGroups.groups(of: scan) ?? UnitControlGroups.groups(of: scan)
     ) {
       all.insert($0)
       return false
@@ -68,7 +68,7 @@ public struct RunningApps {
   public func signs(where isWanted: (Container) -> Bool) -> [Sign] {
     let wanted = scan.containers.indices.filter { isWanted(scan.containers[$0].container) }
     let apps = Set(wanted.compactMap { scan.containers[$0].container.owner?.bytes })
-    let registered = registered.filter { apps.contains($0.app) } + snaps(apps)
+    let registered = registered.filter { apps.contains($0.app) } + snaps(apps) + units(apps)
     guard let unknown else { return registered + [Self.unreadable] }
     let own = Set(wanted)
     let files = used.filter { own.contains($0.value) }
@@ -103,6 +103,18 @@ public struct RunningApps {
       guard owners(of: own).contains(process.user) else { return nil }
       return Sign(
         app: app, process: process.number, program: process.name, file: process.controlGroup)
+    }
+  }
+
+  /// Returns the signs of active units according to their control groups.
+  private func units(_ apps: Set<ByteString>) -> [Sign] {
+    if scan.device.layout != .systemd { return [] }
+    return members.compactMap { process in
+      guard let unit = UnitControlGroups.unit(of: process.controlGroup), apps.contains(unit) else {
+        return nil
+      }
+      return Sign(
+        app: unit, process: process.number, program: process.name, file: process.controlGroup)
     }
   }
 
@@ -204,6 +216,26 @@ extension RunningApps {
       if scan.device.layout != .snap { return nil }
       let apps = Set(scan.containers.compactMap(\.container.owner?.bytes))
       return { group in snap(of: group).map(apps.contains) ?? false }
+    }
+  }
+
+  /// The active units, determined from control groups: the system's manager starts the processes of
+  /// each unit in a group of the unit's name (systemd, docs/CGROUP_DELEGATION.md).
+  private enum UnitControlGroups {
+    private static let suffixes = [".service", ".socket", ".mount", ".swap", ".scope"]
+
+    /// Returns the unit of a control group, or nil. It is the outermost one: the inner ones belong to
+    /// a user's manager or to a container with its own.
+    static func unit(of group: ByteString) -> ByteString? {
+      group.components.first { component in suffixes.contains(where: component.hasSuffix) }
+    }
+
+    /// Returns a function that tests whether a control group belongs to a unit of the device; nil
+    /// unless the device is the running system.
+    static func groups(of scan: DeviceScan) -> ((ByteString) -> Bool)? {
+      guard scan.device.layout == .systemd, scan.device.root == "/" else { return nil }
+      let apps = Set(scan.containers.compactMap(\.container.owner?.bytes))
+      return { group in unit(of: group).map(apps.contains) ?? false }
     }
   }
 

@@ -114,8 +114,24 @@ public enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable 
   case systemData = "system-data"
   /// The system-wide data for the current revision of a snap.
   case systemRevision = "system-revision"
+  /// The configuration of an app or a unit.
+  case config
+  /// The state of an app or a unit that is to survive a restart.
+  case state
+  /// The data of an app or a unit that it can recreate.
+  case cache
+  /// The logs of a unit.
+  case logs
+  /// The runtime data of a unit, which the system removes when the unit stops.
+  case runtime
+  /// A single file in a base directory beside the directories of apps.
+  case file
   /// A plain directory.
   case folder
 
   public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+
+  /// Whether a container of the kind is a single file, named after its app, in a directory with
+  /// those of other apps.
+  public var isOneFile: Bool { self == .settings || self == .file }
 }

@@ -175,6 +175,7 @@ extension Device {
     let candidates = apps.filter { app in
       app.identifier.bytes.folded == wanted
         || app.identifier.lastComponent.folded == wanted
+        || layout == .systemd && app.identifier.bytes.folded == wanted.concatenating(".service")
         || app.displayName.map { $0.folded == wanted } ?? false
     }
     guard let app = candidates.first else {

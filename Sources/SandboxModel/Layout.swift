@@ -11,6 +11,12 @@ public enum Layout: String, CaseIterable, Sendable, Hashable {
   case macOS = "macos"
   /// The data of a user's snaps, `~/snap`.
   case snap
+  /// The data of Android apps, `/data/data`.
+  case android
+  /// The directories of the units of a system's manager, below the system's root.
+  case systemd
+  /// A plain home directory with the base directories of desktop programs.
+  case xdg
   /// Any directory, as one container that is backed up as a whole.
   case folder
 
@@ -21,7 +27,21 @@ public enum Layout: String, CaseIterable, Sendable, Hashable {
     case .flatpak: [.data, .settings]
     case .macOS: [.bundle, .data, .extension, .group]
     case .snap: [.data, .revision, .oldRevision, .systemData, .systemRevision]
+    case .android: [.data]
+    case .systemd: [.state, .cache, .logs, .config, .runtime]
+    case .xdg: [.config, .data, .state, .cache, .file]
     case .folder: [.folder]
+    }
+  }
+
+  /// The program that installs and removes the apps, so that this one only reports the effects; nil
+  /// if this program does it.
+  public var installer: String? {
+    switch self {
+    case .flatpak, .snap: rawValue
+    case .android: "Android"
+    case .systemd, .xdg: "the system's package manager"
+    case .coreSimulator, .macOS, .folder: nil
     }
   }
 }

@@ -13,6 +13,9 @@ public import SystemIO
 /// | system's data | `apps/<app>/system-data` |
 /// | system's revision | `apps/<app>/system-revision` |
 /// | old revision of the system's | `apps/<app>/old-system-revisions/<number>` |
+/// | configuration, state, cache | `apps/<app>/config`, `apps/<app>/state`, `apps/<app>/cache` |
+/// | single file | `apps/<app>/files/<place>`, with the file below it |
+/// | directory of a unit | `apps/<unit>/directories/<purpose>/<name>` |
 /// | group | `groups/<group>` |
 /// | directory | `folders/<name>` |
 public enum LogicalContainer: Hashable, Sendable {
@@ -25,8 +28,32 @@ public enum LogicalContainer: Hashable, Sendable {
   case oldRevision(LogicalName, of: LogicalName)
   case oldSystemRevision(LogicalName, of: LogicalName)
   case `extension`(LogicalName, of: LogicalName)
+  case config(LogicalName)
+  case state(LogicalName)
+  case cache(LogicalName)
+  case file(FilePlace, of: LogicalName)
+  case directory(UnitPurpose, LogicalName, of: LogicalName)
   case group(LogicalName)
   case folder(LogicalName)
+
+  /// The base directory of a single file (XDG Base Directory Specification).
+  public enum FilePlace: String, CaseIterable, Sendable, Hashable { case config, data, state }
+
+  /// The purpose of a unit's directory (systemd.exec(5)).
+  public enum UnitPurpose: String, CaseIterable, Sendable, Hashable {
+    case state, cache, logs, config, runtime
+
+    /// The container kind used by policies.
+    public var kind: ContainerKind {
+      switch self {
+      case .state: .state
+      case .cache: .cache
+      case .logs: .logs
+      case .config: .config
+      case .runtime: .runtime
+      }
+    }
+  }
 
   /// The container kind used by policies.
   public var kind: ContainerKind {
@@ -39,6 +66,11 @@ public enum LogicalContainer: Hashable, Sendable {
     case .systemRevision: .systemRevision
     case .oldRevision, .oldSystemRevision: .oldRevision
     case .extension: .extension
+    case .config: .config
+    case .state: .state
+    case .cache: .cache
+    case .file: .file
+    case .directory(let purpose, _, _): purpose.kind
     case .group: .group
     case .folder: .folder
     }
@@ -49,7 +81,8 @@ public enum LogicalContainer: Hashable, Sendable {
     switch self {
     case .bundle(let app), .data(let app), .settings(let app), .revision(let app),
       .systemData(let app), .systemRevision(let app), .oldRevision(_, let app),
-      .oldSystemRevision(_, let app), .extension(_, let app):
+      .oldSystemRevision(_, let app), .extension(_, let app), .config(let app), .state(let app),
+      .cache(let app), .file(_, let app), .directory(_, _, let app):
       app
     case .group, .folder: nil
     }
@@ -60,8 +93,9 @@ public enum LogicalContainer: Hashable, Sendable {
     switch self {
     case .bundle(let name), .data(let name), .settings(let name), .revision(let name),
       .systemData(let name), .systemRevision(let name), .oldRevision(let name, _),
-      .oldSystemRevision(let name, _), .extension(let name, _), .group(let name),
-      .folder(let name):
+      .oldSystemRevision(let name, _), .extension(let name, _), .config(let name),
+      .state(let name), .cache(let name), .file(_, let name), .directory(_, let name, _),
+      .group(let name), .folder(let name):
       name
     }
   }
@@ -83,8 +117,14 @@ public enum LogicalContainer: Hashable, Sendable {
   public var prefix: ByteString {
     switch self {
     case .bundle(let app), .data(let app), .settings(let app), .revision(let app),
-      .systemData(let app), .systemRevision(let app):
+      .systemData(let app), .systemRevision(let app), .config(let app), .state(let app),
+      .cache(let app):
       Self.join("apps", app.component, ByteString(kind.rawValue))
+    case .file(let place, let app):
+      Self.join("apps", app.component, Self.files, ByteString(place.rawValue))
+    case .directory(let purpose, let name, let app):
+      Self.join(
+        "apps", app.component, Self.directories, ByteString(purpose.rawValue), name.component)
     case .oldRevision(let name, let app):
       Self.join("apps", app.component, Self.oldRevisions, name.component)
     case .oldSystemRevision(let name, let app):
@@ -98,9 +138,17 @@ public enum LogicalContainer: Hashable, Sendable {
 
   private static let oldRevisions: ByteString = "old-revisions"
   private static let oldSystemRevisions: ByteString = "old-system-revisions"
+  private static let files: ByteString = "files"
+  private static let directories: ByteString = "directories"
 
   private static func join(_ parts: ByteString...) -> ByteString {
     ByteString(joining: parts)
+  }
+
+  private static func word<Word: RawRepresentable & CaseIterable>(
+    _: Word.Type, _ component: ByteString?
+  ) -> Word? where Word.RawValue == String {
+    Word.allCases.first { ByteString($0.rawValue) == component }
   }
 
   /// Parses the container at the start of a path; sets `length` to the number of components used.
@@ -126,6 +174,19 @@ public enum LogicalContainer: Hashable, Sendable {
     case "revision": self = .revision(app)
     case "system-data": self = .systemData(app)
     case "system-revision": self = .systemRevision(app)
+    case "config": self = .config(app)
+    case "state": self = .state(app)
+    case "cache": self = .cache(app)
+    case Self.files:
+      guard let place = Self.word(FilePlace.self, parts.dropFirst().first) else { return nil }
+      length = 4
+      self = .file(place, of: app)
+    case Self.directories:
+      guard let purpose = Self.word(UnitPurpose.self, parts.dropFirst().first),
+        let name = parts.dropFirst(2).first.flatMap({ LogicalName(component: $0) })
+      else { return nil }
+      length = 5
+      self = .directory(purpose, name, of: app)
     case Self.oldRevisions, Self.oldSystemRevisions, "extensions":
       guard let name = parts.dropFirst().first.flatMap({ LogicalName(component: $0) }) else {
         return nil

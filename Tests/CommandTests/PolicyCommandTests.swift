@@ -6,7 +6,7 @@ import Testing
 /// The built-in policies as shown by the commands, and the effect of the user's own policies.
 @Suite struct PolicyCommandTests {
   private static let names = [
-    "common", "apple", "ios", "flatpak", "macos", "snap", "everything",
+    "common", "apple", "ios", "flatpak", "macos", "snap", "android", "systemd", "xdg", "everything",
   ]
 
   private static func file(_ name: String) throws -> String {

@@ -35,9 +35,10 @@ enum PolicyComparison {
     var shared: [ByteString] = []
     for container in try cli.containers(of: device) {
       there.insert(container.path)
-      // In a directory with the settings or the bundles of all apps, one entry belongs to the
+      // In a directory with the settings, files or bundles of all apps, one entry belongs to the
       // container.
-      if ["overrides", "Applications"].contains(container.realPath.lastComponent) {
+      let isOneFile = container.json["kind"] as? String == "file"
+      if isOneFile || ["overrides", "Applications"].contains(container.realPath.lastComponent) {
         shared.append(container.path)
         continue
       }

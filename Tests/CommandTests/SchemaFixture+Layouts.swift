@@ -7,6 +7,7 @@ extension SchemaFixture {
   func makeLayouts() throws {
     try SnapTests.makeSystem(in: cli)
     try makeFlatpakHome()
+    try makeBaseDirectories()
     for (name, device) in [("snaps", SnapTests.device), ("flats", Self.flatpakDevice)] {
       _ = try cli.succeed("init \(name) --plain")
       _ = try cli.succeed("backup \(device) --repo \(name) --quiet")
@@ -14,6 +15,23 @@ extension SchemaFixture {
   }
 
   static let flatpakDevice = "--root flat --layout flatpak"
+
+  static let homeDevice = "--root desk --layout xdg"
+  static let systemDevice = "--root system --layout systemd"
+
+  /// Makes a home with all base directories, and a system with a unit.
+  private func makeBaseDirectories() throws {
+    for path: ByteString in [
+      "desk/.config/editor/x", "desk/.config/file", "desk/.local/share/editor/x",
+      "desk/.local/state/editor/x", "desk/.cache/editor/x", "system/var/lib/web/x",
+      "system/var/log/web/x", "system/run/web/x",
+    ] {
+      try cli.directory.write("x", at: path)
+    }
+    try cli.directory.write(
+      "[Service]\nStateDirectory=web\nLogsDirectory=web\nRuntimeDirectory=web\n",
+      at: "system/usr/lib/systemd/system/web.service")
+  }
 
   /// Makes an app with all of Flatpak's records, without Flatpak.
   private func makeFlatpakHome() throws {

@@ -101,6 +101,8 @@ import Testing
       [
         ("apps --root device --json", 0), ("apps --root odd --layout folder --json", 0),
         ("apps \(SnapTests.device) --json", 0), ("apps \(SchemaFixture.flatpakDevice) --json", 0),
+        ("apps \(SchemaFixture.homeDevice) --json", 0),
+        ("apps \(SchemaFixture.systemDevice) --json", 0),
       ]
     ),
     (

@@ -15,6 +15,7 @@ import Testing
 
   private static let platforms: [(name: String, layout: Layout)] = [
     ("ios", .coreSimulator), ("macos", .macOS), ("flatpak", .flatpak), ("snap", .snap),
+    ("android", .android), ("systemd", .systemd), ("xdg", .xdg),
   ]
 
   @Test func theTablesMatchThePolicies() throws {

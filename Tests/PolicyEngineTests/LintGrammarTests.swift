@@ -89,7 +89,7 @@ import Testing
       "policy: x\nschema: ¶2\n", .value, problem: "'schema' is '2'", expected: "from 1 to 1")
     expectIssue(
       "policy: x\nschema: 1\nlayout: ¶ios\n", .value, problem: "'layout' is 'ios'",
-      expected: "coresimulator, flatpak, macos, snap, folder")
+      expected: "coresimulator, flatpak, macos, snap, android, systemd, xdg, folder")
     expectIssue(
       "overlay: ¶iphone\nschema: 1\n", .value, problem: "'overlay' is 'iphone'", expected: "all")
     expectIssue(
@@ -135,8 +135,8 @@ import Testing
       "overlay: all\nschema: 1\n¶finally: {rules: []}\n", .key,
       problem: "an overlay has 'finally'", expected: "after all policies")
     expectIssue(
-      "overlay: [flatpak, ¶android]\nschema: 1\n", .value, problem: "'overlay' is 'android'",
-      expected: "coresimulator, flatpak, macos, snap, folder")
+      "overlay: [flatpak, ¶windows]\nschema: 1\n", .value, problem: "'overlay' is 'windows'",
+      expected: "coresimulator, flatpak, macos, snap, android, systemd, xdg, folder")
   }
 
   @Test func aMarkerNeedsAnAttributeOrAFile() {

@@ -12,6 +12,12 @@ enum DeviceSeeds {
     record("snap", "apps/example/revision", nil, revision: "x12"),
     record("snap", "apps/example/revision", nil, revision: "../../outside"),
     record("folder", "folders/%2E%2E", nil),
+    record("android", "apps/com.example.a/data", nil),
+    record("xdg", "apps/editor/config", nil),
+    record("xdg", "apps/..%2F..%2Fx/files/config", nil),
+    record("systemd", "apps/web.service/directories/state/web", nil),
+    record("systemd", "apps/web.service/directories/config/sudoers.d", nil),
+    record("systemd", "apps/web.service/directories/state/..%2F..%2Fetc", nil),
     record("folder", "harbor/one/plugins/org.example.a.share", nil),
   ]
 

@@ -44,8 +44,16 @@ private enum DeviceRecordRequests {
   private static let layouts: [(layout: Layout, root: ByteString, inner: ByteString)] = [
     (.coreSimulator, "simulator", "Containers/Data/Application"),
     (.macOS, "mac", "Library/Containers"), (.flatpak, "flatpak/.var/app", ""),
-    (.snap, "snap/snap", ""), (.folder, "folder", ""),
+    (.snap, "snap/snap", ""), (.folder, "folder", ""), (.android, "android", "data/data"),
+    (.xdg, "xdg", ".config"), (.systemd, "systemd", "etc/systemd/system"),
   ]
+
+  /// Writes a unit, whose directories are the only ones that a restore may create.
+  private static func addUnit(to directory: ByteString) throws {
+    let file = try Directory.open(path: directory).openOrCreate("web.service")
+    try file.truncate(to: 0)
+    try file.write(Array("[Service]\nStateDirectory=web web/inner\nLogsDirectory=web\n".utf8))
+  }
 
   static let all: [DeviceRestoreRequest] = {
     let sources = BuiltinPolicies.files.map {
@@ -56,6 +64,7 @@ private enum DeviceRecordRequests {
       do {
         let root = directory.appending(root)
         _ = try Directory.make(path: root.appending(inner), permissions: 0o700)
+        if layout == .systemd { try addUnit(to: root.appending(inner)) }
         let device = try Device.find(root: root, layout: layout)
         let policy = try library.compile(PolicyRequest(layout: layout))
         return [true, false].map { DeviceRestoreRequest(device, isInPlace: $0, policy: policy) }

@@ -21,6 +21,7 @@ enum ModelSeeds {
     seeds += migrations.map { ("migration", Array($0.utf8)) }
     seeds += packages.map { ("package", $0) }
     seeds += keyFiles.map { ("key-file", Array($0.utf8)) }
+    seeds += unitFiles.map { ("unit-file", Array($0.utf8)) }
     seeds += json.map { ("json", Array($0.utf8)) }
     for name in ["ios", "everything", "flatpak"] {
       let file = try Directory.open(path: project.appending("policies"))
@@ -65,6 +66,21 @@ enum ModelSeeds {
     ])
     return [ios.bytes(), mac.bytes()]
   }
+
+  private static let unitFiles = [
+    """
+    [Unit]
+    Description=A server
+    [Service]
+    StateDirectory=web 'with space' web/%i:link:ro
+    # a remark
+    CacheDirectory=a \\
+      b\\x20c %%d
+    LogsDirectory=
+    DynamicUser=yes
+    """,
+    "com.example.a 10045 0 /data/user/0/com.example.a default 3003 0 42 1 @null\n",
+  ]
 
   private static let keyFiles = [
     """

@@ -12,6 +12,7 @@ extension Target {
   static let modelTargets = [
     Target(name: "property-list", run: propertyList),
     Target(name: "key-file", run: keyFile),
+    Target(name: "unit-file", run: unitFile),
     Target(name: "mach-o", run: machO),
     Target(name: "package", run: package),
     Target(name: "migration", run: migration),
@@ -34,6 +35,26 @@ extension Target {
     _ = KeyFile(bytes).value("Name", in: "Desktop Entry")
     _ = FlatpakFinder.Metainfo.newestRelease(in: bytes)
     _ = Entitlements.propertyList(inProfile: bytes)
+  }
+
+  /// A unit file of systemd. Each path that its words name must be below the base directory.
+  @Sendable private static func unitFile(_ bytes: [UInt8]) {
+    var settings = UnitSettings()
+    settings.apply(UnitFile(bytes))
+    settings.apply(UnitFile(bytes))
+    require(settings.words.count <= UnitFile.Limit.directories, "too many directories are used")
+    let names: [ByteString] = ["a-b.service", "a@.service", "a@b.socket"]
+    for unit in names.compactMap({ UnitName($0) }) {
+      for word in settings.words {
+        guard case .path(let path) = UnitFile.path(word.text, of: unit) else { continue }
+        require(
+          !path.isAbsolute && !path.isEmpty && !path.hasNUL
+            && !path.components.contains { $0 == "." || $0 == ".." },
+          "a directory is not below its base: \(path)")
+      }
+    }
+    _ = AndroidFinder.packages(in: bytes)
+    if let unit = UnitName(ByteString(bytes.prefix(300))) { _ = unit.dropInDirectories }
   }
 
   /// An executable with entitlements.

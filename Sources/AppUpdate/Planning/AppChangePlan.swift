@@ -37,7 +37,7 @@ package struct AppChangePlan: Sendable {
 
   /// Whether another program installs the apps of the layout, so that this one only reports its
   /// commands.
-  package var isSimulated: Bool { device.layout == .flatpak || device.layout == .snap }
+  package var isSimulated: Bool { device.layout.installer != nil }
 
   /// The app's logical path.
   package var path: ByteString { LogicalContainer.app(request.app) }

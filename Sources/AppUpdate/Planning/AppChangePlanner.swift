@@ -184,7 +184,8 @@ extension AppChangePlanner {
     switch device.layout {
     case .flatpak: return flatpak(request.change, of: app, on: device, identifier: request.app)
     case .snap: return snap(request.change, app)
-    case .coreSimulator, .macOS, .folder: return []
+    case .android: return android(request.change, app)
+    case .coreSimulator, .macOS, .systemd, .xdg, .folder: return []
     }
   }
 
@@ -203,6 +204,18 @@ extension AppChangePlanner {
         "flatpak update \(scope) --commit=<commit> \(app)",
       ]
     case .offload, .uninstall: return ["flatpak uninstall \(scope) \(app)"]
+    }
+  }
+
+  /// Returns the commands of a computer to which the device is connected (developer.android.com,
+  /// Android Debug Bridge). The package file is the user's.
+  private func android(_ change: AppChange, _ app: String) -> [String] {
+    switch change {
+    case .install, .reinstall: ["adb install <file>"]
+    case .update: ["adb install -r <file>"]
+    case .rollback: ["adb install -r -d <file>"]
+    case .offload: ["adb uninstall -k \(app)"]
+    case .uninstall: ["adb uninstall \(app)"]
     }
   }
 

@@ -22,5 +22,8 @@ ce_file ce_flatpak_yaml(void);
 ce_file ce_macos_yaml(void);
 ce_file ce_snap_yaml(void);
 ce_file ce_everything_yaml(void);
+ce_file ce_android_yaml(void);
+ce_file ce_systemd_yaml(void);
+ce_file ce_xdg_yaml(void);
 
 #endif

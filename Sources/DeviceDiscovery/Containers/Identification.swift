@@ -107,7 +107,8 @@ struct Identification {
   ) -> BundleIdentifier? {
     guard let identifier = draft.identifier else { return nil }
     switch draft.kind {
-    case .bundle, .data, .settings, .revision, .oldRevision, .systemData, .systemRevision:
+    case .bundle, .data, .settings, .revision, .oldRevision, .systemData, .systemRevision, .config,
+      .state, .cache, .logs, .runtime, .file:
       return identifier
     case .group, .folder: return nil
     case .extension:

@@ -63,10 +63,27 @@ struct LogicalNaming {
     case .systemRevision: .systemRevision(name)
     case .oldRevision: oldRevision(draft, of: name)
     case .group: .group(name)
+    case .config, .state, .cache, .logs, .runtime: directory(draft, of: name)
+    case .file: .file(draft.place ?? .data, of: name)
     case .folder: .folder(name)
     case .extension: .extension(name, of: draft.owner.map { LogicalName($0.bytes) } ?? name)
     }
   }
+
+  /// Returns the name of a unit's directory, or of the app's directory of that kind.
+  private static func directory(
+    _ draft: ContainerDraft, of app: LogicalName
+  ) -> LogicalContainer {
+    if let (purpose, path) = draft.unitDirectory {
+      return .directory(purpose, LogicalName(path), of: app)
+    }
+    return switch draft.kind {
+    case .config: .config(app)
+    case .state: .state(app)
+    default: .cache(app)
+    }
+  }
+
   private static func oldRevision(
     _ draft: ContainerDraft, of app: LogicalName
   ) -> LogicalContainer {
@@ -102,6 +119,10 @@ struct ContainerDraft {
   var inUseSince: Timestamp?
   /// Whether it belongs to the system and not to the user.
   var isOfSystem = false
+  /// The base directory of a single file.
+  var place: LogicalContainer.FilePlace?
+  /// The purpose of a unit's directory, and its path below the base directory of that purpose.
+  var unitDirectory: (purpose: LogicalContainer.UnitPurpose, path: ByteString)?
   /// The names of the property lists in `Library/Preferences`, without extension; read only if the
   /// metadata contains no identifier.
   var preferences: [ByteString] = []

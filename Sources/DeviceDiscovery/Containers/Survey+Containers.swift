@@ -65,6 +65,24 @@ extension Survey {
     return draft
   }
 
+  /// Removes the directories that are in that of another draft, so that no file is in two
+  /// containers.
+  mutating func removeInner(_ drafts: inout [ContainerDraft]) {
+    let paths = Set(drafts.filter { $0.member == nil }.map(\.absolutePath))
+    drafts.removeAll { draft in
+      var above = draft.absolutePath
+      while draft.member == nil, above.components.count > 1 {
+        above = above.parent
+        guard paths.contains(above) else { continue }
+        record(
+          .repeatedDirectory, at: draft.path,
+          because: "it is in the directory '\(above)' of another container and is part of that")
+        return true
+      }
+      return false
+    }
+  }
+
   /// Reads the container manager's metadata, or returns nil, with a warning if the file is not
   /// usable.
   ///

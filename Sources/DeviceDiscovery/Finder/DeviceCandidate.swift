@@ -69,7 +69,10 @@ extension DeviceFinder {
     of form: DirectoryForm, _ directory: ByteString
   ) throws(SystemError) -> ByteString {
     switch form {
-    case .coreSimulator, .flatpakApps, .snapDirectory, .macOSHome, .folder: directory
+    case .coreSimulator, .flatpakApps, .snapDirectory, .macOSHome, .androidApps, .systemdRoot,
+      .xdgHome, .folder:
+      directory
+    case .androidSystem(let path): try root(at: directory.appending(path))
     case .macOSContainers(let home): home
     case .flatpakHome: try root(at: directory.appending(".var/app"))
     case .snapHome(let name): try root(at: directory.appending(name))

@@ -17,6 +17,14 @@ extension DeviceFinder {
     case macOSHome
     /// The directory is `Library/Containers` of the given home directory.
     case macOSContainers(ByteString)
+    /// The directory contains the data of all Android apps.
+    case androidApps
+    /// The directory contains that directory, at the path of the associated value.
+    case androidSystem(ByteString)
+    /// The directory is the root of a system with units.
+    case systemdRoot
+    /// The directory is a home directory with base directories.
+    case xdgHome
     case folder
   }
 
@@ -83,8 +91,31 @@ extension DeviceFinder {
       }
       let paths: [ByteString] = ["Library/Containers", "Library/Group Containers"]
       return paths.contains { has($0, in: directory) } ? .macOSHome : nil
+    case .android: return androidForm(of: directory, isAsked: isAsked)
+    case .systemd:
+      let isSystem = UnitFiles.directories.contains { has($0, in: directory) }
+      return isSystem && (isAsked || has("var/lib", in: directory)) ? .systemdRoot : nil
+    case .xdg:
+      return XDGFinder.isHome(isAsked: isAsked) { has($0, in: directory) } ? .xdgHome : nil
     case .folder: return isAsked ? .folder : nil
     }
+  }
+
+  /// Returns the location of the data of Android apps. Unless the layout was requested, the name of
+  /// the directory is not sufficient: some of the directories must be those of packages.
+  private static func androidForm(
+    of directory: borrowing Directory, isAsked: Bool
+  ) -> DirectoryForm? {
+    let isNamed = directory.path.components.suffix(2) == AndroidFinder.directories[...]
+    if isAsked && isNamed || AndroidFinder.isPackageDirectory(directory) { return .androidApps }
+    // The root of a file system, or its directory `data`.
+    let paths: [ByteString] =
+      directory.path.lastComponent == "data" ? ["data", "data/data"] : ["data/data"]
+    for path in paths {
+      guard let apps = try? Directory.open(path: directory.path.appending(path)) else { continue }
+      if isAsked || AndroidFinder.isPackageDirectory(apps) { return .androidSystem(path) }
+    }
+    return nil
   }
 
   /// Returns the reason why a directory is not a device with a layout, and a hint.
@@ -110,6 +141,21 @@ extension DeviceFinder {
       (
         "it has no 'Library/Containers' and no 'Library/Group Containers'",
         "specify the home directory of a macOS user"
+      )
+    case .android:
+      (
+        "it has no 'data/data' directory, and its directories are not those of Android packages",
+        "specify the root of a device's file system, its 'data' or its 'data/data'"
+      )
+    case .systemd:
+      (
+        "it has no directory of unit files such as 'usr/lib/systemd/system'",
+        "specify the root of a system, such as '/'"
+      )
+    case .xdg:
+      (
+        "it has no '.config', '.local/share', '.local/state' or '.cache'",
+        "specify a home directory"
       )
     case .folder: ("it is not a directory", "specify a directory")
     }

@@ -72,6 +72,10 @@ package struct DeviceFinder: Sendable {
     case .macOSHome: MacOSFinder.device(in: directory, for: self)
     case .macOSContainers(let home):
       MacOSFinder.device(in: try Directory.open(resolved: home), for: self)
+    case .androidApps: AndroidFinder.device(in: directory, for: self)
+    case .androidSystem(let path): try AndroidFinder.device(in: directory, at: path, for: self)
+    case .systemdRoot: SystemdFinder.device(in: directory, for: self)
+    case .xdgHome: XDGFinder.device(in: directory, for: self)
     case .folder: plain(directory.path)
     }
   }

@@ -22,6 +22,14 @@ package struct ContainerLocation: Hashable, Sendable {
   init(
     in directory: ByteString, _ names: ByteString..., of container: LogicalContainer
   ) throws(ModelError) {
+    try self.init(in: directory, path: names, of: container)
+  }
+
+  /// As above, with the components as a list. An empty list is refused.
+  init(
+    in directory: ByteString, path names: [ByteString], of container: LogicalContainer
+  ) throws(ModelError) {
+    if names.isEmpty { throw .containerName("", of: container, "it is empty") }
     for name in names {
       if let fault = name.nameFault { throw .containerName(name, of: container, fault) }
       if OwnNames.has(name) {
@@ -73,6 +81,9 @@ extension Device {
     case .flatpak: try flatpakLocation(forNew: container)
     case .macOS: try desktopLocation(forNew: container)
     case .snap: try snapLocation(forNew: container, revision: name)
+    case .android: try androidLocation(forNew: container)
+    case .systemd: try systemdLocation(forNew: container)
+    case .xdg: try xdgLocation(forNew: container)
     case .folder: nil
     }
   }
@@ -162,6 +173,44 @@ extension Device {
     }
   }
 
+  private func androidLocation(
+    forNew container: LogicalContainer
+  ) throws(ModelError) -> ContainerLocation? {
+    guard case .data(let app) = container else { return nil }
+    return try ContainerLocation(in: root, app.identifier, of: container)
+  }
+
+  /// Returns the location of a directory that the settings of the unit on this system name, or nil:
+  /// below `/etc`, a name from a snapshot could be that of any program's configuration. For a dynamic
+  /// user, the manager itself moves the directory to `private` when the unit starts (systemd,
+  /// src/core/exec-invoke.c, setup_exec_directory).
+  private func systemdLocation(
+    forNew container: LogicalContainer
+  ) throws(ModelError) -> ContainerLocation? {
+    guard case .directory(let purpose, let name, let unit) = container,
+      let system = try? Directory.open(resolved: root),
+      SystemdFinder.unit(unit.identifier, of: system, names: name.identifier, for: purpose)
+    else { return nil }
+    let parts = name.identifier.bytes
+      .split(separator: ByteString.slash, omittingEmptySubsequences: false)
+      .map { ByteString($0) }
+    return try ContainerLocation(in: root.appending(purpose.base), path: parts, of: container)
+  }
+
+  private func xdgLocation(
+    forNew container: LogicalContainer
+  ) throws(ModelError) -> ContainerLocation? {
+    let base =
+      switch container {
+      case .file(let place, _): XDGFinder.bases.first { $0.place == place }
+      case .config, .data, .state, .cache: XDGFinder.bases.first { $0.kind == container.kind }
+      default: nil as XDGFinder.Base?
+      }
+    guard let base, let app = container.app else { return nil }
+    return try ContainerLocation(
+      in: root.appending(base.path), app.identifier, of: container)
+  }
+
   private func flatpakLocation(
     forNew container: LogicalContainer
   ) throws(ModelError) -> ContainerLocation? {
@@ -185,7 +234,10 @@ extension Device {
           root.appending($0)
         }
       case .flatpak: [root, FlatpakFinder.overrides(ofAppsIn: root)]
-      case .coreSimulator, .snap, .folder: [root]
+      case .systemd:
+        LogicalContainer.UnitPurpose.allCases.map { root.appending($0.base) }
+      case .xdg: XDGFinder.bases.map { root.appending($0.path) }
+      case .coreSimulator, .snap, .android, .folder: [root]
       }
     return directories.compactMap { directory in
       guard let directory,

@@ -55,7 +55,7 @@ struct ContainerTargets {
         reason: "its location '\(location.path)' is a link to '\(link)', "
           + "which does not exist", hint: "create the target of the link, or remove the link")
     }
-    let path = logical.kind == .settings ? location.parent : location.path
+    let path = logical.kind.isOneFile ? location.parent : location.path
     return Target(record: record, logical: logical, action: .make, path: path, present: nil)
   }
 

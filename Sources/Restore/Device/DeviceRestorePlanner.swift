@@ -188,7 +188,7 @@ struct DeviceRestorePlanner {
     rules.comparesBytesAt = request.comparesBytes ? request.time : nil
     rules.asideSuffix = PlannedTree.asideSuffix(at: request.time)
     rules.emptied = emptied(in: item.record.path, rules)
-    if item.logical.kind == .settings { adapt(&rules, toSettings: item) }
+    if item.logical.kind.isOneFile { adapt(&rules, toFile: item) }
     // Packers may give all files of a bundle the same time, so files of two versions can agree in
     // time and size: a bundle is replaced as a whole.
     let isExchanged = item.logical.kind == .bundle && request.replacesBundles
@@ -215,8 +215,8 @@ struct DeviceRestorePlanner {
       plan: try RestorePlan.make(stored, part, source: source, at: location, from: reader))
   }
 
-  /// Limits the rules to an app's settings, which are one file in a directory with those of others.
-  private func adapt(_ rules: inout RestoreRules, toSettings item: ContainerSelection.Item) {
+  /// Limits the rules to one file that is the app's in a directory with those of others.
+  private func adapt(_ rules: inout RestoreRules, toFile item: ContainerSelection.Item) {
     rules.hasOwnRoot = false
     if rules.selection.isEmpty, let name = item.logical.app?.identifier { rules.selection = name }
     rules.keepsNoOther = item.selection.isEmpty

@@ -157,7 +157,7 @@ extension AppChangeRun {
     _ name: ByteString, by change: AppChange, _ console: Console,
     adapting adapt: (inout AppChangeRequest) -> Void
   ) throws -> ExitStatus {
-    if device.layout == .flatpak || device.layout == .snap {
+    if device.layout.installer != nil {
       var request = AppChangeRequest(change, of: try identifier(of: name, for: change))
       adapt(&request)
       return try finish(plan(request), console) { try $0.run() }
@@ -176,7 +176,8 @@ extension AppChangeRun {
     if name.hasSuffix(".app") || name.hasSuffix(".ipa") {
       throw UsageError(
         .invalidValue,
-        "cannot use the package '\(name)': \(device.layout.rawValue) installs apps itself",
+        "cannot use the package '\(name)': "
+          + "\(device.layout.installer ?? device.layout.rawValue) installs apps itself",
         hint: "give the app's name to see the effect on its data")
     }
     if change == .install, let given = BundleIdentifier(name) {

@@ -75,7 +75,7 @@ extension AppChangeRun {
       let after = plan.arriving.map { text($0.version, $0.build) }
       let versions = [before, after].compactMap { $0 }.joined(separator: " -> ")
       let suffix =
-        plan.isSimulated ? " (simulated: \(plan.device.layout.rawValue) does this itself)" : ""
+        plan.device.layout.installer.map { " (simulated: \($0) does this itself)" } ?? ""
       try console.result(
         "\(plan.request.change.rawValue)  \(app)\(versions.isEmpty ? "" : "  " + versions)\(suffix)"
       )

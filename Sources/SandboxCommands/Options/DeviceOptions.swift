@@ -21,8 +21,8 @@ struct DeviceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The platform's layout: coresimulator, flatpak, macos, snap or folder (default: "
-        + "detect it).",
+      "The platform's layout: coresimulator, flatpak, macos, snap, android, systemd, xdg or "
+        + "folder (default: detect it).",
       valueName: "layout"),
     completion: .list(Layout.allCases.map(\.rawValue)))
   var layout: String?
@@ -84,12 +84,19 @@ extension DeviceOptions {
       Layout(rawValue: name).map { OwnDevice(directory: ByteString(directory), layout: $0) }
     }
 
+    /// The layouts whose default device is used only if the layout is named, with its path in the
+    /// home directory, or absolute: every home directory and every system would have one.
+    private static let onlyIfNamed: [Layout: ByteString] = [.xdg: "", .systemd: "/"]
+
     /// Returns the default devices that exist, or the one of a layout.
     ///
     /// - Throws: `failed` if there is none, with a hint.
     static func present(layout: Layout?) throws -> [Choice] {
       guard let home = Host.environment("HOME") else {
         throw UsageError(.environmentMissing, "no device found: HOME is not set", hint: hint)
+      }
+      if let layout, let root = onlyIfNamed[layout] {
+        return [Choice(root: root.isAbsolute ? root : home.appending(root), layout: layout)]
       }
       let wanted = all.filter { layout == nil || $0.layout == layout }
       if wanted.isEmpty, let layout {

@@ -65,7 +65,9 @@ extension Console {
       warning(error.description)
       if let hint = error.hint { self.hint(hint) }
     }
-    let layout = device.layout == .folder ? " --layout folder" : ""
+    // The root alone may not determine these layouts, or another one first.
+    let isNamed = [.folder, .android, .systemd, .xdg].contains(device.layout)
+    let layout = isNamed ? " --layout \(device.layout.rawValue)" : ""
     let command = "sandboxctl recover --root \(ShellWord.text(device.root))\(layout)"
     for operation in report.pending {
       warning(

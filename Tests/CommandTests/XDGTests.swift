@@ -1,0 +1,129 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// The commands on a plain home directory.
+@Suite struct XDGTests {
+  private static let device = "--layout xdg --root desk"
+
+  private static func desk() throws -> CommandLine {
+    let cli = try CommandLine()
+    for (path, text) in [
+      (".config/editor/settings.ini", "dark"), (".config/kdeglobals", "[General]"),
+      (".config/chat/Local State", "{}"), (".config/chat/Default/Bookmarks", "mine"),
+      (".config/chat/Default/Preferences", "{}"), (".config/chat/Default/Code Cache/js/x", "again"),
+      (".local/share/editor/notes.txt", "a note"), (".local/share/Trash/files/old", "thrown away"),
+      (".local/share/user-places.xbel", "<xbel/>"), (".local/state/editor/history", "undo"),
+      (".cache/editor/http/0a", "fetched"), (".cache/thumbnails/large/a.png", "picture"),
+      (".local/share/Steam/steamapps/common/Game/pak", "game"),
+      (".local/share/builder/out/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n"),
+      (".local/share/builder/out/o", "made"), ("Documents/letter.txt", "beside the apps"),
+    ] {
+      try cli.directory.write(text, at: ByteString("desk/" + path))
+    }
+    return cli
+  }
+
+  @Test func appsAndClassifySupportTheLayout() throws {
+    let cli = try Self.desk()
+    let device = try cli.json("apps --json \(Self.device)")
+    #expect(device["layout"] as? String == "xdg")
+    let containers = device["containers"] as? [[String: Any]] ?? []
+    let kinds = containers.compactMap { $0["kind"] as? String }
+    #expect(Set(kinds) == ["config", "data", "state", "cache", "file"])
+    #expect(try !cli.succeed("apps \(Self.device)").contains("not installed"))
+    var classes: [ByteString: String] = [:]
+    for entry in try cli.jsonLines("classify --json \(Self.device)") {
+      if let path = entry.path() { classes[path] = entry["class"] as? String }
+    }
+    for (path, name) in [
+      ("apps/editor/config/settings.ini", "preferences"),
+      ("apps/editor/data/notes.txt", "user-data"),
+      ("apps/editor/state/history", "support"), ("apps/editor/cache/http/0a", "cache"),
+      ("apps/kdeglobals/files/config/kdeglobals", "preferences"),
+      ("apps/chat/config/Default/Bookmarks", "user-data"),
+      ("apps/chat/config/Default/Code Cache/js/x", "cache"),
+      ("apps/Steam/data/steamapps/common/Game/pak", "downloaded"),
+      ("apps/builder/data/out/o", "user-data"),
+    ] {
+      #expect(classes[ByteString(path)] == name, "\(path)")
+    }
+    #expect(classes.keys.allSatisfy { !"\($0)".contains("letter.txt") })
+    let explained = try cli.succeed("explain \(Self.device) editor/notes.txt")
+    #expect(explained.contains("rule data") && explained.contains("a data container"))
+  }
+
+  @Test func restoreEqualsTheSourceWithoutExclusions() throws {
+    let cli = try Self.desk()
+    _ = try cli.succeed("init repo --plain")
+    let report = try cli.run("backup \(Self.device) --repo repo")
+    #expect(report.code == 0 && report.errors.isEmpty, "\(report.errors)")
+    _ = try cli.succeed("restore latest --to back --repo repo")
+    try PolicyComparison.expectRestored(cli, device: "desk --layout xdg", back: "back")
+    let kept = try OddTree.listing(cli.directory, "back")
+    for path: ByteString in [
+      "apps/editor/config/settings.ini", "apps/editor/data/notes.txt",
+      "apps/user-places.xbel/files/data/user-places.xbel", "apps/builder/data/out/o",
+    ] {
+      #expect(kept[path] != nil, "\(path)")
+    }
+    for part in ["/cache", "Code Cache", "Trash/", "steamapps/common"] {
+      #expect(!kept.keys.contains { "\($0)".contains(part) }, "\(part)")
+    }
+  }
+
+  @Test func lostDirectoriesAndFilesAreRestoredInPlace() throws {
+    let cli = try Self.desk()
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup \(Self.device) --repo repo --quiet")
+    let config = try Directory.open(path: cli.directory.path("desk/.config"))
+    try config.removeTree("editor")
+    try config.remove("kdeglobals")
+    try Directory.open(path: cli.directory.path("desk/.local")).removeTree("state")
+    try cli.directory.write("changed", at: "desk/.local/share/user-places.xbel")
+    try cli.directory.write("new", at: "desk/.config/new-file")
+    _ = try cli.succeed("restore latest --in-place --overwrite always --repo repo")
+    for (path, text) in [
+      (".config/editor/settings.ini", "dark"), (".config/kdeglobals", "[General]"),
+      (".local/state/editor/history", "undo"), (".local/share/user-places.xbel", "<xbel/>"),
+      (".config/new-file", "new"), (".cache/editor/http/0a", "fetched"),
+    ] {
+      #expect(try cli.directory.read(ByteString("desk/" + path)) == Array(text.utf8), "\(path)")
+    }
+    // To the home directory of another machine.
+    _ = try Directory.make(path: cli.directory.path("other/.config"))
+    _ = try cli.succeed("restore latest --to-device other --repo repo")
+    #expect(try cli.directory.read("other/.config/kdeglobals") == Array("[General]".utf8))
+    #expect(try cli.directory.read("other/.local/state/editor/history") == Array("undo".utf8))
+    #expect(try cli.names(in: "other").sorted().contains(".local"))
+  }
+
+  @Test func purgeDeletesOnlyCaches() throws {
+    let cli = try Self.desk()
+    let before = try TreeRecord.all(in: cli.directory, "desk")
+    _ = try cli.succeed("purge \(Self.device) --level critical --yes")
+    let after = try TreeRecord.all(in: cli.directory, "desk")
+    let gone = before.keys.filter { after[$0] == nil }
+    #expect(gone.contains { "\($0)".hasSuffix("http/0a") })
+    #expect(gone.contains { "\($0)".contains("Code Cache") })
+    let isCache = { (path: ByteString) in
+      "\(path)".contains(".cache/") || "\(path)".contains("Code Cache")
+    }
+    #expect(gone.allSatisfy(isCache), "\(gone.sorted())")
+  }
+
+  @Test func changesOfAppsAreOnlyReported() throws {
+    let cli = try Self.desk()
+    let text = try cli.succeed("uninstall editor \(Self.device)")
+    #expect(text.contains("simulated: the system's package manager does this itself"))
+    #expect(try cli.directory.read("desk/.config/editor/settings.ini") == Array("dark".utf8))
+  }
+
+  @Test func theHomeDirectoryIsTheDefaultOfTheLayout() throws {
+    let cli = try CommandLine()
+    try cli.directory.write("x", at: "home/.config/editor/x")
+    let device = try cli.json("apps --json --layout xdg")
+    #expect(device["root"] as? String == cli.directory.string + "/home")
+  }
+}

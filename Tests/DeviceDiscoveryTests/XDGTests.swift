@@ -1,0 +1,151 @@
+import Foundation
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import DeviceDiscovery
+
+/// The base directories of a home directory.
+@Suite struct XDGTests {
+  private let home: TemporaryDirectory
+
+  init() throws {
+    home = try TemporaryDirectory("desktop")
+    for name in [
+      ".config/editor/settings", ".local/share/editor/notes.db", ".local/state/editor/history",
+      ".cache/editor/http/0a", ".local/share/only-data/x",
+    ] {
+      try home.file(name, "x")
+    }
+  }
+
+  private func find(_ layout: Layout? = nil) throws -> Device {
+    try DeviceFinder(layout: layout, machineID: "m", systemFlatpak: nil).find(home.path)
+  }
+
+  @Test func eachFolderNameIsAnApp() throws {
+    let device = try find()
+    #expect(device.layout == .xdg)
+    #expect(device.root == home.path)
+    #expect(
+      device.logicalPrefixes == [
+        "apps/editor/cache", "apps/editor/config", "apps/editor/data", "apps/editor/state",
+        "apps/only-data/data",
+      ])
+    #expect(device.containers.map(\.kind) == [.cache, .config, .data, .state, .data])
+    #expect(device.containers.allSatisfy { $0.identification == .layout && $0.uuid == nil })
+    #expect(device.apps.map(\.identifier.bytes) == ["editor", "only-data"])
+    #expect(device.apps.allSatisfy { $0.isInstalled })
+    #expect(device.findings.isEmpty)
+    #expect(device.identity == .location(machine: "m", .xdg, root: device.root))
+  }
+
+  @Test func namesThatDifferInCaseAreDifferentApps() throws {
+    try home.file(".config/Editor/settings", "y")
+    let device = try find()
+    #expect(device.apps.map(\.identifier.bytes) == ["Editor", "editor", "only-data"])
+    #expect(try device.app("Editor").identifier.bytes == "Editor")
+    #expect(#expect(throws: ModelError.self) { try device.app("EDITOR") }?.code == .ambiguousApp)
+  }
+
+  @Test func singleFilesAreContainers() throws {
+    try home.file(".config/kdeglobals", "x")
+    try home.file(".local/share/user-places.xbel", "x")
+    try home.file(".cache/event-sound-cache.tdb", "x")
+    try home.link(".config/linked", to: "../dotfiles/linked")
+    let device = try find()
+    let files = device.containers.filter { $0.kind == .file }
+    #expect(
+      files.map(\.logicalPrefix) == [
+        "apps/kdeglobals/files/config", "apps/linked/files/config",
+        "apps/user-places.xbel/files/data",
+      ])
+    #expect(files.map(\.member) == ["kdeglobals", "linked", "user-places.xbel"])
+    let path = home.path(".config/kdeglobals")
+    let logical = try #require(try device.logicalPath(ofPath: path))
+    #expect(logical.bytes == "apps/kdeglobals/files/config/kdeglobals")
+    #expect(try device.realPath(of: logical) == path)
+    #expect(try device.logicalPath(ofPath: home.path(".config/other")) == nil)
+  }
+
+  /// A directory that links of two base directories lead to is in the one that contains it.
+  @Test func linksToDirectoriesAreFollowedOnce() throws {
+    try home.link(".config/away", to: "../dotfiles/away")
+    try home.file("dotfiles/away/init", "x")
+    try home.link(".config/again", to: "../.local/share/editor")
+    try home.file(".local/share/editor/sub/x", "x")
+    try home.link(".local/state/inner", to: "../share/editor/sub")
+    let device = try find()
+    #expect(device.container(at: ".config/away")?.absolutePath == home.path("dotfiles/away"))
+    #expect(device.container(at: ".local/share/editor")?.kind == .data)
+    #expect(device.container(at: ".config/again") == nil)
+    #expect(device.container(at: ".local/state/inner") == nil)
+    #expect(
+      device.findings(.repeatedDirectory).map(\.path) == [".config/again", ".local/state/inner"])
+  }
+
+  @Test func theProgramsOwnDirectoriesAreExcluded() throws {
+    for name in [".cache/sandboxctl/state/x", ".config/.sandboxctl/x", ".config/sandboxctl/x"] {
+      try home.file(name, "x")
+    }
+    #expect(
+      try find().logicalPrefixes.filter { "\($0)".contains("sandboxctl") }
+        == ["apps/sandboxctl/config"])
+  }
+
+  @Test func oddNamesAreAppsToo() throws {
+    let odd: [ByteString] = [
+      "a~b%c", ".hidden", "with space", "new\nline", ByteString([0xff, 0xfe]), "ünïcode",
+    ]
+    for name in odd {
+      try home.write("x", at: ByteString(".config").appending(name).appending("y"))
+    }
+    let device = try find()
+    for name in odd {
+      let path = ByteString(".config").appending(name)
+      let container = try #require(device.containers.first { $0.path == path })
+      #expect(container.owner?.bytes == name)
+      #expect(try LogicalPath(container.logicalPrefix).location?.container == container.logical)
+      let location = try #require(try device.location(forNew: container.logical))
+      #expect(location.path == container.absolutePath)
+    }
+    let long = ByteString(String(repeating: "n", count: 230))
+    try home.write("x", at: ByteString(".config").appending(long).appending("y"))
+    #expect(try find().findings(.unidentified).count == 1)
+  }
+
+  @Test func theLayoutIsDetectedByBothDirectories() throws {
+    let other = try TemporaryDirectory()
+    try other.file(".config/x/y", "x")
+    let finder = DeviceFinder(machineID: "m", systemFlatpak: nil)
+    #expect(throws: ModelError.self) { try finder.find(other.path) }
+    let asked = DeviceFinder(layout: .xdg, machineID: "m", systemFlatpak: nil)
+    #expect(try asked.find(other.path).logicalPrefixes == ["apps/x/config"])
+    let empty = try TemporaryDirectory()
+    let error = #expect(throws: ModelError.self) { try asked.find(empty.path) }
+    #expect(error?.description.contains("'.config'") == true)
+    #expect(try finder.candidates(in: home.path).map(\.layout) == [.xdg])
+  }
+
+  @Test func newContainersAreInTheBaseDirectories() throws {
+    let device = try find()
+    let app = LogicalName("new")
+    for (container, path) in [
+      (LogicalContainer.config(app), ".config/new"), (.data(app), ".local/share/new"),
+      (.state(app), ".local/state/new"), (.cache(app), ".cache/new"),
+      (.file(.config, of: app), ".config/new"), (.file(.data, of: app), ".local/share/new"),
+      (.file(.state, of: app), ".local/state/new"),
+    ] as [(LogicalContainer, ByteString)] {
+      #expect(try device.location(forNew: container)?.path == home.path(path))
+      #expect(device.containerDirectories.contains { home.path(path).isWithin($0) })
+    }
+    for hostile: ByteString in ["..", "../x", "/etc", ".sandboxctl", ""] {
+      #expect(throws: ModelError.self) {
+        try device.location(forNew: .config(LogicalName(hostile)))
+      }
+    }
+    #expect(try device.location(forNew: .directory(.state, app, of: app)) == nil)
+    #expect(try device.location(forNew: .bundle(app)) == nil)
+  }
+}
