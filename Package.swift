@@ -58,8 +58,8 @@ let package = Package(
       name: "BuiltinPolicies", dependencies: ["CEmbedded"], path: "policies",
       exclude: [
         "apple.yaml", "common.yaml", "everything.yaml", "flatpak.yaml", "ios.yaml", "macos.yaml",
-        "policy.schema.json", "snap.yaml",
-        "android.yaml", "systemd.yaml", "xdg.yaml",
+        "android.yaml", "migration.schema.json", "migrations", "policy.schema.json", "snap.yaml",
+        "systemd.yaml", "xdg.yaml",
       ],
       swiftSettings: optimized + common),
     .target(
@@ -113,6 +113,10 @@ let package = Package(
       dependencies: ["CArchive", "Codecs", "DeviceDiscovery", "SandboxModel", "SystemIO"],
       swiftSettings: strict),
     .target(
+      name: "Migration",
+      dependencies: ["AppPackages", "Codecs", "PolicyEngine", "SandboxModel", "SystemIO"],
+      swiftSettings: common),
+    .target(
       name: "AppUpdate",
       dependencies: [
         "AppPackages", "ArchiveStore", "Codecs", "DatabaseCapture", "DeviceDiscovery", "DeviceScan",
@@ -144,8 +148,7 @@ let package = Package(
       name: "SandboxCommands",
       dependencies: [
         "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs",
-        "DeviceDiscovery", "DeviceScan", "DeviceTransaction",
-        "Interchange",
+        "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "Interchange", "Migration",
         "PolicyEngine", "Purge", "Restore", "Retention", "SampleDevice", "SandboxModel",
         "SnapshotQueries", "SystemIO",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -216,6 +219,13 @@ let package = Package(
       ],
       swiftSettings: common),
     .testTarget(
+      name: "MigrationTests",
+      dependencies: [
+        "AppPackages", "BuiltinPolicies", "Codecs", "Migration", "PolicyEngine", "SandboxModel",
+        "SystemIO", "TestSupport",
+      ],
+      swiftSettings: common),
+    .testTarget(
       name: "OperationTests",
       dependencies: [
         "AllocationCount", "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies",
@@ -237,8 +247,8 @@ if Context.environment["SANDBOXCTL_FUZZ"] != nil {
       name: "fuzz",
       dependencies: [
         "AppPackages", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs", "DatabaseCapture",
-        "DeviceDiscovery", "PolicyEngine", "Restore", "SandboxModel", "SystemIO",
-        "Interchange",
+        "DeviceDiscovery", "Interchange", "Migration", "PolicyEngine", "Restore", "SandboxModel",
+        "SystemIO",
       ],
       path: "Fuzzers/Sources/fuzz", swiftSettings: common + [.unsafeFlags(["-parse-as-library"])]))
 }

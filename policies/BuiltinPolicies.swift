@@ -37,6 +37,16 @@ package enum BuiltinPolicies {
     File("everything", ce_everything_yaml(), layout: "folder"),
   ]
 
+  /// The migration tables, `migrations/NAME.yaml`, with their names.
+  package static let migrations: [(name: String, bytes: [UInt8])] = {
+    var count = 0
+    let files = UnsafeBufferPointer(start: ce_migrations(&count), count: count)
+    return files.map { table in
+      let bytes = UnsafeBufferPointer(start: table.file.bytes, count: table.file.count)
+      return (name: "migrations/" + String(cString: table.name), bytes: Array(bytes))
+    }
+  }()
+
   /// Returns the files of a policy and of those that it extends, in the order of `files`.
   ///
   /// - Parameters:

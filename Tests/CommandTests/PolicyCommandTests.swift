@@ -39,8 +39,32 @@ import Testing
     #expect(listed.last?["rules"] as? Int == 1)
     let text = try cli.succeed("policy list").split(separator: "\n")
     #expect(text.count == Self.names.count + 2)
-    #expect(try cli.succeed("policy lint").contains("\(Self.names.count + 1) files: no mistakes"))
+    let tables = try FileManager.default.contentsOfDirectory(
+      atPath: Shared.packageRoot.appendingPathComponent("policies/migrations").path)
+    let count = Self.names.count + 1 + tables.count
+    #expect(try cli.succeed("policy lint").contains("\(count) files: no mistakes"))
     #expect(try cli.succeed("policy test").contains(", 0 failed"))
+  }
+
+  @Test func migrationTablesAreCheckedAndTested() throws {
+    let cli = try CommandLine()
+    #expect(try cli.succeed("policy schema --migration") == Self.file("migration.schema.json"))
+    let table = try Self.file("migrations/krita.yaml")
+    try cli.directory.write(table, at: "own.yaml")
+    #expect(try cli.succeed("policy lint own.yaml") == "1 file: no mistakes\n")
+    #expect(try cli.succeed("policy test own.yaml").hasSuffix("examples, 0 failed\n"))
+    try cli.directory.write(
+      table.replacingOccurrences(of: "becomes: config/kritarc", with: "becomes: config/other"),
+      at: "wrong.yaml")
+    let lint = try cli.run("policy lint wrong.yaml")
+    #expect(lint.code == 5)
+    #expect(lint.output.contains("wrong.yaml:") && lint.output.contains("config/other"))
+    #expect(try cli.run("policy test wrong.yaml").code == 5)
+    // A user's table is among those that are checked by default.
+    try cli.directory.write(
+      "migration: bad\nschema: 1\n",
+      at: "home/.config/sandboxctl/policies/migrations/bad.yaml")
+    #expect(try cli.run("policy lint").code == 5)
   }
 
   @Test func laterLayerIncludesDespiteAMark() throws {

@@ -28,8 +28,26 @@ enum ModelSeeds {
         .file(ByteString("\(name).yaml"))
       if let text = try file.readAll(limit: 1 << 20) { seeds.append(("policy", text)) }
     }
+    for name in ["firefox", "xdg"] {
+      let file = try Directory.open(path: project.appending("policies/migrations"))
+        .file(ByteString("\(name).yaml"))
+      if let text = try file.readAll(limit: 1 << 20) { seeds.append(("migration-table", text)) }
+    }
+    seeds += configurations.map { ("rewrite", $0) }
     return seeds
   }
+
+  /// Configuration files, each after the number of its rule.
+  private static let configurations: [[UInt8]] = [
+    [0]
+      + Array(
+        "[Profile0]\nIsRelative=0\nPath=/home/u/.a/b\n[InstallAB]\nDefault=/home/u/.a\n".utf8),
+    [1] + Array("[AB]\r\nDefault=/home/u/.a/b\r\nLocked=1\r\n".utf8),
+    [2]
+      + Array(
+        #"{"addons":[{"path":"/home/u/.a/\u00e9","rootURI":"jar:file:///home/u/.a/b!/"}]}"#.utf8),
+    [3] + Array(#"{"download":{"default_directory":"/home/u/.a"},"x":[1.50,{}]}"#.utf8),
+  ]
 
   private static let lists = [
     """

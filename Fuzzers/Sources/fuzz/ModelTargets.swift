@@ -1,4 +1,5 @@
 import Codecs
+import Migration
 import PolicyEngine
 import SystemIO
 
@@ -18,6 +19,8 @@ extension Target {
     Target(name: "migration", run: migration),
     Target(name: "json", run: json),
     Target(name: "policy", run: policy),
+    Target(name: "migration-table", run: migrationTable),
+    Target(name: "rewrite", run: rewrite),
   ]
 
   /// A property list of either kind, as in Info.plist and container metadata.
@@ -121,5 +124,39 @@ extension Target {
     let source = PolicySource(name: "fuzz.yaml", bytes: bytes, origin: .commandLine)
     let (document, issues) = PolicyDocument.read(source)
     require(document != nil || !issues.isEmpty, "a policy was refused without a reason")
+  }
+
+  /// The text of a migration table. The destinations of an accepted table stay in the home directory.
+  @Sendable private static func migrationTable(_ bytes: [UInt8]) {
+    let (table, issues) = MigrationTable.read(
+      PolicySource(name: "fuzz.yaml", bytes: bytes, origin: .commandLine))
+    require(table != nil || !issues.isEmpty, "a table was refused without a reason")
+    guard let table, issues.isEmpty else { return }
+    for example in table.examples {
+      let route = MigrationRoute(
+        from: MigrationEnd(example.from, app: "a.b", home: "/h"),
+        to: MigrationEnd(example.to, app: "a.b", home: "/h"),
+        table: table, general: nil, names: .anyName)
+      guard case .path(let path) = route.destination(of: example.path.inHome(of: route.from)) else {
+        continue
+      }
+      require(
+        !path.isAbsolute && !path.components.contains(".."), "a path leaves the home directory")
+    }
+  }
+
+  /// A configuration file with paths; the first byte selects the rule. A rewritten file is accepted
+  /// again, and nothing changes the second time.
+  @Sendable private static func rewrite(_ bytes: [UInt8]) {
+    guard let first = bytes.first else { return }
+    let rule = RewriteRule.allCases[Int(first) % RewriteRule.allCases.count]
+    let mapping = PathMapping([.init(old: "/home/u/.a", new: "/home/u/new")])
+    guard let once = try? rule.rewrite(Array(bytes.dropFirst()), by: mapping) else { return }
+    require(once.changes.isEmpty == (once.bytes == Array(bytes.dropFirst())), "a silent change")
+    guard let twice = try? rule.rewrite(once.bytes, by: mapping) else {
+      require(once.bytes.count > rule.maximumSize, "the result was refused")
+      return
+    }
+    require(twice.changes.isEmpty && twice.bytes == once.bytes, "the result changed again")
   }
 }

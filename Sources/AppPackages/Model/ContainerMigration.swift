@@ -37,8 +37,8 @@ package struct ContainerMigration: Hashable, Sendable {
     }
   }
 
-  /// Creates a migration.
-  init(moves: [Move] = [], links: [ByteString] = []) {
+  /// Creates a migration with paths that the caller has checked.
+  package init(moves: [Move] = [], links: [ByteString] = []) {
     self.moves = moves
     self.links = links
   }

@@ -26,4 +26,13 @@ ce_file ce_android_yaml(void);
 ce_file ce_systemd_yaml(void);
 ce_file ce_xdg_yaml(void);
 
+/// A file with its name, a C string.
+typedef struct {
+  const char *name;
+  ce_file file;
+} ce_named_file;
+
+/// The files in policies/migrations/, the general table first, and their number.
+const ce_named_file *ce_migrations(ptrdiff_t *count);
+
 #endif

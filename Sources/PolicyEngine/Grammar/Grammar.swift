@@ -193,7 +193,7 @@ extension Grammar {
 
 /// The form of a value in a policy file. The grammar check and the JSON Schema both derive from it
 /// and therefore agree.
-indirect enum Shape: Sendable {
+package indirect enum Shape: Sendable {
   /// Text, which is empty only if permitted.
   case text(mayBeEmpty: Bool = false)
   /// A name of letters, digits, dots, hyphens and underscores.
@@ -224,19 +224,21 @@ indirect enum Shape: Sendable {
   case either(Shape, Shape)
 
   /// The keys of a mapping.
-  enum Keys: Sendable {
+  package enum Keys: Sendable {
     case words([String])
     /// Any text; the associated value names the kind of key in the singular.
     case names(String)
   }
 
-  static func choice<Value: RawRepresentable & CaseIterable>(
+  /// Returns the shape of one of the words of a type.
+  package static func choice<Value: RawRepresentable & CaseIterable>(
     _: Value.Type
   ) -> Shape where Value.RawValue == String {
     .choice(Value.allCases.map(\.rawValue))
   }
 
-  static func keyed<Value: RawRepresentable & CaseIterable>(
+  /// Returns the shape of a mapping by the words of a type.
+  package static func keyed<Value: RawRepresentable & CaseIterable>(
     by _: Value.Type, _ shape: Shape
   ) -> Shape where Value.RawValue == String {
     .keyed(by: .words(Value.allCases.map(\.rawValue)), shape)
@@ -244,24 +246,47 @@ indirect enum Shape: Sendable {
 }
 
 /// A mapping of fixed keys.
-struct Record: Sendable {
+package struct Record: Sendable {
   /// Its name in the JSON Schema.
-  let name: String
+  package let name: String
   /// The name in messages, with its article: "a rule".
-  let title: String
+  package let title: String
   /// The permitted keys.
-  let keys: [Key]
+  package let keys: [Key]
   /// The keys of which at least one is required.
-  var needsAnyOf: [String] = []
+  package let needsAnyOf: [String]
   /// The keys of which exactly one is required.
-  var needsOneOf: [String] = []
+  package let needsOneOf: [String]
 
-  struct Key: Sendable {
-    let name: String
-    let shape: Shape
-    var isRequired = false
+  /// Creates a record.
+  package init(
+    name: String, title: String, keys: [Key], needsAnyOf: [String] = [], needsOneOf: [String] = []
+  ) {
+    self.name = name
+    self.title = title
+    self.keys = keys
+    self.needsAnyOf = needsAnyOf
+    self.needsOneOf = needsOneOf
+  }
+
+  /// A key with the shape of its value.
+  package struct Key: Sendable {
+    /// The key.
+    package let name: String
+    /// The shape of the value.
+    package let shape: Shape
+    /// Whether every such mapping has the key.
+    package let isRequired: Bool
     /// The description for editors.
-    let about: String
+    package let about: String
+
+    /// Creates a key.
+    package init(name: String, shape: Shape, isRequired: Bool = false, about: String) {
+      self.name = name
+      self.shape = shape
+      self.isRequired = isRequired
+      self.about = about
+    }
   }
 
   func key(_ name: String) -> Key? { keys.first { $0.name == name } }

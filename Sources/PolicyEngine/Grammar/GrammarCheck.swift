@@ -1,14 +1,16 @@
-internal import Codecs
+package import Codecs
 
-/// Checks the nodes of a policy file against the grammar and collects every mistake.
-struct GrammarCheck {
+/// Checks the nodes of a file against a grammar and collects every mistake.
+package struct GrammarCheck {
   private let file: String
-  private(set) var issues: [PolicyIssue] = []
+  /// The mistakes, in the order in which they were found.
+  package private(set) var issues: [PolicyIssue] = []
 
-  init(file: String) { self.file = file }
+  /// Creates a check of a file with this name in messages.
+  package init(file: String) { self.file = file }
 
   /// Checks a value and everything in it against a shape; `name` is the value's key.
-  mutating func check(_ node: YAMLNode, against shape: Shape, named name: String) {
+  package mutating func check(_ node: YAMLNode, against shape: Shape, named name: String) {
     switch shape {
     case .list(let element):
       guard let elements = node.sequence else { return refuse(node, as: shape, named: name) }
@@ -133,7 +135,7 @@ extension Shape {
 
   private var isText: Bool { if case .text = self { true } else { false } }
 
-  static func isIdentifier(_ text: String) -> Bool {
+  package static func isIdentifier(_ text: String) -> Bool {
     !text.isEmpty
       && text.utf8.allSatisfy { byte in
         switch byte {

@@ -1,4 +1,4 @@
-internal import Codecs
+package import Codecs
 
 /// The JSON Schema of policy files, for editors; generated from the grammar.
 public enum PolicySchema {
@@ -7,15 +7,21 @@ public enum PolicySchema {
   public static var text: String { document.pretty }
 
   static var document: JSON {
+    document(
+      of: Grammar.file, title: "sandboxctl policy",
+      description:
+        "The classes of the data in an app's sandbox, and their handling. See sandboxctl-policy(5)."
+    )
+  }
+
+  /// Returns the schema of a kind of file.
+  package static func document(of root: Record, title: String, description: String) -> JSON {
     var writer = Writer()
-    let file = writer.members(of: Grammar.file)
+    let file = writer.members(of: root)
     var members = [
       JSON.Member("$schema", "https://json-schema.org/draft/2020-12/schema"),
-      JSON.Member("title", "sandboxctl policy"),
-      JSON.Member(
-        "description",
-        "The classes of the data in an app's sandbox, and their handling. See sandboxctl-policy(5)."
-      ),
+      JSON.Member("title", .string(title)),
+      JSON.Member("description", .string(description)),
     ]
     members += file
     members.append(

@@ -1,4 +1,4 @@
-internal import Codecs
+package import Codecs
 
 /// A mistake in a policy: its position, the problem, and the expected text.
 public struct PolicyIssue: Error, Sendable, Hashable, CustomStringConvertible {
@@ -47,7 +47,8 @@ public struct PolicyIssue: Error, Sendable, Hashable, CustomStringConvertible {
     case example
   }
 
-  init(
+  /// Creates an issue.
+  package init(
     _ kind: Kind, at location: PolicyLocation, _ problem: String, expected: String = "",
     severity: Severity = .error
   ) {
@@ -93,7 +94,8 @@ public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The mistakes, ordered by file and line; at least one is an error.
   public let issues: [PolicyIssue]
 
-  init(_ action: String, _ issues: [PolicyIssue]) {
+  /// Creates an error.
+  package init(_ action: String, _ issues: [PolicyIssue]) {
     self.action = action
     self.issues = issues
   }
@@ -138,7 +140,8 @@ public struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConver
     self.column = column
   }
 
-  init(_ file: String, _ mark: Mark) {
+  /// Creates the location of a mark in a file.
+  package init(_ file: String, _ mark: Mark) {
     self.init(file: file, line: mark.line, column: mark.column)
   }
 

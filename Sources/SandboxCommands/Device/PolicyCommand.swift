@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import BuiltinPolicies
 internal import Codecs
+internal import Migration
 internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
@@ -96,21 +97,47 @@ extension PolicyCommand {
     }
   }
 
-  /// The policies to check.
+  /// The policies and migration tables to check.
   struct Arguments: ParsableArguments {
     @Argument(
       help: ArgumentHelp(
-        "Policy files, or names of policies (default: all policies).", valueName: "file|name"))
+        "Policy files or migration tables, or names of policies (default: all).",
+        valueName: "file|name"))
     var policies: [ByteString] = []
 
-    /// Returns the library with the files in it, and the names of the sources to check.
-    func load() throws -> (library: PolicyLibrary, sources: [String?]) {
+    /// The files to check.
+    struct Selection {
+      /// The policies, with those named on the command line.
+      let library: PolicyLibrary
+      /// The names of the policy files to check; nil for all.
+      var sources: [String?]
+      /// The migration tables to check.
+      let tables: MigrationLibrary
+
+      /// The number of files.
+      var count: Int {
+        (sources == [nil] ? library.documents.count : sources.count) + tables.tables.count
+      }
+    }
+
+    /// Returns the library with the files in it, and the files to check.
+    func load() throws -> Selection {
       let named = try PolicyFiles.library(extra: [])
+      if policies.isEmpty {
+        return Selection(library: named, sources: [nil], tables: try MigrationFiles.library())
+      }
       let names = policies.map { $0.utf8.flatMap(named.policy)?.source.name }
-      let files = zip(policies, names).filter { $1 == nil }.map(\.0)
-      let library = files.isEmpty ? named : try PolicyFiles.library(extra: [], drafts: files)
-      if policies.isEmpty { return (library, [nil]) }
-      return (library, zip(policies, names).map { $1 ?? $0.description })
+      let files = try zip(policies, names).filter { $1 == nil }.map { path, _ in
+        try PolicyFiles.file(path, .commandLine)
+      }
+      let tables = files.filter(MigrationTable.isTable)
+      let drafts = files.filter { !MigrationTable.isTable($0) }
+      let library = drafts.isEmpty ? named : try PolicyFiles.library(drafts: drafts)
+      let ofTables = Set(tables.map(\.name))
+      let sources = zip(policies, names).map { $1 ?? $0.description }
+      return Selection(
+        library: library, sources: sources.filter { !ofTables.contains($0) },
+        tables: MigrationLibrary(tables))
     }
   }
 
@@ -122,7 +149,8 @@ extension PolicyCommand {
         abstract: "Check policies and report mistakes with line and column",
         discussion: """
           A file is checked together with the policies that it extends, and its examples are run. \
-          The exit status is 5 if there is a mistake.
+          Migration tables (with the key 'migration') are checked, too. The exit status is 5 if \
+          there is a mistake.
 
           \(Examples.text(["sandboxctl policy lint", "sandboxctl policy lint ios --json"]))
           """)
@@ -132,15 +160,14 @@ extension PolicyCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let (library, sources) = try arguments.load()
-      let issues = sources.flatMap { library.lint($0) }
+      let files = try arguments.load()
+      let issues = files.sources.flatMap { files.library.lint($0) } + files.tables.lint()
       for issue in issues {
         try output.json ? console.result(issue.json) : console.result(issue.description)
       }
       let isWrong = issues.contains { $0.severity == .error }
       if !isWrong, !output.json, !output.quiet {
-        let count = sources == [nil] ? library.documents.count : sources.count
-        try console.result("\(Sizes.count(count, "file")): no mistakes")
+        try console.result("\(Sizes.count(files.count, "file")): no mistakes")
       }
       return isWrong ? .goalNotMet : .done
     }
@@ -163,17 +190,13 @@ extension PolicyCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let (library, sources) = try arguments.load()
-      var count = 0
-      var failures: [PolicyIssue] = []
-      for source in sources {
-        let broken = library.lint(source).filter { $0.severity == .error && $0.kind != .example }
-        if let first = broken.first {
-          throw UsageError(
-            .invalidPolicy, "cannot run the examples: \(first.location): \(first.problem)",
-            hint: "'sandboxctl policy lint' lists all mistakes")
-        }
-        let result = library.test(source)
+      let files = try arguments.load()
+      var count = files.tables.tables.reduce(0) { $0 + $1.examples.count }
+      var failures = files.tables.lint().filter { $0.kind == .example }
+      try Self.refuse(files.tables.lint())
+      for source in files.sources {
+        try Self.refuse(files.library.lint(source))
+        let result = files.library.test(source)
         count += result.count
         failures += result.failures
       }
@@ -193,6 +216,16 @@ extension PolicyCommand {
       }
       return failures.isEmpty ? .done : .goalNotMet
     }
+
+    /// Refuses files with mistakes because of which their examples cannot run.
+    private static func refuse(_ issues: [PolicyIssue]) throws {
+      guard let first = issues.first(where: { $0.severity == .error && $0.kind != .example }) else {
+        return
+      }
+      throw UsageError(
+        .invalidPolicy, "cannot run the examples: \(first.location): \(first.problem)",
+        hint: "'sandboxctl policy lint' lists all mistakes")
+    }
   }
 
   /// `sandboxctl policy schema`.
@@ -201,11 +234,16 @@ extension PolicyCommand {
       CommandConfiguration(
         commandName: "schema",
         abstract: "Print the JSON Schema of policy files, for editors",
-        discussion: Examples.text(["sandboxctl policy schema"]))
+        discussion: Examples.text([
+          "sandboxctl policy schema", "sandboxctl policy schema --migration",
+        ]))
     }
 
+    @Flag(help: "Print the schema of migration tables.")
+    var migration = false
+
     func run(_ console: Console) throws -> ExitStatus {
-      try console.result(PolicySchema.text)
+      try console.result(migration ? MigrationGrammar.schema : PolicySchema.text)
       return .done
     }
   }

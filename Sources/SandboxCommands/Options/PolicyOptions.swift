@@ -104,10 +104,10 @@ extension Pattern.Text {
 enum PolicyFiles {
   /// Returns a library of all policies. `extra` are files named on the command line; `drafts`
   /// replace the policies of their names while they are checked.
-  static func library(extra: [ByteString], drafts: [ByteString] = []) throws -> PolicyLibrary {
-    PolicyLibrary(
-      builtin + (try others(extra)),
-      replacements: try drafts.map { try file($0, .commandLine) })
+  static func library(
+    extra: [ByteString] = [], drafts: [PolicySource] = []
+  ) throws -> PolicyLibrary {
+    PolicyLibrary(builtin + (try others(extra)), replacements: drafts)
   }
 
   /// Returns a library of the policies that a policy needs, selected by name or by layout. If there
@@ -143,7 +143,8 @@ enum PolicyFiles {
     return PolicySource(name: path.description, bytes: bytes, origin: origin)
   }
 
-  private static func directory(_ path: ByteString, _ origin: PolicySource.Origin) throws
+  /// Reads the `.yaml` files in a directory; none if it does not exist.
+  static func directory(_ path: ByteString, _ origin: PolicySource.Origin) throws
     -> [PolicySource]
   {
     let directory: Directory

@@ -1,0 +1,38 @@
+package import SystemIO
+
+/// An entry of an app's data, as a migration plan compares it.
+package struct MigrationEntry: Sendable, Hashable {
+  /// The path relative to the home directory.
+  package let path: ByteString
+  /// The type of the entry.
+  package let kind: FileKind
+  /// The size of a file in bytes; 0 for other entries.
+  package let size: UInt64
+  /// The time of the last change of the content.
+  package let modified: Timestamp
+  /// The target of a symbolic link; nil for other entries.
+  package let target: ByteString?
+
+  /// Creates an entry.
+  package init(
+    _ path: ByteString, kind: FileKind, size: UInt64 = 0,
+    modified: Timestamp = Timestamp(seconds: 0), target: ByteString? = nil
+  ) {
+    self.path = path
+    self.kind = kind
+    self.size = size
+    self.modified = modified
+    self.target = target
+  }
+
+  /// Whether two entries are the same by type, size, time and link target. Their contents are not
+  /// compared.
+  package func isSame(as other: MigrationEntry) -> Bool {
+    guard kind == other.kind else { return false }
+    switch kind {
+    case .file: return size == other.size && modified == other.modified
+    case .symlink: return target == other.target
+    default: return kind == .directory
+    }
+  }
+}

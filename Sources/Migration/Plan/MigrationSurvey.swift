@@ -1,0 +1,140 @@
+package import SystemIO
+
+/// Lists the entries of an app's data below a home directory.
+package struct MigrationSurvey: Sendable {
+  /// The entries, each directory before its content, sorted by path.
+  package private(set) var entries: [MigrationEntry] = []
+  /// The entries that could not be read, relative to the home directory.
+  package private(set) var problems: [PathRemark] = []
+
+  /// The maximum number of entries by default: about 1 GB of memory.
+  package static let maximumEntries = 5_000_000
+
+  /// Lists directories and files.
+  ///
+  /// Links are not followed, except the last component of a listed path: a snap's `current` is one.
+  ///
+  /// - Parameters:
+  ///   - home: The home directory, a path without links.
+  ///   - paths: The entries to list, relative to it. Missing ones are ignored.
+  ///   - limit: The maximum number of entries.
+  /// - Throws: `failed` if the home directory cannot be opened, or for more entries than the limit.
+  package init(
+    of home: ByteString, paths: [ByteString], limit: Int = maximumEntries
+  ) throws(OperationError) {
+    let directory: Directory
+    do throws(SystemError) {
+      directory = try Directory.open(path: home)
+    } catch { throw OperationError(error) }
+    for path in paths { list(path, in: directory, limit: limit) }
+    guard entries.count <= limit else {
+      throw OperationError(
+        .failed, code: .limitExceeded, "list the data", subject: home,
+        reason: "it has more than \(limit) entries",
+        hint: "migrate one app at a time with '--app'")
+    }
+    entries.sort { $0.path.components.lexicographicallyPrecedes($1.path.components) }
+  }
+
+  private mutating func list(_ path: ByteString, in home: borrowing Directory, limit: Int) {
+    do throws(SystemError) {
+      if let link = try Self.link(above: path, in: home) {
+        let remark = "'\(link)' is a link, and links are not followed"
+        return problems.append(PathRemark(path: path, remark: remark))
+      }
+      let above = try Self.open(path.parent, in: home)
+      let name = path.lastComponent ?? ""
+      guard let status = try above.statusIfPresent(name) else { return }
+      let isRevision = status.kind == .symlink && name == "current"
+      guard isRevision || status.kind == .directory else {
+        return entries.append(MigrationEntry(path, name: name, status, in: above))
+      }
+      let directory = isRevision ? try Self.revision(above) : try above.directory(name)
+      let own = try directory.status()
+      entries.append(MigrationEntry(path, kind: .directory, modified: own.modified))
+      var visitor = Visitor(base: path, limit: limit - entries.count)
+      var walk = Walk(directory)
+      walk.run(&visitor, state: ())
+      entries += visitor.entries
+      problems += visitor.problems
+    } catch {
+      if !error.isMissing { problems.append(PathRemark(path: path, remark: error.reason)) }
+    }
+  }
+
+  /// Returns the first link above a path, or nil. The kernel reports a link that must not be
+  /// followed as a missing directory, and data behind it must not be omitted silently.
+  private static func link(
+    above path: ByteString, in home: borrowing Directory
+  ) throws(SystemError) -> ByteString? {
+    var directory = try home.duplicate()
+    var passed: ByteString = ""
+    for name in path.components.dropLast() {
+      passed = passed.appending(name)
+      guard let status = try directory.statusIfPresent(name) else { return nil }
+      if status.kind == .symlink { return passed }
+      directory = try directory.directory(name)
+    }
+    return nil
+  }
+
+  /// Opens a directory below another one, component by component, so that no link is followed.
+  private static func open(
+    _ path: ByteString, in home: borrowing Directory
+  ) throws(SystemError) -> Directory {
+    var directory = try home.duplicate()
+    for name in path.components { directory = try directory.directory(name) }
+    return directory
+  }
+
+  /// Opens a snap's current revision: the link `current` names a directory next to it.
+  private static func revision(_ snap: borrowing Directory) throws(SystemError) -> Directory {
+    let target = try snap.target(of: "current")
+    return try snap.directory(target.lastComponent ?? target)
+  }
+}
+
+extension MigrationEntry {
+  /// Creates an entry from its status; the target of a link that cannot be read is empty.
+  fileprivate init(
+    _ path: ByteString, name: ByteString, _ status: FileStatus, in directory: borrowing Directory
+  ) {
+    let target = status.kind == .symlink ? (try? directory.target(of: name)) ?? "" : nil
+    self.init(
+      path, kind: status.kind, size: status.kind == .file ? status.size : 0,
+      modified: status.modified, target: target)
+  }
+}
+
+extension MigrationSurvey {
+  /// Collects the entries of a walk.
+  private struct Visitor: WalkVisitor {
+    let base: ByteString
+    let limit: Int
+    var entries: [MigrationEntry] = []
+    var problems: [PathRemark] = []
+
+    mutating func visit(
+      _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
+      descent: inout WalkDescent<Void>
+    ) {
+      let above = base.appending(directory.relativePath)
+      for (index, entry) in batch.entries.enumerated() {
+        let name = batch.name(entry)
+        entries.append(
+          MigrationEntry(
+            above.appending(name), name: name, entry.status, in: directory.directory))
+        if entry.status.kind == .directory, !entry.status.isMountPoint {
+          descent.enter(index, with: ())
+        }
+      }
+    }
+
+    mutating func failed(_ problem: WalkProblem, state: Void) {
+      problems.append(
+        PathRemark(path: base.appending(problem.path), remark: problem.error.reason))
+    }
+
+    var isDone: Bool { entries.count > limit }
+  }
+}

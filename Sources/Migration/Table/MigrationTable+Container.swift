@@ -1,0 +1,25 @@
+package import AppPackages
+internal import PolicyEngine
+package import SystemIO
+
+extension MigrationTable {
+  /// Creates the table of a macOS app's container-migration.plist: each of its moves is a place with
+  /// a path outside the sandbox and one in the container. The paths that the list links stay where
+  /// they are, so they are no places.
+  ///
+  /// - Parameters:
+  ///   - app: The bundle identifier.
+  ///   - file: The name of the property list in messages.
+  package init(_ migration: ContainerMigration, of app: ByteString, file: String) {
+    let location = PolicyLocation(file: file, line: 1, column: 1)
+    let places = migration.moves.enumerated().map { index, move in
+      Place(
+        id: "move-\(index + 1)",
+        paths: [.host: Path(move.source), .macOS: Path(move.destination)],
+        source: "container-migration.plist, Move (App Sandbox Design Guide)", location: location)
+    }
+    self.init(
+      name: app.description, apps: [.host: [app], .macOS: [app]], places: places,
+      location: location)
+  }
+}
