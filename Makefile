@@ -22,13 +22,14 @@ CHECK_PACKAGES = mandoc python3
 BENCH_PACKAGES = restic rsync time zstd
 TEST_PACKAGES = age attr btrfs-progs bubblewrap busybox-static cron dbus fish flatpak \
   libarchive-tools ostree procps python3-jsonschema sqlite3 squashfs-tools strace systemd xfsprogs \
-  zsh zstd
+  unzip zip zsh zstd
 
 MAN_PAGES = $(wildcard Man/*.[1-9])
 SWIFT_DIRECTORIES = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Sources)
 
-# Where the tests are built with optimized modules.
-TEST = --scratch-path .build-test $(STRICT)
+# The tests are built in the release configuration (Package.swift). Tests are found by a section of the
+# bundle that nothing refers to.
+TEST = -c release -Xswiftc -enable-testing --disable-dead-strip --scratch-path .build-test $(STRICT)
 RUN_TESTS = $(PYTHON) Tools/run-tests.py \
   "$$($(SWIFT) build $(TEST) --show-bin-path)/sandboxctlPackageTests.xctest"
 # The second run, over encrypted repositories. It is always a sample of the fault and crash points,
@@ -65,12 +66,12 @@ run: build ## run the tour on the sample device
 	Tools/tour.sh "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 
 test: deps ## run all tests, with a sample of the fault and crash points
-	SANDBOXCTL_OPTIMIZED=1 $(SWIFT) build --build-tests $(TEST)
+	$(SWIFT) build --build-tests $(TEST)
 	$(RUN_TESTS)
 	SANDBOXCTL_TEST_ALL=0 $(RUN_ENCRYPTED)
 
 test-encrypted: ## run the tests of repositories over encrypted ones only
-	SANDBOXCTL_OPTIMIZED=1 $(SWIFT) build --build-tests $(TEST)
+	$(SWIFT) build --build-tests $(TEST)
 	$(RUN_ENCRYPTED)
 
 test-all: ## run all tests, with every fault and crash point of plain repositories

@@ -1,16 +1,6 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// `make test` sets the variable: the tests start the program thousands of times, and optimized modules
-// take a third of their processor time off. Optimized test targets would double the time of the build,
-// and modules that execute little per file are not worth their optimization.
-let optimized: [SwiftSetting] =
-  Context.environment["SANDBOXCTL_OPTIMIZED"] == nil
-  ? []
-  : [
-    .unsafeFlags(
-      ["-O", "-whole-module-optimization", "-num-threads", "2"], .when(configuration: .debug))
-  ]
 let common: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
@@ -19,6 +9,15 @@ let common: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
 ]
 let strict = common + [.strictMemorySafety()]
+// `make test` builds everything in the release configuration: the tests start the program thousands of
+// times, and a debug build spends most of its time on the command line. The tests themselves are not
+// optimized, which would double the time of the build.
+let tests =
+  common + [
+    .unsafeFlags(
+      ["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"],
+      .when(configuration: .release))
+  ]
 
 let package = Package(
   name: "sandboxctl",
@@ -41,19 +40,19 @@ let package = Package(
     .target(name: "CBlake2b"),
     // `#embed` is C23.
     .target(name: "CEmbedded", cSettings: [.unsafeFlags(["-std=c23"])]),
-    .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: optimized + strict),
+    .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
     .target(
       name: "Codecs",
       dependencies: ["CArchive", "CBlake2b", "CCrypto", "CSodium", "CYAML", "CZlib", "CZstd"],
-      swiftSettings: optimized + strict),
+      swiftSettings: strict),
     .target(
-      name: "SandboxModel", dependencies: ["Codecs", "SystemIO"], swiftSettings: optimized + common),
+      name: "SandboxModel", dependencies: ["Codecs", "SystemIO"], swiftSettings: common),
     .target(
       name: "DeviceDiscovery", dependencies: ["Codecs", "SandboxModel", "SystemIO"],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "PolicyEngine", dependencies: ["Codecs", "SandboxModel"],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "BuiltinPolicies", dependencies: ["CEmbedded"], path: "policies",
       exclude: [
@@ -61,7 +60,7 @@ let package = Package(
         "android.yaml", "migration.schema.json", "migrations", "policy.schema.json", "snap.yaml",
         "systemd.yaml", "xdg.yaml",
       ],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "RecoverScript", dependencies: ["CEmbedded"], path: "Tools",
       exclude: [
@@ -70,30 +69,30 @@ let package = Package(
         "scale_growth.py", "scale_index.py", "scale_memory.py", "soak.py", "soak_databases.py",
         "soak_prune.py", "soak_trees.py", "structure.py", "tour.sh",
       ],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "ArchiveStore", dependencies: ["Codecs", "RecoverScript", "SystemIO"],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "DatabaseCapture", dependencies: ["Codecs", "SystemIO"],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "SampleDevice", dependencies: ["Codecs", "SandboxModel", "SystemIO"],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "DeviceScan",
       dependencies: [
         "ArchiveStore", "Codecs", "DatabaseCapture", "DeviceDiscovery", "PolicyEngine",
         "SandboxModel", "SystemIO",
       ],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "Backup",
       dependencies: [
         "ArchiveStore", "Codecs", "DatabaseCapture", "DeviceDiscovery", "DeviceScan",
         "DeviceTransaction", "PolicyEngine", "SandboxModel", "SystemIO",
       ],
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(
       name: "DeviceTransaction",
       dependencies: [
@@ -155,18 +154,18 @@ let package = Package(
       ],
       swiftSettings: common),
     .executableTarget(
-      name: "sandboxctl", dependencies: ["SandboxCommands"], swiftSettings: optimized + common),
+      name: "sandboxctl", dependencies: ["SandboxCommands"], swiftSettings: common),
     .executableTarget(
       name: "walkbench", dependencies: ["SystemIO"], path: "Benchmarks/WalkBench",
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .executableTarget(
       name: "classifybench",
       dependencies: ["BuiltinPolicies", "PolicyEngine", "SandboxModel", "SystemIO"],
-      path: "Benchmarks/ClassifyBench", swiftSettings: optimized + common),
+      path: "Benchmarks/ClassifyBench", swiftSettings: common),
     .target(
       name: "TestSupport", dependencies: ["ArchiveStore", "Codecs", "SystemIO"],
       path: "Tests/TestSupport",
-      swiftSettings: optimized + common),
+      swiftSettings: common),
     .target(name: "AllocationCount", path: "Tests/AllocationCount"),
     .testTarget(
       name: "CommandTests",
@@ -174,42 +173,42 @@ let package = Package(
         "ArchiveStore", "BuiltinPolicies", "Codecs", "DeviceDiscovery", "DeviceTransaction",
         "PolicyEngine", "SandboxCommands", "SandboxModel", "SystemIO", "TestSupport", "sandboxctl",
       ],
-      exclude: ["Programs", "Snapshots"], swiftSettings: common),
+      exclude: ["Programs", "Snapshots"], swiftSettings: tests),
     .testTarget(
       name: "RetentionTests",
       dependencies: ["ArchiveStore", "Codecs", "Retention", "SystemIO", "TestSupport"],
-      swiftSettings: common),
+      swiftSettings: tests),
     .testTarget(
       name: "SystemIOTests", dependencies: ["CLinux", "SystemIO", "TestSupport"],
-      swiftSettings: common),
+      swiftSettings: tests),
     .testTarget(
-      name: "CodecsTests", dependencies: ["Codecs", "TestSupport"], swiftSettings: common),
+      name: "CodecsTests", dependencies: ["Codecs", "TestSupport"], swiftSettings: tests),
     .testTarget(
       name: "DeviceDiscoveryTests",
       dependencies: [
         "AppPackages", "Codecs", "DeviceDiscovery", "SandboxModel", "SystemIO", "TestSupport",
       ],
-      swiftSettings: common),
+      swiftSettings: tests),
     .testTarget(
       name: "PolicyEngineTests",
       dependencies: ["BuiltinPolicies", "Codecs", "PolicyEngine", "SandboxModel", "TestSupport"],
-      swiftSettings: common),
+      swiftSettings: tests),
     .testTarget(
       name: "ArchiveStoreTests",
       dependencies: ["ArchiveStore", "Codecs", "SystemIO", "TestSupport"],
-      swiftSettings: common),
+      swiftSettings: tests),
     .testTarget(
       name: "DatabaseCaptureTests", dependencies: ["DatabaseCapture", "SystemIO", "TestSupport"],
       exclude: ["Programs"],
-      swiftSettings: common),
+      swiftSettings: tests),
     .testTarget(
       name: "SampleDeviceTests",
       dependencies: ["DeviceDiscovery", "SampleDevice", "SandboxModel", "SystemIO", "TestSupport"],
-      exclude: ["Golden"], swiftSettings: common),
+      exclude: ["Golden"], swiftSettings: tests),
     .testTarget(
       name: "AppPackagesTests",
       dependencies: ["AppPackages", "DeviceDiscovery", "SandboxModel", "SystemIO", "TestSupport"],
-      swiftSettings: common),
+      swiftSettings: tests),
     .testTarget(
       name: "InterchangeTests",
       dependencies: [
@@ -217,14 +216,14 @@ let package = Package(
         "TestSupport",
         "CSQLite",
       ],
-      swiftSettings: common),
+      swiftSettings: tests),
     .testTarget(
       name: "MigrationTests",
       dependencies: [
         "AppPackages", "BuiltinPolicies", "Codecs", "Migration", "PolicyEngine", "SandboxModel",
         "SystemIO", "TestSupport",
       ],
-      swiftSettings: common),
+      swiftSettings: tests),
     .testTarget(
       name: "OperationTests",
       dependencies: [
@@ -234,7 +233,7 @@ let package = Package(
         "PolicyEngine", "Purge", "Restore", "SandboxModel", "SnapshotQueries", "SystemIO",
         "TestSupport",
       ],
-      swiftSettings: common),
+      swiftSettings: tests),
   ],
   swiftLanguageModes: [.v6]
 )

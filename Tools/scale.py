@@ -350,6 +350,12 @@ def exchange(scale):
     expect(imported[0]["new_bytes"] < imported[0]["bytes"] // 2, "import tar stores data again")
     scale.run("export", "zip", "latest:big/Documents/group-0", "group.zip", "--quiet", times=20)
     scale.run("import", "zip", "group.zip", "--quiet", "--repo", "second", times=20)
+    group = "latest:big/Documents/group-0"
+    for name, words in (("itunes", "phone"), ("android", "phone.ab")):
+        scale.run("export", name, group, words, "--quiet", times=60)
+        imported = lines(scale.run("import", name, words, "--json", "--repo", "second", times=60))
+        expect(imported[0]["skipped"] == 0 and imported[0]["new_bytes"] < imported[0]["bytes"] // 2,
+               f"import {name} reports {imported[0]}")
     scale.run("export", "all", "archives", "--quiet", times=200)
     again = lines(scale.run("export", "all", "archives", "--json", times=4))
     expect(again[-1]["summary"]["written"] == 0, f"export all writes {again[-1]} again")

@@ -87,10 +87,26 @@ public struct Container: Hashable, Sendable {
 }
 
 extension Container {
+  /// The endings of the names of a SQLite database's log, journal and index (sqlite.org, Temporary
+  /// Files Used By SQLite).
+  private static let databaseSuffixes = ["-wal", "-journal", "-shm"]
+
+  /// Returns the name of the database to which a file with a name belongs if a file of that name is
+  /// beside it, or nil.
+  public static func database(ofFile name: ByteString) -> ByteString? {
+    for suffix in databaseSuffixes where name.count > suffix.utf8.count && name.hasSuffix(suffix) {
+      return ByteString(name.bytes.dropLast(suffix.utf8.count))
+    }
+    return nil
+  }
+
   /// Whether a path below its directory belongs to the container; false only for entries other than
-  /// `member`.
-  func has(_ inner: ByteString) -> Bool {
-    member.map { inner.isWithin($0) } ?? true
+  /// `member`. The log, the journal and the index of a database that is a single file belong to its
+  /// container, since the database is damaged without them.
+  public func has(_ inner: ByteString) -> Bool {
+    guard let member else { return true }
+    if inner.isWithin(member) { return true }
+    return kind == .file && Self.database(ofFile: inner) == member
   }
 }
 

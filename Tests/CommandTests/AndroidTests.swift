@@ -42,6 +42,15 @@ import Testing
     }
   }
 
+  @Test func dataOutsideTheLayoutIsNoted() throws {
+    let cli = try Self.phone()
+    try cli.directory.write("x", at: "phone/data/user_de/0/com.example.notes/x")
+    _ = try cli.succeed("init repo --plain")
+    let report = try cli.run("backup \(Self.device) --repo repo")
+    #expect(report.code == 0)
+    #expect(report.errors.contains("before the first unlock"), "\(report.errors)")
+  }
+
   @Test func restoreEqualsTheSourceWithoutExclusions() throws {
     let cli = try Self.phone()
     _ = try cli.succeed("init repo --plain")

@@ -117,7 +117,17 @@ private struct ExampleDirectory {
         _ = try cli.succeed("backup --root device --repo repo")
       }
     }
+    if command.first == "import" { try prepareArchives() }
     if all.contains("New.") || command == ["rollback"] { try preparePackage(for: command) }
+  }
+
+  /// Makes the archives of the examples.
+  private func prepareArchives() throws {
+    try cli.directory.write("a photo", at: "photos/first.jpg")
+    for name in ["photos.tar.zst", "photos-2024.tar.zst", "documents.zip"] {
+      let packed = try Program.run("bsdtar", ["-caf", name, "photos"], in: cli.directory.url)
+      #expect(packed.code == 0, "\(packed.errors)")
+    }
   }
 
   /// Makes a package as a directory and as an archive, and prepares the device for the command.

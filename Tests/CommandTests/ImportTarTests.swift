@@ -21,6 +21,8 @@ import Testing
   @Test func anImportedTarIsRestoredAsItWas() throws {
     let cli = try Self.fixture()
     try OddTree.make(in: cli.directory, at: "tree")
+    // libarchive converts it to the form NFC, which the tree has, too.
+    try FileManager.default.removeItem(atPath: cli.directory.string + "/tree/cafe\u{301}")
     try Self.shell(
       """
       tar --format=pax --xattrs --xattrs-include='*' --acls --sparse --warning=no-file-ignored \
@@ -34,12 +36,26 @@ import Testing
     let wanted = try OddTree.listing(cli.directory, "tree")
     let found = try OddTree.listing(cli.directory, "back")
     for path in Set(wanted.keys).union(found.keys) where path != "" {
-      var (wanted, found) = (wanted[path], found[path])
+      var (before, after) = (wanted[path], found[path])
       // GNU tar's holes depend on the file system's blocks.
-      if path == "sparse" { (wanted?.extents, found?.extents) = ([], []) }
-      #expect(wanted == found, "\(path)")
+      if path == "sparse" {
+        before?.extents = []
+        after?.extents = []
+      }
+      #expect(before == after, "\(path)")
     }
     #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
+  }
+
+  /// Of two names in different Unicode forms libarchive makes one: that is not silent.
+  @Test func namesThatBecomeOneAreNamed() throws {
+    let cli = try Self.fixture()
+    try cli.directory.write("composed", at: "tree/caf\u{e9}")
+    try cli.directory.write("decomposed", at: "tree/cafe\u{301}")
+    try Self.shell("tar --format=pax -C tree -cf a.tar .", in: cli)
+    let outcome = try cli.run("import tar a.tar --repo repo")
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    #expect(outcome.errors.contains("different Unicode forms"), "\(outcome.errors)")
   }
 
   @Test func aSecondImportStoresAlmostNothing() throws {

@@ -315,6 +315,41 @@ import Testing
       ]
     ),
     (
+      "export-itunes",
+      [
+        (
+          "export itunes {device}:apps/org.example.notebook/data/Documents phone --json --repo repo",
+          3
+        ),
+        ("export itunes {device}:groups phone --json --repo repo", 1),
+        ("export itunes --json --repo repo", 2),
+      ]
+    ),
+    (
+      "import-itunes",
+      [
+        ("import itunes phone --json --repo other", 0),
+        ("import itunes odd --json --repo other", 1),
+      ]
+    ),
+    (
+      "export-android",
+      [
+        (
+          "export android {device}:apps/org.example.notebook/data/Documents phone.ab --json --repo repo",
+          3
+        ),
+        ("export android {device} phone.ab --json --repo repo", 1),
+      ]
+    ),
+    (
+      "import-android",
+      [
+        ("import android phone.ab --json --repo other", 0),
+        ("import android device.tar --json --repo other", 1),
+      ]
+    ),
+    (
       "export-all",
       [
         ("export all archives --json --repo repo", 0),

@@ -57,6 +57,8 @@ import Testing
       resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
       child = os.fork()
       if child == 0:
+          # Swift's handler of signals would print a backtrace and let the program continue.
+          os.environ["SWIFT_BACKTRACE"] = "enable=no"
           os.execvp(sys.argv[1], sys.argv[1:])
       status = os.waitpid(child, 0)[1]
       print(os.WIFSIGNALED(status) and os.WTERMSIG(status), os.WCOREDUMP(status))

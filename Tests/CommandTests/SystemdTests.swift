@@ -44,7 +44,18 @@ import Testing
       #expect(classes[ByteString(unit + path)] == name, "\(path)")
     }
     #expect(!classes.keys.contains { "\($0)".contains("other") })
-    #expect(try cli.succeed("explain \(Self.device) web/pages.db").contains("rule state"))
+    let explained = try cli.succeed("explain \(Self.device) \(unit)state/web/pages.db")
+    #expect(explained.contains("rule state"))
+  }
+
+  @Test func directoriesThatAreNotUsedAreNoted() throws {
+    let cli = try Self.system()
+    try cli.directory.write(
+      "[Service]\nStateDirectory=odd/%H\n", at: "system/usr/lib/systemd/system/odd.service")
+    _ = try cli.succeed("init repo --plain")
+    let report = try cli.run("backup \(Self.device) --repo repo")
+    #expect(report.code == 0)
+    #expect(report.errors.contains("its specifier '%H' is not expanded"), "\(report.errors)")
   }
 
   @Test func restoreEqualsTheSourceWithoutExclusions() throws {

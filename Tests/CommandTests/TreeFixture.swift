@@ -1,5 +1,6 @@
 import SystemIO
 import TestSupport
+import Testing
 
 /// A fixture with a directory `tree`, which is backed up into repositories and restored from them.
 protocol TreeFixture {

@@ -99,6 +99,37 @@ import Testing
     #expect(try cli.names(in: "other").sorted().contains(".local"))
   }
 
+  /// The files of a database beside the directories of apps are captured and restored together.
+  @Test func databasesInSingleFilesAreRestoredWithTheirLogs() throws {
+    let cli = try Self.desk()
+    let database: ByteString = "desk/.local/share/notes.db"
+    let log: ByteString = "desk/.local/share/notes.db-wal"
+    try cli.directory.write("SQLite format 3\u{0} old", at: database)
+    try cli.directory.write("log of old", at: log)
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup \(Self.device) --repo repo --quiet")
+    _ = try cli.succeed("restore latest --to back --repo repo")
+    let kept = try OddTree.listing(cli.directory, "back")
+    #expect(kept["apps/notes.db/files/data/notes.db-wal"] != nil)
+    #expect(!kept.keys.contains { "\($0)".contains("apps/notes.db-wal") })
+    try cli.directory.write("SQLite format 3\u{0} later than that", at: database)
+    try Directory.open(path: cli.directory.path("desk/.local/share")).remove("notes.db-wal")
+    _ = try cli.succeed("restore latest --in-place --overwrite always --repo repo")
+    #expect(try cli.directory.read(database) == Array("SQLite format 3\u{0} old".utf8))
+    #expect(try cli.directory.read(log) == Array("log of old".utf8))
+  }
+
+  @Test func longNamesAreBackedUp() throws {
+    let cli = try Self.desk()
+    let file = ByteString("desk/.config/" + String(repeating: "n", count: 255) + "/x")
+    try cli.directory.write("mine", at: file)
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup \(Self.device) --repo repo --quiet")
+    try cli.directory.write("changed", at: file)
+    _ = try cli.succeed("restore latest --in-place --overwrite always --repo repo")
+    #expect(try cli.directory.read(file) == Array("mine".utf8))
+  }
+
   @Test func purgeDeletesOnlyCaches() throws {
     let cli = try Self.desk()
     let before = try TreeRecord.all(in: cli.directory, "desk")

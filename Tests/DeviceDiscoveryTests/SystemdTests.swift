@@ -160,6 +160,34 @@ import Testing
     #expect(device.findings.map(\.code) == [.linkFollowed])
   }
 
+  /// In the files of another system, a link may lead to directories of this one.
+  @Test func linksOutOfTheSystemAreNotUsed() throws {
+    let outside = try TemporaryDirectory()
+    try outside.file("lib/web/x", "x")
+    try outside.file("cache/web/x", "x")
+    try make("var/log/web/access")
+    try root.link("var/lib/web", to: outside.string + "/lib/web")
+    try root.link("var/cache", to: outside.string + "/cache")
+    let device = try find()
+    #expect(device.containers.map(\.kind) == [.logs])
+    #expect(device.findings(.excluded).map(\.path) == ["var/cache/web", "var/lib/web"])
+    #expect(
+      try device.location(
+        forNew: .directory(.cache, LogicalName("web"), of: LogicalName("web.service"))) == nil)
+  }
+
+  /// A purge must not delete what a link in a cache leads to, nor state in a cache.
+  @Test func linksDoNotMakeDataACache() throws {
+    try make("srv/pages", "var/cache/deep/rows")
+    try root.link("var/cache/web", to: "../../srv/pages")
+    try unit("deep.service", "StateDirectory=deep\nCacheDirectory=deep")
+    try root.link("var/lib/deep", to: "../cache/deep")
+    let device = try find()
+    #expect(device.logicalPrefixes == ["apps/deep.service/directories/state/deep"])
+    #expect(device.findings(.excluded).map(\.path) == ["var/cache/web"])
+    #expect(device.findings(.repeatedDirectory).map(\.path) == ["var/cache/deep"])
+  }
+
   @Test func hostileUnitsHaveNoDirectories() throws {
     try make("outside", "var/lib/private/x", "etc/sudoers.d")
     try unit("bad.service", "StateDirectory=../../outside /outside private/x . '' %t")

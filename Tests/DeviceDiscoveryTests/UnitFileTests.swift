@@ -106,6 +106,19 @@ import Testing
       "[Service]\nStateDirectory=" + (0..<100_000).map { "d\($0)" }.joined(separator: " "))
     #expect(one.words.count == UnitFile.Limit.directories)
     #expect(one.omitted == 100_000 - UnitFile.Limit.directories)
+    let long = String(repeating: "a/", count: 3000)
+    let unit = UnitName("a.service")
+    if let unit {
+      #expect(UnitFile.path(ByteString(long), of: unit) == .unusable("it is too long"))
+    } else {
+      Issue.record("no unit")
+    }
+    // A thousand drop-ins for all units.
+    let file = UnitFile(
+      Array(("[Service]\n" + String(repeating: "DynamicUser=yes\n", count: 1000)).utf8))
+    var merged = UnitSettings()
+    for _ in 0..<1000 { merged.apply(file) }
+    #expect(merged.omitted == 999_000)
     let continued = String(repeating: "a \\\n", count: 200_000)
     #expect(words(continued).count == UnitFile.Limit.directories)
     var random = SystemRandomNumberGenerator()

@@ -85,6 +85,67 @@ import Testing
       device.findings(.repeatedDirectory).map(\.path) == [".config/again", ".local/state/inner"])
   }
 
+  /// A database and its log in two containers would be captured at two times.
+  @Test func filesOfADatabaseAreOneContainer() throws {
+    for name in [
+      "a.db", "a.db-wal", "a.db-shm", "a.db-journal", "b.db-wal", "c.db-wal/x", "d-wal",
+    ] {
+      try home.file(".config/" + name, "x")
+    }
+    try home.file(".config/c.db", "x")
+    try home.file(".config/d/x", "x")
+    let device = try find()
+    let files = device.containers.filter { $0.kind == .file }
+    #expect(files.map(\.member) == ["a.db", "b.db-wal", "c.db", "d-wal"])
+    let log = try #require(try device.logicalPath(ofPath: home.path(".config/a.db-wal")))
+    #expect(log.bytes == "apps/a.db/files/config/a.db-wal")
+    #expect(try device.realPath(of: log) == home.path(".config/a.db-wal"))
+    #expect(try device.logicalPath(ofPath: home.path(".config/a.db-walk")) == nil)
+  }
+
+  /// A purge must not delete what a link in a cache leads to, nor data in a cache that is used as
+  /// another kind.
+  @Test func linksDoNotMakeDataACache() throws {
+    try home.file("Pictures/a", "x")
+    try home.link(".cache/pictures", to: "../Pictures")
+    try home.file(".cache/shared/x", "x")
+    try home.link(".config/shared", to: "../.cache/shared")
+    try home.file(".cache/deep/settings/x", "x")
+    try home.link(".local/share/deep", to: "../../.cache/deep/settings")
+    let device = try find(.xdg)
+    #expect(
+      device.containers.filter { $0.kind == .cache }.map(\.path) == [".cache/editor"])
+    #expect(
+      device.container(at: ".config/shared")?.absolutePath == home.path(".cache/shared"))
+    #expect(
+      device.container(at: ".local/share/deep")?.absolutePath == home.path(".cache/deep/settings"))
+    #expect(device.findings(.excluded).map(\.path) == [".cache/pictures"])
+    #expect(
+      device.findings(.repeatedDirectory).map(\.path) == [".cache/deep", ".cache/shared"])
+  }
+
+  @Test func whatIsNotInTheLayoutIsNoted() throws {
+    try home.file("Documents/letter", "x")
+    try home.file("dotfiles/rc", "x")
+    try home.link(".config/rc", to: "../dotfiles/rc")
+    let found = try find().findings(.excluded)
+    #expect(Set(found.map(\.path)) == [home.path, ".config/rc"])
+    #expect(found.contains { $0.reason.contains("'Documents'") })
+    #expect(try find(.xdg).findings(.excluded).map(\.path) == [".config/rc"])
+  }
+
+  /// A home directory with Flatpak apps is that of Flatpak, and its name selects it.
+  @Test func otherLayoutsComeFirst() throws {
+    try home.makeDirectory(".var/app")
+    let finder = DeviceFinder(machineID: "m", systemFlatpak: nil)
+    #expect(try finder.find(home.path).layout == .flatpak)
+    let candidates = try finder.candidates(in: home.path)
+    #expect(candidates.map(\.layout) == [.flatpak])
+    #expect(try candidates.device(home.path).layout == .flatpak)
+    let asked = DeviceFinder(layout: .xdg, machineID: "m", systemFlatpak: nil)
+    #expect(try asked.candidates(in: home.path).map(\.layout) == [.xdg])
+  }
+
   @Test func theProgramsOwnDirectoriesAreExcluded() throws {
     for name in [".cache/sandboxctl/state/x", ".config/.sandboxctl/x", ".config/sandboxctl/x"] {
       try home.file(name, "x")
@@ -113,6 +174,23 @@ import Testing
     let long = ByteString(String(repeating: "n", count: 230))
     try home.write("x", at: ByteString(".config").appending(long).appending("y"))
     #expect(try find().findings(.unidentified).count == 1)
+  }
+
+  /// The name of an entry in a snapshot has at most 255 bytes, also if it is escaped.
+  @Test func longNamesFitInASnapshot() throws {
+    let names = [String(repeating: "n", count: 255), String(repeating: "~", count: 100)]
+    for name in names {
+      try home.write("x", at: ByteString(".config/\(name)/y"))
+      try home.write("x", at: ByteString(".local/share/\(name)"))
+    }
+    let device = try find()
+    for container in device.containers {
+      #expect(container.logicalPrefix.components.allSatisfy { $0.count <= 255 })
+      #expect(try LogicalPath(container.logicalPrefix).location?.container == container.logical)
+    }
+    #expect(Set(device.logicalPrefixes).count == device.containers.count)
+    #expect(device.containers.filter { $0.kind == .file }.count == 2)
+    #expect(try find().logicalPrefixes == device.logicalPrefixes)
   }
 
   @Test func theLayoutIsDetectedByBothDirectories() throws {
@@ -147,5 +225,7 @@ import Testing
     }
     #expect(try device.location(forNew: .directory(.state, app, of: app)) == nil)
     #expect(try device.location(forNew: .bundle(app)) == nil)
+    #expect(try device.location(forNew: .config(LogicalName("", instance: "long"))) == nil)
+    #expect(try device.location(forNew: .cache(LogicalName("sandboxctl"))) == nil)
   }
 }

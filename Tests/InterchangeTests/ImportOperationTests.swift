@@ -1,6 +1,7 @@
 import ArchiveStore
 import Codecs
 import Interchange
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -165,7 +166,6 @@ import Testing
     let error = #expect(throws: InterchangeError.self) { try fixture.run(&source) }
     #expect(error?.kind == kind)
     #expect(try fixture.repository.snapshots().snapshots.isEmpty)
-    #expect(try fixture.storage.objects().allSatisfy { $0.components.first != "leases" })
   }
 
   @Test func aSourceWithoutEntriesMakesNoSnapshot() throws {
@@ -185,6 +185,22 @@ import Testing
     #expect(try fixture.repository.snapshots().snapshots.isEmpty)
   }
 
+  /// Ctrl-C ends the writer of a pipe, too: the end of its archive, or the damage there, is no
+  /// reason to store what has arrived.
+  @Test(arguments: [nil, InterchangeError.Kind.damaged])
+  func anInterruptionAtTheEndMakesNoSnapshot(end: InterchangeError.Kind?) throws {
+    let fixture = try Fixture()
+    let signal = Signal()
+    var list = ListedSource([.file("a", "a")])
+    list.end = end
+    var source = EndingSource(list: list, signal: signal)
+    let error = #expect(throws: OperationError.self) {
+      try fixture.run(&source) { $0.isStopping = { signal.isGiven.load(ordering: .relaxed) } }
+    }
+    #expect(error?.kind == .interrupted)
+    #expect(try fixture.repository.snapshots().snapshots.isEmpty)
+  }
+
   @Test func theTimeIsThatOfTheSourceUnlessGiven() throws {
     let fixture = try Fixture()
     let made = Timestamp(seconds: 1_500_000_000)
@@ -197,6 +213,32 @@ import Testing
       let found = report.snapshot.snapshot.time
       #expect(expected.map { $0 == found } ?? (found.since(Host.now()) > -600))
     }
+  }
+
+  /// The time of a snapshot is a text with a year of four digits; a file can have any time.
+  @Test(arguments: [1_099_511_627_776, -1_099_511_627_776, Int64.max, Int64.min])
+  func aTimeThatNoSnapshotCanHaveIsReplaced(seconds: Int64) throws {
+    let fixture = try Fixture()
+    var source = ListedSource([.file("a", "a")])
+    source.madeAt = Timestamp(seconds: seconds)
+    let report = try fixture.run(&source)
+    let found = report.snapshot.snapshot.time
+    #expect(abs(found.since(Host.now())) < 600)
+    #expect(try fixture.repository.snapshot(report.snapshot.id).snapshot.time == found)
+  }
+
+  /// A record of a skipped entry has a bounded size, however long its name is.
+  @Test func recordsOfSkippedEntriesAreBounded() throws {
+    var skipped = SkippedEntries()
+    skipped.append(
+      path: ByteString(String(repeating: "n", count: 100_000)),
+      reason: String(repeating: "r", count: 100_000))
+    skipped.append(path: "short", reason: "short")
+    let first = try #require(skipped.listed.first)
+    #expect(first.path.count == SkippedEntry.pathLimit)
+    #expect(first.reason.utf8.count == SkippedEntry.reasonLimit)
+    #expect(skipped.listed.last == SkippedEntry(path: "short", reason: "short"))
+    #expect(skipped.entryCount == 2)
   }
 
   /// Invalid entries are named and cost no other, whatever their reader let pass.
@@ -215,5 +257,35 @@ import Testing
     let entries = try fixture.entries(report)
     #expect(entries["folders/x/good"] != nil && entries["folders/x/large"] != nil)
     #expect(entries["folders/x/bad"] == nil && entries["folders/x/no-target"] == nil)
+  }
+}
+
+/// A wish to stop.
+private final class Signal: Sendable {
+  let isGiven = Atomic<Bool>(false)
+}
+
+/// A source whose end comes with the wish to stop.
+private struct EndingSource: EntrySource {
+  var list: ListedSource
+  let signal: Signal
+
+  var skipped: SkippedEntries { list.skipped }
+
+  mutating func next() throws(InterchangeError) -> ForeignEntry? {
+    do throws(InterchangeError) {
+      if let entry = try list.next() { return entry }
+    } catch {
+      signal.isGiven.store(true, ordering: .relaxed)
+      throw error
+    }
+    signal.isGiven.store(true, ordering: .relaxed)
+    return nil
+  }
+
+  mutating func read(
+    into buffer: UnsafeMutableRawBufferPointer
+  ) throws(InterchangeError) -> Int {
+    try list.read(into: buffer)
   }
 }

@@ -25,6 +25,7 @@ struct ListedSource: EntrySource {
   private var parts: [Part] = []
   var skipped = SkippedEntries()
   var madeAt: Timestamp?
+  var apps: [ForeignApp] = []
   /// The error after the last entry; nil for none.
   var end: InterchangeError.Kind?
 
@@ -149,10 +150,14 @@ struct Fixture {
     return archive
   }
 
-  func export<Sink: EntrySink & ~Copyable>(_ report: ImportReport, to sink: inout Sink) throws {
+  /// Writes a snapshot's directory to a sink, which has the entries below another path.
+  func export<Sink: EntrySink & ~Copyable>(
+    _ report: ImportReport, of top: ByteString = "folders/x", below path: ByteString = "",
+    to sink: inout Sink
+  ) throws {
     let reader = try repository.beginReading()
-    var export = ExportOperation(from: reader) { Issue.record("\($0) \($1)") }
-    guard case .directory(let tree, let entry) = try reader.source("folders/x", in: report.snapshot)
+    var export = ExportOperation(from: reader, below: path) { Issue.record("\($0) \($1)") }
+    guard case .directory(let tree, let entry) = try reader.source(top, in: report.snapshot)
     else { throw Program.Failure(description: "no directory") }
     try export.write(entry, tree, to: &sink)
     try sink.finish()

@@ -114,7 +114,9 @@ internal import Glibc
       isEnded = true
       return nil
     }
-    if status < ARCHIVE_WARN { throw fault(status) }
+    // A tar header with a wrong checksum can be retried: the next call reads the next block, and so
+    // finds the next sound header.
+    if status < ARCHIVE_WARN || status == ARCHIVE_RETRY { throw fault(status) }
     guard let found = unsafe found else { throw fault(ARCHIVE_FATAL) }
     unsafe entry = found
     count += 1

@@ -1,3 +1,4 @@
+internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
@@ -7,7 +8,8 @@ internal import SystemIO
 /// (`apps/com.example.app/data`); among equals, the one with the first directory name, so the
 /// choice is stable as long as the containers exist. Every other container with the same identifier
 /// has the directory name as a suffix (`apps/com.example.app~<UUID>/data`), an unidentified one has
-/// the suffix alone (`apps/~<UUID>/data`). An extension without a known app is named as if it were
+/// the suffix alone (`apps/~<UUID>/data`). If a name would be longer than those in a snapshot, the
+/// suffix is a digest of the path. An extension without a known app is named as if it were
 /// its own app.
 struct LogicalNaming {
   private var used: [LogicalContainer: ByteString] = [:]
@@ -25,7 +27,7 @@ struct LogicalNaming {
   private mutating func container(
     of draft: ContainerDraft, _ survey: inout Survey
   ) -> Container {
-    let logical = name(of: draft, &survey)
+    let logical = Self.fitting(name(of: draft, &survey), draft)
     used[logical] = draft.path
     return Container(
       kind: draft.kind, identifier: draft.identifier, identification: draft.identification,
@@ -51,6 +53,20 @@ struct LogicalNaming {
     if used[named] == nil { return named }
     return Self.logical(
       draft, LogicalName(draft.identifier?.bytes ?? "", instance: draft.path))
+  }
+
+  /// Returns a name, or one with a digest if a component has more bytes than the name of an entry in
+  /// a snapshot: without it, one such directory would prevent all backups.
+  private static func fitting(
+    _ logical: LogicalContainer, _ draft: ContainerDraft
+  ) -> LogicalContainer {
+    if logical.prefix.components.allSatisfy({ $0.count <= Int(UInt8.max) }) { return logical }
+    // Single files have the path of their directory.
+    let path = draft.member.map { draft.path.appending($0) } ?? draft.path
+    let digest = ByteString(Blake2b.hash(Array(path.bytes)).hex)
+    var short = draft
+    if let purpose = draft.unitDirectory?.purpose { short.unitDirectory = (purpose, digest) }
+    return Self.logical(short, LogicalName("", instance: digest))
   }
 
   private static func logical(_ draft: ContainerDraft, _ name: LogicalName) -> LogicalContainer {

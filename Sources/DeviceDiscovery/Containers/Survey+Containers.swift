@@ -66,8 +66,10 @@ extension Survey {
   }
 
   /// Removes the directories that are in that of another draft, so that no file is in two
-  /// containers.
+  /// containers. Data in a cache, to which a link leads, is not a part of the cache, which would not
+  /// be backed up and could be purged: the cache is removed instead.
   mutating func removeInner(_ drafts: inout [ContainerDraft]) {
+    removeOuterCaches(&drafts)
     let paths = Set(drafts.filter { $0.member == nil }.map(\.absolutePath))
     drafts.removeAll { draft in
       var above = draft.absolutePath
@@ -80,6 +82,26 @@ extension Survey {
         return true
       }
       return false
+    }
+  }
+
+  /// Removes the caches and the runtime directories that contain a directory of another kind.
+  private mutating func removeOuterCaches(_ drafts: inout [ContainerDraft]) {
+    var outer: Set<ByteString> = []
+    for draft in drafts where !draft.kind.isRecreated {
+      var above = draft.absolutePath
+      while above.components.count > 1 {
+        above = above.parent
+        outer.insert(above)
+      }
+    }
+    drafts.removeAll { draft in
+      guard draft.kind.isRecreated, outer.contains(draft.absolutePath) else { return false }
+      warn(
+        .repeatedDirectory, at: draft.path,
+        because: "it contains the directory of another container, which is no "
+          + "\(draft.kind.rawValue), and is excluded")
+      return true
     }
   }
 
@@ -134,4 +156,9 @@ extension Survey {
       return []
     }
   }
+}
+
+extension ContainerKind {
+  /// Whether programs recreate what a container of the kind contains, so that it is not backed up.
+  var isRecreated: Bool { self == .cache || self == .runtime }
 }

@@ -37,10 +37,13 @@ extension DeviceFinder {
     }
   }
 
-  /// Returns a candidate for each layout of a directory.
+  /// Returns a candidate for each layout of a directory. A home directory and a system with another
+  /// layout have the layout of their own kind only if it was requested: otherwise no name would
+  /// select the device of the other one.
   private func candidates(at directory: borrowing Directory) -> [DeviceCandidate] {
     var found: [DeviceCandidate] = []
     for layout in self.layout.map({ [$0] }) ?? Layout.allCases {
+      if self.layout == nil, layout == .xdg || layout == .systemd, !found.isEmpty { continue }
       guard let form = Self.form(of: directory, layout, isAsked: self.layout != nil),
         let candidate = candidate(at: directory, layout: layout, form: form)
       else { continue }

@@ -35,8 +35,15 @@ struct SystemdFinder {
         claims[claim.full, default: []].append(claim)
       }
     }
-    for path in claims.keys.sorted() {
-      if let all = claims[path] { open(all, at: path, in: root, &survey) }
+    // A directory in a cache to which a link leads is not recreatable, so caches come last.
+    let paths = claims.keys.sorted()
+    for isRecreated in [false, true] {
+      for path in paths {
+        guard let all = claims[path], all.first?.purpose.kind.isRecreated == isRecreated else {
+          continue
+        }
+        open(all, at: path, in: root, &survey)
+      }
     }
     survey.removeInner(&drafts)
   }
@@ -89,6 +96,9 @@ struct SystemdFinder {
     of claim: Claim, in root: borrowing Directory, _ survey: inout Survey
   ) -> ContainerDraft? {
     let base = claim.purpose.base
+    guard case .directory(let home) = survey.descend(base.components, from: root, as: "") else {
+      return nil
+    }
     // The directory of a dynamic user is in `private`, usually behind a link of its public name.
     for above in claim.isDynamicUser ? [base, base.appending("private")] : [base] {
       let path = above.appending(claim.path)
@@ -96,6 +106,17 @@ struct SystemdFinder {
         case .directory(let parent) = survey.descend(path.parent.components, from: root, as: ""),
         var draft = survey.opened(claim.purpose.kind, name, in: parent, as: path)
       else { continue }
+      // What a link in a cache leads to may be no cache, and a purge would delete it.
+      let isInSystem = draft.absolutePath.isWithin(root.path)
+      let isInBase = draft.absolutePath.isWithin(home.path)
+      guard isInSystem, isInBase || !claim.purpose.kind.isRecreated else {
+        let place = isInSystem ? "'\(base)'" : "the system"
+        survey.record(
+          .excluded, at: path,
+          because: "a link leads to '\(draft.absolutePath)', which is outside \(place) and not used"
+        )
+        return nil
+      }
       draft.unitDirectory = (claim.purpose.purpose, claim.path)
       return survey.named(draft, after: claim.unit.name)
     }
@@ -128,7 +149,9 @@ struct SystemdFinder {
       identity: asked.identity(.systemd, root.path),
       apps: Set(finder.drafts.compactMap(\.identifier)).sorted().map {
         App($0, isInstalled: true, displayName: finder.titles[$0.bytes])
-      }, containers: containers, findings: survey.findings.sorted())
+      }, containers: containers,
+      // Base directories are examined for each unit.
+      findings: Set(survey.findings).sorted())
   }
 }
 

@@ -9,6 +9,8 @@ package struct UnitFile: Sendable {
   enum Limit {
     static let assignments = 1000
     static let directories = 64
+    /// The length of a directory's path in bytes (Linux, PATH_MAX).
+    static let path = 4096
   }
 
   /// A setting that names directories.
@@ -95,12 +97,17 @@ struct UnitSettings: Sendable {
   /// The number of directories and assignments above the limits.
   private(set) var omitted = 0
   private(set) var isDynamicUser = false
+  /// The number of assignments applied.
+  private var applied = 0
   private(set) var title: ByteString?
 
   /// Applies a file over the settings of the files before it.
   mutating func apply(_ file: UnitFile) {
     omitted += file.omitted
-    for assignment in file.assignments {
+    let allowed = file.assignments.prefix(max(UnitFile.Limit.assignments - applied, 0))
+    applied += allowed.count
+    omitted += file.assignments.count - allowed.count
+    for assignment in allowed {
       switch assignment {
       case .title(let text): title = text
       case .dynamicUser(let value): isDynamicUser = value
@@ -196,6 +203,7 @@ extension UnitFile {
 
   private static func checked(_ path: ByteString) -> Path {
     if path.isAbsolute { return .unusable("it is absolute") }
+    if path.count >= Limit.path { return .unusable("it is too long") }
     let parts = path.bytes.split(separator: ByteString.slash).map { ByteString($0) }
       .filter { $0 != "." }
     guard let first = parts.first else { return .unusable("it is empty") }

@@ -5,7 +5,8 @@ internal import SystemIO
 /// entry of a base directory belongs to the app of that name (XDG Base Directory Specification).
 ///
 /// A directory is the app's container of that base directory, and a file, of which desktops store
-/// many directly in `.config`, a container of one file. Names are compared by their bytes, so
+/// many directly in `.config`, a container of one file. The files of a SQLite database are one
+/// container: the database without its log would be inconsistent. Names are compared by their bytes, so
 /// `.config/GIMP` and `.cache/gimp` are two apps: no rule says that they are one.
 struct XDGFinder {
   /// A base directory.
@@ -27,27 +28,36 @@ struct XDGFinder {
   ]
 
   /// The name of this program's own directories in the base directories.
-  private static let program: ByteString = "sandboxctl"
+  static let program: ByteString = "sandboxctl"
 
   private(set) var drafts: [ContainerDraft] = []
 
   /// Scans all base directories. A directory that a link in another base directory leads to belongs
-  /// to the one that contains it, so links come last.
+  /// to the one that contains it, so links come last; one in a cache to which a link in another base
+  /// directory leads is not recreatable, so caches come after these.
   mutating func search(in home: borrowing Directory, _ survey: inout Survey) {
-    for areLinks in [false, true] {
-      for base in Self.bases {
-        guard
-          case .directory(let directory) = survey.descend(
-            base.path.components, from: home, as: "")
-        else { continue }
-        for name in survey.names(in: directory, as: base.path) where Self.isApp(name, in: base) {
-          let kind = survey.kind(of: name, in: directory, as: base.path.appending(name))
-          guard let kind, (kind == .symlink) == areLinks else { continue }
-          add(name, kind, in: directory, of: base, survey: &survey)
+    for areCaches in [false, true] {
+      for areLinks in [false, true] {
+        for base in Self.bases where (base.kind == .cache) == areCaches {
+          search(base, in: home, areLinks: areLinks, &survey)
         }
       }
     }
     survey.removeInner(&drafts)
+  }
+
+  /// Scans the links in a base directory, or its other entries.
+  private mutating func search(
+    _ base: Base, in home: borrowing Directory, areLinks: Bool, _ survey: inout Survey
+  ) {
+    guard
+      case .directory(let directory) = survey.descend(base.path.components, from: home, as: "")
+    else { return }
+    for name in survey.names(in: directory, as: base.path) where Self.isApp(name, in: base) {
+      let kind = survey.kind(of: name, in: directory, as: base.path.appending(name))
+      guard let kind, (kind == .symlink) == areLinks else { continue }
+      add(name, kind, in: directory, of: base, survey: &survey)
+    }
   }
 
   /// Adds an entry of a base directory. A link to a file, or to none, is stored as a link.
@@ -55,15 +65,48 @@ struct XDGFinder {
     _ name: ByteString, _ kind: FileKind, in directory: borrowing Directory, of base: Base,
     survey: inout Survey
   ) {
-    let isLinkToNone =
-      kind == .symlink && (try? directory.statusFollowing(name))?.kind != .directory
-    if kind == .file || isLinkToNone {
+    if kind == .file || kind == .symlink && !Self.leadsToDirectory(name, in: directory) {
+      if kind == .file, Self.isOfDatabase(name, in: directory) { return }
+      if kind == .symlink { noteTarget(of: name, in: directory, of: base, &survey) }
       addFile(name, in: directory, of: base, &survey)
+    } else if kind == .symlink, base.kind == .cache {
+      // What the link leads to may be no cache, and a purge would delete it.
+      survey.record(
+        .excluded, at: base.path.appending(name),
+        because: "it is a link in a directory of caches, and is neither followed nor purged")
     } else if let draft = survey.container(
       base.kind, name, of: name, in: directory, as: base.path.appending(name))
     {
       drafts.append(draft)
     }
+  }
+
+  private static func leadsToDirectory(
+    _ name: ByteString, in directory: borrowing Directory
+  ) -> Bool {
+    (try? directory.statusFollowing(name))?.kind == .directory
+  }
+
+  /// Whether a file is the log, the journal or the index of a database beside it, and so part of
+  /// that one's container.
+  private static func isOfDatabase(_ name: ByteString, in directory: borrowing Directory) -> Bool {
+    guard let database = Container.database(ofFile: name),
+      let kind = (try? directory.status(database))?.kind
+    else { return false }
+    return kind == .file || kind == .symlink && !leadsToDirectory(database, in: directory)
+  }
+
+  /// Notes that a file which a link leads to may be in no container.
+  private func noteTarget(
+    of name: ByteString, in directory: borrowing Directory, of base: Base, _ survey: inout Survey
+  ) {
+    guard base.place != nil, (try? directory.statusFollowing(name))?.kind == .file,
+      let target = try? directory.target(of: name)
+    else { return }
+    survey.record(
+      .excluded, at: base.path.appending(name),
+      because: "it is a link to the file '\(target)' and is stored as a link; the file itself is "
+        + "backed up only if it is in a container")
   }
 
   private mutating func addFile(
@@ -89,12 +132,25 @@ struct XDGFinder {
     isAsked ? bases.contains { has($0.path) } : has(".config") && has(".local/share")
   }
 
+  /// Notes what else is in a home directory whose layout was detected: the user may expect that all
+  /// of it is backed up.
+  private static func noteOthers(in home: borrowing Directory, _ survey: inout Survey) {
+    let own = Set(bases.compactMap { $0.path.components.first })
+    let others = ((try? home.names()) ?? []).filter { !own.contains($0) && !OwnNames.has($0) }
+    guard let first = others.first else { return }
+    survey.record(
+      .excluded, at: survey.root,
+      because: "its layout was detected as xdg, in which only the base directories are backed up: "
+        + "what else it contains, such as '\(first)', is not; '--layout folder' backs up all")
+  }
+
   /// Scans a home directory. Which programs are installed is unknown, so each app counts as
   /// installed.
   static func device(in home: borrowing Directory, for asked: DeviceFinder) -> Device {
     var survey = Survey(root: home.path)
     var finder = XDGFinder()
     finder.search(in: home, &survey)
+    if asked.layout == nil { noteOthers(in: home, &survey) }
     return Device(
       root: home.path, layout: .xdg, identity: asked.identity(.xdg, home.path),
       apps: Set(finder.drafts.compactMap(\.identifier)).sorted().map {

@@ -176,7 +176,7 @@ extension Device {
   private func androidLocation(
     forNew container: LogicalContainer
   ) throws(ModelError) -> ContainerLocation? {
-    guard case .data(let app) = container else { return nil }
+    guard case .data(let app) = container, !app.isUnidentified else { return nil }
     return try ContainerLocation(in: root, app.identifier, of: container)
   }
 
@@ -194,7 +194,10 @@ extension Device {
     let parts = name.identifier.bytes
       .split(separator: ByteString.slash, omittingEmptySubsequences: false)
       .map { ByteString($0) }
-    return try ContainerLocation(in: root.appending(purpose.base), path: parts, of: container)
+    let location = try ContainerLocation(
+      in: root.appending(purpose.base), path: parts, of: container)
+    // A link in another system's files leads to a directory of this one.
+    return location.parent.isWithin(root) ? location : nil
   }
 
   private func xdgLocation(
@@ -206,7 +209,9 @@ extension Device {
       case .config, .data, .state, .cache: XDGFinder.bases.first { $0.kind == container.kind }
       default: nil as XDGFinder.Base?
       }
-    guard let base, let app = container.app else { return nil }
+    guard let base, let app = container.app, !app.isUnidentified,
+      base.kind != .cache || app.identifier != XDGFinder.program
+    else { return nil }
     return try ContainerLocation(
       in: root.appending(base.path), app.identifier, of: container)
   }
@@ -249,6 +254,10 @@ extension Device {
 }
 
 extension LogicalName {
+  /// Whether it is the name of a container whose app is unknown, for example because its name is too
+  /// long. The layouts that name directories after apps have no place for a new one.
+  fileprivate var isUnidentified: Bool { identifier.isEmpty && instance != nil }
+
   /// The name of a directory that the platform names by identifier; for an unidentified container,
   /// the UUID stored as its instance.
   fileprivate var ownDirectory: ByteString {

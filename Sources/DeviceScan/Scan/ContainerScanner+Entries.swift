@@ -61,11 +61,12 @@ extension ContainerScanner {
   }
 
   /// Whether an entry with a name is scanned. In a container that is one entry of a directory, only that entry
-  /// is; the program's own entries never are.
-  func isWanted(_ name: Span<UInt8>, state: State) -> Bool {
+  /// is, with the other files of a database; the program's own entries never are.
+  func isWanted(_ name: Span<UInt8>, isFile: Bool = true, state: State) -> Bool {
     guard state.directory == 0 else { return true }
     if let member = scan.container.member {
-      return member.withSpan { name.hasSameBytes(as: $0) }
+      if member.withSpan({ name.hasSameBytes(as: $0) }) { return true }
+      return isFile && DatabaseMember.mayBeSidecar(name) && scan.container.has(ByteString(name))
     }
     return !OwnNames.has(name)
   }

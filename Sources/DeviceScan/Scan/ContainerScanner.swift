@@ -118,7 +118,10 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     var above = policy(of: state)
     for number in 0..<batch.entries.count {
       let entry = batch.entries[number]
-      guard isWanted(bytes.span.extracting(entry.nameRange), state: state) else { continue }
+      let isFile = entry.status.kind == .file
+      guard isWanted(bytes.span.extracting(entry.nameRange), isFile: isFile, state: state) else {
+        continue
+      }
       if classifier.needsCompaction { above = forgetAll(but: above) }
       if let fault = limits.fault(of: entry, in: directory) {
         addUnreadable(entry, bytes: bytes, above: above, in: directory, fault: fault)

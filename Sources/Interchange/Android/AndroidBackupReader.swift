@@ -48,6 +48,24 @@ package final class AndroidBackupReader: EntrySource {
     archive = AndroidTarReader(input, subject: subject)
   }
 
+  /// Opens a backup, with a password if it is encrypted.
+  package convenience init(
+    _ file: consuming Descriptor, openedWith password: BackupPassword?
+  ) throws(InterchangeError) {
+    try self.init(file) { () throws(InterchangeError) in
+      guard let password else { return nil }
+      return password.copy()
+    }
+  }
+
+  /// The packages with a manifest.
+  package var apps: [ForeignApp] {
+    manifests.values.map { manifest in
+      let code = manifest.versionCode
+      return ForeignApp(identifier: manifest.package, build: code == 0 ? nil : "\(code)")
+    }.sorted { $0.identifier < $1.identifier }
+  }
+
   private static func key(
     _ encryption: AndroidBackupHeader.Encryption, _ password: consuming SecretBytes?,
     of subject: ByteString

@@ -54,6 +54,21 @@ package final class AndroidBackupWriter: EntrySink {
     output = try AndroidBackupOutput(header, cipher: cipher, subject: subject, write: write)
   }
 
+  /// Begins a backup that is encrypted if there is a password.
+  package convenience init(
+    to subject: ByteString, isCompressed: Bool = true, encryptedWith password: BackupPassword?,
+    manifests: [ByteString: AndroidManifest], write: @escaping Write
+  ) throws(InterchangeError) {
+    guard let password else {
+      try self.init(
+        to: subject, isCompressed: isCompressed, manifests: manifests, write: write)
+      return
+    }
+    try self.init(
+      to: subject, isCompressed: isCompressed, password: password.copy(), manifests: manifests,
+      write: write)
+  }
+
   /// The packages that Android will not restore, since their certificates are not known, sorted.
   package var unrestorablePackages: [ByteString] {
     packages.filter { !$0.value }.map(\.key).sorted()

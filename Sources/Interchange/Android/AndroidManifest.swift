@@ -21,7 +21,7 @@ package struct AndroidManifest: Hashable, Sendable {
   package var certificates: [ByteString]
 
   /// The maximum size of the file in bytes, as Android accepts it.
-  static let sizeLimit = 64 << 10
+  package static let sizeLimit = 64 << 10
   private static let version = 1
 
   /// Creates a manifest of what is known.

@@ -55,7 +55,11 @@ final class CompressedOutput {
 
   private func flush() throws(InterchangeError) {
     if buffer.isEmpty { return }
-    try output(buffer.span)
-    buffer.removeAll(keepingCapacity: true)
+    // A span cannot refer to a property of an object.
+    var bytes: [UInt8] = []
+    swap(&bytes, &buffer)
+    try output(bytes.span)
+    bytes.removeAll(keepingCapacity: true)
+    swap(&bytes, &buffer)
   }
 }

@@ -13,16 +13,19 @@ package struct ArchiveSource: ~Copyable, EntrySource {
   package private(set) var owners = OwnerNames()
   /// The path of the current entry for messages.
   private var current: ByteString = ""
-  /// Entries to return before the next one of the archive.
+  /// Entries to return before the next one of the archive, in reverse order.
   private var pending: [ForeignEntry] = []
   /// In a cpio archive, the hard links of each file whose content comes with the last one.
   private var links: [[ByteString]: [ForeignEntry]] = [:]
+  /// The files whose content came with a hard link: it comes again with others in some formats.
+  private var filled: Set<[ByteString]> = []
   /// The number of damaged headers without a sound one between them.
   private var failures = 0
 
   private static let action = "read the archive"
-  /// The number of consecutive damaged headers after which the rest counts as damaged.
-  private static let failureLimit = 1000
+  /// The number of consecutive damaged headers after which the rest counts as damaged. Behind a
+  /// damaged header of a tar each block of 512 bytes of the lost file is one: this is 2 GiB.
+  private static let failureLimit = 1 << 22
 
   /// Opens an archive.
   ///
@@ -52,9 +55,9 @@ package struct ArchiveSource: ~Copyable, EntrySource {
   package mutating func next() throws(InterchangeError) -> ForeignEntry? {
     while pending.isEmpty {
       guard let member = try nextMember() else { return nil }
-      pending += entries(of: member)
+      pending = entries(of: member).reversed()
     }
-    let entry = pending.removeFirst()
+    let entry = pending.removeLast()
     current = entry.joinedPath
     return entry
   }
@@ -83,11 +86,25 @@ package struct ArchiveSource: ~Copyable, EntrySource {
       } catch {
         failures += 1
         guard !reader.isEnded, failures < Self.failureLimit, file.failure == nil else {
+          recordFilesWithoutContent()
           throw fault(error, inEntry: false)
         }
-        skipped.append(path: file.name, reason: "an entry is damaged: \(error.reason)")
+        // One record, although the search for the next sound header fails at each block before it.
+        if failures == 1 {
+          skipped.append(path: file.name, reason: "an entry or more are damaged: \(error.reason)")
+        }
       }
     }
+  }
+
+  /// Records the files of a cpio archive whose last name, with the content, is behind the damage.
+  /// Such a file may really be empty.
+  private mutating func recordFilesWithoutContent() {
+    for path in links.keys.map({ ByteString(joining: $0) }).sorted() {
+      skipped.append(
+        path: path, reason: "its content is perhaps missing: it comes with the file's last name")
+    }
+    links = [:]
   }
 
   private func fault(_ error: CodecError, inEntry: Bool) -> InterchangeError {
@@ -121,6 +138,7 @@ extension ArchiveSource {
       if components.isEmpty, entry.kind != .directory {
         throw PathFault(reason: "its name is empty")
       }
+      if case .file = entry.kind { filled.remove(components) }
       entry.attributes = attributes(of: member, path)
       owners.add(user: member.owner, name: member.userName)
       owners.add(group: member.group, name: member.groupName)
@@ -180,15 +198,18 @@ extension ArchiveSource {
   }
 
   /// Returns the entry itself, or for a hard link that has the content, first the file under its
-  /// first name and then all its links again: those that came before had no content yet.
+  /// first name and then all its links again: those that came before had no content yet. Content
+  /// that comes with further links is the same: making the file again would part it from them.
   private mutating func resolvingLink(
     _ entry: ForeignEntry, of member: ArchiveMember
   ) -> [ForeignEntry] {
     guard case .hardLink(let target) = entry.kind,
       case .hardLink(_, let size) = member.kind
     else { return [entry] }
+    if filled.contains(target) { return [entry] }
     if reader.isCPIO { links[target, default: []].append(entry) }
     guard size > 0 else { return [entry] }
+    filled.insert(target)
     var first = entry
     first.path = target
     first.kind = .file(size: size)

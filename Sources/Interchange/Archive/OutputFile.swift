@@ -49,11 +49,17 @@ package final class OutputFile {
   }
 
   /// Gives the file its name, synced; and a modification time, if there is one.
-  package func commit(at time: Timestamp? = nil) throws(InterchangeError) {
+  ///
+  /// - Parameter other: another name, under which a file is replaced; nil for its own, under which
+  ///   none is.
+  package func commit(
+    replacing other: ByteString? = nil, at time: Timestamp? = nil
+  ) throws(InterchangeError) {
     guard let complete = file.take() else { return }
+    let target = other ?? name
     do throws(SystemError) {
-      try complete.commit(as: name, replacing: false)
-      if let time { try directory.setModified(time, of: name) }
+      try complete.commit(as: target, replacing: other != nil)
+      if let time { try directory.setModified(time, of: target) }
     } catch { throw fault(error) }
   }
 

@@ -35,12 +35,17 @@ package protocol EntrySource: ~Copyable {
 
   /// The names of the owners of the entries so far, where the source has them. The default is none.
   var owners: OwnerNames { get }
+
+  /// The apps that the source lists, as far as it was read, ordered by identifier. The default is
+  /// none.
+  var apps: [ForeignApp] { get }
 }
 
 extension EntrySource where Self: ~Copyable {
   package mutating func skipHole() throws(InterchangeError) -> UInt64 { 0 }
   package var madeAt: Timestamp? { nil }
   package var owners: OwnerNames { OwnerNames() }
+  package var apps: [ForeignApp] { [] }
 }
 
 /// A writer of a foreign format.

@@ -75,6 +75,19 @@ package struct ForeignEntry: Hashable, Sendable {
   package var joinedPath: ByteString { ByteString(joining: path) }
 }
 
+/// An app that a backup of another program lists.
+package struct ForeignApp: Hashable, Sendable {
+  package var identifier: ByteString
+  /// The build or version code, if it is known.
+  package var build: String?
+
+  /// Creates an app.
+  package init(identifier: ByteString, build: String? = nil) {
+    self.identifier = identifier
+    self.build = build
+  }
+}
+
 /// An entry, or a property of one, that was not imported or not exported.
 package struct SkippedEntry: Hashable, Sendable {
   /// The path in the source, as the source has it.
@@ -90,6 +103,22 @@ package struct SkippedEntry: Hashable, Sendable {
     self.path = path
     self.reason = reason
     self.isPropertyOnly = isPropertyOnly
+  }
+}
+
+extension SkippedEntry {
+  /// The maximum number of bytes of the path in a record; one of an archive may have a megabyte.
+  package static let pathLimit = 4096
+  /// The maximum number of bytes of the reason in a record, which may contain names.
+  package static let reasonLimit = 1024
+
+  /// The record with the beginnings of a path and a reason that are too long.
+  fileprivate var shortened: SkippedEntry {
+    if path.count <= Self.pathLimit, reason.utf8.count <= Self.reasonLimit { return self }
+    return SkippedEntry(
+      path: ByteString(path.bytes.prefix(Self.pathLimit)),
+      reason: String(decoding: reason.utf8.prefix(Self.reasonLimit), as: UTF8.self),
+      isPropertyOnly: isPropertyOnly)
   }
 }
 
@@ -114,7 +143,7 @@ package struct SkippedEntries: Sendable, Hashable {
   /// Adds a record.
   package mutating func append(_ entry: SkippedEntry) {
     if entry.isPropertyOnly { propertyCount += 1 } else { entryCount += 1 }
-    if listed.count < Self.limit { listed.append(entry) }
+    if listed.count < Self.limit { listed.append(entry.shortened) }
   }
 
   /// Adds a record.

@@ -10,6 +10,7 @@ package import SystemIO
 /// their first name in the output.
 package struct ExportOperation {
   private let reader: RepositoryReader
+  private let prefix: [ByteString]
   private let report: (Exclusion, PathRemark) -> Void
   private var firstNames: [ByteString: (path: [ByteString], node: Node)] = [:]
   /// The number of damaged entries, which are not in the output.
@@ -25,11 +26,14 @@ package struct ExportOperation {
   }
 
   /// Prepares an export. `report` receives the omitted entries.
+  ///
+  /// - Parameter path: the path that the sink has above all exported ones; empty for none.
   package init(
-    from reader: RepositoryReader,
+    from reader: RepositoryReader, below path: ByteString = "",
     reportingOmissions report: @escaping (Exclusion, PathRemark) -> Void
   ) {
     self.reader = reader
+    prefix = path.components
     self.report = report
   }
 
@@ -124,8 +128,8 @@ extension ExportOperation {
   private func foreignEntry(_ entry: TreeEntry, _ path: ByteString) throws -> ForeignEntry? {
     guard let kind = kind(of: entry.node) else { return nil }
     var foreign = ForeignEntry(
-      path: path.components, kind: kind, permissions: entry.permissions, owner: entry.owner,
-      group: entry.group, modified: entry.modified)
+      path: prefix + path.components, kind: kind, permissions: entry.permissions,
+      owner: entry.owner, group: entry.group, modified: entry.modified)
     for attribute in entry.attributes {
       foreign.attributes.append(
         .init(name: attribute.name, value: try reader.value(of: attribute)))

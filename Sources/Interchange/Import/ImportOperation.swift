@@ -1,6 +1,7 @@
 package import ArchiveStore
 internal import Codecs
 internal import DeviceDiscovery
+internal import SandboxModel
 internal import Synchronization
 internal import SystemIO
 
@@ -35,12 +36,15 @@ package struct ImportOperation {
       var skipped = source.skipped
       skipped.append(intake.skipped)
       guard intake.entries.count > 0 else { throw nothing(of: skipped, damage) }
-      let (tree, totals) = try assemble(intake.entries, in: session, skipping: &skipped)
+      var containers = ImportedContainers()
+      let (tree, totals) = try assemble(
+        intake.entries, in: session, listing: &containers, skipping: &skipped)
       try intake.writer.flush()
       var snapshot = try makeSnapshot(of: tree, at: time, in: session)
       snapshot.totals = totals
       snapshot.durationMilliseconds = UInt64((Host.monotonicSeconds() - start) * 1000)
       snapshot.set(source.owners)
+      snapshot.add(containers, of: source.apps)
       snapshot.set(skipped, damage, below: request.placement.prefix)
       let stored = try session.finish(snapshot)
       remember(stored)
@@ -60,19 +64,30 @@ package struct ImportOperation {
     let helpers = try CompressionHelpers(intake.session, count: request.workers - 1)
     defer { helpers.finish() }
     do {
-      while let entry = try source.next() {
-        if request.isStopping() { throw interrupted }
-        try intake.store(entry, from: &source)
-      }
-      return nil
-    } catch let error as InterchangeError where error.keepsEarlierEntries {
-      return error
+      return try storeAll(&source, in: &intake)
     } catch let error as OperationError where error.kind == .interrupted {
       // The next run does not store again what this one has stored.
       try intake.writer.flush()
       try intake.session.checkpoint()
       throw error
     }
+  }
+
+  private func storeAll<Source: EntrySource & ~Copyable>(
+    _ source: inout Source, in intake: inout EntryIntake
+  ) throws -> InterchangeError? {
+    var damage: InterchangeError?
+    do {
+      while let entry = try source.next() {
+        if request.isStopping() { throw interrupted }
+        try intake.store(entry, from: &source)
+      }
+    } catch let error as InterchangeError where error.keepsEarlierEntries {
+      damage = error
+    }
+    // The signal ends the writer of a pipe, too, and then the end is not that of the archive.
+    if request.isStopping() { throw interrupted }
+    return damage
   }
 
   private var interrupted: OperationError {
@@ -101,7 +116,8 @@ package struct ImportOperation {
 extension ImportOperation {
   /// Stores the directories and returns the tree of the snapshot.
   private func assemble(
-    _ entries: ImportedEntries, in session: WritingSession, skipping skipped: inout SkippedEntries
+    _ entries: ImportedEntries, in session: WritingSession,
+    listing containers: inout ImportedContainers, skipping skipped: inout SkippedEntries
   ) throws -> (tree: TreeReference, totals: Totals) {
     let prefix = request.placement.prefix
     var totals = Totals()
@@ -116,8 +132,16 @@ extension ImportOperation {
       guard try assembler.add(entry, at: result.path) else {
         return skipped.append(path: path, reason: "an entry above it is not a directory")
       }
+      if result.isAmbiguous, entry.node.kind != .directory {
+        skipped.append(
+          path: path,
+          reason: "there are several entries of this name, perhaps in different Unicode forms, and "
+            + "only the last one was imported")
+      }
       totals.add(entry, isRepeated: result.isRepeated)
+      if prefix.isEmpty { containers.add(result.path) }
     }
+    containers.noteOthers(in: &skipped)
     var root = try assembler.finish()
     for name in prefix.components.reversed() {
       root = TreeEntry(
@@ -149,9 +173,15 @@ extension ImportOperation {
     of source: borrowing Source
   ) -> Timestamp {
     switch request.time {
-    case .ofSource: source.madeAt ?? Host.now()
-    case .now: Host.now()
-    case .at(let time): time
+    case .now: return Host.now()
+    case .at(let time): return time
+    case .ofSource:
+      // A snapshot's time is a text with a year of four digits; a file's can be any, and one that
+      // is outside would make a snapshot that cannot be read.
+      guard let time = source.madeAt, Timestamp(rfc3339: time.rfc3339) == time else {
+        return Host.now()
+      }
+      return time
     }
   }
 
@@ -182,6 +212,17 @@ extension Snapshot {
       .map { NameRecord(id: $0.key, name: $0.value) }
     groups = owners.groups.sorted { $0.key < $1.key }
       .map { NameRecord(id: $0.key, name: $0.value) }
+  }
+
+  /// Records the containers of a source whose paths are logical paths, and its apps.
+  fileprivate mutating func add(_ containers: ImportedContainers, of apps: [ForeignApp]) {
+    let root = device.root
+    let records = containers.found.map { container in
+      // Where they were on the device is unknown: they are in the source.
+      DeviceRecord.Container(path: container.prefix, realPath: root.appending(container.prefix))
+    }
+    device.containers.append(contentsOf: records)
+    self.apps.append(contentsOf: containers.appRecords(with: apps))
   }
 
   /// Records what was not imported.

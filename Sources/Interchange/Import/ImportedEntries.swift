@@ -75,6 +75,9 @@ extension ImportedEntries {
     let missingTarget: [ByteString]
     /// Whether an earlier path of the result has the same content (a hard link).
     let isRepeated: Bool
+    /// Whether it replaces an entry whose name may have had other bytes: libarchive converts the
+    /// names of pax archives to Unicode's form NFC.
+    var isAmbiguous = false
   }
 
   /// Passes the last entry of each path in tree order: components compared by bytes, a directory
@@ -102,7 +105,11 @@ extension ImportedEntries {
         entry.linkGroup = prefix.appending(group.name)
         isRepeated = group.first != order[position]
       }
-      try body(Result(path: path, entry: entry, missingTarget: [], isRepeated: isRepeated))
+      var result = Result(path: path, entry: entry, missingTarget: [], isRepeated: isRepeated)
+      result.isAmbiguous =
+        position > 0 && !isLast(position - 1, in: order)
+        && path.contains { name in name.bytes.contains { $0 >= 0x80 } }
+      try body(result)
     }
   }
 
@@ -133,7 +140,7 @@ extension ImportedEntries {
     var leaders: [UInt32: UInt32] = [:]
     // In the order of the source: a link to a link finds its leader.
     for row in rows.indices where rows[row].isLink {
-      guard let target = row(of: value(row), before: row, in: order) else { continue }
+      guard let target = self.row(of: value(row), before: row, in: order) else { continue }
       let leader = rows[Int(target)].isLink ? leaders[target] : target
       guard let leader, isLinkable(leader) else { continue }
       leaders[UInt32(row)] = leader

@@ -10,8 +10,9 @@ struct TreeAssembler {
   private var levels: [Level]
   /// The last entry that is not a directory: nothing can be below it.
   private var leaf: [ByteString]?
-  /// Whether a directory that the source does not have gets the owner and time of what is first found
-  /// below it; otherwise those of the directories above containers: owner 0, time 0.
+  /// Whether every directory that the source does not have gets the owner and time of what is first
+  /// found below it. Otherwise the paths are logical paths, and the directories above containers have
+  /// those of a backup: owner 0, time 0.
   private let inheritsMetadata: Bool
 
   private struct Level {
@@ -39,7 +40,8 @@ struct TreeAssembler {
     }
     try close(downTo: commonDepth(with: path.dropLast()))
     for directory in path.dropLast().dropFirst(levels.count - 1) {
-      levels.append(Level(entry: implicit(directory, above: entry)))
+      let inherits = inheritsMetadata || levels.count >= Self.containerDepth(in: path)
+      levels.append(Level(entry: implicit(directory, above: inherits ? entry : nil)))
     }
     if case .directory = entry.node {
       levels.append(Level(entry: entry))
@@ -61,8 +63,13 @@ struct TreeAssembler {
     zip(levels.dropFirst(), path).prefix { $0.entry.name == $1 }.count
   }
 
-  private func implicit(_ name: ByteString, above entry: TreeEntry) -> TreeEntry {
-    guard inheritsMetadata else {
+  /// The number of components of a container's path, or of one above it: `apps/<app>/extensions`.
+  private static func containerDepth(in path: [ByteString]) -> Int {
+    path.first == "apps" ? 3 : 2
+  }
+
+  private func implicit(_ name: ByteString, above entry: TreeEntry?) -> TreeEntry {
+    guard let entry else {
       return TreeEntry(name: name, node: .directory(Self.pending), permissions: 0o755)
     }
     return TreeEntry(

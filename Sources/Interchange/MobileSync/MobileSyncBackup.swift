@@ -142,4 +142,7 @@ package final class BackupPassword: Sendable {
 
   /// Takes over a password, in UTF-8.
   package init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
+
+  /// Returns a copy of the password in memory of its own.
+  func copy() -> SecretBytes { bytes.withBytes { SecretBytes(copying: $0) } }
 }

@@ -24,6 +24,12 @@ package struct MobileSyncDevice: Hashable, Sendable {
     package var identifier: ByteString
     /// The build (`CFBundleVersion`).
     package var build: String?
+
+    /// Creates an app.
+    package init(identifier: ByteString, build: String? = nil) {
+      self.identifier = identifier
+      self.build = build
+    }
   }
 
   /// Creates an empty description.

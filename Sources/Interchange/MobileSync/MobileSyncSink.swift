@@ -13,6 +13,8 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
   private let insert: SQLiteStatement
   private let select: SQLiteStatement
   package private(set) var skipped = SkippedEntries()
+  /// The number of bytes of the files, without copies of hard-linked ones.
+  package private(set) var size: UInt64 = 0
 
   /// The directories of the last entry that have a row: those of one domain, by depth.
   private var open: (domain: ByteString, directories: [ByteString])?
@@ -243,6 +245,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     do throws(SystemError) { try content?.file.write(portion) } catch { throw failure(error) }
     content?.digest?.update(portion.span)
     content?.rest -= UInt64(portion.count)
+    size += UInt64(portion.count)
   }
 
   /// Adds the row of the file whose content is complete.

@@ -33,6 +33,10 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
 
   package var madeAt: Timestamp? { backup.device.madeAt }
 
+  package var apps: [ForeignApp] {
+    backup.device.apps.map { ForeignApp(identifier: $0.identifier, build: $0.build) }
+  }
+
   package mutating func next() throws(InterchangeError) -> ForeignEntry? {
     content = nil
     while let record = try nextRecord() {

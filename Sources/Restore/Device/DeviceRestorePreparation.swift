@@ -68,6 +68,7 @@ package struct DeviceRestorePreparation {
       of: found, policy: policy, isForced: isForced, isPreview: isPreview, again: device,
       notify: notify
     )
+    try makeBaseDirectories(of: device)
     var request = DeviceRestoreRequest(device, isInPlace: root == nil, policy: policy)
     try adapt(&request)
     request.isForced = isForced
@@ -142,6 +143,39 @@ package struct DeviceRestorePreparation {
     } catch {
       // The search for the device reports these.
       if !error.isMissing, !error.isLink { throw OperationError(error) }
+    }
+  }
+
+  /// Creates the base directories of a home in which the snapshot has single files, with the mode of
+  /// the XDG Base Directory Specification. Otherwise the plans of several containers would each
+  /// create the same directory.
+  private func makeBaseDirectories(of device: Device) throws(OperationError) {
+    guard device.layout == .xdg, !isPreview else { return }
+    var made: Set<ByteString> = []
+    for record in stored.snapshot.device.containers {
+      guard let logical = try? LogicalPath(record.path).location?.container, logical.kind == .file,
+        let location = try? device.location(forNew: logical), made.insert(location.parent).inserted
+      else { continue }
+      do throws(SystemError) {
+        _ = try Self.makeInherited(location.parent)
+      } catch { throw OperationError(error) }
+    }
+  }
+
+  /// Opens or creates a directory, with those above it that are missing. Each belongs to the owner
+  /// of the one above it, so that root locks no user out.
+  private static func makeInherited(
+    _ path: ByteString
+  ) throws(SystemError) -> Directory {
+    do throws(SystemError) {
+      return try Directory.open(resolved: path)
+    } catch {
+      guard error.isMissing, let name = path.lastComponent else { throw error }
+      let above = try makeInherited(path.parent)
+      let made = try above.makeDirectory(name, permissions: 0o700)
+      try above.inheritOwner(name)
+      try above.sync()
+      return made
     }
   }
 

@@ -69,10 +69,21 @@ extension BackupCommand {
         switch finding.code {
         case .linkFollowed, .mountEntered, .danglingLink, .claimedTwice, .excluded, .anotherLayout:
           true
-        default: false
+        default: Self.mayBeMissed(finding, in: plan.device.layout)
         }
       }
       console.list(findings, as: .note(""), all: listsAll) { "\($0.path): \($0.reason)" }
+    }
+
+    /// Whether a finding means that data may be in no container, on a device of which the layout
+    /// covers only a part of the data.
+    private static func mayBeMissed(_ finding: Finding, in layout: Layout) -> Bool {
+      switch layout {
+      case .android, .systemd, .xdg:
+        finding.severity == .warning || finding.code == .unsupported
+          || finding.code == .unusableName
+      case .coreSimulator, .flatpak, .macOS, .snap, .folder: false
+      }
     }
 
     private var heading: String {
@@ -194,6 +205,8 @@ extension Snapshot {
   /// Returns the shortest name that identifies an app and needs no quotes in a shell, in lower
   /// case; otherwise its identifier.
   func shortestName(of app: AppRecord) -> String {
+    // The last component of a unit's name is its type.
+    if device.layout == Layout.systemd.rawValue { return app.identifier }
     let last = app.identifier.split(separator: ".").last.map(String.init)
     let names = [last, app.name].compactMap { $0?.lowercased() }.filter { name in
       ShellWord.text(name) == name && !name.hasPrefix("-")

@@ -150,6 +150,8 @@ extension ConfiguredCommandLine {
       "identity", "passphrase", "passphrase-command", "passphrase-file", "plain", "recipient",
       "recipients-file",
     ]
+    /// The options that name the password of a backup of another program, of which the same holds.
+    private static let passwords: Set<String> = ["password", "password-command", "password-file"]
     /// The environment variables with the same effect.
     private static let keyVariables = [
       "SANDBOXCTL_IDENTITY_FILE", "SANDBOXCTL_PASSPHRASE_COMMAND", "SANDBOXCTL_PASSPHRASE_FILE",
@@ -158,6 +160,9 @@ extension ConfiguredCommandLine {
     /// Whether a setting names a key, and the command line or the environment names one as well. The
     /// environment overrides the configuration, but not a profile that the command line names.
     func hasOtherKey(than found: Configuration.FoundSetting) -> Bool {
+      if Self.passwords.contains(found.setting.name) {
+        return !names.isDisjoint(with: Self.passwords)
+      }
       guard Self.keys.contains(found.setting.name) else { return false }
       if !names.isDisjoint(with: Self.keys) { return true }
       return !found.isOfProfile && Self.keyVariables.contains { Host.environment($0) != nil }

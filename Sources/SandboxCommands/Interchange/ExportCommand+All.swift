@@ -46,8 +46,11 @@ extension ExportCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      try repository.choice().requireApart(
-        from: directory, hint: "name a directory outside of the repository")
+      let (choice, hint) = (try repository.choice(), "name a directory outside of the repository")
+      if try Host.realPath(choice.path) == Host.resolved(directory) {
+        throw UsageError(.invalidValue, "'\(directory)' is the repository", hint: hint)
+      }
+      try choice.requireApart(from: directory, hint: hint)
       let query = try progress.open(repository, console, isQuiet: output.quiet)
       let found = try query.heads()
       for error in found.damaged { console.warning(error.description) }
@@ -115,13 +118,16 @@ extension ExportCommand.All {
         damaged = try console.export(
           source, named: "", from: reader, to: &sink, isQuiet: isQuiet
         ).damaged
+        console.show(sink.skipped, "not exported: ", all: false)
+        return damaged == 0
       }
       guard case .written(let size) = outcome else { return (0, damaged) }
       return (size, damaged)
     }
 
     private func show(_ head: SnapshotHead, _ outcome: String, size: UInt64?) throws {
-      let name = export.name(of: head.id, at: head.time)
+      let name = export.name(
+        of: head.id, at: head.time, isComplete: outcome != "incomplete")
       if command.output.json {
         var members = JSON.path(name, named: "file")
         members.append(JSON.Member("id", .string(head.id.hex)))
@@ -143,7 +149,8 @@ extension ExportCommand.All {
           "present": .integer(Int64(present)), "lost": .integer(Int64(lost)),
           "unreadable": .integer(Int64(unreadable)), "bytes": .integer(Int64(clamping: bytes)),
         ]
-        try console.result(["summary": summary])
+        let line: JSON = ["summary": summary]
+        try console.result(line)
       } else if !command.output.quiet {
         let others = present > 0 ? ", \(Sizes.count(present)) existed before" : ""
         try console.result(

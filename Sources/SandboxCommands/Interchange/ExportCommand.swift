@@ -21,7 +21,7 @@ struct ExportCommand: ParsableCommand {
           "sandboxctl export tar latest apps.tar.zst --repo repo"
         ]))
         """,
-      subcommands: [Tar.self, Zip.self, All.self])
+      subcommands: [Tar.self, Zip.self, ITunes.self, Android.self, All.self])
   }
 }
 
@@ -62,8 +62,9 @@ extension ExportCommand {
       let compression = compress ?? ArchiveCompression.ofName(export.file)
       return try ArchiveExport(
         export: export, repository: repository, progress: progress, list: list, output: output
-      ).run(console) { snapshot, bytes throws(InterchangeError) in
-        try TarSink(to: bytes, compression: compression, names: OwnerNames(of: snapshot))
+      ).run(console) { content, bytes in
+        try TarSink(
+          to: bytes, compression: compression, names: OwnerNames(of: content.stored.snapshot))
       }
     }
   }
@@ -96,7 +97,7 @@ extension ExportCommand {
     func run(_ console: Console) throws -> ExitStatus {
       try ArchiveExport(
         export: export, repository: repository, progress: progress, list: list, output: output
-      ).run(console) { _, bytes throws(InterchangeError) in try ZipSink(to: bytes) }
+      ).run(console) { _, bytes in try ZipSink(to: bytes) }
     }
   }
 }
@@ -130,17 +131,61 @@ struct ArchiveExportOptions: ParsableArguments {
   var isStandardOutput: Bool { file == "-" }
 }
 
-/// The export of a snapshot with the options of its command.
+/// The content of a snapshot that is exported, opened for reading.
+struct ExportedContent {
+  let stored: StoredSnapshot
+  /// The logical path of the content; empty for the whole snapshot.
+  let top: ByteString
+  let reader: RepositoryReader
+  let source: SnapshotSource
+
+  /// Opens the content that `SNAP[:PATH]` names.
+  init(
+    of what: ByteString, allowUnsigned: Bool, in query: SnapshotQuery
+  ) throws {
+    let snapshotPath = try SnapshotPath(what)
+    let stored = try query.find(snapshotPath.name)
+    if !allowUnsigned {
+      try query.repository.requireTrusted(stored, "export", unless: "'--allow-unsigned'")
+    }
+    let top = try snapshotPath.logicalPath(in: stored.snapshot)
+    let reader = try query.beginReading(takesLease: true)
+    (self.stored, self.top, self.reader) = (stored, top, reader)
+    source = try reader.source(top, in: stored)
+  }
+
+  /// Writes the content to a sink. Warns of databases that were in use.
+  ///
+  /// - Parameter keepsPaths: whether the sink receives logical paths instead of paths relative to
+  ///   the content.
+  func write<Sink: EntrySink & ~Copyable>(
+    to sink: inout Sink, keepsPaths: Bool, isQuiet: Bool, _ console: Console
+  ) throws -> ExportCounts {
+    console.remarks(stored.snapshot.uncertainDatabases(in: top), as: .warning(""), all: false)
+    var above: ByteString = ""
+    if keepsPaths {
+      above = top
+      if case .single = source { above = ByteString(joining: top.components.dropLast()) }
+    }
+    return try console.export(
+      source, named: top.lastComponent ?? "", from: reader, below: above, to: &sink,
+      isQuiet: isQuiet)
+  }
+}
+
+/// The export of a snapshot to a file with the options of its command.
 struct ArchiveExport {
   let export: ArchiveExportOptions
   let repository: RepositoryOptions
   let progress: ReadingOptions
   let list: ListOptions
   let output: OutputOptions
+  /// Whether the sink receives logical paths.
+  var keepsPaths = false
 
   /// Makes the sink of an archive.
   typealias MakeSink<Sink: EntrySink & ~Copyable> =
-    (Snapshot, @escaping ByteOutput) throws(InterchangeError) -> Sink
+    (ExportedContent, @escaping ByteOutput) throws -> Sink
 
   func run<Sink: EntrySink & ~Copyable>(
     _ console: Console, _ makeSink: MakeSink<Sink>
@@ -153,50 +198,24 @@ struct ArchiveExport {
       }
       try console.refuseTerminal()
     }
-    let snapshotPath = try SnapshotPath(export.what)
     let query = try progress.open(
       repository, console, isQuiet: output.quiet, isBytes: export.isStandardOutput)
-    let stored = try query.find(snapshotPath.name)
-    if !export.allowUnsigned {
-      try query.repository.requireTrusted(stored, "export", unless: "'--allow-unsigned'")
-    }
-    let top = try snapshotPath.logicalPath(in: stored.snapshot)
-    let reader = try query.beginReading(takesLease: true)
-    defer { console.warn(of: reader.remarks) }
-    let source = try reader.source(top, in: stored)
+    let content = try ExportedContent(
+      of: export.what, allowUnsigned: export.allowUnsigned, in: query)
+    defer { console.warn(of: content.reader.remarks) }
     let file = export.isStandardOutput ? nil : try OutputFile(path: export.file)
-    var sink = try makeSink(stored.snapshot, file?.write ?? console.archiveOutput)
-    console.remarks(stored.snapshot.uncertainDatabases(in: top), as: .warning(""), all: false)
-    let written = try console.export(
-      source, named: top.lastComponent ?? "", from: reader, to: &sink, isQuiet: output.quiet)
+    var sink = try makeSink(content, file?.write ?? console.archiveOutput)
+    let written = try content.write(
+      to: &sink, keepsPaths: keepsPaths, isQuiet: output.quiet, console)
     try sink.finish()
     try file?.commit()
     console.show(sink.skipped, "not exported: ", all: list.all)
     if let file {
-      try show(written, without: sink.skipped, of: stored, size: file.size, console)
+      try written.show(
+        as: export.file, without: sink.skipped, of: content.stored, size: file.size, console,
+        output)
     }
     return written.status(sink.skipped)
-  }
-
-  private func show(
-    _ written: ExportCounts, without skipped: SkippedEntries, of stored: StoredSnapshot,
-    size: UInt64, _ console: Console
-  ) throws {
-    if output.json {
-      let members: [JSON.Member] = [
-        JSON.Member("id", .string(stored.id.hex)),
-        JSON.Member("size", .integer(Int64(clamping: size))),
-        JSON.Member("entries", .integer(Int64(written.entries - skipped.entryCount))),
-        JSON.Member("damaged", .integer(Int64(written.damaged))),
-        JSON.Member("skipped", .integer(Int64(skipped.entryCount))),
-        JSON.Member("dropped_properties", .integer(Int64(skipped.propertyCount))),
-      ]
-      try console.result(.object(JSON.path(export.file) + members))
-    } else if !output.quiet {
-      try console.result(
-        "wrote \(Sizes.count(written.entries - skipped.entryCount)) entries of snapshot "
-          + "\(stored.id.hex.prefix(8)) to '\(export.file)' (\(Sizes.text(size)))")
-    }
   }
 }
 
@@ -210,15 +229,45 @@ struct ExportCounts {
     if damaged > 0 { return .damaged }
     return skipped.entryCount > 0 ? .doneInPart : .done
   }
+
+  /// Prints the result.
+  ///
+  /// - Parameters:
+  ///   - path: the file or directory that was written.
+  ///   - size: its size in bytes.
+  func show(
+    as path: ByteString, without skipped: SkippedEntries, of stored: StoredSnapshot, size: UInt64,
+    _ console: Console, _ output: OutputOptions
+  ) throws {
+    if output.json {
+      let members: [JSON.Member] = [
+        JSON.Member("id", .string(stored.id.hex)),
+        JSON.Member("size", .integer(Int64(clamping: size))),
+        JSON.Member("entries", .integer(Int64(entries - skipped.entryCount))),
+        JSON.Member("damaged", .integer(Int64(damaged))),
+        JSON.Member("skipped", .integer(Int64(skipped.entryCount))),
+        JSON.Member("dropped_properties", .integer(Int64(skipped.propertyCount))),
+      ]
+      try console.result(.object(JSON.path(path) + members))
+    } else if !output.quiet {
+      try console.result(
+        "wrote \(Sizes.count(entries - skipped.entryCount, "entry")) of snapshot "
+          + "\(stored.id.hex.prefix(8)) to '\(path)' (\(Sizes.text(size)))")
+    }
+  }
 }
 
 extension Console {
   /// Writes a directory with its own entry, or a single entry under its name, to a sink.
+  ///
+  /// - Parameter above: the path above the written ones; empty for none.
   func export<Sink: EntrySink & ~Copyable>(
     _ source: SnapshotSource, named name: ByteString, from reader: RepositoryReader,
-    to sink: inout Sink, isQuiet: Bool
+    below above: ByteString = "", to sink: inout Sink, isQuiet: Bool
   ) throws -> ExportCounts {
-    var export = ExportOperation(from: reader) { show($1, as: $0, isQuiet: isQuiet) }
+    var export = ExportOperation(from: reader, below: above) {
+      self.show($1, as: $0, isQuiet: isQuiet)
+    }
     switch source {
     case .directory(let tree, let entry): try export.write(entry, tree, to: &sink)
     case .single(let entry): try export.write(entry, as: name, to: &sink)

@@ -20,7 +20,7 @@ struct ImportCommand: ParsableCommand {
           "sandboxctl import tar photos.tar.zst --repo repo"
         ]))
         """,
-      subcommands: [Tar.self, Zip.self])
+      subcommands: [Tar.self, Zip.self, ITunes.self, Android.self])
   }
 }
 
@@ -41,7 +41,7 @@ extension ImportCommand {
 
           \(Examples.text([
             "sandboxctl import tar photos-2024.tar.zst --name photos --repo repo",
-            "ssh host tar -cz -C / etc | sandboxctl import tar - --name etc",
+            "tar -cz device | sandboxctl import tar - --name device --repo repo",
           ]))
           """)
     }
@@ -182,7 +182,9 @@ enum ImportTime: ExpressibleByArgument, CustomStringConvertible {
     case "source": self = .ofSource
     case "now": self = .now
     default:
-      guard let time = Timestamp(rfc3339: argument) else { return nil }
+      // With its offset from UTC the time may be before the year 0, which a snapshot cannot have.
+      guard let time = Timestamp(rfc3339: argument), Timestamp(rfc3339: time.rfc3339) == time
+      else { return nil }
       self = .at(time)
     }
   }

@@ -8,16 +8,18 @@ extension ImportReport {
   /// snapshot.
   ///
   /// - Parameters:
-  ///   - path: the logical path of the entries.
+  ///   - path: the logical path of the entries; empty if the source has logical paths.
+  ///   - origin: the device, for people, if the source has logical paths.
   ///   - format: the format of the source, for people.
+  ///   - members: the further members of the JSON object.
   func show(
-    at path: ByteString, format: String, in repository: Repository, all: Bool,
-    _ console: Console, _ output: OutputOptions
+    at path: ByteString, of origin: String? = nil, format: String, with members: [JSON.Member] = [],
+    in repository: Repository, all: Bool, _ console: Console, _ output: OutputOptions
   ) throws -> ExitStatus {
     if output.json {
-      try console.result(json(at: path, format: format))
+      try console.result(json(at: path, format: format, with: members))
     } else if !output.quiet {
-      try console.result(line(at: path))
+      try console.result(line(origin.map { "of \($0)" } ?? "in '\(path)'"))
     }
     console.warn(of: remarks)
     console.show(skipped, "not imported: ", all: all)
@@ -28,14 +30,16 @@ extension ImportReport {
     return isComplete ? .done : .doneInPart
   }
 
-  private func line(at path: ByteString) -> String {
+  private func line(_ place: String) -> String {
     let totals = snapshot.snapshot.totals
     return "snapshot \(snapshot.id.hex.prefix(8)) of \(Times.text(snapshot.snapshot.time)): "
-      + "\(Sizes.count(Int(clamping: totals.files), "file")) with \(Sizes.text(totals.bytes)) in "
-      + "'\(path)', \(Sizes.text(statistics.storedBytes)) stored"
+      + "\(Sizes.count(Int(clamping: totals.files), "file")) with \(Sizes.text(totals.bytes)) "
+      + "\(place), \(Sizes.text(statistics.storedBytes)) stored"
   }
 
-  private func json(at path: ByteString, format: String) -> JSON {
+  private func json(
+    at path: ByteString, format: String, with others: [JSON.Member]
+  ) -> JSON {
     let totals = snapshot.snapshot.totals
     let members: [JSON.Member] = [
       JSON.Member("id", .string(snapshot.id.hex)),
@@ -50,7 +54,7 @@ extension ImportReport {
       JSON.Member("dropped_properties", .integer(Int64(skipped.propertyCount))),
       JSON.Member("damage", damage.map { .string($0.description) } ?? .null),
     ]
-    return .object(JSON.path(path) + members)
+    return .object(JSON.path(path) + members + others)
   }
 }
 

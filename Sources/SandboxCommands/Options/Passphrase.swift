@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Codecs
+internal import Interchange
 internal import SystemIO
 
 /// A place from which a passphrase is read.
@@ -26,33 +27,48 @@ enum PassphraseInput: Hashable, Sendable {
   ///
   /// - Parameter location: the repository's location, which the question names.
   func read(of location: String, _ console: Console) throws -> AgePassphrase? {
-    let passphrase = try read(console) { try Self.ask("Passphrase of '\(location)': ", console) }
+    let passphrase = try read(console) {
+      try Self.ask("Passphrase of '\(location)': ", for: .passphrase, console)
+    }
     if passphrase == nil, self != .terminal { throw failure(.invalidInput, "it is empty") }
     return passphrase
   }
 
   /// Reads a new passphrase. On the terminal it is asked for twice.
   func readNew(_ console: Console) throws -> AgePassphrase {
-    if let passphrase = try read(console, asking: { try Self.askTwice(console) }) {
+    if let passphrase = try read(console, asking: { try Self.askTwice(for: .passphrase, console) })
+    {
       return passphrase
     }
     throw failure(.invalidInput, "it is empty")
+  }
+
+  /// Reads the password of a backup of another program; nil if nothing is typed on the terminal.
+  ///
+  /// - Parameters:
+  ///   - path: the path of the backup, which the question names.
+  ///   - isNew: whether the backup is written: on the terminal the password is asked for twice, and
+  ///     nothing is an error.
+  func readPassword(
+    of path: ByteString, isNew: Bool, _ console: Console
+  ) throws -> BackupPassword? {
+    var bytes = try readBytes(.password, console) {
+      isNew
+        ? try Self.askTwice(for: .password, console)
+        : try Self.ask("Password of '\(path)': ", for: .password, console)
+    }
+    defer { bytes.wipe() }
+    if !bytes.isEmpty { return BackupPassword(SecretBytes(copying: bytes.span)) }
+    if isNew || self != .terminal { throw failure(.invalidInput, "it is empty", of: .password) }
+    return nil
   }
 
   /// Returns nil for an empty passphrase.
   private func read(
     _ console: Console, asking ask: () throws -> [UInt8]
   ) throws -> AgePassphrase? {
-    Host.disableCoreDumps()
-    var bytes: [UInt8] = []
+    var bytes = try readBytes(.passphrase, console, asking: ask)
     defer { bytes.wipe() }
-    switch self {
-    case .file(let path):
-      bytes = try SecretFile.read(path, holding: "passphrase", limit: Self.limit, console)
-    case .command(let command): try run(command, writingTo: &bytes)
-    case .terminal: bytes = try ask()
-    }
-    if self != .terminal { Self.removeNewline(&bytes) }
     if bytes.isEmpty { return nil }
     do throws(AgeError) {
       return try AgePassphrase(bytes.span)
@@ -61,10 +77,41 @@ enum PassphraseInput: Hashable, Sendable {
     }
   }
 
-  /// Returns the error for a passphrase that cannot be read. The command is not quoted: it may
-  /// contain the passphrase.
-  private func failure(_ code: ErrorCode, _ reason: String, hint: String? = nil) -> OperationError {
-    let action = "read the passphrase from"
+  /// Reads a secret, which the caller wipes.
+  private func readBytes(
+    _ secret: Secret, _ console: Console, asking ask: () throws -> [UInt8]
+  ) throws -> [UInt8] {
+    Host.disableCoreDumps()
+    var bytes: [UInt8] = []
+    do {
+      switch self {
+      case .file(let path):
+        bytes = try SecretFile.read(path, holding: secret.rawValue, limit: Self.limit, console)
+      case .command(let command): try run(command, of: secret, writingTo: &bytes)
+      case .terminal: bytes = try ask()
+      }
+    } catch {
+      bytes.wipe()
+      throw error
+    }
+    if self != .terminal { Self.removeNewline(&bytes) }
+    return bytes
+  }
+
+  /// A kind of secret that is read from such a place.
+  private enum Secret: String {
+    /// That of a repository's key.
+    case passphrase
+    /// That of a backup of another program.
+    case password
+  }
+
+  /// Returns the error for a secret that cannot be read. The command is not quoted: it may contain
+  /// the secret.
+  private func failure(
+    _ code: ErrorCode, _ reason: String, of secret: Secret = .passphrase, hint: String? = nil
+  ) -> OperationError {
+    let action = "read the \(secret.rawValue) from"
     return switch self {
     case .file(let path):
       OperationError(.failed, code: code, action, subject: path, reason: reason, hint: hint)
@@ -83,37 +130,43 @@ enum PassphraseInput: Hashable, Sendable {
   }
 
   /// Runs the command. One that prints too much is ended by the closed pipe.
-  private func run(_ command: ByteString, writingTo bytes: inout [UInt8]) throws {
+  private func run(
+    _ command: ByteString, of secret: Secret, writingTo bytes: inout [UInt8]
+  ) throws {
     let code = try ChildProgram.run(shell: command, limit: Self.limit + 1, writingTo: &bytes)
     guard bytes.count <= Self.limit else {
       throw failure(
-        .limitExceeded, "it prints more than 64 KiB", hint: "check that it is the right command")
+        .limitExceeded, "it prints more than 64 KiB", of: secret,
+        hint: "check that it is the right command")
     }
     guard code == 0 else {
       throw failure(
-        .programFailed, "it ended with status \(code)",
-        hint: "run it by itself: it must print the passphrase and end with status 0")
+        .programFailed, "it ended with status \(code)", of: secret,
+        hint: "run it by itself: it must print the \(secret.rawValue) and end with status 0")
     }
   }
 
   // MARK: - The terminal
 
-  private static func ask(_ question: String, _ console: Console) throws -> [UInt8] {
+  private static func ask(
+    _ question: String, for secret: Secret, _ console: Console
+  ) throws -> [UInt8] {
     guard console.canAsk else {
+      let word = secret.rawValue
       throw UsageError(
-        .terminalRequired, "cannot ask for a passphrase without a terminal",
-        hint: "use '--passphrase-file FILE' or '--passphrase-command COMMAND'")
+        .terminalRequired, "cannot ask for a \(word) without a terminal",
+        hint: "use '--\(word)-file FILE' or '--\(word)-command COMMAND'")
     }
     try console.flush()
     return try Terminal.askSecret(question)
   }
 
-  private static func askTwice(_ console: Console) throws -> [UInt8] {
-    var first = try ask("New passphrase: ", console)
+  private static func askTwice(for secret: Secret, _ console: Console) throws -> [UInt8] {
+    var first = try ask("New \(secret.rawValue): ", for: secret, console)
     if first.isEmpty { return first }
     var second: [UInt8]
     do {
-      second = try ask("The same again: ", console)
+      second = try ask("The same again: ", for: secret, console)
     } catch {
       first.wipe()
       throw error
@@ -122,7 +175,8 @@ enum PassphraseInput: Hashable, Sendable {
     if first == second { return first }
     first.wipe()
     throw PassphraseInput.terminal.failure(
-      .invalidInput, "the two passphrases differ", hint: "run the command again")
+      .invalidInput, "the two \(secret.rawValue)s differ", of: secret,
+      hint: "run the command again")
   }
 }
 

@@ -113,6 +113,7 @@ struct DumpCommand: SandboxCommand {
     var export = ExportOperation(from: reader) { show($1, as: $0, console) }
     try body(&export, &archive)
     try archive.finish()
+    console.show(archive.skipped, "not dumped: ", all: false)
     return export.damaged == 0 ? .done : .damaged
   }
 
@@ -184,7 +185,7 @@ extension Console {
 
   /// Standard output as the output of an archive.
   var archiveOutput: ByteOutput {
-    { bytes throws(InterchangeError) in
+    return { bytes throws(InterchangeError) in
       do {
         try self.result(bytes: bytes)
       } catch {

@@ -9,7 +9,7 @@ extension KeyCommand {
     static var configuration: CommandConfiguration {
       CommandConfiguration(
         commandName: "rewrap",
-        abstract: "Make older identities useless for stored data after a rotation",
+        abstract: "Rewrite the headers of stored data for the present recipients",
         usage: "sandboxctl key rewrap [--dry-run] [<options>]",
         discussion: """
           Replaces the headers of packs, index objects and snapshots that only an older identity \

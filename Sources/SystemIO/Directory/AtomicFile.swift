@@ -47,7 +47,11 @@ public struct AtomicFile: ~Copyable {
     as name: ByteString, replacing: Bool = true, durably: Bool = true
   ) throws(SystemError) {
     if durably { try file.sync() }
-    try directory.rename(temporary, to: name, in: directory, replacing: replacing)
+    if replacing {
+      try directory.rename(temporary, to: name, in: directory)
+    } else {
+      try directory.renameWithoutReplacing(temporary, to: name)
+    }
     isDone = true
     if durably { try directory.sync() }
   }
@@ -60,5 +64,20 @@ public struct AtomicFile: ~Copyable {
     let file = try AtomicFile(in: directory, permissions: permissions)
     try file.write(bytes)
     try file.commit(as: name, replacing: replacing)
+  }
+}
+
+extension Directory {
+  /// Renames a child to a name that must not exist.
+  fileprivate func renameWithoutReplacing(
+    _ name: ByteString, to newName: ByteString
+  ) throws(SystemError) {
+    do throws(SystemError) {
+      try rename(name, to: newName, in: self, replacing: false)
+    } catch {
+      // Not every file system, such as NFS, supports a rename that refuses to replace.
+      guard error.isUnsupported, try statusIfPresent(newName) == nil else { throw error }
+      try rename(name, to: newName, in: self)
+    }
   }
 }

@@ -1,0 +1,101 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import Interchange
+internal import SandboxModel
+internal import SystemIO
+
+extension ExportCommand {
+  /// `sandboxctl export android`: writes a backup as `adb backup` does.
+  struct Android: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "android",
+        abstract: "Write a snapshot as an Android backup (.ab)",
+        usage: "sandboxctl export android [<snap[:path]>] <file> [--password-file <file>] "
+          + "[<options>]",
+        discussion: """
+          Writes a compressed backup of the apps in a snapshot, encrypted if a password is given. \
+          It has files and directories: links and special files are named, and the exit status is \
+          3. Android restores a package only with its manifest, which an imported backup has. SNAP \
+          is 'latest' unless it is given. '-' writes to standard output.
+
+          \(Examples.text([
+            "sandboxctl export android latest:notebook/Documents/Notes notes.ab"
+          ]))
+          """)
+    }
+
+    @OptionGroup var export: ArchiveExportOptions
+    @OptionGroup var password: BackupPasswordOptions
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var progress: ReadingOptions
+    @OptionGroup var list: ListOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      let secret = try password.read(of: export.file, isNew: true, console)
+      var writer: AndroidBackupWriter?
+      let status = try ArchiveExport(
+        export: export, repository: repository, progress: progress, list: list, output: output,
+        keepsPaths: true
+      ).run(console) { content, bytes throws -> AndroidBackupWriter in
+        let sink = try AndroidBackupWriter(
+          to: export.file, encryptedWith: secret, manifests: content.androidManifests(),
+          write: bytes)
+        writer = sink
+        return sink
+      }
+      let unrestorable = (writer?.unrestorablePackages ?? []).map {
+        PathRemark(
+          path: $0, remark: "Android does not restore this package: its certificates are not known")
+      }
+      console.remarks(unrestorable, as: .warning(""), all: list.all)
+      return status
+    }
+  }
+}
+
+extension ExportedContent {
+  /// Returns the manifests of the apps for which the content has none: that of the snapshot, or what
+  /// is known of the app.
+  fileprivate func androidManifests() throws -> [ByteString: AndroidManifest] {
+    var manifests: [ByteString: AndroidManifest] = [:]
+    for app in stored.snapshot.apps {
+      let package = ByteString(app.identifier)
+      let path = ByteString(
+        joining: ["apps", LogicalName(package).component, "bundle", "_manifest"])
+      let entry = try entry(at: path)
+      if entry != nil, top.isEmpty || path.isWithin(top) { continue }
+      manifests[package] =
+        try entry.flatMap(manifest)
+        ?? AndroidManifest(package: package, versionCode: app.build.flatMap { Int64($0) } ?? 0)
+    }
+    return manifests
+  }
+
+  /// Returns an entry of the snapshot; nil if there is none or it cannot be read, which the export
+  /// reports.
+  private func entry(at path: ByteString) throws(StoreError) -> TreeEntry? {
+    do throws(StoreError) {
+      return try reader.entry(at: path, in: stored.snapshot.tree)
+    } catch {
+      if error.kind == .damaged { return nil }
+      throw error
+    }
+  }
+
+  /// Returns the manifest that a file contains; nil if it is none or cannot be read.
+  private func manifest(_ entry: TreeEntry) throws -> AndroidManifest? {
+    guard case .file(let content) = entry.node, content.size < AndroidManifest.sizeLimit else {
+      return nil
+    }
+    var bytes: [UInt8] = []
+    do {
+      try reader.writeBytes(of: content) { bytes.append($0) }
+    } catch let error as StoreError where error.kind == .damaged {
+      return nil
+    }
+    return AndroidManifest(bytes)
+  }
+}

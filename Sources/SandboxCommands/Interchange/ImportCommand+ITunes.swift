@@ -1,0 +1,109 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import Interchange
+internal import SandboxModel
+internal import SystemIO
+
+extension ImportCommand {
+  /// `sandboxctl import itunes`: imports a backup of iTunes or the Finder.
+  struct ITunes: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "itunes",
+        abstract: "Import a backup of iTunes, the Finder or idevicebackup2",
+        usage: "sandboxctl import itunes <dir> [--password-file <file>] [<options>]",
+        discussion: """
+          Imports the directory of one backup of iOS 4 or later, plain or encrypted. The domains of \
+          apps become apps/ID/data, those of groups groups/ID, all others folders/DOMAIN. The \
+          snapshot has the time of the backup. A file that is missing or damaged in the backup is \
+          named, and the exit status is 3.
+
+          \(Examples.text([
+            "sandboxctl export itunes latest:notebook/Documents/Attachments phone",
+            "sandboxctl import itunes phone --repo repo",
+          ]))
+          """)
+    }
+
+    @Argument(
+      help: ArgumentHelp(
+        "The directory of one backup, which contains Manifest.plist.", valueName: "dir"),
+      completion: .directory)
+    var directory: ByteString
+
+    @OptionGroup var password: BackupPasswordOptions
+    @OptionGroup var snapshot: ImportedSnapshotOptions
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var list: ListOptions
+    @OptionGroup var progress: ProgressOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      let opened = try repository.open(console).repository
+      let secret = try password.read(of: directory, console)
+      let counters = ProgressCounters()
+      let (report, device, isEncrypted) = try BackupPasswordOptions.namingOptions {
+        try progress.run(counters, output) { isStopping in
+          let backup = try MobileSyncBackup(path: directory, password: secret)
+          let (device, isEncrypted) = (backup.device, backup.isEncrypted)
+          let request = snapshot.request(
+            ImportRequest.Placement(device, in: backup.path), to: opened, counters: counters,
+            isStopping: isStopping)
+          var source = try MobileSyncSource(backup)
+          return (try ImportOperation(to: opened, request).run(&source), device, isEncrypted)
+        }
+      }
+      console.warnOfUnused(secret, isEncrypted: isEncrypted, of: directory)
+      return try report.show(
+        at: "", of: device.summary,
+        format: "iTunes backup, \(isEncrypted ? "encrypted" : "not encrypted")",
+        with: [JSON.Member("device", device.json)], in: opened, all: list.all, console, output)
+    }
+  }
+}
+
+extension ImportRequest.Placement {
+  /// The placement of a backup of iTunes or the Finder, whose paths are logical paths.
+  ///
+  /// - Parameter path: the absolute path of the backup. Without an identifier of the device, its
+  ///   name is the identity of successive backups.
+  fileprivate init(_ device: MobileSyncDevice, in path: ByteString) {
+    let udid = device.identifier.map { ByteString($0) } ?? path.lastComponent ?? "unknown"
+    self.init(
+      prefix: "",
+      device: DeviceRecord(
+        identity: Device.Identity.udid(udid).description, platform: "iOS",
+        layout: Layout.coreSimulator.rawValue, root: path, osVersion: device.osVersion),
+      classes: ClassRun.ofLogicalPaths)
+  }
+}
+
+extension ClassRun {
+  /// The classes of a backup of another program, whose paths are logical paths: all of it is user
+  /// data.
+  static var ofLogicalPaths: [ClassRun] {
+    ["apps", "folders", "groups"].map { ClassRun(path: $0, name: "user-data") }
+  }
+}
+
+extension MobileSyncDevice {
+  /// The device for people: `'Ada' (iPhone9,3, iOS 15.8)`.
+  fileprivate var summary: String {
+    let known = name ?? identifier
+    let details = [
+      productType.map { ByteString($0).description },
+      osVersion.map { "iOS \(ByteString($0))" },
+    ].compactMap(\.self)
+    return (known.map { "'\(ByteString($0))'" } ?? "a device")
+      + (details.isEmpty ? "" : " (\(details.joined(separator: ", ")))")
+  }
+
+  fileprivate var json: JSON {
+    let members: [(String, String?)] = [
+      ("name", name), ("identifier", identifier), ("product_type", productType),
+      ("os_version", osVersion),
+    ]
+    return .object(members.compactMap { key, text in text.map { JSON.Member(key, .string($0)) } })
+  }
+}

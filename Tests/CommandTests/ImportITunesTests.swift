@@ -1,0 +1,209 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `import itunes` and `export itunes` on the command line.
+@Suite struct ImportITunesTests {
+  private let cli: CommandLine
+
+  /// Makes a snapshot of a tree whose times have whole seconds, as those of a backup.
+  init() throws {
+    cli = try CommandLine()
+    var random = Seeded(11)
+    try cli.directory.write(random.bytes(300_000), at: "tree/deep/er/large")
+    try cli.directory.write("text", at: "tree/caf\u{e9}.txt")
+    try cli.directory.write([], at: "tree/empty")
+    try cli.directory.write("secret", at: "tree/private/note")
+    try shell(
+      """
+      ln -s ../elsewhere tree/deep/link; chmod 700 tree/private; chmod 640 tree/private/note
+      setfattr -n user.note -v value tree/empty; mkdir tree/none
+      find tree -exec touch -h -d 2021-03-04T05:06:07Z {} +
+      """)
+    for name in ["repo", "other"] { _ = try cli.succeed("init \(name) --plain --no-default") }
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+  }
+
+  private func shell(_ script: String) throws {
+    let outcome = try Program.run(
+      "/bin/bash", ["-ec", script], environment: ["LC_ALL": "C.UTF-8"], in: cli.directory.url)
+    guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
+  }
+
+  private func tree(_ repository: String) throws -> String {
+    try #require(
+      try cli.json("snapshots show latest --json --repo \(repository)")["tree"] as? String)
+  }
+
+  /// Writes a file that only this user can read.
+  private func write(_ text: String, to name: ByteString) throws {
+    try cli.directory.write(text, at: name)
+    try cli.directory.directory.setPermissions(0o600, of: name)
+  }
+
+  private func encrypt(_ directory: String, _ password: String) throws {
+    let script = Shared.packageRoot.appendingPathComponent(
+      "Tests/CommandTests/Programs/encrypt_itunes.py"
+    ).path
+    let outcome = try Program.run(
+      "python3", ["-B", script, directory, password], in: cli.directory.url)
+    guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
+  }
+
+  /// Returns the path of a content in a backup.
+  private func content(_ domain: String, _ path: String) throws -> String {
+    let outcome = try Program.run("sha1sum", [], input: Array("\(domain)-\(path)".utf8))
+    let name = String(outcome.output.prefix(40))
+    return "phone/\(name.prefix(2))/\(name)"
+  }
+
+  /// The tree of a snapshot contains the paths, bytes, modes, owners, times and attributes.
+  @Test func anExportIsImportedAsItWas() throws {
+    let line = try cli.succeed("export itunes phone --repo repo")
+    #expect(line.contains(" to 'phone' ("), "\(line)")
+    let status = try Directory.open(path: cli.directory.path("")).status("phone")
+    #expect(status.permissions == 0o700)
+    _ = try cli.succeed("import itunes phone --repo other --quiet")
+    #expect(try tree("other") == tree("repo"))
+    #expect(try cli.succeed("check --read-data --repo other").hasSuffix("no damage found\n"))
+  }
+
+  /// The snapshot has the device, the apps and the time of the backup.
+  @Test func theSnapshotIsOfTheDevice() throws {
+    _ = try cli.succeed("export itunes phone --repo repo")
+    try shell(
+      """
+      python3 - <<'END'
+      import datetime, plistlib
+      for name, change in (("Manifest.plist", {"Lockdown": {
+          "DeviceName": "Ada", "ProductType": "iPhone9,3", "ProductVersion": "15.8",
+          "UniqueDeviceID": "00ab"}, "Applications": {"com.example.app": {
+              "CFBundleVersion": "42", "ContainerContentClass": "Data/Application"}}}),
+          ("Status.plist", {"Date": datetime.datetime(2020, 2, 3, 4, 5, 6)})):
+          with open("phone/" + name, "rb") as file:
+              values = plistlib.load(file)
+          values.update(change)
+          with open("phone/" + name, "wb") as file:
+              plistlib.dump(values, file)
+      END
+      """)
+    let line = try cli.succeed("import itunes phone --repo other")
+    #expect(line.contains(" of 'Ada' (iPhone9,3, iOS 15.8), "), "\(line)")
+    let shown = try cli.json("snapshots show latest --json --repo other")
+    #expect(shown["time"] as? String == "2020-02-03T04:05:06Z")
+    let device = shown["device"] as? [String: Any]
+    #expect(device?["identity"] as? String == "udid:00ab")
+    #expect(device?["layout"] as? String == "coresimulator")
+    let containers = device?["containers"] as? [[String: Any]] ?? []
+    #expect(containers.compactMap { $0["path"] as? String } == ["folders/tree"])
+    let apps = shown["apps"] as? [[String: Any]] ?? []
+    #expect(apps.map { $0["build"] as? String } == ["42"], "\(apps)")
+    let given = try cli.json(
+      "import itunes phone --time 2021-01-01T00:00:00Z --json --repo other")
+    #expect(given["time"] as? String == "2021-01-01T00:00:00Z")
+    #expect((given["device"] as? [String: Any])?["name"] as? String == "Ada")
+    #expect(given["new_bytes"] as? Int == 0)
+  }
+
+  @Test func aPathIsExportedInItsDomain() throws {
+    _ = try cli.succeed("export itunes latest:folders/tree/private phone --repo repo")
+    _ = try cli.succeed("import itunes phone --repo other --quiet")
+    #expect(try cli.succeed("dump latest:folders/tree/private/note --repo other") == "secret")
+    #expect(try cli.run("dump latest:folders/tree/empty --repo other").code == 1)
+    _ = try cli.succeed("export itunes latest:folders/tree/private/note one --repo repo")
+    _ = try cli.succeed("import itunes one --repo other --quiet")
+    #expect(try cli.succeed("dump latest:folders/tree/private/note --repo other") == "secret")
+  }
+
+  @Test func anEncryptedBackupIsImportedWithItsPasswordOnly() throws {
+    _ = try cli.succeed("export itunes phone --repo repo")
+    try encrypt("phone", "the right password")
+    try write("the right password\n", to: "right")
+    try write("another password\n", to: "wrong")
+    let none = try cli.run("import itunes phone --repo other")
+    #expect(none.code == 12)
+    #expect(
+      none.errors.contains("hint: add '--password-file FILE', '--password-command COMMAND'"),
+      "\(none.errors)")
+    let wrong = try cli.run("import itunes phone --password-file wrong --json --repo other")
+    #expect(wrong.code == 12 && wrong.errors.contains("wrong_key"), "\(wrong.errors)")
+    #expect(try cli.snapshots("other").isEmpty)
+    _ = try cli.succeed("import itunes phone --password-file right --repo other --quiet")
+    #expect(try tree("other") == tree("repo"))
+    let command = try cli.json(
+      "import itunes phone --password-command cat<right --json --repo other")
+    #expect(command["format"] as? String == "iTunes backup, encrypted")
+  }
+
+  @Test func passwordOptionsAreCheckedAsThoseOfKeys() throws {
+    _ = try cli.succeed("export itunes phone --repo repo")
+    try write("a password\n", to: "word")
+    for (line, code, reason) in [
+      ("--password-file word --password", Int32(2), "cannot be used together"),
+      ("--password-file word --password-command true", 2, "cannot be used together"),
+      ("--password", 2, "cannot ask for a password without a terminal"),
+      ("--password-file none", 1, "none"), ("--password-command false", 1, "read the password"),
+      ("--password-file word", 0, "is not encrypted: its password was not used"),
+    ] {
+      let outcome = try cli.run("import itunes phone --repo other \(line)")
+      #expect(outcome.code == code && outcome.errors.contains(reason), "\(line): \(outcome)")
+    }
+    try cli.directory.directory.setPermissions(0o644, of: "word")
+    let readable = try cli.run("import itunes phone --password-file word --repo other")
+    #expect(readable.errors.contains("other users may read the password"), "\(readable.errors)")
+  }
+
+  /// Entries that are damaged or lead elsewhere are named, and everything else is imported.
+  @Test func damagedAndHostileFilesAreNamed() throws {
+    _ = try cli.succeed("export itunes phone --repo repo")
+    try cli.directory.write("changed", at: ByteString(content("tree", "private/note")))
+    try FileManager.default.removeItem(
+      atPath: cli.directory.string + "/" + content("tree", "deep/er/large"))
+    try shell(
+      """
+      python3 - <<'END'
+      import sqlite3
+      database = sqlite3.connect("phone/Manifest.db")
+      database.execute("UPDATE Files SET relativePath = '../../evil' WHERE relativePath = 'empty'")
+      database.commit()
+      END
+      """)
+    let outcome = try cli.run("import itunes phone --repo other")
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    for (path, reason) in [
+      ("folders/tree/private/note", "it is damaged"), ("tree/deep/er/large", "is missing"),
+      ("tree/../../evil", "'..'"),
+    ] {
+      let line = outcome.errors.split(separator: "\n").first { $0.contains(path) }
+      #expect(line?.contains("not imported: ") == true && line?.contains(reason) == true, "\(path)")
+    }
+    #expect(try cli.succeed("dump latest:folders/tree/caf\u{e9}.txt --repo other") == "text")
+    #expect(try cli.run("dump latest:folders/tree/private/note --repo other").code == 1)
+  }
+
+  @Test func wrongUseIsRefused() throws {
+    try cli.directory.write("x", at: "full/x")
+    for (line, code, reason) in [
+      ("import itunes --repo other", Int32(2), "dir"),
+      ("import itunes nowhere --repo other", 1, "nowhere"),
+      ("import itunes tree --repo other", 1, "it has no Manifest.plist"),
+      ("export itunes --repo repo", 2, "directory"),
+      ("export itunes full --repo repo", 1, "not empty"),
+      ("export itunes repo/in --repo repo", 2, "within each other"),
+      ("export itunes latest:folders/none phone --repo repo", 1, "no such path"),
+    ] {
+      let outcome = try cli.run(line)
+      #expect(outcome.code == code && outcome.errors.contains(reason), "\(line): \(outcome)")
+    }
+  }
+
+  /// A file that a backup cannot hold is named.
+  @Test func whatABackupCannotHoldIsNamed() throws {
+    try shell("mkfifo tree/fifo")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let outcome = try cli.run("export itunes phone --json --repo repo")
+    #expect(outcome.code == 3 && outcome.errors.contains("folders/tree/fifo"), "\(outcome.errors)")
+    #expect(try CommandLine.object(outcome.output)["skipped"] as? Int == 1)
+  }
+}
