@@ -39,6 +39,7 @@ SLOW_MODULES = ("CommandTests.", "OperationTests.")
 # The suites that take longest when every point of their sweeps runs, the longest first. Each runs in
 # a process of its own, before all others: the last process to end is then a short one.
 SLOW_SUITES = (
+    "CommandTests.KeyKillTests",
     "CommandTests.UpdateKillTests",
     "OperationTests.BackupFaultTests",
     "CommandTests.PruneKillTests",
