@@ -109,14 +109,7 @@ import Testing
   /// A damaged file is omitted from an archive, never truncated; the output of a single file ends
   /// before the damage.
   @Test func damagedFileIsOmitted() throws {
-    let cli = try CommandLine()
-    var random = Seeded(7)
-    for name: ByteString in ["tree/a-first", "tree/b-second"] {
-      try cli.directory.write(random.bytes(3_000_000), at: name)
-    }
-    _ = try cli.succeed("init repo --plain")
-    try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
-    try cli.flip(byte: 1_000_000, of: try cli.largestPack())
+    let cli = try CommandLine.withDamagedFile()
     let archive = try cli.run("dump latest:folders/tree --repo repo")
     #expect(archive.code == 13)
     #expect(archive.errors.contains("damaged: a-first"), "\(archive.errors)")

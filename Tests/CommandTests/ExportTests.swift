@@ -102,14 +102,7 @@ import Testing
 
   /// A damaged file is omitted and reported, as by `dump`.
   @Test func damagedFilesAreOmitted() throws {
-    let cli = try CommandLine()
-    var random = Seeded(7)
-    for name: ByteString in ["tree/a-first", "tree/b-second"] {
-      try cli.directory.write(random.bytes(3_000_000), at: name)
-    }
-    _ = try cli.succeed("init repo --plain --no-default")
-    try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
-    try cli.flip(byte: 1_000_000, of: try cli.largestPack())
+    let cli = try CommandLine.withDamagedFile()
     let outcome = try cli.run("export tar latest:folders/tree out.tar --repo repo")
     #expect(outcome.code == 13 && outcome.errors.contains("damaged: a-first"), "\(outcome.errors)")
     let listed = try Program.run("tar", ["-tf", "out.tar"], in: cli.directory.url)
@@ -118,14 +111,7 @@ import Testing
 
   /// An archive without the damaged files has a name of its own, and the next export is no success.
   @Test func anIncompleteArchiveIsNotTakenForAWholeOne() throws {
-    let cli = try CommandLine()
-    var random = Seeded(7)
-    for name: ByteString in ["tree/a-first", "tree/b-second"] {
-      try cli.directory.write(random.bytes(3_000_000), at: name)
-    }
-    _ = try cli.succeed("init repo --plain --no-default")
-    try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
-    try cli.flip(byte: 1_000_000, of: try cli.largestPack())
+    let cli = try CommandLine.withDamagedFile()
     for _ in 0..<2 {
       let outcome = try cli.run("export all out --repo repo")
       #expect(outcome.code == 13 && outcome.errors.contains("a-first"), "\(outcome.errors)")

@@ -34,6 +34,19 @@ extension TreeFixture {
 
 extension CommandLine: TreeFixture {
   var cli: CommandLine { self }
+
+  /// Makes a repository with a snapshot of two files, of which the first is damaged.
+  static func withDamagedFile() throws -> CommandLine {
+    let cli = try CommandLine()
+    var random = Seeded(7)
+    for name: ByteString in ["tree/a-first", "tree/b-second"] {
+      try cli.directory.write(random.bytes(3_000_000), at: name)
+    }
+    _ = try cli.succeed("init repo --plain --no-default")
+    try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
+    try cli.flip(byte: 1_000_000, of: try cli.largestPack())
+    return cli
+  }
 }
 
 extension KeyFixture: TreeFixture {}

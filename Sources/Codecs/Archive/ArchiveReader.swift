@@ -208,14 +208,12 @@ internal import Glibc
   }
 
   private static func error(_ archive: OpaquePointer, isFirst: Bool) -> CodecError {
-    let text = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }
     // The number that libarchive documents as ARCHIVE_ERRNO_FILE_FORMAT.
     if isFirst, unsafe archive_errno(archive) == EILSEQ, unsafe archive_format(archive) == 0 {
       return CodecError(
         .unsupported, in: .archive, reason: "it is not an archive of a known format")
     }
-    return CodecError(
-      .malformed, in: .archive, reason: text ?? "libarchive failed without a reason")
+    return CodecError(.malformed, in: .archive, reason: unsafe LibArchive.reason(archive))
   }
 }
 

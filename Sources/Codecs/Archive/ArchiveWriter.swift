@@ -95,7 +95,7 @@ internal import CArchive
     case .directory: unsafe archive_entry_set_filetype(entry, 0o040000)
     case .symbolicLink(let target):
       unsafe archive_entry_set_filetype(entry, 0o120000)
-      unsafe Self.withCString(target) { unsafe archive_entry_copy_symlink(entry, $0) }
+      unsafe LibArchive.withCString(target) { unsafe archive_entry_copy_symlink(entry, $0) }
     default:
       throw CodecError(.unrepresentable, in: .archive, reason: "zip has no such file type")
     }
@@ -103,7 +103,9 @@ internal import CArchive
     unsafe archive_entry_set_uid(entry, Int64(member.owner))
     unsafe archive_entry_set_gid(entry, Int64(member.group))
     unsafe archive_entry_set_mtime(entry, Int(member.modified), Int(member.nanoseconds))
-    unsafe Self.withCString(member.headerPath) { unsafe archive_entry_copy_pathname(entry, $0) }
+    unsafe LibArchive.withCString(member.headerPath) {
+      unsafe archive_entry_copy_pathname(entry, $0)
+    }
     try collect(in: &buffer) { [archive = unsafe archive, entry = unsafe entry] in
       locale.with { unsafe archive_write_header(archive, entry) }
     }
@@ -140,26 +142,8 @@ internal import CArchive
   }
 
   private static func fault(_ status: Int32, _ archive: OpaquePointer) -> CodecError {
-    let reason = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }
-    return CodecError(
+    CodecError(
       status == ARCHIVE_FATAL ? .library : .unrepresentable, in: .archive,
-      reason: reason ?? "libarchive failed without a reason")
+      reason: unsafe LibArchive.reason(archive))
   }
-
-  private static func withCString(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Void) {
-    unsafe (bytes + [0]).withUnsafeBufferPointer { buffer in
-      unsafe buffer.withMemoryRebound(to: CChar.self) { characters in
-        if let start = characters.baseAddress { unsafe body(start) }
-      }
-    }
-  }
-}
-
-/// The libarchive callback. `client` is the array to append to.
-private func appendToOutput(
-  _: OpaquePointer?, client: UnsafeMutableRawPointer?, bytes: UnsafeRawPointer?, count: Int
-) -> Int {
-  guard let output = unsafe client?.assumingMemoryBound(to: [UInt8].self) else { return -1 }
-  unsafe output.pointee.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: count))
-  return count
 }

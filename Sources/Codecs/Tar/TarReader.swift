@@ -162,7 +162,6 @@ internal import CArchive
   /// Throws for failures. Warnings are ignored.
   private static func check(_ status: Int32, _ archive: OpaquePointer) throws(CodecError) {
     guard status < ARCHIVE_WARN else { return }
-    let reason = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }
-    throw CodecError(.malformed, in: .tar, reason: reason ?? "libarchive failed without a reason")
+    throw CodecError(.malformed, in: .tar, reason: unsafe LibArchive.reason(archive))
   }
 }

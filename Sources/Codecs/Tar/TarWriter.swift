@@ -180,16 +180,18 @@ extension TarWriter {
       unsafe archive_entry_set_perm(entry, UInt32(member.mode & 0o7777))
       unsafe archive_entry_set_mtime(entry, Int(min(max(member.modified, 0), 0o777_7777_7777)), 0)
       unsafe archive_entry_set_size(entry, Int64(member.contentSize))
-      unsafe Self.withCString(member.headerPath) { unsafe archive_entry_copy_pathname(entry, $0) }
+      unsafe LibArchive.withCString(member.headerPath) {
+        unsafe archive_entry_copy_pathname(entry, $0)
+      }
       switch member.kind {
       case .file, .other: unsafe archive_entry_set_filetype(entry, TarMember.FileType.regular)
       case .directory: unsafe archive_entry_set_filetype(entry, TarMember.FileType.directory)
       case .symbolicLink(let target):
         unsafe archive_entry_set_filetype(entry, TarMember.FileType.symbolicLink)
-        unsafe Self.withCString(target) { unsafe archive_entry_copy_symlink(entry, $0) }
+        unsafe LibArchive.withCString(target) { unsafe archive_entry_copy_symlink(entry, $0) }
       case .hardLink(let target):
         unsafe archive_entry_set_filetype(entry, TarMember.FileType.regular)
-        unsafe Self.withCString(target) { unsafe archive_entry_copy_hardlink(entry, $0) }
+        unsafe LibArchive.withCString(target) { unsafe archive_entry_copy_hardlink(entry, $0) }
       }
       try write(to: &buffer) { unsafe archive_write_header(archive, entry) }
     }
@@ -218,25 +220,7 @@ extension TarWriter {
 
     private static func check(_ status: Int32, _ archive: OpaquePointer) throws(CodecError) {
       guard status != ARCHIVE_OK else { return }
-      let reason = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }
-      throw CodecError(.library, in: .tar, reason: reason ?? "libarchive failed without a reason")
-    }
-
-    private static func withCString(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Void) {
-      unsafe (bytes + [0]).withUnsafeBufferPointer { buffer in
-        unsafe buffer.withMemoryRebound(to: CChar.self) { characters in
-          if let start = characters.baseAddress { unsafe body(start) }
-        }
-      }
+      throw CodecError(.library, in: .tar, reason: unsafe LibArchive.reason(archive))
     }
   }
-}
-
-/// The libarchive callback. `client` is the array to append to.
-private func appendToOutput(
-  _: OpaquePointer?, client: UnsafeMutableRawPointer?, bytes: UnsafeRawPointer?, count: Int
-) -> Int {
-  guard let output = unsafe client?.assumingMemoryBound(to: [UInt8].self) else { return -1 }
-  unsafe output.pointee.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: count))
-  return count
 }

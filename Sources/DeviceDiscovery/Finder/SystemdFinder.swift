@@ -106,7 +106,7 @@ struct SystemdFinder {
         case .directory(let parent) = survey.descend(path.parent.components, from: root, as: ""),
         var draft = survey.opened(claim.purpose.kind, name, in: parent, as: path)
       else { continue }
-      // What a link in a cache leads to may be no cache, and a purge would delete it.
+      // A link in a cache may lead to precious data, which a purge would delete.
       let isInSystem = draft.absolutePath.isWithin(root.path)
       let isInBase = draft.absolutePath.isWithin(home.path)
       guard isInSystem, isInBase || !claim.purpose.kind.isRecreated else {

@@ -70,7 +70,7 @@ struct XDGFinder {
       if kind == .symlink { noteTarget(of: name, in: directory, of: base, &survey) }
       addFile(name, in: directory, of: base, &survey)
     } else if kind == .symlink, base.kind == .cache {
-      // What the link leads to may be no cache, and a purge would delete it.
+      // The link may lead to precious data, which a purge would delete.
       survey.record(
         .excluded, at: base.path.appending(name),
         because: "it is a link in a directory of caches, and is neither followed nor purged")

@@ -9,8 +9,8 @@ internal import SystemIO
 /// those of a backup, then the directories, then the snapshot.
 ///
 /// The last entry of a path is the valid one. Directories that the source does not have are made.
-/// What is below an entry that is no directory, in particular below a link, is skipped: nothing is
-/// ever written through a link. A damaged source gives what precedes the damage.
+/// Entries below a file or a link are skipped: nothing is ever written through a link. A damaged
+/// source gives what precedes the damage.
 package struct ImportOperation {
   private let repository: Repository
   private let request: ImportRequest

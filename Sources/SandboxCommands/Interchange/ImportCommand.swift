@@ -46,18 +46,9 @@ extension ImportCommand {
           """)
     }
 
-    @OptionGroup var archive: ArchiveImportOptions
-    @OptionGroup var repository: RepositoryOptions
-    @OptionGroup var list: ListOptions
-    @OptionGroup var progress: ProgressOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var archive: ArchiveImport
 
-    func run(_ console: Console) throws -> ExitStatus {
-      try ArchiveImport(
-        archive: archive, format: .any, repository: repository, list: list, progress: progress,
-        output: output
-      ).run(console)
-    }
+    func run(_ console: Console) throws -> ExitStatus { try archive.run(as: .any, console) }
   }
 
   /// `sandboxctl import zip`: imports a zip archive.
@@ -77,18 +68,9 @@ extension ImportCommand {
           """)
     }
 
-    @OptionGroup var archive: ArchiveImportOptions
-    @OptionGroup var repository: RepositoryOptions
-    @OptionGroup var list: ListOptions
-    @OptionGroup var progress: ProgressOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var archive: ArchiveImport
 
-    func run(_ console: Console) throws -> ExitStatus {
-      try ArchiveImport(
-        archive: archive, format: .zip, repository: repository, list: list, progress: progress,
-        output: output
-      ).run(console)
-    }
+    func run(_ console: Console) throws -> ExitStatus { try archive.run(as: .zip, console) }
   }
 }
 
@@ -206,16 +188,15 @@ enum ImportTime: ExpressibleByArgument, CustomStringConvertible {
   }
 }
 
-/// The import of an archive with the options of its command.
-struct ArchiveImport {
-  let archive: ArchiveImportOptions
-  let format: ArchiveReader.Format
-  let repository: RepositoryOptions
-  let list: ListOptions
-  let progress: ProgressOptions
-  let output: OutputOptions
+/// The import of an archive: the options of its commands, and the work.
+struct ArchiveImport: ParsableArguments {
+  @OptionGroup var archive: ArchiveImportOptions
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var list: ListOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
 
-  func run(_ console: Console) throws -> ExitStatus {
+  func run(as format: ArchiveReader.Format, _ console: Console) throws -> ExitStatus {
     let placement = ImportRequest.Placement.directory(
       try archive.component(),
       from: archive.isStandardInput ? "/dev/stdin" : archive.file.absolute ?? archive.file)
