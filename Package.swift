@@ -113,7 +113,10 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "Migration",
-      dependencies: ["AppPackages", "Codecs", "PolicyEngine", "SandboxModel", "SystemIO"],
+      dependencies: [
+        "AppPackages", "ArchiveStore", "Codecs", "DeviceDiscovery", "DeviceScan",
+        "DeviceTransaction", "PolicyEngine", "SandboxModel", "SystemIO",
+      ],
       swiftSettings: common),
     .target(
       name: "AppUpdate",
@@ -220,8 +223,8 @@ let package = Package(
     .testTarget(
       name: "MigrationTests",
       dependencies: [
-        "AppPackages", "BuiltinPolicies", "Codecs", "Migration", "PolicyEngine", "SandboxModel",
-        "SystemIO", "TestSupport",
+        "AppPackages", "ArchiveStore", "BuiltinPolicies", "Codecs", "DeviceDiscovery", "DeviceScan",
+        "DeviceTransaction", "Migration", "PolicyEngine", "SandboxModel", "SystemIO", "TestSupport",
       ],
       swiftSettings: tests),
     .testTarget(

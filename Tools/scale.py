@@ -437,6 +437,23 @@ def change_apps(scale):
     expect(kept > files * 9 // 10, f"only {kept} files are left")
 
 
+def migrate(scale):
+    """Moves a profile of as many files as a small app has from the host to a Flatpak."""
+    home = scale.directory / "mover"
+    profile = home / ".mozilla/firefox/x.default"
+    profile.mkdir(parents=True)
+    scale.device.fill(profile, scale.device.entries // 6, "profile")
+    (home / ".var/app").mkdir(parents=True)
+    words = ("migrate", "--from", f"host:{home}", "--to", f"flatpak:{home}", "--app", "firefox")
+    scale.run(*words, "--dry-run", times=40)
+    scale.run(*words, "--quiet", times=40)
+    copied = home / ".var/app/org.mozilla.firefox/.mozilla"
+    expect(identical(home / ".mozilla", copied), "the migrated profile differs")
+    again = lines(scale.run(*words, "--json", times=40))
+    expect(again[0]["files"] == 0 and not again[0]["conflicts"], f"migrate finds {again[0]}")
+    shutil.rmtree(home)
+
+
 def purge(scale):
     """Runs purge queries of each level, then purges all caches."""
     for words in (("--query",), ("--level", "critical", "--dry-run")):
@@ -476,7 +493,8 @@ def run_all(program, entries):
     scale, begun = None, time.monotonic()
     try:
         scale = Scale(program, directory, entries)
-        for part in (look, store, encrypt, restore, change_apps, purge, rest):
+        for part in (look, store, encrypt, restore, change_apps, migrate, purge,
+                     rest):
             part(scale)
         scale.require_all_commands()
     except Failed as failure:

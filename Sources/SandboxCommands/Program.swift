@@ -164,6 +164,7 @@ struct SandboxctlCommand: ParsableCommand {
             InstallCommand.self, UpdateCommand.self, RollbackCommand.self, OffloadCommand.self,
             ReinstallCommand.self, UninstallCommand.self, PurgeCommand.self, RecoverCommand.self,
             TrashCommand.self,
+            MigrateCommand.self,
           ]),
         CommandGroup(
           name: "Device and policy",

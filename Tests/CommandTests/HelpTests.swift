@@ -118,6 +118,7 @@ private struct ExampleDirectory {
       }
     }
     if command.first == "import" { try prepareArchives() }
+    if command == ["migrate"] { try cli.directory.write("x", at: "home/.mozilla/firefox/x") }
     if all.contains("New.") || command == ["rollback"] { try preparePackage(for: command) }
   }
 

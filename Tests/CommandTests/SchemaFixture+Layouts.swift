@@ -8,6 +8,7 @@ extension SchemaFixture {
     try SnapTests.makeSystem(in: cli)
     try makeFlatpakHome()
     try makeBaseDirectories()
+    try makeMovers()
     for (name, device) in [("snaps", SnapTests.device), ("flats", Self.flatpakDevice)] {
       _ = try cli.succeed("init \(name) --plain")
       _ = try cli.succeed("backup \(device) --repo \(name) --quiet")
@@ -31,6 +32,31 @@ extension SchemaFixture {
     try cli.directory.write(
       "[Service]\nStateDirectory=web\nLogsDirectory=web\nRuntimeDirectory=web\n",
       at: "system/usr/lib/systemd/system/web.service")
+  }
+
+  /// Makes a home with a profile of Firefox for each kind of result of a migration, and one with a
+  /// Flatpak and a snap of it.
+  private func makeMovers() throws {
+    let profile: ByteString = ".mozilla/firefox/x"
+    let movers = ByteString("movers").appending(profile)
+    let old = "\(cli.directory.string)/movers/\(profile)"
+    for (path, text) in [
+      (movers.appending("places.sqlite"), "places"), (movers.appending("lock"), "lock"),
+      (movers.appending("extensions.json"), "not JSON"),
+      (
+        "movers/.mozilla/firefox/profiles.ini",
+        "[Profile0]\nIsRelative=0\nPath=\(old)\n[Profile1]\nIsRelative=0\nPath=/elsewhere\n"
+      ),
+      (
+        ByteString("moved/.var/app/org.mozilla.firefox").appending(profile)
+          .appending("places.sqlite"), "another"
+      ),
+      ("moved/snap/firefox/common/x", "x"),
+    ] as [(ByteString, String)] {
+      try cli.directory.write(text, at: path)
+    }
+    try Directory.open(path: cli.directory.path(movers))
+      .createLink("own", to: ByteString(old).appending("places.sqlite"))
   }
 
   /// Makes an app with all of Flatpak's records, without Flatpak.

@@ -357,6 +357,20 @@ import Testing
         ("export all repo/in --json --repo repo", 2),
       ]
     ),
+    (
+      "migrate",
+      [
+        ("migrate --from host:movers --to flatpak:moved --app firefox --dry-run --json", 3),
+        ("migrate --from host:movers --to snap:moved --app firefox --dry-run --json", 0),
+        ("migrate --from host:movers --to snap:moved --app firefox --no-snapshot --json", 0),
+        ("migrate --from flatpak:flat --to host:moved --all --dry-run --json", 0),
+        ("migrate --from host:movers --to flatpak:moved --app nothing --json", 1),
+        ("migrate --from device --to again --all --dry-run --json", 0),
+        ("migrate --from {device} --to again --all --dry-run --json --repo repo", 0),
+        ("migrate --from {device} --to again --all --no-snapshot --json --repo repo", 0),
+        ("migrate --from host:movers --to flatpak:moved --json", 2),
+      ]
+    ),
     ("leases", [("leases --json --repo repo", 0), ("leases --json --repo nowhere", 10)]),
     (
       "cache-list",

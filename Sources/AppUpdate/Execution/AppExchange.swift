@@ -11,16 +11,14 @@ internal import SystemIO
 // it is copied or left behind, and its size does not matter. Removed entries are renamed into the
 // trash.
 //
-// Until the journal has the renames, the device is unchanged. From then on the operation is
-// finished or rolled back as a whole, after an interruption by the next recovery (docs/journal.md).
+// The journal, the staging directories and the steps are those of a `StagedExchange`.
 
 /// The staging of an operation on an app, and the steps that put it in place.
 final class AppExchange {
+  typealias StagedLocation = StagedExchange.Location
+
   let plan: AppChangePlan
-  let journal: OperationJournal
-  private var locations: [ByteString: StagedLocation] = [:]
-  private(set) var roots: [JournalRecord.Root] = []
-  private(set) var steps = JournalSteps()
+  private let exchange: StagedExchange
   /// The entries that move to the trash: the index of the planned container, the entry in its scan,
   /// and the path in the trash.
   private(set) var kept: [(container: Int, entry: Int, path: ByteString)] = []
@@ -36,21 +34,16 @@ final class AppExchange {
   /// The ID of the snapshot that was made before; the trash records it.
   var saved: String?
 
-  /// A directory in which steps work, with its staging directory.
-  final class StagedLocation {
-    let directory: Directory
-    let staging: StagingDirectory
-
-    init(_ path: ByteString) throws(SystemError) {
-      directory = try Directory.open(resolved: path)
-      staging = try StagingDirectory.make(in: directory)
-    }
-  }
-
   init(_ plan: AppChangePlan, _ journal: OperationJournal) {
     self.plan = plan
-    self.journal = journal
+    exchange = StagedExchange(
+      on: plan.device, under: journal,
+      StagedExchange.Wording(
+        verb: plan.request.change.verb, noun: plan.request.change.rawValue,
+        subject: plan.request.app.bytes))
   }
+
+  var journal: OperationJournal { exchange.journal }
 
   var hasTrash: Bool { !trashes.isEmpty }
 
@@ -64,37 +57,31 @@ final class AppExchange {
     )
     .filter { !$0.isWithin(plan.device.root.appending(OwnNames.directory)) }.sorted()
     for directory in directories { _ = try Directory.make(resolved: directory, permissions: 0o755) }
-    try journal.prepare(0, stagingIn: directories)
-    for directory in directories { locations[directory] = try StagedLocation(directory) }
+    try exchange.prepare(in: directories)
   }
 
   /// Returns the directory that contains a path, with its staging directory.
   func location(around path: ByteString) throws(SystemError) -> StagedLocation {
-    guard let location = locations[path.parent] else { throw SystemError.replaced(path) }
-    return location
+    try exchange.location(at: path.parent)
   }
 
   // MARK: - Steps
 
   /// Returns the index of a root, for use in steps.
   func root(_ path: ByteString, inode: UInt64?) -> Int {
-    let root = JournalRecord.Root(path: path, inode: inode)
-    if let number = roots.firstIndex(of: root) { return number }
-    roots.append(root)
-    return roots.count - 1
+    exchange.root(path, inode: inode)
   }
 
   /// Returns the index of the root of an existing directory.
   func root(_ directory: borrowing Directory) throws(SystemError) -> Int {
-    root(directory.path, inode: try directory.status().identity.inode)
+    try exchange.root(directory)
   }
 
-  func add(_ step: JournalStep) { steps.append(step) }
+  func add(_ step: JournalStep) { exchange.add(step) }
 
   /// Returns the directory at a path, with its staging directory.
   func location(at path: ByteString) throws(SystemError) -> StagedLocation {
-    guard let location = locations[path] else { throw SystemError.replaced(path) }
-    return location
+    try exchange.location(at: path)
   }
 
   /// Returns the index of the root of the trash for a container's logical path, or for the path
@@ -124,7 +111,7 @@ final class AppExchange {
 
   /// Records an entry that will be in the trash, so that it can be checked for late changes there.
   func record(_ entry: Int, of container: Int, under root: Int, at path: ByteString) {
-    kept.append((container, entry, roots[root].path.appending(path)))
+    kept.append((container, entry, exchange.roots[root].path.appending(path)))
   }
 
   // MARK: - Execution
@@ -132,7 +119,7 @@ final class AppExchange {
   /// Syncs the entries that the steps will move, and checks that everything is where the plan found
   /// it.
   func sync() throws {
-    for location in locations.values { try location.directory.syncVolume() }
+    try exchange.sync()
     try requireAsPlanned()
   }
 
@@ -140,70 +127,10 @@ final class AppExchange {
   /// back.
   ///
   /// - Returns: the duration of the renames in seconds.
-  func run() throws -> Double {
-    do throws(SystemError) {
-      try journal.move(steps, below: roots)
-    } catch { throw notBegun(error) }
-    let start = Host.monotonicSeconds()
-    do throws(SystemError) {
-      let runner = StepRunner(roots, journal.opened)
-      for step in steps { _ = try runner.apply(step) }
-    } catch { throw rolledBack(error) }
-    return Host.monotonicSeconds() - start
-  }
-
-  /// Rolls back the applied steps. Returns the error that says so, or that the rollback is left to
-  /// a recovery if it failed.
-  private func rolledBack(_ error: SystemError) -> OperationError {
-    let back = Rollback(journal.record, root: plan.device.root)
-    var failed: [PathRemark] = []
-    do throws(SystemError) {
-      try journal.rollBack()
-      let hasPlacedEntries = try back.rollBackSteps(&failed) > 0
-      try journal.forgetSteps(hasPlacedEntries: hasPlacedEntries)
-      for location in locations.values {
-        if !hasPlacedEntries {
-          try location.staging.remove()
-        } else {
-          try location.staging.preserve(
-            in: back.trash(in: location.directory, probing: location.staging.tree))
-        }
-      }
-      Trash(of: plan.device).removeEmpty(journal.record.id)
-      try journal.end()
-    } catch { return unfinished(error) }
-    return failure(
-      error,
-      failed.first.map { "everything was rolled back except '\($0.path)': \($0.remark)" }
-        ?? "the device is unchanged")
-  }
-
-  /// Ends an operation whose journal could not be written: no step was applied.
-  private func notBegun(_ error: SystemError) -> OperationError {
-    do throws(SystemError) {
-      try journal.end()
-    } catch { return unfinished(error) }
-    // Without its journal, nothing needs the staged entries.
-    abandon()
-    Trash(of: plan.device).removeEmpty(journal.record.id)
-    return failure(error, "the device is unchanged")
-  }
-
-  private func failure(_ error: SystemError, _ end: String) -> OperationError {
-    OperationError(
-      .failed, code: error.code,
-      plan.request.change.verb, subject: plan.request.app,
-      reason: error.description,
-      hint: [error.hint, end].compactMap { $0 }.joined(separator: "; "))
-  }
+  func run() throws(OperationError) -> Double { try exchange.run() }
 
   /// Syncs the volumes and removes the staging directories.
-  func finish() throws(OperationError) {
-    do throws(SystemError) {
-      for location in locations.values { try location.directory.syncVolume() }
-      for location in locations.values { try location.staging.remove() }
-    } catch { throw unfinished(error) }
-  }
+  func finish() throws(OperationError) { try exchange.finish() }
 
   /// Moves directories to the trash that were created under an old name after the exchange, for
   /// example by a program that remembered the path.
@@ -217,7 +144,8 @@ final class AppExchange {
       var remark = "it was created again at '\(from)' and moved to the trash"
       do {
         let trash = try Directory.make(
-          path: roots[try trash(for: planned.path, from: location)].path, permissions: 0o700)
+          path: exchange.roots[try trash(for: planned.path, from: location)].path,
+          permissions: 0o700)
         // The journal has ended, so no recovery would read a note.
         try location.directory.preserve(name, in: trash, as: name, leaving: true, nil)
       } catch { remark = "it was created again at '\(from)' and stays there: \(error)" }
@@ -227,15 +155,7 @@ final class AppExchange {
   }
 
   /// Removes the staging directories if no step was applied or recorded.
-  func abandon() { for location in locations.values { try? location.staging.remove() } }
-
-  private func unfinished(_ error: SystemError) -> OperationError {
-    OperationError(
-      .failed, code: .recoveryRequired,
-      "finish the \(plan.request.change.rawValue) of", subject: plan.request.app,
-      reason: error.description,
-      hint: "run 'sandboxctl recover' to finish it or roll it back; no data is lost")
-  }
+  func abandon() { exchange.abandon() }
 
   /// Fails if a container is not the planned one: an app may have been removed or installed since.
   private func requireAsPlanned() throws {

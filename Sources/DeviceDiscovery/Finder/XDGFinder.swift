@@ -126,10 +126,13 @@ struct XDGFinder {
     !OwnNames.has(name) && !(base.kind == .cache && name == program)
   }
 
-  /// Whether a home directory has one of the base directories; unless the layout was requested, the
-  /// two that every desktop has.
+  /// Whether a home directory has one of the base directories, or the directory of this program that
+  /// a migration into a new home creates; unless the layout was requested, the two that every desktop
+  /// has.
   static func isHome(isAsked: Bool, has: (ByteString) -> Bool) -> Bool {
-    isAsked ? bases.contains { has($0.path) } : has(".config") && has(".local/share")
+    isAsked
+      ? bases.contains { has($0.path) } || has(OwnNames.directory)
+      : has(".config") && has(".local/share")
   }
 
   /// Notes what else is in a home directory whose layout was detected: the user may expect that all

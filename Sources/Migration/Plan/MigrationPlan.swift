@@ -59,6 +59,15 @@ package struct MigrationPlan: Sendable {
   /// The number of files and links to copy.
   package var files: Int { moves.count { $0.entry.kind != .directory } }
 
+  /// The entries to copy that are not below another one, in the order of the source.
+  package var topmostMoves: [Move] {
+    var copied: Set<ByteString> = []
+    return moves.filter { move in
+      if move.entry.kind == .directory { copied.insert(move.entry.path) }
+      return !copied.contains(move.entry.path.parent)
+    }
+  }
+
   /// The bytes for which the target has no place.
   package var bytesWithoutHome: UInt64 { withoutHome.reduce(0) { $0 &+ $1.bytes } }
 }

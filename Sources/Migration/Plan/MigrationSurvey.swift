@@ -79,7 +79,7 @@ package struct MigrationSurvey: Sendable {
   }
 
   /// Opens a directory below another one, component by component, so that no link is followed.
-  private static func open(
+  static func open(
     _ path: ByteString, in home: borrowing Directory
   ) throws(SystemError) -> Directory {
     var directory = try home.duplicate()
@@ -96,7 +96,7 @@ package struct MigrationSurvey: Sendable {
 
 extension MigrationEntry {
   /// Creates an entry from its status; the target of a link that cannot be read is empty.
-  fileprivate init(
+  init(
     _ path: ByteString, name: ByteString, _ status: FileStatus, in directory: borrowing Directory
   ) {
     let target = status.kind == .symlink ? (try? directory.target(of: name)) ?? "" : nil

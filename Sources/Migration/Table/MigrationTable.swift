@@ -5,9 +5,10 @@
 // that has it; a general table covers apps without one by the base directory specification. A route
 // (`MigrationRoute`) maps a path of one side to the other. The plan (`MigrationPlan`) is computed
 // from listings of both sides, and named rules (`RewriteRule`) replace paths of the old place in
-// configuration files.
+// configuration files. The execution (`MigrationOperation`) copies the entries of the plan next to
+// their destinations and puts them in place by the renames of one journal.
 //
-// The module changes nothing: it reads tables, lists directories, and returns plans and texts.
+// A migration only adds entries: nothing in the target is replaced, and the source is not changed.
 
 package import PolicyEngine
 package import SystemIO

@@ -1,18 +1,29 @@
-internal import AppPackages
-internal import SandboxModel
-internal import SystemIO
+package import SandboxModel
+package import SystemIO
 
 /// A version and a build of a bundle, ordered as numbers separated by dots; a missing number counts
 /// as 0 (Information Property List Key Reference, CFBundleShortVersionString and CFBundleVersion).
-struct AppVersion {
-  let version: ByteString?
-  let build: ByteString?
+package struct AppVersion: Sendable, Hashable {
+  /// The version that users see; nil if unknown.
+  package let version: ByteString?
+  /// The build; nil if unknown.
+  package let build: ByteString?
 
-  init(_ app: App) { (version, build) = (app.version, app.build) }
-  init(_ package: AppPackage) { (version, build) = (package.version, package.build) }
+  /// Creates a version.
+  package init(version: ByteString?, build: ByteString?) {
+    (self.version, self.build) = (version, build)
+  }
+
+  /// The version of an app on a device.
+  package init(_ app: App) { self.init(version: app.version, build: app.build) }
+
+  /// The version of an app's package.
+  package init(_ package: AppPackage) {
+    self.init(version: package.version, build: package.build)
+  }
 
   /// Whether it precedes another version. A version or build that either of them lacks is ignored.
-  func isEarlier(than other: AppVersion) -> Bool {
+  package func isEarlier(than other: AppVersion) -> Bool {
     for (own, its) in [(version, other.version), (build, other.build)] {
       guard let own, let its else { continue }
       if Self.precedes(own, its) { return true }
@@ -22,7 +33,7 @@ struct AppVersion {
   }
 
   /// The version and the build as text.
-  var text: String {
+  package var text: String {
     switch (version, build) {
     case (let version?, let build?): "\(version) (\(build))"
     case (let one?, nil), (nil, let one?): "\(one)"

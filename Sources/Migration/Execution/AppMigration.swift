@@ -1,0 +1,204 @@
+package import AppPackages
+package import SystemIO
+
+/// The planned migration of one app between two forms or homes, with everything that a user has to
+/// know before it.
+package struct AppMigration: Sendable {
+  /// The route.
+  package let route: MigrationRoute
+  /// The plan.
+  package let plan: MigrationPlan
+  /// The entries of the source that could not be read, relative to its home directory. They are not
+  /// copied.
+  package let problems: [PathRemark]
+  /// The effects of the rules on the configuration files to copy.
+  package let rewritings: [FileRewriting]
+  /// The links to copy whose absolute targets are in an old place, and get the new one.
+  package let relinks: [Relink]
+  /// The absolute paths outside the app's places that its configuration and links refer to.
+  package let outside: [ByteString]
+  /// The version of the app that last used the data, as files of it state; nil if none does.
+  package let dataVersion: AppVersion?
+
+  /// The effect of a rule on a configuration file.
+  package struct FileRewriting: Sendable, Hashable {
+    /// The file in the target, relative to its home directory.
+    package let path: ByteString
+    /// The rule.
+    package let rule: RewriteRule
+    /// The replaced values.
+    package let changes: [Rewriting.Change]
+    /// The paths that the rule leaves as they are since they are in no place of the app.
+    package let outside: [Rewriting.Value]
+    /// The reason why the file stays as it is; nil if the rule can be applied.
+    package let refusal: String?
+  }
+
+  /// A link with its old and its new target.
+  package struct Relink: Sendable, Hashable {
+    /// The link in the target, relative to its home directory.
+    package let path: ByteString
+    /// The target in the source.
+    package let before: ByteString
+    /// The target after the migration.
+    package let after: ByteString
+  }
+
+  /// Plans a migration. Reads both homes and changes nothing.
+  ///
+  /// - Throws: `failed` if a home directory cannot be opened or the target cannot be read.
+  package static func make(_ route: MigrationRoute) throws(OperationError) -> AppMigration {
+    let survey = try MigrationSurvey(of: route.from.home, paths: route.sources)
+    do throws(SystemError) {
+      let (source, target) = (try MigrationHome(route.from), try MigrationHome(route.to))
+      var failure: SystemError?
+      let planner = MigrationPlanner(route) { path in
+        do throws(SystemError) {
+          return try target.entry(at: path)
+        } catch {
+          failure = failure ?? error
+          return nil
+        }
+      }
+      var plan = planner.plan(survey.entries)
+      try settle(&plan, of: route, from: source, to: target)
+      // An entry that cannot be seen must not be mistaken for one that is missing.
+      if let failure { throw failure }
+      return AppMigration(route, plan, problems: survey.problems, reading: source)
+    } catch { throw OperationError(error) }
+  }
+
+  /// Finds the files and links among the conflicts that an earlier migration copied with new paths:
+  /// the target has them already.
+  private static func settle(
+    _ plan: inout MigrationPlan, of route: MigrationRoute, from source: MigrationHome,
+    to target: MigrationHome
+  ) throws(SystemError) {
+    let mapping = route.mapping
+    var conflicts: [MigrationPlan.Conflict] = []
+    for conflict in plan.conflicts {
+      let move = conflict.move
+      let isDone: Bool
+      switch move.entry.kind {
+      case .symlink:
+        let new = move.entry.target.flatMap { mapping.newPath(of: $0) }
+        let present = try target.entry(at: move.destination)?.target
+        isDone = new != nil && present == new
+      case .file:
+        isDone = wasRewritten(move, of: route, by: mapping, from: source, to: target)
+      default: isDone = false
+      }
+      if isDone { plan.present.append(move) } else { conflicts.append(conflict) }
+    }
+    plan.conflicts = conflicts
+  }
+
+  /// Whether the target has the content of a configuration file with its new paths. A file that
+  /// cannot be read, now or by its rule, is a conflict.
+  private static func wasRewritten(
+    _ move: MigrationPlan.Move, of route: MigrationRoute, by mapping: PathMapping,
+    from source: MigrationHome, to target: MigrationHome
+  ) -> Bool {
+    let rules = (route.place(of: move.entry.path)?.place.rewrites ?? []).filter {
+      $0.isFor(move.entry.path)
+    }
+    guard let limit = rules.map(\.maximumSize).min(),
+      let file = try? source.file(move.entry.path),
+      let own = (try? file.readAll(limit: limit)) ?? nil,
+      let copy = try? target.file(move.destination),
+      let present = (try? copy.readAll(limit: 2 * limit)) ?? nil
+    else { return false }
+    var bytes = own
+    for rule in rules {
+      guard let result = try? rule.rewrite(bytes, by: mapping) else { return false }
+      bytes = result.bytes
+    }
+    return bytes == present
+  }
+
+  private init(
+    _ route: MigrationRoute, _ plan: MigrationPlan, problems: [PathRemark],
+    reading source: MigrationHome
+  ) {
+    self.route = route
+    self.plan = plan
+    self.problems = problems
+    dataVersion = DataVersion.newest(of: plan, reading: source)
+    let mapping = route.mapping
+    rewritings = plan.rewrites.map { rewrite in
+      Self.rewriting(rewrite, by: mapping, reading: source)
+    }
+    var (relinks, outside): ([Relink], [ByteString]) = ([], [])
+    for move in plan.moves {
+      guard let before = move.entry.target, before.isAbsolute else { continue }
+      if let after = mapping.newPath(of: before) {
+        if after == before { continue }
+        relinks.append(Relink(path: move.destination, before: before, after: after))
+      } else {
+        outside.append(before)
+      }
+    }
+    self.relinks = relinks
+    outside += rewritings.flatMap(\.outside).map { ByteString($0.value) }.filter(\.isAbsolute)
+    self.outside = Set(outside).sorted()
+  }
+
+  private static func rewriting(
+    _ planned: MigrationPlan.PlannedRewrite, by mapping: PathMapping, reading source: MigrationHome
+  ) -> FileRewriting {
+    var (changes, outside): ([Rewriting.Change], [Rewriting.Value]) = ([], [])
+    var refusal: String?
+    do {
+      let file = try source.file(planned.move.entry.path)
+      guard let bytes = try file.readAll(limit: planned.rule.maximumSize) else {
+        throw RewriteRefusal(reason: "it has more than \(planned.rule.maximumSize) bytes")
+      }
+      let result = try planned.rule.rewrite(bytes, by: mapping)
+      (changes, outside) = (result.changes, result.outside)
+    } catch let error as RewriteRefusal {
+      refusal = error.reason
+    } catch let error as SystemError {
+      refusal = error.reason
+    } catch {
+      refusal = "\(error)"
+    }
+    return FileRewriting(
+      path: planned.move.destination, rule: planned.rule, changes: changes, outside: outside,
+      refusal: refusal)
+  }
+
+  /// Whether there is nothing to copy.
+  package var isIdle: Bool { plan.moves.isEmpty }
+
+  /// Whether the source has any data of the app.
+  package var hasData: Bool {
+    !plan.moves.isEmpty || !plan.present.isEmpty || !plan.conflicts.isEmpty
+      || !plan.withoutHome.isEmpty
+  }
+
+  /// Refuses data of a newer version of the app than the target's. The version that the data states
+  /// takes precedence over that of the app in the source; a version that is not known on both sides
+  /// is not compared.
+  package func refuseNewer(
+    _ installed: AppVersion?, than target: AppVersion?
+  ) throws(OperationError) {
+    guard let source = dataVersion ?? installed, let target, target.isEarlier(than: source) else {
+      return
+    }
+    throw OperationError(
+      .failed, code: .downgradeRefused, "migrate", subject: route.to.app,
+      reason: "the data is of version \(source.text), the app in the target has version "
+        + target.text,
+      hint: "update the app first, or add '--allow-downgrade'")
+  }
+}
+
+extension MigrationHome {
+  /// Opens the file at a path for reading, without changing its access time if possible.
+  func file(_ path: ByteString) throws(SystemError) -> Descriptor {
+    let real = real(path)
+    return try withDirectory(real.parent) { directory throws(SystemError) in
+      try directory.fileUntouched(real.lastComponent ?? "")
+    }
+  }
+}

@@ -1,0 +1,224 @@
+package import ArchiveStore
+package import DeviceScan
+package import DeviceTransaction
+internal import SandboxModel
+package import SystemIO
+
+/// Carries out the migration of one app.
+///
+/// The app must be stopped on both sides. The data that the target has is saved in a snapshot first
+/// (reason pre-restore). Then all entries are copied into a staging directory next to their
+/// destinations and synced, and put in place by a few renames under the journal, all or none
+/// (`StagedExchange`). The source is only read, and nothing in the target is replaced: an entry that
+/// appears at a destination meanwhile makes the operation roll back.
+///
+/// A crash while entries are copied leaves the target unchanged, with a staging directory that the
+/// next recovery removes; after that the recovery finishes the renames.
+package struct MigrationOperation {
+  /// The conditions of a migration.
+  package struct Options: Sendable {
+    /// Whether the app may be running.
+    package var isForced = false
+    /// Whether a snapshot of the target's data is made first.
+    package var savesFirst = true
+    /// The time at which the operation begins.
+    package var time = Host.now()
+
+    /// Creates the default conditions.
+    package init() {}
+  }
+
+  private let migration: AppMigration
+  private let target: MigrationTarget
+  private let scan: DeviceScan
+  private let options: Options
+  private let saving: SafetySnapshotMaker?
+  private let counters: ProgressCounters
+  private let isStopping: @Sendable () -> Bool
+
+  /// Prepares an operation.
+  ///
+  /// - Parameters:
+  ///   - scan: The scan of the target.
+  ///   - saving: Makes the snapshot; without it, a migration that makes a snapshot is refused.
+  package init(
+    _ migration: AppMigration, to target: MigrationTarget, scanned scan: DeviceScan,
+    _ options: Options = Options(), saving: SafetySnapshotMaker?,
+    counters: ProgressCounters = ProgressCounters(),
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
+    self.migration = migration
+    self.target = target
+    self.scan = scan
+    self.options = options
+    self.saving = saving
+    self.counters = counters
+    self.isStopping = isStopping
+  }
+
+  private var app: ByteString { migration.route.to.app }
+
+  /// Copies the entries and puts them in place.
+  ///
+  /// - Throws: `OperationError`: `failed` if the app is running, the volume has no room, the snapshot
+  ///   could not be made, or a system call failed; `busy`; `interrupted`. The target is unchanged
+  ///   unless the error says that a recovery is needed.
+  package func run() throws -> MigrationReport {
+    let start = Host.monotonicSeconds()
+    var report = MigrationReport()
+    if migration.isIdle { return report }
+    if scan.isInterrupted {
+      throw OperationError(
+        .interrupted, "the migration was interrupted: the target is unchanged", hint: "run it again"
+      )
+    }
+    try requireStopped()
+    try requireRoom()
+    let subjects = [target.subject]
+    let journal = try OperationJournal(
+      JournalRecord(
+        operation: "migrate", time: options.time, subjects: subjects,
+        containers: [target.subject], isWhole: true), root: target.device.root)
+    let exchange = StagedExchange(
+      on: target.device, under: journal,
+      StagedExchange.Wording(verb: "migrate", noun: "migration", subject: app))
+    do {
+      report.saved = try save()
+      try stage(in: exchange, &report)
+    } catch {
+      // Nothing was moved. What is staged is removed here, or by 'recover'.
+      exchange.abandon()
+      try? journal.end()
+      if let error = error as? SystemError { throw OperationError(error) }
+      throw error
+    }
+    report.exchangeSeconds = try exchange.run()
+    try exchange.finish()
+    do throws(SystemError) { try journal.end() } catch { throw OperationError(error) }
+    Trash(of: target.device).removeOld(of: subjects, now: options.time)
+    report.seconds = Host.monotonicSeconds() - start
+    return report
+  }
+
+  // MARK: - Before
+
+  private func requireStopped() throws(OperationError) {
+    if options.isForced { return }
+    let signs =
+      target.signsOfUse(in: scan, of: migration) + migration.signsOfUseInSource
+    guard let first = signs.first else { return }
+    let more = signs.count > 1 ? ", and \(signs.count - 1) more" : ""
+    throw OperationError(
+      .failed, code: .appRunning, "migrate", subject: app, reason: "\(first.text)\(more)",
+      hint: "close the app and try again, or add '--force'")
+  }
+
+  /// Refuses a migration for which the volume lacks room, unless copies may share blocks.
+  private func requireRoom() throws(OperationError) {
+    let needed = migration.plan.bytes
+    let room: UInt64
+    let mayShare: Bool
+    do throws(SystemError) {
+      let directory = try Directory.open(resolved: basePath)
+      room = try directory.space().available
+      mayShare = try directory.mayShareBlocks()
+    } catch { throw OperationError(error) }
+    if mayShare || room >= needed { return }
+    throw OperationError(
+      .failed, code: .noSpace, "migrate", subject: app,
+      reason: "it needs \(ByteCount.text(needed)), and the volume of '\(basePath)' has "
+        + "\(ByteCount.text(room)) left",
+      hint: "'sandboxctl purge --query' shows what can be freed")
+  }
+
+  /// Saves the containers to which entries are added.
+  private func save() throws -> StoredSnapshot? {
+    guard options.savesFirst, !scan.containers.isEmpty else { return nil }
+    guard let saving else {
+      throw OperationError(
+        .failed, code: .noRepositoryForSnapshot, "migrate", subject: app,
+        reason: "there is no repository for the snapshot of the target's data",
+        hint: "name one with '--repo', or skip the snapshot with '--no-snapshot'")
+    }
+    let apps = Set(scan.containers.compactMap { $0.container.owner?.bytes.utf8 })
+    let (bytes, device) = (migration.plan.bytes, volume)
+    return try saving.save(
+      scan, reason: .preRestore, scope: .apps(apps.sorted()),
+      hint: "'--no-snapshot' continues without a snapshot",
+      room: { $0 == device ? bytes : 0 })
+  }
+
+  // MARK: - Staging
+
+  private var basePath: ByteString { migration.route.to.home.appending(target.base) }
+
+  /// The device number of the volume; nil if it cannot be read.
+  private var volume: UInt64? {
+    (try? Directory.open(resolved: basePath).status())?.identity.device
+  }
+
+  private func stage(in exchange: StagedExchange, _ report: inout MigrationReport) throws {
+    try exchange.prepare(in: [basePath])
+    let location = try exchange.location(at: basePath)
+    try requirePlaces(on: location.directory.status())
+    let (source, home) = (
+      try MigrationHome(migration.route.from), try MigrationHome(migration.route.to)
+    )
+    let base = target.base
+    let copier = MigrationCopier(
+      of: migration, from: source, into: try location.staging.tree.duplicate(),
+      owner: try owner(), counters: counters, isStopping: isStopping,
+      stagedPath: { home.real($0).relative(to: base) })
+    counters.expect(files: migration.plan.files, bytes: migration.plan.bytes)
+    try copier.copy(migration.plan.moves)
+    report.remarks = copier.remarks
+    report.failed = copier.failed
+    try exchange.sync()
+    let root = try exchange.root(location.directory)
+    let staged = try exchange.root(location.staging.tree)
+    for place in target.places {
+      if copier.failed.contains(place) { continue }
+      exchange.add(JournalStep(path: place.relative(to: base), root: root, source: staged))
+    }
+  }
+
+  /// Returns the owner of new entries if root migrates: that of the target's home directory.
+  private func owner() throws(SystemError) -> (user: UInt32, group: UInt32)? {
+    guard Host.userID == 0 else { return nil }
+    let status = try Directory.open(resolved: migration.route.to.home).status()
+    return (status.user, status.group)
+  }
+
+  /// Refuses places on another volume than the staging directory: entries cannot be renamed to it.
+  private func requirePlaces(on base: FileStatus) throws {
+    let home = migration.route.to.home
+    for above in Set(target.places.map(\.parent)).sorted() {
+      let status = try Directory.open(resolved: home.appending(above)).status()
+      guard status.identity.device != base.identity.device else { continue }
+      throw OperationError(
+        .failed, code: .otherVolume, "migrate", subject: app,
+        reason: "'\(home.appending(above))' is on another volume than '\(basePath)'",
+        hint: "unmount it or move it, and migrate again")
+    }
+  }
+}
+
+/// The result of the migration of one app.
+package struct MigrationReport: Sendable {
+  /// The snapshot of the target's previous data.
+  package internal(set) var saved: StoredSnapshot?
+  /// The remarks on single entries, by their destinations relative to the home directory.
+  package internal(set) var remarks: [PathRemark] = []
+  /// The destinations of entries that could not be copied.
+  package internal(set) var failed: Set<ByteString> = []
+  /// The duration of the renames in seconds.
+  package internal(set) var exchangeSeconds = 0.0
+  /// The duration in seconds.
+  package internal(set) var seconds = 0.0
+
+  /// Creates the report of a migration with nothing to copy.
+  init() {}
+
+  /// Whether every entry was copied exactly.
+  package var isComplete: Bool { remarks.isEmpty }
+}

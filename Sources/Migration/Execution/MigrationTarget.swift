@@ -1,0 +1,184 @@
+internal import ArchiveStore
+internal import DeviceDiscovery
+package import DeviceScan
+internal import DeviceTransaction
+package import PolicyEngine
+package import SandboxModel
+package import SystemIO
+
+/// The device that a migration changes: its journal, its locks and its trash, and the containers to
+/// save first.
+///
+/// It is the user's Flatpak or snap device if everything goes into it. Otherwise it is the home
+/// directory itself with the layout xdg, whose containers are the apps' base directories; other
+/// directories of the home, such as `.mozilla`, are in no container, and nothing in them is replaced.
+package struct MigrationTarget: Sendable {
+  /// The device.
+  package let device: Device
+  /// The directory in which entries are staged, relative to the home directory: empty for itself. All
+  /// destinations are in it.
+  let base: ByteString
+  private let end: MigrationEnd
+  /// The destinations that new entries get, relative to the home directory, none within another.
+  let places: [ByteString]
+
+  /// Finds the device for a planned migration. Changes nothing.
+  ///
+  /// - Throws: `ModelError` if the home directory cannot be read.
+  package static func find(for migration: AppMigration) throws -> MigrationTarget {
+    let end = migration.route.to
+    let places = try newPlaces(of: migration)
+    if let directory = end.packaging.deviceDirectory,
+      places.allSatisfy({ $0.isWithin(directory) && $0 != directory })
+    {
+      let root = end.home.appending(directory)
+      let device = try Device.find(root: root, layout: end.packaging.layout)
+      guard device.root == root else {
+        throw OperationError(
+          .failed, code: .changedSincePlan, "migrate", subject: end.app,
+          reason: "'\(root)' was replaced since the plan was made", hint: "try again")
+      }
+      let isPresent = (try? Directory.open(resolved: end.home.appending(end.container))) != nil
+      return MigrationTarget(
+        device: device, base: isPresent ? end.container : directory, end: end, places: places)
+    }
+    return MigrationTarget(
+      device: try homeDevice(end.home), base: "", end: end, places: places)
+  }
+
+  /// Returns a home directory as a device with the layout xdg. A new home without base directories is
+  /// one without apps.
+  private static func homeDevice(_ home: ByteString) throws(ModelError) -> Device {
+    do throws(ModelError) {
+      return try Device.find(root: home, layout: .xdg)
+    } catch {
+      guard error.code == .noDevice else { throw error }
+      return Device(
+        root: home, layout: .xdg, identity: DeviceFinder(layout: .xdg).identity(.xdg, home),
+        apps: [], containers: [], findings: [])
+    }
+  }
+
+  /// Returns the topmost new entries of a plan: each is put in place by one rename.
+  private static func newPlaces(of migration: AppMigration) throws(OperationError) -> [ByteString] {
+    do throws(SystemError) {
+      let home = try MigrationHome(migration.route.to)
+      var (places, known): (Set<ByteString>, [ByteString: Bool]) = ([], [:])
+      for move in migration.plan.moves {
+        var place = home.real(move.destination)
+        while !place.parent.isEmpty {
+          let above = place.parent
+          if known[above] == nil { known[above] = try home.entry(at: above) != nil }
+          if known[above] == true { break }
+          place = above
+        }
+        places.insert(place)
+      }
+      return places.sorted()
+    } catch { throw OperationError(error) }
+  }
+
+  /// The logical path that is locked.
+  package var subject: ByteString { LogicalContainer.data(LogicalName(end.app)).prefix.subject }
+
+  /// Scans the containers that the migration adds entries to, and those of its app.
+  ///
+  /// - Parameters:
+  ///   - policy: The policy for the device.
+  ///   - options: The options of the scan.
+  package func scan(policy: CompiledPolicy, options: ScanOptions) -> DeviceScan {
+    let paths = places.map { end.home.appending($0) }
+    return DeviceScan.run(device, policy: policy, options: options) { container in
+      container.owner?.bytes == end.app
+        || paths.contains { $0.isWithin(container.absolutePath) && container.member == nil }
+    }
+  }
+
+  /// Returns the signs that the app is running: files of the scanned containers in use, and the
+  /// platform's register. Outside sandboxes also files in use at the app's other places.
+  package func signsOfUse(
+    in scan: DeviceScan, of migration: AppMigration
+  ) -> [MigrationUse] {
+    let signs = RunningApps.signs(in: scan).map { sign in
+      MigrationUse(
+        app: sign.app, process: sign.process, program: sign.program, file: sign.file)
+    }
+    if !base.isEmpty { return signs }
+    let known = Set(signs.map(\.process))
+    let tables = (migration.route.table?.places ?? []).compactMap { place in
+      place.path(in: end.packaging)?.inHome(of: end)
+    }
+    let paths = Set(tables + places.map(\.parent)).filter { !$0.isEmpty && !Self.isShared($0) }
+    let present = paths.sorted().compactMap { try? Host.realPath(end.home.appending($0)) }
+    return signs
+      + MigrationUse.uses(of: end.app, below: present).filter { !known.contains($0.process) }
+  }
+
+  /// Whether a directory of a home has data of many apps, so that a file in use there says nothing.
+  private static func isShared(_ path: ByteString) -> Bool {
+    let shared: [ByteString] = [
+      ".cache", ".config", ".local", ".local/share", ".local/state", ".var", ".var/app", "snap",
+    ]
+    return shared.contains(path)
+  }
+}
+
+/// A sign that the app of a migration is running.
+package struct MigrationUse: Sendable, Hashable {
+  /// The app.
+  package let app: ByteString
+  /// The process.
+  package let process: Int32
+  /// The name of the program.
+  package let program: ByteString
+  /// The file in use, or the entry of the platform's register.
+  package let file: ByteString
+
+  /// The sign as text.
+  package var text: String {
+    "'\(app)' is running: process \(process) (\(program)) uses '\(file)'"
+  }
+
+  /// Returns the processes that use files below directories.
+  ///
+  /// - Parameter directories: Absolute paths without links.
+  package static func uses(of app: ByteString, below directories: [ByteString]) -> [MigrationUse] {
+    if directories.isEmpty { return [] }
+    let found = try? Processes.using(below: directories) { _ in false }
+    return (found?.uses ?? []).map { use in
+      MigrationUse(app: app, process: use.process, program: use.name, file: use.file)
+    }
+  }
+}
+
+extension AppMigration {
+  /// Returns the signs that the app is running in the source: its files could change while they are
+  /// copied.
+  package var signsOfUseInSource: [MigrationUse] {
+    let paths = route.sources.map { route.from.home.appending($0) }.compactMap { path in
+      try? Host.realPath(path)
+    }
+    return MigrationUse.uses(of: route.from.app, below: paths)
+  }
+}
+
+extension Packaging {
+  /// The directory of a home that is a device with the apps of this form; nil if there is none.
+  package var deviceDirectory: ByteString? {
+    switch self {
+    case .flatpak: ".var/app"
+    case .snap: "snap"
+    case .host, .deb, .macOS: nil
+    }
+  }
+
+  /// The layout of a home with apps of this form.
+  package var layout: Layout {
+    switch self {
+    case .flatpak: .flatpak
+    case .snap: .snap
+    case .macOS: .macOS
+    case .host, .deb: .xdg
+    }
+  }
+}

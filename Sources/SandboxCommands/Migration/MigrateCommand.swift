@@ -1,0 +1,254 @@
+internal import AppPackages
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Backup
+internal import DeviceDiscovery
+internal import DeviceScan
+internal import DeviceTransaction
+internal import Migration
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// `sandboxctl migrate --from [LAYOUT:]ROOT|SNAP --to [LAYOUT:]ROOT (--app APP | --all)`.
+struct MigrateCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "migrate",
+      abstract: "Move an app's data to another device or form of the app",
+      usage: """
+        sandboxctl migrate --from <place> --to <place> --app <app> [<options>]
+        sandboxctl migrate --from <place> --to <place> --all [<options>]
+        """,
+      discussion: """
+        Copies data between the forms of an app (host, deb, flatpak, snap) by tables, and between \
+        devices of one layout. A place is [LAYOUT:]ROOT, where ROOT is a home directory or a \
+        device; --from may also be a snapshot. The source is not changed, and nothing in the \
+        target is replaced: what is there already, conflicts or has no place is reported. See \
+        sandboxctl-migrate(7).
+
+        \(Examples.text([
+          "sandboxctl migrate --from host:home --to flatpak:home --all --dry-run",
+          "sandboxctl migrate --from host:home --to flatpak:home --app firefox",
+        ]))
+        """)
+  }
+
+  @Option(
+    help: ArgumentHelp(
+      "The source: a home directory or device, or a snapshot.", valueName: "place"),
+    completion: .directory)
+  var from: ByteString
+
+  @Option(
+    help: ArgumentHelp("The target: a home directory or device.", valueName: "place"),
+    completion: .directory)
+  var to: ByteString
+
+  @Option(
+    name: .customLong("app"),
+    help: ArgumentHelp(
+      "Migrate only this app: its identifier, the last component of it, or the name of its "
+        + "table; may be repeated.", valueName: "app"))
+  var apps: [String] = []
+
+  @Flag(
+    name: .customLong("all"), help: "Migrate all apps, and list everything in the report.")
+  var all = false
+
+  @OptionGroup var change: AppChangeOptions
+
+  @Flag(help: "Migrate data of a newer version than that of the app in the target.")
+  var allowDowngrade = false
+
+  @OptionGroup var policy: PolicyChoice
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
+
+  /// Elsewhere it lists everything; set for all commands, it must not migrate all apps.
+  static var ownOptions: Set<String> { ["all"] }
+
+  func run(_ console: Console) throws -> ExitStatus {
+    if apps.isEmpty != all {
+      throw UsageError(
+        all ? .optionsConflict : .optionRequired,
+        all ? "'--app' and '--all' cannot be used together" : "no app given",
+        hint: "name apps with '--app APP', or all with '--all'")
+    }
+    let (source, target) = (try MigrationPlace(source: from), try MigrationPlace(target: to))
+    switch (source, target) {
+    case (.home(let source), .home(let target)):
+      return try FormMigration(self, from: source, to: target).run(console)
+    default:
+      return try DeviceMigration(self, from: source, to: target).run(console)
+    }
+  }
+}
+
+/// The migration of apps between forms or homes, one after another.
+struct FormMigration {
+  private let command: MigrateCommand
+  private let source: AppPairing.Side
+  private let target: AppPairing.Side
+
+  init(_ command: MigrateCommand, from source: AppPairing.Side, to target: AppPairing.Side) throws {
+    if source == target {
+      throw UsageError(
+        .invalidValue, "'\(command.from)' is the source and the target",
+        hint: "name another home directory or another layout with '--to'")
+    }
+    self.command = command
+    (self.source, self.target) = (source, target)
+  }
+
+  /// Migrates the apps. The failure of one does not stop the others.
+  func run(_ console: Console) throws -> ExitStatus {
+    let recovered = try recover(console)
+    let versions = (from: AppVersions(of: source), to: AppVersions(of: target))
+    let pairing = AppPairing(
+      from: source, to: target, in: try MigrationFiles.library(), installed: versions.to.installed)
+    var routes: [MigrationRoute] = []
+    if command.all {
+      let found = pairing.all()
+      routes = found.routes
+      console.remarks(found.without, as: .note("skipped: "), all: true)
+    } else {
+      routes = try command.apps.map { try pairing.route(for: ByteString($0)) }
+    }
+    var total = MigrationTotals()
+    for route in routes {
+      do {
+        total.add(try migrate(route, versions: versions, after: recovered, console))
+      } catch {
+        let failure = Failure(error)
+        if routes.count == 1 || failure.status == .interrupted { throw error }
+        console.warning(failure.message)
+        if let hint = failure.hint { console.hint(hint) }
+        total.fail()
+      }
+    }
+    try total.show(isPreview: command.change.dryRun, command.output, console)
+    return total.status
+  }
+
+  private func migrate(
+    _ route: MigrationRoute, versions: (from: AppVersions, to: AppVersions),
+    after recovered: [RecoveryReport], _ console: Console
+  ) throws -> MigrationOutcome {
+    let migration = try command.progress.plan("migration", command.output) { _ in
+      try AppMigration.make(route)
+    }
+    guard migration.hasData || command.all else {
+      throw OperationError(
+        .notFound, code: .noApp, "migrate", subject: route.from.app,
+        reason: "'\(route.from.home)' has no data of it as \(route.from.packaging.rawValue)",
+        hint: "'sandboxctl apps' lists the apps of a device")
+    }
+    if !command.allowDowngrade {
+      try migration.refuseNewer(
+        versions.from[route.from.app], than: versions.to[route.to.app])
+    }
+    var outcome = MigrationOutcome(migration)
+    outcome.isInstalled =
+      !target.packaging.isSandbox || versions.to.installed.contains(route.to.app)
+    if command.change.dryRun {
+      outcome.running = try preview(migration)
+    } else {
+      outcome.report = try carryOut(migration, after: recovered, console)
+    }
+    try outcome.show(command.output, isForced: command.change.force, listsAll: command.all, console)
+    return outcome
+  }
+
+  /// Returns the processes that would make the migration refuse.
+  private func preview(_ migration: AppMigration) throws -> [MigrationUse] {
+    if migration.isIdle { return [] }
+    let place = try MigrationTarget.find(for: migration)
+    let scan = place.scan(
+      policy: try command.policy.compile(for: place.device.layout), options: ScanOptions())
+    return place.signsOfUse(in: scan, of: migration) + migration.signsOfUseInSource
+  }
+
+  /// Recovers interrupted operations on the devices of the target's home: the home itself, and its
+  /// Flatpaks or snaps; a preview only reports them. A blocked recovery only refuses the app that it
+  /// is about.
+  private func recover(_ console: Console) throws -> [RecoveryReport] {
+    var devices = [(root: target.home, layout: Layout.xdg)]
+    if let directory = target.packaging.deviceDirectory {
+      let root = Host.resolved(target.home.appending(directory))
+      devices.append((root, target.packaging.layout))
+    }
+    var reports: [RecoveryReport] = []
+    for (root, layout) in devices {
+      if (try? InterruptedOperation.all(on: root))?.isEmpty == true { continue }
+      let device = try Device.find(root: root, layout: layout)
+      let report =
+        command.change.dryRun
+        ? RecoveryReport.pending(on: device)
+        : try Recovery(
+          device, policy: command.policy.compile(for: layout), isForced: command.change.force
+        ).run()
+      console.show(report, of: device, all: command.all)
+      console.showPending(report)
+      reports.append(report)
+    }
+    return reports
+  }
+
+  private func carryOut(
+    _ migration: AppMigration, after recovered: [RecoveryReport], _ console: Console
+  ) throws -> MigrationReport? {
+    if migration.isIdle { return nil }
+    let place = try MigrationTarget.find(for: migration)
+    for report in recovered { try report.requireNoneBlocks([place.subject]) }
+    let opened =
+      command.change.noSnapshot ? nil : try AppChangeRun.open(command.repository, console)
+    let counters = ProgressCounters()
+    let report = try command.progress.run(counters, command.output) { isStopping in
+      let scan = place.scan(
+        policy: try command.policy.compile(for: place.device.layout),
+        options: ScanOptions(
+          destination: Destination(isUnencrypted: true),
+          excluded: try opened.map { [try $0.storage.identity()] } ?? [], isStopping: isStopping))
+      var options = MigrationOperation.Options()
+      options.isForced = command.change.force
+      options.savesFirst = !command.change.noSnapshot
+      let saving = BackupRequest(
+        program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
+      return try MigrationOperation(
+        migration, to: place, scanned: scan, options,
+        saving: opened.map { SafetySnapshotMaker(saving, in: $0.repository) }, counters: counters,
+        isStopping: isStopping
+      ).run()
+    }
+    if let opened { console.warn(ofRefused: report.saved, in: opened.repository) }
+    return report
+  }
+}
+
+/// The versions of the apps on a side, by identifier, as far as the platform records them.
+struct AppVersions {
+  private let apps: [ByteString: AppVersion]
+  /// The identifiers of the installed apps.
+  let installed: Set<ByteString>
+
+  /// Reads the device of a side; without one, no version is known.
+  init(of side: AppPairing.Side) {
+    guard let directory = side.packaging.deviceDirectory,
+      let device = try? Device.find(
+        root: side.home.appending(directory), layout: side.packaging.layout)
+    else {
+      (apps, installed) = ([:], [])
+      return
+    }
+    let present = device.apps.filter(\.isInstalled)
+    installed = Set(present.map(\.identifier.bytes))
+    apps = Dictionary(
+      present.map { ($0.identifier.bytes, AppVersion($0)) },
+      uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Returns the version of an installed app; nil if it is not known.
+  subscript(app: ByteString) -> AppVersion? { apps[app] }
+}

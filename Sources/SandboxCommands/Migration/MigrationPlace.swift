@@ -1,0 +1,120 @@
+internal import ArchiveStore
+internal import DeviceDiscovery
+internal import Migration
+internal import SandboxModel
+internal import SystemIO
+
+/// A side of a migration as the command line names it: `[LAYOUT:]ROOT`, or a snapshot.
+enum MigrationPlace {
+  /// The apps of one form in a home directory.
+  case home(AppPairing.Side)
+  /// A device of another layout.
+  case device(root: ByteString, layout: Layout)
+  /// A snapshot.
+  case snapshot(ByteString)
+
+  /// Parses the value of `--from`. A word that names no directory is a snapshot.
+  init(source word: ByteString) throws {
+    let (layout, root) = try Self.parts(word)
+    if layout == nil, !root.isAbsolute, (try? Host.realPath(root)) == nil {
+      self = .snapshot(word)
+    } else {
+      self = try Self.directory(root, layout)
+    }
+  }
+
+  /// Parses the value of `--to`.
+  init(target word: ByteString) throws {
+    let (layout, root) = try Self.parts(word)
+    self = try Self.directory(root, layout)
+  }
+
+  /// The word before the colon: a form of apps, or a layout.
+  private enum Word {
+    case packaging(Packaging)
+    case layout(Layout)
+
+    init?(_ text: String) {
+      if let packaging = Packaging(rawValue: text), packaging != .macOS {
+        self = .packaging(packaging)
+      } else if text == Layout.xdg.rawValue {
+        self = .packaging(.host)
+      } else if let layout = Layout(rawValue: text) {
+        self = .layout(layout)
+      } else {
+        return nil
+      }
+    }
+  }
+
+  /// Splits a value at the colon behind a known word.
+  private static func parts(_ word: ByteString) throws -> (word: Word?, root: ByteString) {
+    let colon = UInt8(ascii: ":")
+    guard let end = word.bytes.firstIndex(of: colon),
+      let text = ByteString(word.bytes[..<end]).utf8, let known = Word(text)
+    else { return (nil, word) }
+    let root = ByteString(word.bytes[(end + 1)...])
+    guard !root.isEmpty else {
+      throw UsageError(
+        .invalidValue, "'\(word)' names no directory",
+        hint: "write it as '\(text):DIR', for example '\(text):/home/me'")
+    }
+    return (known, root)
+  }
+
+  private static func directory(_ root: ByteString, _ word: Word?) throws -> MigrationPlace {
+    switch word {
+    case .packaging(let packaging): return try side(packaging, root)
+    case .layout(.folder): throw plain(root)
+    case .layout(let layout): return .device(root: root, layout: layout)
+    case nil: return try detected(root)
+    }
+  }
+
+  private static func detected(_ root: ByteString) throws -> MigrationPlace {
+    let device = try Device.find(root: root)
+    switch device.layout {
+    case .flatpak: return try side(.flatpak, root)
+    case .snap: return try side(.snap, root)
+    case .xdg: return try side(.host, root)
+    case .folder: throw plain(root)
+    case let layout: return .device(root: root, layout: layout)
+    }
+  }
+
+  private static func plain(_ root: ByteString) -> UsageError {
+    UsageError(
+      .unknownLayout, "'\(root)' is a plain directory: its layout is not known",
+      hint: "name it, for example 'host:\(root)' for a home directory or 'flatpak:\(root)'")
+  }
+
+  /// Returns the home directory, which may be given by its directory of apps.
+  private static func side(_ packaging: Packaging, _ root: ByteString) throws -> MigrationPlace {
+    let real: ByteString
+    do throws(SystemError) {
+      real = try Host.realPath(root)
+    } catch { throw OperationError(error) }
+    let inner = packaging.deviceDirectory?.components ?? []
+    let isInner = !inner.isEmpty && Array(real.components.suffix(inner.count)) == inner
+    let parts = real.components.dropLast(isInner ? inner.count : 0)
+    return .home(AppPairing.Side(packaging, home: ByteString(joining: parts, isAbsolute: true)))
+  }
+
+  /// The layout of the devices that this place can be exchanged with.
+  var layout: Layout? {
+    switch self {
+    case .home(let side): side.packaging.layout
+    case .device(_, let layout): layout
+    case .snapshot: nil
+    }
+  }
+
+  /// The root of the device.
+  var root: ByteString? {
+    switch self {
+    case .home(let side): side.home.appending(side.packaging.deviceDirectory ?? "")
+    case .device(let root, _): root
+    case .snapshot: nil
+    }
+  }
+}

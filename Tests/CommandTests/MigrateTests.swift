@@ -1,0 +1,220 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `migrate`: an app's data moves between forms of the app and between devices.
+@Suite struct MigrateTests {
+  private let cli: CommandLine
+  private static let profile: ByteString = ".mozilla/firefox/x.default"
+  private static let flatpak: ByteString = "home/.var/app/org.mozilla.firefox"
+  private static let move = "migrate --from host:home --to flatpak:home --app firefox"
+
+  /// A home directory with a profile of Firefox outside sandboxes.
+  init() throws {
+    cli = try CommandLine()
+    let profile = ByteString("home").appending(Self.profile)
+    try cli.directory.write("places", at: profile.appending("places.sqlite"))
+    try cli.directory.write("lock", at: profile.appending(".parentlock"))
+    try cli.directory.write(
+      "[Profile0]\nIsRelative=1\nPath=x.default\n", at: "home/.mozilla/firefox/profiles.ini")
+    try cli.directory.write("cache", at: "home/.cache/mozilla/firefox/x.default/a")
+  }
+
+  private func copied(_ name: ByteString) throws -> [UInt8] {
+    try cli.directory.read(Self.flatpak.appending(Self.profile).appending(name))
+  }
+
+  @Test func aDebsProfileMovesIntoTheFlatpak() throws {
+    let before = try TreeRecord.all(in: cli.directory, "home/.mozilla")
+    let output = try cli.succeed(Self.move)
+    #expect(output.contains("copied 45 B in 2 files"), "\(output)")
+    #expect(output.contains("  skip  .mozilla/firefox/x.default/.parentlock"), "\(output)")
+    #expect(try copied("places.sqlite") == Array("places".utf8))
+    #expect(try TreeRecord.all(in: cli.directory, "home/.mozilla") == before)
+    let again = try cli.succeed(Self.move)
+    #expect(again.contains("nothing to copy") && again.contains("already there: 2 files"))
+  }
+
+  @Test func aDryRunChangesNothing() throws {
+    let before = try TreeRecord.all(in: cli.directory, "home")
+    let line = try #require(
+      try cli.jsonLines(Self.move + " --dry-run --json").first)
+    #expect(line["files"] as? Int == 2)
+    #expect((line["skipped"] as? [[String: Any]])?.count == 2)
+    let place = try #require((line["places"] as? [[String: Any]])?.first)
+    #expect(place["path"] as? String == ".mozilla")
+    #expect(place["destination"] as? String == ".var/app/org.mozilla.firefox/.mozilla")
+    #expect(line["installed"] as? Bool == false)
+    #expect(try TreeRecord.all(in: cli.directory, "home") == before)
+  }
+
+  @Test func whatConflictsStaysAndIsReported() throws {
+    try cli.directory.write(
+      "mine", at: Self.flatpak.appending(Self.profile).appending("places.sqlite"))
+    let outcome = try cli.run(Self.move + " --no-snapshot")
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    #expect(outcome.errors.contains("the target has another version"), "\(outcome.errors)")
+    #expect(try copied("places.sqlite") == Array("mine".utf8))
+  }
+
+  @Test func theTargetsDataIsSavedFirst() throws {
+    try cli.directory.write("mine", at: Self.flatpak.appending("data/mine"))
+    let refused = try cli.run(Self.move + " --json")
+    #expect(refused.code == 1)
+    #expect(refused.errors.contains("no_repository_for_snapshot"), "\(refused.errors)")
+    _ = try cli.succeed("init repo --plain --no-default")
+    let report = try #require(try cli.jsonLines(Self.move + " --json --repo repo").first)
+    let id = try #require(report["saved"] as? String)
+    #expect(
+      try cli.succeed("dump \(id):org.mozilla.firefox/data/mine --repo repo") == "mine")
+    #expect(try copied("places.sqlite") == Array("places".utf8))
+  }
+
+  @Test func aRunningAppIsRefusedOnBothSides() throws {
+    let holder = try OpenFileHolder(
+      of: "\(cli.directory.string)/home/\(Self.profile)/places.sqlite")
+    let source = try cli.run(Self.move)
+    #expect(source.code == 1 && source.errors.contains("process \(holder.process) "))
+    holder.end()
+    try cli.directory.write("mine", at: Self.flatpak.appending("data/mine"))
+    let other = try OpenFileHolder(
+      of: "\(cli.directory.string)/\(Self.flatpak)/data/mine")
+    defer { other.end() }
+    let target = try cli.run(Self.move + " --no-snapshot")
+    #expect(target.code == 1 && target.errors.contains("process \(other.process) "))
+    #expect(target.errors.contains("--force"))
+    _ = try cli.succeed(Self.move + " --no-snapshot --force")
+    #expect(try copied("places.sqlite") == Array("places".utf8))
+  }
+
+  @Test func allAppsMoveToAnotherUsersHome() throws {
+    for app in ["org.example.Notes", "org.example.Other"] {
+      try cli.directory.write("note", at: ByteString("home/.var/app/\(app)/data/note"))
+    }
+    _ = try Directory.make(path: cli.directory.path("other"))
+    let lines = try cli.jsonLines(
+      "migrate --from flatpak:home --to flatpak:other --all --json")
+    let summary = try #require(lines.last?["summary"] as? [String: Any])
+    #expect(summary["apps"] as? Int == 2 && summary["failed"] as? Int == 0)
+    #expect(
+      try cli.directory.read("other/.var/app/org.example.Other/data/note") == Array("note".utf8))
+  }
+
+  /// The data states its version, and the installed Flatpak's is in its metainfo.
+  @Test func dataOfANewerVersionIsRefused() throws {
+    let profile = ByteString("home").appending(Self.profile)
+    try cli.directory.write(
+      "[Compatibility]\nLastVersion=141.0_1/1\n", at: profile.appending("compatibility.ini"))
+    let app: ByteString = "home/.local/share/flatpak/app/org.mozilla.firefox"
+    let deployed = app.appending("x86_64/stable/abc123")
+    try cli.directory.write(
+      "[Application]\nname=org.mozilla.firefox\n", at: deployed.appending("metadata"))
+    try cli.directory.write(
+      "<component><releases><release version=\"140.0.2\"/></releases></component>",
+      at: deployed.appending("files/share/metainfo/org.mozilla.firefox.metainfo.xml"))
+    try Directory.open(path: cli.directory.path(app)).createLink("current", to: "x86_64/stable")
+    try Directory.open(path: cli.directory.path(app.appending("x86_64/stable")))
+      .createLink("active", to: "abc123")
+    _ = try Directory.make(path: cli.directory.path("home/.var/app"))
+    let refused = try cli.run(Self.move)
+    #expect(refused.code == 1, "\(refused.errors)")
+    #expect(refused.errors.contains("version 141.0") && refused.errors.contains("140.0.2"))
+    _ = try cli.succeed(Self.move + " --allow-downgrade")
+    #expect(try copied("places.sqlite") == Array("places".utf8))
+  }
+
+  @Test func wrongArgumentsAreExplained() throws {
+    for (line, text) in [
+      ("migrate --from host:home --to flatpak:home", "no app given"),
+      (Self.move + " --all", "cannot be used together"),
+      ("migrate --from host:home --to host:home --app firefox", "the source and the target"),
+      ("migrate --from host: --to host:home --app firefox", "names no directory"),
+    ] {
+      let outcome = try cli.run(line)
+      #expect(outcome.code == 2 && outcome.errors.contains(text), "\(line): \(outcome.errors)")
+    }
+    let unknown = try cli.run("migrate --from host:home --to flatpak:home --app nothing")
+    #expect(unknown.code == 1 && unknown.errors.contains("no table names it"))
+  }
+
+  @Test func killedMigrationsAreFinishedOrRolledBack() throws {
+    var random = Seeded.fresh()
+    for number in 0..<40 {
+      try cli.directory.write(
+        "\(number)", at: ByteString("home/\(Self.profile)/storage/\(number)/file"))
+    }
+    let line = Self.move + " --quiet"
+    var moments = Moments(4)
+    try moments.measure { _ = try cli.succeed(line) }
+    let after = try names()
+    while let moment = moments.next(using: &random) {
+      try cli.directory.directory.removeTree("home/.var")
+      _ = try Directory.make(path: cli.directory.path("home/.var/app"))
+      if try moments.run(cli, line, at: moment) { moments.count += 1 }
+      _ = try cli.succeed("recover --root home/.var/app --layout flatpak --quiet")
+      let found = try names()
+      #expect(found.isEmpty || found == after, "killed after \(moment) s: \(found.count)")
+      _ = try cli.succeed(line)
+      #expect(try names() == after)
+    }
+  }
+
+  /// The entries of the Flatpak's data.
+  private func names() throws -> Set<ByteString> {
+    Set(
+      try TreeRecord.all(in: cli.directory, "home/.var/app").keys.filter {
+        !$0.components.contains(".sandboxctl")
+      })
+  }
+}
+
+/// `migrate` between devices of one layout.
+@Suite struct MigrateDeviceTests {
+  private let cli: CommandLine
+  private static let note: ByteString = "Documents/Notes/Recipes.md"
+
+  init() throws {
+    cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("sample other")
+    _ = try cli.succeed("init repo --plain --no-default")
+    let note = try path(of: "other")
+    try Directory.open(path: note.parent).remove(note.lastComponent ?? "")
+  }
+
+  private func path(of device: String) throws -> ByteString {
+    let data = try cli.containers(of: device).first {
+      $0.path == "apps/org.example.notebook/data"
+    }
+    return try #require(data).realPath.appending(Self.note)
+  }
+
+  private func isPresent(in device: String) throws -> Bool {
+    let note = try path(of: device)
+    return try Directory.open(path: note.parent).statusIfPresent(note.lastComponent ?? "") != nil
+  }
+
+  @Test func anAppMovesToAnotherDevice() throws {
+    let pairs = try cli.jsonLines(
+      "migrate --from device --to other --app notebook --dry-run --json")
+    #expect(pairs.contains { $0["fate"] as? String == "merge" })
+    #expect(try !isPresent(in: "other"))
+    _ = try cli.succeed("migrate --from device --to other --app notebook --repo repo")
+    #expect(try isPresent(in: "other"))
+  }
+
+  @Test func aSnapshotMovesToAnotherDevice() throws {
+    _ = try cli.succeed("backup --root device --repo repo --quiet")
+    _ = try cli.succeed("migrate --from latest --to other --app notebook --repo repo --quiet")
+    #expect(try isPresent(in: "other"))
+  }
+
+  @Test func otherLayoutsAreRefused() throws {
+    let outcome = try cli.run("migrate --from device --to flatpak:home --all --repo repo")
+    #expect(outcome.code == 1 && outcome.errors.contains("do not have the same containers"))
+    _ = try cli.succeed("backup --root device --repo repo --quiet")
+    let snapshot = try cli.run("migrate --from latest --to snap:home --all --repo repo")
+    #expect(snapshot.code == 1 && snapshot.errors.contains("do not have the same containers"))
+  }
+}
