@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/openat2.h>
 #include <malloc.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,12 @@ long cl_open_resolved(const char *path) {
 long cl_close(int fd) { return close(fd) < 0 ? -(long)errno : 0; }
 long cl_read(int fd, void *into, size_t count) {
   return CL_RETRY(read(fd, into, count));
+}
+long cl_wait_for_input(int fd, int milliseconds) {
+  struct pollfd wanted = {.fd = fd, .events = POLLIN};
+  int ready = poll(&wanted, 1, milliseconds);
+  if (ready >= 0) return ready;
+  return errno == EINTR ? 0 : -(long)errno;
 }
 long cl_pread(int fd, void *into, size_t count, int64_t at) {
   return CL_RETRY(pread(fd, into, count, at));

@@ -100,6 +100,15 @@ extension Container {
     return nil
   }
 
+  /// The names of the entries of its directory that can belong to it; nil if all do.
+  public var memberNames: [ByteString]? {
+    member.map { member in
+      [member]
+        + (kind == .file
+          ? Self.databaseSuffixes.map { member.concatenating(ByteString($0)) } : [])
+    }
+  }
+
   /// Whether a path below its directory belongs to the container; false only for entries other than
   /// `member`. The log, the journal and the index of a database that is a single file belong to its
   /// container, since the database is damaged without them.

@@ -126,6 +126,10 @@ import Testing
       input: cli.directory.read("notes.ab"))
     #expect(piped.code == 0, "\(piped.errors)")
     try expectSameFiles()
+    let script = #""$0" import android <(cat notes.ab) --password-file right --repo other"#
+    let substituted = try cli.run([], under: ["bash", "-c", script])
+    #expect(substituted.code == 0, "\(substituted.errors)")
+    try expectSameFiles()
     try write("\n", to: "empty")
     let empty = try cli.run("export android empty.ab --password-file empty --repo repo")
     #expect(empty.code == 1 && empty.errors.contains("it is empty"), "\(empty.errors)")

@@ -43,11 +43,14 @@ import Testing
   }
 
   private func encrypt(_ directory: String, _ password: String) throws {
-    let script = Shared.packageRoot.appendingPathComponent(
-      "Tests/CommandTests/Programs/encrypt_itunes.py"
-    ).path
+    try python("encrypt_itunes.py", [directory, password])
+  }
+
+  private func python(_ name: String, _ arguments: [String]) throws {
+    let script = Shared.packageRoot.appendingPathComponent("Tests/CommandTests/Programs/" + name)
+      .path
     let outcome = try Program.run(
-      "python3", ["-B", script, directory, password], in: cli.directory.url)
+      "python3", ["-B", script] + arguments, in: cli.directory.url)
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
@@ -134,6 +137,45 @@ import Testing
     let command = try cli.json(
       "import itunes phone --password-command cat<right --json --repo other")
     #expect(command["format"] as? String == "iTunes backup, encrypted")
+  }
+
+  /// Another implementation decrypts every file of an encrypted export, and an import gives the same
+  /// tree.
+  @Test func anEncryptedExportIsReadByOthers() throws {
+    try write("the right password\n", to: "right")
+    try write("another password\n", to: "wrong")
+    let line = try cli.succeed("export itunes phone --password-file right --repo repo")
+    #expect(line.contains(" to 'phone' ("), "\(line)")
+    let names = try Directory.open(path: cli.directory.path("phone")).names()
+    let others: Set<ByteString> = ["Info.plist", "Manifest.db", "Manifest.plist", "Status.plist"]
+    #expect(Set(names.filter { $0.count != 2 }) == others)
+    try python("decrypt_itunes.py", ["phone", "the right password", "out"])
+    try shell(
+      """
+      cd tree
+      find . -type f | sort > ../wanted
+      while read -r name; do cmp "$name" "../out/tree/$name"; done < ../wanted
+      cd ../out/tree
+      find . -type f | sort | cmp - ../../wanted
+      """)
+    let wrong = try cli.run("import itunes phone --password-file wrong --json --repo other")
+    #expect(wrong.code == 12 && wrong.errors.contains("wrong_key"), "\(wrong.errors)")
+    let report = try cli.json("import itunes phone --password-file right --json --repo other")
+    #expect(report["format"] as? String == "iTunes backup, encrypted")
+    #expect(try tree("other") == tree("repo"))
+  }
+
+  @Test func theNewPasswordIsChecked() throws {
+    try write("\n", to: "empty")
+    for (line, code, reason) in [
+      ("--password-file empty", Int32(1), "it is empty"), ("--password-file none", 1, "none"),
+      ("--password", 2, "cannot ask for a password without a terminal"),
+      ("--password-file empty --password", 2, "cannot be used together"),
+    ] {
+      let outcome = try cli.run("export itunes phone --repo repo \(line)")
+      #expect(outcome.code == code && outcome.errors.contains(reason), "\(line): \(outcome)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: cli.directory.string + "/phone"))
   }
 
   @Test func passwordOptionsAreCheckedAsThoseOfKeys() throws {

@@ -54,6 +54,22 @@ import Testing
     #expect(explained.contains("rule data") && explained.contains("a data container"))
   }
 
+  /// A single file is looked up by its name: its directory, which has many, is not listed for each.
+  @Test(.enabled(if: Strace.isPermitted)) func singleFilesCostNoListing() throws {
+    let cli = try CommandLine()
+    for number in 0..<60 {
+      try cli.directory.write("x", at: ByteString("desk/.config/file\(number)rc"))
+    }
+    let outcome = try cli.run(
+      "classify --json \(Self.device)",
+      under: ["strace", "-f", "-y", "-o", "trace", "-e", "trace=getdents64"])
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(outcome.output.contains("file59rc"), "\(outcome.output)")
+    let trace = String(decoding: try cli.directory.read("trace"), as: UTF8.self)
+    let listings = trace.split(separator: "\n").filter { $0.contains("/desk/.config>") }
+    #expect((1..<30).contains(listings.count), "\(listings.count)")
+  }
+
   @Test func restoreEqualsTheSourceWithoutExclusions() throws {
     let cli = try Self.desk()
     _ = try cli.succeed("init repo --plain")

@@ -222,6 +222,18 @@ import Testing
     #expect(device.containerDirectories.contains(root.path("var/lib")))
   }
 
+  /// The unit files are read once for all new containers of a run.
+  @Test func unitFilesAreReadOnce() throws {
+    let device = try find(.systemd)
+    let units = UnitDirectories()
+    let container = LogicalContainer.directory(
+      .state, LogicalName("once"), of: LogicalName("once.service"))
+    #expect(try device.location(forNew: container, units: units) == nil)
+    try unit("once.service", "StateDirectory=once")
+    #expect(try device.location(forNew: container, units: units) == nil)
+    #expect(try device.location(forNew: container)?.path == root.path("var/lib/once"))
+  }
+
   @Test func theLayoutIsDetected() throws {
     #expect(try find().layout == .systemd)
     let other = try TemporaryDirectory()

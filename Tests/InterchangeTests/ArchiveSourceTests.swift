@@ -73,6 +73,16 @@ import Testing
     }
   }
 
+  /// An image of ISO 9660 begins with zeros, as the end of a tar does.
+  @Test func zerosAreNoEmptyTar() throws {
+    let directory = try TemporaryDirectory("archive")
+    try Self.run(
+      "mkdir tree; printf text > tree/file; bsdtar --format iso9660 -cf a tree", in: directory)
+    let (report, fixture) = try Self.importing("a", of: directory)
+    #expect(report.isComplete, "\(report.skipped.listed)")
+    #expect(try fixture.text("folders/x/tree/file", report) == "text")
+  }
+
   /// In a cpio archive of GNU cpio's kind the last name of a file has its content.
   @Test func linksBeforeTheirContentHaveIt() throws {
     // newc headers of three names of one inode; only the last one has data.

@@ -24,9 +24,9 @@ import Testing
   }
 
   private func write(
-    _ entries: [(ForeignEntry, [UInt8])], to path: ByteString
+    _ entries: [(ForeignEntry, [UInt8])], to path: ByteString, keys: MobileSyncKeys? = nil
   ) throws -> SkippedEntries {
-    var sink = try MobileSyncSink(path: path, device: Self.device)
+    var sink = try MobileSyncSink(path: path, device: Self.device, keys: keys)
     for (entry, content) in entries {
       try sink.add(entry)
       for start in stride(from: 0, to: content.count, by: 7) {
@@ -84,6 +84,96 @@ import Testing
     #expect(backup.device.name == "Ada" && backup.device.identifier == "00AB")
     #expect(backup.device.madeAt == Timestamp(seconds: 1_700_000_000))
     #expect(backup.device.apps == Self.device.apps)
+  }
+
+  private static func keys(_ password: String) -> MobileSyncKeys {
+    MobileSyncKeys(
+      for: BackupPassword(SecretBytes(copying: Array(password.utf8).span)), firstRounds: 3,
+      rounds: 2)
+  }
+
+  /// Contents of all sizes around a block, with and without a SHA-1, of each class.
+  @Test func encryptedBackupsAreRead() throws {
+    let target = try TemporaryDirectory("itunes")
+    let path = target.path("backup")
+    var entries: [(ForeignEntry, [UInt8])] = [
+      (entry("apps/com.example.app/data", .directory), [])
+    ]
+    for place in ["apps/com.example.app/data", "folders/HomeDomain", "groups/g"] {
+      for (index, size) in [0, 1, 6, 7, 15, 16, 17, 31, 32, 33, 1000].enumerated() {
+        // The usual class has no attribute.
+        let attributes: [ForeignEntry.Attribute] =
+          [0, 3].contains(index % 5)
+          ? [] : [.init(name: MobileSyncSource.protectionAttribute, value: digits(index % 5))]
+        let item = entry(
+          place + "/\(size)", .file(size: UInt64(size)), attributes: attributes)
+        entries.append((item, [UInt8](repeating: 7, count: size)))
+      }
+    }
+    entries.append((entry("groups/h/link", .hardLink(to: ["groups", "g", "1000"])), []))
+    let skipped = try write(entries, to: path, keys: Self.keys("word"))
+    #expect(skipped.isEmpty, "\(skipped.listed)")
+    let outcome = try MobileSyncFixture.read(path, password: "word")
+    #expect(outcome.reasons == [] && outcome.damaged == [:])
+    for (entry, content) in entries {
+      let read = try #require(outcome.entries[entry.joinedPath], "\(entry.joinedPath)")
+      if case .hardLink = entry.kind {
+        #expect(read.content == [UInt8](repeating: 7, count: 1000))
+        continue
+      }
+      #expect(read.entry == entry && read.content == content, "\(entry.joinedPath)")
+    }
+    for password in ["wrong", nil] {
+      let refused = #expect(throws: InterchangeError.self) {
+        try MobileSyncFixture.read(path, password: password)
+      }
+      #expect(refused?.kind == (password == nil ? .keyRequired : .wrongKey))
+    }
+    let backup = try MobileSyncBackup(
+      path: path, password: BackupPassword(SecretBytes(copying: Array("word".utf8).span)))
+    #expect(backup.isEncrypted && backup.device.name == "Ada")
+  }
+
+  private func digits(_ number: Int) -> [UInt8] { Array("\(number)".utf8) }
+
+  /// Nothing of an encrypted backup is plain, equal contents differ, and sizes are whole blocks.
+  @Test func encryptedBackupsAreOpaque() throws {
+    let target = try TemporaryDirectory("itunes")
+    let path = target.path("backup")
+    let content = [UInt8](repeating: 0x41, count: 64)
+    var sink = try MobileSyncSink(
+      path: path, device: Self.device, keys: Self.keys("word"))
+    for name in ["a", "b"] {
+      try sink.add(entry("groups/g/secret-\(name)", .file(size: 64)))
+      try content.withUnsafeBytes { try sink.write($0) }
+    }
+    let names = try Directory.open(path: path).names()
+    #expect(names.allSatisfy { $0.count == 2 }, "\(names)")
+    try sink.finish()
+    let manifest = try target.read("backup/Manifest.db")
+    #expect(manifest.count % 16 == 0 && manifest.count > 4096)
+    #expect(!String(decoding: manifest, as: UTF8.self).contains("secret"))
+    var stored: Set<[UInt8]> = []
+    for name in ["a", "b"] {
+      let id = MobileRecord.fileID(
+        domain: "AppDomainGroup-g", relativePath: ByteString("secret-\(name)"))
+      stored.insert(
+        try target.read(
+          ByteString("backup").appending(ByteString(id.bytes.prefix(2))).appending(id)))
+    }
+    #expect(stored.count == 2 && stored.allSatisfy { $0.count == 80 })
+  }
+
+  /// A class that no file has is not written: no reader would find its key.
+  @Test func unknownClassesAreNamed() throws {
+    let target = try TemporaryDirectory("itunes")
+    let odd = entry(
+      "groups/g/x", .file(size: 1),
+      attributes: [.init(name: MobileSyncSource.protectionAttribute, value: digits(11))])
+    let skipped = try write([(odd, [9])], to: target.path("backup"), keys: Self.keys("word"))
+    #expect(skipped.propertyCount == 1 && skipped.entryCount == 0, "\(skipped.listed)")
+    let outcome = try MobileSyncFixture.read(target.path("backup"), password: "word")
+    #expect(outcome.entries["groups/g/x"]?.content == [9])
   }
 
   /// Digests as Apple's programs write them: for system domains only.

@@ -70,6 +70,30 @@ import Testing
     }
   }
 
+  /// Names keep their bytes in the header and in records, which have the long ones.
+  @Test func namesKeepTheirBytes() throws {
+    let fixture = try Fixture()
+    let long = String(repeating: "n", count: 150)
+    let names = [
+      "caf\u{e9}", "cafe\u{301}", "\u{212a}", "K", "\u{212b}", "\u{c5}", "\u{e0041}tag",
+      "tag", "\u{1f3f4}\u{e0067}\u{e007f}", "\u{1100}\u{1161}", "\u{ac00}",
+    ]
+    var items: [ListedSource.Item] = [.entry("", .directory)]
+    for name in names + names.map({ long + $0 }) {
+      items.append(.file(name, name))
+      items.append(.entry("to-" + name, .symlink(target: ByteString(name))))
+    }
+    let first = try fixture.run(items)
+    #expect(first.isComplete, "\(first.skipped.listed)")
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(try fixture.tar(first), at: "a")
+    var source = try ArchiveSource(try ArchiveFile(path: directory.path("a")))
+    let second = try fixture.run(&source)
+    #expect(second.isComplete, "\(second.skipped.listed)")
+    #expect(try fixture.entries(second).count == fixture.entries(first).count)
+    #expect(first.snapshot.snapshot.tree == second.snapshot.snapshot.tree)
+  }
+
   @Test func ownersKeepTheirNames() throws {
     let fixture = try Fixture()
     var member = PaxMember(path: Array("f".utf8), kind: .file(size: 0), mode: 0o644)

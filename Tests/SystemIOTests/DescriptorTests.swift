@@ -177,6 +177,38 @@ import Testing
     #expect(pipe == SystemError(.open, temporary.path("pipe"), number: ESPIPE))
   }
 
+  /// A FIFO is read as its bytes come. Before its first writer it has no end.
+  @Test func streamsAreReadAsTheirBytesCome() throws {
+    try temporary.directory.createSpecial("pipe", kind: .fifo, permissions: 0o600)
+    let path = temporary.path("pipe")
+    let pipe = try Descriptor.open(path: path, allowsFIFO: true)
+    var buffer = [UInt8](repeating: 0, count: 8)
+    var asked = 0
+    let none = try pipe.readAvailable(into: &buffer) {
+      asked += 1
+      return asked > 2
+    }
+    #expect(none == nil && asked == 3)
+    let raw = open("\(path)", O_WRONLY | O_CLOEXEC)
+    try #require(raw >= 0)
+    let writer = Descriptor(adopting: raw, name: path)
+    try writer.write([1, 2, 3])
+    let some = try pipe.readAvailable(into: &buffer, from: 2) { false }
+    #expect(some == 3 && buffer == [0, 0, 1, 2, 3, 0, 0, 0])
+    try writer.write([UInt8](repeating: 9, count: 20))
+    let full = try pipe.readAvailable(into: &buffer) { false }
+    #expect(full == 8)
+    try writer.close()
+    var rest: [Int?] = []
+    for _ in 0..<3 { rest.append(try pipe.readAvailable(into: &buffer) { false }) }
+    #expect(rest == [8, 4, 0])
+    // A regular file is a stream as well.
+    try temporary.write("abc", at: "f")
+    let file = try temporary.directory.file("f")
+    let count = try file.readAvailable(into: &buffer) { false }
+    #expect(count == 3)
+  }
+
   @Test func aDuplicateOutlivesTheOriginal() throws {
     let file = try temporary.directory.create("f")
     try file.write([1, 2])

@@ -51,6 +51,29 @@ import Testing
     }
   }
 
+  /// Of the root's names only those that are asked for are visited, with everything below them.
+  @Test func onlyTheAskedNamesAreVisited() throws {
+    // A NUL ends a name of each length, and padding follows.
+    let names = (1...40).map { ByteString([UInt8](repeating: UInt8(ascii: "n"), count: $0)) }
+    let long = ByteString([UInt8](repeating: UInt8(ascii: "l"), count: 255))
+    for name in names + [long, "d/x", "d/e/y", "other/z", "none"] {
+      try temporary.write("text", at: name)
+    }
+    try Directory.open(path: temporary.path).remove("none")
+    let asked = names + [long, "d", "none"]
+    var walk = Walk(try Directory.open(path: temporary.path), only: asked)
+    for _ in 0..<2 {
+      var recorder = WalkRecorder()
+      walk.run(&recorder, state: 0)
+      #expect(Set(recorder.seen.keys) == Set(names + [long, "d", "d/x", "d/e", "d/e/y"]))
+      #expect(recorder.problems.isEmpty && recorder.vanished.isEmpty && recorder.twice.isEmpty)
+    }
+    var none = WalkRecorder()
+    var empty = Walk(try Directory.open(path: temporary.path), only: ["none"])
+    empty.run(&none, state: 0)
+    #expect(none.seen.isEmpty && none.problems.isEmpty && none.vanished.isEmpty)
+  }
+
   @Test func findsTheSameEntriesAsFind() throws {
     var random = Seeded.fresh()
     try makeTree(&random)

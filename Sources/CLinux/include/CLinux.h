@@ -32,6 +32,8 @@ long cl_open(int directory, const char *name, int flags, unsigned mode);
 long cl_open_resolved(const char *path);
 long cl_close(int fd);
 long cl_read(int fd, void *into, size_t count);
+// Waits until a read would not block; 0 if the time or a signal ended the wait.
+long cl_wait_for_input(int fd, int milliseconds);
 long cl_pread(int fd, void *into, size_t count, int64_t at);
 long cl_write(int fd, const void *from, size_t count);
 long cl_pwrite(int fd, const void *from, size_t count, int64_t at);

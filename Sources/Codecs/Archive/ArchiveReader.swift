@@ -7,6 +7,11 @@ internal import Glibc
 /// Not enabled are formats whose readers open other files (mtree) or accept any bytes (raw), and
 /// compressions for which libarchive starts a program. A hole is skipped and not read as zeros.
 /// Memory is bounded by libarchive: a tar needs that of one header, a zip that of its directory.
+///
+/// The names in a tar archive are its bytes. libarchive would convert the UTF-8 of pax records to
+/// Unicode's form NFC; if it cannot convert a name to the thread's locale, it takes the bytes
+/// (archive_read_support_format_tar.c, `pax_header`), so tar archives are read in the C locale. Other
+/// formats have no bytes to take (7-Zip has UTF-16) and need UTF-8.
 @safe public struct ArchiveReader: ~Copyable {
   /// The formats to accept.
   public enum Format: Sendable, Hashable {
@@ -16,6 +21,10 @@ internal import Glibc
 
   private let archive: OpaquePointer
   private let client: Client
+  /// The locale of all calls: libarchive converts names while it reads headers.
+  private let locale: TextLocale
+  /// The first header, which was read to know the format.
+  private var first: Header?
   private var entry: OpaquePointer?
   private var content = Content()
   private var count = 0
@@ -36,30 +45,90 @@ internal import Glibc
     var isAtEnd = true
   }
 
+  /// The result of reading a header.
+  @safe private struct Header {
+    let status: Int32
+    let entry: OpaquePointer?
+  }
+
   /// Opens an archive.
   ///
   /// - Throws: `library` if memory is short; `unsupported` if it has no known format; `malformed`.
   public init(_ input: any ArchiveInput, format: Format = .any) throws(CodecError) {
+    let client = Client(input, isRepeatable: format == .any)
+    let opened: Opened
+    if format == .any, let tar = try Self.openTar(client) {
+      opened = tar
+    } else {
+      opened = try Self.open(client, format == .any ? .all : .zip)
+    }
+    unsafe archive = opened.archive
+    (self.client, locale, first) = (client, opened.locale, opened.first)
+  }
+
+  deinit { unsafe archive_read_free(archive) }
+
+  // MARK: - Opening
+
+  /// A reader of libarchive that has begun to read.
+  @safe private struct Opened {
+    let archive: OpaquePointer
+    let locale: TextLocale
+    var first: Header?
+  }
+
+  /// The formats of a reader.
+  private enum Formats { case tar, zip, all }
+
+  private static func makeReader(_ formats: Formats) throws(CodecError) -> OpaquePointer {
     guard let archive = unsafe archive_read_new() else {
       throw CodecError(.library, in: .archive, reason: "not enough memory for the reader")
     }
-    let client = Client(input)
-    unsafe Self.enable(format, in: archive)
+    switch formats {
+    case .tar: unsafe archive_read_support_format_tar(archive)
+    case .zip: unsafe archive_read_support_format_zip(archive)
+    case .all: unsafe enableFormats(in: archive)
+    }
+    if formats != .zip { unsafe enableFilters(in: archive) }
+    return unsafe archive
+  }
+
+  private static func open(
+    _ client: Client, _ formats: Formats
+  ) throws(CodecError) -> Opened {
+    let archive = try unsafe makeReader(formats)
     let status = TextLocale.utf8.with { unsafe client.open(archive) }
     if status < ARCHIVE_WARN {
       let error = unsafe Self.error(archive, isFirst: true)
       unsafe archive_read_free(archive)
       throw error
     }
-    unsafe self.archive = archive
-    self.client = client
+    return unsafe Opened(archive: archive, locale: .utf8)
   }
 
-  deinit { unsafe archive_read_free(archive) }
+  /// Opens a tar archive and reads its first header. Returns nil for other archives, after which the
+  /// input begins again, and for an archive without members: an image of ISO 9660 begins with zeros,
+  /// which are the end of a tar.
+  private static func openTar(_ client: Client) throws(CodecError) -> Opened? {
+    let archive = try unsafe makeReader(.tar)
+    if TextLocale.plain.with({ unsafe client.open(archive) }) >= ARCHIVE_WARN {
+      var entry: OpaquePointer?
+      let status = TextLocale.plain.with { unsafe archive_read_next_header(archive, &entry) }
+      if status != ARCHIVE_EOF {
+        client.endRepeatable()
+        let first = unsafe Header(status: status, entry: entry)
+        return unsafe Opened(archive: archive, locale: .plain, first: first)
+      }
+    }
+    let isRepeated = client.beginAgain()
+    let error = unsafe Self.error(archive, isFirst: true)
+    unsafe archive_read_free(archive)
+    if !isRepeated { throw error }
+    return nil
+  }
 
-  private static func enable(_ format: Format, in archive: OpaquePointer) {
+  private static func enableFormats(in archive: OpaquePointer) {
     unsafe archive_read_support_format_zip(archive)
-    guard format == .any else { return }
     unsafe archive_read_support_format_tar(archive)
     unsafe archive_read_support_format_cpio(archive)
     unsafe archive_read_support_format_7zip(archive)
@@ -71,6 +140,9 @@ internal import Glibc
     unsafe archive_read_support_format_rar5(archive)
     unsafe archive_read_support_format_warc(archive)
     unsafe archive_read_support_format_xar(archive)
+  }
+
+  private static func enableFilters(in archive: OpaquePointer) {
     unsafe archive_read_support_filter_bzip2(archive)
     unsafe archive_read_support_filter_compress(archive)
     unsafe archive_read_support_filter_gzip(archive)
@@ -81,6 +153,8 @@ internal import Glibc
     unsafe archive_read_support_filter_xz(archive)
     unsafe archive_read_support_filter_zstd(archive)
   }
+
+  // MARK: - Members
 
   /// The format and the compression in libarchive's words, known after the first member: "POSIX pax
   /// interchange format", "zstd"; nil for no compression.
@@ -96,6 +170,12 @@ internal import Glibc
     unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_CPIO
   }
 
+  /// Whether names are the bytes of the archive, which libarchive does not convert in tar and cpio
+  /// archives. Known after the first member.
+  public var keepsNames: Bool {
+    unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR || isCPIO
+  }
+
   /// The number of bytes of the archive that were read, before decompression.
   public var consumedBytes: UInt64 { UInt64(clamping: unsafe archive_filter_bytes(archive, -1)) }
 
@@ -106,10 +186,8 @@ internal import Glibc
   public mutating func next() throws(CodecError) -> ArchiveMember? {
     content = Content()
     if isEnded { return nil }
-    var found: OpaquePointer?
-    let status = TextLocale.utf8.with { [archive = unsafe archive] in
-      unsafe archive_read_next_header(archive, &found)
-    }
+    let header = nextHeader()
+    let status = header.status
     if status == ARCHIVE_EOF {
       isEnded = true
       return nil
@@ -117,10 +195,10 @@ internal import Glibc
     // A tar header with a wrong checksum can be retried: the next call reads the next block, and so
     // finds the next sound header.
     if status < ARCHIVE_WARN || status == ARCHIVE_RETRY { throw fault(status) }
-    guard let found = unsafe found else { throw fault(ARCHIVE_FATAL) }
+    guard let found = unsafe header.entry else { throw fault(ARCHIVE_FATAL) }
     unsafe entry = found
     count += 1
-    var member = TextLocale.utf8.with { unsafe ArchiveMember(found) }
+    var member = locale.with { unsafe ArchiveMember(found) }
     if unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR {
       (member.modified, member.nanoseconds) = PaxTime.corrected(
         member.modified, member.nanoseconds)
@@ -131,6 +209,15 @@ internal import Glibc
     content.hasHoles = unsafe archive_entry_sparse_count(found) > 0
     content.isAtEnd = false
     return member
+  }
+
+  private mutating func nextHeader() -> Header {
+    if let header = first.take() { return header }
+    var entry: OpaquePointer?
+    let status = locale.with { [archive = unsafe archive] in
+      unsafe archive_read_next_header(archive, &entry)
+    }
+    return unsafe Header(status: status, entry: entry)
   }
 
   /// Skips the hole at the current position of the content and returns its length in bytes, or 0.
@@ -175,7 +262,7 @@ internal import Glibc
     while unsafe content.block.isEmpty, !content.isAtEnd {
       var start: UnsafeRawPointer?
       var (count, offset) = (0, Int64(0))
-      let status = TextLocale.utf8.with { [archive = unsafe archive] in
+      let status = locale.with { [archive = unsafe archive] in
         unsafe archive_read_data_block(archive, &start, &count, &offset)
       }
       if status == ARCHIVE_EOF {
@@ -215,92 +302,4 @@ internal import Glibc
     }
     return CodecError(.malformed, in: .archive, reason: unsafe LibArchive.reason(archive))
   }
-}
-
-// MARK: - Input
-
-extension ArchiveReader {
-  /// The callbacks' view of the input. The reader keeps it alive as long as libarchive's reader.
-  @safe fileprivate final class Client {
-    private let input: any ArchiveInput
-    private var scratch = [UInt8](repeating: 0, count: Client.size)
-    /// The bytes passed to libarchive last, which must not move until the next call.
-    private let buffer: UnsafeMutableBufferPointer<UInt8>
-    private var position: UInt64 = 0
-
-    private static let size = 256 << 10
-
-    init(_ input: any ArchiveInput) {
-      self.input = input
-      unsafe buffer = .allocate(capacity: Self.size)
-      unsafe buffer.initialize(repeating: 0)
-    }
-
-    deinit { unsafe buffer.deallocate() }
-
-    func open(_ archive: OpaquePointer) -> Int32 {
-      unsafe archive_read_set_read_callback(archive, readClient)
-      if input.size != nil {
-        unsafe archive_read_set_skip_callback(archive, skipClient)
-        unsafe archive_read_set_seek_callback(archive, seekClient)
-      }
-      unsafe archive_read_set_callback_data(archive, Unmanaged.passUnretained(self).toOpaque())
-      return unsafe archive_read_open1(archive)
-    }
-
-    func read(_ pointer: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
-      let count = input.read(into: &scratch)
-      guard count > 0 else { return count }
-      _ = unsafe buffer.update(fromContentsOf: scratch.prefix(count))
-      unsafe pointer?.pointee = UnsafeRawPointer(buffer.baseAddress)
-      position += UInt64(count)
-      return count
-    }
-
-    func skip(_ count: Int64) -> Int64 {
-      let left = (input.size ?? 0) - min(input.size ?? 0, position)
-      let skipped = min(UInt64(max(0, count)), left)
-      position += skipped
-      input.seek(to: position)
-      return Int64(skipped)
-    }
-
-    func seek(_ offset: Int64, _ origin: Int32) -> Int64 {
-      let base: UInt64 =
-        switch origin {
-        case SEEK_CUR: position
-        case SEEK_END: input.size ?? 0
-        default: 0
-        }
-      let goal = Int64(clamping: base).addingReportingOverflow(offset)
-      guard !goal.overflow, goal.partialValue >= 0 else { return Int64(ARCHIVE_FATAL) }
-      position = UInt64(goal.partialValue)
-      input.seek(to: position)
-      return goal.partialValue
-    }
-  }
-}
-
-private func client(_ pointer: UnsafeMutableRawPointer?) -> ArchiveReader.Client? {
-  guard let pointer = unsafe pointer else { return nil }
-  return unsafe Unmanaged<ArchiveReader.Client>.fromOpaque(pointer).takeUnretainedValue()
-}
-
-private func readClient(
-  _: OpaquePointer?, data: UnsafeMutableRawPointer?,
-  pointer: UnsafeMutablePointer<UnsafeRawPointer?>?
-) -> Int {
-  unsafe client(data)?.read(pointer) ?? -1
-}
-
-private func skipClient(
-  _: OpaquePointer?, data: UnsafeMutableRawPointer?, count: Int64
-) -> Int64 {
-  unsafe client(data)?.skip(count) ?? 0
-}
-
-private func seekClient(
-  _: OpaquePointer?, data: UnsafeMutableRawPointer?, offset: Int64, origin: Int32
-) -> Int64 {
-  unsafe client(data)?.seek(offset, origin) ?? Int64(ARCHIVE_FATAL)
 }

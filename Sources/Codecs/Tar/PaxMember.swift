@@ -194,8 +194,12 @@ extension PaxMember {
     return "\(isNegative ? "-" : "")\(whole).\(zeros)\(digits)"
   }
 
+  /// Whether a name can be in a record as UTF-8. One with characters of Unicode's block of tags
+  /// (U+E0000 to U+E007F) is marked as bytes: glibc, with which libarchive converts names, drops
+  /// these (iconv/loop.h, `UNICODE_TAG_HANDLER`).
   private static func isText(_ bytes: [UInt8]) -> Bool {
-    String(validating: bytes, as: UTF8.self) != nil
+    guard let text = String(validating: bytes, as: UTF8.self) else { return false }
+    return !text.unicodeScalars.contains { $0.value >> 7 == 0xe0000 >> 7 }
   }
 
   private static func append(_ key: String, _ value: [UInt8], to records: inout [UInt8]) {

@@ -49,7 +49,7 @@ struct SystemdFinder {
   }
 
   /// Returns the claims of a unit, with a note for each word that names no directory.
-  private static func claims(
+  static func claims(
     of unit: UnitName, _ settings: UnitSettings, _ survey: inout Survey
   ) -> [Claim] {
     if settings.omitted > 0 {
@@ -121,21 +121,6 @@ struct SystemdFinder {
       return survey.named(draft, after: claim.unit.name)
     }
     return nil
-  }
-
-  /// Whether the settings of a unit of a system name a directory.
-  ///
-  /// - Parameter path: its path below the base directory of its purpose.
-  static func unit(
-    _ name: ByteString, of root: borrowing Directory, names path: ByteString,
-    for purpose: LogicalContainer.UnitPurpose
-  ) -> Bool {
-    var survey = Survey(root: root.path)
-    let files = UnitFiles(below: root, &survey)
-    guard let unit = files.units.first(where: { $0.name == name }) else { return false }
-    return claims(of: unit, files.settings(of: unit), &survey).contains {
-      $0.path == path && $0.purpose.purpose == purpose
-    }
   }
 
   /// Scans a system.

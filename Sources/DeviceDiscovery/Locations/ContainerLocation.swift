@@ -69,12 +69,15 @@ extension Device {
   /// Returns the location for a container that the device lacks, or nil if the layout has no
   /// containers of that kind.
   ///
-  /// - Parameter name: The UUID of its directory, if the layout names directories by UUID (default:
-  ///   a new one), or the number of a snap's revision.
+  /// - Parameters:
+  ///   - name: The UUID of its directory, if the layout names directories by UUID (default: a new
+  ///     one), or the number of a snap's revision.
+  ///   - units: The directories of the system's units; one object for many containers.
   /// - Throws: `containerName` if the directory's name would not be a plain component, a UUID or a
   ///   revision, as the layout requires.
   package func location(
-    forNew container: LogicalContainer, named name: ByteString? = nil
+    forNew container: LogicalContainer, named name: ByteString? = nil,
+    units: UnitDirectories = UnitDirectories()
   ) throws(ModelError) -> ContainerLocation? {
     switch layout {
     case .coreSimulator: try simulatorLocation(forNew: container, name ?? Self.newUUID())
@@ -82,7 +85,7 @@ extension Device {
     case .macOS: try desktopLocation(forNew: container)
     case .snap: try snapLocation(forNew: container, revision: name)
     case .android: try androidLocation(forNew: container)
-    case .systemd: try systemdLocation(forNew: container)
+    case .systemd: try systemdLocation(forNew: container, units)
     case .xdg: try xdgLocation(forNew: container)
     case .folder: nil
     }
@@ -185,11 +188,11 @@ extension Device {
   /// user, the manager itself moves the directory to `private` when the unit starts (systemd,
   /// src/core/exec-invoke.c, setup_exec_directory).
   private func systemdLocation(
-    forNew container: LogicalContainer
+    forNew container: LogicalContainer, _ units: UnitDirectories
   ) throws(ModelError) -> ContainerLocation? {
     guard case .directory(let purpose, let name, let unit) = container,
       let system = try? Directory.open(resolved: root),
-      SystemdFinder.unit(unit.identifier, of: system, names: name.identifier, for: purpose)
+      units.has(name.identifier, for: purpose, of: unit.identifier, in: system)
     else { return nil }
     let parts = name.identifier.bytes
       .split(separator: ByteString.slash, omittingEmptySubsequences: false)

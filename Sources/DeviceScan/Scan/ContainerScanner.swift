@@ -96,7 +96,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       scan.exclude(0)
       return []
     }
-    var walk = Walk(root)
+    // The directory of a container that is one file has many others, each a container.
+    var walk = Walk(root, only: container.memberNames)
     let state = State(directory: 0, policy: policy, generation: generation)
     return walk.run(&self, from: WalkStart(path: [], state: state))
   }

@@ -105,7 +105,7 @@ extension ContainerScanner {
   private mutating func walk(
     _ root: consuming Directory, _ part: inout ScanJob.Part
   ) -> ScanJob.Part {
-    var walk = Walk(root)
+    var walk = Walk(root, only: part.scan.container.memberNames)
     var above: ScanJob.Ancestors?
     for (number, start) in part.job.starts.enumerated() {
       let copy = copyChain(of: start, isNew: above !== start.above)

@@ -27,6 +27,7 @@ extension AndroidBackupInput {
 final class StoredInput: AndroidBackupInput {
   private let file: Descriptor
   private let subject: ByteString
+  private let isStopping: () -> Bool
   private var buffer: [UInt8]
   private var position: Int
   private var end: Int
@@ -35,9 +36,13 @@ final class StoredInput: AndroidBackupInput {
   let marksEnd = false
 
   /// Takes a file that was read up to the end of `start`, of which `count` bytes are the header.
-  init(_ file: consuming Descriptor, after count: Int, of start: [UInt8], subject: ByteString) {
+  init(
+    _ file: consuming Descriptor, after count: Int, of start: [UInt8], subject: ByteString,
+    isStopping: @escaping () -> Bool
+  ) {
     self.file = file
     self.subject = subject
+    self.isStopping = isStopping
     buffer = start + [UInt8](repeating: 0, count: max(0, Self.portion - start.count))
     position = count
     end = start.count
@@ -45,16 +50,48 @@ final class StoredInput: AndroidBackupInput {
 
   func read(into target: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int {
     if position == end {
-      do throws(SystemError) {
-        end = try file.read(into: &buffer)
-      } catch {
-        throw InterchangeError(error, AndroidBackupHeader.action, subject: subject)
-      }
+      end = try Self.read(file, into: &buffer, from: 0, isStopping)
       position = 0
     }
     let count = min(target.count, end - position)
     target.copyBytes(from: buffer[position..<(position + count)])
     position += count
+    return count
+  }
+}
+
+extension StoredInput {
+  /// Reads the start of a file, at most `limit` bytes.
+  static func start(
+    of file: borrowing Descriptor, limit: Int, _ isStopping: () -> Bool
+  ) throws(InterchangeError) -> [UInt8] {
+    var start = [UInt8](repeating: 0, count: limit)
+    var filled = 0
+    while filled < limit {
+      let count = try read(file, into: &start, from: filled, isStopping)
+      if count == 0 { break }
+      filled += count
+    }
+    start.removeLast(limit - filled)
+    return start
+  }
+
+  /// Reads the next bytes of a file into a buffer and returns their number, 0 at the end.
+  private static func read(
+    _ file: borrowing Descriptor, into buffer: inout [UInt8], from start: Int,
+    _ isStopping: () -> Bool
+  ) throws(InterchangeError) -> Int {
+    let found: Int?
+    do throws(SystemError) {
+      found = try file.readAvailable(into: &buffer, from: start, isStopping: isStopping)
+    } catch {
+      throw InterchangeError(error, AndroidBackupHeader.action, subject: file.name)
+    }
+    guard let count = found else {
+      throw InterchangeError(
+        .interrupted, AndroidBackupHeader.action, subject: file.name,
+        reason: "it was interrupted", hint: "run it again")
+    }
     return count
   }
 }

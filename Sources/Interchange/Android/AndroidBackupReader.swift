@@ -21,25 +21,25 @@ package final class AndroidBackupReader: EntrySource {
 
   /// Opens a backup at the current offset of a file.
   ///
-  /// - Parameter password: Returns the password in UTF-8; called only for an encrypted backup.
+  /// - Parameters:
+  ///   - password: Returns the password in UTF-8; called only for an encrypted backup.
+  ///   - isStopping: Called several times a second while a stream has no bytes; the reading ends with
+  ///     `interrupted` once it returns true.
   /// - Throws: `keyRequired` if the backup is encrypted and there is no password, `wrongKey` if the
   ///   password is wrong; `unknownFormat`, `unsupported`, `damaged` or `limitExceeded` if the header
   ///   is not valid.
   package init(
     _ file: consuming Descriptor,
-    password: () throws(InterchangeError) -> SecretBytes? = { () throws(InterchangeError) in nil }
+    password: () throws(InterchangeError) -> SecretBytes? = { () throws(InterchangeError) in nil },
+    isStopping: @escaping () -> Bool = { false }
   ) throws(InterchangeError) {
     let subject = file.name
-    var start = [UInt8](repeating: 0, count: AndroidBackupHeader.sizeLimit)
-    do throws(SystemError) {
-      start.removeLast(start.count - (try file.read(into: &start)))
-    } catch {
-      throw InterchangeError(error, AndroidBackupHeader.action, subject: subject)
-    }
+    let start = try StoredInput.start(
+      of: file, limit: AndroidBackupHeader.sizeLimit, isStopping)
     var count = 0
     header = try AndroidBackupHeader(start, count: &count, of: subject)
     var input: any AndroidBackupInput = StoredInput(
-      file, after: count, of: start, subject: subject)
+      file, after: count, of: start, subject: subject, isStopping: isStopping)
     if let encryption = header.encryption {
       let key = try Self.key(encryption, try password(), of: subject)
       input = DecryptedInput(input, key: key, subject: subject)
@@ -50,12 +50,15 @@ package final class AndroidBackupReader: EntrySource {
 
   /// Opens a backup, with a password if it is encrypted.
   package convenience init(
-    _ file: consuming Descriptor, openedWith password: BackupPassword?
+    _ file: consuming Descriptor, openedWith password: BackupPassword?,
+    isStopping: @escaping () -> Bool = { false }
   ) throws(InterchangeError) {
-    try self.init(file) { () throws(InterchangeError) in
-      guard let password else { return nil }
-      return password.copy()
-    }
+    try self.init(
+      file,
+      password: { () throws(InterchangeError) in
+        guard let password else { return nil }
+        return password.copy()
+      }, isStopping: isStopping)
   }
 
   /// The packages with a manifest.

@@ -1,7 +1,7 @@
 internal import Codecs
 package import SystemIO
 
-/// The bytes of an archive: a file, or standard input.
+/// The bytes of an archive: a file, a FIFO, or standard input.
 package final class ArchiveFile {
   /// The path, or `standard input`.
   package let name: ByteString
@@ -15,15 +15,21 @@ package final class ArchiveFile {
   package private(set) var failure: SystemError?
   /// Called with the number of bytes of each read.
   package var onRead: ((Int) -> Void)?
+  /// Called several times a second while a stream has no bytes; the reading fails once it returns
+  /// true.
+  package var isStopping: () -> Bool = { false }
+  /// Whether the reading failed because of `isStopping`.
+  package private(set) var isStopped = false
 
-  /// Opens the file at a path.
+  /// Opens the file or FIFO at a path.
   package init(path: ByteString) throws(SystemError) {
-    let file = try Descriptor.open(path: path)
+    let file = try Descriptor.open(path: path, allowsFIFO: true)
     let status = try file.status()
+    let isFile = status.kind == .file
     name = path
     descriptor = file
-    size = status.size
-    modified = status.modified
+    size = isFile ? status.size : nil
+    modified = isFile ? status.modified : nil
   }
 
   /// Opens standard input.
@@ -38,10 +44,14 @@ package final class ArchiveFile {
 extension ArchiveFile: ArchiveInput {
   package func read(into buffer: inout [UInt8]) -> Int {
     do throws(SystemError) {
-      let count =
+      let found: Int? =
         size == nil
-        ? try descriptor.read(into: &buffer)
+        ? try descriptor.readAvailable(into: &buffer, isStopping: isStopping)
         : try descriptor.read(into: &buffer, from: 0, to: buffer.count, at: position)
+      guard let count = found else {
+        isStopped = true
+        return -1
+      }
       position += UInt64(count)
       onRead?(count)
       return count

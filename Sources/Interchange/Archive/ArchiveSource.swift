@@ -37,14 +37,23 @@ package struct ArchiveSource: ~Copyable, EntrySource {
     do throws(CodecError) {
       reader = try ArchiveReader(file, format: format)
     } catch {
-      if let failure = file.failure {
-        throw InterchangeError(failure, Self.action, subject: file.name)
-      }
-      throw InterchangeError(error, Self.action, subject: file.name)
+      throw Self.failure(of: file) ?? InterchangeError(error, Self.action, subject: file.name)
     }
   }
 
+  /// The error of a file that could not be read, or whose reading was stopped.
+  private static func failure(of file: ArchiveFile) -> InterchangeError? {
+    if file.isStopped {
+      return InterchangeError(
+        .interrupted, action, subject: file.name, reason: "it was interrupted",
+        hint: "run it again")
+    }
+    return file.failure.map { InterchangeError($0, action, subject: file.name) }
+  }
+
   package var madeAt: Timestamp? { file.modified }
+
+  package var keepsNames: Bool { reader.keepsNames }
 
   /// The format in libarchive's words, with the compression: "GNU tar format, zstd".
   package var formatName: String {
@@ -85,7 +94,8 @@ package struct ArchiveSource: ~Copyable, EntrySource {
         return member
       } catch {
         failures += 1
-        guard !reader.isEnded, failures < Self.failureLimit, file.failure == nil else {
+        let canContinue = file.failure == nil && !file.isStopped
+        guard !reader.isEnded, failures < Self.failureLimit, canContinue else {
           recordFilesWithoutContent()
           throw fault(error, inEntry: false)
         }
@@ -108,9 +118,7 @@ package struct ArchiveSource: ~Copyable, EntrySource {
   }
 
   private func fault(_ error: CodecError, inEntry: Bool) -> InterchangeError {
-    if let failure = file.failure {
-      return InterchangeError(failure, Self.action, subject: file.name)
-    }
+    if let failure = Self.failure(of: file) { return failure }
     let plain = InterchangeError(error, Self.action, subject: file.name, inEntry: inEntry)
     return InterchangeError(
       plain.kind, Self.action, subject: file.name, reason: error.reason,

@@ -33,6 +33,10 @@ package protocol EntrySource: ~Copyable {
   /// The time at which the source was made, if it records one: the default of the snapshot's time.
   var madeAt: Timestamp? { get }
 
+  /// Whether the names of the entries so far are the bytes of the source. If not, different names
+  /// may have become one. The default is true.
+  var keepsNames: Bool { get }
+
   /// The names of the owners of the entries so far, where the source has them. The default is none.
   var owners: OwnerNames { get }
 
@@ -44,6 +48,7 @@ package protocol EntrySource: ~Copyable {
 extension EntrySource where Self: ~Copyable {
   package mutating func skipHole() throws(InterchangeError) -> UInt64 { 0 }
   package var madeAt: Timestamp? { nil }
+  package var keepsNames: Bool { true }
   package var owners: OwnerNames { OwnerNames() }
   package var apps: [ForeignApp] { [] }
 }

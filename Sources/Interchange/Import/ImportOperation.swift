@@ -38,7 +38,8 @@ package struct ImportOperation {
       guard intake.entries.count > 0 else { throw nothing(of: skipped, damage) }
       var containers = ImportedContainers()
       let (tree, totals) = try assemble(
-        intake.entries, in: session, listing: &containers, skipping: &skipped)
+        intake.entries, keepingNames: source.keepsNames, in: session, listing: &containers,
+        skipping: &skipped)
       try intake.writer.flush()
       var snapshot = try makeSnapshot(of: tree, at: time, in: session)
       snapshot.totals = totals
@@ -82,6 +83,8 @@ package struct ImportOperation {
         if request.isStopping() { throw interrupted }
         try intake.store(entry, from: &source)
       }
+    } catch let error as InterchangeError where error.kind == .interrupted {
+      throw interrupted
     } catch let error as InterchangeError where error.keepsEarlierEntries {
       damage = error
     }
@@ -115,8 +118,10 @@ package struct ImportOperation {
 
 extension ImportOperation {
   /// Stores the directories and returns the tree of the snapshot.
+  ///
+  /// - Parameter keepsNames: whether the names are the bytes of the source.
   private func assemble(
-    _ entries: ImportedEntries, in session: WritingSession,
+    _ entries: ImportedEntries, keepingNames keepsNames: Bool, in session: WritingSession,
     listing containers: inout ImportedContainers, skipping skipped: inout SkippedEntries
   ) throws -> (tree: TreeReference, totals: Totals) {
     let prefix = request.placement.prefix
@@ -132,7 +137,7 @@ extension ImportOperation {
       guard try assembler.add(entry, at: result.path) else {
         return skipped.append(path: path, reason: "an entry above it is not a directory")
       }
-      if result.isAmbiguous, entry.node.kind != .directory {
+      if !keepsNames, result.isAmbiguous, entry.node.kind != .directory {
         skipped.append(
           path: path,
           reason: "there are several entries of this name, perhaps in different Unicode forms, and "

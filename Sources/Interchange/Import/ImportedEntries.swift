@@ -75,8 +75,8 @@ extension ImportedEntries {
     let missingTarget: [ByteString]
     /// Whether an earlier path of the result has the same content (a hard link).
     let isRepeated: Bool
-    /// Whether it replaces an entry whose name may have had other bytes: libarchive converts the
-    /// names of pax archives to Unicode's form NFC.
+    /// Whether it replaces an entry whose name may have had other bytes in a source that does not
+    /// keep them (`EntrySource.keepsNames`).
     var isAmbiguous = false
   }
 

@@ -113,7 +113,13 @@ final class ClassKeys: Sendable {
     init(_ bytes: consuming SecretBytes) { self.bytes = bytes }
   }
 
-  fileprivate init(_ keys: [UInt32: Key]) { self.keys = keys }
+  init(_ keys: [UInt32: Key]) { self.keys = keys }
+
+  /// Returns a key wrapped with that of a class; nil if there is no such class.
+  func wrap(_ key: Key, class number: UInt32) -> WrappedKey? {
+    guard let own = keys[number] else { return nil }
+    return WrappedKey(classNumber: number, wrapped: KeyWrap.wrap(key.bytes, with: own.bytes))
+  }
 
   /// Returns the key that was wrapped with that of its class, or the reason why it cannot be.
   func unwrap(_ key: WrappedKey) -> Result<Key, UnwrapFault> {
@@ -140,6 +146,10 @@ struct UnwrapFault: Error, Hashable, Sendable {
 struct WrappedKey: Hashable, Sendable {
   let classNumber: UInt32
   let wrapped: [UInt8]
+
+  init(classNumber: UInt32, wrapped: [UInt8]) {
+    (self.classNumber, self.wrapped) = (classNumber, wrapped)
+  }
 
   /// Parses a key, or returns nil for bytes of another length.
   init?(_ bytes: [UInt8]) {

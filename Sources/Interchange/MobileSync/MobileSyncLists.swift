@@ -4,6 +4,12 @@ internal import SystemIO
 /// The property lists of a backup that is written.
 struct MobileSyncLists {
   let device: MobileSyncDevice
+  /// The keys of an encrypted backup.
+  let keys: MobileSyncKeys?
+
+  /// The version of iOS since which a backup has the form that is written: readers decide by it
+  /// whether Manifest.db is encrypted.
+  private static let firstVersion = "10.2"
 
   /// The lists with their names, in the order in which they are written.
   var all: [(name: ByteString, list: PropertyList)] {
@@ -41,15 +47,23 @@ struct MobileSyncLists {
     }
     let lockdown = Self.texts([
       ("BuildVersion", device.buildVersion), ("DeviceName", device.name),
-      ("ProductType", device.productType), ("ProductVersion", device.osVersion),
+      ("ProductType", device.productType),
+      ("ProductVersion", device.osVersion ?? keys.map { _ in Self.firstVersion }),
       ("SerialNumber", device.serialNumber), ("UniqueDeviceID", device.identifier),
     ])
-    return .dictionary([
+    var encryption: [PropertyList.Member] = []
+    if let keys {
+      encryption = [
+        .init("BackupKeyBag", .data(keys.keybag)), .init("ManifestKey", .data(keys.manifestKey)),
+      ]
+    }
+    let members: [PropertyList.Member] = [
       .init("Applications", .dictionary(apps)), .init("Date", date),
-      .init("IsEncrypted", .bool(false)), .init("Lockdown", .dictionary(lockdown)),
+      .init("IsEncrypted", .bool(keys != nil)), .init("Lockdown", .dictionary(lockdown)),
       .init("SystemDomainsVersion", .string("24.0")), .init("Version", .string("10.0")),
       .init("WasPasscodeSet", .bool(false)),
-    ])
+    ]
+    return .dictionary(members + encryption)
   }
 
   /// The list that marks the backup as complete.

@@ -1,14 +1,21 @@
 internal import Codecs
 package import SystemIO
 
-/// Writes a plain backup in the form of iOS 10 and later, which `MobileSyncSource`, the Finder and
-/// `idevicebackup2` read.
+/// Writes a backup in the form of iOS 10 and later, plain or encrypted, which `MobileSyncSource`, the
+/// Finder and `idevicebackup2` read.
+///
+/// Of an encrypted backup nothing plain is ever on the disk under a name: the database of the manifest
+/// is built in an unnamed file, and encrypted at the end.
 ///
 /// `Status.plist`, which marks the backup as finished, is written last: without `finish` no reader
 /// takes the directory for a complete backup.
 package struct MobileSyncSink: ~Copyable, EntrySink {
   private let directory: Directory
   private let device: MobileSyncDevice
+  /// The keys of an encrypted backup.
+  private let keys: MobileSyncKeys?
+  /// The database of an encrypted backup, before its encryption.
+  private var plainDatabase: Descriptor?
   private let database: SQLiteDatabase
   private let insert: SQLiteStatement
   private let select: SQLiteStatement
@@ -35,18 +42,48 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     let file: Descriptor
     var record: MobileRecord
     var rest: UInt64
+    /// The SHA-1 of what is stored.
     var digest: MessageDigest?
+    var cipher: PaddedCipher?
+
+    /// Writes stored bytes.
+    mutating func store(_ bytes: [UInt8]) throws(SystemError) {
+      try file.write(bytes)
+      digest?.update(bytes.span)
+    }
   }
 
   /// Creates the backup in a directory, which is made if it does not exist.
   ///
-  /// - Parameter device: The device that the backup describes. Its time is the backup's.
+  /// - Parameters:
+  ///   - device: The device that the backup describes. Its time is the backup's.
+  ///   - keys: The keys with which it is encrypted; nil for a plain backup.
   /// - Throws: `unrepresentable` if the directory is not empty.
-  package init(path: ByteString, device: MobileSyncDevice) throws(InterchangeError) {
-    let statements = try Self.statements(path)
-    directory = try Self.makeDirectory(path)
-    self.device = device
+  package init(
+    path: ByteString, device: MobileSyncDevice, keys: MobileSyncKeys? = nil
+  ) throws(InterchangeError) {
+    let statements = try Self.statements(path, isHidden: keys != nil)
+    let directory = try Self.makeDirectory(path)
+    var hidden: Descriptor?
+    if keys != nil { hidden = try Self.hideDatabase(in: directory) }
     (database, insert, select) = (statements.database, statements.insert, statements.select)
+    (self.device, self.keys) = (device, keys)
+    plainDatabase = hidden
+    self.directory = directory
+  }
+
+  /// Opens the database and removes its name.
+  private static func hideDatabase(
+    in directory: borrowing Directory
+  ) throws(InterchangeError) -> Descriptor {
+    do throws(SystemError) {
+      let file = try directory.file(MobileSyncBackup.database)
+      try directory.remove(MobileSyncBackup.database)
+      return file
+    } catch {
+      throw InterchangeError(
+        error, action, subject: directory.path.appending(MobileSyncBackup.database))
+    }
   }
 
   /// Creates or opens the directory of the backup.
@@ -57,8 +94,11 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
   }
 
   /// Creates the database in a directory that is empty.
+  ///
+  /// - Parameter isHidden: whether its file loses its name. Then SQLite writes no journal, which
+  ///   would have one, and before which it checks the name (pager.c, `pager_open_journal`).
   private static func statements(
-    _ path: ByteString
+    _ path: ByteString, isHidden: Bool
   ) throws(InterchangeError) -> (
     database: SQLiteDatabase, insert: SQLiteStatement, select: SQLiteStatement
   ) {
@@ -77,6 +117,9 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     do throws(SQLiteError) {
       let database = try SQLiteDatabase.create(
         path: resolved.appending(MobileSyncBackup.database))
+      if isHidden {
+        try database.execute("PRAGMA journal_mode = OFF; PRAGMA temp_store = MEMORY")
+      }
       try database.execute(schema)
       let insert = try database.prepare("INSERT OR REPLACE INTO Files VALUES (?, ?, ?, ?, ?)")
       return (database, insert, try database.prepare("SELECT file FROM Files WHERE fileID = ?"))
@@ -147,7 +190,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
       let name = attribute.name.bytes
       if attribute.name == MobileSyncSource.protectionAttribute {
         let digits = String(decoding: attribute.value, as: UTF8.self)
-        file.protectionClass = UInt8(digits) ?? MobileFile.usualProtectionClass
+        file.protectionClass = protectionClass(digits, of: entry)
       } else if name.starts(with: "user.".utf8), let text = attribute.name.utf8 {
         file.attributes.append(
           ForeignEntry.Attribute(
@@ -159,6 +202,17 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
       }
     }
     return file
+  }
+
+  /// Returns the class of data protection that an attribute names. In an encrypted backup it is one
+  /// that has a key.
+  private mutating func protectionClass(_ digits: String, of entry: ForeignEntry) -> UInt8 {
+    guard let number = UInt8(digits) else { return MobileFile.usualProtectionClass }
+    if keys == nil || MobileSyncKeys.classNumbers.contains(number) { return number }
+    skipped.append(
+      path: entry.joinedPath, reason: "its class of data protection, \(number), has no key",
+      isPropertyOnly: true)
+    return MobileFile.usualProtectionClass
   }
 
   /// Adds the rows of the directories above an entry that have none: every reader expects them.
@@ -221,13 +275,17 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
 
   private mutating func begin(_ record: MobileRecord) throws(InterchangeError) {
     let kind = ByteString(record.domain.bytes.prefix { $0 != UInt8(ascii: "-") })
+    let hasDigest = !Self.withoutDigests.contains { kind == ByteString($0) }
     do throws(SystemError) {
-      let file = try create(record.fileID)
       content = OpenContent(
-        file: file, record: record, rest: record.file.size,
-        digest: Self.withoutDigests.contains { kind == ByteString($0) }
-          ? nil : MessageDigest(.sha1))
+        file: try create(record.fileID), record: record, rest: record.file.size,
+        digest: hasDigest ? MessageDigest(.sha1) : nil)
     } catch { throw failure(error) }
+    if let keys {
+      let (key, wrapped) = keys.makeKey(class: record.file.protectionClass)
+      content?.record.file.key = wrapped
+      content?.cipher = PaddedCipher(key: key.bytes)
+    }
     ignored = 0
   }
 
@@ -242,8 +300,8 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
       return
     }
     let portion = bytes.withMemoryRebound(to: UInt8.self) { Array($0) }
-    do throws(SystemError) { try content?.file.write(portion) } catch { throw failure(error) }
-    content?.digest?.update(portion.span)
+    let stored = content?.cipher?.encrypt(portion) ?? portion
+    do throws(SystemError) { try content?.store(stored) } catch { throw failure(error) }
     content?.rest -= UInt64(portion.count)
     size += UInt64(portion.count)
   }
@@ -256,11 +314,15 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
         .unrepresentable, Self.action, subject: ended.record.shownPath,
         reason: "its content is \(ended.rest) bytes shorter than its size")
     }
+    if let last = ended.cipher?.finish() {
+      do throws(SystemError) { try ended.store(last) } catch { throw failure(error) }
+    }
     if let digest = ended.digest.take() { ended.record.file.digest = digest.finish() }
     try insert(ended.record, flags: 1)
   }
 
-  /// Adds another name of a file as a copy: a backup has no hard links.
+  /// Adds another name of a file as a copy: a backup has no hard links. In an encrypted backup the
+  /// copy has the same key, with which the same bytes are the same again.
   private mutating func addLink(
     _ record: MobileRecord, to other: [ByteString]
   ) throws(InterchangeError) {
@@ -275,6 +337,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
       return
     }
     (copy.file.mode, copy.file.size) = (first.mode, first.size)
+    (copy.file.protectionClass, copy.file.key) = (first.protectionClass, first.key)
     do throws(SystemError) {
       let source = try directory.directory(ByteString(id.bytes.prefix(2))).file(id)
       let target = try create(copy.fileID)
@@ -304,7 +367,13 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
   package mutating func finish() throws(InterchangeError) {
     try endContent()
     do throws(SQLiteError) { try database.execute("COMMIT") } catch { throw failure(error) }
-    for (name, list) in MobileSyncLists(device: device).all {
+    if let keys, let plain = plainDatabase.take() {
+      do throws(SystemError) {
+        let target = try directory.create(MobileSyncBackup.database, permissions: 0o600)
+        try keys.encryptDatabase(plain, to: target)
+      } catch { throw failure(error) }
+    }
+    for (name, list) in MobileSyncLists(device: device, keys: keys).all {
       let bytes: [UInt8]
       do throws(CodecError) { bytes = try list.binary() } catch {
         throw InterchangeError(error, Self.action, subject: directory.path.appending(name))

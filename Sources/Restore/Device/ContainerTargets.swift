@@ -24,6 +24,7 @@ struct ContainerTargets {
   private let snapshot: SnapshotID
   /// The apps that are installed now or after this restore.
   private var installed: Set<ByteString>
+  private let units = UnitDirectories()
 
   init(_ request: DeviceRestoreRequest, of snapshot: SnapshotID, restored: [LogicalContainer]) {
     (self.request, self.snapshot) = (request, snapshot)
@@ -72,8 +73,8 @@ struct ContainerTargets {
       let old = record.uuid.map { ByteString($0) } ?? logical.instance
       guard request.isInPlace || logical.instance != nil, let old, old.isUUID,
         !device.containers.contains(where: { $0.uuid == old })
-      else { return try device.location(forNew: logical) }
-      return try device.location(forNew: logical, named: old)
+      else { return try device.location(forNew: logical, units: units) }
+      return try device.location(forNew: logical, named: old, units: units)
     } catch { throw hostile(record, "its name: \(error.reason)") }
   }
 

@@ -10,14 +10,15 @@ extension ExportCommand {
     static var configuration: CommandConfiguration {
       CommandConfiguration(
         commandName: "itunes",
-        abstract: "Write a snapshot as a backup of iTunes, without encryption",
-        usage: "sandboxctl export itunes [<snap[:path]>] <dir> [<options>]",
+        abstract: "Write a snapshot as a backup of iTunes, plain or encrypted",
+        usage: "sandboxctl export itunes [<snap[:path]>] <dir> [--password-file <file>] "
+          + "[<options>]",
         discussion: """
-          Writes a backup in the form of iOS 10 and later into a new directory. The backup is not \
-          encrypted: whoever can read the directory can read all data. Bundles and other things \
-          that such a backup does not contain are named, and the exit status is 3. SNAP is \
-          'latest' unless it is given. The containers of apps and groups keep their domains, also \
-          if PATH names a part of them.
+          Writes a backup in the form of iOS 10 and later into a new directory, encrypted if a \
+          password is given, as iTunes and the Finder do. Otherwise whoever can read the directory \
+          can read all data. Bundles and other things that such a backup does not contain are \
+          named, and the exit status is 3. SNAP is 'latest' unless it is given. The containers of \
+          apps and groups keep their domains, also if PATH names a part of them.
 
           \(Examples.text([
             "sandboxctl export itunes latest:notebook/Documents/Attachments phone"
@@ -34,6 +35,7 @@ extension ExportCommand {
     @Flag(help: "Write the data even if no trusted signer signed the snapshot.")
     var allowUnsigned = false
 
+    @OptionGroup var password: BackupPasswordOptions
     @OptionGroup var repository: RepositoryOptions
     @OptionGroup var progress: ReadingOptions
     @OptionGroup var list: ListOptions
@@ -49,12 +51,14 @@ extension ExportCommand {
       let directory = words.last ?? ""
       try repository.choice().requireApart(
         from: directory, hint: "name a directory outside of the repository")
+      let secret = try password.read(of: directory, isNew: true, console)
       let query = try progress.open(repository, console, isQuiet: output.quiet)
       let content = try ExportedContent(
         of: words.count > 1 ? words[0] : "latest", allowUnsigned: allowUnsigned, in: query)
       defer { console.warn(of: content.reader.remarks) }
       var sink = try MobileSyncSink(
-        path: directory, device: MobileSyncDevice(of: content.stored.snapshot))
+        path: directory, device: MobileSyncDevice(of: content.stored.snapshot),
+        keys: secret.map { MobileSyncKeys(for: $0) })
       let written = try content.write(
         to: &sink, keepsPaths: true, isQuiet: output.quiet, console)
       try sink.finish()

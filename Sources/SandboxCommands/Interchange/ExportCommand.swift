@@ -200,6 +200,10 @@ struct ArchiveExport {
     }
     let query = try progress.open(
       repository, console, isQuiet: output.quiet, isBytes: export.isStandardOutput)
+    if !export.isStandardOutput {
+      try repository.choice().requireApart(
+        from: export.file, hint: "name a file outside of the repository")
+    }
     let content = try ExportedContent(
       of: export.what, allowUnsigned: export.allowUnsigned, in: query)
     defer { console.warn(of: content.reader.remarks) }

@@ -75,12 +75,15 @@ extension ImportCommand {
       _ secret: BackupPassword?, _ request: inout ImportRequest
     ) throws -> AndroidBackupReader {
       if isStandardInput {
-        return try AndroidBackupReader(Descriptor.standardInput(), openedWith: secret)
+        return try AndroidBackupReader(
+          Descriptor.standardInput(), openedWith: secret, isStopping: request.isStopping)
       }
-      let backup = try Descriptor.open(path: file)
-      let modified = try backup.status().modified
-      if case .ofSource = request.time { request.time = .at(modified) }
-      return try AndroidBackupReader(backup, openedWith: secret)
+      let backup = try Descriptor.open(path: file, allowsFIFO: true)
+      let status = try backup.status()
+      if case .ofSource = request.time, status.kind == .file {
+        request.time = .at(status.modified)
+      }
+      return try AndroidBackupReader(backup, openedWith: secret, isStopping: request.isStopping)
     }
   }
 }

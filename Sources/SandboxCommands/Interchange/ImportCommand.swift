@@ -204,6 +204,7 @@ struct ArchiveImport: ParsableArguments {
     let file = archive.isStandardInput ? try ArchiveFile() : try ArchiveFile(path: archive.file)
     let counters = ProgressCounters()
     let (report, name) = try progress.run(counters, output) { isStopping in
+      file.isStopping = isStopping
       var source = try ArchiveSource(file, format: format)
       let report = try ImportOperation(
         to: opened,

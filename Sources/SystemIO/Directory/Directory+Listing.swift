@@ -97,6 +97,28 @@ extension Directory {
       return filled > 0
     }
 
+    /// Takes names as if they had been listed, as far as they fit.
+    mutating func fill(with children: [(name: ByteString, inode: UInt64)]) {
+      filled = 0
+      for child in children {
+        // The name and a NUL after the header, and as many more as a multiple of 8 needs.
+        let length = (19 + child.name.count + 1 + 7) / 8 * 8
+        guard length <= bytes.count - filled else { return }
+        let start = filled
+        unsafe bytes.withUnsafeMutableBytes { buffer in
+          unsafe buffer.storeBytes(of: child.inode, toByteOffset: start, as: UInt64.self)
+          unsafe buffer.storeBytes(of: 0, toByteOffset: start + 8, as: UInt64.self)
+          unsafe buffer.storeBytes(
+            of: UInt16(length), toByteOffset: start + 16, as: UInt16.self)
+        }
+        let name = Array(child.name.bytes)
+        let padding = [UInt8](repeating: 0, count: length - 19 - name.count)
+        bytes.replaceSubrange(
+          (start + 18)..<(start + length), with: [UInt8(DT_UNKNOWN)] + name + padding)
+        filled += length
+      }
+    }
+
     /// The inode number that the buffer gives for the directory itself (`.`), or nil if it does not
     /// begin with it.
     var ownInode: UInt64? {

@@ -20,8 +20,14 @@ public struct Descriptor: ~Copyable, Sendable {
   /// Opens the regular file at a path. The last component may be a symbolic link; below directories
   /// that other users can write to, use `Directory` instead.
   ///
-  /// Other kinds of files are refused: opening a FIFO could block forever.
-  public static func open(path: ByteString) throws(SystemError) -> Descriptor {
+  /// Other kinds of files are refused.
+  ///
+  /// - Parameter allowsFIFO: whether the file may be a FIFO, such as the pipe of a process
+  ///   substitution. It is to be read by `readAvailable`, which waits for the first writer; other
+  ///   reads do not.
+  public static func open(
+    path: ByteString, allowsFIFO: Bool = false
+  ) throws(SystemError) -> Descriptor {
     let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
     let raw = try SystemError.check(.open, path) {
       unsafe path.withCString { unsafe cl_open(AT_FDCWD, $0, flags, 0) }
@@ -29,6 +35,7 @@ public struct Descriptor: ~Copyable, Sendable {
     let file = Descriptor(adopting: Int32(raw), name: path)
     switch try file.status().kind {
     case .file: return file
+    case .fifo where allowsFIFO: return file
     case .directory: throw SystemError(.open, path, number: EISDIR)
     default: throw SystemError(.open, path, number: ESPIPE)
     }
@@ -182,6 +189,30 @@ extension Descriptor {
       filled += count
     }
     return filled - start
+  }
+
+  /// Waits until a stream has bytes or ends, and reads those that it has into `buffer`, from `start`
+  /// to at most its end. A stop can be requested during the wait.
+  ///
+  /// - Returns: the number of bytes, 0 at the end of the stream, or nil if `isStopping`, which is
+  ///   called several times a second, returned true.
+  public func readAvailable(
+    into buffer: inout [UInt8], from start: Int = 0, isStopping: () -> Bool
+  ) throws(SystemError) -> Int? {
+    while !isStopping() {
+      // A FIFO that no program has opened for writing yet has no end.
+      let ready = cl_wait_for_input(raw, 200)
+      if ready < 0 { throw SystemError(.read, name, number: Int32(-ready)) }
+      if ready == 0 { continue }
+      let isBusy = { (number: Int32) in number == EAGAIN }
+      let count = try SystemError.query(.read, name, unless: isBusy) {
+        unsafe buffer.withUnsafeMutableBytes {
+          unsafe cl_read(raw, $0.baseAddress?.advanced(by: start), $0.count - start)
+        }
+      }
+      if count >= 0 { return count }
+    }
+    return nil
   }
 
   /// Returns `count` bytes at `offset`, or fewer at the end of the file.

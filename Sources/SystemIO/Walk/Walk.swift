@@ -11,10 +11,18 @@
 public struct Walk: ~Copyable {
   private var cursor: DirectoryCursor
   @usableFromInline var batch = WalkBatch()
+  /// The names at the root that are visited; nil for all.
+  private let only: [ByteString]?
+  /// Whether the root was listed, if only some of its names are visited.
+  private var isRootListed = false
 
   /// Creates a walk of the tree below an open directory.
-  public init(_ root: consuming Directory) {
+  ///
+  /// - Parameter only: the names at the root that are visited, if they exist, without listing it:
+  ///   it may have many others. At most 100.
+  public init(_ root: consuming Directory, only: [ByteString]? = nil) {
     cursor = DirectoryCursor(root: root)
+    self.only = only
   }
 
   /// Calls the visitor for each batch, a directory before its subdirectories. Can be called again
@@ -142,7 +150,10 @@ extension Walk {
   @usableFromInline mutating func move(to path: [ByteString]) throws(SystemError) -> UInt64 {
     try cursor.ascend(to: 0)
     for name in path { try cursor.descend(name) }
-    if path.isEmpty { try cursor.root.descriptor.seek(to: 0) }
+    if path.isEmpty {
+      try cursor.root.descriptor.seek(to: 0)
+      isRootListed = false
+    }
     return try cursor.identity().device
   }
 
@@ -159,9 +170,31 @@ extension Walk {
 
   /// Fills the batch with the next entries of the current directory, which is on `device`.
   @usableFromInline mutating func fill(_ device: UInt64) throws(SystemError) -> Bool {
-    guard try batch.listing.fill(from: cursor.raw, path: cursor.path) else { return false }
+    if let only, cursor.depth == 0 {
+      if isRootListed { return false }
+      isRootListed = true
+      let children = present(only)
+      batch.listing.fill(with: children)
+    } else {
+      guard try batch.listing.fill(from: cursor.raw, path: cursor.path) else { return false }
+    }
     batch.readStatuses(in: cursor.raw, on: device) { cursor.path }
     return true
+  }
+
+  /// Returns the names that exist at the root with their inode numbers. Those whose status cannot be
+  /// read are among them: it is read again, and the error reported.
+  private func present(_ names: [ByteString]) -> [(name: ByteString, inode: UInt64)] {
+    var found: [(name: ByteString, inode: UInt64)] = []
+    for name in names {
+      do throws(SystemError) {
+        guard let status = try cursor.root.statusIfPresent(name) else { continue }
+        found.append((name, status.identity.inode))
+      } catch {
+        found.append((name, 0))
+      }
+    }
+    return found
   }
 
   /// Whether the current directory, whose first entries were just listed, has this identity. The
