@@ -165,8 +165,11 @@ extension RepositoryStorage {
 
   /// Replaces the content of a buffer by `count` bytes of a pack's content from `offset`. They are
   /// authentic if the repository is encrypted, but not compared with the pack's id.
+  ///
+  /// - Parameter ciphertext: a buffer for the encrypted bytes, which a caller keeps for its memory.
   func load(
-    pack id: Digest, offset: UInt64, count: Int, into buffer: inout [UInt8]
+    pack id: Digest, offset: UInt64, count: Int, into buffer: inout [UInt8],
+    ciphertext: inout [UInt8]
   ) throws(StoreError) {
     let path = layout.pack(id)
     guard let pack = try encryption(ofPack: id, stored: nil) else {
@@ -174,15 +177,17 @@ extension RepositoryStorage {
     }
     let range = offset..<(offset + UInt64(count))
     let stored = try pack.storedRange(of: range)
-    let bytes = try base.load(path, offset: stored.lowerBound, count: stored.count)
+    try base.load(
+      path, offset: stored.lowerBound, count: stored.count, into: &ciphertext)
     buffer.removeAll(keepingCapacity: true)
-    try pack.decrypt(range, stored: bytes, appendingTo: &buffer)
+    try pack.decrypt(range, stored: ciphertext, appendingTo: &buffer)
   }
 
   /// Returns `count` bytes of a pack's content from `offset`.
   func load(pack id: Digest, offset: UInt64, count: Int) throws(StoreError) -> [UInt8] {
     var bytes: [UInt8] = []
-    try load(pack: id, offset: offset, count: count, into: &bytes)
+    var ciphertext: [UInt8] = []
+    try load(pack: id, offset: offset, count: count, into: &bytes, ciphertext: &ciphertext)
     return bytes
   }
 }

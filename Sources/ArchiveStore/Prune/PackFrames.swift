@@ -25,6 +25,8 @@ struct PackFrames: ~Copyable {
   /// The buffers of frames that were passed back.
   private var stored: [UInt8] = []
   private var plain: [UInt8] = []
+  /// The encrypted bytes of a frame, kept for their memory.
+  private var ciphertext: [UInt8] = []
 
   init(_ storage: RepositoryStorage) throws(StoreError) {
     self.storage = storage
@@ -69,7 +71,8 @@ struct PackFrames: ~Copyable {
     var frame = Frame(stored: [], plain: [], blobs: blobs, used: used)
     reuse(&frame)
     try storage.load(
-      pack: pack, offset: location.offset, count: Int(location.stored), into: &frame.stored)
+      pack: pack, offset: location.offset, count: Int(location.stored), into: &frame.stored,
+      ciphertext: &ciphertext)
     let compressed = frame.stored
     frame.plain.removeAll(keepingCapacity: true)
     do {

@@ -5,8 +5,9 @@ internal import Codecs
 struct FrameDecoder: ~Copyable {
   private let storage: RepositoryStorage
   private var decompressor: ZstdDecompressor
-  /// The stored bytes of the frame, kept for their memory.
+  /// The stored bytes of the frame, and the encrypted ones, kept for their memory.
   private var stored: [UInt8] = []
+  private var ciphertext: [UInt8] = []
 
   init(_ storage: RepositoryStorage) throws(StoreError) {
     self.storage = storage
@@ -31,7 +32,8 @@ struct FrameDecoder: ~Copyable {
     swap(&bytes, &self.stored)
     defer { swap(&bytes, &self.stored) }
     try storage.load(
-      pack: location.pack, offset: location.frame.offset, count: stored, into: &bytes)
+      pack: location.pack, offset: location.frame.offset, count: stored, into: &bytes,
+      ciphertext: &ciphertext)
     do {
       try decompressor.decompress(bytes.span, limit: plain, appendingTo: &buffer)
     } catch {

@@ -202,18 +202,28 @@ extension AgeFile {
     guard UInt64(stored.count) == wanted else {
       throw AgeError(.payload, "\(stored.count) bytes were read instead of \(wanted)")
     }
-    guard !numbers.isEmpty else { return }
+    guard let first = numbers.first else { return }
+    let start = Int(plain.lowerBound - first * UInt64(AgePayload.plainCount))
+    buffer.reserveCapacity(before + stored.count)
     do throws(AgeError) {
+      // The first piece alone: its bytes before the range are removed while nothing follows that would
+      // have to be moved.
+      let second = min(stored.count, AgePayload.storedCount)
       try payload.open(
-        stored, from: numbers.lowerBound, endsPayload: numbers.upperBound == pieces.count,
+        stored.extracting(..<second), from: first,
+        endsPayload: numbers.count == 1 && numbers.upperBound == pieces.count,
         appendingTo: &buffer)
+      buffer.removeSubrange(before..<(before + start))
+      if numbers.count > 1 {
+        try payload.open(
+          stored.extracting(second...), from: first + 1,
+          endsPayload: numbers.upperBound == pieces.count, appendingTo: &buffer)
+      }
     } catch {
       buffer.removeLast(buffer.count - before)
       throw error
     }
-    let start = Int(plain.lowerBound - numbers.lowerBound * UInt64(AgePayload.plainCount))
-    buffer.removeLast(buffer.count - before - start - plain.count)
-    buffer.removeSubrange(before..<(before + start))
+    buffer.removeLast(buffer.count - before - plain.count)
   }
 
   private func check(_ plain: Range<UInt64>, _ pieces: Pieces) throws(AgeError) {
