@@ -51,7 +51,7 @@ PRUNE_MINUTES ?= 1
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run test test-encrypted test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
+.PHONY: help deps build run test-build test test-encrypted test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -65,13 +65,14 @@ build: deps ## make a release build with the Swift libraries linked statically
 run: build ## run the tour on the sample device
 	Tools/tour.sh "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 
-test: deps ## run all tests, with a sample of the fault and crash points
+test-build: deps ## build the tests
 	$(SWIFT) build --build-tests $(TEST)
+
+test: test-build ## run all tests, with a sample of the fault and crash points
 	$(RUN_TESTS)
 	SANDBOXCTL_TEST_ALL=0 $(RUN_ENCRYPTED)
 
-test-encrypted: ## run the tests of repositories over encrypted ones only
-	$(SWIFT) build --build-tests $(TEST)
+test-encrypted: test-build ## run the tests of repositories over encrypted ones only
 	$(RUN_ENCRYPTED)
 
 test-all: ## run all tests, with every fault and crash point of plain repositories
