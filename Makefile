@@ -21,8 +21,8 @@ BUILD_PACKAGES = libarchive-dev libsodium-dev libsqlite3-dev libssl-dev libyaml-
 CHECK_PACKAGES = mandoc python3
 BENCH_PACKAGES = restic rsync time zstd
 TEST_PACKAGES = age attr btrfs-progs bubblewrap busybox-static cron dbus fish flatpak \
-  libarchive-tools ostree procps python3-jsonschema sqlite3 squashfs-tools strace systemd xfsprogs \
-  unzip zip zsh zstd
+  libarchive-tools ostree procps python3-jsonschema python3-venv sqlite3 squashfs-tools strace \
+  systemd xfsprogs unzip zip zsh zstd
 
 MAN_PAGES = $(wildcard Man/*.[1-9])
 SWIFT_DIRECTORIES = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Sources)
@@ -51,7 +51,7 @@ PRUNE_MINUTES ?= 1
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run test-build test test-encrypted test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
+.PHONY: help deps build run peers test-build test test-encrypted test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -65,6 +65,9 @@ build: deps ## make a release build with the Swift libraries linked statically
 run: build ## run the tour on the sample device
 	Tools/tour.sh "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 
+peers: deps ## install the programs that read exported backups in the tests (.build-peers, 140 MB)
+	@Tools/peers.sh $(PYTHON)
+
 test-build: deps ## build the tests
 	$(SWIFT) build --build-tests $(TEST)
 
@@ -75,7 +78,7 @@ test: test-build ## run all tests, with a sample of the fault and crash points
 test-encrypted: test-build ## run the tests of repositories over encrypted ones only
 	$(RUN_ENCRYPTED)
 
-test-all: ## run all tests, with every fault and crash point of plain repositories
+test-all: peers ## run all tests, with every fault and crash point of plain repositories
 	SANDBOXCTL_TEST_ALL=1 $(MAKE) test
 
 scale: build ## run every command on a device with a container of ENTRIES files (60000)

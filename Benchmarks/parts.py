@@ -1,4 +1,4 @@
-"""Single parts of the program: the walk, the classifier, startup, a purge, an update."""
+"""Single parts of the program: the walk, the classifier, startup, a purge, an update, an import."""
 
 import os
 import shutil
@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import tempfile
 
+import importing
 import programs
 import purging
 import updating
@@ -25,6 +26,7 @@ def lines(runs, scale):
     yield start(program, runs)
     yield from purging.lines(program, runs, scale)
     yield from updating.lines(program, runs, scale)
+    yield from importing.lines(program, runs, scale)
 
 
 def make_tree(root, folders, files=50):

@@ -13,6 +13,7 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / ".ci/run"
 MAKE = """#!/bin/sh
 for word in "$@"; do
   if [ "$word" = "$FAILING" ]; then echo "make: $word fails"; exit 2; fi
+  if [ "$word" = test-all ]; then echo "$TESTED"; fi
 done
 """
 
@@ -30,7 +31,7 @@ class Stages(unittest.TestCase):
                 (place / "bin" / name).chmod(0o755)
             return subprocess.run(
                 [place / "project/.ci/run"], check=False, capture_output=True, text=True,
-                env={"PATH": f"{place}/bin:{os.environ['PATH']}", "FAILING": failing,
+                env={"PATH": f"{place}/bin:{os.environ['PATH']}", "FAILING": failing, "TESTED": "",
                      "SECONDS": str(seconds), **environment})
 
     @staticmethod
@@ -59,6 +60,11 @@ class Stages(unittest.TestCase):
             outcome = self.run_ci(target)
             self.assertNotEqual(outcome.returncode, 0, target)
             self.assertEqual(self.stages(outcome), [])
+
+    def test_skipped_tests_of_peers_fail(self):
+        outcome = self.run_ci(TESTED="SKIPPED-PEERS: no .build-peers (run 'make peers')")
+        self.assertEqual(outcome.returncode, 1)
+        self.assertIn("ci: error: tests were skipped although 'make peers'", outcome.stderr)
 
     def test_the_time_is_limited(self):
         self.assertEqual(self.run_ci(seconds=44 * 60).stderr, "")

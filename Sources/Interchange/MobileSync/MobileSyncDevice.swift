@@ -34,6 +34,14 @@ package struct MobileSyncDevice: Hashable, Sendable {
 
   /// Creates an empty description.
   package init() {}
+
+  /// Returns an identifier for a device that has none, in the form of old ones (40 hexadecimal
+  /// digits): readers find the password of a backup by it, and it distinguishes devices.
+  ///
+  /// - Parameter identity: a name of the device that stays the same.
+  package static func identifier(for identity: String) -> String {
+    Hex.encode(MessageDigest.digest(of: Array(identity.utf8).span, .sha1))
+  }
 }
 
 /// The property lists of a backup.
@@ -55,8 +63,10 @@ struct MobileSyncProperties {
     manifestKey = Self.data(manifest["ManifestKey"])
     snapshotState = status?["SnapshotState"]?.stringValue
     let lockdown = manifest["Lockdown"]
+    // An empty text is one that its writer did not know.
     func text(_ key: String, _ infoKey: String) -> String? {
-      lockdown?[key]?.stringValue ?? info?[infoKey]?.stringValue
+      [lockdown?[key]?.stringValue, info?[infoKey]?.stringValue].compactMap(\.self)
+        .first { !$0.isEmpty }
     }
     device.name = text("DeviceName", "Device Name")
     device.identifier = text("UniqueDeviceID", "Unique Identifier")

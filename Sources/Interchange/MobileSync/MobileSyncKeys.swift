@@ -27,30 +27,18 @@ package final class MobileSyncKeys: Sendable {
     for password: BackupPassword, firstRounds: UInt32 = 10_000_000, rounds: UInt32 = 10_000
   ) {
     let salt = SecretBytes.publicRandom(count: Self.saltSize)
-    let firstSalt = SecretBytes.publicRandom(count: Self.saltSize)
+    let first = Keybag.FirstDerivation(
+      salt: SecretBytes.publicRandom(count: Self.saltSize), rounds: firstRounds)
     let middle = PasswordKey.derive(
-      from: password.bytes, salt: firstSalt, rounds: firstRounds, hash: .sha256)
+      from: password.bytes, salt: first.salt, rounds: firstRounds, hash: .sha256)
     let outer = PasswordKey.derive(from: middle, salt: salt, rounds: rounds, hash: .sha1)
-    var bag = KeybagWriter()
-    bag.add("VERS", 5)
-    bag.add("TYPE", KeybagWriter.backup)
-    bag.add("UUID", SecretBytes.publicRandom(count: KeybagWriter.identifierSize))
     // The key of a checksum that no reader of backups knows, wrapped as those of the classes.
-    bag.add("HMCK", KeyWrap.wrap(SecretBytes.random(count: BlockCipher.keySize), with: outer))
-    bag.add("WRAP", 0)
-    bag.add("SALT", salt)
-    bag.add("ITER", rounds)
-    bag.add("DPWT", 1)
-    bag.add("DPIC", firstRounds)
-    bag.add("DPSL", firstSalt)
+    let checksum = KeyWrap.wrap(SecretBytes.random(count: BlockCipher.keySize), with: outer)
+    var bag = KeybagWriter(checksum: checksum, salt: salt, rounds: rounds, first: first)
     var keys: [UInt32: ClassKeys.Key] = [:]
     for number in Self.classNumbers.map({ UInt32($0) }) {
       let key = ClassKeys.Key(SecretBytes.random(count: BlockCipher.keySize, locked: true))
-      bag.add("UUID", SecretBytes.publicRandom(count: KeybagWriter.identifierSize))
-      bag.add("CLAS", number)
-      bag.add("WRAP", KeybagWriter.wrappedByPassword)
-      bag.add("KTYP", 0)
-      bag.add("WPKY", KeyWrap.wrap(key.bytes, with: outer))
+      bag.addClass(number, wrapped: KeyWrap.wrap(key.bytes, with: outer))
       keys[number] = key
     }
     keybag = bag.bytes
@@ -60,6 +48,26 @@ package final class MobileSyncKeys: Sendable {
       classes.wrap(database, class: UInt32(MobileFile.usualProtectionClass))?.encoded ?? []
   }
 
+  /// Returns a keybag for a plain backup, which has one, too: nothing is encrypted with its keys.
+  ///
+  /// It is that of the empty password, without the derivation of iOS 10.2 and with zeros as the key
+  /// of the checksum, as in backups of Apple's programs. Some readers need it to open a backup.
+  static func plainKeybag() -> [UInt8] {
+    let salt = SecretBytes.publicRandom(count: saltSize)
+    let none: [UInt8] = []
+    let outer = PasswordKey.derive(
+      from: SecretBytes(copying: none.span), salt: salt, rounds: plainRounds, hash: .sha1)
+    let checksum = [UInt8](repeating: 0, count: BlockCipher.keySize + KeyWrap.overhead)
+    var bag = KeybagWriter(checksum: checksum, salt: salt, rounds: plainRounds, first: nil)
+    for number in classNumbers {
+      let key = SecretBytes.random(count: BlockCipher.keySize)
+      bag.addClass(UInt32(number), wrapped: KeyWrap.wrap(key, with: outer))
+    }
+    return bag.bytes
+  }
+
+  /// The rounds of PBKDF2 in the keybag of a plain backup.
+  private static let plainRounds: UInt32 = 10_000
   /// The size of a salt in bytes.
   private static let saltSize = 20
 
@@ -100,11 +108,35 @@ private struct KeybagWriter {
   /// The size of an identifier in bytes.
   static let identifierSize = 16
 
-  mutating func add(_ tag: String, _ value: [UInt8]) {
+  /// Begins a keybag with its own items.
+  init(checksum: [UInt8], salt: [UInt8], rounds: UInt32, first: Keybag.FirstDerivation?) {
+    add("VERS", 5)
+    add("TYPE", Self.backup)
+    add("UUID", SecretBytes.publicRandom(count: Self.identifierSize))
+    add("HMCK", checksum)
+    add("WRAP", 0)
+    add("SALT", salt)
+    add("ITER", rounds)
+    guard let first else { return }
+    add("DPWT", 1)
+    add("DPIC", first.rounds)
+    add("DPSL", first.salt)
+  }
+
+  /// Adds the key of a protection class.
+  mutating func addClass(_ number: UInt32, wrapped: [UInt8]) {
+    add("UUID", SecretBytes.publicRandom(count: Self.identifierSize))
+    add("CLAS", number)
+    add("WRAP", Self.wrappedByPassword)
+    add("KTYP", 0)
+    add("WPKY", wrapped)
+  }
+
+  private mutating func add(_ tag: String, _ value: [UInt8]) {
     bytes += Array(tag.utf8) + Self.word(UInt32(value.count)) + value
   }
 
-  mutating func add(_ tag: String, _ number: UInt32) { add(tag, Self.word(number)) }
+  private mutating func add(_ tag: String, _ number: UInt32) { add(tag, Self.word(number)) }
 
   /// Returns the bytes of a number, big-endian.
   private static func word(_ number: UInt32) -> [UInt8] {

@@ -7,9 +7,22 @@ struct MobileSyncLists {
   /// The keys of an encrypted backup.
   let keys: MobileSyncKeys?
 
-  /// The version of iOS since which a backup has the form that is written: readers decide by it
-  /// whether Manifest.db is encrypted.
-  private static let firstVersion = "10.2"
+  /// A version of iOS whose backups have the form that is written. Readers decide by the version
+  /// where contents are, how a key is derived, and whether Manifest.db is encrypted. The form is that
+  /// of 10.2, which pyiosbackup takes for an older one.
+  private static let version = "10.3"
+
+  /// The version of the device if its backups have this form and readers can compare it.
+  private var version: String {
+    guard let known = device.osVersion else { return Self.version }
+    let parts = known.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    let numbers = parts.compactMap { part in
+      part.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        ? Int(String(decoding: part, as: UTF8.self)) : nil
+    }
+    let isKnown = numbers.count == parts.count && [10, 2].lexicographicallyPrecedes(numbers)
+    return isKnown ? known : Self.version
+  }
 
   /// The lists with their names, in the order in which they are written.
   var all: [(name: ByteString, list: PropertyList)] {
@@ -24,7 +37,7 @@ struct MobileSyncLists {
     return .dictionary(
       Self.texts([
         ("Device Name", device.name), ("Display Name", device.name),
-        ("Product Type", device.productType), ("Product Version", device.osVersion),
+        ("Product Type", device.productType), ("Product Version", version),
         ("Build Version", device.buildVersion), ("Serial Number", device.serialNumber),
         ("Target Identifier", device.identifier), ("Unique Identifier", device.identifier),
         ("Target Type", "Device"),
@@ -45,18 +58,16 @@ struct MobileSyncLists {
             ])))
       }
     }
+    // Readers expect a text, which is empty if it is not known.
     let lockdown = Self.texts([
-      ("BuildVersion", device.buildVersion), ("DeviceName", device.name),
-      ("ProductType", device.productType),
-      ("ProductVersion", device.osVersion ?? keys.map { _ in Self.firstVersion }),
-      ("SerialNumber", device.serialNumber), ("UniqueDeviceID", device.identifier),
+      ("BuildVersion", device.buildVersion), ("DeviceName", device.name ?? ""),
+      ("ProductType", device.productType ?? ""), ("ProductVersion", version),
+      ("SerialNumber", device.serialNumber ?? ""), ("UniqueDeviceID", device.identifier),
     ])
-    var encryption: [PropertyList.Member] = []
-    if let keys {
-      encryption = [
-        .init("BackupKeyBag", .data(keys.keybag)), .init("ManifestKey", .data(keys.manifestKey)),
-      ]
-    }
+    var encryption: [PropertyList.Member] = [
+      .init("BackupKeyBag", .data(keys?.keybag ?? MobileSyncKeys.plainKeybag()))
+    ]
+    if let keys { encryption.append(.init("ManifestKey", .data(keys.manifestKey))) }
     let members: [PropertyList.Member] = [
       .init("Applications", .dictionary(apps)), .init("Date", date),
       .init("IsEncrypted", .bool(keys != nil)), .init("Lockdown", .dictionary(lockdown)),

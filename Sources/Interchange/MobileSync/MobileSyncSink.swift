@@ -181,38 +181,11 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
   }
 
   private mutating func file(of entry: ForeignEntry) -> MobileFile {
-    var file = MobileFile()
-    (file.owner, file.group) = (entry.owner, entry.group)
-    file.modified = entry.modified.seconds
-    (file.changed, file.born) = (file.modified, file.modified)
-    file.protectionClass = MobileFile.usualProtectionClass
-    for attribute in entry.attributes {
-      let name = attribute.name.bytes
-      if attribute.name == MobileSyncSource.protectionAttribute {
-        let digits = String(decoding: attribute.value, as: UTF8.self)
-        file.protectionClass = protectionClass(digits, of: entry)
-      } else if name.starts(with: "user.".utf8), let text = attribute.name.utf8 {
-        file.attributes.append(
-          ForeignEntry.Attribute(
-            name: ByteString(text.utf8.dropFirst(5)), value: attribute.value))
-      } else {
-        skipped.append(
-          path: entry.joinedPath, reason: "the attribute \(attribute.name) is of Linux only",
-          isPropertyOnly: true)
-      }
+    let metadata = MobileSyncMetadata(of: entry, isEncrypted: keys != nil)
+    for reason in metadata.remarks {
+      skipped.append(path: entry.joinedPath, reason: reason, isPropertyOnly: true)
     }
-    return file
-  }
-
-  /// Returns the class of data protection that an attribute names. In an encrypted backup it is one
-  /// that has a key.
-  private mutating func protectionClass(_ digits: String, of entry: ForeignEntry) -> UInt8 {
-    guard let number = UInt8(digits) else { return MobileFile.usualProtectionClass }
-    if keys == nil || MobileSyncKeys.classNumbers.contains(number) { return number }
-    skipped.append(
-      path: entry.joinedPath, reason: "its class of data protection, \(number), has no key",
-      isPropertyOnly: true)
-    return MobileFile.usualProtectionClass
+    return metadata.file
   }
 
   /// Adds the rows of the directories above an entry that have none: every reader expects them.

@@ -81,6 +81,7 @@ extension MobileSyncDevice {
       let value = String(device.identity.dropFirst(prefix.count))
       if isName { name = value } else { identifier = value }
     }
+    identifier = identifier ?? Self.identifier(for: device.identity)
     osVersion = device.osVersion
     madeAt = snapshot.time
     apps = snapshot.apps.map { App(identifier: ByteString($0.identifier), build: $0.build) }
