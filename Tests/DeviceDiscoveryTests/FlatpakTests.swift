@@ -54,6 +54,16 @@ import Testing
     #expect(device.identity.description == "place:m:flatpak:\(home.string)/.var/app")
   }
 
+  /// Before the first start of a Flatpak there is no `.var/app`.
+  @Test func installedAppsOfANewHomeAreFound() throws {
+    let home = try home()
+    try home.directory.removeTree(".var")
+    let apps = DeviceFinder(machineID: "m", systemFlatpak: nil).flatpaks(inNewHome: home.path)
+      .filter(\.isInstalled)
+    #expect(apps.map(\.identifier.bytes) == ["org.installed.Only"])
+    #expect(apps.map(\.version) == ["3.1"])
+  }
+
   @Test func deploymentsAreFound() throws {
     let home = try home()
     let app = try find(home.string).app("only one")

@@ -164,6 +164,17 @@ import Testing
     #expect(stored.count == 2 && stored.allSatisfy { $0.count == 80 })
   }
 
+  /// A target would become another one in the metadata, which is text.
+  @Test func linksToNamesThatAreNoTextAreNamed() throws {
+    let target = try TemporaryDirectory("itunes")
+    let odd = entry("groups/g/x", .symlink(target: ByteString([0x61, 0xff])))
+    let file = entry("groups/g/y", .file(size: 1))
+    let skipped = try write([(odd, []), (file, [9])], to: target.path("backup"))
+    #expect(skipped.entryCount == 1, "\(skipped.listed)")
+    let entries = try MobileSyncFixture.read(target.path("backup")).entries
+    #expect(entries["groups/g/x"] == nil && entries["groups/g/y"]?.content == [9])
+  }
+
   /// A class that no file has is not written: no reader would find its key.
   @Test func unknownClassesAreNamed() throws {
     let target = try TemporaryDirectory("itunes")

@@ -54,6 +54,9 @@ import Testing
       #expect(wanted == found, "\(name)")
     }
     #expect(after["second"]?.firstName == "odd")
+    let copy = try Directory.open(path: fixture.directory.path(MigrationFixture.target("")))
+    let (allocated, copied) = (try place.status("odd").allocated, try copy.status("odd").allocated)
+    #expect(allocated > 1 << 19 || copied < 1 << 19, "the hole was filled")
     let status = try Directory.open(
       path: fixture.directory.path(MigrationFixture.target(""))
     ).status()
@@ -90,6 +93,43 @@ import Testing
       target
         == fixture.route.to.home.appending("snap/firefox/common")
         .appending(MigrationFixture.profile).appending("places.sqlite"))
+  }
+
+  /// A relative link means another entry below other directories, unless it stays in its place.
+  @Test func relativeLinksLeadToTheSameEntry() throws {
+    let fixture = try MigrationFixture()
+    try fixture.directory.write("x", at: "old/Documents/x")
+    let profile = try Directory.open(
+      path: fixture.directory.path(ByteString("old").appending(MigrationFixture.profile)))
+    try profile.createLink("inner", to: "places.sqlite")
+    try profile.createLink("outer", to: "../../../Documents/./x")
+    let migration = try fixture.plan()
+    let outer = fixture.route.from.home.appending("Documents/x")
+    #expect(migration.relinks.map(\.path.lastComponent) == ["outer"])
+    #expect(migration.relinks.map(\.after) == [outer])
+    #expect(migration.outside == [outer])
+    _ = try fixture.run(migration)
+    let copy = try Directory.open(
+      path: fixture.directory.path(MigrationFixture.target("inner").parent))
+    #expect(try copy.target(of: "inner") == "places.sqlite")
+    #expect(try copy.target(of: "outer") == outer)
+    let again = try fixture.plan()
+    #expect(again.isIdle && again.plan.conflicts.isEmpty)
+  }
+
+  /// Below the same directories of another home a relative link keeps its meaning.
+  @Test func relativeLinksStayBetweenHomesOfOneForm() throws {
+    let directory = try TemporaryDirectory("migration")
+    let data = try Directory.make(path: directory.path("old/.var/app/org.example.Notes/data"))
+    try data.createLink("up", to: "../../../../Documents")
+    try data.createLink("far", to: "../../../../../elsewhere")
+    _ = try Directory.make(path: directory.path("new"))
+    let migration = try AppMigration.make(
+      makeRoute(
+        "org.example.Notes", from: .flatpak, to: "org.example.Notes", as: .flatpak,
+        homes: (directory.path("old"), directory.path("new"))))
+    #expect(migration.relinks.isEmpty && migration.outside.isEmpty)
+    #expect(migration.plan.moves.count { $0.entry.kind == .symlink } == 2)
   }
 
   @Test func nothingInTheTargetIsReplaced() throws {
@@ -213,6 +253,16 @@ import Testing
     #expect(throws: OperationError.self) {
       try migration.refuseNewer(nil, than: AppVersion(version: "127.9", build: nil))
     }
+  }
+
+  /// An app that was started in the target has the file, too; that of the data counts.
+  @Test func theDataStatesItsVersionBesideThatOfTheTarget() throws {
+    let fixture = try MigrationFixture()
+    try fixture.directory.write("128.0.3", at: MigrationFixture.source("Last Version"))
+    try fixture.directory.write("127.9", at: MigrationFixture.target("Last Version"))
+    let migration = try fixture.plan()
+    #expect(migration.plan.conflicts.count == 1)
+    #expect(migration.dataVersion == AppVersion(version: "128.0.3", build: nil))
   }
 
   @Test(arguments: ["", "_1", "version 1", "[Compatibility]\nLastVersion=\n"])

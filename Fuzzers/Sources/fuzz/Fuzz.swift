@@ -62,7 +62,7 @@ struct Target: Sendable {
 
   static let all =
     [Target(name: "canary", run: canary)] + archiveTargets + modelTargets + deviceTargets
-    + hashTargets
+    + hashTargets + foreignArchiveTargets
     + logTargets + ageTargets
     + mobileSyncTargets
     + androidTargets

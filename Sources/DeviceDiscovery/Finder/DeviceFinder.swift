@@ -80,6 +80,14 @@ package struct DeviceFinder: Sendable {
     }
   }
 
+  /// Returns the Flatpaks of a home directory that is no device yet: it has no `.var/app` until the
+  /// first of them is started.
+  ///
+  /// - Parameter home: an absolute path without links.
+  package func flatpaks(inNewHome home: ByteString) -> [App] {
+    FlatpakFinder.apps(inNewHome: home, for: self)
+  }
+
   /// Returns the device for a plain directory that does not exist yet, at an absolute path without
   /// links.
   package func missingDirectory(_ path: ByteString) -> Device { plain(path) }

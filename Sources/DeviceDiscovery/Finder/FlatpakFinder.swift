@@ -80,16 +80,29 @@ extension FlatpakFinder {
     var survey = start
     var finder = FlatpakFinder()
     finder.searchData(in: apps, &survey)
-    if let user = asked.userFlatpak ?? home.map({ installation(of: $0) }) {
-      finder.searchInstallation(user, scope: .user, survey: &survey)
-    }
-    if let system = asked.systemFlatpak {
-      finder.searchInstallation(system, scope: .system, survey: &survey)
-    }
+    finder.searchInstallations(home: home, for: asked, &survey)
     return Device(
       root: apps.path, layout: .flatpak, identity: asked.identity(.flatpak, apps.path),
       apps: finder.apps(), containers: LogicalNaming.containers(of: finder.drafts, &survey),
       findings: survey.findings.sorted())
+  }
+
+  private mutating func searchInstallations(
+    home: ByteString?, for asked: DeviceFinder, _ survey: inout Survey
+  ) {
+    if let user = asked.userFlatpak ?? home.map({ Self.installation(of: $0) }) {
+      searchInstallation(user, scope: .user, survey: &survey)
+    }
+    if let system = asked.systemFlatpak {
+      searchInstallation(system, scope: .system, survey: &survey)
+    }
+  }
+
+  /// Returns the apps of a home directory without the directory of the apps' data.
+  static func apps(inNewHome home: ByteString, for asked: DeviceFinder) -> [App] {
+    var (finder, survey) = (FlatpakFinder(), Survey(root: home))
+    finder.searchInstallations(home: home, for: asked, &survey)
+    return finder.apps()
   }
 
   /// Returns the Flatpak installation of a home directory; for the current user, environment

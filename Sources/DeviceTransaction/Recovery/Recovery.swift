@@ -154,9 +154,10 @@ package struct Recovery {
   }
 
   private func removeStaged(_ record: JournalRecord) throws(SystemError) {
+    let needed = NeededStaging(on: device.root, besides: record.id)
     for path in record.staging {
       do throws(SystemError) {
-        try StagingDirectory.removeAbandoned(in: Directory.open(resolved: path))
+        try StagingDirectory.removeAbandoned(in: Directory.open(resolved: path), keeping: needed)
       } catch { if !error.isMissing { throw error } }
     }
   }

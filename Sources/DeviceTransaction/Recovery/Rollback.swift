@@ -26,10 +26,12 @@ package struct Rollback {
         record.withoutSteps(hasPlacedEntries: hasPlacedEntries), in: journal)
     }
     if !hasPlacedEntries { return }
+    let needed = NeededStaging(on: root, besides: record.id)
     for path in record.staging {
       do throws(SystemError) {
         let directory = try Directory.open(resolved: path)
-        try StagingDirectory.preserveAbandoned(in: directory) { staging throws(SystemError) in
+        try StagingDirectory.preserveAbandoned(in: directory, keeping: needed) {
+          staging throws(SystemError) in
           try trash(in: directory, probing: staging)
         }
       } catch { if !error.isMissing { throw error } }

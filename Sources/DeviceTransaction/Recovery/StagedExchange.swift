@@ -28,9 +28,11 @@ package final class StagedExchange {
     package let directory: Directory
     package let staging: StagingDirectory
 
-    fileprivate init(_ path: ByteString) throws(SystemError) {
+    fileprivate init(
+      _ path: ByteString, keeping needed: NeededStaging
+    ) throws(SystemError) {
       directory = try Directory.open(resolved: path)
-      staging = try StagingDirectory.make(in: directory)
+      staging = try StagingDirectory.make(in: directory, keeping: needed)
     }
   }
 
@@ -54,7 +56,10 @@ package final class StagedExchange {
   /// Records the directories for staging in the journal, and creates the staging directories in them.
   package func prepare(in directories: [ByteString]) throws(SystemError) {
     try journal.prepare(0, stagingIn: directories)
-    for directory in directories { locations[directory] = try Location(directory) }
+    let needed = NeededStaging(on: device.root, besides: journal.record.id)
+    for directory in directories {
+      locations[directory] = try Location(directory, keeping: needed)
+    }
   }
 
   /// Returns the directory at a path, with its staging directory.

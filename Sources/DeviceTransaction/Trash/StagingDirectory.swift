@@ -36,9 +36,11 @@ package struct StagingDirectory: ~Copyable {
     name.bytes.starts(with: prefix) || name == ".sandboxctl"
   }
 
-  /// Creates a staging directory after removing abandoned ones.
-  package static func make(in parent: borrowing Directory) throws(SystemError) -> StagingDirectory {
-    try? removeAbandoned(in: parent)
+  /// Creates a staging directory after removing abandoned ones, except those that are needed.
+  package static func make(
+    in parent: borrowing Directory, keeping needed: NeededStaging = NeededStaging()
+  ) throws(SystemError) -> StagingDirectory {
+    try? removeAbandoned(in: parent, keeping: needed)
     for attempt in 0..<attempts {
       if attempt > 0 { Host.pause(seconds: Double(attempt) / 1000) }
       let name = ByteString(prefix + Array(Host.randomHex(bytes: 8).utf8))
@@ -131,31 +133,35 @@ package struct StagingDirectory: ~Copyable {
 
   private static let keptName: ByteString = "staged"
 
-  /// Removes abandoned staging directories, as far as possible.
+  /// Removes abandoned staging directories, as far as possible, except those that are needed.
   ///
   /// - Throws: The first error.
-  package static func removeAbandoned(in parent: borrowing Directory) throws(SystemError) {
-    try forEachAbandoned(in: parent) { name, _ throws(SystemError) in
+  package static func removeAbandoned(
+    in parent: borrowing Directory, keeping needed: NeededStaging = NeededStaging()
+  ) throws(SystemError) {
+    try forEachAbandoned(in: parent, keeping: needed) { name, _ throws(SystemError) in
       try discard(name, in: parent)
     }
   }
 
-  /// Moves abandoned staging directories to a trash, which `makeTrash` creates when it is needed.
+  /// Moves abandoned staging directories, except those that are needed, to a trash, which `makeTrash`
+  /// creates when it is needed.
   static func preserveAbandoned(
-    in parent: borrowing Directory,
+    in parent: borrowing Directory, keeping needed: NeededStaging,
     _ makeTrash: (borrowing Directory) throws(SystemError) -> TrashDirectory
   ) throws(SystemError) {
-    try forEachAbandoned(in: parent) { name, directory throws(SystemError) in
+    try forEachAbandoned(in: parent, keeping: needed) { name, directory throws(SystemError) in
       try makeTrash(directory).preserve(name, of: parent, at: [], leaving: true, as: keptName)
     }
   }
 
   private static func forEachAbandoned(
-    in parent: borrowing Directory,
+    in parent: borrowing Directory, keeping needed: NeededStaging,
     _ body: (ByteString, borrowing Directory) throws(SystemError) -> Void
   ) throws(SystemError) {
     var failure: SystemError?
-    for name in try parent.names() where name.bytes.starts(with: prefix) {
+    for name in try parent.names()
+    where name.bytes.starts(with: prefix) && !needed.includes(name, in: parent.path) {
       var isAbandoned = false
       do throws(SystemError) {
         let directory = try parent.directory(name)

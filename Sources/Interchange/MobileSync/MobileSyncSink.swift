@@ -156,6 +156,10 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
       skipped.append(path: entry.joinedPath, reason: "its name is not valid UTF-8")
       return
     }
+    if case .symlink(let target) = entry.kind, target.utf8 == nil {
+      skipped.append(path: entry.joinedPath, reason: "the target of the link is not valid UTF-8")
+      return
+    }
     var record = MobileRecord(
       domain: domain, relativePath: ByteString(text),
       fileID: MobileRecord.fileID(domain: domain, relativePath: ByteString(text)), flags: nil,

@@ -13,7 +13,7 @@ package struct AppMigration: Sendable {
   package let problems: [PathRemark]
   /// The effects of the rules on the configuration files to copy.
   package let rewritings: [FileRewriting]
-  /// The links to copy whose absolute targets are in an old place, and get the new one.
+  /// The links to copy that get another target, so that they lead to the same entry.
   package let relinks: [Relink]
   /// The absolute paths outside the app's places that its configuration and links refer to.
   package let outside: [ByteString]
@@ -64,7 +64,8 @@ package struct AppMigration: Sendable {
       try settle(&plan, of: route, from: source, to: target)
       // An entry that cannot be seen must not be mistaken for one that is missing.
       if let failure { throw failure }
-      return AppMigration(route, plan, problems: survey.problems, reading: source)
+      let problems = survey.problems.filter { !route.destination(of: $0.path).isSkipped }
+      return AppMigration(route, plan, problems: problems, reading: source)
     } catch { throw OperationError(error) }
   }
 
@@ -74,14 +75,14 @@ package struct AppMigration: Sendable {
     _ plan: inout MigrationPlan, of route: MigrationRoute, from source: MigrationHome,
     to target: MigrationHome
   ) throws(SystemError) {
-    let mapping = route.mapping
+    let (mapping, links) = (route.mapping, LinkMapping(route))
     var conflicts: [MigrationPlan.Conflict] = []
     for conflict in plan.conflicts {
       let move = conflict.move
       let isDone: Bool
       switch move.entry.kind {
       case .symlink:
-        let new = move.entry.target.flatMap { mapping.newPath(of: $0) }
+        let new = links.result(for: move).target
         let present = try target.entry(at: move.destination)?.target
         isDone = new != nil && present == new
       case .file:
@@ -129,14 +130,13 @@ package struct AppMigration: Sendable {
       Self.rewriting(rewrite, by: mapping, reading: source)
     }
     var (relinks, outside): ([Relink], [ByteString]) = ([], [])
-    for move in plan.moves {
-      guard let before = move.entry.target, before.isAbsolute else { continue }
-      if let after = mapping.newPath(of: before) {
-        if after == before { continue }
+    let links = LinkMapping(route)
+    for move in plan.moves where move.entry.kind == .symlink {
+      let result = links.result(for: move)
+      if let before = move.entry.target, let after = result.target {
         relinks.append(Relink(path: move.destination, before: before, after: after))
-      } else {
-        outside.append(before)
       }
+      if let path = result.outside { outside.append(path) }
     }
     self.relinks = relinks
     outside += rewritings.flatMap(\.outside).map { ByteString($0.value) }.filter(\.isAbsolute)

@@ -9,10 +9,11 @@ internal import SystemIO
 /// next to the profiles (chrome/browser/downgrade/user_data_downgrade.cc). Both refuse or reset data
 /// of a newer version.
 enum DataVersion {
-  /// Returns the newest of the stated versions, or nil if none is stated.
+  /// Returns the newest of the stated versions, or nil if none is stated. The files count also if the
+  /// target has others in their place, as it has once the app was started there.
   static func newest(of plan: MigrationPlan, reading source: MigrationHome) -> AppVersion? {
     var newest: AppVersion?
-    for moves in [plan.moves, plan.present] {
+    for moves in [plan.moves, plan.present, plan.conflicts.map(\.move)] {
       for move in moves where move.entry.kind == .file && isStated(by: move.entry.path) {
         guard let version = stated(by: move.entry.path, reading: source) else { continue }
         if newest?.isEarlier(than: version) ?? true { newest = version }

@@ -56,11 +56,7 @@ final class MigrationCopier {
   ///   single entries of the source are remarks.
   func copy(_ moves: [MigrationPlan.Move]) throws {
     for move in moves {
-      if isStopping() {
-        throw OperationError(
-          .interrupted, "the migration was interrupted: the target is unchanged",
-          hint: "run it again")
-      }
+      try requireGoing()
       counters.begin(move.entry.path)
       switch move.entry.kind {
       case .directory: try makeDirectory(move)
@@ -69,6 +65,12 @@ final class MigrationCopier {
       }
     }
     for move in directories.reversed() { try complete(move) }
+  }
+
+  private func requireGoing() throws(OperationError) {
+    guard isStopping() else { return }
+    throw OperationError(
+      .interrupted, "the migration was interrupted: the target is unchanged", hint: "run it again")
   }
 
   // MARK: - Directories
@@ -198,6 +200,7 @@ final class MigrationCopier {
     let size = try file.readPieces(
       size: status.size, isSparse: status.allocated < status.size,
       data: { piece in
+        try requireGoing()
         try output.write(piece, at: at)
         at += UInt64(piece.count)
       }, hole: { at += $0 })

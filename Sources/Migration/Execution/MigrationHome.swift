@@ -5,12 +5,16 @@ internal import SystemIO
 final class MigrationHome {
   /// The link of a snap to its current revision, and that revision's directory.
   private let revision: (link: ByteString, directory: ByteString)?
+  /// The link, if it names no such directory: then the home has no current revision of the snap.
+  private let brokenLink: ByteString?
   private var cursor: DirectoryCursor
 
   /// Opens the home directory of a side, whose path has no links.
   init(_ end: MigrationEnd) throws(SystemError) {
     let home = try Directory.open(resolved: end.home)
-    revision = end.packaging == .snap ? Self.revision(of: end.container, in: home) : nil
+    let isSnap = end.packaging == .snap
+    revision = isSnap ? Self.revision(of: end.container, in: home) : nil
+    brokenLink = isSnap && revision == nil ? end.container.appending("current") : nil
     cursor = DirectoryCursor(root: home)
   }
 
@@ -36,6 +40,7 @@ final class MigrationHome {
 
   /// Returns the entry at a path, or nil if there is none.
   func entry(at path: ByteString) throws(SystemError) -> MigrationEntry? {
+    if path == brokenLink { return nil }
     let name = path.lastComponent ?? ""
     do throws(SystemError) {
       return try withDirectory(real(path).parent) { directory throws(SystemError) in
@@ -54,7 +59,7 @@ final class MigrationHome {
     of snap: ByteString, in home: borrowing Directory
   ) -> (link: ByteString, directory: ByteString)? {
     guard let directory = try? MigrationSurvey.open(snap, in: home),
-      let name = (try? directory.target(of: "current"))?.lastComponent,
+      let name = (try? directory.target(of: "current"))?.lastComponent, name.nameFault == nil,
       let status = (try? directory.statusIfPresent(name)) ?? nil, status.kind == .directory
     else { return nil }
     return (snap.appending("current"), snap.appending(name))

@@ -164,10 +164,14 @@ package struct MigrationOperation {
     let (source, home) = (
       try MigrationHome(migration.route.from), try MigrationHome(migration.route.to)
     )
-    let base = target.base
+    let (base, owner) = (target.base, try owner())
+    // Directories above the copies that no entry of the source stands for get the owner from it.
+    if let owner {
+      try location.staging.tree.setOwner(user: owner.user, group: owner.group)
+    }
     let copier = MigrationCopier(
       of: migration, from: source, into: try location.staging.tree.duplicate(),
-      owner: try owner(), counters: counters, isStopping: isStopping,
+      owner: owner, counters: counters, isStopping: isStopping,
       stagedPath: { home.real($0).relative(to: base) })
     counters.expect(files: migration.plan.files, bytes: migration.plan.bytes)
     try copier.copy(migration.plan.moves)
@@ -176,9 +180,23 @@ package struct MigrationOperation {
     try exchange.sync()
     let root = try exchange.root(location.directory)
     let staged = try exchange.root(location.staging.tree)
-    for place in target.places {
-      if copier.failed.contains(place) { continue }
-      exchange.add(JournalStep(path: place.relative(to: base), root: root, source: staged))
+    for place in target.places.map({ $0.relative(to: base) }) {
+      guard try Self.isStaged(place, in: location.staging.tree) else { continue }
+      exchange.add(JournalStep(path: place, root: root, source: staged))
+    }
+  }
+
+  /// Whether a place has a copy: none of its entries could be copied otherwise. A step without one
+  /// would seem applied, and its rollback would remove what another program has put there.
+  private static func isStaged(
+    _ place: ByteString, in tree: borrowing Directory
+  ) throws(SystemError) -> Bool {
+    do throws(SystemError) {
+      let above = try MigrationSurvey.open(place.parent, in: tree)
+      return try above.statusIfPresent(place.lastComponent ?? "") != nil
+    } catch {
+      if error.isMissing { return false }
+      throw error
     }
   }
 

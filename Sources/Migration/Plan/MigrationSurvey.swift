@@ -87,10 +87,14 @@ package struct MigrationSurvey: Sendable {
     return directory
   }
 
-  /// Opens a snap's current revision: the link `current` names a directory next to it.
+  /// Opens a snap's current revision: the link `current` names a directory next to it, and any other
+  /// is refused.
   private static func revision(_ snap: borrowing Directory) throws(SystemError) -> Directory {
     let target = try snap.target(of: "current")
-    return try snap.directory(target.lastComponent ?? target)
+    guard let name = target.lastComponent, name.nameFault == nil else {
+      throw SystemError.loop(snap.path.appending("current"))
+    }
+    return try snap.directory(name)
   }
 }
 
@@ -124,7 +128,13 @@ extension MigrationSurvey {
         entries.append(
           MigrationEntry(
             above.appending(name), name: name, entry.status, in: directory.directory))
-        if entry.status.kind == .directory, !entry.status.isMountPoint {
+        guard entry.status.kind == .directory else { continue }
+        if entry.status.isMountPoint {
+          problems.append(
+            PathRemark(
+              path: above.appending(name),
+              remark: "another volume is mounted there, and its content is not read"))
+        } else {
           descent.enter(index, with: ())
         }
       }

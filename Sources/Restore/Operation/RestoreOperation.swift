@@ -51,6 +51,9 @@ package struct RestoreOperation: ~Copyable {
       try journal.prepare(number, stagingIn: [directory])
     }
 
+    /// The staging directories that other operations of the device need.
+    var needed: NeededStaging { NeededStaging(on: root, besides: journal.record.id) }
+
     /// Returns the trash directory for replaced entries; nil if nothing is replaced.
     func trash(
       for plan: RestorePlan, in directory: borrowing Directory, probing probe: borrowing Directory
@@ -122,7 +125,7 @@ package struct RestoreOperation: ~Copyable {
       let root = try Directory.make(resolved: plan.target.directory)
       try plan.requirePlanned(root)
       try part?.prepare(in: plan.target.directory)
-      let staging = try StagingDirectory.make(in: root)
+      let staging = try StagingDirectory.make(in: root, keeping: needed)
       do {
         let run = try RestoreRun(
           plan, in: root, staging: staging, threads: threads, counters: counters, kernel: kernel)
@@ -150,10 +153,16 @@ package struct RestoreOperation: ~Copyable {
       StagingDirectory.isAny(in: directory)
     {
       // The leftovers of a killed run may take the missing room.
-      try? StagingDirectory.removeAbandoned(in: directory)
+      try? StagingDirectory.removeAbandoned(in: directory, keeping: needed)
       return try VolumeNeeds(of: [plan], from: reader).require()
     }
     try needs.require()
+  }
+
+  /// The staging directories that other operations need: of the device, or of one whose root the
+  /// plain directory is, such as a home directory.
+  private var needed: NeededStaging {
+    part?.needed ?? NeededStaging(on: plan.target.directory, besides: "")
   }
 
   private func stage(_ run: RestoreRun) throws {

@@ -57,6 +57,44 @@ import Testing
     #expect(try InterruptedOperation.all(on: root).isEmpty)
   }
 
+  /// Operations on several apps stage in one directory. The recovery of one, and the beginning of
+  /// another, keep what an interrupted one needs.
+  @Test(arguments: [true, false]) func stagedEntriesOfOthersAreKept(_ isOldest: Bool) throws {
+    let directory = try Directory.open(path: root)
+    if !isOldest { try interrupt(on: subjects[0]) }
+    try interruptMoving("new", in: directory)
+    if isOldest { try interrupt(on: subjects[0]) }
+    let journal = try begin(on: "apps/org.example.third")
+    let exchange = StagedExchange(
+      on: try Device.find(root: root, layout: .coreSimulator), under: journal,
+      StagedExchange.Wording(verb: "test", noun: "test", subject: "third"))
+    try exchange.prepare(in: [root])
+    exchange.abandon()
+    try journal.end()
+    let report = try recover()
+    #expect(report.done.count == 2 && report.blocked.isEmpty)
+    #expect(try directory.statusIfPresent("new") != nil)
+    let isLeft = StagingDirectory.isAny(in: directory)
+    #expect(!isLeft)
+  }
+
+  /// Leaves an operation on the second app before its only step, which moves a new file.
+  private func interruptMoving(
+    _ name: ByteString, in directory: borrowing Directory
+  ) throws {
+    let journal = try begin(on: subjects[1])
+    try journal.prepare(0, stagingIn: [root])
+    let staging = try StagingDirectory.make(in: directory)
+    try staging.tree.create(name).close()
+    try journal.move(
+      [JournalStep(path: name, root: 0, source: 1)],
+      below: [
+        JournalRecord.Root(path: root, inode: try directory.status().identity.inode),
+        JournalRecord.Root(
+          path: staging.tree.path, inode: try staging.tree.status().identity.inode),
+      ])
+  }
+
   /// An operation that acquires the locks of an app checks again whether the app has an interrupted
   /// operation.
   @Test func noOperationBeginsOnAnAppWithAnInterruptedOne() throws {

@@ -1,0 +1,148 @@
+import DeviceScan
+import DeviceTransaction
+import Migration
+import SandboxModel
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+/// Interruptions, other programs and odd homes.
+@Suite struct MigrationHazardTests {
+  /// Apps without containers are staged in one directory: the migration of one must not remove what
+  /// the interrupted one of another needs.
+  @Test func anInterruptedMigrationOutlivesThatOfAnotherApp() throws {
+    let fixture = try MigrationFixture()
+    try fixture.directory.write("mail", at: "old/.thunderbird/x/mail")
+    let other = makeRoute(
+      "thunderbird", from: .deb, to: "org.mozilla.Thunderbird", as: .flatpak,
+      homes: (fixture.directory.path("old"), fixture.directory.path("new")))
+    let root = fixture.directory.path("new/.var/app")
+    let migration = try fixture.plan()
+    // The journal has the steps, and none was applied.
+    func isReady() throws -> Bool {
+      guard try InterruptedOperation.all(on: root).first?.canBeFinished == true else {
+        return false
+      }
+      return try !fixture.newPaths().contains(".var/app/org.mozilla.firefox")
+    }
+    var call = 0
+    repeat {
+      call += 1
+      try fixture.directory.directory.removeTree("new")
+      _ = try Directory.make(path: root)
+      let plan = Faults.Plan(at: call, number: 5, failsRepeatedly: true)
+      Faults.inject(plan) { _ = try? fixture.run(migration, isForced: true) }
+      try #require(plan.hasFired, "no call is between the journal and the first step")
+    } while try !isReady()
+    _ = try fixture.run(AppMigration.make(other), isForced: true)
+    let report = try fixture.recover(migration)
+    #expect(report.blocked.isEmpty && report.done.map(\.isFinished) == [true])
+    #expect(
+      try fixture.directory.read(MigrationFixture.target("places.sqlite"))
+        == Array("places".utf8))
+    let mail: ByteString = "new/.var/app/org.mozilla.Thunderbird/.thunderbird/x/mail"
+    #expect(try fixture.directory.read(mail) == Array("mail".utf8))
+  }
+
+  /// Directories above the copies, which the source does not have, belong to the user, too.
+  @Test(.enabled(if: Host.userID == 0)) func rootGivesEverythingToTheOwnerOfTheHome() throws {
+    let fixture = try MigrationFixture()
+    try fixture.directory.directory.removeTree("new")
+    let home = try Directory.make(path: fixture.directory.path("new"))
+    try home.setOwner(user: 1234, group: 4321)
+    _ = try fixture.run(fixture.plan())
+    let records = try TreeRecord.all(in: fixture.directory, "new")
+    #expect(records[".var/app/org.mozilla.firefox"]?.kind == .directory)
+    for (path, record) in records where !path.components.contains(".sandboxctl") {
+      #expect(record.user == 1234 && record.group == 4321, "\(path)")
+    }
+  }
+
+  /// A single file that vanished before it was copied has no step, whose rollback would remove what
+  /// another program has put in its place.
+  @Test func aRollbackLeavesWhatOthersCreated() throws {
+    let directory = try TemporaryDirectory("migration")
+    try directory.write("settings", at: "old/.config/kritarc")
+    try directory.write("brush", at: "old/.local/share/krita/brush")
+    let container: ByteString = "new/.var/app/org.kde.krita"
+    _ = try Directory.make(path: directory.path(container))
+    let migration = try AppMigration.make(
+      makeRoute(
+        "krita", from: .deb, to: "org.kde.krita", as: .flatpak,
+        homes: (directory.path("old"), directory.path("new"))))
+    let target = try MigrationTarget.find(for: migration)
+    let scan = target.scan(
+      policy: try MigrationFixture.policy(.flatpak), options: ScanOptions())
+    try Directory.open(path: directory.path("old/.config")).remove("kritarc")
+    try directory.write("theirs", at: container.appending("config/theirs"))
+    try directory.write("theirs", at: container.appending("data/theirs"))
+    var options = MigrationOperation.Options()
+    options.savesFirst = false
+    #expect(throws: OperationError.self) {
+      try MigrationOperation(migration, to: target, scanned: scan, options, saving: nil).run()
+    }
+    for name: ByteString in ["config/theirs", "data/theirs"] {
+      #expect(try directory.read(container.appending(name)) == Array("theirs".utf8))
+    }
+  }
+
+  /// A signal ends the copy of a large file.
+  @Test func theCopyOfAFileCanBeInterrupted() throws {
+    let fixture = try MigrationFixture()
+    let large = [UInt8](repeating: 1, count: 1 << 20)
+    try fixture.directory.write(large, at: MigrationFixture.source("a"))
+    let before = try fixture.newPaths()
+    // A clone of a file is one call.
+    if try fixture.directory.directory.mayShareBlocks() { return }
+    let calls = Mutex(0)
+    let migration = try fixture.plan()
+    let error = #expect(throws: OperationError.self) {
+      // Every entry asks once, so more questions come from within the file.
+      try fixture.run(migration) {
+        calls.withLock { count in
+          count += 1
+          return count > migration.plan.moves.count
+        }
+      }
+    }
+    #expect(error?.kind == .interrupted)
+    #expect(try fixture.newPaths() == before)
+  }
+
+  /// A link that names no directory next to it, as on the disk of a stranger, leads nowhere.
+  @Test(arguments: ["/", "..", ".", "../.."]) func otherLinksAreNoRevision(_ link: String) throws {
+    let directory = try TemporaryDirectory("migration")
+    try directory.write("x", at: "old/snap/firefox/common/.mozilla/a")
+    try directory.write("other", at: "old/snap/other/current/secret")
+    for home in ["old", "new"] {
+      let snap = try Directory.make(
+        path: directory.path(ByteString(home)).appending("snap/firefox"))
+      try snap.createLink("current", to: ByteString(link))
+    }
+    let homes = (directory.path("old"), directory.path("new"))
+    let route = makeRoute("firefox", from: .snap, to: "firefox", as: .host, homes: homes)
+    let migration = try AppMigration.make(route)
+    #expect(migration.plan.moves.map(\.destination) == [".mozilla", ".mozilla/a"])
+    #expect(migration.problems.map(\.path) == ["snap/firefox/current"])
+    #expect(migration.plan.withoutHome.isEmpty)
+    try directory.write("x", at: "old/.config/mozilla/b")
+    let back = try AppMigration.make(
+      makeRoute("firefox", from: .host, to: "firefox", as: .snap, homes: homes))
+    #expect(!back.plan.moves.contains { $0.destination.components.contains("current") })
+    #expect(!back.plan.conflicts.isEmpty)
+  }
+
+  /// The content of another volume is not silently missing.
+  @Test func mountedVolumesAreNamed() throws {
+    guard try Mount.isPermitted() else { return }
+    let fixture = try MigrationFixture()
+    defer { withExtendedLifetime(fixture) {} }
+    let path = ByteString("old").appending(MigrationFixture.profile)
+    let profile = try Directory.open(path: fixture.directory.path(path))
+    let mount = try Mount(on: profile, at: fixture.directory.path(path), "storage")
+    let problems = try fixture.plan().problems
+    #expect(problems.map(\.path) == [MigrationFixture.profile.appending("storage")])
+    withExtendedLifetime(mount) {}
+  }
+}
