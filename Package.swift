@@ -126,6 +126,12 @@ let package = Package(
       ],
       swiftSettings: common),
     .target(
+      name: "Audit",
+      dependencies: [
+        "Codecs", "DeviceDiscovery", "DeviceScan", "PolicyEngine", "SandboxModel", "SystemIO",
+      ],
+      swiftSettings: common),
+    .target(
       name: "Purge",
       dependencies: [
         "ArchiveStore", "DatabaseCapture", "DeviceScan", "DeviceTransaction", "PolicyEngine",
@@ -149,6 +155,7 @@ let package = Package(
     .target(
       name: "SandboxCommands",
       dependencies: [
+        "Audit",
         "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs",
         "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "Interchange", "Migration",
         "PolicyEngine", "Purge", "Restore", "Retention", "SampleDevice", "SandboxModel",
@@ -177,6 +184,13 @@ let package = Package(
         "PolicyEngine", "SandboxCommands", "SandboxModel", "SystemIO", "TestSupport", "sandboxctl",
       ],
       exclude: ["Programs", "Snapshots"], swiftSettings: tests),
+    .testTarget(
+      name: "AuditTests",
+      dependencies: [
+        "Audit", "BuiltinPolicies", "Codecs", "DeviceDiscovery", "DeviceScan", "PolicyEngine",
+        "SandboxModel", "SystemIO", "TestSupport",
+      ],
+      swiftSettings: tests),
     .testTarget(
       name: "RetentionTests",
       dependencies: ["ArchiveStore", "Codecs", "Retention", "SystemIO", "TestSupport"],

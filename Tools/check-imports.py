@@ -47,11 +47,13 @@ ALLOWED = {
         "PolicyEngine",
     },
     "Backup": SCANNED | {"DeviceScan", "DeviceTransaction"},
+    "Audit": VALUES | {"DeviceDiscovery", "DeviceScan", "PolicyEngine"},
     "Purge": SCANNED | {"DeviceScan", "DeviceTransaction"},
     "Restore": SCANNED | {"DeviceScan", "DeviceTransaction"},
     "AppUpdate": SCANNED | {"AppPackages", "DeviceScan", "DeviceTransaction", "Restore"},
     "Interchange": VALUES | {"ArchiveStore", "CSQLite", "DeviceDiscovery"},
     "SandboxCommands": SCANNED | {
+        "Audit",
         "AppPackages", "AppUpdate", "ArgumentParser", "Backup", "BuiltinPolicies", "DeviceScan",
         "DeviceTransaction", "FoundationEssentials", "Interchange", "Migration", "Purge", "Restore",
         "Retention",

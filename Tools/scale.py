@@ -292,6 +292,13 @@ def look(scale):
     expect(entries >= scale.device.count, f"classify lists only {entries} entries")
     reason = scale.run("explain", "--root", ROOT, "--purge", "big/Library/Caches", times=6)
     expect("rule caches" in reason, "explain names no rule")
+    found = lines(scale.run("audit", "--root", ROOT, "--json", times=20))
+    expect(found and "summary" in found[-1], "audit prints no summary")
+    for word in ("exclude", "include"):
+        marked = lines(scale.run(
+            word, "big/Documents/group-0", "--root", ROOT, "--json", times=6))
+        expect(marked[0]["stored"] == (word == "include") and marked[0]["marks"],
+               f"{word} changes no mark")
 
 
 def store(scale):

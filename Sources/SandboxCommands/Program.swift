@@ -170,6 +170,7 @@ struct SandboxctlCommand: ParsableCommand {
           name: "Device and policy",
           subcommands: [
             AppsCommand.self, ClassifyCommand.self, ExplainCommand.self, PolicyCommand.self,
+            AuditCommand.self, ExcludeCommand.self, IncludeCommand.self,
           ]),
         CommandGroup(name: "Sample data", subcommands: [SampleCommand.self]),
       ]

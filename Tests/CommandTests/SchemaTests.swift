@@ -113,6 +113,33 @@ import Testing
       ]
     ),
     (
+      "audit",
+      [
+        ("audit --root device --json", 0), ("audit --root device --format json --quiet", 0),
+        ("audit --root device --json --fail-on warning", 5),
+        ("audit \(SnapTests.device) --json", 0), ("audit --root device --json --repo nowhere", 10),
+        ("audit --root device --json --baseline one", 1),
+        ("audit --root device --json --format sarif", 2),
+      ]
+    ),
+    (
+      "exclude",
+      [
+        ("exclude darkroom/Documents/Albums --root device --json --dry-run", 0),
+        ("exclude darkroom/Documents/none --root device --json", 1),
+        ("exclude darkroom/Documents --root device --json", 1),
+        ("exclude darkroom/Documents/none darkroom/Documents/DCIM --root device --json", 3),
+      ]
+    ),
+    (
+      "include",
+      [
+        ("include darkroom/Documents/DCIM/100APPLE --root device --json", 0),
+        ("include darkroom/Documents/DCIM --root device --json", 0),
+        ("include darkroom/Documents/none --root device --json", 1),
+      ]
+    ),
+    (
       "explain",
       [
         ("explain --root device --json notebook/Library/Caches", 0),

@@ -1,0 +1,84 @@
+internal import DeviceScan
+internal import SandboxModel
+internal import SystemIO
+
+/// Files that stay in Documents/Inbox and tmp.
+///
+/// The change time of an entry counts: the modification time of a delivered file is that of its
+/// sender. A copy of a device therefore has no leftovers until they are old there, too.
+enum LeftoverCheck: AuditCheck {
+  static let inboxAge = 7
+  static let temporaryAge = 3
+
+  static func run(_ context: AuditContext, into findings: inout FindingCollector) {
+    if !context.isApple { return }
+    for scan in context.scan.containers
+    where scan.container.kind == .data || scan.container.kind == .extension {
+      findInbox(scan, context, into: &findings)
+      findTemporary(scan, context, into: &findings)
+    }
+  }
+
+  private static func findInbox(
+    _ scan: ContainerScan, _ context: AuditContext, into findings: inout FindingCollector
+  ) {
+    guard let inbox = scan.index(of: "Documents/Inbox") else { return }
+    let kind = scan.entries[inbox].status.kind
+    guard kind == .directory else {
+      findings.add(
+        context.finding(
+          .inboxLeftover, inbox, in: scan, totals: EntryTotals(),
+          detail: "it is not a directory, so the system cannot deliver files",
+          key: "not a directory",
+          command: .other(
+            program: "mv -n --", [real("Documents/Inbox", scan), real("Documents/Inbox.old", scan)])
+        ))
+      return
+    }
+    for index in scan.entries[inbox].children {
+      guard let age = age(of: index, in: scan, now: context.now), age >= inboxAge else { continue }
+      let path = scan.path(index)
+      findings.add(
+        context.finding(
+          .inboxLeftover, index, in: scan, totals: scan.totals(below: index),
+          detail: "unchanged for \(age) days",
+          command: .other(program: "mv -n --", [real(path, scan), real("Documents/", scan)])))
+    }
+  }
+
+  private static func findTemporary(
+    _ scan: ContainerScan, _ context: AuditContext, into findings: inout FindingCollector
+  ) {
+    guard let top = scan.index(of: "tmp") else { return }
+    for index in scan.entries[top].children {
+      let totals = scan.totals(below: index)
+      guard totals.files > 0, let age = age(of: index, in: scan, now: context.now),
+        age >= temporaryAge
+      else {
+        continue
+      }
+      findings.add(
+        context.finding(
+          .temporaryLeftover, index, in: scan, totals: totals, detail: "unchanged for \(age) days",
+          command: .other(program: "rm -r --", [real(scan.path(index), scan)])))
+    }
+  }
+
+  private static func real(_ path: ByteString, _ scan: ContainerScan) -> ByteString {
+    scan.container.absolutePath.appending(path)
+  }
+
+  /// Returns the number of days since the newest change of an entry and all below it, or nil if a
+  /// change is in the future.
+  private static func age(
+    of top: Int, in scan: ContainerScan, now: Timestamp
+  ) -> Int? {
+    var (newest, pending) = (scan.entries[top].status.changed, [top])
+    while let index = pending.popLast() {
+      newest = max(newest, scan.entries[index].status.changed)
+      if scan.entries[index].status.kind == .directory { pending += scan.entries[index].children }
+    }
+    let seconds = now.since(newest)
+    return seconds < 0 ? nil : Int(seconds / 86_400)
+  }
+}

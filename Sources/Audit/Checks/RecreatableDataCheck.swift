@@ -1,0 +1,118 @@
+internal import DeviceScan
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// Data in backups that an app can make or fetch again: directories whose names suggest a cache, and
+/// copies of files of its own bundle.
+///
+/// The sum of an app counts: the store refused apps for 2.75 MB.
+enum RecreatableDataCheck: AuditCheck {
+  /// The size of such data that an app may have, in bytes.
+  static let threshold: UInt64 = 2_000_000
+  /// The minimum size of a copy: smaller files have equal names and sizes by accident.
+  static let minimumCopy: UInt64 = 64 << 10
+
+  /// A directory or file that can be made again.
+  private struct Candidate {
+    let scan: Int
+    let index: Int
+    let totals: EntryTotals
+    let detail: String
+  }
+
+  static func run(_ context: AuditContext, into findings: inout FindingCollector) {
+    let candidates = caches(context) + copies(context)
+    var sums: [ByteString: UInt64] = [:]
+    for candidate in candidates {
+      sums[owner(candidate, context), default: 0].addClamping(candidate.totals.bytes)
+    }
+    for candidate in candidates where sums[owner(candidate, context), default: 0] > threshold {
+      let scan = context.scan.containers[candidate.scan]
+      findings.add(
+        context.finding(
+          .recreatableData, candidate.index, in: scan, totals: candidate.totals,
+          detail: candidate.detail,
+          command: .own(["exclude", scan.logicalPath(candidate.index)])))
+    }
+  }
+
+  /// The app or group whose sum counts.
+  private static func owner(_ candidate: Candidate, _ context: AuditContext) -> ByteString {
+    let container = context.scan.containers[candidate.scan].container
+    return (container.owner ?? container.identifier)?.bytes ?? container.logicalPrefix
+  }
+
+  private static func caches(_ context: AuditContext) -> [Candidate] {
+    var numbers: [ByteString: Int] = [:]
+    for (number, scan) in context.scan.containers.enumerated() {
+      numbers[scan.container.logicalPrefix] = number
+    }
+    return context.scan.cacheNames().compactMap { found in
+      guard let number = numbers[found.container.logicalPrefix],
+        let index = context.scan.containers[number].index(of: found.path)
+      else { return nil }
+      return Candidate(
+        scan: number, index: index, totals: found.totals, detail: "its name suggests a cache")
+    }
+  }
+
+  /// A file's name and size.
+  private struct Resource: Hashable {
+    let name: ByteString
+    let size: UInt64
+  }
+
+  private static func copies(_ context: AuditContext) -> [Candidate] {
+    let resources = resources(context)
+    if resources.isEmpty { return [] }
+    var found: [Candidate] = []
+    for (number, scan) in context.scan.containers.enumerated() {
+      guard scan.container.kind == .data || scan.container.kind == .extension,
+        let own = scan.container.owner.flatMap({ resources[$0] })
+      else { continue }
+      for index in scan.entries.indices where isKept(scan.entries[index]) {
+        let entry = scan.entries[index]
+        let name = scan.name(index)
+        guard own.contains(Resource(name: name, size: entry.status.size)),
+          !isInCache(index, scan)
+        else { continue }
+        var totals = EntryTotals()
+        totals.add(entry.status)
+        found.append(
+          Candidate(
+            scan: number, index: index, totals: totals,
+            detail: "the app's bundle has a file of this name and size"))
+      }
+    }
+    return found
+  }
+
+  private static func isKept(_ entry: ScannedEntry) -> Bool {
+    entry.status.kind == .file && entry.status.size >= minimumCopy && entry.selection == .included
+      && entry.verdicts.keep.dataClass.isKept
+  }
+
+  /// Whether a directory above an entry is itself a candidate by its name.
+  private static func isInCache(_ index: Int, _ scan: ContainerScan) -> Bool {
+    scan.directories(to: index).dropLast().contains { directory in
+      scan.entries[Int(directory)].verdicts.keep.dataClass.isKept
+        && scan.withName(Int(directory)) { CacheName($0) } != nil
+    }
+  }
+
+  /// Returns the large files of the apps' bundles.
+  private static func resources(_ context: AuditContext) -> [BundleIdentifier: Set<Resource>] {
+    var resources: [BundleIdentifier: Set<Resource>] = [:]
+    for scan in context.scan.containers where scan.container.kind == .bundle {
+      guard let owner = scan.container.owner else { continue }
+      for index in scan.entries.indices {
+        let status = scan.entries[index].status
+        guard status.kind == .file, status.size >= minimumCopy else { continue }
+        resources[owner, default: []].insert(
+          Resource(name: scan.name(index), size: status.size))
+      }
+    }
+    return resources
+  }
+}

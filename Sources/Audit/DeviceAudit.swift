@@ -1,0 +1,61 @@
+// The audit of a device: it compares the entries of one scan, the property lists of the bundles and
+// the changes between the last snapshots with the rules of `AuditRule.all`.
+//
+// It walks the device once, by the scan, and reads property lists, the first bytes of large ones, and
+// nothing else. Each check goes through the entries once or twice. The number of findings is bounded
+// (`FindingCollector`). Not guaranteed: a rule that rests on names (caches, documents) may be wrong;
+// a finding changes neither a backup nor a purge.
+package import DeviceScan
+internal import SandboxModel
+package import SystemIO
+
+/// An audit of a device.
+package enum DeviceAudit {
+  /// The checks, one for each topic.
+  private static var checks: [any AuditCheck.Type] {
+    [
+      RecreatableDataCheck.self, MisplacedDataCheck.self, PlaceCheck.self, LeftoverCheck.self,
+      MarkCheck.self, ChangeCheck.self, FileCheck.self, BundleCheck.self, SealCheck.self,
+    ]
+  }
+
+  /// Examines a scan of a whole device.
+  ///
+  /// - Parameters:
+  ///   - history: The changes between the last snapshots of the device; nil if there are none.
+  ///   - options: The options of the commands in findings.
+  ///   - now: The time from which ages count.
+  package static func run(
+    _ scan: DeviceScan, history: ChangeHistory? = nil,
+    options: CommandOptions = CommandOptions(), now: Timestamp = Host.now()
+  ) -> AuditReport {
+    let context = AuditContext(scan, now: now, history: history, options: options)
+    var findings = FindingCollector()
+    for check in checks { check.run(context, into: &findings) }
+    return AuditReport(
+      scan.device, findings, unreadable: scan.containers.flatMap(\.unreadableByLogicalPath),
+      skipped: skipped(context))
+  }
+
+  /// Returns the rules that were not applied.
+  private static func skipped(_ context: AuditContext) -> [AuditReport.SkippedRule] {
+    var skipped: [AuditReport.SkippedRule] = []
+    let needed = ChangeCheck.minimumIntervals + 1
+    if (context.history?.intervals ?? 0) < ChangeCheck.minimumIntervals {
+      skipped += [AuditRule.churn, .flatFile].map {
+        .init(rule: $0, reason: "it needs \(needed) snapshots of the device")
+      }
+    } else if context.history?.isTruncated == true {
+      skipped += [AuditRule.churn, .flatFile].map {
+        .init(rule: $0, reason: "only the first \(ChangeHistory.limit) changed files were examined")
+      }
+    }
+    if !context.isApple {
+      let ofApple: [AuditRule] =
+        [.userDataInCache, .unpromisedDirectory, .inboxLeftover, .temporaryLeftover]
+        + AuditRule.ofBundles
+      skipped += ofApple.map { .init(rule: $0, reason: "it is about Apple's platforms") }
+    }
+    return skipped
+  }
+}

@@ -1,0 +1,98 @@
+internal import Codecs
+internal import DeviceScan
+internal import SandboxModel
+internal import SystemIO
+
+/// The list of a bundle's files in its signature, `_CodeSignature/CodeResources` (Technical Note
+/// TN2206, Signature resource envelope).
+///
+/// Only names are compared: that costs no reading of the bundle. A list without rules is none that
+/// `codesign` wrote, and says nothing.
+struct BundleSeal {
+  /// The files in the list, each with whether it may be missing.
+  private let files: [ByteString: Bool]
+
+  init?(_ list: PropertyList) {
+    guard list["rules"]?.dictionaryValue != nil || list["rules2"]?.dictionaryValue != nil,
+      let members = (list["files2"] ?? list["files"])?.dictionaryValue
+    else { return nil }
+    var files: [ByteString: Bool] = [:]
+    // The older form has further names, but does not say which of them are optional in the newer one.
+    for member in list["files"]?.dictionaryValue ?? [] { files[ByteString(member.key)] = true }
+    for member in members {
+      files[ByteString(member.key)] = member.value["optional"] == .bool(true)
+    }
+    self.files = files
+  }
+
+  /// The differences between a bundle and its list.
+  struct Differences {
+    /// The paths that the list has and the bundle lacks, sorted.
+    var missing: [ByteString] = []
+    /// The entries that the list lacks, by their indexes in the scan.
+    var added: [(path: ByteString, index: Int)] = []
+
+    var isEmpty: Bool { missing.isEmpty && added.isEmpty }
+  }
+
+  /// Compares the list with the files of a bundle.
+  ///
+  /// - Parameters:
+  ///   - top: The directory to which the paths in the list are relative.
+  ///   - executable: The bundle's executable, which the signature itself covers.
+  func differences(
+    in scan: ContainerScan, at top: Int, executable: ByteString?
+  ) -> Differences {
+    var differences = Differences()
+    var present: Set<ByteString> = []
+    var pending: [(index: Int, path: ByteString)] = [(top, "")]
+    while let (directory, path) = pending.popLast() {
+      for child in scan.entries[directory].children {
+        let inner = path.appending(scan.name(child))
+        present.insert(inner)
+        if scan.entries[child].status.kind == .directory {
+          if !isCovered(child, inner, in: scan) { pending.append((child, inner)) }
+        } else if files[inner] == nil, !Self.isExempt(inner), inner != executable {
+          differences.added.append((inner, child))
+        }
+      }
+    }
+    differences.added.sort { $0.path < $1.path }
+    differences.missing = files.compactMap { path, isOptional in
+      isOptional || isThere(path, present, in: scan, at: top) ? nil : path
+    }.sorted()
+    return differences
+  }
+
+  /// Whether a directory is not entered: one that is in the list as a whole, has a signature of its
+  /// own, or is not part of the list.
+  private func isCovered(_ index: Int, _ path: ByteString, in scan: ContainerScan) -> Bool {
+    if files[path] != nil || Self.unlisted.contains(path) { return true }
+    return scan.entries[index].children.contains { scan.name($0) == "_CodeSignature" }
+  }
+
+  /// Whether a file of the list exists, possibly in a directory that was not entered.
+  private func isThere(
+    _ path: ByteString, _ present: Set<ByteString>, in scan: ContainerScan, at top: Int
+  ) -> Bool {
+    if present.contains(path) { return true }
+    let found = path.components.reduce(top as Int?) { found, wanted in
+      found.flatMap { at in scan.entries[at].children.first { scan.name($0) == wanted } }
+    }
+    return found != nil
+  }
+
+  /// Directories that no list has: the signature itself, and what the store adds to a purchased app.
+  private static let unlisted: Set<ByteString> = ["_CodeSignature", "SC_Info", "_MASReceipt"]
+
+  /// Whether the usual rules of a list omit a file.
+  private static func isExempt(_ path: ByteString) -> Bool {
+    switch path {
+    case "Info.plist", "PkgInfo", "version.plist", "CodeResources": return true
+    default: break
+    }
+    let name = path.lastComponent ?? ""
+    if name == ".DS_Store" { return true }
+    return name == "locversion.plist" && path.parent.hasSuffix(".lproj")
+  }
+}

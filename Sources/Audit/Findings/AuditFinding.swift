@@ -1,0 +1,38 @@
+internal import Codecs
+package import SystemIO
+
+/// A finding of an audit: a rule, the path to which it applies, and the command that mends it.
+package struct AuditFinding: Sendable, Hashable {
+  package let rule: AuditRule
+  /// The logical path.
+  package let path: ByteString
+  /// The real path on this machine.
+  package let realPath: ByteString
+  /// Whether the path is a directory.
+  package let isDirectory: Bool
+  /// The identifier of the app or group to which the container belongs, or nil if it is unknown.
+  package let owner: ByteString?
+  /// The number of files concerned; 0 for a declaration in a property list.
+  package let files: Int
+  /// The size of these files in bytes.
+  package let bytes: UInt64
+  /// A clause about the path: "its name suggests a cache".
+  package let detail: String
+  /// Distinguishes several findings of one rule at one path; empty if there can be only one.
+  package let key: String
+  /// The command line that mends the data or, if only the developer can, shows more about it.
+  package let command: String
+
+  /// The name of this form of fingerprints in SARIF's `partialFingerprints`.
+  package static let fingerprintName = "sandboxctlFinding/v1"
+
+  /// The fingerprint: 32 hexadecimal digits of the rule, the logical path and the key. It does not
+  /// depend on sizes, times, UUIDs of containers or the location of the device.
+  package var fingerprint: String {
+    let text = Array("\(rule.id)\0".utf8) + path.bytes + [0] + Array(key.utf8)
+    return String(Blake2b.hash(text).hex.prefix(32))
+  }
+
+  /// The message: the path is not part of it, since each form of output has a place for that.
+  package var message: String { detail.isEmpty ? rule.title : "\(rule.title): \(detail)" }
+}

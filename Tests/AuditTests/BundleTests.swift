@@ -1,0 +1,221 @@
+import Codecs
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Audit
+
+/// The rules about bundles and their declarations.
+@Suite struct BundleTests {
+  private func findings(_ fixture: AuditFixture, _ rule: AuditRule) throws -> [AuditFinding] {
+    try fixture.audit().findings.filter { $0.rule == rule }
+  }
+
+  // MARK: extension-build
+
+  @Test func extensionOfAnotherBuildIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    try fixture.writeExtension([.init("NSExtensionPrincipalClass", .string("A"))], build: "6")
+    let found = try findings(fixture, .extensionBuild)
+    #expect(
+      found.map(\.path) == ["apps/org.example.app/bundle/Example.app/PlugIns/Share.appex"])
+    #expect(found.first?.detail == "it has the build 6 and the app 7")
+    #expect(found.first?.command == "sandboxctl update PACKAGE --root device --repo repo")
+  }
+
+  @Test func extensionOfTheSameBuildIsNotFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    try fixture.writeExtension([.init("NSExtensionPrincipalClass", .string("A"))])
+    #expect(try findings(fixture, .extensionBuild).isEmpty)
+  }
+
+  // MARK: launch-interface
+
+  @Test(
+    arguments: [
+      (["NSExtensionMainStoryboard", "NSExtensionPrincipalClass"], "it names both"),
+      ([], "it names neither"),
+    ] as [([String], String)])
+  func bothOrNeitherIsFound(keys: [String], detail: String) throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    try fixture.writeExtension(keys.map { .init($0, .string("A")) })
+    #expect(try findings(fixture, .launchInterface).map(\.detail) == [detail])
+  }
+
+  @Test(arguments: ["NSExtensionMainStoryboard", "NSExtensionPrincipalClass"])
+  func oneOfThemIsNotFound(key: String) throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    try fixture.writeExtension([.init(key, .string("A"))])
+    let point = PropertyList.Member(
+      "NSExtensionPointIdentifier", .string("com.apple.widgetkit-extension"))
+    try fixture.writeExtension([point], named: "PlugIns/Widget.appex")
+    #expect(try findings(fixture, .launchInterface).isEmpty)
+  }
+
+  // MARK: document-type
+
+  private static func types(_ types: [PropertyList]) -> [PropertyList.Member] {
+    [.init("CFBundleDocumentTypes", .array(types))]
+  }
+
+  private static let name = PropertyList.Member("CFBundleTypeName", .string("Text"))
+  private static let content = PropertyList.Member(
+    "LSItemContentTypes", .array([.string("public.text")]))
+
+  @Test func documentTypeWithoutNameOrTypeIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo(
+      Self.types([
+        .dictionary([Self.name, Self.content]), .dictionary([Self.content]),
+        .dictionary([Self.name, .init("LSItemContentTypes", .array([]))]), .dictionary([]),
+      ]))
+    let found = try findings(fixture, .documentType)
+    #expect(
+      found.map(\.detail) == [
+        "element 1 has no name", "element 2 has no type",
+        "element 3 has no name and has no type",
+      ])
+    #expect(Set(found.map(\.fingerprint)).count == 3)
+    #expect(
+      found.first?.command.hasPrefix(
+        "plutil -insert CFBundleDocumentTypes.1.CFBundleTypeName -string NAME ") == true)
+  }
+
+  @Test func completeDocumentTypesAreNotFound() throws {
+    let fixture = try AuditFixture()
+    let legacy = PropertyList.Member("CFBundleTypeExtensions", .array([.string("txt")]))
+    try fixture.writeInfo(
+      Self.types([.dictionary([Self.name, Self.content]), .dictionary([Self.name, legacy])]))
+    #expect(try findings(fixture, .documentType).isEmpty)
+  }
+
+  /// Values of wrong types are findings or remarks, and end nothing.
+  @Test func declarationsOfWrongTypesAreReported() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo([
+      .init("CFBundleDocumentTypes", .string("text")),
+      .init("UTExportedTypeDeclarations", .integer(3)),
+      .init("UIRequiresPersistentWiFi", .string("yes")),
+    ])
+    try fixture.writeInfo(
+      [.init("NSExtension", .array([]))], of: "PlugIns/Share.appex",
+      identifier: AuditFixture.app + ".share")
+    let report = try fixture.audit()
+    #expect(
+      Set(report.findings.map(\.detail)) == [
+        "CFBundleDocumentTypes has the type string, not array",
+        "NSExtension has the type array, not dictionary",
+      ])
+    try fixture.writeInfo(
+      Self.types([
+        .string("a"), .dictionary([.init("CFBundleTypeName", .integer(1)), Self.content]),
+      ]))
+    #expect(
+      try findings(fixture, .documentType).map(\.detail) == [
+        "element 0 has the type string, not dictionary", "element 1 has no name",
+      ])
+  }
+
+  @Test func unusableListIsReportedAndEndsNothing() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    try fixture.writeList(.array([.string("a")]), in: "Info.plist")
+    try fixture.put("Exports/a")
+    let report = try fixture.audit()
+    #expect(
+      report.unusable.map(\.remark) == [
+        "it is a property list of the type array, not a dictionary"
+      ])
+    #expect(report.findings.map(\.rule) == [.unpromisedDirectory])
+    try fixture.putInBundle("Info.plist", bytes: 40)
+    let other = try fixture.audit()
+    #expect(other.unusable.first?.remark.hasPrefix("it is not a usable property list: ") == true)
+  }
+
+  // MARK: persistent-wifi
+
+  @Test func persistentWiFiIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo([.init("UIRequiresPersistentWiFi", .bool(true))])
+    #expect(
+      try findings(fixture, .persistentWiFi).map(\.path)
+        == ["apps/org.example.app/bundle/Example.app/Info.plist"])
+    try fixture.writeInfo([.init("UIRequiresPersistentWiFi", .bool(false))])
+    #expect(try findings(fixture, .persistentWiFi).isEmpty)
+  }
+
+  // MARK: bundle-changed
+
+  /// Writes the list of a signature, with the rules that make it one.
+  private func seal(_ files: [String], optional: [String] = [], _ fixture: AuditFixture) throws {
+    let members =
+      files.map { PropertyList.Member($0, .data([1])) }
+      + optional.map { PropertyList.Member($0, .dictionary([.init("optional", .bool(true))])) }
+    try fixture.writeList(
+      .dictionary([
+        .init("files2", .dictionary(members)), .init("rules2", .dictionary([])),
+      ]), in: "_CodeSignature/CodeResources")
+  }
+
+  @Test func addedAndMissingFilesOfABundleAreFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    for path in ["Example", "icon.png", "hook.dylib", "hook2.dylib"] {
+      try fixture.putInBundle(ByteString(path), bytes: 20)
+    }
+    try seal(["icon.png", "gone.png"], optional: ["en.lproj/a.strings"], fixture)
+    let found = try findings(fixture, .bundleChanged)
+    #expect(found.map(\.path) == ["apps/org.example.app/bundle/Example.app"])
+    #expect(
+      found.first?.detail
+        == "1 file is missing ('gone.png'), 2 files are not in the signature ('hook.dylib')")
+    #expect(found.first?.bytes == 40 && found.first?.files == 2)
+  }
+
+  /// The program, property lists and files that no list has; directories that are in the list as a
+  /// whole, or have a signature of their own.
+  @Test func completeBundleIsNotFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    for path in [
+      "Example", "icon.png", "PkgInfo", ".DS_Store", "SC_Info/Example.sinf",
+      "en.lproj/locversion.plist", "Frameworks/A.framework/A", "PlugIns/S.appex/x",
+      "PlugIns/S.appex/_CodeSignature/CodeResources",
+    ] {
+      try fixture.putInBundle(ByteString(path))
+    }
+    try seal(["icon.png", "Frameworks/A.framework", "PlugIns/S.appex/x"], fixture)
+    #expect(try findings(fixture, .bundleChanged).isEmpty)
+  }
+
+  /// Without rules it is not the list of a signature, and a list of a wrong type is reported.
+  @Test func listWithoutRulesSaysNothing() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    try fixture.putInBundle("icon.png")
+    let list = "_CodeSignature/CodeResources" as ByteString
+    try fixture.writeList(.dictionary([.init("files", .dictionary([]))]), in: list)
+    #expect(try findings(fixture, .bundleChanged).isEmpty)
+    try fixture.writeList(.string("a"), in: list)
+    let report = try fixture.audit()
+    #expect(report.unusable.map(\.path.lastComponent) == ["CodeResources"])
+    try fixture.writeList(
+      .dictionary([.init("files2", .string("a")), .init("rules2", .dictionary([]))]), in: list)
+    #expect(try findings(fixture, .bundleChanged).isEmpty)
+  }
+
+  @Test func changeBetweenSnapshotsOfOneVersionIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    var history = ChangeHistory()
+    history.beginInterval(Timestamp(seconds: 0))
+    history.addBundleChange(in: "apps/org.example.app/bundle")
+    let found = try fixture.audit(history: history).findings.filter { $0.rule == .bundleChanged }
+    #expect(found.map(\.detail) == ["1 entry differs between snapshots of the same version"])
+    #expect(found.map(\.path) == ["apps/org.example.app/bundle"])
+  }
+}

@@ -1,0 +1,150 @@
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Audit
+
+/// The rules about the form of files and the way in which they change.
+@Suite struct FileTests {
+  // MARK: log-outgrown
+
+  @Test func logLargerThanItsDatabaseIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Library/db.sqlite", bytes: 100_000)
+    try fixture.put("Library/db.sqlite-wal", bytes: 5_000_000)
+    let found = try fixture.audit().findings.filter { $0.rule == .logOutgrown }
+    #expect(found.map(\.path.lastComponent) == ["db.sqlite-wal"])
+    #expect(found.first?.bytes == 5_000_000)
+    #expect(
+      found.first?.command
+        == "sqlite3 \(ShellWord.text(fixture.real("Library/db.sqlite"))) "
+        + "'PRAGMA wal_checkpoint(TRUNCATE)'")
+  }
+
+  /// A log of usual size, one that is smaller than its database, and a file that is no log.
+  @Test func usualLogsAreNotFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Library/a", bytes: 4_000)
+    try fixture.put("Library/a-wal", bytes: 4_000_000)
+    try fixture.put("Library/b", bytes: 6_000_000)
+    try fixture.put("Library/b-wal", bytes: 5_000_000)
+    try fixture.put("Library/c-wal", bytes: 5_000_000)
+    #expect(try fixture.paths(.logOutgrown).isEmpty)
+  }
+
+  // MARK: xml-property-list
+
+  private static func list(_ head: String, bytes: Int) -> [UInt8] {
+    Array(head.utf8) + [UInt8](repeating: 0x20, count: bytes)
+  }
+
+  @Test(arguments: ["<?xml version=\"1.0\"?>", "\u{feff}<?xml ", "\n<plist>", "<!DOCTYPE plist"])
+  func largeXMLPropertyListIsFound(head: String) throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Library/big.plist", content: Self.list(head, bytes: 70_000))
+    #expect(try fixture.paths(.xmlPropertyList) == ["Library/big.plist"])
+  }
+
+  @Test func otherPropertyListsAreNotFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Library/binary.plist", content: Self.list("bplist00", bytes: 70_000))
+    try fixture.put("Library/small.plist", content: Self.list("<?xml ", bytes: 1_000))
+    try fixture.put("Library/page.xml", content: Self.list("<?xml ", bytes: 70_000))
+    try fixture.writeInfo()
+    try fixture.putInBundle("data.plist", bytes: 70_000)
+    #expect(try fixture.paths(.xmlPropertyList).isEmpty)
+  }
+
+  @Test func linkWithTheNameOfAPropertyListIsNotRead() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Documents/real", content: Self.list("<?xml ", bytes: 70_000))
+    try Directory.open(path: fixture.real("Documents")).createLink("a.plist", to: "real")
+    let report = try fixture.audit()
+    #expect(!report.findings.contains { $0.rule == .xmlPropertyList })
+    #expect(report.unusable.isEmpty)
+  }
+
+  // MARK: churn and flat-file
+
+  /// A history with the given paths changed in each of some pairs of snapshots, a day apart.
+  private static func history(
+    _ paths: [ByteString], changed: Int, of intervals: Int = 7, seconds: Int64 = 86_400
+  ) -> ChangeHistory {
+    var history = ChangeHistory()
+    for number in 0..<intervals {
+      history.beginInterval(Timestamp(seconds: 1_700_000_000 + Int64(number) * seconds))
+      guard number < changed else { continue }
+      for path in paths { history.addChange(AuditFixture.prefix.appending(path)) }
+    }
+    return history
+  }
+
+  @Test func fileThatChangesInEverySnapshotIsFound() throws {
+    let fixture = try AuditFixture()
+    let paths: [ByteString] = ["Library/state.json", "Documents/note", "Library/small"]
+    for path in paths { try fixture.put(path, bytes: path == "Library/small" ? 100 : 300_000) }
+    let history = Self.history(paths, changed: 6)
+    let found = try fixture.audit(history: history).findings.filter { $0.rule == .churn }
+    #expect(found.map(\.path.lastComponent) == ["note", "state.json"])
+    #expect(found.first?.detail == "changed 6 times in the last 8 snapshots")
+    // The user's own data is not to be excluded.
+    let data = AuditFixture.prefix
+    #expect(
+      found.map(\.command) == [
+        "sandboxctl versions \(data)/Documents/note --repo repo",
+        "sandboxctl exclude \(data)/Library/state.json --root device",
+      ])
+  }
+
+  @Test func fileThatChangesSometimesIsNotFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Library/state.json", bytes: 2_000_000)
+    try fixture.put("Library/Caches/state.json", bytes: 2_000_000)
+    #expect(
+      try fixture.paths(.churn, history: Self.history(["Library/state.json"], changed: 4)).isEmpty)
+    // What no backup contains may change as often as it likes; what is gone cannot be mended.
+    let gone: [ByteString] = ["Library/Caches/state.json", "Library/gone"]
+    #expect(try fixture.paths(.churn, history: Self.history(gone, changed: 7)).isEmpty)
+  }
+
+  @Test func largeFlatFileThatChangesDailyIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Library/store.json", bytes: 20_000_001)
+    let history = Self.history(["Library/store.json"], changed: 3)
+    #expect(try fixture.paths(.flatFile, history: history) == ["Library/store.json"])
+    #expect(try fixture.paths(.churn, history: history).isEmpty)
+  }
+
+  @Test func databasesAndFilesThatChangeOnOneDayAreNotFlat() throws {
+    let fixture = try AuditFixture()
+    try fixture.put(
+      "Library/db",
+      content: Array("SQLite format 3\0".utf8) + [UInt8](repeating: 1, count: 20_000_000))
+    try fixture.put("Library/smaller", bytes: 19_000_000)
+    let paths: [ByteString] = ["Library/db", "Library/smaller"]
+    #expect(try fixture.paths(.flatFile, history: Self.history(paths, changed: 5)).isEmpty)
+    try fixture.put("Library/often", bytes: 20_000_001)
+    let hourly = Self.history(["Library/often"], changed: 5, seconds: 60)
+    #expect(try fixture.paths(.flatFile, history: hourly).isEmpty)
+  }
+
+  @Test func rulesAboutChangesNeedFourSnapshots() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Library/a", bytes: 5_000_000)
+    for history in [nil, Self.history(["Library/a"], changed: 2, of: 2)] {
+      let report = try fixture.audit(history: history)
+      #expect(report.findings.isEmpty)
+      #expect(report.skipped.map(\.rule) == [.churn, .flatFile])
+      #expect(report.skipped.first?.reason == "it needs 4 snapshots of the device")
+    }
+    let enough = try fixture.audit(history: Self.history(["Library/a"], changed: 3, of: 3))
+    #expect(enough.findings.map(\.rule) == [.churn] && enough.skipped.isEmpty)
+  }
+
+  @Test func historyIsBounded() {
+    var history = ChangeHistory()
+    history.beginInterval(Timestamp(seconds: 0))
+    for number in 0...ChangeHistory.limit { history.addChange(ByteString("\(number)")) }
+    #expect(history.files.count == ChangeHistory.limit && history.isTruncated)
+  }
+}

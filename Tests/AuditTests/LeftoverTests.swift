@@ -1,0 +1,63 @@
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Audit
+
+/// Files that stay in Documents/Inbox and tmp.
+@Suite struct LeftoverTests {
+  @Test func oldFilesInTheInboxAreFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Documents/Inbox/letter.pdf", bytes: 60)
+    try fixture.put("Documents/Inbox/Folder/inner", bytes: 5)
+    #expect(try fixture.paths(.inboxLeftover, days: 6).isEmpty)
+    let found = try fixture.audit(days: 8).findings.filter { $0.rule == .inboxLeftover }
+    #expect(found.map(\.path.lastComponent) == ["Folder", "letter.pdf"])
+    #expect(found.map(\.bytes) == [5, 60] && found.last?.detail == "unchanged for 8 days")
+  }
+
+  /// The modification time of a delivered file is that of its sender.
+  @Test func newlyDeliveredOldFileIsNotFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Documents/Inbox/letter.pdf")
+    let inbox = try Directory.open(path: fixture.real("Documents/Inbox"))
+    try inbox.setModified(Timestamp(seconds: 1_000_000_000), of: "letter.pdf")
+    #expect(try fixture.paths(.inboxLeftover, days: 1).isEmpty)
+  }
+
+  @Test func inboxThatIsALinkIsReportedAndNotFollowed() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Documents/a")
+    try fixture.put("Elsewhere/old.pdf")
+    try Directory.open(path: fixture.real("Documents")).createLink(
+      "Inbox", to: fixture.real("Elsewhere"))
+    let found = try fixture.audit(days: 30).findings.filter { $0.rule == .inboxLeftover }
+    #expect(found.map(\.path.lastComponent) == ["Inbox"])
+    #expect(found.first?.detail == "it is not a directory, so the system cannot deliver files")
+  }
+
+  @Test func inboxThatIsAFileIsReported() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Documents/Inbox", bytes: 3)
+    #expect(try fixture.paths(.inboxLeftover, days: 30) == ["Documents/Inbox"])
+  }
+
+  @Test func oldTemporaryFilesAreFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("tmp/upload/part", bytes: 70)
+    _ = try Directory.make(path: fixture.real("tmp/empty"))
+    #expect(try fixture.paths(.temporaryLeftover, days: 2).isEmpty)
+    let found = try fixture.audit(days: 4).findings.filter { $0.rule == .temporaryLeftover }
+    #expect(found.map(\.path.lastComponent) == ["upload"] && found.first?.bytes == 70)
+    #expect(found.first?.command == "rm -r -- \(ShellWord.text(fixture.real("tmp/upload")))")
+  }
+
+  /// A clock that was set back makes nothing old.
+  @Test func changeInTheFutureIsNotFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("tmp/a")
+    try fixture.put("Documents/Inbox/b")
+    #expect(try fixture.paths(.temporaryLeftover, days: -10).isEmpty)
+    #expect(try fixture.paths(.inboxLeftover, days: -10).isEmpty)
+  }
+}

@@ -1,0 +1,146 @@
+import Codecs
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Audit
+
+/// The rules about the directory in which data is stored.
+@Suite struct PlaceTests {
+  // MARK: recreatable-data
+
+  @Test func largeCacheInBackupIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Library/Application Support/Image Cache/a", bytes: 1_500_000)
+    try fixture.put("Documents/Thumbnails/b", bytes: 600_000)
+    let found = try fixture.audit().findings.filter { $0.rule == .recreatableData }
+    #expect(
+      found.map(\.path) == [
+        "apps/org.example.app/data/Documents/Thumbnails",
+        "apps/org.example.app/data/Library/Application Support/Image Cache",
+      ])
+    #expect(found.map(\.bytes) == [600_000, 1_500_000] && found.allSatisfy { $0.files == 1 })
+    #expect(
+      found.first?.command
+        == "sandboxctl exclude apps/org.example.app/data/Documents/Thumbnails --root device")
+  }
+
+  /// The sum of an app counts, excluded data does not, and Library/Caches is the right place.
+  @Test func smallMarkedOrRealCacheIsNotFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Library/Application Support/Image Cache/a", bytes: 1_900_000)
+    try fixture.put("Library/Caches/Image Cache/a", bytes: 3_000_000)
+    try fixture.put("Library/Application Support/Big Cache/a", bytes: 3_000_000)
+    try fixture.mark("Library/Application Support/Big Cache")
+    #expect(try fixture.paths(.recreatableData).isEmpty)
+  }
+
+  @Test func copyOfAFileOfTheBundleIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    try fixture.putInBundle("Maps/world.map", bytes: 2_500_000)
+    try fixture.put("Documents/world.map", bytes: 2_500_000)
+    try fixture.put("Documents/other.map", bytes: 2_500_000)
+    try fixture.put("Documents/Old/world.map", bytes: 2_400_000)
+    #expect(try fixture.paths(.recreatableData) == ["Documents/world.map"])
+  }
+
+  // MARK: user-data-in-cache
+
+  /// The declaration of a type that the app edits, with a file name extension.
+  private static let documents: [PropertyList.Member] = [
+    .init(
+      "CFBundleDocumentTypes",
+      .array([
+        .dictionary([
+          .init("CFBundleTypeName", .string("Drawing")),
+          .init("CFBundleTypeRole", .string("Editor")),
+          .init("LSItemContentTypes", .array([.string("org.example.Drawing")])),
+        ]),
+        .dictionary([
+          .init("CFBundleTypeName", .string("Picture")),
+          .init("CFBundleTypeRole", .string("Viewer")),
+          .init("CFBundleTypeExtensions", .array([.string("png")])),
+        ]),
+      ])),
+    .init(
+      "UTExportedTypeDeclarations",
+      .array([
+        .dictionary([
+          .init("UTTypeIdentifier", .string("org.example.drawing")),
+          .init(
+            "UTTypeTagSpecification",
+            .dictionary([.init("public.filename-extension", .string("Drawing"))])),
+        ])
+      ])),
+  ]
+
+  @Test func documentInACacheIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo(Self.documents)
+    try fixture.put("Library/Caches/mine.drawing", bytes: 20)
+    // A document that is a directory.
+    try fixture.put("tmp/package.DRAWING/content.png", bytes: 30)
+    let found = try fixture.audit().findings.filter { $0.rule == .userDataInCache }
+    #expect(found.map(\.path.lastComponent) == ["mine.drawing", "package.DRAWING"])
+    #expect(found.map(\.bytes) == [20, 30] && found.map(\.isDirectory) == [false, true])
+    let (from, to) = (
+      ShellWord.text(fixture.real("Library/Caches/mine.drawing")),
+      ShellWord.text(fixture.real("Documents/"))
+    )
+    #expect(found.first?.command == "mv -n -- \(from) \(to)")
+  }
+
+  @Test func otherFilesInACacheAreNotFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo(Self.documents)
+    for path in ["Library/Caches/a.png", "Documents/b.drawing", "Library/Caches/drawing"] {
+      try fixture.put(ByteString(path))
+    }
+    #expect(try fixture.paths(.userDataInCache).isEmpty)
+  }
+
+  // MARK: unpromised-directory
+
+  @Test func directoryOutsideTheGuidesIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Exports/2026/a.png", bytes: 30)
+    try fixture.put("loose", bytes: 5)
+    let found = try fixture.audit().findings.filter { $0.rule == .unpromisedDirectory }
+    #expect(found.map(\.path.lastComponent) == ["Exports", "loose"])
+    #expect(found.map(\.bytes) == [30, 5] && found.map(\.files) == [1, 1])
+  }
+
+  @Test func promisedDirectoriesAndThoseOfDaemonsAreNotFound() throws {
+    let fixture = try AuditFixture()
+    for path in ["Documents/a", "Library/x/b", "tmp/c", "StoreKit/d", "SystemData/e/f"] {
+      try fixture.put(ByteString(path))
+    }
+    try fixture.putInGroup("anything")
+    #expect(try fixture.paths(.unpromisedDirectory).isEmpty)
+  }
+
+  // MARK: platform-difference
+
+  @Test func differenceFromThePlatformIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Library/Application Support/build/o", bytes: 40)
+    try fixture.put(
+      "Library/Application Support/build/CACHEDIR.TAG",
+      content: Array("Signature: 8a477f597d28d172789f06886806bc55\n".utf8))
+    let found = try fixture.audit().findings.filter { $0.rule == .platformDifference }
+    #expect(found.map(\.path.lastComponent) == ["build"])
+    #expect(found.first?.detail == "the platform backs it up and sandboxctl does not")
+    #expect(found.first?.files == 2)
+  }
+
+  /// A difference is not found if another rule names it, nor in metadata and bundles.
+  @Test func agreementIsNotFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    for path in ["Documents/a", "Library/Caches/b", "Exports/c", "Documents/.DS_Store"] {
+      try fixture.put(ByteString(path))
+    }
+    #expect(try fixture.paths(.platformDifference).isEmpty)
+  }
+}

@@ -1,0 +1,219 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `audit`, `exclude` and `include` on the sample device.
+@Suite struct AuditCommandTests {
+  private static func sample() throws -> CommandLine {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    return cli
+  }
+
+  /// The findings in the output of `audit --json`, and the summary.
+  private static func findings(
+    _ cli: CommandLine, _ options: String = ""
+  ) throws -> (findings: [[String: Any]], summary: [String: Any]) {
+    var lines = try cli.jsonLines("audit --root device --json \(options)")
+    let summary = try #require(lines.popLast()?["summary"] as? [String: Any])
+    return (lines, summary)
+  }
+
+  private static func paths(_ findings: [[String: Any]], of rule: String) -> [String] {
+    findings.filter { $0["rule"] as? String == rule }.compactMap { $0.path()?.description }
+  }
+
+  @Test func sampleHasTheExpectedFindings() throws {
+    let (findings, summary) = try Self.findings(Self.sample())
+    let data = "apps/org.example.darkroom/data"
+    #expect(
+      Self.paths(findings, of: "user-data-marked") == [
+        data + "/Documents/Originals/IMG_0001.DNG"
+      ])
+    #expect(Self.paths(findings, of: "unpromised-directory") == [data + "/Darkroom Exports"])
+    #expect(
+      Self.paths(findings, of: "launch-interface") == [
+        "apps/org.example.notebook/bundle/Notebook.app/PlugIns/Share.appex/Info.plist"
+      ])
+    for level in ["note", "warning", "error"] {
+      #expect(
+        findings.filter { $0["level"] as? String == level }.count == summary[level] as? Int)
+    }
+    // Fresh files are no leftovers, and small caches no reason for a refusal.
+    for rule in ["inbox-leftover", "temporary-leftover", "recreatable-data", "churn"] {
+      #expect(Self.paths(findings, of: rule).isEmpty, "\(rule)")
+    }
+  }
+
+  @Test func textListsTheSameFindings() throws {
+    let cli = try Self.sample()
+    let (findings, _) = try Self.findings(cli)
+    let text = try cli.succeed("audit --root device --all")
+    for finding in findings {
+      let (rule, path) = (finding["rule"] as? String ?? "", finding.path()?.description ?? "")
+      #expect(text.contains(" \(rule): ") && text.contains("  \(path)"), "\(rule) \(path)")
+      #expect(text.contains(finding["command"] as? String ?? "none"), "\(rule)")
+    }
+    let last = try #require(text.split(separator: "\n").last)
+    #expect(last.contains("error") && last.contains("warning"))
+  }
+
+  @Test func failOnALevelEndsWithFive() throws {
+    let cli = try Self.sample()
+    for (level, code) in [("note", 5), ("warning", 5), ("error", 5)] as [(String, Int32)] {
+      #expect(try cli.run("audit --root device --quiet --fail-on \(level)").code == code)
+    }
+    #expect(try cli.run("audit --root device --fail-on fatal").code == 2)
+    _ = try Directory.make(path: cli.directory.path("empty"))
+    #expect(
+      try cli.succeed("audit --root empty --layout folder --quiet --fail-on note")
+        == "no findings\n")
+  }
+
+  /// The output in both forms is a baseline: what it contains is not reported, what is new is.
+  @Test(arguments: ["json", "sarif"]) func knownFindingsStaySilent(format: String) throws {
+    let cli = try Self.sample()
+    let count = try Self.findings(cli).findings.count
+    let known = try cli.succeed("audit --root device --format \(format)")
+    try cli.directory.write(known, at: "known")
+    let (none, summary) = try Self.findings(cli, "--baseline known --fail-on note")
+    #expect(none.isEmpty && summary["known"] as? Int == count)
+    _ = try cli.succeed("exclude notebook/Documents/Notes --root device")
+    let (new, _) = try Self.findings(cli, "--baseline known")
+    #expect(Self.paths(new, of: "user-data-marked").count == 1)
+    let text = try cli.run("audit --root device --baseline known --fail-on warning")
+    #expect(text.code == 5 && text.output.contains("\(count) known findings are not shown"))
+  }
+
+  @Test func wrongBaselineIsRefused() throws {
+    let cli = try Self.sample()
+    try cli.directory.write("no baseline", at: "wrong")
+    let outcome = try cli.run("audit --root device --baseline wrong")
+    #expect(outcome.code == 1 && outcome.output.isEmpty)
+    #expect(
+      outcome.errors.contains(
+        "cannot use the baseline 'wrong': line 1 is not a JSON object of an audit"))
+    #expect(try cli.run("audit --root device --baseline missing").code == 1)
+    #expect(try cli.run("audit --root device --baseline device").code == 1)
+  }
+
+  // MARK: SARIF
+
+  /// Every location in the log leads to an entry of the device.
+  @Test func locationsExist() throws {
+    let cli = try Self.sample()
+    let log = try cli.json("audit --root device --format sarif")
+    let run = try #require((log["runs"] as? [[String: Any]])?.first)
+    let results = try #require(run["results"] as? [[String: Any]])
+    #expect(results.count == (try Self.findings(cli).findings.count))
+    let bases = try #require(run["originalUriBaseIds"] as? [String: [String: String]])
+    let root = try #require(bases["DEVICE"]?["uri"].flatMap { URL(string: $0) })
+    for result in results {
+      let location = (result["locations"] as? [[String: Any]])?.first?["physicalLocation"]
+      let artifact = (location as? [String: Any])?["artifactLocation"] as? [String: Any]
+      let uri = try #require(artifact?["uri"] as? String)
+      let url = try #require(URL(string: uri, relativeTo: root))
+      #expect(FileManager.default.fileExists(atPath: url.path), "\(uri)")
+    }
+  }
+
+  // MARK: Snapshots
+
+  /// A file that changes between the last snapshots; with too few of them the rules say so.
+  @Test func changesBetweenSnapshotsAreExamined() throws {
+    let cli = try Self.sample()
+    _ = try cli.succeed("init repo --plain")
+    let real = try #require(
+      try cli.jsonLines("classify --root device --json notebook/Library").first?
+        .path("real_path"))
+    let file = real.relative(to: cli.directory.path("")).appending("state.bin")
+    for number in 0..<4 {
+      try cli.directory.write([UInt8](repeating: UInt8(number), count: 600_000), at: file)
+      _ = try cli.succeed("backup --root device --repo repo --quiet")
+      let (findings, summary) = try Self.findings(cli, "--repo repo")
+      let skipped = (summary["not_applied"] as? [[String: Any]] ?? []).map { $0["rule"] as? String }
+      let paths = Self.paths(findings, of: "churn")
+      if number < 3 {
+        #expect(paths.isEmpty && skipped == ["churn", "flat-file"])
+      } else {
+        #expect(paths == ["apps/org.example.notebook/data/Library/state.bin"])
+        #expect(skipped.isEmpty)
+      }
+    }
+    // Without a repository there is nothing to say.
+    let (_, summary) = try Self.findings(cli)
+    #expect((summary["not_applied"] as? [Any])?.count == 2)
+    #expect(try cli.run("audit --root device --repo nowhere").code == 10)
+  }
+
+  @Test func bundleThatChangesBetweenSnapshotsIsFound() throws {
+    let cli = try Self.sample()
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --root device --repo repo --quiet")
+    let bundle = try #require(
+      try cli.jsonLines("classify --root device --json apps/org.example.reader/bundle").first?
+        .path("real_path"))
+    let file = bundle.relative(to: cli.directory.path("")).appending("Reader.app/added.dylib")
+    try cli.directory.write("code", at: file)
+    _ = try cli.succeed("backup --root device --repo repo --quiet --verify-bundles")
+    let (findings, _) = try Self.findings(cli, "--repo repo")
+    #expect(
+      Self.paths(findings, of: "bundle-changed") == ["apps/org.example.reader/bundle"])
+  }
+
+  // MARK: exclude and include
+
+  @Test func excludeAndIncludeAreReverse() throws {
+    let cli = try Self.sample()
+    func stored(_ path: String) throws -> [String] {
+      try cli.jsonLines("classify --root device --json \(path)").compactMap {
+        $0["stored"] as? String
+      }
+    }
+    let path = "notebook/Documents/Drafts"
+    #expect(try stored(path).allSatisfy { $0 == "kept" })
+    let set = try cli.run("exclude \(path) --root device")
+    #expect(set.code == 0)
+    #expect(
+      set.output
+        == "apps/org.example.notebook/data/Documents/Drafts: changed: excluded-from-backup\n")
+    #expect(set.errors.contains("it is user data, which no backup will contain"))
+    #expect(try stored(path).allSatisfy { $0 == "left-out" })
+    #expect(
+      try cli.succeed("exclude \(path) --root device --quiet").isEmpty)
+    let answer = try cli.json("include \(path) --root device --json")
+    #expect(answer["marks"] as? [String] == ["excluded-from-backup"])
+    #expect(answer["stored"] as? Bool == true)
+    #expect(try stored(path).allSatisfy { $0 == "kept" })
+  }
+
+  @Test func markAboveIsReported() throws {
+    let cli = try Self.sample()
+    let file = "darkroom/Library/Application Support/Models/Labels.txt"
+    let outcome = try cli.run(["include", file, "--root", "device"])
+    #expect(outcome.code == 0)
+    #expect(outcome.errors.contains("Support/Models' still excludes it"))
+    let cache = try cli.run("include notebook/Library/Caches --root device")
+    #expect(cache.errors.contains("a rule excludes it; 'sandboxctl explain' shows the rule"))
+  }
+
+  /// A mistake in one path changes none; a failure of one stops no other.
+  @Test func severalPathsAreChangedOneByOne() throws {
+    let cli = try Self.sample()
+    #expect(
+      try cli.run("exclude notebook/Documents/Drafts /elsewhere --root device").code == 1)
+    let findings = try Self.findings(cli).findings
+    #expect(!Self.paths(findings, of: "user-data-marked").contains { $0.hasSuffix("Drafts") })
+    let outcome = try cli.run(
+      "exclude notebook/Documents/none notebook/Documents/Drafts --root device")
+    #expect(outcome.code == 3 && outcome.errors.contains("Documents/none"))
+    #expect(outcome.output.contains("Drafts: changed"))
+  }
+
+  @Test func unknownDestinationIsAMistake() throws {
+    let cli = try Self.sample()
+    let outcome = try cli.run("exclude notebook/Documents --root device --for moon")
+    #expect(outcome.code == 2 && outcome.errors.contains("there is no destination 'moon'"))
+  }
+}
