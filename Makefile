@@ -20,9 +20,9 @@ BUILD_PACKAGES = libarchive-dev libsodium-dev libsqlite3-dev libssl-dev libyaml-
   pkg-config zlib1g-dev
 CHECK_PACKAGES = mandoc python3
 BENCH_PACKAGES = restic rsync time zstd
-TEST_PACKAGES = age attr btrfs-progs bubblewrap busybox-static cron dbus fish flatpak \
-  libarchive-tools ostree procps python3-jsonschema python3-venv sqlite3 squashfs-tools strace \
-  systemd xfsprogs unzip zip zsh zstd
+TEST_PACKAGES = age attr borgbackup btrfs-progs bubblewrap busybox-static cron dbus fish flatpak \
+  libarchive-tools ostree procps python3-jsonschema python3-venv restic sqlite3 squashfs-tools \
+  strace systemd xfsprogs unzip zip zsh zstd
 
 MAN_PAGES = $(wildcard Man/*.[1-9])
 SWIFT_DIRECTORIES = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Sources)

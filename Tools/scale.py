@@ -363,9 +363,43 @@ def exchange(scale):
         imported = lines(scale.run("import", name, words, "--json", "--repo", "second", times=60))
         expect(imported[0]["skipped"] == 0 and imported[0]["new_bytes"] < imported[0]["bytes"] // 2,
                f"import {name} reports {imported[0]}")
+    for kind in ("restic", "borg", "kopia"):
+        peer = make_peer(scale.directory, kind)
+        words = ("import", kind, "old", "--program", peer, "--json", "--repo", "second")
+        imported = lines(scale.run(*words, times=60))
+        expect(imported[0]["outcome"] == "imported" and imported[0]["skipped"] == 0
+               and imported[0]["new_bytes"] < imported[0]["bytes"] // 2,
+               f"import {kind} reports {imported[0]}")
+        again = lines(scale.run(*words, times=4))
+        expect(again[0]["outcome"] == "present", f"a second import {kind} reports {again[0]}")
     scale.run("export", "all", "archives", "--quiet", times=200)
     again = lines(scale.run("export", "all", "archives", "--json", times=4))
     expect(again[-1]["summary"]["written"] == 0, f"export all writes {again[-1]} again")
+
+
+def make_peer(directory, kind):
+    """Makes a program that has one snapshot, whose archive is all.tar, for another program."""
+    number, when = "ab" * (16 if kind == "kopia" else 32), "2024-01-02T03:04:05"
+    listed = {
+        "restic": [{"id": number, "time": when + "Z", "hostname": "host", "paths": ["/"]}],
+        "borg": {"archives": [{"id": number, "name": "all", "start": when, "hostname": "host"}]},
+        "kopia": [{"id": number, "startTime": when + "Z",
+                   "source": {"host": "host", "userName": "user", "path": "/"}}],
+    }
+    peer = directory / f"{kind}-peer"
+    # The list of entries is empty: times are then those of the archive.
+    peer.write_text(f"""#!/bin/sh
+case "$*" in
+  *dump*|*export-tar*) exec cat all.tar;;
+  *restore*) exec cat all.tar > /dev/stdout;;
+  *--json-lines*|*" ls "*) exit 0;;
+esac
+cat <<'END'
+{json.dumps(listed[kind])}
+END
+""")
+    peer.chmod(0o755)
+    return peer
 
 
 def encrypt(scale):

@@ -118,6 +118,7 @@ private struct ExampleDirectory {
       }
     }
     if command.first == "import" { try prepareArchives() }
+    if ["restic", "borg", "kopia"].contains(command.last) { try preparePeer(command) }
     if command == ["migrate"] { try cli.directory.write("x", at: "home/.mozilla/firefox/x") }
     if all.contains("New.") || command == ["rollback"] { try preparePackage(for: command) }
   }
@@ -128,6 +129,30 @@ private struct ExampleDirectory {
     for name in ["photos.tar.zst", "photos-2024.tar.zst", "documents.zip"] {
       let packed = try Program.run("bsdtar", ["-caf", name, "photos"], in: cli.directory.url)
       #expect(packed.code == 0, "\(packed.errors)")
+    }
+  }
+
+  /// Makes the repository of another backup program, or a program that speaks as kopia does.
+  private func preparePeer(_ command: [String]) throws {
+    try cli.directory.write("the password", at: "word")
+    switch command.last {
+    case "restic":
+      let made = try run(
+        """
+        export RESTIC_PASSWORD_FILE=word; restic -q init --repo old-restic
+        restic -q --repo old-restic backup photos
+        """)
+      #expect(made.code == 0, "\(made.errors)")
+    case "borg":
+      let made = try run(
+        """
+        export BORG_PASSCOMMAND='cat word'; borg init --encryption repokey old-borg
+        borg create old-borg::photos photos
+        """)
+      #expect(made.code == 0, "\(made.errors)")
+    default:
+      try PeerFixture.install(in: cli, at: "bin/kopia")
+      try cli.directory.write("a photo", at: "bin/states/1/first.jpg")
     }
   }
 

@@ -33,6 +33,7 @@ struct SchemaFixture {
     try OddTree.make(in: cli.directory, at: "odd")
     try makeCacheNames()
     try makeLayouts()
+    try makePeer()
     for (name, app) in [("New.app", "notebook"), ("Other.app", "other")] {
       try cli.directory.write(
         """
@@ -53,6 +54,15 @@ struct SchemaFixture {
 
         """, at: ByteString("\(name).yaml"))
     }
+  }
+
+  /// Makes a program that speaks as other backup programs do, and fails for the second of its states.
+  private func makePeer() throws {
+    try PeerFixture.install(in: cli, at: "peer")
+    for number in 1...2 {
+      try cli.directory.write("state \(number)", at: ByteString("states/\(number)/docs/note"))
+    }
+    try cli.directory.write(#"{"status": 1}"#, at: "states/2.json")
   }
 
   /// Makes kept directories whose names suggest a cache, in an app and in a group of the device.

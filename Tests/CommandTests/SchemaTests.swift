@@ -377,6 +377,30 @@ import Testing
       ]
     ),
     (
+      "import-restic",
+      [
+        ("import restic old --program ./peer --dry-run --json --repo other", 0),
+        ("import restic old --program ./peer --json --repo other", 3),
+        ("import restic old --program ./peer --json --repo other", 3),
+        ("import restic old --program ./peer --snapshot 00000000 --json --repo other", 1),
+        ("import restic old --program ./none --json --repo other", 1),
+      ]
+    ),
+    (
+      "import-borg",
+      [
+        ("import borg old --program ./peer --json --repo other", 3),
+        ("import borg old --program ./peer --json --repo nowhere", 10),
+      ]
+    ),
+    (
+      "import-kopia",
+      [
+        ("import kopia --program ./peer --json --repo other", 3),
+        ("import kopia --program ./peer --dry-run --json --repo other", 0),
+      ]
+    ),
+    (
       "export-all",
       [
         ("export all archives --json --repo repo", 0),

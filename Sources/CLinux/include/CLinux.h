@@ -179,6 +179,22 @@ long cl_run(char *const words[], int in, int out, int err);
 // the same as cl_run.
 long cl_run_reading(char *const words[], void *into, size_t limit, size_t *count);
 
+// Makes a pipe whose ends are closed in programs: the end to read from, then the end to write to.
+long cl_pipe(int ends[2]);
+// Starts the program named by the first word, searched in PATH, without input, with these streams,
+// and with this process's environment and other entries of the form NAME=VALUE. It has a session and
+// a process group of its own, no terminal, and receives SIGINT when the calling thread ends. Returns
+// its process ID.
+long cl_start(char *const words[], char *const added[], int out, int err);
+// Returns 1 if a child process has ended, with the same code as cl_run, and 0 if it is running. A
+// process that has ended is reported once.
+long cl_child_ended(int child, int *code);
+// Sends a signal to a process group.
+long cl_signal_group(int group, int signal);
+// Waits until one of two streams has bytes or has ended; a stream of -1 never has. Returns the sum of
+// 1 for the first and 2 for the second, 0 after the time.
+long cl_wait_for_inputs(int first, int second, int milliseconds);
+
 // Excludes the process from core dumps, and from inspection by other processes of the user.
 long cl_disable_core_dumps(void);
 // Writes a question to the terminal that controls the process, and reads a line without echo. Returns

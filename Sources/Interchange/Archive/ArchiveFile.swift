@@ -1,5 +1,17 @@
-internal import Codecs
+package import Codecs
 package import SystemIO
+
+/// The bytes of an archive with its name and the errors of reading it.
+package protocol NamedArchiveInput: ArchiveInput {
+  /// The name for messages.
+  var name: ByteString { get }
+  /// The modification time of a file; nil for a stream.
+  var modified: Timestamp? { get }
+  /// The error of a failed read.
+  var failure: SystemError? { get }
+  /// Whether the reading failed because the work is to stop.
+  var isStopped: Bool { get }
+}
 
 /// The bytes of an archive: a file, a FIFO, or standard input.
 package final class ArchiveFile {
@@ -41,7 +53,7 @@ package final class ArchiveFile {
   }
 }
 
-extension ArchiveFile: ArchiveInput {
+extension ArchiveFile: NamedArchiveInput {
   package func read(into buffer: inout [UInt8]) -> Int {
     do throws(SystemError) {
       let found: Int? =

@@ -7,7 +7,7 @@ package import SystemIO
 /// Names lead nowhere: a name with `..` is skipped, the leading slash of an absolute one is dropped,
 /// and targets of links are bytes that nothing follows.
 package struct ArchiveSource: ~Copyable, EntrySource {
-  private let file: ArchiveFile
+  private let file: any NamedArchiveInput
   private var reader: ArchiveReader
   package private(set) var skipped = SkippedEntries()
   package private(set) var owners = OwnerNames()
@@ -31,7 +31,7 @@ package struct ArchiveSource: ~Copyable, EntrySource {
   ///
   /// - Throws: `unknownFormat` if it is no archive, or no zip archive if that is required.
   package init(
-    _ file: ArchiveFile, format: ArchiveReader.Format = .any
+    _ file: any NamedArchiveInput, format: ArchiveReader.Format = .any
   ) throws(InterchangeError) {
     self.file = file
     do throws(CodecError) {
@@ -42,7 +42,7 @@ package struct ArchiveSource: ~Copyable, EntrySource {
   }
 
   /// The error of a file that could not be read, or whose reading was stopped.
-  private static func failure(of file: ArchiveFile) -> InterchangeError? {
+  private static func failure(of file: any NamedArchiveInput) -> InterchangeError? {
     if file.isStopped {
       return InterchangeError(
         .interrupted, action, subject: file.name, reason: "it was interrupted",

@@ -26,6 +26,8 @@ package struct InterchangeError: Error, Sendable {
     case exists
     /// The operation was asked to stop.
     case interrupted
+    /// Another program, which reads the source, failed.
+    case programFailed
     /// A system call failed.
     case system
   }
@@ -95,6 +97,7 @@ extension InterchangeError: ReportableError {
     case .unrepresentable: .invalidInput
     case .exists: .targetExists
     case .interrupted: .interrupted
+    case .programFailed: .programFailed
     case .system: cause?.code ?? .systemError
     }
   }
@@ -117,7 +120,7 @@ extension InterchangeError: ReportableError {
     case .limitExceeded: return "check that it is the right file"
     case .unrepresentable: return "use another format"
     case .exists: return "delete it, or give another name"
-    case .interrupted, .system: return nil
+    case .interrupted, .programFailed, .system: return nil
     }
   }
 }

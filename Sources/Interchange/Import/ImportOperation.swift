@@ -198,10 +198,14 @@ extension ImportOperation {
     let source = SourceIdentity.digest(of: device.identity, root: "", layout: device.layout)
     let history = try session.history(of: source, scope: .device, cache: request.headCache)
     var snapshot = Snapshot(
-      repository: repository.id, source: source, sequence: history.sequence + 1, time: time,
-      host: Host.name, user: Host.userName(Host.userID) ?? "\(Host.userID)", device: device,
+      repository: repository.id, source: source, sequence: request.sequence ?? history.sequence + 1,
+      time: time,
+      host: request.host ?? Host.name,
+      user: request.user ?? Host.userName(Host.userID) ?? "\(Host.userID)", device: device,
       reason: .imported, policy: request.placement.policy, tree: tree, program: request.program)
-    snapshot.parent = history.last?.id
+    if let last = history.last, last.snapshot.sequence < snapshot.sequence {
+      snapshot.parent = last.id
+    }
     snapshot.tags = request.tags
     snapshot.apps = request.placement.apps
     snapshot.classes = request.placement.classes

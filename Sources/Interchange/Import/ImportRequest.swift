@@ -6,6 +6,13 @@ package struct ImportRequest: Sendable {
   package var placement: Placement
   package var time: SnapshotTime = .ofSource
   package var tags: [String] = []
+  /// The host that made the source; nil for this one.
+  package var host: String?
+  /// The position among the snapshots of the source; nil for the one after the last. An import of
+  /// a state that is older than the last one has to come before it.
+  package var sequence: UInt64?
+  /// The name of the user who made the source; nil for the current one.
+  package var user: String?
   /// The name and version of this program.
   package var program: String
   /// This host's copies of the index; nil for none.

@@ -20,7 +20,9 @@ struct ImportCommand: ParsableCommand {
           "sandboxctl import tar photos.tar.zst --repo repo"
         ]))
         """,
-      subcommands: [Tar.self, Zip.self, ITunes.self, Android.self])
+      subcommands: [
+        Tar.self, Zip.self, ITunes.self, Android.self, Restic.self, Borg.self, Kopia.self,
+      ])
   }
 }
 

@@ -120,7 +120,9 @@ extension ExitStatus {
       case .damaged, .damagedEntry: .damaged
       case .keyRequired, .wrongKey: .wrongKey
       case .interrupted: .interrupted
-      case .unknownFormat, .unsupported, .limitExceeded, .unrepresentable, .exists, .system: .failed
+      case .unknownFormat, .unsupported, .limitExceeded, .unrepresentable, .exists, .programFailed,
+        .system:
+        .failed
       }
   }
 }
