@@ -372,6 +372,7 @@ def exchange(scale):
                f"import {kind} reports {imported[0]}")
         again = lines(scale.run(*words, times=4))
         expect(again[0]["outcome"] == "present", f"a second import {kind} reports {again[0]}")
+    exchange_apps(scale)
     scale.run("export", "all", "archives", "--quiet", times=200)
     again = lines(scale.run("export", "all", "archives", "--json", times=4))
     expect(again[-1]["summary"]["written"] == 0, f"export all writes {again[-1]} again")
@@ -400,6 +401,26 @@ END
 """)
     peer.chmod(0o755)
     return peer
+
+
+def exchange_apps(scale):
+    """Exports the data of an app and of snaps, and imports it into the second repository."""
+    for name, target in (("xcappdata", "big.xcappdata"), ("ipa", "big.ipa")):
+        scale.run("export", name, "latest", target, "--app", "big", "--quiet", times=100)
+        imported = lines(scale.run("import", name, target, "--json", "--repo", "second", times=60))
+        expect(imported[0]["skipped"] == 0, f"import {name} reports {imported[0]}")
+    snaps = scale.directory / "snap-home" / "snap"
+    (snaps / "editor" / "1").mkdir(parents=True)
+    (snaps / "editor" / "current").symlink_to("1")
+    shutil.copytree(scale.device.big / "Documents" / "group-0", snaps / "editor" / "common",
+                    symlinks=True)
+    scale.run("init", "snaps", "--plain", "--no-default", "--quiet")
+    scale.run("backup", "--layout", "snap", "--root", snaps, "--repo", "snaps", "--quiet", times=20)
+    scale.run("export", "snap", "latest", "data.snapshot", "--repo", "snaps", "--quiet", times=20)
+    imported = lines(scale.run("import", "snap", "data.snapshot", "--json", "--repo", "second",
+                               times=20))
+    expect(imported[0]["skipped"] == 0 and imported[0]["snaps"] == 1,
+           f"import snap reports {imported[0]}")
 
 
 def encrypt(scale):

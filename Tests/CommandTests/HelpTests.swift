@@ -119,6 +119,10 @@ private struct ExampleDirectory {
     }
     if command.first == "import" { try prepareArchives() }
     if ["restic", "borg", "kopia"].contains(command.last) { try preparePeer(command) }
+    if command.last == "snap" {
+      try SnapTests.makeSystem(in: cli)
+      _ = try cli.succeed("backup \(SnapTests.device) --repo repo --quiet")
+    }
     if command == ["migrate"] { try cli.directory.write("x", at: "home/.mozilla/firefox/x") }
     if all.contains("New.") || command == ["rollback"] { try preparePackage(for: command) }
   }

@@ -401,6 +401,50 @@ import Testing
       ]
     ),
     (
+      "export-snap",
+      [
+        ("export snap latest data.snapshot --json --repo snaps", 0),
+        ("export snap {device} x.snapshot --json --repo repo", 1),
+        ("export snap --json --repo snaps", 2),
+      ]
+    ),
+    (
+      "import-snap",
+      [
+        ("import snap data.snapshot --json --repo other", 0),
+        ("import snap device.tar --json --repo other", 1),
+      ]
+    ),
+    (
+      "export-xcappdata",
+      [
+        ("export xcappdata {device} notes.xcappdata --app notebook --json --repo repo", 0),
+        ("export xcappdata {device} notes.xcappdata --app notebook --json --repo repo", 1),
+        ("export xcappdata x --json --repo repo", 2),
+      ]
+    ),
+    (
+      "import-xcappdata",
+      [
+        ("import xcappdata notes.xcappdata --json --repo other", 0),
+        ("import xcappdata odd --json --repo other", 1),
+      ]
+    ),
+    (
+      "export-ipa",
+      [
+        ("export ipa {device} darkroom.ipa --app darkroom --json --repo repo", 0),
+        ("export ipa {device} notes.ipa --app notebook --json --repo repo", 3),
+      ]
+    ),
+    (
+      "import-ipa",
+      [
+        ("import ipa darkroom.ipa --json --repo other", 0),
+        ("import ipa device.tar --json --repo other", 1),
+      ]
+    ),
+    (
       "export-all",
       [
         ("export all archives --json --repo repo", 0),

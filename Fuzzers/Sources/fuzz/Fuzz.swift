@@ -66,6 +66,7 @@ struct Target: Sendable {
     + logTargets + ageTargets
     + mobileSyncTargets
     + androidTargets
+    + appDataTargets
 
   /// Crashes on certain bytes. A fuzzer that does not find them finds nothing.
   @Sendable private static func canary(_ bytes: [UInt8]) {

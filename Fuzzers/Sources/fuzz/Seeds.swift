@@ -29,6 +29,7 @@ struct Seeds {
       try seeds.write(AgeFuzz.seeds)
       try seeds.write(MobileSyncSeeds.all())
       try seeds.write(AndroidSeeds.all)
+      try seeds.write(AppDataSeeds.all)
       return 0
     } catch {
       print("fuzz: error: cannot generate the seeds: \(error)")

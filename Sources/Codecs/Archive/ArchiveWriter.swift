@@ -8,6 +8,8 @@ internal import CArchive
   public enum Form: Sendable, Hashable {
     /// A zip archive with deflated files.
     case zip
+    /// A zip archive with files that are not compressed.
+    case storedZip
     /// The bytes themselves, compressed.
     case gzip
     case zstd
@@ -49,6 +51,10 @@ internal import CArchive
     let prepared =
       switch form {
       case .zip: unsafe [archive_write_set_format_zip(archive)]
+      case .storedZip:
+        unsafe [
+          archive_write_set_format_zip(archive), archive_write_zip_set_compression_store(archive),
+        ]
       case .gzip:
         unsafe [archive_write_set_format_raw(archive), archive_write_add_filter_gzip(archive)]
       case .zstd:
@@ -57,7 +63,7 @@ internal import CArchive
     if let failed = prepared.first(where: { $0 != ARCHIVE_OK }) { return failed }
     unsafe archive_write_set_bytes_per_block(archive, 0)
     let status = unsafe archive_write_open(archive, output, nil, appendToOutput, nil)
-    if status != ARCHIVE_OK || form == .zip { return status }
+    if status != ARCHIVE_OK || form == .zip || form == .storedZip { return status }
     unsafe archive_entry_set_filetype(entry, 0o100000)
     return unsafe archive_write_header(archive, entry)
   }

@@ -44,6 +44,17 @@ package final class ArchiveFile {
     modified = isFile ? status.modified : nil
   }
 
+  /// Takes an open file.
+  ///
+  /// - Parameter name: the name for messages.
+  package init(_ descriptor: consuming Descriptor, name: ByteString) throws(SystemError) {
+    let status = try descriptor.status()
+    self.descriptor = descriptor
+    self.name = name
+    size = status.size
+    modified = status.modified
+  }
+
   /// Opens standard input.
   package init() throws(SystemError) {
     descriptor = try Descriptor.standardInput()

@@ -80,11 +80,19 @@ package struct ForeignApp: Hashable, Sendable {
   package var identifier: ByteString
   /// The build or version code, if it is known.
   package var build: String?
+  /// The version for people, if it is known.
+  package var version: String?
+  /// The name of the revision that its data is of, in a layout with revisions.
+  package var revision: String?
 
   /// Creates an app.
-  package init(identifier: ByteString, build: String? = nil) {
+  package init(
+    identifier: ByteString, build: String? = nil, version: String? = nil, revision: String? = nil
+  ) {
     self.identifier = identifier
     self.build = build
+    self.version = version
+    self.revision = revision
   }
 }
 
@@ -157,6 +165,18 @@ package struct SkippedEntries: Sendable, Hashable {
     propertyCount += other.propertyCount
     listed += other.listed.prefix(Self.limit - min(Self.limit, listed.count))
   }
+
+  /// Adds all records of another list, with a path before theirs.
+  mutating func append(_ other: SkippedEntries, below path: ByteString) {
+    entryCount += other.entryCount
+    propertyCount += other.propertyCount
+    for entry in other.listed.prefix(Self.limit - min(Self.limit, listed.count)) {
+      let whole = SkippedEntry(
+        path: path.appending(entry.path), reason: entry.reason,
+        isPropertyOnly: entry.isPropertyOnly)
+      listed.append(whole.shortened)
+    }
+  }
 }
 
 /// The names of users and groups by number.
@@ -183,6 +203,12 @@ package struct OwnerNames: Hashable, Sendable {
 
   /// Adds a group's name in the same way.
   mutating func add(group id: UInt32, name: [UInt8]) { Self.add(id, name, to: &groups) }
+
+  /// Adds the names of another table for numbers that have none.
+  mutating func add(_ other: OwnerNames) {
+    for (id, name) in other.users { Self.add(id, Array(name.utf8), to: &users) }
+    for (id, name) in other.groups { Self.add(id, Array(name.utf8), to: &groups) }
+  }
 
   private static func add(_ id: UInt32, _ name: [UInt8], to table: inout [UInt32: String]) {
     guard !name.isEmpty, name.count <= lengthLimit, table[id] == nil, table.count < limit,

@@ -228,7 +228,10 @@ extension Snapshot {
     let root = device.root
     let records = containers.found.map { container in
       // Where they were on the device is unknown: they are in the source.
-      DeviceRecord.Container(path: container.prefix, realPath: root.appending(container.prefix))
+      DeviceRecord.Container(
+        path: container.prefix,
+        revision: ImportedContainers.revision(of: container, in: apps),
+        realPath: root.appending(container.prefix))
     }
     device.containers.append(contentsOf: records)
     self.apps.append(contentsOf: containers.appRecords(with: apps))

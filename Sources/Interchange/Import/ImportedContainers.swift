@@ -38,12 +38,21 @@ struct ImportedContainers {
       guard let app = container.app, app.instance == nil else { continue }
       containers[app.identifier, default: []].append(container.prefix)
     }
-    let builds = Dictionary(
-      apps.map { ($0.identifier, $0.build) }, uniquingKeysWith: { first, _ in first })
-    return Set(builds.keys).union(containers.keys).sorted().map { identifier in
+    let known = Dictionary(
+      apps.map { ($0.identifier, $0) }, uniquingKeysWith: { first, _ in first })
+    return Set(known.keys).union(containers.keys).sorted().map { identifier in
       AppRecord(
-        identifier: identifier.description, build: builds[identifier] ?? nil,
-        containers: containers[identifier] ?? [])
+        identifier: identifier.description, version: known[identifier]?.version,
+        build: known[identifier]?.build, containers: containers[identifier] ?? [])
+    }
+  }
+
+  /// Returns the name of the revision that a container has the data of, or nil for other kinds.
+  static func revision(of container: LogicalContainer, in apps: [ForeignApp]) -> String? {
+    switch container {
+    case .revision(let name), .systemRevision(let name):
+      apps.first { $0.identifier == name.identifier }?.revision
+    default: nil
     }
   }
 }

@@ -122,7 +122,7 @@ extension MobileSyncBackup {
   private func decrypt(
     _ file: borrowing Descriptor, with key: ClassKeys.Key
   ) throws(ManifestFault) -> Descriptor {
-    let plain = try Self.system { () throws(SystemError) in try Self.temporaryFile() }
+    let plain = try Self.system { () throws(SystemError) in try TemporaryFile.make() }
     var cipher = BlockCipher(.decrypt, key: key.bytes)
     var (buffer, output, size, pageSize): ([UInt8], [UInt8], UInt64, Int) = ([], [], 0, 0)
     while true {
@@ -150,14 +150,6 @@ extension MobileSyncBackup {
       try plain.truncate(to: size - size % UInt64(pageSize))
     } catch { throw ManifestFault(error) }
     return plain
-  }
-
-  private static func temporaryFile() throws(SystemError) -> Descriptor {
-    do {
-      return try Directory.open(path: Host.environment("TMPDIR") ?? "/var/tmp").createUnnamed()
-    } catch {
-      return try Directory.open(path: "/tmp").createUnnamed()
-    }
   }
 }
 

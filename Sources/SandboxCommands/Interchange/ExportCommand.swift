@@ -21,7 +21,11 @@ struct ExportCommand: ParsableCommand {
           "sandboxctl export tar latest apps.tar.zst --repo repo"
         ]))
         """,
-      subcommands: [Tar.self, Zip.self, ITunes.self, Android.self, All.self])
+      subcommands: [
+        Tar.self, Zip.self, ITunes.self, Android.self,
+        Snap.self, XcodeData.self, Package.self,
+        All.self,
+      ])
   }
 }
 
@@ -140,15 +144,18 @@ struct ExportedContent {
   let source: SnapshotSource
 
   /// Opens the content that `SNAP[:PATH]` names.
+  ///
+  /// - Parameter resolve: Returns the logical path of the content.
   init(
-    of what: ByteString, allowUnsigned: Bool, in query: SnapshotQuery
+    of what: ByteString, allowUnsigned: Bool, in query: SnapshotQuery,
+    resolve: (SnapshotPath, Snapshot) throws -> ByteString = { try $0.logicalPath(in: $1) }
   ) throws {
     let snapshotPath = try SnapshotPath(what)
     let stored = try query.find(snapshotPath.name)
     if !allowUnsigned {
       try query.repository.requireTrusted(stored, "export", unless: "'--allow-unsigned'")
     }
-    let top = try snapshotPath.logicalPath(in: stored.snapshot)
+    let top = try resolve(snapshotPath, stored.snapshot)
     let reader = try query.beginReading(takesLease: true)
     (self.stored, self.top, self.reader) = (stored, top, reader)
     source = try reader.source(top, in: stored)

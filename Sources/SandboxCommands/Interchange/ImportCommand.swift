@@ -21,7 +21,9 @@ struct ImportCommand: ParsableCommand {
         ]))
         """,
       subcommands: [
-        Tar.self, Zip.self, ITunes.self, Android.self, Restic.self, Borg.self, Kopia.self,
+        Tar.self, Zip.self, ITunes.self, Android.self,
+        Snap.self, XcodeData.self, Package.self,
+        Restic.self, Borg.self, Kopia.self,
       ])
   }
 }

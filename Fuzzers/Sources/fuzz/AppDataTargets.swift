@@ -1,0 +1,100 @@
+import Codecs
+import SystemIO
+
+@testable import Interchange
+
+extension Target {
+  /// Snapshots of snapd, and the property lists that name an app.
+  static let appDataTargets = [
+    Target(name: "snap", run: snap),
+    Target(name: "snap-metadata", run: snapMetadata),
+    Target(name: "app-identity", run: appIdentity),
+  ]
+
+  /// A whole snapshot or export. Entries must have paths below the containers of a snap.
+  @Sendable private static func snap(_ bytes: [UInt8]) {
+    guard let descriptor = try? Descriptor.inMemory(bytes),
+      let file = try? ArchiveFile(descriptor, name: "snapshot"),
+      var source = try? SnapSource.open(file, user: "ada")
+    else { return }
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    var count = 0
+    do {
+      while let entry = try source.next() {
+        count += 1
+        require(PathComponents.fault(in: entry.path) == nil, "an entry has an invalid path")
+        require(
+          ["apps", "folders"].contains(entry.path.first) && entry.path.count >= 3,
+          "an entry is above the containers")
+        if case .file = entry.kind {
+          var portions = 64
+          while portions > 0, try buffer.withUnsafeMutableBytes({ try source.read(into: $0) }) > 0 {
+            portions -= 1
+          }
+        }
+      }
+    } catch {}
+    require(count <= 1_000_000, "a snapshot has too many entries")
+  }
+
+  /// Metadata. What is accepted must be the same after it is written.
+  @Sendable private static func snapMetadata(_ bytes: [UInt8]) {
+    guard let metadata = try? SnapMetadata(parsing: bytes) else { return }
+    require(SnapMetadata.isName(metadata.name), "metadata with an invalid name is accepted")
+    require(metadata.fileName.nameFault == nil, "the name of a snapshot's file is invalid")
+    require(
+      metadata.sums.allSatisfy {
+        $0.value.count == 48 && SnapArchive(member: $0.key.member) == $0.key
+      },
+      "metadata with an invalid sum is accepted")
+    guard let again = try? SnapMetadata(parsing: metadata.text) else {
+      fatalError("accepted metadata cannot be read after it is written")
+    }
+    require(again == metadata, "metadata changed when it was written and read again")
+  }
+
+  /// The property list of an app. What is accepted must be the same in AppDataInfo.plist.
+  @Sendable private static func appIdentity(_ bytes: [UInt8]) {
+    guard let app = AppIdentity(parsing: bytes) else { return }
+    require(app.identifier.nameFault == nil, "an identifier that is no name is accepted")
+    guard let written = try? app.appDataInfo.binary(), let again = AppIdentity(parsing: written)
+    else { fatalError("an accepted app cannot be read after it is written") }
+    require(again == app, "an app changed when it was written and read again")
+  }
+}
+
+/// The seeds of these targets.
+enum AppDataSeeds {
+  static var all: [(target: String, bytes: [UInt8])] {
+    [
+      ("snap", snapshot), ("snap-metadata", Array(metadata.utf8)),
+      ("app-identity", Array(list.utf8)), ("app-identity", Array(storeList.utf8)),
+    ]
+  }
+
+  /// The metadata without line breaks, with the sum of an archive that the snapshot does not have.
+  private static let metadata =
+    #"{"set":1,"time":"2024-05-06T07:08:09.5+02:00","snap":"editor_a","revision":"x1","#
+    + #""snap-id":"abc","epoch":{"read":[1,2],"write":[2]},"summary":"","version":"2.0","#
+    + #""conf":{"port":80,"list":[1.5,true,null]},"sha3-384":{"archive.tgz":""#
+    + String(repeating: "0a", count: 48) + #"","user/ada.tgz":""#
+    + String(repeating: "f0", count: 48) + #""},"size":12}"#
+
+  private static let list =
+    "<plist><dict><key>CFBundleIdentifier</key><string>com.example.app</string>"
+    + "<key>CFBundleShortVersionString</key><string>1.2</string>"
+    + "<key>CFBundleVersion</key><string>42</string></dict></plist>"
+
+  private static let storeList =
+    "<plist><dict><key>softwareVersionBundleId</key><string>a.b</string>"
+    + "<key>bundleVersion</key><string>7</string></dict></plist>"
+
+  /// An export with an empty list, which has no snapshot.
+  private static var snapshot: [UInt8] {
+    let text = Array(#"{"format":1,"files":["1_editor.zip"]}"#.utf8)
+    let member = PaxMember(
+      path: Array("export.json".utf8), kind: .file(size: UInt64(text.count)), mode: 0o640)
+    return member.header() + text
+      + [UInt8](repeating: 0, count: PaxMember.padding(after: UInt64(text.count))) + PaxMember.end
+  }
+}

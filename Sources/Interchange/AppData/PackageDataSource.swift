@@ -1,0 +1,143 @@
+internal import Codecs
+internal import SandboxModel
+package import SystemIO
+
+/// An app with its data in an `.ipa`: a zip archive with `Payload/NAME.app` and, of programs that
+/// archive the data, too, `Container` (installation_proxy's `Archive`, which `ideviceinstaller` asks
+/// for; `.imazingapp`).
+///
+/// | path in the archive | logical path |
+/// | --- | --- |
+/// | `Payload/…` | `apps/ID/bundle/…` |
+/// | `Container/AppGroups/GROUP/…` | `groups/GROUP/…` |
+/// | `Container/…` | `apps/ID/data/…` |
+/// | any other | `apps/ID/bundle/…`, where a device keeps them |
+package struct PackageDataSource: ~Copyable, EntrySource {
+  private var source: ArchiveSource
+  /// The app, as the package names it.
+  package let app: AppIdentity
+  private var recorded = SkippedEntries()
+
+  static let payload: ByteString = "Payload"
+  static let container: ByteString = "Container"
+  static let groups: ByteString = "AppGroups"
+  static let action = "read the app's package"
+  /// The maximum number of members that are searched for the app's Info.plist.
+  private static let memberLimit = 2_000_000
+
+  /// Opens a package in a file, which is read twice.
+  ///
+  /// - Throws: `unknownFormat` if it is no zip archive or names no app; `damaged`.
+  package init(_ file: ArchiveFile) throws(InterchangeError) {
+    guard file.size != nil else {
+      throw InterchangeError(
+        .unsupported, Self.action, subject: file.name,
+        reason: "a package is read twice, and this is a stream", hint: "write it to a file first")
+    }
+    guard let found = try Self.identity(in: file) else {
+      throw InterchangeError(
+        .unknownFormat, Self.action, subject: file.name,
+        reason: "no Info.plist of an app in 'Payload' and no iTunesMetadata.plist names an app",
+        hint: "'sandboxctl import zip' imports any zip archive")
+    }
+    file.seek(to: 0)
+    source = try ArchiveSource(file, format: .zip)
+    app = found
+  }
+
+  /// Returns the identity in the first `Payload/NAME.app/Info.plist`, or otherwise in
+  /// `iTunesMetadata.plist`.
+  private static func identity(in file: ArchiveFile) throws(InterchangeError) -> AppIdentity? {
+    file.seek(to: 0)
+    var source = try ArchiveSource(file, format: .zip)
+    var (store, count): (AppIdentity?, Int) = (nil, 0)
+    while let entry = try source.next() {
+      count += 1
+      guard count <= memberLimit else {
+        throw InterchangeError(
+          .limitExceeded, action, subject: file.name,
+          reason: "it has more than \(memberLimit) members")
+      }
+      let path = entry.path
+      if path == ["iTunesMetadata.plist"] {
+        store = try list(of: &source).flatMap { AppIdentity(parsing: $0) }
+      } else if path.count == 3, path[0] == payload, path[1].hasSuffix(".app"),
+        path[2] == "Info.plist",
+        let app = try list(of: &source).flatMap({ AppIdentity(parsing: $0) })
+      {
+        return app
+      }
+    }
+    return store
+  }
+
+  /// Returns the content of the current file; nil if it is damaged or too large.
+  private static func list(of source: inout ArchiveSource) throws(InterchangeError) -> [UInt8]? {
+    var (bytes, buffer): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 1 << 16))
+    do throws(InterchangeError) {
+      while bytes.count <= AppIdentity.listLimit {
+        var span = buffer.mutableSpan
+        let count = try span.withUnsafeMutableBytes { (raw) throws(InterchangeError) in
+          try source.read(into: raw)
+        }
+        if count == 0 { return bytes }
+        bytes += buffer.prefix(count)
+      }
+    } catch {
+      guard error.kind == .damagedEntry else { throw error }
+    }
+    return nil
+  }
+
+  package var madeAt: Timestamp? { source.madeAt }
+  package var keepsNames: Bool { source.keepsNames }
+  package var owners: OwnerNames { source.owners }
+  package var apps: [ForeignApp] { [app.foreignApp] }
+
+  package var skipped: SkippedEntries {
+    var all = recorded
+    all.append(source.skipped)
+    return all
+  }
+
+  package mutating func next() throws(InterchangeError) -> ForeignEntry? {
+    while var entry = try source.next() {
+      guard let path = logicalPath(of: entry.path) else { continue }
+      if let fault = PathComponents.fault(in: path) {
+        recorded.append(path: entry.joinedPath, reason: fault)
+        continue
+      }
+      entry.path = path
+      // A zip archive has none; a target that no container has would be missing.
+      if case .hardLink(let target) = entry.kind {
+        entry.kind = .hardLink(to: logicalPath(of: target) ?? target)
+      }
+      return entry
+    }
+    return nil
+  }
+
+  package mutating func read(
+    into buffer: UnsafeMutableRawBufferPointer
+  ) throws(InterchangeError) -> Int {
+    try source.read(into: buffer)
+  }
+
+  package mutating func skipHole() throws(InterchangeError) -> UInt64 { try source.skipHole() }
+
+  /// Returns the logical path of a member; nil for the root and for the directory of the groups, which
+  /// is no container.
+  private func logicalPath(of path: [ByteString]) -> [ByteString]? {
+    guard let top = path.first else { return nil }
+    let bundle = LogicalContainer.bundle(app.name).prefix.components
+    if top == Self.payload { return bundle + path.dropFirst() }
+    guard top == Self.container else { return bundle + path }
+    guard path.count > 1, path[1] == Self.groups else {
+      return LogicalContainer.data(app.name).prefix.components + path.dropFirst()
+    }
+    guard path.count > 2 else { return nil }
+    let group = LogicalName(path[2])
+    guard BundleIdentifier.fault(of: group.identifier) == nil else { return nil }
+    return LogicalContainer.group(group).prefix.components + path.dropFirst(3)
+  }
+}

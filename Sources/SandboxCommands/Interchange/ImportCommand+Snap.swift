@@ -1,0 +1,79 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import Interchange
+internal import SandboxModel
+internal import SystemIO
+
+extension ImportCommand {
+  /// `sandboxctl import snap`: imports a snapshot of snapd.
+  struct Snap: SandboxCommand {
+    static var configuration: CommandConfiguration {
+      CommandConfiguration(
+        commandName: "snap",
+        abstract: "Import a snapshot of snapd",
+        usage: "sandboxctl import snap <file> [--user <name>] [<options>]",
+        discussion: """
+          Imports a file of 'snap export-snapshot', or one of 'snap save' (a zip archive in \
+          /var/lib/snapd/snapshots), as a backup of the layout snap. An archive with another \
+          SHA3-384 than its metadata has is named and not taken, and the exit status is 3. The \
+          metadata, with the configuration of the snap, is kept in folders/snapd. '-' reads \
+          standard input.
+
+          \(Examples.text([
+            "sandboxctl export snap latest:apps/editor editor.snapshot",
+            "sandboxctl import snap editor.snapshot --repo repo",
+          ]))
+          """)
+    }
+
+    @Argument(
+      help: ArgumentHelp("The snapshot, or '-' for standard input.", valueName: "file"),
+      completion: .file())
+    var file: ByteString
+
+    @Option(
+      help: ArgumentHelp(
+        "The user whose data is imported, if there is that of several.", valueName: "name"))
+    var user: ByteString?
+
+    @OptionGroup var snapshot: ImportedSnapshotOptions
+    @OptionGroup var repository: RepositoryOptions
+    @OptionGroup var list: ListOptions
+    @OptionGroup var progress: ProgressOptions
+    @OptionGroup var output: OutputOptions
+
+    func run(_ console: Console) throws -> ExitStatus {
+      let opened = try repository.open(console).repository
+      let archive = file == "-" ? try ArchiveFile() : try ArchiveFile(path: file)
+      let location = file == "-" ? "/dev/stdin" : file.absolute ?? file
+      let counters = ProgressCounters()
+      let (report, format, snaps) = try progress.run(counters, output) { isStopping in
+        archive.isStopping = isStopping
+        var source = try SnapSource.open(archive, user: user)
+        let request = snapshot.request(
+          ImportRequest.Placement(snapshotAt: location, of: source.foundUser), to: opened,
+          counters: counters, isStopping: isStopping)
+        let report = try ImportOperation(to: opened, request).run(&source)
+        return (report, source.formatName, source.snaps.count)
+      }
+      return try report.show(
+        at: "", of: Sizes.count(snaps, "snap"), format: format,
+        with: [JSON.Member("snaps", .integer(Int64(snaps)))], in: opened, all: list.all, console,
+        output)
+    }
+  }
+}
+
+extension ImportRequest.Placement {
+  /// The placement of a snapshot of snapd, whose paths are logical paths. It does not name its
+  /// system: all of one user are of one source.
+  fileprivate init(snapshotAt location: ByteString, of user: ByteString?) {
+    self.init(
+      prefix: "",
+      device: DeviceRecord(
+        identity: "import:snap" + (user.map { ":\($0)" } ?? ""), platform: "snap",
+        layout: Layout.snap.rawValue, root: location),
+      classes: ClassRun.ofLogicalPaths)
+  }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// The commands for app data of Xcode and for packages with data.
+@Suite struct ImportAppDataTests {
+  private let cli: CommandLine
+
+  init() throws {
+    cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    for name in ["repo", "other"] { _ = try cli.succeed("init \(name) --plain --no-default") }
+    _ = try cli.succeed("backup --root device --repo repo --quiet")
+  }
+
+  @Test func theDataOfXcodeIsImportedAsItWas() throws {
+    let line = try cli.succeed("export xcappdata notes.xcappdata --app notebook --repo repo")
+    #expect(line.contains(" to 'notes.xcappdata' ("), "\(line)")
+    let list = try Program.run(
+      "python3",
+      [
+        "-c",
+        "import plistlib; print(plistlib.load(open('notes.xcappdata/AppDataInfo.plist', 'rb')))",
+      ],
+      in: cli.directory.url)
+    #expect(list.output.contains("'CFBundleIdentifier': 'org.example.notebook'"), "\(list)")
+    let report = try cli.json("import xcappdata notes.xcappdata --json --repo other")
+    #expect(report["app"] as? String == "org.example.notebook" && report["skipped"] as? Int == 0)
+    let path = "latest:apps/org.example.notebook/data"
+    _ = try cli.succeed("restore \(path) --to first --repo repo")
+    _ = try cli.succeed("restore \(path) --to second --repo other")
+    try ChangeDetector.expectSame(cli.directory, "first", "second")
+    let shown = try cli.json("snapshots show latest --json --repo other")
+    let apps = shown["apps"] as? [[String: Any]] ?? []
+    #expect(apps.map { $0["identifier"] as? String } == ["org.example.notebook"], "\(apps)")
+  }
+
+  /// Python reads the package, and an import gives the same files.
+  @Test func aPackageIsImportedAsItWas() throws {
+    _ = try cli.succeed("export ipa darkroom.ipa --app darkroom --repo repo")
+    let tested = try Program.run(
+      "python3", ["-m", "zipfile", "-e", "darkroom.ipa", "unpacked"], in: cli.directory.url)
+    #expect(tested.code == 0, "\(tested.errors)")
+    let report = try cli.json("import ipa darkroom.ipa --json --repo other")
+    #expect(report["app"] as? String == "org.example.darkroom" && report["skipped"] as? Int == 0)
+    for path in ["bundle", "data"] {
+      let logical = "latest:apps/org.example.darkroom/\(path)"
+      _ = try cli.succeed("restore \(logical) --to first-\(path) --repo repo")
+      _ = try cli.succeed("restore \(logical) --to second-\(path) --repo other")
+    }
+    let same = try Program.run(
+      "/bin/bash",
+      [
+        "-ec",
+        """
+        for part in bundle data; do diff -r --no-dereference first-$part second-$part; done
+        diff -r --no-dereference unpacked/Container first-data
+        diff -r --no-dereference unpacked/Payload/Darkroom.app first-bundle/Darkroom.app
+        """,
+      ], in: cli.directory.url)
+    #expect(same.code == 0, "\(same)")
+  }
+
+  /// Containers of extensions are named, since a package has none.
+  @Test func extensionsAreNotInAPackage() throws {
+    let outcome = try cli.run("export ipa notes.ipa --app notebook --repo repo")
+    #expect(outcome.code == 3, "\(outcome)")
+    #expect(outcome.errors.contains("extensions/org.example.notebook.share"))
+  }
+
+  @Test func wrongUseIsRefused() throws {
+    try cli.directory.write("x", at: "full/x")
+    for (line, code, reason) in [
+      ("export xcappdata x --repo repo", Int32(2), "--app"),
+      ("export xcappdata full --app notebook --repo repo", 1, "not empty"),
+      ("export xcappdata x --app none --repo repo", 1, "no such app"),
+      ("export xcappdata latest:groups x --app notebook --repo repo", 2, "without a path"),
+      ("export xcappdata repo/in --app notebook --repo repo", 2, "within each other"),
+      ("import xcappdata full --repo other", 1, "no directory AppData"),
+      ("import xcappdata nowhere --repo other", 1, "nowhere"),
+      ("export ipa full/x --app notebook --repo repo", 1, "exists"),
+      ("import ipa full/x --repo other", 1, "full/x"),
+    ] {
+      let outcome = try cli.run(line)
+      #expect(outcome.code == code && outcome.errors.contains(reason), "\(line): \(outcome)")
+    }
+  }
+}
