@@ -60,6 +60,19 @@ LC_ALL=C sed -i 's/12\.0/12.1/' Reader.app/Info.plist
 run update Reader.app --root device
 run rollback reader --root device
 
+step "A profile of an old machine's Debian package moves into the Flatpak of a new one"
+profile=old/.mozilla/firefox/you.default
+mkdir -p "$profile" new
+head -c 1048576 /dev/zero > "$profile/places.sqlite"
+: > "$profile/lock"
+printf '[Profile0]\nName=you\nIsRelative=0\nPath=%s\n' "$here/$profile" \
+  > old/.mozilla/firefox/profiles.ini
+show cat old/.mozilla/firefox/profiles.ini
+cat old/.mozilla/firefox/profiles.ini
+run migrate --from deb:old --to flatpak:new --app firefox
+show cat new/.var/app/org.mozilla.firefox/.mozilla/firefox/profiles.ini
+cat new/.var/app/org.mozilla.firefox/.mozilla/firefox/profiles.ini
+
 step "Packs are standard archives"
 pack=$(find repo/packs -name '*.tar.zst' -printf '%s %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2)
 show "zstd -dc ${pack:0:28}… | tar -t | grep Documents/"

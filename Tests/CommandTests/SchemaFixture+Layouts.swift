@@ -51,7 +51,7 @@ extension SchemaFixture {
         ByteString("moved/.var/app/org.mozilla.firefox").appending(profile)
           .appending("places.sqlite"), "another"
       ),
-      ("moved/snap/firefox/common/x", "x"),
+      ("moved/snap/firefox/common/x", "x"), ("movers/.oldapp/x", "x"),
     ] as [(ByteString, String)] {
       try cli.directory.write(text, at: path)
     }

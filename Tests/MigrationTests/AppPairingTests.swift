@@ -66,11 +66,46 @@ import Testing
     try directory.write("x", at: "old/.config/dconf/user")
     let none = pairing(.host, .flatpak).all()
     #expect(none.routes.isEmpty)
-    #expect(none.without.map(\.path) == [".config/notes", "org.mozilla.firefox"])
+    #expect(none.without.map(\.path) == ["org.mozilla.firefox"])
+    #expect(none.without.first?.remark.contains("not installed in the target (1 B") == true)
+    #expect(none.unnamed.map(\.path) == [".config/notes"])
     let found = pairing(
       .host, .flatpak, installed: ["org.mozilla.firefox", "org.example.Notes", "org.example.None"]
     ).all()
     #expect(found.routes.map(\.to.app) == ["org.example.Notes", "org.mozilla.firefox"])
-    #expect(found.without.isEmpty)
+    #expect(found.without.isEmpty && found.unnamed.isEmpty)
+  }
+
+  /// Data that no app has is listed with its size, except that of shells, the session and sandboxes.
+  @Test func unnamedDataHasASize() throws {
+    for (path, text) in [
+      (".oldapp/a", "12345"), (".oldapp/b/c", "678"), (".config/tool/x", "1"),
+      (".bash_sessions/x", "x"), (".oh-my-zsh/x", "x"), (".var/app/org.example.A/x", "x"),
+      (".cache/tool/x", "x"), (".local/share/flatpak/app/x", "x"), (".profile", "x"),
+      ("Documents/x", "x"),
+    ] {
+      try directory.write(text, at: ByteString("old/\(path)"))
+    }
+    let unnamed = pairing(.host, .flatpak).all().unnamed
+    #expect(unnamed.map(\.path) == [".config/tool", ".oldapp"])
+    #expect(unnamed.map(\.bytes) == [1, 8])
+    #expect(unnamed.map(\.files) == [1, 2])
+  }
+
+  /// Between two homes outside sandboxes every name in the base directories is an app.
+  @Test func outsideSandboxesEveryNameIsAnApp() throws {
+    for path in [
+      ".config/Tool/a", ".local/share/Tool/b", ".config/tool/c", ".config/single", ".thunderbird/x",
+      ".config/dconf/user", ".oldapp/a",
+    ] {
+      try directory.write("x", at: ByteString("old/\(path)"))
+    }
+    let found = pairing(.host, .host).all()
+    #expect(found.routes.map(\.to.app) == ["Tool", "single", "thunderbird", "tool"])
+    #expect(found.unnamed.map(\.path) == [".oldapp"])
+    let route = try pairing(.host, .deb).route(for: "Tool")
+    #expect(route.destination(of: ".config/Tool/a") == .path(".config/Tool/a"))
+    #expect(route.destination(of: ".config/tool/c") == .noHome)
+    #expect(throws: OperationError.self) { try pairing(.host, .host).route(for: "nothing") }
   }
 }

@@ -1,6 +1,8 @@
+import DeviceDiscovery
 import Migration
 import SandboxModel
 import SystemIO
+import TestSupport
 import Testing
 
 @Suite struct PairingTests {
@@ -75,5 +77,71 @@ import Testing
       try ContainerPairing.pairs(from: ios, to: device("/e", .coreSimulator, apps: [], []))
     }
     #expect(error?.kind == .notFound)
+  }
+
+  /// An app's data has the same directories on iOS and macOS.
+  @Test func containersOfIOSAndMacOSArePaired() throws {
+    let app = try identifier("org.example.a")
+    let data = container(.data(LogicalName("org.example.a")), owner: app, at: "d/1")
+    let source = device("/old", .coreSimulator, apps: [App(app, isInstalled: true)], [data])
+    let mac = device("/mac", .macOS, apps: [], [])
+    #expect(
+      try ContainerPairing.pairs(from: source, to: mac, apps: [app]).map(\.counterpart)
+        == [.missing])
+    #expect(ContainerPairing.haveSameContainers(.macOS, .coreSimulator))
+    for other: Layout in [.flatpak, .android, .folder] {
+      #expect(!ContainerPairing.haveSameContainers(.macOS, other), "\(other)")
+    }
+    #expect(!ContainerPairing.haveSameContainers(.folder, .folder))
+  }
+
+  /// A bundle has the data of one app: nothing else has a place in it.
+  @Test func aBundleTakesOnlyTheDataOfItsApp() throws {
+    let app = try identifier("org.example.a")
+    let other = try identifier("org.example.b")
+    let source = device(
+      "/old", .coreSimulator, apps: [],
+      [
+        container(.data(LogicalName("org.example.a")), owner: app, at: "d/1"),
+        container(
+          .extension(LogicalName("org.example.a.x"), of: LogicalName("org.example.a")), owner: app,
+          at: "e/1"),
+        container(.data(LogicalName("org.example.b")), owner: other, at: "d/2"),
+      ])
+    let bundle = device(
+      "/x.xcappdata", .coreSimulator, apps: [App(app, isInstalled: false)],
+      [container(.data(LogicalName("org.example.a")), owner: app, at: "AppData")])
+    let pairs = try ContainerPairing.pairs(from: source, to: bundle)
+    #expect(pairs.map(\.counterpart) == [.present("/device/AppData"), .noHome, .noHome])
+    let error = #expect(throws: OperationError.self) {
+      try ContainerPairing.pairs(from: source, to: bundle, apps: [other])
+    }
+    #expect(error?.description.contains("org.example.a") == true)
+  }
+
+  @Test func aNewBundleNamesItsApp() throws {
+    let directory = try TemporaryDirectory("bundle")
+    #expect(try NewAppDataBundle(at: directory.path("a")) == nil)
+    #expect(throws: OperationError.self) {
+      try NewAppDataBundle(at: directory.path("none/a.xcappdata"))
+    }
+    let path = directory.path("a.xcappdata")
+    let bundle = try #require(try NewAppDataBundle(at: path))
+    let app = try identifier("org.example.a")
+    try bundle.make(of: app, version: "1.2", build: nil)
+    let device = try Device.find(root: path)
+    #expect(NewAppDataBundle.isBundle(device))
+    #expect(device.containers.map(\.logicalPrefix) == ["apps/org.example.a/data"])
+    #expect(device.apps.map(\.version) == ["1.2"])
+    // What exists is no new bundle.
+    #expect(try NewAppDataBundle(at: path) == nil)
+    #expect(throws: OperationError.self) { try bundle.make(of: app, version: nil, build: nil) }
+    try directory.write("x", at: "a.xcappdata/AppData/Documents/x")
+    bundle.removeIfEmpty()
+    #expect(try directory.read("a.xcappdata/AppData/Documents/x") == Array("x".utf8))
+    try directory.directory.removeTree("a.xcappdata")
+    try bundle.make(of: app, version: nil, build: nil)
+    bundle.removeIfEmpty()
+    #expect(try directory.directory.names().isEmpty)
   }
 }

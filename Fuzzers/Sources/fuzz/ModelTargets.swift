@@ -33,8 +33,14 @@ extension Target {
     _ = list["CFBundleIdentifier"]?.stringValue.flatMap { BundleIdentifier(ByteString($0)) }
   }
 
-  /// Flatpak's metadata and related files.
+  /// Flatpak's metadata and related files, and dpkg's status file, whose versions are numbers.
   @Sendable private static func keyFile(_ bytes: [UInt8]) {
+    for version in DebianPackages(parsing: bytes).versions.values {
+      let text = version.version?.bytes ?? []
+      require(
+        !text.isEmpty && text.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E },
+        "a version is not a number")
+    }
     _ = KeyFile(bytes).value("Name", in: "Desktop Entry")
     _ = FlatpakFinder.Metainfo.newestRelease(in: bytes)
     _ = Entitlements.propertyList(inProfile: bytes)

@@ -8,7 +8,7 @@
 // user, or is in containers, the whole list is refused: a partial migration would separate data
 // that belongs together.
 internal import Codecs
-internal import SandboxModel
+package import SandboxModel
 package import SystemIO
 
 /// The data that an app's container-migration.plist moves into its container when it is first
@@ -53,7 +53,7 @@ extension ContainerMigration {
   ///
   /// - Throws: `propertyList` or `limit` for an invalid property list, `package` for an invalid
   ///   migration.
-  init(reading bytes: [UInt8], for app: BundleIdentifier) throws(ModelError) {
+  package init(reading bytes: [UInt8], for app: BundleIdentifier) throws(ModelError) {
     let list: PropertyList
     do {
       list = try PropertyList(reading: bytes, limits: .init(bytes: 1 << 20, objects: 100_000))

@@ -10,6 +10,8 @@ package struct ContainerMetadata {
   static let desktopFile: ByteString = ".com.apple.containermanagerd.metadata.plist"
 
   var identifier: BundleIdentifier?
+  /// The UUID in the file, usually the name of the container's directory.
+  var uuid: ByteString?
 }
 
 // MARK: - Writing

@@ -121,7 +121,8 @@ extension Survey {
     if identifier == nil, list["MCMMetadataIdentifier"] == nil {
       warn(.wrongValue, at: file, because: "it has no MCMMetadataIdentifier")
     }
-    return ContainerMetadata(identifier: identifier)
+    let uuid = list["MCMMetadataUUID"]?.stringValue.map { ByteString($0) }
+    return ContainerMetadata(identifier: identifier, uuid: uuid)
   }
 
   /// Compares the content class with the location. The platform guide documents only the number 2,

@@ -15,6 +15,11 @@ struct CoreSimulatorFinder {
 
   private(set) var drafts: [ContainerDraft] = []
   private(set) var system: [Device.SystemContainers] = []
+  /// The facts in the list of an `.xcappdata` bundle.
+  var appDataFacts: BundleInfo?
+
+  /// Adds a container.
+  mutating func add(_ draft: ContainerDraft) { drafts.append(draft) }
 
   /// Scans all classes below a base.
   mutating func search(
@@ -117,6 +122,7 @@ extension CoreSimulatorFinder {
     let facts = facts(of: root, form, &survey)
     var finder = CoreSimulatorFinder()
     for base in bases(of: form) { finder.search(below: base, of: root, &survey) }
+    if form == .appData { finder.searchAppData(in: root, &survey) }
     if form == .fileSystem, (try? root.statusFollowing("private/var/mobile/Applications")) != nil {
       survey.warn(
         .unsupported, at: "private/var/mobile/Applications",
@@ -128,7 +134,7 @@ extension CoreSimulatorFinder {
     return Device(
       root: root.path, layout: .coreSimulator, facts: facts,
       identity: asked.identity(.coreSimulator, root.path, udid: facts.udid),
-      apps: apps(of: drafts, containers), containers: containers,
+      apps: finder.stating(apps(of: drafts, containers)), containers: containers,
       systemContainers: finder.system.sorted { $0.path < $1.path },
       findings: survey.findings.sorted())
   }
@@ -139,6 +145,7 @@ extension CoreSimulatorFinder {
     case .data: [["Containers"]]
     case .fileSystem:
       [["private", "var", "mobile", "Containers"], ["private", "var", "containers"]]
+    case .appData: []
     }
   }
 
@@ -156,6 +163,7 @@ extension CoreSimulatorFinder {
       }
       return devicePropertyList(in: above, as: above.path.appending("device.plist"), &survey)
     case .fileSystem: return systemVersion(in: root, &survey)
+    case .appData: return Device.Facts()
     }
   }
 

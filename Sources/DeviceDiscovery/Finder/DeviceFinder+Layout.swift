@@ -28,7 +28,7 @@ extension DeviceFinder {
     case folder
   }
 
-  /// The three forms of the layout coresimulator.
+  /// The forms of the layout coresimulator.
   enum SimulatorForm {
     /// A simulator's directory: `device.plist` beside `data`.
     case device
@@ -36,6 +36,8 @@ extension DeviceFinder {
     case data
     /// The file system of an iOS device.
     case fileSystem
+    /// An `.xcappdata` bundle with the data container of one app.
+    case appData
   }
 
   /// Detects the layout of the directory, or checks that it has the requested one.
@@ -123,9 +125,10 @@ extension DeviceFinder {
     switch layout {
     case .coreSimulator:
       (
-        "it has no 'data' directory next to a device.plist, no 'Containers' directory, and no "
-          + "'private/var/mobile/Containers'",
-        "specify a simulator's directory, its 'data' directory, or the root of an iOS file system"
+        "it has no 'data' directory next to a device.plist, no 'Containers' directory, no "
+          + "'private/var/mobile/Containers' and no 'AppData'",
+        "specify a simulator's directory, its 'data' directory, the root of an iOS file system, or "
+          + "an .xcappdata"
       )
     case .flatpak:
       (
@@ -168,7 +171,12 @@ extension DeviceFinder {
     let bases: [ByteString] = [
       "private/var/mobile/Containers", "private/var/containers/Bundle/Application",
     ]
-    return bases.contains { has($0, in: directory) } ? .fileSystem : nil
+    if bases.contains(where: { has($0, in: directory) }) { return .fileSystem }
+    let isNamed = directory.path.hasSuffix(CoreSimulatorFinder.appDataSuffix)
+    let isAppData =
+      (isNamed || has(CoreSimulatorFinder.appDataInfo, in: directory))
+      && has(CoreSimulatorFinder.appData, in: directory)
+    return isAppData ? .appData : nil
   }
 
   /// Whether a directory is `.var/app`, or contains directories with app identifiers as names and

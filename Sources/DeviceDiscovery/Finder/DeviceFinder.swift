@@ -150,7 +150,7 @@ package struct DeviceFinder: Sendable {
   /// Returns the root of the system to which a home directory belongs, or nil if the path does not
   /// determine it. For `home/<user>` (`Users/<user>`) or `root`, it is the directory above, which
   /// may be another system's disk; for the current user's home directory it is `/`.
-  func system(ofHome home: ByteString, below users: ByteString) -> ByteString? {
+  package func system(ofHome home: ByteString, below users: ByteString) -> ByteString? {
     if let systemRoot { return systemRoot }
     let parts = home.components
     if parts.count > 1, parts[parts.count - 2] == users { return Self.path(parts.dropLast(2)) }

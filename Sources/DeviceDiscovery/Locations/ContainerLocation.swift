@@ -120,12 +120,12 @@ extension Device {
     guard name.isUUID else { throw .containerName(name, of: container, "it is not a UUID") }
     let kind = container.kind
     guard let directory = try? Directory.open(resolved: root),
-      let form = DeviceFinder.simulatorForm(of: directory)
+      let form = DeviceFinder.simulatorForm(of: directory), form != .appData
     else { return nil }
     let base: ByteString =
       switch (form, kind) {
       case (.device, _): "data/Containers"
-      case (.data, _): "Containers"
+      case (.data, _), (.appData, _): "Containers"
       case (.fileSystem, .bundle): "private/var/containers"
       case (.fileSystem, _): "private/var/mobile/Containers"
       }

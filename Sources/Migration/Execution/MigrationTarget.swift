@@ -9,8 +9,8 @@ package import SystemIO
 /// The device that a migration changes: its journal, its locks and its trash, and the containers to
 /// save first.
 ///
-/// It is the user's Flatpak or snap device if everything goes into it. Otherwise it is the home
-/// directory itself with the layout xdg, whose containers are the apps' base directories; other
+/// It is the user's Flatpak or snap device if everything goes into it, and the home directory with the
+/// layout macos for a macOS app. Otherwise it is the home directory itself with the layout xdg, whose containers are the apps' base directories; other
 /// directories of the home, such as `.mozilla`, are in no container, and nothing in them is replaced.
 package struct MigrationTarget: Sendable {
   /// The device.
@@ -42,19 +42,25 @@ package struct MigrationTarget: Sendable {
       return MigrationTarget(
         device: device, base: isPresent ? end.container : directory, end: end, places: places)
     }
+    let layout = end.packaging == .macOS ? Layout.macOS : .xdg
+    let isInContainer =
+      layout == .macOS && places.allSatisfy { $0.isWithin(end.container) && $0 != end.container }
     return MigrationTarget(
-      device: try homeDevice(end.home), base: "", end: end, places: places)
+      device: try homeDevice(end.home, layout), base: isInContainer ? end.container : "", end: end,
+      places: places)
   }
 
-  /// Returns a home directory as a device with the layout xdg. A new home without base directories is
-  /// one without apps.
-  private static func homeDevice(_ home: ByteString) throws(ModelError) -> Device {
+  /// Returns a home directory as a device with the layout xdg or macos. A new home without base
+  /// directories or containers is one without apps.
+  private static func homeDevice(
+    _ home: ByteString, _ layout: Layout
+  ) throws(ModelError) -> Device {
     do throws(ModelError) {
-      return try Device.find(root: home, layout: .xdg)
+      return try Device.find(root: home, layout: layout)
     } catch {
       guard error.code == .noDevice else { throw error }
       return Device(
-        root: home, layout: .xdg, identity: DeviceFinder(layout: .xdg).identity(.xdg, home),
+        root: home, layout: layout, identity: DeviceFinder(layout: layout).identity(layout, home),
         apps: [], containers: [], findings: [])
     }
   }
@@ -118,6 +124,7 @@ package struct MigrationTarget: Sendable {
   private static func isShared(_ path: ByteString) -> Bool {
     let shared: [ByteString] = [
       ".cache", ".config", ".local", ".local/share", ".local/state", ".var", ".var/app", "snap",
+      "Library", "Library/Application Support", "Library/Containers", "Library/Preferences",
     ]
     return shared.contains(path)
   }

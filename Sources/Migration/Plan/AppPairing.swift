@@ -1,5 +1,18 @@
 package import SystemIO
 
+/// The apps of a source that `AppPairing.all()` found.
+package struct PairedApps: Sendable {
+  /// The routes, in the order of their identifiers.
+  package var routes: [MigrationRoute] = []
+  /// The apps without a route, each with the reason.
+  package var without: [PathRemark] = []
+  /// The data in the source's home directory that no table and no installed app names, with its size.
+  package var unnamed: [MigrationPlan.Group] = []
+
+  /// Creates an empty result.
+  package init() {}
+}
+
 /// Finds the identifiers of an app in the forms of the two sides of a migration.
 package struct AppPairing {
   /// One side: the form of its apps, and the home directory.
@@ -49,34 +62,66 @@ package struct AppPairing {
       return route(app, try identifier(in: table, on: target))
     }
     let isSame = source.packaging == target.packaging
+    if source.packaging == .macOS || target.packaging == .macOS {
+      throw OperationError(
+        .notFound, code: .noApp, "migrate", subject: app,
+        reason: "its bundle has no container-migration.plist",
+        hint: "copy its files into the container by hand")
+    }
     guard isSame || !source.packaging.isSandbox || !target.packaging.isSandbox else {
       throw Self.noTable(app, target)
     }
     return route(app, app)
   }
 
-  /// Returns the routes of all apps with data in the source, in the order of their identifiers, and
-  /// the apps without one, each with the reason.
-  package func all() -> (routes: [MigrationRoute], without: [PathRemark]) {
-    source.packaging.isSandbox ? allOfSandboxes() : allOutsideSandboxes()
+  /// Returns the routes of all apps with data in the source, and the data without one.
+  package func all() -> PairedApps {
+    if source.packaging.isSandbox { return allOfSandboxes() }
+    return target.packaging.isSandbox ? allIntoSandboxes() : allOutsideSandboxes()
   }
 
-  private func allOfSandboxes() -> (routes: [MigrationRoute], without: [PathRemark]) {
-    var (routes, without): ([MigrationRoute], [PathRemark]) = ([], [])
+  private func allOfSandboxes() -> PairedApps {
+    var found = PairedApps()
     for app in containers(of: source) {
       do throws(OperationError) {
-        routes.append(try route(for: app))
+        found.routes.append(try route(for: app))
       } catch {
-        without.append(PathRemark(path: app, remark: error.parts.reason ?? error.description))
+        found.without.append(
+          PathRemark(path: app, remark: error.parts.reason ?? error.description))
       }
     }
-    return (routes, without)
+    return found
   }
 
   /// Apps are known by their tables, or by the names of those that are installed in the target.
-  private func allOutsideSandboxes() -> (routes: [MigrationRoute], without: [PathRemark]) {
-    var (routes, without): ([MigrationRoute], [PathRemark]) = ([], [])
-    var known: Set<ByteString> = []
+  private func allIntoSandboxes() -> PairedApps {
+    var found = PairedApps()
+    let (known, others) = addTables(to: &found)
+    // For apps of macOS only their own lists have places.
+    for app in installed.subtracting(known).sorted() where target.packaging != .macOS {
+      let route = route(app, app)
+      if route.sources.contains(where: { exists($0, in: source) }) { found.routes.append(route) }
+    }
+    return complete(found, besides: others)
+  }
+
+  /// Outside sandboxes every name in the base directories is an app with the same places in the
+  /// target.
+  private func allOutsideSandboxes() -> PairedApps {
+    var found = PairedApps()
+    _ = addTables(to: &found)
+    let names = Set(
+      unnamedPaths(besides: found.routes).filter { !$0.parent.isEmpty }.compactMap(\.lastComponent))
+    for name in names.sorted() { found.routes.append(route(name, name)) }
+    return complete(found)
+  }
+
+  /// Adds the routes of the tables with data in the source. Returns the identifiers in the target of
+  /// all apps with tables, and the routes of those that are not installed there.
+  private func addTables(
+    to found: inout PairedApps
+  ) -> (known: Set<ByteString>, others: [MigrationRoute]) {
+    var (known, others): (Set<ByteString>, [MigrationRoute]) = ([], [])
     for table in library.tables where !table.isGeneral {
       guard let from = try? identifier(in: table, on: source),
         let to = try? identifier(in: table, on: target), known.insert(to).inserted
@@ -84,39 +129,72 @@ package struct AppPairing {
       let route = route(from, to)
       guard route.sources.contains(where: { exists($0, in: source) }) else { continue }
       if !target.packaging.isSandbox || installed.contains(to) {
-        routes.append(route)
+        found.routes.append(route)
       } else {
-        without.append(PathRemark(path: to, remark: "it is not installed in the target"))
+        let bytes = ByteCount.text(size(of: route.sources).bytes)
+        found.without.append(
+          PathRemark(path: to, remark: "it is not installed in the target (\(bytes) in the source)")
+        )
+        others.append(route)
       }
     }
-    for app in installed.subtracting(known).sorted() where target.packaging.isSandbox {
-      let route = route(app, app)
-      if route.sources.contains(where: { exists($0, in: source) }) { routes.append(route) }
-    }
-    without += unknownDirectories(besides: routes)
-    return (routes.sorted { $0.to.app < $1.to.app }, without.sorted { $0.path < $1.path })
+    return (known, others)
   }
 
-  /// Returns the entries of the base directories that belong to none of the apps, except those of the
-  /// desktop and caches, which the general table skips.
-  private func unknownDirectories(besides routes: [MigrationRoute]) -> [PathRemark] {
-    var found: [PathRemark] = []
+  /// Sorts a result, and adds the data that it does not cover with its size.
+  ///
+  /// - Parameter others: The routes that are reported as not possible.
+  private func complete(
+    _ found: PairedApps, besides others: [MigrationRoute] = []
+  ) -> PairedApps {
+    var found = found
+    found.unnamed = unnamedPaths(besides: found.routes + others).sorted().map { path in
+      var group = MigrationPlan.Group(path: path, reason: "no table and no installed app names it")
+      (group.files, group.bytes) = size(of: [path])
+      return group
+    }
+    found.routes.sort { $0.to.app < $1.to.app }
+    found.without.sort { $0.path < $1.path }
+    return found
+  }
+
+  /// Returns the number and the bytes of the files at paths of the source.
+  private func size(of paths: [ByteString]) -> (files: Int, bytes: UInt64) {
+    var (files, bytes) = (0, UInt64(0))
+    for entry in (try? MigrationSurvey(of: source.home, paths: paths))?.entries ?? []
+    where entry.kind != .directory {
+      files += 1
+      bytes &+= entry.size
+    }
+    return (files, bytes)
+  }
+
+  /// Returns the entries of the base directories, and the dotted directories of the home, that belong
+  /// to none of the apps. Those that the general table skips or excludes, of the desktop and the shell,
+  /// are omitted, as are caches.
+  private func unnamedPaths(besides routes: [MigrationRoute]) -> [ByteString] {
+    func isKnown(_ path: ByteString) -> Bool {
+      routes.contains { route in
+        route.place(of: path) != nil || route.sources.contains { $0.isWithin(path) }
+      }
+    }
+    var found: [ByteString] = []
     for place in library.general?.places ?? [] {
       guard let base = place.path(in: source.packaging)?.bytes,
-        let directory = try? Directory.open(resolved: source.home.appending(base)),
-        let names = try? directory.names()
+        let directory = try? Directory.open(resolved: source.home.appending(base))
       else { continue }
-      for name in names {
+      for name in (try? directory.names()) ?? [] {
         // Some rules are for a directory, some for its content.
         if place.skip(of: name) != nil || place.skip(of: name.appending("x")) != nil { continue }
-        let path = base.appending(name)
-        let isKnown = routes.contains { route in
-          route.place(of: path) != nil || route.sources.contains { $0.isWithin(path) }
-        }
-        if !isKnown {
-          found.append(PathRemark(path: path, remark: "no table and no installed app names it"))
-        }
+        if !isKnown(base.appending(name)) { found.append(base.appending(name)) }
       }
+    }
+    guard let home = try? Directory.open(resolved: source.home) else { return found }
+    for name in (try? home.names()) ?? [] where name.bytes.first == UInt8(ascii: ".") {
+      guard library.general?.isNoApp(name) != true, !isKnown(name),
+        ((try? home.statusIfPresent(name)) ?? nil)?.kind == .directory
+      else { continue }
+      found.append(name)
     }
     return found
   }
@@ -155,11 +233,14 @@ package struct AppPairing {
     return found
   }
 
-  /// Returns the identifier of an app for which there is no table: of a sandbox on one of the sides.
+  /// Returns the identifier of an app for which there is no table: of a sandbox on one of the sides,
+  /// or the name of its directories.
   private func identifierWithoutTable(_ name: ByteString) throws(OperationError) -> ByteString {
-    let sandbox = source.packaging.isSandbox ? source : target
+    let isOutside = !source.packaging.isSandbox && !target.packaging.isSandbox
+    let sandbox = source.packaging.isSandbox || isOutside ? source : target
     let known = Set(
-      containers(of: sandbox) + (sandbox == target ? installed.sorted() : []))
+      containers(of: sandbox) + (sandbox == target ? installed.sorted() : [])
+        + (isOutside ? namesOutsideSandboxes() : []))
     if known.contains(name) { return name }
     let lower = Self.lower(name)
     let found = known.filter { app in
@@ -194,10 +275,21 @@ package struct AppPairing {
 
   // MARK: - Files
 
-  /// Returns the names of the directories of a sandbox's apps; none outside sandboxes.
+  /// Returns the names in the base directories of the source.
+  private func namesOutsideSandboxes() -> [ByteString] {
+    unnamedPaths(besides: []).filter { !$0.parent.isEmpty }.compactMap(\.lastComponent)
+  }
+
+  /// Returns the names of the directories of a sandbox's apps; none outside sandboxes. Of macOS these
+  /// are the apps with tables: there is no other way to move their data.
   private func containers(of side: Side) -> [ByteString] {
+    if side.packaging == .macOS {
+      return library.tables.flatMap { $0.apps[.macOS] ?? [] }.filter {
+        exists(side.packaging.container(of: $0), in: side)
+      }
+    }
     let above = side.packaging.container(of: "x").parent
-    guard side.packaging.isSandbox, side.packaging != .macOS,
+    guard side.packaging.isSandbox,
       let directory = try? Directory.open(resolved: side.home.appending(above)),
       let names = try? directory.names()
     else { return [] }

@@ -23,6 +23,11 @@ package enum MigrationGrammar {
         name: "general", shape: .bool,
         about: "The table is for all apps that have no table of their own."),
       Record.Key(
+        name: "not-apps", shape: .list(.pattern),
+        about:
+          "The names in a home directory that belong to no app, such as those of the shell and of "
+          + "the desktop. Only with general."),
+      Record.Key(
         name: "places", shape: .list(.record(place)), isRequired: true,
         about: "The places of the app's data; the one with the longest path applies."),
       Record.Key(

@@ -21,6 +21,16 @@ package struct MigrationLibrary: Sendable {
     self.issues = issues + Self.duplicates(tables)
   }
 
+  private init(_ tables: [MigrationTable], _ issues: [PolicyIssue]) {
+    (self.tables, self.issues) = (tables, issues)
+  }
+
+  /// Returns the library with further tables, such as those of apps' bundles, before all others: a
+  /// user's table of an app replaces them.
+  package func adding(_ further: [MigrationTable]) -> MigrationLibrary {
+    MigrationLibrary(further + tables, issues)
+  }
+
   /// Returns the mistakes in the file with a source name, or in all files if it is nil.
   package func lint(_ sourceName: String? = nil) -> [PolicyIssue] {
     issues.filter { sourceName == nil || $0.location.file == sourceName }

@@ -47,15 +47,17 @@ package struct MigrationRoute: Sendable {
     self.names = names
   }
 
-  /// Creates the route between two forms of an app by the tables of a library.
+  /// Creates the route between two forms of an app by the tables of a library. Between two forms
+  /// outside sandboxes an app without a table has the directories of exactly its name.
   package init(from: MigrationEnd, to: MigrationEnd, in library: MigrationLibrary) {
     let table =
       library.table(for: from.app, as: from.packaging)
       ?? library.table(for: to.app, as: to.packaging)
+    let isOutside = !from.packaging.isSandbox && !to.packaging.isSandbox
     let sandbox = from.packaging.isSandbox ? from : to
     self.init(
       from: from, to: to, table: table, general: library.general,
-      names: MigrationNames(of: sandbox.app))
+      names: isOutside ? MigrationNames(exactly: from.app) : MigrationNames(of: sandbox.app))
   }
 
   /// Returns the result for an entry.
@@ -167,6 +169,9 @@ package struct MigrationNames: Sendable, Hashable {
   package static let anyName = MigrationNames(names: nil)
 
   private init(names: [ByteString]?) { self.names = names }
+
+  /// Creates the names of an app with one name, which is not an identifier.
+  package init(exactly name: ByteString) { names = name.nameFault == nil ? [name] : [] }
 
   /// Derives the names from an identifier: itself, its last component, and that in lower case, with
   /// the vendor before it for GNOME and KDE (`org.gnome.Maps`: `gnome-maps`).

@@ -23,6 +23,8 @@ package struct MigrationTable: Sendable {
   package let isGeneral: Bool
   /// The identifiers of the app, by form.
   package let apps: [Packaging: [ByteString]]
+  /// The names in a home directory that belong to no app.
+  package let notApps: [Pattern]
   /// The places, in the order of the file.
   package let places: [Place]
   /// The remarks for the user after a migration.
@@ -35,17 +37,26 @@ package struct MigrationTable: Sendable {
   /// Creates a table.
   package init(
     name: String, title: String? = nil, isGeneral: Bool = false,
-    apps: [Packaging: [ByteString]] = [:], places: [Place], notes: [Note] = [],
+    apps: [Packaging: [ByteString]] = [:], notApps: [Pattern] = [], places: [Place],
+    notes: [Note] = [],
     examples: [MigrationExample] = [], location: PolicyLocation
   ) {
     self.name = name
     self.title = title
     self.isGeneral = isGeneral
     self.apps = apps
+    self.notApps = notApps
     self.places = places
     self.notes = notes
     self.examples = examples
     self.location = location
+  }
+
+  /// Whether a name in a home directory belongs to no app.
+  package func isNoApp(_ name: ByteString) -> Bool {
+    notApps.contains { pattern in
+      pattern.isMatch(name.withSpan { pattern.advance(pattern.start, by: $0) })
+    }
   }
 
   /// Whether the table is for an app of this form.

@@ -73,6 +73,7 @@ struct MigrationTableReader {
     }
     return MigrationTable(
       name: name, title: node["title"]?.text, isGeneral: isGeneral, apps: apps(node["apps"]),
+      notApps: notApps(node["not-apps"], isGeneral: isGeneral),
       places: places(node["places"]), notes: notes(node["notes"]),
       examples: examples(node["examples"]), location: location(node))
   }
@@ -84,6 +85,22 @@ struct MigrationTableReader {
       apps[packaging] = Self.many(entry.value).compactMap(\.text).map { ByteString($0) }
     }
     return apps
+  }
+
+  private mutating func notApps(_ node: YAMLNode?, isGeneral: Bool) -> [Pattern] {
+    if let node, !isGeneral {
+      add(.key, at: node.mark, "'not-apps' is in the table of an app", expected: "general: true")
+    }
+    var patterns: [Pattern] = []
+    for element in node?.sequence ?? [] {
+      guard let text = element.text else { continue }
+      do throws(Pattern.SyntaxError) {
+        patterns.append(try Pattern(parsing: text))
+      } catch {
+        add(.pattern, at: element.mark, error.problem, expected: error.expected)
+      }
+    }
+    return patterns
   }
 
   private mutating func places(_ node: YAMLNode?) -> [MigrationTable.Place] {

@@ -12,17 +12,19 @@ internal import SandboxModel
 internal import SnapshotQueries
 internal import SystemIO
 
-/// The migration of apps between two devices of one layout, whose containers have the same logical
-/// names, or from a snapshot.
+/// The migration of apps between two devices whose containers have the same logical names, or from a
+/// snapshot.
 ///
 /// The source's containers are stored in a snapshot, unless it is one, and restored into the target:
 /// under its journal, with a snapshot of the target first, and the data of apps that are not
 /// installed in the safe harbor. Existing files stay as they are.
 struct DeviceMigration {
-  private let command: MigrateCommand
+  let command: MigrateCommand
   private let source: MigrationPlace
   private let root: ByteString
   private let layout: Layout
+  /// The bundle to create as the target; nil if the target exists.
+  private let bundle: NewAppDataBundle?
 
   init(_ command: MigrateCommand, from source: MigrationPlace, to target: MigrationPlace) throws {
     guard let root = target.root, let layout = target.layout else {
@@ -30,58 +32,144 @@ struct DeviceMigration {
         .invalidValue, "'\(command.to)' is a snapshot",
         hint: "the target is a directory: '--to [LAYOUT:]ROOT'")
     }
-    if let own = source.layout, own != layout { throw Self.otherLayout(own.rawValue, layout) }
+    if let own = source.layout, !ContainerPairing.haveSameContainers(own, layout) {
+      throw Self.otherFamily(own, layout)
+    }
     self.command = command
     self.source = source
     (self.root, self.layout) = (root, layout)
-  }
-
-  private static func otherLayout(_ source: String, _ target: Layout) -> OperationError {
-    OperationError(
-      .failed, code: .layoutMismatch, "migrate",
-      reason: "the layouts \(ByteString(source)) and \(target.rawValue) do not have the same "
-        + "containers",
-      hint: "'sandboxctl restore SNAP --to-device ROOT' makes a device of a snapshot to migrate "
-        + "from; 'sandboxctl export' writes the data in other formats")
+    bundle = layout == .coreSimulator ? try NewAppDataBundle(at: root) : nil
   }
 
   func run(_ console: Console) throws -> ExitStatus {
-    if case .snapshot(let name) = source {
-      let (repository, storage) = try command.repository.open(console)
-      let name = try SnapshotPath(name).name
-      let stored = try SnapshotFinder(repository, console).find(name, holding: command.apps)
-      try repository.requireTrusted(stored, "migrate")
-      return try restore(stored, from: (repository, storage), console)
+    if case .snapshot(let name) = source { return try run(snapshot: name, console) }
+    let device = try Device.find(root: source.root ?? "", layout: source.layout ?? layout)
+    let apps = try command.apps.map { try device.app(ByteString($0)) }
+    let pairs: [ContainerPairing]
+    let app: App?
+    if let bundle {
+      let only = try onlyApp(among: apps.isEmpty ? device.apps : apps)
+      pairs = try ContainerPairing.pairs(from: device, of: only.identifier, to: bundle)
+      app = only
+    } else {
+      pairs = try ContainerPairing.pairs(
+        from: device, to: target(), apps: Set(apps.map(\.identifier)))
+      app = nil
     }
-    let device = try Device.find(root: source.root ?? "", layout: layout)
-    let apps = try command.apps.map { try device.app(ByteString($0)).identifier }
-    let pairs = try ContainerPairing.pairs(from: device, to: target(), apps: Set(apps))
-    if command.change.dryRun { return try show(pairs, console) }
-    try requireStopped(device, pairs)
+    let previews = try preview(pairs, of: device)
+    if command.change.dryRun {
+      try show(previews, console)
+      return Self.status(of: previews)
+    }
     let opened = try command.repository.choice().openOrMake(console)
     let place = (opened.repository, opened.storage)
     let stored = try store(pairs, of: device, in: place, console)
-    return try restore(stored, from: place, console)
+    let status = try make(of: app) { try restore(stored, from: place, console) }
+    showProblems(previews, console)
+    return ExitStatus.together([status, Self.status(of: previews)])
+  }
+
+  private func run(snapshot name: ByteString, _ console: Console) throws -> ExitStatus {
+    let (repository, storage) = try command.repository.open(console)
+    let stored = try SnapshotFinder(repository, console).find(
+      SnapshotPath(name).name, holding: command.apps)
+    try repository.requireTrusted(stored, "migrate")
+    let own = stored.snapshot.device.layout
+    // A bundle has the data of one app, and a snapshot can have groups and extensions of it.
+    guard own == layout.rawValue, bundle == nil else { throw otherPlace(own, stored) }
+    return try restore(stored, from: (repository, storage), console)
   }
 
   private func target() throws -> Device { try Device.find(root: root, layout: layout) }
 
-  // MARK: - The source
+  // MARK: - Bundles
 
-  /// Refuses a source whose app is running: its files could change while they are stored.
-  private func requireStopped(_ device: Device, _ pairs: [ContainerPairing]) throws {
-    if command.change.force { return }
-    let containers = Set(pairs.map(\.source.logicalPrefix))
-    let scan = DeviceScan.run(
-      device, policy: try command.policy.compile(for: layout), options: ScanOptions()
-    ) { containers.contains($0.logicalPrefix) }
-    guard let sign = RunningApps.signs(in: scan).first else { return }
-    throw OperationError(
-      .failed, code: .appRunning, "migrate from", subject: device.root, reason: sign.text,
-      hint: "close the app and try again, or add '--force'")
+  /// Creates the bundle, if the target is a new one, and calls `body`. A bundle without data is
+  /// removed if that fails.
+  private func make(of app: App?, _ body: () throws -> ExitStatus) throws -> ExitStatus {
+    guard let bundle, let app else { return try body() }
+    try bundle.make(of: app.identifier, version: app.version, build: app.build)
+    do {
+      let status = try body()
+      bundle.finish()
+      return status
+    } catch {
+      bundle.removeIfEmpty()
+      throw error
+    }
   }
 
-  /// Stores the containers of the source that have a counterpart.
+  /// Returns the only one of several apps with data.
+  private func onlyApp(among apps: [App]) throws -> App {
+    if apps.count == 1, let app = apps.first { return app }
+    let names = apps.map(\.identifier.description).joined(separator: ", ")
+    throw UsageError(
+      .optionRequired, "an .xcappdata has the data of one app, and the source has: \(names)",
+      hint: "name one with '--app'")
+  }
+
+  // MARK: - Refusals
+
+  private static func otherFamily(_ source: Layout, _ target: Layout) -> OperationError {
+    OperationError(
+      .failed, code: .layoutMismatch, "migrate",
+      reason: "the layouts \(source.rawValue) and \(target.rawValue) do not have the same "
+        + "containers",
+      hint: "sandboxctl-migrate(7) has a table of sources and targets; 'sandboxctl export' writes "
+        + "other formats")
+  }
+
+  /// Returns the error for a snapshot with another layout than the target, or for a new bundle. If
+  /// apps can be migrated between the two, its hint has the commands.
+  private func otherPlace(_ name: String, _ stored: StoredSnapshot) -> OperationError {
+    let reason =
+      bundle == nil
+      ? "the snapshot's layout is \(ByteString(name)), the target's \(layout.rawValue)"
+      : "a snapshot can have groups and extensions of an app, which a bundle has no place for"
+    let id = stored.id.hex.prefix(8)
+    var hint = "'sandboxctl restore \(id) --to DIR' writes the data to a plain directory"
+    if let own = Layout(rawValue: name), Self.isMigrated(own, to: layout),
+      let directory = own.directoryForDevice
+    {
+      let word = own == .xdg ? "host" : own.rawValue
+      hint =
+        "make a device of it first: 'mkdir -p DIR/\(directory)', 'sandboxctl restore \(id) "
+        + "--to-device DIR', then migrate '--from \(word):DIR'"
+    }
+    return OperationError(
+      .failed, code: .layoutMismatch, "migrate", reason: reason, hint: hint)
+  }
+
+  /// Whether apps can be migrated between devices of two layouts.
+  private static func isMigrated(_ source: Layout, to target: Layout) -> Bool {
+    let homes: Set<Layout> = [.flatpak, .snap, .xdg]
+    return ContainerPairing.haveSameContainers(source, target)
+      || homes.isSuperset(of: [source, target])
+  }
+
+  // MARK: - The source
+
+  /// Compares the containers with their counterparts. Refuses a source whose app is running: its
+  /// files could change while they are stored.
+  private func preview(_ pairs: [ContainerPairing], of device: Device) throws -> [ContainerPreview]
+  {
+    let containers = Set(pairs.map(\.source.logicalPrefix))
+    let policy = try command.policy.compile(for: device.layout, version: device.version)
+    let scan = DeviceScan.run(
+      device, policy: policy, options: ScanOptions(destination: Destination(isUnencrypted: true))
+    ) { containers.contains($0.logicalPrefix) }
+    if !command.change.force, !command.change.dryRun,
+      let sign = RunningApps.signs(in: scan).first
+    {
+      throw OperationError(
+        .failed, code: .appRunning, "migrate from", subject: device.root, reason: sign.text,
+        hint: "close the app and try again, or add '--force'")
+    }
+    return ContainerPreview.make(pairs, in: scan)
+  }
+
+  /// Stores the containers of the source that have a counterpart, with the target's layout: the
+  /// logical names are the same.
   private func store(
     _ pairs: [ContainerPairing], of device: Device,
     in place: (repository: Repository, storage: LocalStorage), _ console: Console
@@ -92,11 +180,12 @@ struct DeviceMigration {
       Set(wanted.map(\.source.logicalPrefix)),
       Set(wanted.compactMap { $0.source.owner?.bytes.utf8 })
     )
-    let policy = try command.policy.compile(for: layout, version: device.version)
+    let policy = try command.policy.compile(for: device.layout, version: device.version)
+    let labelled = device.layout == layout ? device : device.labelled(layout)
     let counters = ProgressCounters()
     let stored = try command.progress.run(counters, command.output) { isStopping in
       let scan = DeviceScan.run(
-        device, policy: policy,
+        labelled, policy: policy,
         options: ScanOptions(
           destination: Destination(isUnencrypted: true), excluded: [try storage.identity()],
           isStopping: isStopping)
@@ -124,31 +213,14 @@ struct DeviceMigration {
     return stored
   }
 
-  /// Prints the containers of the source with their counterparts.
-  private func show(_ pairs: [ContainerPairing], _ console: Console) throws -> ExitStatus {
-    for pair in pairs {
-      let path = pair.source.logicalPrefix
-      if command.output.json {
-        let target = pair.counterpart.path.map { JSON.path($0, named: "target") } ?? []
-        let fate = [JSON.Member("fate", .string(pair.counterpart.word))]
-        try console.result(JSON.object(JSON.path(path) + fate + target))
-      } else {
-        let target = pair.counterpart.path.map { " -> \($0)" } ?? ""
-        try console.result("\(pair.counterpart.word)  \(path)\(target)")
-      }
-    }
-    return .done
-  }
-
   // MARK: - The target
 
+  /// Restores the snapshot of the source.
   private func restore(
     _ stored: StoredSnapshot, from place: (repository: Repository, storage: LocalStorage),
     _ console: Console
   ) throws -> ExitStatus {
     let (repository, storage) = place
-    let record = stored.snapshot.device
-    guard record.layout == layout.rawValue else { throw Self.otherLayout(record.layout, layout) }
     let apps = try stored.snapshot.identifiers(of: command.apps)
     try refuseNewer(stored.snapshot, apps)
     let reader = try repository.beginCarefulReading()
@@ -156,17 +228,20 @@ struct DeviceMigration {
     let preparation = try DeviceRestorePreparation(
       of: stored, to: root, from: reader, protecting: [try storage.identity()],
       isPreview: command.change.dryRun)
+    // The policy of another layout's source does not fit the target.
+    let isOfTarget = source.layout == nil || source.layout == layout
+    let earlier = isOfTarget ? stored.snapshot.policy.name : nil
     let (plan, recovery) = try command.progress.plan("migration", command.output) { isStopping in
       try preparation.plan(
         isForced: command.change.force,
         compile: { device in
-          try command.policy.compile(
-            for: device.layout, version: device.version, orElse: stored.snapshot.policy.name)
+          try command.policy.compile(for: device.layout, version: device.version, orElse: earlier)
         }, notify: { console.show($0, of: $1, all: command.all) },
         adapt: { request in
           request.apps = apps
           request.overwrite = .never
-          request.savesFirst = !command.change.noSnapshot
+          // A new bundle has nothing to save.
+          request.savesFirst = !command.change.noSnapshot && bundle == nil
           request.isStopping = isStopping
         })
     }
@@ -220,21 +295,26 @@ struct DeviceMigration {
 extension Device {
   /// The platform's version for a policy; nil if it is unknown.
   fileprivate var version: OSVersion? { osVersion?.utf8.flatMap { OSVersion($0) } }
+
+  /// Returns the device with another layout, for a snapshot to restore into a device of that layout.
+  fileprivate func labelled(_ layout: Layout) -> Device {
+    Device(
+      root: root, layout: layout,
+      facts: Facts(platform: platform, version: osVersion, name: name), identity: identity,
+      apps: apps, containers: containers, systemContainers: systemContainers, findings: findings)
+  }
 }
 
-extension ContainerPairing.Counterpart {
-  /// The word for output, as `restore --to-device` has it.
-  fileprivate var word: String {
+extension Layout {
+  /// The directory that makes an empty directory a device of the layout; nil if there is none.
+  fileprivate var directoryForDevice: String? {
     switch self {
-    case .present: "merge"
-    case .missing: "make"
-    case .appMissing: "harbor"
-    case .noHome: "no-place"
+    case .coreSimulator: "Containers/Data"
+    case .flatpak: ".var/app"
+    case .macOS: "Library/Containers"
+    case .snap: "snap"
+    case .xdg: ".config"
+    case .android, .systemd, .folder: nil
     }
-  }
-
-  /// The path of a present container.
-  fileprivate var path: ByteString? {
-    if case .present(let path) = self { path } else { nil }
   }
 }

@@ -76,12 +76,32 @@ struct MigrateCommand: SandboxCommand {
         all ? "'--app' and '--all' cannot be used together" : "no app given",
         hint: "name apps with '--app APP', or all with '--all'")
     }
-    let (source, target) = (try MigrationPlace(source: from), try MigrationPlace(target: to))
-    switch (source, target) {
-    case (.home(let source), .home(let target)):
+    if try all && !MigrationPlace.hasLayout(from) && !MigrationPlace.hasLayout(to),
+      case .machine(let source) = try MigrationPlace(source: from, isWhole: true),
+      case .machine(let target) = try MigrationPlace(target: to, isWhole: true)
+    {
+      return try MachineMigration(self, from: source, to: target).run(console)
+    }
+    let source = try MigrationPlace(source: from)
+    let target = try MigrationPlace(target: to)
+    if let (source, target) = Self.forms(source, target) {
       return try FormMigration(self, from: source, to: target).run(console)
-    default:
-      return try DeviceMigration(self, from: source, to: target).run(console)
+    }
+    return try DeviceMigration(self, from: source, to: target).run(console)
+  }
+
+  /// Returns the two sides if apps are migrated entry by entry between them, or nil for devices and
+  /// snapshots.
+  private static func forms(
+    _ source: MigrationPlace, _ target: MigrationPlace
+  ) -> (AppPairing.Side, AppPairing.Side)? {
+    switch (source, target) {
+    case (.home(let source), .home(let target)): (source, target)
+    case (.home(let source), .device) where source.packaging == .host:
+      target.desktop.map { (source, $0) }
+    case (.device, .home(let target)) where target.packaging == .host:
+      source.desktop.map { ($0, target) }
+    default: nil
     }
   }
 }
@@ -102,34 +122,52 @@ struct FormMigration {
     (self.source, self.target) = (source, target)
   }
 
-  /// Migrates the apps. The failure of one does not stop the others.
+  /// Migrates the apps, and prints the totals. The failure of one app does not stop the others.
   func run(_ console: Console) throws -> ExitStatus {
+    var total = MigrationTotals()
+    try run(adding: &total, console)
+    try total.show(isPreview: command.change.dryRun, command.output, console)
+    return total.status
+  }
+
+  /// Migrates the apps and counts them.
+  func run(adding total: inout MigrationTotals, _ console: Console) throws {
     let recovered = try recover(console)
+    let library = try library(console)
     let versions = (from: AppVersions(of: source), to: AppVersions(of: target))
     let pairing = AppPairing(
-      from: source, to: target, in: try MigrationFiles.library(), installed: versions.to.installed)
+      from: source, to: target, in: library, installed: versions.to.installed)
     var routes: [MigrationRoute] = []
     if command.all {
       let found = pairing.all()
       routes = found.routes
       console.remarks(found.without, as: .note("skipped: "), all: true)
+      total.add(found)
     } else {
       routes = try command.apps.map { try pairing.route(for: ByteString($0)) }
     }
-    var total = MigrationTotals()
     for route in routes {
       do {
         total.add(try migrate(route, versions: versions, after: recovered, console))
       } catch {
         let failure = Failure(error)
-        if routes.count == 1 || failure.status == .interrupted { throw error }
+        if !command.all && routes.count == 1 || failure.status == .interrupted { throw error }
         console.warning(failure.message)
         if let hint = failure.hint { console.hint(hint) }
         total.fail()
       }
     }
-    try total.show(isPreview: command.change.dryRun, command.output, console)
-    return total.status
+  }
+
+  /// Returns the tables; for apps of macOS also those that their bundles contain.
+  private func library(_ console: Console) throws -> MigrationLibrary {
+    let library = try MigrationFiles.library()
+    guard let side = [source, target].first(where: { $0.packaging == .macOS }) else {
+      return library
+    }
+    let bundles = BundleMigrations(home: side.home)
+    console.remarks(bundles.problems, as: .warning("not used: "), all: command.all)
+    return library.adding(bundles.tables)
   }
 
   private func migrate(
@@ -147,11 +185,11 @@ struct FormMigration {
     }
     if !command.allowDowngrade {
       try migration.refuseNewer(
-        versions.from[route.from.app], than: versions.to[route.to.app])
+        versions.from.version(of: route.from, route.table),
+        than: versions.to.version(of: route.to, route.table))
     }
     var outcome = MigrationOutcome(migration)
-    outcome.isInstalled =
-      !target.packaging.isSandbox || versions.to.installed.contains(route.to.app)
+    outcome.isInstalled = versions.to.isInstalled(route.to, route.table)
     if command.change.dryRun {
       outcome.running = try preview(migration)
     } else {
@@ -171,10 +209,11 @@ struct FormMigration {
   }
 
   /// Recovers interrupted operations on the devices of the target's home: the home itself, and its
-  /// Flatpaks or snaps; a preview only reports them. A blocked recovery only refuses the app that it
+  /// Flatpaks or snaps, or the containers of macOS; a preview only reports them. A blocked recovery only refuses the app that it
   /// is about.
   private func recover(_ console: Console) throws -> [RecoveryReport] {
-    var devices = [(root: target.home, layout: Layout.xdg)]
+    let layout = target.packaging == .macOS ? Layout.macOS : .xdg
+    var devices = [(root: target.home, layout: layout)]
     if let directory = target.packaging.deviceDirectory {
       let root = Host.resolved(target.home.appending(directory))
       devices.append((root, target.packaging.layout))
@@ -225,30 +264,4 @@ struct FormMigration {
     if let opened { console.warn(ofRefused: report.saved, in: opened.repository) }
     return report
   }
-}
-
-/// The versions of the apps on a side, by identifier, as far as the platform records them.
-struct AppVersions {
-  private let apps: [ByteString: AppVersion]
-  /// The identifiers of the installed apps.
-  let installed: Set<ByteString>
-
-  /// Reads the device of a side; without one, no version is known.
-  init(of side: AppPairing.Side) {
-    guard let directory = side.packaging.deviceDirectory,
-      let device = try? Device.find(
-        root: side.home.appending(directory), layout: side.packaging.layout)
-    else {
-      (apps, installed) = ([:], [])
-      return
-    }
-    let present = device.apps.filter(\.isInstalled)
-    installed = Set(present.map(\.identifier.bytes))
-    apps = Dictionary(
-      present.map { ($0.identifier.bytes, AppVersion($0)) },
-      uniquingKeysWith: { first, _ in first })
-  }
-
-  /// Returns the version of an installed app; nil if it is not known.
-  subscript(app: ByteString) -> AppVersion? { apps[app] }
 }

@@ -80,11 +80,14 @@ struct MigrationOutcome {
     _ groups: [MigrationPlan.Group], after word: String, all listsAll: Bool, _ console: Console
   ) throws {
     let excerpt = ListExcerpt(groups, all: listsAll, size: \.bytes)
-    try console.list(excerpt, after: word) { group in
-      let reason = group.reason.map { ": \(ByteString($0))" } ?? ""
-      return "\(group.path)  \(Sizes.text(group.bytes)) in \(Sizes.count(group.files, "file"))"
-        + reason
-    }
+    try console.list(excerpt, after: word) { Self.text($0) }
+  }
+
+  /// A line about data that is not migrated.
+  static func text(_ group: MigrationPlan.Group) -> String {
+    let reason = group.reason.map { ": \(ByteString($0))" } ?? ""
+    return "\(group.path)  \(Sizes.text(group.bytes)) in \(Sizes.count(group.files, "file"))"
+      + reason
   }
 
   private func showProblems(_ listsAll: Bool, _ console: Console) {
@@ -186,7 +189,8 @@ struct MigrationOutcome {
         + [JSON.Member("note", .string(conflict.reason))])
   }
 
-  private static func json(_ group: MigrationPlan.Group) -> JSON {
+  /// Data that is not migrated.
+  static func json(_ group: MigrationPlan.Group) -> JSON {
     .object(
       JSON.path(group.path) + [
         JSON.Member("note", group.reason.map { .string($0) } ?? .null),
@@ -234,6 +238,10 @@ struct MigrationTotals {
   private var bytes: UInt64 = 0
   private var bytesWithoutPlace: UInt64 = 0
   private var conflicts = 0
+  private var without: [PathRemark] = []
+  private var unnamed: [MigrationPlan.Group] = []
+  /// The apps that the target lacks, by form.
+  private var missing: [Packaging: [ByteString]] = [:]
   private var statuses: [ExitStatus] = []
 
   /// Adds the outcome of an app.
@@ -244,7 +252,16 @@ struct MigrationTotals {
     bytes.addClamping(plan.bytes)
     bytesWithoutPlace.addClamping(plan.bytesWithoutHome)
     conflicts += plan.conflicts.count
+    let target = outcome.migration.route.to
+    if !outcome.isInstalled { missing[target.packaging, default: []].append(target.app) }
     statuses.append(outcome.status)
+  }
+
+  /// Adds the data of a source that is not migrated.
+  mutating func add(_ found: PairedApps) {
+    without += found.without
+    unnamed += found.unnamed
+    for group in found.unnamed { bytesWithoutPlace.addClamping(group.bytes) }
   }
 
   /// Counts an app that could not be migrated.
@@ -256,24 +273,50 @@ struct MigrationTotals {
   /// The worst status of all apps; failed if every one failed.
   var status: ExitStatus { apps == 0 && failed > 0 ? .failed : ExitStatus.together(statuses) }
 
-  /// Prints the totals.
-  func show(isPreview: Bool, _ output: OutputOptions, _ console: Console) throws {
-    if output.json {
-      return try console.result(
-        [
-          "summary": [
-            "apps": .integer(Int64(apps)), "failed": .integer(Int64(failed)),
-            "files": .integer(Int64(files)), "bytes": .integer(Int64(clamping: bytes)),
-            "bytes_without_place": .integer(Int64(clamping: bytesWithoutPlace)),
-            "conflicts": .integer(Int64(conflicts)),
-          ]
-        ] as JSON)
+  /// The commands that install the apps that the target lacks.
+  private var installCommands: [String] {
+    let programs: [(Packaging, String)] = [(.flatpak, "flatpak install"), (.snap, "snap install")]
+    return programs.compactMap { packaging, program in
+      let apps = (missing[packaging] ?? []).filter(ShellWord.isPlainArgument)
+      if apps.isEmpty { return nil }
+      return program + " " + Set(apps).sorted().map { ShellWord.text($0) }.joined(separator: " ")
     }
-    if output.quiet || apps + failed < 2 { return }
+  }
+
+  /// Prints the totals, after the data that no app has.
+  func show(isPreview: Bool, _ output: OutputOptions, _ console: Console) throws {
+    if output.json { return try console.result(json) }
+    if output.quiet { return }
+    if !unnamed.isEmpty {
+      try console.result("no home in the target:")
+      try console.list(ListExcerpt(unnamed, all: true, size: \.bytes), after: "  no place  ") {
+        MigrationOutcome.text($0)
+      }
+    }
+    // A single app that is missing is the subject of a note.
+    if apps + failed < 2 { return }
+    if !installCommands.isEmpty {
+      try console.result("to install the apps:")
+      for command in installCommands { try console.result("  " + command) }
+    }
     let verb = isPreview ? "would migrate" : "migrated"
     let left = failed > 0 ? "; \(Sizes.count(failed, "app")) failed" : ""
     try console.result(
       "\(verb) \(Sizes.count(apps, "app")): \(Sizes.text(bytes)) in "
         + "\(Sizes.count(files, "file"))\(left)")
+  }
+
+  private var json: JSON {
+    [
+      "summary": [
+        "apps": .integer(Int64(apps)), "failed": .integer(Int64(failed)),
+        "files": .integer(Int64(files)), "bytes": .integer(Int64(clamping: bytes)),
+        "bytes_without_place": .integer(Int64(clamping: bytesWithoutPlace)),
+        "conflicts": .integer(Int64(conflicts)),
+        "without_route": .array(without.map(\.json)),
+        "unnamed": .array(unnamed.map { MigrationOutcome.json($0) }),
+        "install_commands": .array(installCommands.map { .string($0) }),
+      ]
+    ]
   }
 }

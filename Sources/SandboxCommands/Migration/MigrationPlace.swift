@@ -12,22 +12,33 @@ enum MigrationPlace {
   case device(root: ByteString, layout: Layout)
   /// A snapshot.
   case snapshot(ByteString)
+  /// All apps of a home directory, each form of them on its own.
+  case machine(home: ByteString)
 
   /// Parses the value of `--from`. A word that names no directory is a snapshot.
-  init(source word: ByteString) throws {
+  ///
+  /// - Parameter isWhole: Whether a home directory without a layout stands for all forms of its apps.
+  init(source word: ByteString, isWhole: Bool = false) throws {
     let (layout, root) = try Self.parts(word)
     if layout == nil, !root.isAbsolute, (try? Host.realPath(root)) == nil {
       self = .snapshot(word)
     } else {
-      self = try Self.directory(root, layout)
+      self = try Self.directory(root, layout, isWhole: isWhole)
     }
   }
 
-  /// Parses the value of `--to`.
-  init(target word: ByteString) throws {
+  /// Parses the value of `--to`. A directory that does not exist yet can be an `.xcappdata`.
+  init(target word: ByteString, isWhole: Bool = false) throws {
     let (layout, root) = try Self.parts(word)
-    self = try Self.directory(root, layout)
+    if layout == nil, NewAppDataBundle.isNamed(root) {
+      self = .device(root: root, layout: .coreSimulator)
+    } else {
+      self = try Self.directory(root, layout, isWhole: isWhole)
+    }
   }
+
+  /// Whether a value has a layout before a colon.
+  static func hasLayout(_ word: ByteString) throws -> Bool { try parts(word).word != nil }
 
   /// The word before the colon: a form of apps, or a layout.
   private enum Word {
@@ -39,6 +50,9 @@ enum MigrationPlace {
         self = .packaging(packaging)
       } else if text == Layout.xdg.rawValue {
         self = .packaging(.host)
+      } else if ["ios", "simulator", "xcappdata"].contains(text) {
+        // The platforms and the bundle with this layout.
+        self = .layout(.coreSimulator)
       } else if let layout = Layout(rawValue: text) {
         self = .layout(layout)
       } else {
@@ -62,13 +76,47 @@ enum MigrationPlace {
     return (known, root)
   }
 
-  private static func directory(_ root: ByteString, _ word: Word?) throws -> MigrationPlace {
+  private static func directory(
+    _ root: ByteString, _ word: Word?, isWhole: Bool
+  ) throws -> MigrationPlace {
     switch word {
     case .packaging(let packaging): return try side(packaging, root)
     case .layout(.folder): throw plain(root)
     case .layout(let layout): return .device(root: root, layout: layout)
-    case nil: return try detected(root)
+    case nil:
+      if isWhole, let home = try wholeHome(root) { return .machine(home: home) }
+      return try detected(root)
     }
+  }
+
+  /// Returns the real path of a directory that is a home with apps outside iOS and macOS, or is empty,
+  /// or nil for others: the directory of one form's apps, and devices.
+  private static func wholeHome(_ root: ByteString) throws -> ByteString? {
+    let real: ByteString
+    do throws(SystemError) {
+      real = try Host.realPath(root)
+    } catch { throw OperationError(error) }
+    let forms: [Packaging] = [.flatpak, .snap]
+    let isInner = forms.contains { packaging in
+      let inner = packaging.deviceDirectory?.components ?? []
+      return Array(real.components.suffix(inner.count)) == inner
+    }
+    if isInner { return nil }
+    guard let found = try? Device.find(root: real).layout else { return real }
+    return [.flatpak, .snap, .xdg].contains(found) ? real : nil
+  }
+
+  /// The home directory of a macOS user as one side of a migration by its apps' own lists, or nil for
+  /// other places.
+  var desktop: AppPairing.Side? {
+    guard case .device(let root, .macOS) = self, let real = try? Host.realPath(root) else {
+      return nil
+    }
+    let inner: [ByteString] = ["Library", "Containers"]
+    let parts = real.components
+    let isInner = parts.suffix(inner.count) == inner[...]
+    let home = ByteString(joining: parts.dropLast(isInner ? inner.count : 0), isAbsolute: true)
+    return AppPairing.Side(.macOS, home: home)
   }
 
   private static func detected(_ root: ByteString) throws -> MigrationPlace {
@@ -105,7 +153,7 @@ enum MigrationPlace {
     switch self {
     case .home(let side): side.packaging.layout
     case .device(_, let layout): layout
-    case .snapshot: nil
+    case .snapshot, .machine: nil
     }
   }
 
@@ -114,7 +162,7 @@ enum MigrationPlace {
     switch self {
     case .home(let side): side.home.appending(side.packaging.deviceDirectory ?? "")
     case .device(let root, _): root
-    case .snapshot: nil
+    case .snapshot, .machine: nil
     }
   }
 }

@@ -1,0 +1,55 @@
+internal import AppPackages
+internal import DeviceDiscovery
+internal import Migration
+internal import SandboxModel
+internal import SystemIO
+
+/// The versions of the apps on a side, as far as the platform records them: a Flatpak's deployment, a
+/// snap's `snap.yaml`, dpkg's status file, a bundle's property list. Outside packages none is known.
+struct AppVersions {
+  /// The installed apps, with their versions if they are known; nil if it is not recorded which apps
+  /// are installed.
+  private let apps: [ByteString: AppVersion]?
+
+  /// Reads the records of a side.
+  init(of side: AppPairing.Side) {
+    apps =
+      switch side.packaging {
+      case .host: nil
+      case .deb: DebianPackages(ofHome: side.home)?.versions
+      case .macOS: BundleMigrations(home: side.home).versions
+      case .flatpak, .snap: Self.recorded(on: side)
+      }
+  }
+
+  private static func recorded(on side: AppPairing.Side) -> [ByteString: AppVersion] {
+    guard let directory = side.packaging.deviceDirectory,
+      let device = try? Device.find(
+        root: side.home.appending(directory), layout: side.packaging.layout)
+    else { return [:] }
+    return Dictionary(
+      device.apps.filter(\.isInstalled).map { ($0.identifier.bytes, AppVersion($0)) },
+      uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The identifiers of the installed apps.
+  var installed: Set<ByteString> { apps.map { Set($0.keys) } ?? [] }
+
+  /// Whether an app is installed. Outside sandboxes an app can have several packages, of which one
+  /// suffices; where nothing is recorded it counts as installed.
+  func isInstalled(_ end: MigrationEnd, _ table: MigrationTable?) -> Bool {
+    guard let apps else { return true }
+    return Self.names(of: end, table).contains { apps[$0] != nil }
+  }
+
+  /// Returns the version of an app; nil if it is not known. If several of its packages are installed,
+  /// it is the newest: one of them can use the data.
+  func version(of end: MigrationEnd, _ table: MigrationTable?) -> AppVersion? {
+    let versions = Self.names(of: end, table).compactMap { apps?[$0] }
+    return versions.max { $0.isEarlier(than: $1) }
+  }
+
+  private static func names(of end: MigrationEnd, _ table: MigrationTable?) -> [ByteString] {
+    end.packaging == .deb ? (table?.apps[.deb] ?? []) + [end.app] : [end.app]
+  }
+}

@@ -1,0 +1,95 @@
+internal import ArchiveStore
+internal import Codecs
+internal import DeviceScan
+internal import Migration
+internal import SandboxModel
+internal import SystemIO
+
+extension DeviceMigration {
+  /// The exit status of the previews: entries that conflict are not migrated.
+  static func status(of previews: [ContainerPreview]) -> ExitStatus {
+    previews.allSatisfy(\.conflicts.isEmpty) ? .done : .doneInPart
+  }
+
+  /// Prints the containers of the source with their counterparts, and what would be copied.
+  func show(_ previews: [ContainerPreview], _ console: Console) throws {
+    for preview in previews {
+      let pair = preview.pairing
+      if command.output.json {
+        try console.result(preview.json)
+      } else {
+        let target = pair.counterpart.path.map { " -> \($0)" } ?? ""
+        let parts = preview.parts.joined(separator: ", ")
+        try console.result(
+          "\(pair.counterpart.word)  \(pair.source.logicalPrefix)\(target)  \(parts)")
+      }
+    }
+    showProblems(previews, console)
+  }
+
+  func showProblems(_ previews: [ContainerPreview], _ console: Console) {
+    let conflicts = previews.flatMap { preview in
+      preview.conflicts.map { preview.pairing.source.logicalPrefix.appending($0) }
+    }
+    console.list(conflicts, as: .warning("not copied: "), all: command.all) {
+      "\($0): the target has another entry"
+    }
+  }
+}
+
+extension ContainerPreview {
+  /// The parts of the text about a container.
+  fileprivate var parts: [String] {
+    var parts: [String] = []
+    if pairing.counterpart == .noHome {
+      parts.append("no place for \(Self.text(withoutPlace))")
+    } else {
+      parts.append(copied.files == 0 ? "nothing to copy" : "copy \(Self.text(copied))")
+    }
+    if present > 0 { parts.append("already there \(Sizes.count(present, "file"))") }
+    if !conflicts.isEmpty { parts.append("\(Sizes.count(conflicts.count, "conflict"))") }
+    if excluded.files > 0 { parts.append("excluded by the policy \(Self.text(excluded))") }
+    return parts
+  }
+
+  private static func text(_ totals: EntryTotals) -> String {
+    "\(Sizes.text(totals.bytes)) in \(Sizes.count(totals.files, "file"))"
+  }
+
+  fileprivate var json: JSON {
+    var members = JSON.path(pairing.source.logicalPrefix)
+    members.append(JSON.Member("fate", .string(pairing.counterpart.word)))
+    if let target = pairing.counterpart.path { members += JSON.path(target, named: "target") }
+    members += [
+      JSON.Member("copy", Self.json(copied)),
+      JSON.Member("present", .integer(Int64(present))),
+      JSON.Member("conflicts", .array(conflicts.map { .object(JSON.path($0)) })),
+      JSON.Member("excluded", Self.json(excluded)),
+      JSON.Member("without_place", Self.json(withoutPlace)),
+    ]
+    return .object(members)
+  }
+
+  private static func json(_ totals: EntryTotals) -> JSON {
+    [
+      "files": .integer(Int64(totals.files)), "bytes": .integer(Int64(clamping: totals.bytes)),
+    ]
+  }
+}
+
+extension ContainerPairing.Counterpart {
+  /// The word for output, as `restore --to-device` has it.
+  fileprivate var word: String {
+    switch self {
+    case .present: "merge"
+    case .missing: "make"
+    case .appMissing: "harbor"
+    case .noHome: "no-place"
+    }
+  }
+
+  /// The path of a present container.
+  fileprivate var path: ByteString? {
+    if case .present(let path) = self { path } else { nil }
+  }
+}
