@@ -116,7 +116,6 @@ import Testing
     try Directory.open(path: cli.directory.path(app)).createLink("current", to: "x86_64/stable")
     try Directory.open(path: cli.directory.path(app.appending("x86_64/stable")))
       .createLink("active", to: "abc123")
-    _ = try Directory.make(path: cli.directory.path("home/.var/app"))
     let refused = try cli.run(Self.move)
     #expect(refused.code == 1, "\(refused.errors)")
     #expect(refused.errors.contains("version 141.0") && refused.errors.contains("140.0.2"))

@@ -23,12 +23,15 @@ struct AppVersions {
   }
 
   private static func recorded(on side: AppPairing.Side) -> [ByteString: AppVersion] {
-    guard let directory = side.packaging.deviceDirectory,
-      let device = try? Device.find(
-        root: side.home.appending(directory), layout: side.packaging.layout)
-    else { return [:] }
+    guard let directory = side.packaging.deviceDirectory else { return [:] }
+    let device = try? Device.find(
+      root: side.home.appending(directory), layout: side.packaging.layout)
+    // On a new machine no Flatpak was started yet.
+    let known =
+      device?.apps
+      ?? (side.packaging == .flatpak ? DeviceFinder().flatpaks(inNewHome: side.home) : [])
     return Dictionary(
-      device.apps.filter(\.isInstalled).map { ($0.identifier.bytes, AppVersion($0)) },
+      known.filter(\.isInstalled).map { ($0.identifier.bytes, AppVersion($0)) },
       uniquingKeysWith: { first, _ in first })
   }
 
