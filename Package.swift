@@ -57,6 +57,7 @@ let package = Package(
       name: "BuiltinPolicies", dependencies: ["CEmbedded"], path: "policies",
       exclude: [
         "apple.yaml", "common.yaml", "everything.yaml", "flatpak.yaml", "ios.yaml", "macos.yaml",
+        "interapp",
         "android.yaml", "migration.schema.json", "migrations", "policy.schema.json", "snap.yaml",
         "systemd.yaml", "xdg.yaml",
       ],
@@ -153,13 +154,15 @@ let package = Package(
       ],
       swiftSettings: common),
     .target(
+      name: "InterApp", dependencies: ["Codecs", "SandboxModel", "SystemIO"],
+      swiftSettings: common),
+    .target(
       name: "SandboxCommands",
       dependencies: [
-        "Audit",
-        "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs",
-        "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "Interchange", "Migration",
-        "PolicyEngine", "Purge", "Restore", "Retention", "SampleDevice", "SandboxModel",
-        "SnapshotQueries", "SystemIO",
+        "AppPackages", "AppUpdate", "ArchiveStore", "Audit", "Backup", "BuiltinPolicies", "Codecs",
+        "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "InterApp", "Interchange",
+        "Migration", "PolicyEngine", "Purge", "Restore", "Retention", "SampleDevice",
+        "SandboxModel", "SnapshotQueries", "SystemIO",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: common),
@@ -242,6 +245,12 @@ let package = Package(
       ],
       swiftSettings: tests),
     .testTarget(
+      name: "InterAppTests",
+      dependencies: [
+        "BuiltinPolicies", "Codecs", "InterApp", "SandboxModel", "SystemIO", "TestSupport",
+      ],
+      swiftSettings: tests),
+    .testTarget(
       name: "OperationTests",
       dependencies: [
         "AllocationCount", "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies",
@@ -263,8 +272,8 @@ if Context.environment["SANDBOXCTL_FUZZ"] != nil {
       name: "fuzz",
       dependencies: [
         "AppPackages", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs", "DatabaseCapture",
-        "DeviceDiscovery", "Interchange", "Migration", "PolicyEngine", "Restore", "SandboxModel",
-        "SystemIO",
+        "DeviceDiscovery", "InterApp", "Interchange", "Migration", "PolicyEngine", "Restore",
+        "SandboxModel", "SystemIO",
       ],
       path: "Fuzzers/Sources/fuzz", swiftSettings: common + [.unsafeFlags(["-parse-as-library"])]))
 }

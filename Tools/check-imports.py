@@ -52,12 +52,11 @@ ALLOWED = {
     "Restore": SCANNED | {"DeviceScan", "DeviceTransaction"},
     "AppUpdate": SCANNED | {"AppPackages", "DeviceScan", "DeviceTransaction", "Restore"},
     "Interchange": VALUES | {"ArchiveStore", "CSQLite", "DeviceDiscovery"},
+    "InterApp": VALUES,
     "SandboxCommands": SCANNED | {
-        "Audit",
-        "AppPackages", "AppUpdate", "ArgumentParser", "Backup", "BuiltinPolicies", "DeviceScan",
-        "DeviceTransaction", "FoundationEssentials", "Interchange", "Migration", "Purge", "Restore",
-        "Retention",
-        "SampleDevice", "SnapshotQueries",
+        "AppPackages", "AppUpdate", "ArgumentParser", "Audit", "Backup", "BuiltinPolicies",
+        "DeviceScan", "DeviceTransaction", "FoundationEssentials", "InterApp", "Interchange",
+        "Migration", "Purge", "Restore", "Retention", "SampleDevice", "SnapshotQueries",
     },
     "sandboxctl": {"SandboxCommands"},
 }

@@ -47,6 +47,14 @@ package enum BuiltinPolicies {
     }
   }()
 
+  /// The data of inter-app rules: the uniform types, and the URL schemes of the system.
+  package static let interAppTypes = bytes(ce_interapp_types_yaml())
+  package static let interAppSchemes = bytes(ce_interapp_schemes_yaml())
+
+  private static func bytes(_ file: ce_file) -> [UInt8] {
+    Array(UnsafeBufferPointer(start: file.bytes, count: file.count))
+  }
+
   /// Returns the files of a policy and of those that it extends, in the order of `files`.
   ///
   /// - Parameters:

@@ -70,3 +70,15 @@ static const unsigned char xdg_yaml[] = {
 };
 
 ce_file ce_xdg_yaml(void) { RETURN(xdg_yaml); }
+
+static const unsigned char interapp_types_yaml[] = {
+#embed "../../policies/interapp/types.yaml"
+};
+
+ce_file ce_interapp_types_yaml(void) { RETURN(interapp_types_yaml); }
+
+static const unsigned char interapp_schemes_yaml[] = {
+#embed "../../policies/interapp/schemes.yaml"
+};
+
+ce_file ce_interapp_schemes_yaml(void) { RETURN(interapp_schemes_yaml); }

@@ -171,6 +171,7 @@ struct SandboxctlCommand: ParsableCommand {
           subcommands: [
             AppsCommand.self, ClassifyCommand.self, ExplainCommand.self, PolicyCommand.self,
             AuditCommand.self, ExcludeCommand.self, IncludeCommand.self,
+            InterAppCommand.self,
           ]),
         CommandGroup(name: "Sample data", subcommands: [SampleCommand.self]),
       ]

@@ -154,6 +154,30 @@ import Testing
       ]
     ),
     (
+      "interapp-handlers",
+      [
+        ("interapp handlers --type public.plain-text --root device --json", 0),
+        ("interapp handlers --type com.example.none --root device --json", 0),
+        ("interapp handlers --file New.app --root device --json", 0),
+        ("interapp handlers --file New.app/Info.plist --root device --json", 0),
+        ("interapp handlers --scheme feed --root device --json", 0),
+        ("interapp handlers --url https://maps.apple.com/ --root device --json", 0),
+        ("interapp handlers --file nowhere --root device --json", 1),
+        ("interapp handlers --type x --root device --json", 2),
+        ("interapp handlers --root device --json", 2),
+      ]
+    ),
+    (
+      "interapp-open",
+      [
+        ("interapp open notebook://u:p@h:1/a;b?c=1&d#e --root device --json", 0),
+        ("interapp open feed:x --state background --root device --json", 0),
+        ("interapp open mailto:a@example.com --root device --json", 0),
+        ("interapp open nobody:x --root device --json", 5),
+        ("interapp open notebook:%0 --root device --json", 2),
+      ]
+    ),
+    (
       "purge",
       [
         ("purge --root device --query --json", 0), ("purge --root device --json", 0),

@@ -26,6 +26,10 @@ ce_file ce_android_yaml(void);
 ce_file ce_systemd_yaml(void);
 ce_file ce_xdg_yaml(void);
 
+// The files in policies/interapp/.
+ce_file ce_interapp_types_yaml(void);
+ce_file ce_interapp_schemes_yaml(void);
+
 /// A file with its name, a C string.
 typedef struct {
   const char *name;

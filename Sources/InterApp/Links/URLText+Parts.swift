@@ -1,0 +1,78 @@
+package import SystemIO
+
+extension URLText {
+  /// The parts of the URL as an app reads them from an NSURL, which follows the older RFC 1808: the
+  /// path may end with parameters after `;`, and escapes in user, password, host and path are
+  /// resolved.
+  package struct Received: Sendable, Hashable {
+    /// The text after the scheme's colon.
+    package let resourceSpecifier: ByteString
+    package let user: ByteString?
+    package let password: ByteString?
+    package let host: ByteString?
+    package let port: Int?
+    /// The path without parameters, with escapes resolved; nil if the URL has none.
+    package let path: ByteString?
+    /// The parameters after `;` (RFC 1808, section 2.4.5), or nil.
+    package let parameters: ByteString?
+    package let query: ByteString?
+    package let fragment: ByteString?
+    /// The names and values of the query, with escapes resolved; a `+` stays as it is.
+    package let queryItems: [QueryItem]
+  }
+
+  /// A name and its value in a query; nil without `=`.
+  package struct QueryItem: Sendable, Hashable {
+    package let name: ByteString
+    package let value: ByteString?
+  }
+
+  /// The parts that the app receives.
+  package var received: Received {
+    let credentials = userInfo.map { Self.split($0, at: ":") }
+    // RFC 1808, section 2.4.5: the parameters begin at the first semicolon. Only URLs with a
+    // hierarchical path have them.
+    let isHierarchical = authority != nil || path.isAbsolute
+    let parts = isHierarchical ? Self.split(path, at: ";") : (path, nil)
+    return Received(
+      resourceSpecifier: ByteString(bytes.bytes.dropFirst(scheme.count + 1)),
+      user: credentials.map { Self.decoded($0.0) },
+      password: credentials?.1.map { Self.decoded($0) }, host: host.map { Self.decoded($0) },
+      port: port,
+      path: isHierarchical && !parts.0.isEmpty ? Self.decoded(parts.0) : nil,
+      parameters: parts.1, query: query, fragment: fragment, queryItems: queryItems)
+  }
+
+  private var queryItems: [QueryItem] {
+    guard let query, !query.isEmpty else { return [] }
+    return query.bytes.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map {
+      let (name, value) = Self.split(ByteString($0), at: "=")
+      return QueryItem(name: Self.decoded(name), value: value.map { Self.decoded($0) })
+    }
+  }
+
+  /// Returns the text before the first occurrence of a byte and that after it.
+  private static func split(
+    _ text: ByteString, at byte: Unicode.Scalar
+  ) -> (ByteString, ByteString?) {
+    guard let index = text.bytes.firstIndex(of: UInt8(ascii: byte)) else { return (text, nil) }
+    return (ByteString(text.bytes[..<index]), ByteString(text.bytes[(index + 1)...]))
+  }
+
+  /// Remarks for the receiver: values with bytes that are not UTF-8 once the escapes are
+  /// resolved, and a password.
+  package var remarks: [String] {
+    var remarks: [String] = []
+    let parts = received
+    if parts.password != nil {
+      remarks.append("it contains a password, which other apps and logs may see")
+    }
+    if Self.decoded(bytes).utf8 == nil {
+      remarks.append("its escapes are not UTF-8, so the app may get no text for that part")
+    }
+    if Set(parts.queryItems.map(\.name)).count < parts.queryItems.count {
+      remarks.append("a name occurs more than once in its query")
+    }
+    return remarks
+  }
+}

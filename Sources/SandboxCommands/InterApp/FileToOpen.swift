@@ -1,0 +1,24 @@
+internal import InterApp
+internal import SystemIO
+
+/// A file of the host whose type is wanted. Nothing of it but its first bytes is read.
+struct FileToOpen {
+  private let path: ByteString
+
+  /// Creates the file at a path.
+  init(_ path: ByteString) { self.path = path }
+
+  /// Returns the file's type.
+  ///
+  /// - Throws: `SystemError` if the file does not exist or cannot be read.
+  func type(in tree: TypeTree) throws -> FileType {
+    guard let absolute = path.absolute, let name = absolute.lastComponent else {
+      return tree.type(ofFile: "/", kind: .directory, head: [])
+    }
+    let parent = try Directory.open(path: absolute.parent)
+    let status = try parent.status(name)
+    guard status.kind == .file else { return tree.type(ofFile: name, kind: status.kind, head: []) }
+    let head = try parent.fileUntouched(name).read(count: FileSignature.headLength, at: 0)
+    return tree.type(ofFile: name, kind: .file, head: head)
+  }
+}
