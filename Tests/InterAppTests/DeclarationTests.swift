@@ -7,6 +7,15 @@ import Testing
 
 /// The declarations in Info.plist files of strangers.
 @Suite struct DeclarationTests {
+  /// The search for the end of a build setting is not repeated for each beginning: that would take
+  /// minutes.
+  @Test(.timeLimit(.minutes(1))) func manyOpenBuildSettingsAreReadOnce() throws {
+    let text = String(repeating: "$(${", count: 1 << 18)
+    let app = try InterAppFixture.scheme("com.a", ["a"], name: text)
+    let findings = try InterAppFixture.model([app]).findings
+    #expect(findings.count == 1 && findings[0].reason.contains("not a reverse-DNS name"))
+  }
+
   /// Each key with a value of each wrong type is reported, and the rest is read.
   @Test func valuesOfWrongTypesAreReported() throws {
     let wrong: [PropertyList] = [

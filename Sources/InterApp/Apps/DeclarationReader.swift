@@ -97,6 +97,8 @@ struct DeclarationReader {
   /// Returns the first reference to a build setting in a text, `$(NAME)` or `${NAME}`, or nil.
   static func buildSetting(in text: ByteString) -> ByteString? {
     let bytes = text.bytes
+    // A text of only openings is not to be searched to its end for each of them.
+    var absent: Set<UInt8> = []
     for start in bytes.indices where bytes[start] == UInt8(ascii: "$") && start + 1 < bytes.endIndex
     {
       let closing: UInt8
@@ -105,7 +107,11 @@ struct DeclarationReader {
       case UInt8(ascii: "{"): closing = UInt8(ascii: "}")
       default: continue
       }
-      guard let end = bytes[start...].firstIndex(of: closing) else { continue }
+      if absent.contains(closing) { continue }
+      guard let end = bytes[start...].firstIndex(of: closing) else {
+        absent.insert(closing)
+        continue
+      }
       return ByteString(bytes[start...end])
     }
     return nil
