@@ -29,13 +29,14 @@ import Testing
   @Test(arguments: [
     ("1:128.5.0esr-1~deb12u1", "128.5.0"), ("3.0.21-0+deb12u1", "3.0.21"),
     ("2.10.34+dfsg1-1", "2.10.34"), ("7:5.1-2-3", "5.1"), ("4.", "4"), ("1.2~rc1-1", "1.2"),
+    ("29.1+git20240102snapshot-1", "29.1"),
   ]) func theUpstreamVersionIsRead(_ version: String, _ expected: String) {
     let found = packages(paragraph("app", version)).versions["app"]
     #expect(found == AppVersion(version: ByteString(expected), build: nil))
   }
 
   /// Ubuntu's packages of that version only install a snap.
-  @Test(arguments: ["1:1snap1-0ubuntu5", "unknown", "1:", "-1"])
+  @Test(arguments: ["1:1snap1-0ubuntu5", "2:1snap-1", "unknown", "1:", "-1"])
   func otherVersionsAreUnknown(_ version: String) {
     #expect(packages(paragraph("app", version)).versions.isEmpty)
   }

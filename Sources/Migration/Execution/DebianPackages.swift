@@ -63,11 +63,15 @@ package struct DebianPackages: Sendable {
       upstream = upstream[(colon + 1)...]
     }
     if let dash = upstream.lastIndex(of: UInt8(ascii: "-")) { upstream = upstream[..<dash] }
-    let word = Array("snap".utf8)
-    if upstream.indices.contains(where: { upstream[$0...].starts(with: word) }) { return nil }
-    var numbers = upstream.prefix { byte in
-      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || byte == UInt8(ascii: ".")
+    let (digits, word) = (UInt8(ascii: "0")...UInt8(ascii: "9"), Array("snap".utf8))
+    // With a number behind it: not `git20240102snapshot`.
+    let isOfSnap = upstream.indices.contains { at in
+      let rest = upstream[at...]
+      return rest.starts(with: word)
+        && rest.dropFirst(word.count).first.map { digits.contains($0) } ?? true
     }
+    if isOfSnap { return nil }
+    var numbers = upstream.prefix { digits.contains($0) || $0 == UInt8(ascii: ".") }
     while numbers.last == UInt8(ascii: ".") { numbers.removeLast() }
     return numbers.isEmpty || numbers.count > 64 ? nil : ByteString(numbers)
   }

@@ -173,11 +173,7 @@ package struct AppPairing {
   /// to none of the apps. Those that the general table skips or excludes, of the desktop and the shell,
   /// are omitted, as are caches.
   private func unnamedPaths(besides routes: [MigrationRoute]) -> [ByteString] {
-    func isKnown(_ path: ByteString) -> Bool {
-      routes.contains { route in
-        route.place(of: path) != nil || route.sources.contains { $0.isWithin(path) }
-      }
-    }
+    let known = SourcePaths(routes)
     var found: [ByteString] = []
     for place in library.general?.places ?? [] {
       guard let base = place.path(in: source.packaging)?.bytes,
@@ -186,12 +182,13 @@ package struct AppPairing {
       for name in (try? directory.names()) ?? [] {
         // Some rules are for a directory, some for its content.
         if place.skip(of: name) != nil || place.skip(of: name.appending("x")) != nil { continue }
-        if !isKnown(base.appending(name)) { found.append(base.appending(name)) }
+        let path = base.appending(name)
+        if !known.touch(path) { found.append(path) }
       }
     }
     guard let home = try? Directory.open(resolved: source.home) else { return found }
     for name in (try? home.names()) ?? [] where name.bytes.first == UInt8(ascii: ".") {
-      guard library.general?.isNoApp(name) != true, !isKnown(name),
+      guard library.general?.isNoApp(name) != true, !known.touch(name),
         ((try? home.statusIfPresent(name)) ?? nil)?.kind == .directory
       else { continue }
       found.append(name)
@@ -305,5 +302,31 @@ package struct AppPairing {
       let directory = try? Directory.open(resolved: full.parent)
     else { return false }
     return ((try? directory.statusIfPresent(name)) ?? nil) != nil
+  }
+}
+
+/// The paths of the source that routes cover. There can be a route for each name in a home directory,
+/// so that no path is compared with all of them.
+private struct SourcePaths {
+  private var paths: Set<ByteString> = []
+  /// The directories above `paths`.
+  private var above: Set<ByteString> = []
+
+  init(_ routes: [MigrationRoute]) {
+    for path in routes.flatMap(\.sources) where paths.insert(path).inserted {
+      var parent = path.parent
+      while !parent.isEmpty, above.insert(parent).inserted { parent = parent.parent }
+    }
+  }
+
+  /// Whether a path is one of a route, or below or above one.
+  func touch(_ path: ByteString) -> Bool {
+    if above.contains(path) { return true }
+    var at = path
+    while !at.isEmpty {
+      if paths.contains(at) { return true }
+      at = at.parent
+    }
+    return false
   }
 }

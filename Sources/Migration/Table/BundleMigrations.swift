@@ -32,7 +32,8 @@ package struct BundleMigrations: Sendable {
       guard let directory = try? Directory.open(resolved: above.appending("Applications")) else {
         continue
       }
-      for name in (try? directory.names()) ?? [] where name.hasSuffix(".app") {
+      // Sorted: of two bundles of one app always the same one counts.
+      for name in ((try? directory.names()) ?? []).sorted() where name.hasSuffix(".app") {
         read(name, in: directory)
       }
     }
