@@ -54,8 +54,11 @@ struct AuditFixture {
 
   /// Writes a file in the app's bundle.
   func putInBundle(_ path: ByteString, bytes: Int = 10) throws {
-    try directory.write(
-      [UInt8](repeating: 7, count: bytes), at: Self.bundle.appending("Example.app").appending(path))
+    try putInBundle(path, content: [UInt8](repeating: 7, count: bytes))
+  }
+
+  func putInBundle(_ path: ByteString, content: [UInt8]) throws {
+    try directory.write(content, at: Self.bundle.appending("Example.app").appending(path))
   }
 
   /// Writes the Info.plist of the app, or of a bundle in the app's, with further members.

@@ -50,10 +50,11 @@ import Testing
     let fixture = try AuditFixture()
     try fixture.writeInfo()
     try fixture.writeExtension([.init(key, .string("A"))])
-    let point = PropertyList.Member(
-      "NSExtensionPointIdentifier", .string("com.apple.widgetkit-extension"))
-    try fixture.writeExtension([point], named: "PlugIns/Widget.appex")
-    #expect(try findings(fixture, .launchInterface).isEmpty)
+    for point in ["com.apple.widgetkit-extension", "com.apple.watchkit"] {
+      try fixture.writeExtension(
+        [.init("NSExtensionPointIdentifier", .string(point))], named: "PlugIns/Widget.appex")
+      #expect(try findings(fixture, .launchInterface).isEmpty, "\(point)")
+    }
   }
 
   // MARK: document-type

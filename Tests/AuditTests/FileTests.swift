@@ -87,12 +87,12 @@ import Testing
     let found = try fixture.audit(history: history).findings.filter { $0.rule == .churn }
     #expect(found.map(\.path.lastComponent) == ["note", "state.json"])
     #expect(found.first?.detail == "changed 6 times in the last 8 snapshots")
-    // The user's own data is not to be excluded.
+    // Neither the user's own data nor the app's is to be excluded.
     let data = AuditFixture.prefix
     #expect(
       found.map(\.command) == [
         "sandboxctl versions \(data)/Documents/note --repo repo",
-        "sandboxctl exclude \(data)/Library/state.json --root device",
+        "sandboxctl versions \(data)/Library/state.json --repo repo",
       ])
   }
 

@@ -1,3 +1,4 @@
+import Codecs
 import SystemIO
 import TestSupport
 import Testing
@@ -50,6 +51,28 @@ import Testing
     let found = try fixture.audit(days: 4).findings.filter { $0.rule == .temporaryLeftover }
     #expect(found.map(\.path.lastComponent) == ["upload"] && found.first?.bytes == 70)
     #expect(found.first?.command == "rm -r -- \(ShellWord.text(fixture.real("tmp/upload")))")
+  }
+
+  /// The command of the rule deletes, and `user-data-in-cache` has one that keeps a document.
+  @Test func documentsInTheTemporaryDirectoryAreNotToBeDeleted() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo([
+      .init(
+        "CFBundleDocumentTypes",
+        .array([
+          .dictionary([
+            .init("CFBundleTypeName", .string("Drawing")),
+            .init("CFBundleTypeRole", .string("Editor")),
+            .init("CFBundleTypeExtensions", .array([.string("drawing")])),
+          ])
+        ]))
+    ])
+    for path in ["tmp/a.drawing", "tmp/export/1/b.Drawing", "tmp/export/c", "tmp/part"] {
+      try fixture.put(ByteString(path))
+    }
+    #expect(try fixture.paths(.temporaryLeftover, days: 4) == ["tmp/part"])
+    #expect(
+      try fixture.paths(.userDataInCache, days: 4) == ["tmp/a.drawing", "tmp/export/1/b.Drawing"])
   }
 
   /// A clock that was set back makes nothing old.

@@ -49,6 +49,16 @@ import Testing
     #expect(try fixture.paths(.userDataMarked).isEmpty)
   }
 
+  /// No backup contains them without the mark either.
+  @Test func markedSystemCachesAreNotFound() throws {
+    let fixture = try AuditFixture()
+    for path in ["Library/Caches", "tmp"] as [ByteString] {
+      try fixture.put(path.appending("x/y"))
+      try fixture.mark(path)
+    }
+    #expect(try fixture.paths(.systemDirectoryMarked).isEmpty)
+  }
+
   @Test func tagInUserDataIsFound() throws {
     let fixture = try AuditFixture()
     try fixture.put("Documents/Thesis/a", bytes: 100)

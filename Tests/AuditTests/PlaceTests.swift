@@ -45,6 +45,19 @@ import Testing
     #expect(try fixture.paths(.recreatableData) == ["Documents/world.map"])
   }
 
+  /// A document that the app began from a file of its bundle, and a database, which it writes to.
+  @Test func fileThatTheAppChangedIsNoCopyOfTheBundle() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    let original = [UInt8](repeating: 7, count: 3_000_000)
+    try fixture.putInBundle("Maps/world.map", content: original)
+    try fixture.put("Documents/world.map", content: original.dropLast() + [8])
+    let database = Array("SQLite format 3\0".utf8) + original
+    try fixture.putInBundle("notes", content: database)
+    try fixture.put("Documents/notes", content: database)
+    #expect(try fixture.paths(.recreatableData).isEmpty)
+  }
+
   // MARK: user-data-in-cache
 
   /// The declaration of a type that the app edits, with a file name extension.
@@ -86,8 +99,9 @@ import Testing
     #expect(found.map(\.bytes) == [20, 30] && found.map(\.isDirectory) == [false, true])
     let (from, to) = (
       ShellWord.text(fixture.real("Library/Caches/mine.drawing")),
-      ShellWord.text(fixture.real("Documents/"))
+      ShellWord.text(fixture.real("Documents/."))
     )
+    // With the dot, a directory is not renamed to one that does not exist.
     #expect(found.first?.command == "mv -n -- \(from) \(to)")
   }
 

@@ -7,8 +7,11 @@ internal import SystemIO
 /// The declarations of apps and extensions, and the builds of extensions.
 enum BundleCheck: AuditCheck {
   /// Extension points whose extensions need neither key: their code starts by itself (WidgetKit;
-  /// ExtensionKit has declarations of its own).
-  private static let selfStarting: Set<String> = ["com.apple.widgetkit-extension"]
+  /// ExtensionKit has declarations of its own), or a delegate class is named elsewhere (WatchKit,
+  /// WKExtensionDelegateClassName).
+  private static let selfStarting: Set<String> = [
+    "com.apple.watchkit", "com.apple.widgetkit-extension",
+  ]
 
   static func run(_ context: AuditContext, into findings: inout FindingCollector) {
     if !context.isApple { return }

@@ -47,15 +47,17 @@ enum ChangeCheck: AuditCheck {
     guard changes.count * 4 >= history.intervals * 3,
       size >= minimumRewritten / UInt64(changes.count)
     else { return nil }
-    // The user's own data is never to be excluded: the command shows its versions.
-    let isPrecious = scan.entries[index].verdicts.keep.dataClass.isPrecious
+    // Only data that can be made again is to be excluded: an app's database of class support can be
+    // the only copy of notes. The command shows the versions of anything else.
+    let canBeMade = [DataClass.downloaded, .cache, .temporary].contains(
+      scan.entries[index].verdicts.keep.dataClass)
     return context.finding(
       .churn, index, in: scan, detail: detail,
-      command: isPrecious ? .query(["versions", path]) : .own(["exclude", path]))
+      command: canBeMade ? .own(["exclude", path]) : .query(["versions", path]))
   }
 
   /// Whether a file is a SQLite database or a part of one.
-  private static func isDatabase(_ index: Int, _ scan: ContainerScan) -> Bool {
+  static func isDatabase(_ index: Int, _ scan: ContainerScan) -> Bool {
     if scan.entries[index].type == .database { return true }
     if Container.database(ofFile: scan.name(index)) != nil { return true }
     guard var reader = try? ContainerReader(scan.container) else { return false }

@@ -1,4 +1,5 @@
 internal import DeviceScan
+internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
@@ -12,10 +13,12 @@ enum LeftoverCheck: AuditCheck {
 
   static func run(_ context: AuditContext, into findings: inout FindingCollector) {
     if !context.isApple { return }
+    let documents = MisplacedDataCheck.documents(context)
     for scan in context.scan.containers
     where scan.container.kind == .data || scan.container.kind == .extension {
       findInbox(scan, context, into: &findings)
-      findTemporary(scan, context, into: &findings)
+      let names = scan.container.owner.flatMap { documents[$0] } ?? DocumentNames()
+      findTemporary(scan, context, besides: names, into: &findings)
     }
   }
 
@@ -42,26 +45,40 @@ enum LeftoverCheck: AuditCheck {
         context.finding(
           .inboxLeftover, index, in: scan, totals: scan.totals(below: index),
           detail: "unchanged for \(age) days",
-          command: .other(program: "mv -n --", [real(path, scan), real("Documents/", scan)])))
+          command: .other(program: "mv -n --", [real(path, scan), real("Documents/.", scan)])))
     }
   }
 
+  /// Finds old files in tmp. What is or contains documents of the app is none: the command deletes.
   private static func findTemporary(
-    _ scan: ContainerScan, _ context: AuditContext, into findings: inout FindingCollector
+    _ scan: ContainerScan, _ context: AuditContext, besides names: DocumentNames,
+    into findings: inout FindingCollector
   ) {
     guard let top = scan.index(of: "tmp") else { return }
     for index in scan.entries[top].children {
       let totals = scan.totals(below: index)
       guard totals.files > 0, let age = age(of: index, in: scan, now: context.now),
-        age >= temporaryAge
-      else {
-        continue
-      }
+        age >= temporaryAge, !hasDocuments(index, in: scan, names)
+      else { continue }
       findings.add(
         context.finding(
           .temporaryLeftover, index, in: scan, totals: totals, detail: "unchanged for \(age) days",
           command: .other(program: "rm -r --", [real(scan.path(index), scan)])))
     }
+  }
+
+  /// Whether an entry or one below it has the name of a document, or is precious.
+  private static func hasDocuments(
+    _ top: Int, in scan: ContainerScan, _ names: DocumentNames
+  ) -> Bool {
+    var pending = [top]
+    while let index = pending.popLast() {
+      let entry = scan.entries[index]
+      let dataClass = entry.verdicts.keep.dataClass
+      if dataClass.isPrecious || names.has(scan.name(index)) { return true }
+      if entry.status.kind == .directory { pending += entry.children }
+    }
+    return false
   }
 
   private static func real(_ path: ByteString, _ scan: ContainerScan) -> ByteString {

@@ -53,15 +53,16 @@ enum MarkCheck: AuditCheck {
   private static func rule(
     _ marker: Marker, _ index: Int, in scan: ContainerScan, of layout: Layout
   ) -> AuditRule? {
-    let isPrecious = [DataClass.userData, .inbox].contains(
-      scan.entries[index].verdicts.keep.dataClass)
+    let dataClass = scan.entries[index].verdicts.keep.dataClass
+    let isPrecious = [DataClass.userData, .inbox].contains(dataClass)
     let kind = scan.container.kind
     if case .file = marker.sign {
       return isPrecious && kind != .group ? .tagInUserData : nil
     }
     guard marker.settings.backup?.standard == .never else { return nil }
+    // A mark on the system's caches excludes nothing that a backup has otherwise.
     if SystemDirectories.has(scan.path(index), in: kind, of: layout),
-      scan.entries[index].status.kind == .directory
+      scan.entries[index].status.kind == .directory, dataClass != .cache, dataClass != .temporary
     {
       return .systemDirectoryMarked
     }

@@ -18,7 +18,7 @@ enum MisplacedDataCheck: AuditCheck {
   }
 
   /// Returns the names of documents by app.
-  private static func documents(_ context: AuditContext) -> [BundleIdentifier: DocumentNames] {
+  static func documents(_ context: AuditContext) -> [BundleIdentifier: DocumentNames] {
     var documents: [BundleIdentifier: DocumentNames] = [:]
     for scan in context.scan.containers {
       guard let owner = scan.container.owner else { continue }
@@ -40,7 +40,7 @@ enum MisplacedDataCheck: AuditCheck {
       let kind = scan.entries[index].status.kind
       return (kind == .file || kind == .directory) && names.has(scan.name(index))
     }.groups
-    let documents = scan.container.absolutePath.appending("Documents/")
+    let documents = scan.container.absolutePath.appending("Documents/.")
     for group in groups where group.totals.files > 0 {
       findings.add(
         context.finding(

@@ -29,7 +29,7 @@ enum PlaceCheck: AuditCheck {
   ) {
     // Without the root, so that each directory in it is a group of its own.
     let groups = EntryGroups(scan) { $0 > 0 && isUnpromised($0, in: scan, context: context) }.groups
-    let promised = scan.container.absolutePath.appending("Library/Application Support/")
+    let promised = scan.container.absolutePath.appending("Library/Application Support/.")
     for group in groups where group.totals.files > 0 {
       let path = scan.path(group.index)
       if ofDaemons.contains(path) { continue }

@@ -12,6 +12,10 @@ enum RecreatableDataCheck: AuditCheck {
   static let threshold: UInt64 = 2_000_000
   /// The minimum size of a copy: smaller files have equal names and sizes by accident.
   static let minimumCopy: UInt64 = 64 << 10
+  /// The bytes of a file and its copy that are compared.
+  private static let maximumCompared: UInt64 = 1 << 30
+  /// The maximum number of files of one name and size in a bundle with which a copy is compared.
+  private static let maximumOriginals = 16
 
   /// A directory or file that can be made again.
   private struct Candidate {
@@ -63,6 +67,12 @@ enum RecreatableDataCheck: AuditCheck {
     let size: UInt64
   }
 
+  /// A file of a bundle, by the numbers of the scan and of the entry.
+  private struct Original {
+    let scan: Int
+    let index: Int
+  }
+
   private static func copies(_ context: AuditContext) -> [Candidate] {
     let resources = resources(context)
     if resources.isEmpty { return [] }
@@ -74,18 +84,46 @@ enum RecreatableDataCheck: AuditCheck {
       for index in scan.entries.indices where isKept(scan.entries[index]) {
         let entry = scan.entries[index]
         let name = scan.name(index)
-        guard own.contains(Resource(name: name, size: entry.status.size)),
-          !isInCache(index, scan)
+        guard let originals = own[Resource(name: name, size: entry.status.size)],
+          !isInCache(index, scan), !ChangeCheck.isDatabase(index, scan),
+          originals.contains(where: {
+            isCopy(index, in: scan, of: $0.index, in: context.scan.containers[$0.scan])
+          })
         else { continue }
         var totals = EntryTotals()
         totals.add(entry.status)
         found.append(
           Candidate(
             scan: number, index: index, totals: totals,
-            detail: "the app's bundle has a file of this name and size"))
+            detail: "the app's bundle has the same file"))
       }
     }
     return found
+  }
+
+  /// Whether two files of one size have the same content. Without it a document that the app began
+  /// from a template of its bundle would be one. A database never is: the app writes to it, or to its
+  /// log. A file that cannot be read is no copy either.
+  private static func isCopy(
+    _ index: Int, in scan: ContainerScan, of original: Int, in bundle: ContainerScan
+  ) -> Bool {
+    let size = min(scan.entries[index].status.size, maximumCompared)
+    do throws(SystemError) {
+      var reader = try ContainerReader(scan.container)
+      var bundleReader = try ContainerReader(bundle.container)
+      guard let copy = try reader.file(scan.path(index)),
+        let file = try bundleReader.file(bundle.path(original))
+      else { return false }
+      var (own, other): ([UInt8], [UInt8]) = ([], [])
+      var at: UInt64 = 0
+      while at < size {
+        try copy.read(count: 1 << 18, at: at, into: &own)
+        try file.read(count: 1 << 18, at: at, into: &other)
+        if own.isEmpty || own != other { return false }
+        at += UInt64(own.count)
+      }
+      return true
+    } catch { return false }
   }
 
   private static func isKept(_ entry: ScannedEntry) -> Bool {
@@ -102,15 +140,20 @@ enum RecreatableDataCheck: AuditCheck {
   }
 
   /// Returns the large files of the apps' bundles.
-  private static func resources(_ context: AuditContext) -> [BundleIdentifier: Set<Resource>] {
-    var resources: [BundleIdentifier: Set<Resource>] = [:]
-    for scan in context.scan.containers where scan.container.kind == .bundle {
+  private static func resources(
+    _ context: AuditContext
+  ) -> [BundleIdentifier: [Resource: [Original]]] {
+    var resources: [BundleIdentifier: [Resource: [Original]]] = [:]
+    for (number, scan) in context.scan.containers.enumerated()
+    where scan.container.kind == .bundle {
       guard let owner = scan.container.owner else { continue }
       for index in scan.entries.indices {
         let status = scan.entries[index].status
         guard status.kind == .file, status.size >= minimumCopy else { continue }
-        resources[owner, default: []].insert(
-          Resource(name: scan.name(index), size: status.size))
+        let resource = Resource(name: scan.name(index), size: status.size)
+        guard resources[owner]?[resource]?.count ?? 0 < maximumOriginals else { continue }
+        resources[owner, default: [:]][resource, default: []].append(
+          Original(scan: number, index: index))
       }
     }
     return resources

@@ -58,8 +58,10 @@ struct BundleSeal {
       }
     }
     differences.added.sort { $0.path < $1.path }
+    // A stranger's list can have many names that do not exist, in directories with many entries.
+    let lookup = EntryLookup(scan)
     differences.missing = files.compactMap { path, isOptional in
-      isOptional || isThere(path, present, in: scan, at: top) ? nil : path
+      isOptional || present.contains(path) || Self.isThere(path, lookup, at: top) ? nil : path
     }.sorted()
     return differences
   }
@@ -71,13 +73,12 @@ struct BundleSeal {
     return scan.entries[index].children.contains { scan.name($0) == "_CodeSignature" }
   }
 
-  /// Whether a file of the list exists, possibly in a directory that was not entered.
-  private func isThere(
-    _ path: ByteString, _ present: Set<ByteString>, in scan: ContainerScan, at top: Int
-  ) -> Bool {
-    if present.contains(path) { return true }
-    let found = path.components.reduce(top as Int?) { found, wanted in
-      found.flatMap { at in scan.entries[at].children.first { scan.name($0) == wanted } }
+  /// Whether a file of the list exists in a directory that was not entered.
+  private static func isThere(_ path: ByteString, _ lookup: EntryLookup, at top: Int) -> Bool {
+    var found: Int? = top
+    for name in path.components {
+      guard let directory = found else { return false }
+      found = lookup.child(named: name, of: directory)
     }
     return found != nil
   }

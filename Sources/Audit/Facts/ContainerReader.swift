@@ -21,6 +21,15 @@ struct ContainerReader: ~Copyable {
     }
   }
 
+  /// Opens a regular file, or returns nil for an entry of another type.
+  mutating func file(_ path: ByteString) throws(SystemError) -> Descriptor? {
+    guard let name = path.lastComponent else { return nil }
+    return try cursor.withDirectory(at: path.parent.components) { directory throws(SystemError) in
+      guard try directory.statusIfPresent(name)?.kind == .file else { return nil }
+      return try directory.fileUntouched(name)
+    }
+  }
+
   /// Returns the property list in a file, which must be a dictionary.
   ///
   /// - Throws: `UnusableList` with the reason.
