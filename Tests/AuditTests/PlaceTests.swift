@@ -105,6 +105,21 @@ import Testing
     #expect(found.first?.command == "mv -n -- \(from) \(to)")
   }
 
+  /// With types, the platform ignores the extensions: an editor of pictures may cache pictures.
+  @Test func extensionsBesideTypesAreNoDocuments() throws {
+    let fixture = try AuditFixture()
+    let type: [PropertyList.Member] = [
+      .init("CFBundleTypeName", .string("Picture")), .init("CFBundleTypeRole", .string("Editor")),
+      .init("CFBundleTypeExtensions", .array([.string("png")])),
+    ]
+    let types = PropertyList.Member("LSItemContentTypes", .array([.string("public.png")]))
+    try fixture.put("Library/Caches/a.png")
+    for (members, count) in [(type + [types], 0), (type, 1)] {
+      try fixture.writeInfo([.init("CFBundleDocumentTypes", .array([.dictionary(members)]))])
+      #expect(try fixture.paths(.userDataInCache).count == count)
+    }
+  }
+
   @Test func otherFilesInACacheAreNotFound() throws {
     let fixture = try AuditFixture()
     try fixture.writeInfo(Self.documents)

@@ -68,10 +68,12 @@ struct DocumentNames {
   init(_ list: PropertyList) {
     let tags = Self.exportedTags(list)
     for type in list["CFBundleDocumentTypes"]?.arrayValue ?? [] where Self.isOwn(type) {
-      var names = Self.strings(type["CFBundleTypeExtensions"])
-      for identifier in Self.strings(type["LSItemContentTypes"]) {
-        names += tags[identifier.lowercased()] ?? []
-      }
+      // CFBundleTypeExtensions is ignored if LSItemContentTypes is present.
+      let types = Self.strings(type["LSItemContentTypes"])
+      let names =
+        types.isEmpty
+        ? Self.strings(type["CFBundleTypeExtensions"])
+        : types.flatMap { tags[$0.lowercased()] ?? [] }
       extensions.formUnion(names.map { ByteString($0.lowercased()) })
     }
     // "*" stands for all files (CFBundleTypeExtensions).
