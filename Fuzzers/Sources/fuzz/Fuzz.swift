@@ -67,6 +67,7 @@ struct Target: Sendable {
     + mobileSyncTargets
     + androidTargets
     + appDataTargets
+    + peerTargets
     + interAppTargets
 
   /// Crashes on certain bytes. A fuzzer that does not find them finds nothing.

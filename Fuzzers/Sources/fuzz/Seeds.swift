@@ -30,6 +30,7 @@ struct Seeds {
       try seeds.write(MobileSyncSeeds.all())
       try seeds.write(AndroidSeeds.all)
       try seeds.write(AppDataSeeds.all)
+      try seeds.write(PeerSeeds.all)
       try seeds.write(InterAppSeeds.all)
       return 0
     } catch {
