@@ -43,6 +43,10 @@ SUITE = (
     ("restore --in-place --dry-run", "restore latest --in-place --overwrite always --dry-run"),
     ("restore --to", "restore latest --to {back} --quiet"),
     ("restore --in-place", "restore latest --in-place --overwrite always --quiet"),
+    ("export itunes", "export itunes latest {phone} --quiet"),
+    ("import itunes", "import itunes {phone} --repo {second} --quiet"),
+    ("export tar", "export tar latest {phone}.tar --quiet"),
+    ("import tar", "import tar {phone}.tar --repo {second} --quiet"),
 )
 
 
@@ -73,13 +77,14 @@ def change(root):
 
 def measure(program, entries, only, share):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-memory-")).resolve()
-    names = {"tree": directory / "tree", "back": directory / "back"}
+    names = {name: directory / name for name in ("tree", "back", "phone", "second")}
     environment = {"HOME": str(directory), "PATH": "/usr/bin:/bin", "TZ": "UTC",
                    "SANDBOXCTL_REPOSITORY": str(directory / "repo")}
     try:
         make_tree(names["tree"], entries, share)
-        subprocess.run([program, "init", str(directory / "repo"), "--plain"], check=True,
-                       env=environment, stdout=subprocess.DEVNULL)
+        for words in (("repo",), ("second", "--no-default")):
+            subprocess.run([program, "init", "--plain", *words], check=True, cwd=directory,
+                           env=environment, stdout=subprocess.DEVNULL)
         for step, words in SUITE:
             if step == "backup after changes":
                 change(names["tree"])
