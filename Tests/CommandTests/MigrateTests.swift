@@ -209,6 +209,22 @@ import Testing
     #expect(try isPresent(in: "other"))
   }
 
+  /// The snapshot of a backup of iTunes has the containers of the device.
+  @Test func anImportedBackupMovesToADevice() throws {
+    _ = try cli.succeed("backup --root device --repo repo --quiet")
+    // Bundles are not exported, so the export is not complete.
+    let exported = try cli.run("export itunes phone --repo repo --quiet")
+    try #require(exported.code == 3, "\(exported.errors)")
+    _ = try cli.succeed("init second --plain --no-default")
+    _ = try cli.succeed("import itunes phone --repo second --quiet")
+    _ = try cli.succeed(
+      "migrate --from latest --to simulator:other --app notebook --repo second --quiet")
+    let contents = try ["other", "device"].map { device in
+      try cli.directory.read(path(of: device).relative(to: cli.directory.path("")))
+    }
+    #expect(contents[0] == contents[1] && !contents[0].isEmpty)
+  }
+
   @Test func otherLayoutsAreRefused() throws {
     let outcome = try cli.run("migrate --from device --to flatpak:home --all --repo repo")
     #expect(outcome.code == 1 && outcome.errors.contains("do not have the same containers"))
