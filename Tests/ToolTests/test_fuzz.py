@@ -41,10 +41,12 @@ class Corpus(unittest.TestCase):
         return set(re.findall(r'Target\(name: "([a-z-]+)"', text)) - {load_runner().CANARY}
 
     def test_each_target_has_seeds(self):
+        """Seeds are generated, except archives of other programs, which have the names of formats."""
         targets = self.targets()
         self.assertGreater(len(targets), 15)
         for target in targets:
-            self.assertTrue(list((FUZZERS / "Corpus" / target).glob("seed-*")), target)
+            names = "*" if target == "archive" else "seed-*"
+            self.assertTrue(list((FUZZERS / "Corpus" / target).glob(names)), target)
 
     def test_each_directory_and_dictionary_belongs_to_a_target(self):
         directories = {directory.name for directory in (FUZZERS / "Corpus").iterdir()}
