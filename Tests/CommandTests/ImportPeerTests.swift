@@ -158,6 +158,16 @@ import Testing
     #expect(try fixture.cli.snapshots().count == 1)
   }
 
+  /// A list of entries that is not complete may lack the names of omitted entries.
+  @Test func aFailedListOfEntriesIsReported() throws {
+    let fixture = try PeerFixture(states: 1)
+    try fixture.setFault(#"{"list": 4}"#, of: 1)
+    let outcome = try fixture.run("restic")
+    #expect(outcome.code == 3, "\(outcome)")
+    #expect(outcome.errors.contains("its list ended with status 4"), "\(outcome.errors)")
+    #expect(try fixture.cli.snapshots().count == 1)
+  }
+
   /// Names outside of ASCII, and those that sort differently than paths, have their times.
   @Test(arguments: ["restic", "borg"])
   func oddNamesHaveTheirTimes(kind: String) throws {

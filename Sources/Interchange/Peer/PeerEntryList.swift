@@ -70,8 +70,9 @@ final class PeerEntryList {
         entry.omittedType.map { "\(kind.rawValue) writes no \($0) into archives" }
           ?? "\(kind.rawValue) did not write it into the archive")
     }
-    // It removes its lock.
-    _ = try? program.waitForEnd(isStopping: isStopping)
+    // It removes its lock. A list that ends early would lack entries that the archive lacks, too.
+    let code = try? program.waitForEnd(isStopping: isStopping)
+    if fault == nil, let code, code != 0 { fault = "its list ended with status \(code)" }
   }
 
   private func skip(_ entry: Entry, _ reason: String) {

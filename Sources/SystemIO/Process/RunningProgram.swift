@@ -114,8 +114,9 @@ extension RunningProgram {
         isOutputOpen = count > 0
         return count
       }
-      // A process that it left behind may keep the pipe open.
-      if ready == 0, try hasEnded() { isOutputOpen = false }
+      // A process that it left behind may keep the pipe open. What the program wrote between the
+      // wait and its end is in the pipe now.
+      if ready == 0, try hasEnded(), try wait(milliseconds: 0) & 1 == 0 { isOutputOpen = false }
     }
     return 0
   }

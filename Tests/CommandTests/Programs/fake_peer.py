@@ -9,6 +9,7 @@ says how it fails:
   {"status": N}   the program ends with this status, after a message
   {"hang": true}  it writes the file `hanging` and waits after the first 2,000 bytes
   {"id": TEXT}    another ID in the list
+  {"list": N}     the list of entries of restic ends with this status
 
 `states/list.json` replaces the list. Each call is recorded in `calls`.
 """
@@ -145,6 +146,7 @@ def main(words):
         write_archive(named(names[2]), sys.stdout.buffer)
     elif names[:1] == ["ls"]:
         restic_entries(named(names[1]))
+        sys.exit(named(names[1]).faults.get("list", 0))
     elif names[:2] == ["snapshot", "list"]:
         show(kopia_list(states))
     elif names[:1] == ["restore"]:
