@@ -122,6 +122,26 @@ import Testing
     #expect(outcome.reasons.count == 1 && outcome.reasons[0].contains("'..'"))
   }
 
+  /// What is in no group of a valid name is named, not lost.
+  @Test func membersWithoutAGroupAreNamed() throws {
+    let bytes = try SnapFixture.zip([
+      ("Payload/App.app/Info.plist", Array(Self.list.utf8)),
+      ("Container/AppGroups/not a group/x", [1]), ("Container/AppGroups/group.example/x", [2]),
+    ])
+    var source = try open(bytes)
+    let outcome = try SnapFixture.read(&source)
+    #expect(outcome.contents.count == 2)
+    #expect(
+      outcome.reasons == [
+        "Container/AppGroups/not a group/x: it is in no directory of a valid group"
+      ])
+    var file = try open(
+      SnapFixture.zip([
+        ("Payload/App.app/Info.plist", Array(Self.list.utf8)), ("Container/AppGroups", [1]),
+      ]))
+    #expect(try SnapFixture.read(&file).reasons.count == 1)
+  }
+
   @Test func aPackageWithoutAnAppIsRefused() throws {
     for members: [(name: String, bytes: [UInt8])] in [
       [("Container/x", [1])], [("Payload/App.app/Info.plist", [1, 2])],

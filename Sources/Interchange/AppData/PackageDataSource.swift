@@ -102,7 +102,10 @@ package struct PackageDataSource: ~Copyable, EntrySource {
 
   package mutating func next() throws(InterchangeError) -> ForeignEntry? {
     while var entry = try source.next() {
-      guard let path = logicalPath(of: entry.path) else { continue }
+      guard let path = logicalPath(of: entry.path) else {
+        recordUnlessAboveGroups(entry)
+        continue
+      }
       if let fault = PathComponents.fault(in: path) {
         recorded.append(path: entry.joinedPath, reason: fault)
         continue
@@ -125,8 +128,14 @@ package struct PackageDataSource: ~Copyable, EntrySource {
 
   package mutating func skipHole() throws(InterchangeError) -> UInt64 { try source.skipHole() }
 
-  /// Returns the logical path of a member; nil for the root and for the directory of the groups, which
-  /// is no container.
+  /// Records a member that has no place, unless it is the root or the directory of the groups.
+  private mutating func recordUnlessAboveGroups(_ entry: ForeignEntry) {
+    if entry.path.isEmpty || entry.kind == .directory && entry.path.count == 2 { return }
+    recorded.append(path: entry.joinedPath, reason: "it is in no directory of a valid group")
+  }
+
+  /// Returns the logical path of a member; nil for the root, for the directory of the groups, which
+  /// is no container, and for what is in no valid group.
   private func logicalPath(of path: [ByteString]) -> [ByteString]? {
     guard let top = path.first else { return nil }
     let bundle = LogicalContainer.bundle(app.name).prefix.components
