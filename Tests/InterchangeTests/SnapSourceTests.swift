@@ -215,6 +215,12 @@ import Testing
     #expect(throws: SnapFault.self) { _ = try SnapMetadata(parsing: Array(text.utf8)) }
   }
 
+  @Test func anEndlessVersionIsNotKept() throws {
+    var metadata = SnapFixture.metadata([.system: [1]])
+    metadata.version = String(repeating: "9", count: 257)
+    #expect(try SnapMetadata(parsing: metadata.text).version == "0")
+  }
+
   @Test func metadataIsReadAsItWasWritten() throws {
     var metadata = SnapFixture.metadata([.system: [1], .user("ada"): [2, 3]])
     metadata.storeID = "abc"

@@ -29,6 +29,8 @@ package struct SnapMetadata: Hashable, Sendable {
   package static let sizeLimit = 4 << 20
   /// The maximum number of archives: one for each user and one of the system.
   package static let archiveLimit = 1000
+  /// The maximum size of a version in bytes: those of snaps have at most 32. A longer one is not known.
+  private static let versionLimit = 256
   /// The version for a snap whose version is not known.
   private static let unknownVersion = "0"
 
@@ -148,7 +150,10 @@ extension SnapMetadata {
     guard let time = json["time"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
       Timestamp(rfc3339: time.rfc3339) == time
     else { throw SnapFault(reason: "it has no valid time") }
-    self.init(name: name, revision: revision, version: json["version"]?.string, time: time)
+    let version = json["version"]?.string.flatMap {
+      $0.utf8.count <= Self.versionLimit ? $0 : nil
+    }
+    self.init(name: name, revision: revision, version: version, time: time)
     storeID = json["snap-id"]?.string
     summary = json["summary"]?.string ?? ""
     epoch = Self.epoch(json["epoch"])

@@ -26,6 +26,11 @@ package struct SnapSource: ~Copyable, EntrySource {
   package private(set) var foundUser: ByteString?
   package private(set) var owners = OwnerNames()
   private var recorded = SkippedEntries()
+  /// The number of bytes of the metadata of the snaps.
+  private var metadataSize = 0
+
+  /// The maximum of `metadataSize`: that of all snapshots of an export is in memory.
+  private static let metadataLimit = 32 << 20
 
   static let action = "read the snapshot of snapd"
 
@@ -155,6 +160,12 @@ extension SnapSource {
     guard !snaps.contains(where: { $0.name == snap.name }) else {
       return recorded.append(
         path: snap.fileName, reason: "there is another snapshot of the snap '\(snap.name)'")
+    }
+    metadataSize += opened.text.count
+    guard metadataSize <= Self.metadataLimit else {
+      throw InterchangeError(
+        .limitExceeded, Self.action, subject: file.name,
+        reason: "its snapshots have more than \(Self.metadataLimit) bytes of metadata")
     }
     try chooseUser(of: snap)
     snaps.append(snap)
