@@ -122,7 +122,20 @@ import Testing
     #expect(outcome.reasons.count == 1 && outcome.reasons[0].contains("'..'"))
   }
 
-  /// What is in no group of a valid name is named, not lost.
+  /// A snapshot may have the data without the bundle, which names the app.
+  @Test func aPackageWithoutABundleNamesItsApp() throws {
+    let first = try imported(Self.items())
+    let (bytes, skipped) = try package(first, of: "apps/com.example.app/data")
+    #expect(skipped.isEmpty, "\(skipped.listed)")
+    var source = try open(bytes)
+    let app = source.app
+    #expect(app == Self.app)
+    let second = try store.run(&source) { $0.placement.prefix = "" }
+    #expect(second.isComplete, "\(second.skipped.listed)")
+    try expectSame(first, second, below: "apps/com.example.app/data", keepsOwners: true)
+  }
+
+  /// Members that are in no group of a valid name are named, not lost.
   @Test func membersWithoutAGroupAreNamed() throws {
     let bytes = try SnapFixture.zip([
       ("Payload/App.app/Info.plist", Array(Self.list.utf8)),

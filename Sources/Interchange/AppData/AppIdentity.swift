@@ -59,10 +59,17 @@ package struct AppIdentity: Hashable, Sendable {
 
   /// The list that Xcode writes beside the data (`AppDataInfo.plist`).
   var appDataInfo: PropertyList {
-    let texts: [(String, String?)] = [
-      ("CFBundleIdentifier", identifier.utf8), ("CFBundleShortVersionString", version),
-      ("CFBundleVersion", build),
-    ]
+    list(["CFBundleIdentifier", "CFBundleShortVersionString", "CFBundleVersion"])
+  }
+
+  /// The list of a package (`iTunesMetadata.plist`).
+  var storeMetadata: PropertyList {
+    list(["softwareVersionBundleId", "bundleShortVersionString", "bundleVersion"])
+  }
+
+  /// Returns a list with the identifier, the version and the build, as far as they are known.
+  private func list(_ keys: [String]) -> PropertyList {
+    let texts = zip(keys, [identifier.utf8, version, build])
     return .dictionary(
       texts.compactMap { key, text in text.map { PropertyList.Member(key, .string($0)) } })
   }

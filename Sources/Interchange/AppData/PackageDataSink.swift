@@ -1,13 +1,18 @@
+internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
 /// Writes an app with its data as an `.ipa` that `PackageDataSource` and programs for `.imazingapp`
 /// files read: the bundle in `Payload`, the data in `Container`.
+///
+/// Without the bundle, `iTunesMetadata.plist` names the app: readers need one of both.
 package struct PackageDataSink: ~Copyable, EntrySink {
   private var zip: ZipSink
   private let app: AppIdentity
   private var recorded = SkippedEntries()
   private var isSkipping = false
+  /// Whether a file that names the app was written.
+  private var namesApp = false
 
   package var holdsHardLinks: Bool { false }
 
@@ -32,6 +37,7 @@ package struct PackageDataSink: ~Copyable, EntrySink {
       var member = entry
       member.path = path
       isSkipping = false
+      if case .file = entry.kind, PackageDataSource.namesApp(path) { namesApp = true }
       try zip.add(member)
     case .nothing: break
     case .unfit(let reason): recorded.append(path: entry.joinedPath, reason: reason)
@@ -42,7 +48,20 @@ package struct PackageDataSink: ~Copyable, EntrySink {
     if !isSkipping { try zip.write(bytes) }
   }
 
-  package mutating func finish() throws(InterchangeError) { try zip.finish() }
+  package mutating func finish() throws(InterchangeError) {
+    if !namesApp { try addMetadata() }
+    try zip.finish()
+  }
+
+  private mutating func addMetadata() throws(InterchangeError) {
+    let list: [UInt8]
+    do throws(CodecError) { list = try app.storeMetadata.binary() } catch {
+      throw InterchangeError(error, "write", subject: PackageDataSource.metadata)
+    }
+    try zip.add(
+      ForeignEntry(path: [PackageDataSource.metadata], kind: .file(size: UInt64(list.count))))
+    try list.span.withUnsafeBytes { (raw) throws(InterchangeError) in try zip.write(raw) }
+  }
 
   /// The place of an entry.
   private enum Place {

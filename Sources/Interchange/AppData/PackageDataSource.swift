@@ -21,6 +21,7 @@ package struct PackageDataSource: ~Copyable, EntrySource {
   static let payload: ByteString = "Payload"
   static let container: ByteString = "Container"
   static let groups: ByteString = "AppGroups"
+  static let metadata: ByteString = "iTunesMetadata.plist"
   static let action = "read the app's package"
   /// The maximum number of members that are searched for the app's Info.plist.
   private static let memberLimit = 2_000_000
@@ -59,16 +60,19 @@ package struct PackageDataSource: ~Copyable, EntrySource {
           reason: "it has more than \(memberLimit) members")
       }
       let path = entry.path
-      if path == ["iTunesMetadata.plist"] {
-        store = try list(of: &source).flatMap { AppIdentity(parsing: $0) }
-      } else if path.count == 3, path[0] == payload, path[1].hasSuffix(".app"),
-        path[2] == "Info.plist",
-        let app = try list(of: &source).flatMap({ AppIdentity(parsing: $0) })
-      {
-        return app
-      }
+      guard namesApp(path) else { continue }
+      let app = try list(of: &source).flatMap { AppIdentity(parsing: $0) }
+      if path != [metadata], let app { return app }
+      if path == [metadata] { store = app }
     }
     return store
+  }
+
+  /// Whether a member names the app: `Payload/NAME.app/Info.plist`, or `iTunesMetadata.plist`.
+  static func namesApp(_ path: [ByteString]) -> Bool {
+    path == [metadata]
+      || path.count == 3 && path[0] == payload && path[1].hasSuffix(".app")
+        && path[2] == "Info.plist"
   }
 
   /// Returns the content of the current file; nil if it is damaged or too large.
