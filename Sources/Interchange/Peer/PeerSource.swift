@@ -90,9 +90,11 @@ package struct PeerSource: ~Copyable, EntrySource {
     list.finish()
     listSkipped = list.skipped
     guard let fault = list.fault else { return }
+    // The list alone shows what the archive lacks.
     listSkipped.append(
-      path: stream.name, reason: "times after some entry are in whole seconds: \(fault)",
-      isPropertyOnly: true)
+      path: stream.name,
+      reason: "what is omitted after some entry is not known, and times are in whole seconds: "
+        + fault)
   }
 }
 
