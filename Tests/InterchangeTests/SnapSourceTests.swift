@@ -164,25 +164,27 @@ import Testing
     #expect(outcome.reasons.count == 1 && outcome.reasons[0].contains("far more"))
   }
 
+  /// Returns an export with these files.
+  private func export(_ files: [(String, [UInt8])]) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    var sink = try TarSink { span throws(InterchangeError) in
+      bytes += span.indices.map { span[$0] }
+    }
+    for (name, content) in files {
+      try sink.add(
+        ForeignEntry(path: [ByteString(name)], kind: .file(size: UInt64(content.count))))
+      try content.withUnsafeBytes { try sink.write($0) }
+    }
+    try sink.finish()
+    return bytes
+  }
+
   @Test func anExportHasSeveralSnapshots() throws {
     let archives = try SnapFixture.archives()
     let first = try SnapFixture.zip(
       SnapFixture.members(archives, SnapFixture.metadata(archives)))
     let second = try SnapFixture.zip(
       SnapFixture.members(archives, SnapFixture.metadata(archives, of: "server")))
-    func export(_ files: [(String, [UInt8])]) throws -> [UInt8] {
-      var bytes: [UInt8] = []
-      var sink = try TarSink { span throws(InterchangeError) in
-        bytes += span.indices.map { span[$0] }
-      }
-      for (name, content) in files {
-        try sink.add(
-          ForeignEntry(path: [ByteString(name)], kind: .file(size: UInt64(content.count))))
-        try content.withUnsafeBytes { try sink.write($0) }
-      }
-      try sink.finish()
-      return bytes
-    }
     let list = Array(#"{"format":1,"files":["1_editor.zip","1_server.zip"]}"#.utf8)
     let content = ("content.json", Array("{}".utf8))
     let whole = try fixture.read(
@@ -213,6 +215,20 @@ import Testing
   ])
   func metadataIsChecked(_ text: String) {
     #expect(throws: SnapFault.self) { _ = try SnapMetadata(parsing: Array(text.utf8)) }
+  }
+
+  /// Many snapshots cannot fill memory with their metadata, which compresses well.
+  @Test func theMetadataOfAnExportIsBounded() throws {
+    let archives: [SnapArchive: [UInt8]] = [.system: try SnapFixture.archive([])]
+    let files = try (0..<9).map { number in
+      var metadata = SnapFixture.metadata(archives, of: ByteString("snap\(number)"))
+      metadata.summary = String(repeating: "x", count: 4_000_000)
+      let members = SnapFixture.members(archives, metadata)
+      return ("\(number).zip", try SnapFixture.zip(members, as: .zip))
+    }
+    let bytes = try export(files)
+    let error = #expect(throws: InterchangeError.self) { _ = try fixture.read(bytes) }
+    #expect(error?.kind == .limitExceeded && error?.reason.contains("bytes of metadata") == true)
   }
 
   @Test func anEndlessVersionIsNotKept() throws {
