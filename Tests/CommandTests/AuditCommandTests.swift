@@ -123,7 +123,7 @@ import Testing
   /// A file that changes between the last snapshots; with too few of them the rules say so.
   @Test func changesBetweenSnapshotsAreExamined() throws {
     let cli = try Self.sample()
-    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("init repo --plain --no-default")
     let real = try #require(
       try cli.jsonLines("classify --root device --json notebook/Library").first?
         .path("real_path"))

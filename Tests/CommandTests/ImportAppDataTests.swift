@@ -33,7 +33,7 @@ import Testing
     try ChangeDetector.expectSame(cli.directory, "first", "second")
     let shown = try cli.json("snapshots show latest --json --repo other")
     let apps = shown["apps"] as? [[String: Any]] ?? []
-    #expect(apps.map { $0["identifier"] as? String } == ["org.example.notebook"], "\(apps)")
+    #expect(apps.map { $0["id"] as? String } == ["org.example.notebook"], "\(apps)")
   }
 
   /// Python reads the package, and an import gives the same files.
