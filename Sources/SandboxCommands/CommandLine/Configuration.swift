@@ -178,8 +178,12 @@ extension Configuration {
     /// commands.
     private func scope(_ entries: [YAMLNode.Entry]) throws -> Settings {
       try entries.flatMap { entry -> Settings in
-        if let command = program[entry.name] { return try settings(of: command, [], entry) }
-        guard let option = Self.setting(entry.name, of: program.all) else {
+        let option = Self.setting(entry.name, of: program.all)
+        // `exclude` is both: the options of the command are a mapping.
+        if let command = program[entry.name], option == nil || entry.value.mapping != nil {
+          return try settings(of: command, [], entry)
+        }
+        guard let option else {
           throw unknown(entry, options: program.all, commands: program.commands + [])
         }
         return [try setting(option, for: [], entry)]
