@@ -137,17 +137,17 @@ import Testing
 
   /// Members that are in no group of a valid name are named, not lost.
   @Test func membersWithoutAGroupAreNamed() throws {
+    let long = String(repeating: "g", count: 201)
     let bytes = try SnapFixture.zip([
       ("Payload/App.app/Info.plist", Array(Self.list.utf8)),
-      ("Container/AppGroups/not a group/x", [1]), ("Container/AppGroups/group.example/x", [2]),
+      ("Container/AppGroups/\(long)/x", [1]), ("Container/AppGroups/group.example/x", [2]),
     ])
     var source = try open(bytes)
     let outcome = try SnapFixture.read(&source)
     #expect(outcome.contents.count == 2)
-    #expect(
-      outcome.reasons == [
-        "Container/AppGroups/not a group/x: it is in no directory of a valid group"
-      ])
+    #expect(outcome.reasons.count == 1)
+    let reason = ": it is in no directory of a valid group"
+    #expect(outcome.reasons.allSatisfy { $0.hasSuffix("/x" + reason) }, "\(outcome.reasons)")
     var file = try open(
       SnapFixture.zip([
         ("Payload/App.app/Info.plist", Array(Self.list.utf8)), ("Container/AppGroups", [1]),
