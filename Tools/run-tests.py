@@ -40,6 +40,8 @@ SLOW_MODULES = ("CommandTests.", "OperationTests.")
 # a process of its own, before all others: the last process to end is then a short one.
 SLOW_SUITES = (
     "CommandTests.KeyKillTests",
+    "CommandTests.ITunesPeersTests",
+    "CommandTests.ImportPeerTests",
     "CommandTests.UpdateKillTests",
     "OperationTests.BackupFaultTests",
     "CommandTests.PruneKillTests",

@@ -258,7 +258,7 @@ import Testing
       for i in $(seq 3000); do [ -s hanging ] && break; sleep 0.01; done
       sleep 0.3
       kill -\(signal) $P
-      (sleep 60; kill -KILL $P) 2>/dev/null & K=$!
+      (sleep 60; kill -KILL $P) >/dev/null 2>&1 & K=$!
       wait $P; S=$?
       kill $K
       for i in $(seq 1000); do

@@ -155,7 +155,7 @@ import Testing
     try Self.shell("tar -cf a.tar tree; mkfifo f", in: cli)
     // The signal is sent when the program handles it (SIGTERM is 15); a second one would kill it.
     let script = """
-      (head -c \(count) a.tar; exec sleep 60) > f & W=$!
+      (head -c \(count) a.tar; exec sleep 60) > f 2>/dev/null & W=$!
       "$0" \(command) & P=$!
       for i in $(seq 3000); do
         if grep -qE '^SigCgt:.*[4-7c-f][0-9a-f]{3}$' /proc/$P/status; then break; fi
@@ -163,7 +163,7 @@ import Testing
       done
       sleep 0.5
       kill -TERM $P
-      (sleep 30; kill -KILL $P) 2>/dev/null & K=$!
+      (sleep 30; kill -KILL $P) >/dev/null 2>&1 & K=$!
       wait $P; S=$?
       kill $W $K
       exit $S
