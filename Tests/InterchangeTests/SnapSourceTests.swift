@@ -243,6 +243,8 @@ import Testing
     metadata.epoch = ["read": [1, 2], "write": [2]]
     metadata.configuration = ["port": 8080, "names": ["a", "b"]]
     #expect(try SnapMetadata(parsing: metadata.text) == metadata)
+    metadata.epoch = nil
+    #expect(try SnapMetadata(parsing: metadata.text) == metadata)
   }
 
   @Test(arguments: [

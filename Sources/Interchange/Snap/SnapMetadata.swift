@@ -165,10 +165,13 @@ extension SnapMetadata {
   /// Returns an epoch that is not the first one, in any of its forms.
   private static func epoch(_ value: JSON?) -> JSON? {
     switch value {
-    case .object, .string, .integer: value
+    case .object, .string, .integer: value == firstEpoch ? nil : value
     default: nil
     }
   }
+
+  /// The epoch of a snap that declares none (snapd, snap/epoch.go).
+  private static let firstEpoch: JSON = ["read": [0], "write": [0]]
 
   private static func sums(_ value: JSON?) throws(SnapFault) -> [SnapArchive: [UInt8]] {
     guard let members = value?.members, !members.isEmpty else {
@@ -203,14 +206,13 @@ extension SnapMetadata {
 
   /// The text of `meta.json` with the members of snapd in its order.
   package var text: [UInt8] {
-    let first: JSON = ["read": [0], "write": [0]]
     var members: [JSON.Member] = [
       .init("set", .integer(1)), .init("time", .string(Self.text(of: time))),
       .init("snap", .string(name.utf8 ?? "")), .init("revision", .string(revision)),
     ]
     if let storeID { members.append(.init("snap-id", .string(storeID))) }
     members += [
-      .init("epoch", epoch ?? first), .init("summary", .string(summary)),
+      .init("epoch", epoch ?? Self.firstEpoch), .init("summary", .string(summary)),
       .init("version", .string(version)),
     ]
     if let configuration { members.append(.init("conf", configuration)) }
