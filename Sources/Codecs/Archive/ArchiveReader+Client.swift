@@ -82,7 +82,7 @@ extension ArchiveReader {
     }
 
     func skip(_ count: Int64) -> Int64 {
-      // What is kept has no gaps; libarchive reads instead.
+      // The kept bytes must have no gaps: libarchive reads the skipped ones instead.
       guard kept == nil else { return 0 }
       let left = (input.size ?? 0) - min(input.size ?? 0, position)
       let skipped = min(UInt64(max(0, count)), left)

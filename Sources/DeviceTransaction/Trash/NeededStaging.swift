@@ -28,7 +28,7 @@ package struct NeededStaging: Sendable {
   }
 
   private mutating func add(_ record: JournalRecord) {
-    // What a preparing operation has staged is removed by its recovery.
+    // The recovery of an operation that was only preparing removes its staged entries.
     if record.state == .preparing { return }
     for root in record.roots {
       names.formUnion(root.path.components.filter(StagingDirectory.isOurs))
