@@ -157,12 +157,20 @@ let package = Package(
       name: "InterApp", dependencies: ["Codecs", "SandboxModel", "SystemIO"],
       swiftSettings: common),
     .target(
+      name: "ScenarioRunner",
+      dependencies: [
+        "AppPackages", "AppUpdate", "ArchiveStore", "Audit", "Backup", "Codecs", "DatabaseCapture",
+        "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "InterApp", "PolicyEngine", "Purge",
+        "Restore", "SampleDevice", "SandboxModel", "Scenario", "SystemIO",
+      ],
+      swiftSettings: common),
+    .target(
       name: "SandboxCommands",
       dependencies: [
         "AppPackages", "AppUpdate", "ArchiveStore", "Audit", "Backup", "BuiltinPolicies", "Codecs",
         "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "InterApp", "Interchange",
         "Migration", "PolicyEngine", "Purge", "Restore", "Retention", "SampleDevice",
-        "SandboxModel", "SnapshotQueries", "SystemIO",
+        "SandboxModel", "Scenario", "ScenarioRunner", "SnapshotQueries", "SystemIO",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: common),

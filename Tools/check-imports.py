@@ -53,10 +53,15 @@ ALLOWED = {
     "AppUpdate": SCANNED | {"AppPackages", "DeviceScan", "DeviceTransaction", "Restore"},
     "Interchange": VALUES | {"ArchiveStore", "CSQLite", "DeviceDiscovery"},
     "InterApp": VALUES,
+    "ScenarioRunner": SCANNED | {
+        "AppPackages", "AppUpdate", "Audit", "Backup", "DeviceScan", "DeviceTransaction",
+        "InterApp", "Purge", "Restore", "SampleDevice", "Scenario",
+    },
     "SandboxCommands": SCANNED | {
         "AppPackages", "AppUpdate", "ArgumentParser", "Audit", "Backup", "BuiltinPolicies",
         "DeviceScan", "DeviceTransaction", "FoundationEssentials", "InterApp", "Interchange",
-        "Migration", "Purge", "Restore", "Retention", "SampleDevice", "SnapshotQueries",
+        "Migration", "Purge", "Restore", "Retention", "SampleDevice", "Scenario",
+        "ScenarioRunner", "SnapshotQueries",
     },
     "sandboxctl": {"SandboxCommands"},
 }

@@ -172,6 +172,7 @@ struct SandboxctlCommand: ParsableCommand {
             AppsCommand.self, ClassifyCommand.self, ExplainCommand.self, PolicyCommand.self,
             AuditCommand.self, ExcludeCommand.self, IncludeCommand.self,
             InterAppCommand.self,
+            ScenarioCommand.self,
           ]),
         CommandGroup(name: "Sample data", subcommands: [SampleCommand.self]),
       ]

@@ -13,6 +13,8 @@ package struct BackupSource: Sendable {
   package var apps = AppNames()
   /// Whether file systems mounted in the directories are included.
   package var crossesMounts = false
+  /// The verdicts that select the data: those of this program, or those of the platform itself.
+  package var view = Verdicts.View.keep
   /// The number of threads that scan (default: one for each processor).
   package var workers: Int?
 
@@ -42,7 +44,8 @@ package struct BackupSource: Sendable {
     isStopping: @escaping @Sendable () -> Bool
   ) throws -> (scan: DeviceScan, part: Part) {
     var options = ScanOptions(
-      destination: Destination(isUnencrypted: true), excluded: excluded, isStopping: isStopping)
+      destination: Destination(isUnencrypted: true), excluded: excluded, view: view,
+      isStopping: isStopping)
     options.crossesMounts = crossesMounts
     if let workers { options.workers = workers }
     let device = device.stating(groupsOf: policy)

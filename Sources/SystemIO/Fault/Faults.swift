@@ -1,7 +1,8 @@
 internal import CLinux
+internal import Glibc
 internal import Synchronization
 
-/// Fault points for tests: any system call can be made to fail.
+/// Fault points for tests and for interruptions in scenarios: any system call can be made to fail.
 ///
 /// A plan applies to the thread that set it and to the worker threads that it starts, so tests can
 /// run in parallel. Without a plan a fault point costs one thread-local load.
@@ -18,6 +19,8 @@ public enum Faults {
     let fileSystem: UInt?
     /// Called before call number `first`, which does not fail then.
     private let action: (@Sendable () -> Void)?
+    /// The operations that fail after call number `first`, besides those that are counted.
+    private let ended: Set<SystemError.Operation>
     private let calls = Atomic<Int>(0)
 
     /// Creates a plan: call number `first` (from 1) of the given operations (nil: all) fails with
@@ -30,7 +33,17 @@ public enum Faults {
       self.first = first
       self.number = number
       self.failsRepeatedly = failsRepeatedly
-      (slowness, fileSystem, action) = (nil, nil, nil)
+      (slowness, fileSystem, action, ended) = (nil, nil, nil, [])
+    }
+
+    /// Creates a plan under which every change fails from call number `first` (from 1) of the given
+    /// operations on, as if the process had been killed there: what is on the volume stays as it is.
+    /// Reads succeed.
+    public init(endingAt first: Int, of operations: Set<SystemError.Operation>) {
+      self.operations = operations
+      self.first = first
+      (failsRepeatedly, number) = (true, EIO)
+      (slowness, fileSystem, action, ended) = (nil, nil, nil, Faults.changes)
     }
 
     /// Creates a plan under which no call fails: `action` is called before call number `first` (from
@@ -43,21 +56,21 @@ public enum Faults {
       self.operations = operations
       self.first = first
       (failsRepeatedly, number) = (false, 0)
-      (slowness, fileSystem, self.action) = (nil, nil, action)
+      (slowness, fileSystem, self.action, ended) = (nil, nil, action, [])
     }
 
     /// Creates a plan under which no call fails and positioned reads return at most `bytes` bytes,
     /// with a pause in seconds after each: time to change a file while it is read.
     public init(pausing pause: Double, afterReading bytes: Int) {
       (operations, first, failsRepeatedly, number) = ([], Int.max, false, 0)
-      (slowness, fileSystem, action) = ((bytes, pause), nil, nil)
+      (slowness, fileSystem, action, ended) = ((bytes, pause), nil, nil, [])
     }
 
     /// Creates a plan under which no call fails and holes are trusted as on the file system with
     /// this magic number (statfs(2)).
     public init(onFileSystem magic: UInt) {
       (operations, first, failsRepeatedly, number) = ([], Int.max, false, 0)
-      (slowness, fileSystem, action) = (nil, magic, nil)
+      (slowness, fileSystem, action, ended) = (nil, magic, nil, [])
     }
 
     /// The number of calls that have passed this plan's fault points.
@@ -67,7 +80,9 @@ public enum Faults {
     public var hasFired: Bool { count >= first }
 
     func next(_ operation: SystemError.Operation) -> Int32? {
-      if let operations, !operations.contains(operation) { return nil }
+      if let operations, !operations.contains(operation) {
+        return hasFired && ended.contains(operation) ? number : nil
+      }
       let call = calls.add(1, ordering: .relaxed).newValue
       if let action {
         if call == first { Faults.disarmed(action) }
@@ -76,6 +91,12 @@ public enum Faults {
       return call == first || (failsRepeatedly && call > first) ? number : nil
     }
   }
+
+  /// The operations that change a volume.
+  public static let changes: Set<SystemError.Operation> = [
+    .write, .link, .rename, .remove, .clone, .create, .createDirectory, .createLink, .createSpecial,
+    .sync, .truncate, .setMode, .setOwner, .setTimes, .setAttributes, .setFlags,
+  ]
 
   /// Runs `body` with the plan active on this thread and on those it starts.
   public static func inject<Result, Failure: Error>(

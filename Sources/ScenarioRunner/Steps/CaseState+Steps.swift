@@ -1,0 +1,58 @@
+internal import DeviceTransaction
+internal import Scenario
+internal import SystemIO
+
+extension CaseState {
+  /// Performs the action of a step. Returns the failures of expectations.
+  func perform(_ action: ScenarioAction) throws -> [ScenarioFailure] {
+    switch action {
+    case .deliver(let delivery): try deliver(delivery)
+    case .write(let writing): try write(writing)
+    case .remove(let path): try remove(path)
+    case .mark(let marking): try mark(marking)
+    case .backup(let backup): try backUp(backup)
+    case .update(let wanted): try update(wanted)
+    case .rollback(let rollback): try rollBack(rollback)
+    case .purge(let wanted): try purge(wanted)
+    case .offload(let app): try offload(app)
+    case .restore(let wanted): try restore(wanted)
+    case .interrupt(let wanted): try interrupt(wanted)
+    case .recover: try recover()
+    case .moment(let name): try recordMoment(name)
+    case .expect(let expectations): return try failures(of: expectations)
+    }
+    return []
+  }
+
+  /// Performs an action of which every change fails from a given one on, as if the process had been
+  /// killed there.
+  ///
+  /// - Throws: `OperationError` if the action ends before.
+  private func interrupt(_ wanted: ScenarioAction.Interruption) throws {
+    let plan = Faults.Plan(
+      endingAt: wanted.count, of: wanted.unit == .call ? Faults.changes : [.sync])
+    interruption = plan
+    var failure: (any Error)?
+    do { _ = try perform(wanted.action) } catch { failure = error }
+    interruption = nil
+    if !plan.hasFired {
+      if let failure { throw failure }
+      let unit = wanted.unit == .call ? "call" : "phase"
+      throw OperationError(
+        .failed, code: .invalidValue, "interrupt the step \(wanted.action.kind.rawValue)",
+        reason: "it ends after \(unit) \(plan.count), before \(unit) \(wanted.count)",
+        hint: "give a number from 1 to \(max(1, plan.count))")
+    }
+    if wanted.recovers { try recover() }
+  }
+
+  /// Recovers interrupted operations, as 'sandboxctl recover' and the next operation do.
+  private func recover() throws {
+    let report = try Recovery(device(), policy: policy, isForced: true).run()
+    if let blocked = report.blocked.first { throw blocked.error }
+    if let failed = report.done.flatMap(\.failed).first {
+      throw OperationError(
+        .failed, code: .recoveryFailed, "recover", subject: failed.path, reason: failed.remark)
+    }
+  }
+}
