@@ -259,6 +259,13 @@ let package = Package(
       ],
       swiftSettings: tests),
     .testTarget(
+      name: "ScenarioRunnerTests",
+      dependencies: [
+        "BuiltinPolicies", "Codecs", "InterApp", "PolicyEngine", "SampleDevice", "SandboxModel",
+        "Scenario", "ScenarioRunner", "SystemIO", "TestSupport",
+      ],
+      swiftSettings: tests),
+    .testTarget(
       name: "OperationTests",
       dependencies: [
         "AllocationCount", "AppPackages", "AppUpdate", "ArchiveStore", "Backup", "BuiltinPolicies",

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Codecs
+internal import PolicyEngine
 internal import Scenario
 internal import SystemIO
 

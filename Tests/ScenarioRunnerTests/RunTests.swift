@@ -1,0 +1,120 @@
+import PolicyEngine
+import SampleDevice
+import SandboxModel
+@testable import Scenario
+import ScenarioRunner
+import SystemIO
+import TestSupport
+import Testing
+
+/// The results of a run, and what it leaves.
+@Suite struct RunTests {
+  private typealias Step = RunnerFixture
+
+  @Test func failureNamesTheLine() throws {
+    let fixture = try RunnerFixture()
+    let results = try fixture.run(
+      RunnerFixture.document([
+        Step.expect("apps/org.example.notebook/data/Missing", .exists, line: 41)
+      ]))
+    #expect(results.count == 1 && results[0].status == .failed)
+    #expect(results[0].failures.map(\.location.line) == [41])
+    #expect(try fixture.directory.directory.names().isEmpty)
+  }
+
+  @Test func stepThatCannotBeDoneIsAnErrorWithItsLine() throws {
+    let results = try RunnerFixture().run(
+      RunnerFixture.document([Step.step(.offload(app: "nowhere"), line: 12)]))
+    guard case .error(let problem) = results[0].outcome else {
+      Issue.record("\(results)")
+      return
+    }
+    #expect(problem.location.line == 12 && problem.message.contains("nowhere"))
+  }
+
+  @Test func stepThatHadToFailAndDoesNotIsAFailure() throws {
+    let results = try RunnerFixture().run(
+      RunnerFixture.document([
+        Step.step(.recover, failure: .appRunning), Step.step(.offload(app: "x"), failure: .appRunning),
+      ]))
+    #expect(results[0].failures.map(\.found).first == "it succeeds")
+    #expect(results[0].failures.last?.found.contains("no_app") == true)
+  }
+
+  @Test func stepsApplyToTheirVersions() throws {
+    let old = try #require(OSVersion.Range("<5.1"))
+    let results = try RunnerFixture().run(
+      RunnerFixture.document(
+        [Step.step(.offload(app: "nowhere"), versions: old)], versions: ["5.0", "5.1", "now"]))
+    #expect(results.map(\.status) == [.error, .skipped, .skipped])
+    #expect(results.map(\.version) == ["5.0", "5.1", "now"])
+  }
+
+  @Test func deviceIsNotChanged() throws {
+    let (fixture, source) = (try RunnerFixture(), try TemporaryDirectory("source"))
+    _ = try SampleDevice.make(at: source.path("device"))
+    let before = try TreeRecord.all(in: source, "device")
+    let results = try fixture.run(
+      RunnerFixture.document(
+        [
+          Step.write("Documents/x", "x"), Step.step(.purge(.level(.critical))),
+          Step.step(.update(.init(app: "notebook", source: .version("9"), isStrict: true))),
+          Step.step(.backup(.init(name: nil, view: .keep))),
+          Step.step(.restore(.init(target: .newDevice, snapshot: nil, app: nil))),
+        ], device: .root(source.path("device"), layout: nil)))
+    #expect(results.map(\.outcome) == [.passed])
+    #expect(try TreeRecord.all(in: source, "device") == before)
+    #expect(try source.directory.names() == ["device"])
+  }
+
+  @Test func deviceWithAContainerElsewhereIsRefused() throws {
+    let (fixture, source) = (try RunnerFixture(), try TemporaryDirectory("source"))
+    _ = try SampleDevice.make(at: source.path("device"))
+    let above: ByteString = "device/data/Containers/Data"
+    let directory = try Directory.open(path: source.path(above))
+    try directory.rename("Application", to: "moved", in: source.directory)
+    try directory.createLink("Application", to: source.path("moved"))
+    let results = try fixture.run(
+      RunnerFixture.document(
+        [Step.write("Documents/x", "x")], device: .root(source.path("device"), layout: nil)))
+    guard case .error(let problem) = results[0].outcome else {
+      Issue.record("\(results)")
+      return
+    }
+    #expect(problem.message.contains("outside the device's directory"))
+  }
+
+  @Test func writeFollowsNoLink() throws {
+    let (fixture, source) = (try RunnerFixture(), try TemporaryDirectory("source"))
+    _ = try SampleDevice.make(at: source.path("device"))
+    try source.write("outside", at: "target/file")
+    let documents = "device/data/Containers/Data/Application/D23F0824-128B-4F33-8C5C-7FD0A6A3A450/Documents"
+    try Directory.open(path: source.path(ByteString(documents)))
+      .createLink("out", to: source.path("target"))
+    let results = try fixture.run(
+      RunnerFixture.document(
+        [Step.write("Documents/out/file", "x")],
+        device: .root(source.path("device"), layout: nil)))
+    #expect(results[0].status == .error)
+    #expect(try source.read("target/file") == Array("outside".utf8))
+  }
+
+  @Test func copyOfAFailedScenarioIsKept() throws {
+    let (fixture, kept) = (try RunnerFixture(), try TemporaryDirectory("kept"))
+    let document = try RunnerFixture.document([
+      Step.write("Documents/x", "x"), Step.expect("apps/none/**", .exists),
+    ])
+    _ = try fixture.run(document) { $0.kept = kept.path("copies") }
+    #expect(try Directory.open(path: kept.path("copies")).names() == ["test-now"])
+    #expect(try Directory.open(path: kept.path("copies/test-now")).names().contains("device-1"))
+    #expect(try fixture.directory.directory.names().isEmpty)
+  }
+
+  @Test func stoppedRunLeavesNothing() throws {
+    let fixture = try RunnerFixture()
+    #expect(throws: OperationError.self) {
+      try fixture.run(RunnerFixture.document([Step.step(.recover)])) { $0.isStopping = { true } }
+    }
+    #expect(try fixture.directory.directory.names().isEmpty)
+  }
+}

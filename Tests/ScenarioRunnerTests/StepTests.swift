@@ -1,0 +1,123 @@
+import Codecs
+import PolicyEngine
+import SandboxModel
+@testable import Scenario
+import ScenarioRunner
+import SystemIO
+import TestSupport
+import Testing
+
+/// Each kind of step, on the sample device.
+@Suite struct StepTests {
+  private typealias Step = RunnerFixture
+  private static let app: ByteString = "org.example.notebook"
+
+  @Test func writtenFilesExistUntilTheyAreRemoved() throws {
+    try RunnerFixture().pass(
+      Step.write("Documents/New/a.txt", "one"),
+      Step.expect("apps/org.example.notebook/data/Documents/New/a.txt", .exists),
+      Step.step(.remove(LogicalPath(Step.notebook.appending("Documents/New")))),
+      Step.expect("apps/org.example.notebook/data/Documents/New/**", .absent),
+      Step.expect(Step.notes, .exists, .dataClass(.userData), .sameBytes(as: "beginning")))
+  }
+
+  @Test func markOfTheVersionExcludesFromTheBackupOfThePlatform() throws {
+    let path = try LogicalPath(Step.notebook.appending("Documents/Notes/Ideas.txt"))
+    let pattern = "apps/org.example.notebook/data/Documents/Notes/Ideas.txt"
+    try RunnerFixture().pass(
+      Step.step(.mark(.init(path: path, isExcluded: true, attribute: nil))),
+      Step.expect(
+        pattern, .mark(.attribute("com.apple.metadata:com_apple_backup_excludeItem")),
+        .verdict(.platform, .backup(.never))),
+      Step.step(.mark(.init(path: path, isExcluded: false, attribute: nil))),
+      Step.expect(pattern, .mark(.none), .verdict(.platform, .backup(.always))))
+  }
+
+  @Test func attributeCountsOnlyInItsVersions() throws {
+    let path = try LogicalPath(Step.notebook.appending("Documents/Notes/Ideas.txt"))
+    let pattern = "apps/org.example.notebook/data/Documents/Notes/Ideas.txt"
+    let mark = Step.step(
+      .mark(.init(path: path, isExcluded: true, attribute: "com.apple.MobileBackup")))
+    try RunnerFixture().pass(
+      mark, Step.expect(pattern, .verdict(.platform, .backup(.never))), versions: ["5.0.1"])
+    try RunnerFixture().pass(
+      mark, Step.expect(pattern, .verdict(.platform, .backup(.always))), versions: ["5.0"])
+  }
+
+  @Test func updateKeepsDocumentsAndRollbackRestoresThem() throws {
+    try RunnerFixture().pass(
+      Step.step(.update(.init(app: "notebook", source: .version("9.0"), isStrict: true))),
+      Step.expect(Step.notes, .exists, .sameBytes(as: "beginning")),
+      Step.expect("apps/org.example.notebook/data/tmp/*", .absent),
+      Step.write("Documents/Notes/Ideas.txt", "changed"),
+      Step.step(.rollback(.init(app: "notebook", data: nil)), failure: .newerData),
+      Step.step(.rollback(.init(app: "notebook", data: .before))),
+      Step.expect(Step.notes, .sameBytes(as: "beginning")))
+  }
+
+  @Test func purgeRemovesCachesAndNothingElse() throws {
+    try RunnerFixture().pass(
+      Step.expect("apps/org.example.notebook/data/Library/Caches/*", .exists),
+      Step.step(.purge(.level(.critical))),
+      Step.expect("apps/org.example.notebook/data/Library/Caches/*", .absent),
+      Step.expect(Step.notes, .exists, .sameBytes(as: "beginning")))
+  }
+
+  @Test func offloadRemovesTheBundleOnly() throws {
+    try RunnerFixture().pass(
+      Step.step(.offload(app: "notebook")),
+      Step.expect("apps/org.example.notebook/bundle/**", .absent),
+      Step.expect(Step.notes, .sameBytes(as: "beginning")),
+      Step.step(
+        .update(.init(app: "notebook", source: .version("9.0"), isStrict: false)),
+        failure: .appNotInstalled))
+  }
+
+  @Test func newDeviceHasWhatThePlatformBacksUp() throws {
+    try RunnerFixture().pass(
+      Step.step(.backup(.init(name: "first", view: .platform))),
+      Step.write("Documents/Later.txt", "later"),
+      Step.step(.restore(.init(target: .newDevice, snapshot: "first", app: nil))),
+      Step.expect(Step.notes, .exists, .sameBytes(as: "first")),
+      Step.expect("apps/org.example.notebook/data/Documents/Later.txt", .absent),
+      Step.expect("apps/org.example.notebook/data/Library/Caches/*", .absent))
+  }
+
+  @Test func restoreInPlaceRestoresRemovedFiles() throws {
+    try RunnerFixture().pass(
+      Step.step(.restore(.init(target: .inPlace, snapshot: nil, app: nil)), failure: .snapshotNotFound),
+      Step.step(.backup(.init(name: nil, view: .keep))),
+      Step.step(.remove(LogicalPath(Step.notebook.appending("Documents/Notes")))),
+      Step.expect(Step.notes, .absent),
+      Step.step(.restore(.init(target: .inPlace, snapshot: nil, app: "notebook"))),
+      Step.expect(Step.notes, .exists, .sameBytes(as: "beginning")))
+  }
+
+  @Test func deliveryIsReadOnlyAndNeedsADocumentType() throws {
+    let text = ScenarioAction.Delivery(app: "notebook", name: "a.txt", content: .text("one"))
+    let image = ScenarioAction.Delivery(app: "notebook", name: "a.png", content: .size(100))
+    try RunnerFixture().pass(
+      Step.step(.deliver(text)), Step.step(.deliver(text)),
+      Step.expect("apps/org.example.notebook/data/Documents/Inbox/a.txt", .exists, .dataClass(.inbox)),
+      Step.expect("apps/org.example.notebook/data/Documents/Inbox/a-1.txt", .exists),
+      Step.step(.deliver(image), failure: .invalidInput))
+  }
+
+  @Test func interruptionIsRecovered() throws {
+    let update = ScenarioAction.update(.init(app: "notebook", source: .version("9.0"), isStrict: false))
+    for count in [1, 20, 60, 90, 120] {
+      try RunnerFixture().pass(
+        Step.step(.interrupt(.init(action: update, count: count, unit: .call, recovers: true))),
+        Step.expect(Step.notes, .exists, .sameBytes(as: "beginning")),
+        Step.expect("apps/org.example.notebook/bundle/**", .exists))
+    }
+  }
+
+  @Test func interruptionAfterTheEndIsAnError() throws {
+    let offload = ScenarioAction.offload(app: "notebook")
+    try RunnerFixture().pass(
+      Step.step(
+        .interrupt(.init(action: offload, count: 90_000, unit: .phase, recovers: true)),
+        failure: .invalidValue))
+  }
+}
