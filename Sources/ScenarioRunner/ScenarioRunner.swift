@@ -9,55 +9,15 @@
 //
 // Not guaranteed: that the private directory is removed after a SIGKILL of the program, or after a
 // second Ctrl-C.
-package import InterApp
-package import PolicyEngine
-package import SandboxModel
 package import Scenario
-package import SystemIO
+internal import SystemIO
 
 /// The runner of scenarios.
 package struct ScenarioRunner: Sendable {
-  /// One scenario with one version of the platform.
-  package struct Case: Sendable {
-    package let document: ScenarioDocument
-    package let version: ScenarioDocument.Version
-
-    /// Creates a case.
-    package init(_ document: ScenarioDocument, _ version: ScenarioDocument.Version) {
-      (self.document, self.version) = (document, version)
-    }
-  }
-
-  /// The conditions of a run.
-  package struct Options: Sendable {
-    /// The program and its version, as snapshots record it.
-    package var program: String
-    /// The directory in which the private directory is made.
-    package var temporary: ByteString = "/tmp"
-    /// The directory to which the copies of cases that did not pass are moved; nil to keep none.
-    package var kept: ByteString?
-    /// The number of cases that run at once.
-    package var threads = Host.processors
-    /// Returns the policy for a layout and a version of the platform; nil is the newest.
-    package var compile: @Sendable (Layout, OSVersion?) throws -> CompiledPolicy
-    /// Returns the system's types, by which apps accept documents.
-    package var types: @Sendable () throws -> TypeTable
-    /// Whether the run should end early. Called by several threads.
-    package var isStopping: @Sendable () -> Bool = { false }
-
-    /// Creates options.
-    package init(
-      program: String, types: @escaping @Sendable () throws -> TypeTable,
-      compile: @escaping @Sendable (Layout, OSVersion?) throws -> CompiledPolicy
-    ) {
-      (self.program, self.types, self.compile) = (program, types, compile)
-    }
-  }
-
-  private let options: Options
+  private let options: ScenarioOptions
 
   /// Creates a runner.
-  package init(_ options: Options) { self.options = options }
+  package init(_ options: ScenarioOptions) { self.options = options }
 
   /// Runs cases, several at once, and returns their results in the same order.
   ///
@@ -65,7 +25,7 @@ package struct ScenarioRunner: Sendable {
   /// - Throws: `SystemError` if the private directory cannot be made or no thread can be started;
   ///   `OperationError`: `interrupted`, after the private directory is removed.
   package func run(
-    _ cases: [Case], didEnd: @escaping @Sendable (ScenarioResult) -> Void = { _ in }
+    _ cases: [ScenarioCase], didEnd: @escaping @Sendable (ScenarioResult) -> Void = { _ in }
   ) throws -> [ScenarioResult] {
     let directory = try RunDirectory(in: options.temporary)
     defer { directory.remove() }
@@ -75,7 +35,7 @@ package struct ScenarioRunner: Sendable {
       count: min(options.threads, max(1, cases.count)), capacity: 4, name: "scenario")
     for (number, one) in cases.enumerated() {
       workers.submit {
-        guard let result = CaseRun(one, number, shared).run() else { return }
+        guard let result = CaseRun(one, number: number, sharing: shared).run() else { return }
         results.set(result, at: number)
         didEnd(result)
       }
@@ -84,10 +44,4 @@ package struct ScenarioRunner: Sendable {
     if options.isStopping() { throw OperationError.scenarioInterrupted }
     return results.all
   }
-}
-
-extension OperationError {
-  /// The error of a run that was asked to stop.
-  static let scenarioInterrupted = OperationError(
-    .interrupted, "the scenarios were interrupted: the device is unchanged", hint: "run them again")
 }

@@ -1,11 +1,12 @@
 import PolicyEngine
 import SampleDevice
 import SandboxModel
-@testable import Scenario
 import ScenarioRunner
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Scenario
 
 /// The results of a run, and what it leaves.
 @Suite struct RunTests {
@@ -35,7 +36,8 @@ import Testing
   @Test func stepThatHadToFailAndDoesNotIsAFailure() throws {
     let results = try RunnerFixture().run(
       RunnerFixture.document([
-        Step.step(.recover, failure: .appRunning), Step.step(.offload(app: "x"), failure: .appRunning),
+        Step.step(.recover, failure: .appRunning),
+        Step.step(.offload(app: "x"), failure: .appRunning),
       ]))
     #expect(results[0].failures.map(\.found).first == "it succeeds")
     #expect(results[0].failures.last?.found.contains("no_app") == true)
@@ -88,7 +90,8 @@ import Testing
     let (fixture, source) = (try RunnerFixture(), try TemporaryDirectory("source"))
     _ = try SampleDevice.make(at: source.path("device"))
     try source.write("outside", at: "target/file")
-    let documents = "device/data/Containers/Data/Application/D23F0824-128B-4F33-8C5C-7FD0A6A3A450/Documents"
+    let documents =
+      "device/data/Containers/Data/Application/D23F0824-128B-4F33-8C5C-7FD0A6A3A450/Documents"
     try Directory.open(path: source.path(ByteString(documents)))
       .createLink("out", to: source.path("target"))
     let results = try fixture.run(

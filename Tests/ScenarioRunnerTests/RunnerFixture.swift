@@ -2,11 +2,12 @@ import BuiltinPolicies
 import InterApp
 import PolicyEngine
 import SandboxModel
-@testable import Scenario
 import ScenarioRunner
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Scenario
 
 /// Scenarios made in the test, and a runner in a directory of its own.
 struct RunnerFixture {
@@ -19,8 +20,8 @@ struct RunnerFixture {
   init() throws { directory = try TemporaryDirectory("scenario") }
 
   /// The conditions of a run in the fixture's directory.
-  var options: ScenarioRunner.Options {
-    var options = ScenarioRunner.Options(
+  var options: ScenarioOptions {
+    var options = ScenarioOptions(
       program: "test",
       types: { try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "types.yaml") },
       compile: { layout, version in
@@ -76,7 +77,7 @@ struct RunnerFixture {
 
   /// Runs a document and returns the results.
   func run(
-    _ document: ScenarioDocument, _ adapt: (inout ScenarioRunner.Options) -> Void = { _ in }
+    _ document: ScenarioDocument, _ adapt: (inout ScenarioOptions) -> Void = { _ in }
   ) throws -> [ScenarioResult] {
     var options = options
     adapt(&options)

@@ -1,11 +1,12 @@
 import Codecs
 import PolicyEngine
 import SandboxModel
-@testable import Scenario
 import ScenarioRunner
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Scenario
 
 /// Each kind of step, on the sample device.
 @Suite struct StepTests {
@@ -85,7 +86,8 @@ import Testing
 
   @Test func restoreInPlaceRestoresRemovedFiles() throws {
     try RunnerFixture().pass(
-      Step.step(.restore(.init(target: .inPlace, snapshot: nil, app: nil)), failure: .snapshotNotFound),
+      Step.step(
+        .restore(.init(target: .inPlace, snapshot: nil, app: nil)), failure: .snapshotNotFound),
       Step.step(.backup(.init(name: nil, view: .keep))),
       Step.step(.remove(LogicalPath(Step.notebook.appending("Documents/Notes")))),
       Step.expect(Step.notes, .absent),
@@ -98,13 +100,15 @@ import Testing
     let image = ScenarioAction.Delivery(app: "notebook", name: "a.png", content: .size(100))
     try RunnerFixture().pass(
       Step.step(.deliver(text)), Step.step(.deliver(text)),
-      Step.expect("apps/org.example.notebook/data/Documents/Inbox/a.txt", .exists, .dataClass(.inbox)),
+      Step.expect(
+        "apps/org.example.notebook/data/Documents/Inbox/a.txt", .exists, .dataClass(.inbox)),
       Step.expect("apps/org.example.notebook/data/Documents/Inbox/a-1.txt", .exists),
       Step.step(.deliver(image), failure: .invalidInput))
   }
 
   @Test func interruptionIsRecovered() throws {
-    let update = ScenarioAction.update(.init(app: "notebook", source: .version("9.0"), isStrict: false))
+    let update = ScenarioAction.update(
+      .init(app: "notebook", source: .version("9.0"), isStrict: false))
     for count in [1, 20, 60, 90, 120] {
       try RunnerFixture().pass(
         Step.step(.interrupt(.init(action: update, count: count, unit: .call, recovers: true))),

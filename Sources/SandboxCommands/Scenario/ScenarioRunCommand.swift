@@ -90,8 +90,8 @@ struct ScenarioRunCommand: SandboxCommand {
     return report.isSuccess ? .done : .goalNotMet
   }
 
-  private func options() throws -> ScenarioRunner.Options {
-    var options = ScenarioRunner.Options(
+  private func options() throws -> ScenarioOptions {
+    var options = ScenarioOptions(
       program: Version.text,
       types: {
         try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "interapp/types.yaml")
@@ -109,7 +109,7 @@ struct ScenarioRunCommand: SandboxCommand {
   }
 
   /// Returns the cases to run.
-  private func cases(of documents: [ScenarioDocument]) throws -> [ScenarioRunner.Case] {
+  private func cases(of documents: [ScenarioDocument]) throws -> [ScenarioCase] {
     let wanted = try onlyVersions.map { text in
       guard let version = ScenarioDocument.Version(text) else {
         throw UsageError(
@@ -122,7 +122,7 @@ struct ScenarioRunCommand: SandboxCommand {
       filters.isEmpty || filters.contains { document.name.contains($0) }
     }.flatMap { document in
       document.versions.filter { wanted.isEmpty || wanted.contains($0.osVersion) }
-        .map { ScenarioRunner.Case(document, $0) }
+        .map { ScenarioCase(document, $0) }
     }
     if found.isEmpty {
       throw UsageError(

@@ -73,18 +73,19 @@ struct CaseDevice {
     return device
   }
 
-  /// Makes a device with the structure of the current one and without apps, and makes it the current
-  /// one. Returns its root.
-  mutating func makeNew() throws -> ByteString {
+  /// Makes a device on which the apps of the current one are installed and have no data, as a platform
+  /// installs them before it restores their data, and makes it the current one.
+  mutating func makeNew() throws {
     let device = try find()
     number += 1
     let new = Self.place(of: layout, number: number, in: home, named: root.lastComponent)
-    let containers = Set(device.containers.map { $0.absolutePath.relative(to: device.root) })
+    let containers = Set(
+      device.containers.filter { $0.kind != .bundle }
+        .map { $0.absolutePath.relative(to: device.root) })
     try TreeCopy.run(
       try Directory.open(resolved: device.root),
       to: try Directory.make(resolved: new, permissions: 0o700),
       excluding: { $0 == OwnNames.directory || containers.contains($0) })
     root = new
-    return new
   }
 }

@@ -10,7 +10,7 @@ struct CaseRun {
   private let name: ByteString
   private let shared: SharedParts
 
-  init(_ one: ScenarioRunner.Case, _ number: Int, _ shared: SharedParts) {
+  init(_ one: ScenarioCase, number: Int, sharing shared: SharedParts) {
     (document, version) = (one.document, one.version)
     name = ByteString("case-\(number)")
     self.shared = shared
@@ -35,7 +35,8 @@ struct CaseRun {
   private func outcome() -> ScenarioResult.Outcome {
     let state: CaseState
     do {
-      state = try CaseState(document, version, in: try shared.directory.make(name), shared)
+      state = try CaseState(
+        document, version, in: try shared.directory.make(name), sharing: shared)
     } catch { return .error(ScenarioResult.Problem(at: document.location, error)) }
     var failures: [ScenarioFailure] = []
     var count = 0

@@ -31,7 +31,7 @@ final class CaseState {
   /// Copies the device of a document into a directory.
   init(
     _ document: ScenarioDocument, _ version: ScenarioDocument.Version, in directory: ByteString,
-    _ shared: SharedParts
+    sharing shared: SharedParts
   ) throws {
     (self.document, self.version, self.shared) = (document, version, shared)
     self.directory = directory

@@ -8,7 +8,7 @@ internal import SystemIO
 /// the compiled policies.
 final class SharedParts: Sendable {
   let directory: RunDirectory
-  let options: ScenarioRunner.Options
+  let options: ScenarioOptions
 
   private struct PolicyKey: Hashable {
     let layout: Layout
@@ -18,7 +18,7 @@ final class SharedParts: Sendable {
   private let samples = Mutex<[Int: ByteString]>([:])
   private let policies = Mutex<[PolicyKey: CompiledPolicy]>([:])
 
-  init(_ directory: RunDirectory, _ options: ScenarioRunner.Options) {
+  init(_ directory: RunDirectory, _ options: ScenarioOptions) {
     (self.directory, self.options) = (directory, options)
   }
 

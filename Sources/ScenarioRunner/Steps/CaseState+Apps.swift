@@ -31,7 +31,7 @@ extension CaseState {
       request, savingTo: repository().storage, isStopping: isStopping)
     var entries = try package.entries()
     let operation = try operation(plan)
-    try requireComplete(try carryOut { try operation.run(&entries) }, "update", app)
+    try requireComplete(try carryOut { try operation.run(&entries) }, of: "update", app)
   }
 
   /// Removes an app's bundle, and keeps its data.
@@ -41,7 +41,7 @@ extension CaseState {
     let plan = try preparation.plan(
       AppChangeRequest(.offload, of: app), savingTo: nil, isStopping: isStopping)
     let operation = try operation(plan)
-    try requireComplete(try carryOut { try operation.run() }, "offload", app)
+    try requireComplete(try carryOut { try operation.run() }, of: "offload", app)
   }
 
   /// Returns to the state before the last update of an app.
@@ -55,7 +55,7 @@ extension CaseState {
     let plan = try preparation.rollbackPlan(
       request, savingTo: storage, from: (repository, reader), heads: nil, isStopping: isStopping)
     let operation = try operation(plan, from: reader)
-    try requireComplete(try carryOut { try operation.run() }, "roll back", app)
+    try requireComplete(try carryOut { try operation.run() }, of: "roll back", app)
   }
 
   private func prepare(savesFirst: Bool) throws -> AppChangePreparation {
@@ -72,7 +72,7 @@ extension CaseState {
   }
 
   private func requireComplete(
-    _ report: AppChangeReport, _ verb: String, _ app: BundleIdentifier
+    _ report: AppChangeReport, of verb: String, _ app: BundleIdentifier
   ) throws {
     guard interruption == nil, let first = (report.failed + report.lateChanges).first else {
       return
@@ -110,15 +110,15 @@ extension CaseState {
   private static func bundles(in cursor: inout DirectoryCursor) throws -> [[ByteString]] {
     var found: [[ByteString]] = []
     let contents: [[ByteString]] = [[], ["Contents"]]
-    for directory in contents where try has("Info.plist", directory, &cursor) {
+    for directory in contents where try has("Info.plist", in: directory, &cursor) {
       found.append(directory)
     }
-    for directory in contents where try has("PlugIns", directory, &cursor) {
+    for directory in contents where try has("PlugIns", in: directory, &cursor) {
       let plugIns = directory + ["PlugIns"]
       try cursor.move(to: plugIns)
       let names = try cursor.withDirectory { plugIns in try plugIns.names() }
       for name in names where name.hasSuffix(".appex") {
-        for inner in contents where try has("Info.plist", plugIns + [name] + inner, &cursor) {
+        for inner in contents where try has("Info.plist", in: plugIns + [name] + inner, &cursor) {
           found.append(plugIns + [name] + inner)
         }
       }
@@ -127,7 +127,7 @@ extension CaseState {
   }
 
   private static func has(
-    _ name: ByteString, _ path: [ByteString], _ cursor: inout DirectoryCursor
+    _ name: ByteString, in path: [ByteString], _ cursor: inout DirectoryCursor
   ) throws -> Bool {
     do throws(SystemError) {
       return try cursor.withDirectory(at: path) { directory throws(SystemError) in

@@ -6,7 +6,7 @@ internal import SandboxModel
 internal import Scenario
 internal import SystemIO
 
-/// What apps and the user do to files.
+/// The changes that apps and the user make.
 extension CaseState {
   /// Writes a file as an app does: with the directories above it, replacing the one that is there.
   func write(_ writing: ScenarioAction.Writing) throws {

@@ -44,7 +44,7 @@ extension CaseState {
     let reader = try repository.beginReading(cache: repository.indexCache(in: cache))
     let isNew = wanted.target == .newDevice
     let apps = try wanted.app.map { [try app($0).description] } ?? []
-    if isNew { _ = try copy.makeNew() }
+    if isNew { try copy.makeNew() }
     // In place is the device that was backed up; a later device is another one.
     let isOwn = !isNew && stored.snapshot.device.root == copy.root
     let preparation = try DeviceRestorePreparation(

@@ -1,0 +1,48 @@
+package import InterApp
+package import PolicyEngine
+package import SandboxModel
+package import Scenario
+package import SystemIO
+
+/// One scenario with one version of the platform.
+package struct ScenarioCase: Sendable {
+  package let document: ScenarioDocument
+  package let version: ScenarioDocument.Version
+
+  /// Creates a case.
+  package init(_ document: ScenarioDocument, _ version: ScenarioDocument.Version) {
+    (self.document, self.version) = (document, version)
+  }
+}
+
+/// The conditions of a run.
+package struct ScenarioOptions: Sendable {
+  /// The program and its version, as snapshots record it.
+  package var program: String
+  /// The directory in which the private directory is made.
+  package var temporary: ByteString = "/tmp"
+  /// The directory to which the copies of cases that did not pass are moved; nil to keep none.
+  package var kept: ByteString?
+  /// The number of cases that run at once.
+  package var threads = Host.processors
+  /// Returns the policy for a layout and a version of the platform; nil is the newest.
+  package var compile: @Sendable (Layout, OSVersion?) throws -> CompiledPolicy
+  /// Returns the system's types, by which apps accept documents.
+  package var types: @Sendable () throws -> TypeTable
+  /// Whether the run should end early. Called by several threads.
+  package var isStopping: @Sendable () -> Bool = { false }
+
+  /// Creates options.
+  package init(
+    program: String, types: @escaping @Sendable () throws -> TypeTable,
+    compile: @escaping @Sendable (Layout, OSVersion?) throws -> CompiledPolicy
+  ) {
+    (self.program, self.types, self.compile) = (program, types, compile)
+  }
+}
+
+extension OperationError {
+  /// The error of a run that was asked to stop.
+  static let scenarioInterrupted = OperationError(
+    .interrupted, "the scenarios were interrupted: the device is unchanged", hint: "run them again")
+}
