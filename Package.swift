@@ -157,6 +157,9 @@ let package = Package(
       name: "InterApp", dependencies: ["Codecs", "SandboxModel", "SystemIO"],
       swiftSettings: common),
     .target(
+      name: "Scenario", dependencies: ["Codecs", "PolicyEngine", "SandboxModel", "SystemIO"],
+      swiftSettings: common),
+    .target(
       name: "ScenarioRunner",
       dependencies: [
         "AppPackages", "AppUpdate", "ArchiveStore", "Audit", "Backup", "Codecs", "DatabaseCapture",

@@ -53,6 +53,7 @@ ALLOWED = {
     "AppUpdate": SCANNED | {"AppPackages", "DeviceScan", "DeviceTransaction", "Restore"},
     "Interchange": VALUES | {"ArchiveStore", "CSQLite", "DeviceDiscovery"},
     "InterApp": VALUES,
+    "Scenario": VALUES | {"PolicyEngine"},
     "ScenarioRunner": SCANNED | {
         "AppPackages", "AppUpdate", "Audit", "Backup", "DeviceScan", "DeviceTransaction",
         "InterApp", "Purge", "Restore", "SampleDevice", "Scenario",

@@ -7,13 +7,13 @@ internal import Scenario
 internal import ScenarioRunner
 internal import SystemIO
 
-/// `sandboxctl scenario run [FILE…]`: runs scenarios on copies of their devices.
+/// `sandboxctl scenario run FILE…`: runs scenarios on copies of their devices.
 struct ScenarioRunCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "run",
       abstract: "Run scenarios on copies of their devices",
-      usage: "sandboxctl scenario run [<file> ...] [<options>]",
+      usage: "sandboxctl scenario run <file> ... [<options>]",
       discussion: """
         Runs each scenario for each version of the platform that it names. The devices are only \
         read: everything is done on copies in a private directory (in $TMPDIR or /tmp), with a \
@@ -21,21 +21,18 @@ struct ScenarioRunCommand: SandboxCommand {
         and keys are not used.
 
         The exit status is 5 if an expectation fails or a step cannot be done, and 2 for a file \
-        with a mistake; nothing runs then. Without FILE the scenarios that come with the program \
-        run.
+        with a mistake; nothing runs then.
 
         \(Examples.text([
-          "sandboxctl scenario run",
+          "sandboxctl scenario run app.scenario.yaml",
           "sandboxctl scenario run app.scenario.yaml --junit results.xml",
         ]))
         """)
   }
 
   @Argument(
-    help: ArgumentHelp(
-      "The scenarios: files, or names that 'scenario list' lists (default: all of these).",
-      valueName: "file"), completion: .file())
-  var files: [ByteString] = []
+    help: ArgumentHelp("The files with scenarios.", valueName: "file"), completion: .file())
+  var files: [ByteString]
 
   @Option(
     name: .customLong("filter"),
