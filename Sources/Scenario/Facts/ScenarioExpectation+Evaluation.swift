@@ -10,7 +10,7 @@ extension ScenarioExpectation {
     guard versions.contains(version) else { return [] }
     let found = try facts.entries().filter { matches($0.path) }
     return try assertions.compactMap { located in
-      let result = try check(located.assertion, found, in: facts, moments)
+      let result = try check(located.assertion, of: found, in: facts, moments)
       return result.map { found, paths in
         ScenarioFailure(
           at: located.location, expected: located.assertion.text, found: found, paths: paths)
@@ -20,7 +20,7 @@ extension ScenarioExpectation {
 
   /// Returns what was found instead, and the paths; nil if the assertion holds.
   private func check(
-    _ assertion: Assertion, _ found: [ScenarioEntry], in facts: some ScenarioFacts,
+    _ assertion: Assertion, of found: [ScenarioEntry], in facts: some ScenarioFacts,
     _ moments: [String: ScenarioMoment]
   ) throws -> (found: String, paths: [ByteString])? {
     switch assertion {
@@ -45,13 +45,13 @@ extension ScenarioExpectation {
       if before.isEmpty { return ("no entry matched at '\(name)'", []) }
       return Self.result("entries still exist", before.filter { now.contains($0.path) })
     case .dataClass(let wanted):
-      return each(found, "entries have another class") { $0.verdicts.keep.dataClass == wanted }
+      return each(found, or: "entries have another class") { $0.verdicts.keep.dataClass == wanted }
     case .verdict(let view, let values):
-      return each(found, "entries have other values") { values.agree(with: $0.verdicts[view]) }
-    case .mark(.excluded): return each(found, "entries have no mark") { !$0.marks.isEmpty }
-    case .mark(.none): return each(found, "entries have a mark") { $0.marks.isEmpty }
+      return each(found, or: "entries have other values") { values.agree(with: $0.verdicts[view]) }
+    case .mark(.excluded): return each(found, or: "entries have no mark") { !$0.marks.isEmpty }
+    case .mark(.none): return each(found, or: "entries have a mark") { $0.marks.isEmpty }
     case .mark(.attribute(let name)):
-      return each(found, "entries do not have it") { $0.marks.contains(name) }
+      return each(found, or: "entries do not have it") { $0.marks.contains(name) }
     }
   }
 
@@ -62,7 +62,7 @@ extension ScenarioExpectation {
   }
 
   private func each(
-    _ found: [ScenarioEntry], _ words: String, _ isMet: (ScenarioEntry) -> Bool
+    _ found: [ScenarioEntry], or words: String, _ isMet: (ScenarioEntry) -> Bool
   ) -> (found: String, paths: [ByteString])? {
     if found.isEmpty { return ("no entry matches", []) }
     return Self.result(words, found.filter { !isMet($0) })
