@@ -303,6 +303,20 @@ def look(scale):
     expect("no app opens it" in handlers, "an app without document types opens a type")
     opened = scale.run("interapp", "open", "mailto:a@example.com", "--root", ROOT, times=3)
     expect("Mail" in opened, "the system does not open a mail address")
+    (scale.directory / "test.scenario.yaml").write_text(SCENARIO, encoding="utf-8")
+    tested = scale.run("scenario", "run", "test.scenario.yaml", times=40)
+    expect("1 case: 1 passed" in tested, "the scenario does not pass")
+
+
+# A scenario on the sample device.
+SCENARIO = """\
+scenario: an update keeps the notes
+schema: 1
+device: {sample: 0}
+steps:
+  - update: {app: notebook, version: "9.0"}
+  - expect: [{match: apps/org.example.notebook/data/Documents/Notes/**, same-bytes: beginning}]
+"""
 
 
 def store(scale):
