@@ -57,7 +57,7 @@ let package = Package(
       name: "BuiltinPolicies", dependencies: ["CEmbedded"], path: "policies",
       exclude: [
         "apple.yaml", "common.yaml", "everything.yaml", "flatpak.yaml", "ios.yaml", "macos.yaml",
-        "interapp",
+        "interapp", "scenarios",
         "android.yaml", "migration.schema.json", "migrations", "policy.schema.json", "snap.yaml",
         "systemd.yaml", "xdg.yaml",
       ],
