@@ -262,6 +262,9 @@ let package = Package(
       ],
       swiftSettings: tests),
     .testTarget(
+      name: "ScenarioTests", dependencies: ["PolicyEngine", "Scenario", "SystemIO", "TestSupport"],
+      swiftSettings: tests),
+    .testTarget(
       name: "ScenarioRunnerTests",
       dependencies: [
         "BuiltinPolicies", "Codecs", "InterApp", "PolicyEngine", "SampleDevice", "SandboxModel",

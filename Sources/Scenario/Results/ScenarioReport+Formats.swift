@@ -35,12 +35,13 @@ extension ScenarioResult {
   }
 
   fileprivate func tap(_ number: Int) -> String {
-    let name = title.replacing("#", with: "\\#")
+    // A line is a result, so none may be in a name or a message.
+    let name = ByteString(title).description.replacing("#", with: "\\#")
     switch outcome {
     case .passed: return "ok \(number) - \(name)"
-    case .skipped(let why): return "ok \(number) - \(name) # SKIP \(why)"
+    case .skipped(let why): return "ok \(number) - \(name) # SKIP \(ByteString(why))"
     case .failed, .error:
-      return (["not ok \(number) - \(name)"] + problems.map { "# \($0)" }).joined(separator: "\n")
+      return (["not ok \(number) - \(name)"] + problems.map { "# \(ByteString($0))" }).joined(separator: "\n")
     }
   }
 

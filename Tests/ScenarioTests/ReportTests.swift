@@ -1,0 +1,64 @@
+import FoundationXML
+import PolicyEngine
+import SystemIO
+import Testing
+
+@testable import Scenario
+
+/// The reports about scenarios.
+@Suite struct ReportTests {
+  private static let location = PolicyLocation(file: "a<b.yaml", line: 7, column: 3)
+
+  private let report = ScenarioReport(
+    results: [
+      result(.passed), result(.skipped("no \"steps\" apply\nhere")),
+      result(
+        .failed([
+          ScenarioFailure(
+            at: location, expected: "'a' & <b>", found: "a bell \u{7}", paths: ["x\u{1b}y"])
+        ])),
+      result(.error(ScenarioResult.Problem(at: location, "two\nlines"))),
+    ], started: Timestamp(seconds: 0, nanoseconds: 0), seconds: 1)
+
+  private static func result(_ outcome: ScenarioResult.Outcome) -> ScenarioResult {
+    ScenarioResult(
+      scenario: "name # \"x\"\nsecond", location: location, version: "5.0", outcome: outcome,
+      seconds: 0.5)
+  }
+
+  @Test func junitIsWellFormedAndCountsAgree() throws {
+    let document = try XMLDocument(xmlString: report.junit)
+    for path in ["/testsuites", "/testsuites/testsuite"] {
+      let node = try #require(try document.nodes(forXPath: path).first as? XMLElement)
+      for (name, value) in [("tests", "4"), ("failures", "1"), ("errors", "1"), ("skipped", "1")] {
+        #expect(node.attribute(forName: name)?.stringValue == value)
+      }
+    }
+    let cases = try document.nodes(forXPath: "//testcase").compactMap { $0 as? XMLElement }
+    #expect(cases.count == 4)
+    for element in cases {
+      #expect(["classname", "name", "time"].allSatisfy { element.attribute(forName: $0) != nil })
+    }
+    for name in ["skipped", "failure", "error"] {
+      #expect(try document.nodes(forXPath: "//testcase/\(name)").count == 1)
+    }
+  }
+
+  @Test func tapHasAPlanAndConsecutiveNumbers() {
+    let lines = report.tap.split(separator: "\n").map(String.init)
+    #expect(lines.prefix(2) == ["TAP version 13", "1..4"])
+    let rest = lines.dropFirst(2)
+    let tests = rest.filter { !$0.hasPrefix("#") }
+    #expect(tests.count == 4)
+    for (index, line) in tests.enumerated() {
+      let word = index < 2 ? "ok" : "not ok"
+      #expect(line.hasPrefix("\(word) \(index + 1) - name \\# "))
+    }
+    #expect(tests.dropFirst().first?.contains(" # SKIP ") == true)
+  }
+
+  @Test func textNamesTheLine() {
+    #expect(report.text.contains("a<b.yaml:7:3: expected 'a' & <b>"))
+    #expect(report.text.hasSuffix("4 cases: 1 passed, 1 failed, 1 skipped, 1 with errors\n"))
+  }
+}
