@@ -294,7 +294,7 @@ if Context.environment["SANDBOXCTL_FUZZ"] != nil {
       dependencies: [
         "AppPackages", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs", "DatabaseCapture",
         "DeviceDiscovery", "InterApp", "Interchange", "Migration", "PolicyEngine", "Restore",
-        "SandboxModel", "SystemIO",
+        "SandboxModel", "Scenario", "SystemIO",
       ],
       path: "Fuzzers/Sources/fuzz", swiftSettings: common + [.unsafeFlags(["-parse-as-library"])]))
 }

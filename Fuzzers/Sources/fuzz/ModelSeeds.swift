@@ -33,6 +33,11 @@ enum ModelSeeds {
         .file(ByteString("\(name).yaml"))
       if let text = try file.readAll(limit: 1 << 20) { seeds.append(("migration-table", text)) }
     }
+    for name in ["first-exclusion-mark", "interrupted-update-loses-nothing"] {
+      let file = try Directory.open(path: project.appending("policies/scenarios"))
+        .file(ByteString("\(name).yaml"))
+      if let text = try file.readAll(limit: 1 << 20) { seeds.append(("scenario", text)) }
+    }
     seeds += configurations.map { ("rewrite", $0) }
     return seeds
   }

@@ -1,6 +1,7 @@
 import Codecs
 import Migration
 import PolicyEngine
+import Scenario
 import SystemIO
 
 @testable import AppPackages
@@ -21,6 +22,7 @@ extension Target {
     Target(name: "policy", run: policy),
     Target(name: "migration-table", run: migrationTable),
     Target(name: "rewrite", run: rewrite),
+    Target(name: "scenario", run: scenario),
   ]
 
   /// A property list of either kind, as in Info.plist and container metadata.
@@ -130,6 +132,14 @@ extension Target {
     let source = PolicySource(name: "fuzz.yaml", bytes: bytes, origin: .commandLine)
     let (document, issues) = PolicyDocument.read(source)
     require(document != nil || !issues.isEmpty, "a policy was refused without a reason")
+  }
+
+  /// The text of a scenario.
+  @Sendable private static func scenario(_ bytes: [UInt8]) {
+    let (document, issues) = ScenarioDocument.read(
+      PolicySource(name: "fuzz.yaml", bytes: bytes, origin: .commandLine))
+    require((document != nil) == issues.isEmpty, "a scenario with mistakes was accepted")
+    if let document { require(!document.versions.isEmpty, "a scenario has no version") }
   }
 
   /// The text of a migration table. The destinations of an accepted table stay in the home directory.

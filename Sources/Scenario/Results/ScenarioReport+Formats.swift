@@ -41,7 +41,8 @@ extension ScenarioResult {
     case .passed: return "ok \(number) - \(name)"
     case .skipped(let why): return "ok \(number) - \(name) # SKIP \(ByteString(why))"
     case .failed, .error:
-      return (["not ok \(number) - \(name)"] + problems.map { "# \(ByteString($0))" }).joined(separator: "\n")
+      return (["not ok \(number) - \(name)"] + problems.map { "# \(ByteString($0))" })
+        .joined(separator: "\n")
     }
   }
 
