@@ -67,7 +67,8 @@ extension ActivationDictionary {
     isStrict = Self.number(Self.strictKey, of: list, at: key, &reader).map { $0 > 0 } ?? false
     let version = Self.number(Self.versionKey, of: list, at: key, &reader) ?? 1
     if !(1...2).contains(version) {
-      reader.warn("\(key).\(Self.versionKey)", "the version \(version) is unknown; 1 and 2 are known")
+      reader.warn(
+        "\(key).\(Self.versionKey)", "the version \(version) is unknown; 1 and 2 are known")
     }
     self.version = version >= 2 ? 2 : 1
     let known = Set(

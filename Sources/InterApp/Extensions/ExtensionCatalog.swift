@@ -57,6 +57,8 @@ package struct ExtensionCatalog: Sendable {
 
   /// The findings about all extensions, sorted by app and position.
   package var findings: [DeclarationFinding] {
-    extensions.flatMap(\.findings).sorted { ($0.app, $0.key, $0.reason) < ($1.app, $1.key, $1.reason) }
+    extensions.flatMap(\.findings).sorted {
+      ($0.app, $0.key, $0.reason) < ($1.app, $1.key, $1.reason)
+    }
   }
 }

@@ -55,7 +55,7 @@ package struct ShareOffers: Sendable {
   ) {
     self.attachments = attachments
     let found = catalog.extensions.filter { $0.point == ExtensionPoints.share }
-    exclusions = conditions.excluded.map { Self.exclusion($0, found, points) }
+    exclusions = conditions.excluded.map { Self.exclusion(of: $0, among: found, points) }
     let tooOld = Self.reasonAgainst(conditions, points)
     let isPointExcluded = conditions.excluded.contains(ExtensionPoints.share)
     offers = found.map { item in
@@ -74,7 +74,7 @@ package struct ShareOffers: Sendable {
   }
 
   private static func exclusion(
-    _ type: ByteString, _ extensions: [AppExtension], _ points: ExtensionPoints
+    of type: ByteString, among extensions: [AppExtension], _ points: ExtensionPoints
   ) -> Exclusion {
     if let found = extensions.first(where: { $0.identifier.bytes == type }) {
       return Exclusion(

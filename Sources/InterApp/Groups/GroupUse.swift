@@ -73,7 +73,9 @@ package struct GroupList: Sendable {
     guard removesLast else { return "the platform keeps groups" }
     guard let only = members.first else { return "no app is known to share it" }
     if members.count > 1 { return "\(members.count) apps may share it" }
-    if only.basis == .guessed { return "it is not known whether '\(only.app.identifier)' shares it" }
+    if only.basis == .guessed {
+      return "it is not known whether '\(only.app.identifier)' shares it"
+    }
     let unknown = device.apps.first { app in
       !app.isInstalled && app.identifier != only.app.identifier
         && app.groups.allSatisfy { !$0.isKnown }

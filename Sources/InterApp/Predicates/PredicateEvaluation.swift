@@ -161,7 +161,9 @@ struct PredicateEvaluation {
   private mutating func value(
     of step: PredicateExpression.Step, on value: PredicateValue
   ) throws(PredicateFault) -> PredicateValue {
-    if case .key(let key) = step.kind { return try self.value(ofKey: key, on: value, at: step.offset) }
+    if case .key(let key) = step.kind {
+      return try self.value(ofKey: key, on: value, at: step.offset)
+    }
     guard case .list(let list) = value else {
       throw fault("a list is expected here, and this is \(value.shown)", at: step.offset)
     }
@@ -208,7 +210,8 @@ struct PredicateEvaluation {
       return .list(attachments.all.indices.map { .object(.attachment($0)) })
     case .attachment(let number):
       return .list(
-        attachments.all[number].types.map { .text(String(decoding: $0.bytes.bytes, as: UTF8.self)) })
+        attachments.all[number].types.map { .text(String(decoding: $0.bytes.bytes, as: UTF8.self)) }
+      )
     }
   }
 

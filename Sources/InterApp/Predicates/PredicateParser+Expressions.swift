@@ -88,7 +88,7 @@ extension PredicateParser {
     switch token.kind {
     case .word(.function), .word(.fetch), .word(.cast), .word(.ternary), .word(.anyKey):
       fault("the function is not supported")
-    case .function(let name): fault("'@\(ByteString(name))' is supported only after a list, as @count")
+    case .function: fault("a function is supported only after a list and a dot, as .@count")
     default: unexpected("a value")
     }
   }

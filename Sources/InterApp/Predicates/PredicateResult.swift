@@ -74,7 +74,8 @@ extension PredicateValue {
     case .number(let value):
       value == value.rounded() && value.magnitude < 1e15 ? "\(Int64(value))" : "\(value)"
     case .text(let text): "\"\(text.prefix(40))\""
-    case .list(let list): list.count == 1 ? "a list of 1 element" : "a list of \(list.count) elements"
+    case .list(let list):
+      list.count == 1 ? "a list of 1 element" : "a list of \(list.count) elements"
     case .object: "an object"
     }
   }

@@ -21,7 +21,9 @@ struct PredicateScanner {
     position + count < text.count ? text[position + count] : nil
   }
 
-  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) }
+  private static func isBlank(_ byte: UInt8) -> Bool {
+    byte == 0x20 || (0x09...0x0d).contains(byte)
+  }
 
   private mutating func kind() throws(PredicateFault) -> PredicateToken.Kind {
     guard let byte else { return .end }
