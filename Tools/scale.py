@@ -303,6 +303,12 @@ def look(scale):
     expect("no app opens it" in handlers, "an app without document types opens a type")
     opened = scale.run("interapp", "open", "mailto:a@example.com", "--root", ROOT, times=3)
     expect("Mail" in opened, "the system does not open a mail address")
+    found = lines(scale.run("interapp", "extensions", "--root", ROOT, "--json", times=3))
+    expect(len(found[0]["points"]) >= 50, "extensions lists no points")
+    found = lines(scale.run("interapp", "groups", "--root", ROOT, "--json", times=6))
+    expect("groups" in found[0], "groups prints no groups")
+    text = scale.run("interapp", "share", "text:x", "--root", ROOT, times=3, status=5)
+    expect("no app of the device" in text, "a device without extensions offers one")
 
 
 def store(scale):

@@ -83,7 +83,8 @@ struct GroupsResult {
       ("group", .left), ("size", .right), ("files", .right), ("members", .left),
       ("removed with", .left),
     ])
-    let excerpt = ListExcerpt(groups, all: listsAll, isEmpty: { _ in false }) { $0.size.bytes }
+    let excerpt = ListExcerpt(
+      groups, all: listsAll, isEmpty: { _ in false }, size: { $0.size.bytes })
     for group in excerpt.shown {
       table.add([
         group.identifier?.description ?? group.container?.logicalPrefix.description ?? "",
