@@ -32,7 +32,9 @@ struct PredicateParser {
   /// Returns the predicate that is the whole text.
   mutating func predicate() throws(PredicateFault) -> PredicateNode {
     if token.kind == .end { throw fault("the predicate is empty") }
-    let node = try node(of: try disjunction())
+    let part = try disjunction()
+    if case .expression = part.kind, token.kind != .end { throw unexpected("a comparison") }
+    let node = try node(of: part)
     guard token.kind == .end else { throw unexpected("the end of the predicate") }
     return node
   }

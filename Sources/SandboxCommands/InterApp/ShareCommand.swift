@@ -19,8 +19,8 @@ struct ShareCommand: SandboxCommand {
         extension is offered.
 
         \(Examples.text([
-          "sandboxctl interapp share photo.png --root device",
-          "sandboxctl interapp share text:Hello url:https://example.com/ --root device --json",
+          "sandboxctl interapp share text:Hello --root device",
+          "sandboxctl interapp share text:Hello text:World --root device --json",
         ]))
         """)
   }
