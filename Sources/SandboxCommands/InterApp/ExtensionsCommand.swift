@@ -12,7 +12,7 @@ struct ExtensionsCommand: SandboxCommand {
       commandName: "extensions",
       abstract: "List the extensions of apps and their extension points",
       usage:
-        "sandboxctl interapp extensions [--app <app>] [--point <id>] [--root <dir>] [<options>]",
+        "sandboxctl interapp extensions [--app <app>] [--root <dir>] [<options>]",
       discussion: """
         Lists the extensions in the bundles of installed apps with their extension points and the \
         sizes of their containers, and the points with their names and the first versions of iOS \
