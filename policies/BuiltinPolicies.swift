@@ -47,9 +47,11 @@ package enum BuiltinPolicies {
     }
   }()
 
-  /// The data of inter-app rules: the uniform types, and the URL schemes of the system.
+  /// The data of inter-app rules: the uniform types, and the URL schemes and extension points of the
+  /// system.
   package static let interAppTypes = bytes(ce_interapp_types_yaml())
   package static let interAppSchemes = bytes(ce_interapp_schemes_yaml())
+  package static let interAppExtensions = bytes(ce_interapp_extensions_yaml())
 
   private static func bytes(_ file: ce_file) -> [UInt8] {
     Array(UnsafeBufferPointer(start: file.bytes, count: file.count))

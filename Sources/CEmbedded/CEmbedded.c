@@ -82,3 +82,9 @@ static const unsigned char interapp_schemes_yaml[] = {
 };
 
 ce_file ce_interapp_schemes_yaml(void) { RETURN(interapp_schemes_yaml); }
+
+static const unsigned char interapp_extensions_yaml[] = {
+#embed "../../policies/interapp/extensions.yaml"
+};
+
+ce_file ce_interapp_extensions_yaml(void) { RETURN(interapp_extensions_yaml); }

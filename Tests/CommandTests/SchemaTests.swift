@@ -178,6 +178,34 @@ import Testing
       ]
     ),
     (
+      "interapp-share",
+      [
+        ("interapp share New.app/Info.plist --root device --json", 5),
+        (
+          "interapp share text:x url:http://a/ page:http://a/ --exclude com.none --root device --json",
+          5
+        ), ("interapp share text:x --root device --json", 0),
+        ("interapp share nowhere --root device --json", 1),
+        ("interapp share url:x --root device --json", 2),
+      ]
+    ),
+    (
+      "interapp-extensions",
+      [
+        ("interapp extensions --root device --json", 0),
+        ("interapp extensions --app notebook --point com.none --root device --json", 0),
+        ("interapp extensions --app none --root device --json", 1),
+      ]
+    ),
+    (
+      "interapp-groups",
+      [
+        ("interapp groups --root device --json", 0),
+        ("interapp groups --app notebook --root device --json", 0),
+        ("interapp groups --root odd --layout folder --json", 2),
+      ]
+    ),
+    (
       "purge",
       [
         ("purge --root device --query --json", 0), ("purge --root device --json", 0),

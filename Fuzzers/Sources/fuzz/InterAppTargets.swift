@@ -10,6 +10,8 @@ extension Target {
     Target(name: "url", run: url),
     Target(name: "app-declarations", run: appDeclarations),
     Target(name: "strings-file", run: stringsFile),
+    Target(name: "activation-predicate", run: activationPredicate),
+    Target(name: "activation-rule", run: activationRule),
   ]
 
   /// A URL. Its parts as written result in the URL again.
@@ -43,6 +45,36 @@ extension Target {
     }
   }
 
+  /// A predicate of an activation rule. It is refused with a position, or has a result.
+  @Sendable private static func activationPredicate(_ bytes: [UInt8]) {
+    let text = String(decoding: bytes, as: UTF8.self)
+    do throws(PredicateFault) {
+      let predicate = try ActivationPredicate(reading: text)
+      let result = try predicate.result(for: attachments, in: TypeTree(system: TypeTable()))
+      require(result.unmatched.allSatisfy { $0 < attachments.all.count }, "an unknown attachment")
+    } catch {
+      require(error.line >= 1 && error.column >= 1, "a fault at \(error.line):\(error.column)")
+    }
+  }
+
+  /// The Info.plist of an extension.
+  @Sendable private static func activationRule(_ bytes: [UInt8]) {
+    guard let list = try? PropertyList(reading: bytes, limits: .init(bytes: 1 << 20)),
+      let app = BundleIdentifier("org.example.notebook"),
+      let identifier = BundleIdentifier("org.example.notebook.share")
+    else { return }
+    let item = AppExtension(
+      App.Extension(identifier: identifier, path: "A.app/PlugIns/A.appex"),
+      of: App(app, isInstalled: true), info: list)
+    let result = item.rule.result(for: attachments, in: TypeTree(system: TypeTable()))
+    require(!result.reasons.isEmpty, "no reason for \(result.verdict)")
+    require(result.unmatched.allSatisfy { $0 < attachments.all.count }, "an unknown attachment")
+  }
+
+  private static let attachments = SharedAttachments([
+    .text("x"), .file("y", of: TypeIdentifier("public.png") ?? SharedAttachment.plainText),
+  ])
+
   /// A strings file.
   @Sendable private static func stringsFile(_ bytes: [UInt8]) {
     let keys = StringsFile.keys(bytes)
@@ -56,6 +88,30 @@ enum InterAppSeeds {
     urls.map { ("url", Array($0.utf8)) }
     + lists.map { ("app-declarations", Array($0.utf8)) }
     + strings.map { ("strings-file", Array($0.utf8)) }
+    + predicates.map { ("activation-predicate", Array($0.utf8)) }
+    + rules.map { ("activation-rule", Array($0.utf8)) }
+
+  private static let predicates = [
+    """
+    SUBQUERY(extensionItems, $i, SUBQUERY($i.attachments, $a,
+    ANY $a.registeredTypeIdentifiers UTI-CONFORMS-TO "public.png" || NOT
+    NONE $a.registeredTypeIdentifiers BEGINSWITH[c] 'public.').@count ==
+    $i.attachments.@count).@count >= 1
+    """,
+    "count(extensionItems) BETWEEN {-1 + 2 * 3, 4} OR extensionItems[FIRST].attachments[SIZE] <> 2",
+  ]
+
+  private static let rules = [
+    """
+    <plist><dict><key>NSExtension</key><dict><key>NSExtensionPointIdentifier</key>
+    <string>com.apple.share-services</string><key>NSExtensionAttributes</key><dict>
+    <key>NSExtensionActivationRule</key><dict>
+    <key>NSExtensionActivationSupportsImageWithMaxCount</key><integer>1</integer>
+    <key>NSExtensionActivationSupportsText</key><true/>
+    <key>NSExtensionActivationDictionaryVersion</key><integer>2</integer>
+    </dict></dict></dict></dict></plist>
+    """
+  ]
 
   private static let urls = [
     "note://me:secret@host:8080/a%20b;p=1/c?x=1&y=%41+b&z&=#part",

@@ -29,6 +29,7 @@ ce_file ce_xdg_yaml(void);
 // The files in policies/interapp/.
 ce_file ce_interapp_types_yaml(void);
 ce_file ce_interapp_schemes_yaml(void);
+ce_file ce_interapp_extensions_yaml(void);
 
 /// A file with its name, a C string.
 typedef struct {

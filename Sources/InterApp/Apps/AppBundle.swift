@@ -35,8 +35,8 @@ package struct AppBundle: Sendable {
     of app: BundleIdentifier, name: ByteString?
   ) throws(OperationError) -> AppDeclarations {
     let file = directory.appending("Info.plist")
-    let bundle = try reporting { () throws(SystemError) in try open() }
-    let bytes = try reporting { () throws(SystemError) in
+    let bundle = try Self.reporting { () throws(SystemError) in try open() }
+    let bytes = try Self.reporting { () throws(SystemError) in
       try Self.bytes(of: "Info.plist", in: bundle, limit: Self.infoLimit)
     }
     guard let bytes else {
@@ -52,7 +52,7 @@ package struct AppBundle: Sendable {
   }
 
   /// Runs calls whose failure ends the reading of an app.
-  private func reporting<Result: ~Copyable>(
+  static func reporting<Result: ~Copyable>(
     _ body: () throws(SystemError) -> Result
   ) throws(OperationError) -> Result {
     do throws(SystemError) { return try body() } catch { throw OperationError(error) }
@@ -67,7 +67,10 @@ package struct AppBundle: Sendable {
     return try file.readAll(limit: limit)
   }
 
-  private static func dictionary(
+  /// Returns the dictionary in the bytes of an Info.plist.
+  ///
+  /// - Throws: `failed` if they are not a property list, or not a dictionary.
+  static func dictionary(
     _ bytes: [UInt8], of file: ByteString
   ) throws(OperationError) -> PropertyList {
     let list: PropertyList
@@ -80,7 +83,7 @@ package struct AppBundle: Sendable {
     return list
   }
 
-  private static func unusable(_ file: ByteString, _ reason: String) -> OperationError {
+  static func unusable(_ file: ByteString, _ reason: String) -> OperationError {
     OperationError(
       .failed, code: .invalidPropertyList, "read the declarations in", subject: file,
       reason: reason)

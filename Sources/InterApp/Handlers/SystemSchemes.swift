@@ -60,18 +60,8 @@ package struct SystemSchemes: Sendable {
       name: ByteString(try file.text(node[key], in: node)).lowercasedASCII,
       path: ByteString(node["path"]?.text ?? ""), app: try file.text(node["app"], in: node),
       identifier: ByteString(try file.text(node["id"], in: node)),
-      from: try version(node["from"], file), until: try version(node["until"], file),
+      from: try file.version(node["from"]), until: try file.version(node["until"]),
       source: try file.text(node["source"], in: node))
-  }
-
-  private static func version(
-    _ node: YAMLNode?, _ file: DataFile
-  ) throws(OperationError) -> SystemVersion? {
-    guard let node else { return nil }
-    guard let version = SystemVersion(ByteString(node.text ?? "")) else {
-      throw file.fault(at: node, "a version is expected, for example 4.2")
-    }
-    return version
   }
 
   /// Returns the entry of a scheme, without regard to case, or nil if apps may have it.

@@ -68,6 +68,15 @@ struct DataFile {
     return identifier
   }
 
+  /// Returns a version of a system, or nil for a missing value.
+  func version(_ node: YAMLNode?) throws(OperationError) -> SystemVersion? {
+    guard let node else { return nil }
+    guard let version = SystemVersion(ByteString(node.text ?? "")) else {
+      throw fault(at: node, "a version is expected, for example 4.2")
+    }
+    return version
+  }
+
   /// Returns an error at a node.
   func fault(at node: YAMLNode, _ reason: String) -> OperationError {
     OperationError(

@@ -20,7 +20,8 @@ extension InterAppModel {
 }
 
 extension DeclarationFinding {
-  fileprivate var json: JSON {
+  /// The finding as an element of a result.
+  var json: JSON {
     [
       "severity": .string(severity.rawValue), "app": .string(app.description),
       "key": .string(key.shown), "reason": .string(reason),

@@ -8,14 +8,17 @@ struct InterAppCommand: ParsableCommand {
       abstract: "Show what passes between the apps of a device",
       discussion: """
         These commands apply the rules of Apple's platforms to the declarations in the apps' \
-        Info.plist files: document types, uniform type identifiers and URL schemes. They change \
-        nothing.
+        Info.plist files: document types, uniform type identifiers, URL schemes and extensions. \
+        They change nothing.
 
         \(Examples.text([
           "sandboxctl interapp handlers --type public.plain-text --root device",
           "sandboxctl interapp open notebook://new --root device",
         ]))
         """,
-      subcommands: [HandlersCommand.self, OpenCommand.self])
+      subcommands: [
+        HandlersCommand.self, OpenCommand.self,
+        ShareCommand.self, ExtensionsCommand.self, GroupsCommand.self,
+      ])
   }
 }

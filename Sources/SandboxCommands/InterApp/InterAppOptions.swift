@@ -20,13 +20,7 @@ struct InterAppOptions: ParsableArguments {
   /// - Throws: `UsageError` for an invalid version, and for a layout without Apple's bundles.
   func load() throws -> (device: Device, model: InterAppModel) {
     let version = try osVersion.map(Self.version)
-    let found = try device.find()
-    guard found.layout == .coreSimulator || found.layout == .macOS else {
-      throw UsageError(
-        .layoutUnsupported,
-        "the layout '\(found.layout.rawValue)' has no inter-app declarations",
-        hint: "these commands need a device of the layout coresimulator or macos")
-    }
+    let found = try Self.checked(try device.find())
     let model = InterAppModel(
       AppCatalog(reading: found),
       types: try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "interapp/types.yaml"),
@@ -34,6 +28,25 @@ struct InterAppOptions: ParsableArguments {
         reading: BuiltinPolicies.interAppSchemes, name: "interapp/schemes.yaml"),
       version: version ?? found.osVersion.flatMap { SystemVersion($0) })
     return (found, model)
+  }
+
+  /// Returns a device if its layout has Apple's bundles.
+  ///
+  /// - Throws: `UsageError` for another layout.
+  static func checked(_ found: Device) throws -> Device {
+    guard found.layout == .coreSimulator || found.layout == .macOS else {
+      throw UsageError(
+        .layoutUnsupported,
+        "the layout '\(found.layout.rawValue)' has no inter-app declarations",
+        hint: "these commands need a device of the layout coresimulator or macos")
+    }
+    return found
+  }
+
+  /// Reads the extension points of the system.
+  static func points() throws -> ExtensionPoints {
+    try ExtensionPoints(
+      reading: BuiltinPolicies.interAppExtensions, name: "interapp/extensions.yaml")
   }
 
   private static func version(_ text: ByteString) throws -> SystemVersion {
