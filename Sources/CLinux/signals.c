@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 // The state that handlers use: atomic numbers and a pipe that never blocks.
@@ -120,10 +121,14 @@ void cl_end_by_broken_pipe(void) {
 
 void cl_wake(void) { notify(CL_SIGNAL_WAKE); }
 
-long cl_wait_for_signal(int milliseconds) {
+// The tolerance concerns the calling thread alone, and only here: threads that it creates later would
+// inherit it (PR_SET_TIMERSLACK(2const)).
+long cl_wait_for_signal(int milliseconds, int tolerance) {
   struct pollfd wanted = {.fd = atomic_load(&pipe_out), .events = POLLIN};
-  int r = poll(&wanted, 1, milliseconds);
-  if (r < 0 && errno != EINTR) return -(long)errno;
+  if (tolerance > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)tolerance * 1000000, 0, 0, 0);
+  int r = poll(&wanted, 1, milliseconds), number = errno;
+  if (tolerance > 0) prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0);
+  if (r < 0 && number != EINTR) return -(long)number;
   char what = 0;
   if (r > 0 && read(wanted.fd, &what, 1) == 1) return what;
   return 0;

@@ -228,8 +228,8 @@ long cl_has_lost_reader(void);
 // Ends the program by SIGPIPE.
 void cl_end_by_broken_pipe(void) __attribute__((noreturn));
 // Waits for a signal and returns the event, or 0 after the timeout. A negative timeout waits
-// forever.
-long cl_wait_for_signal(int milliseconds);
+// forever. The kernel may delay the end by `tolerance` milliseconds (0: its usual 50 µs).
+long cl_wait_for_signal(int milliseconds, int tolerance);
 // Wakes the thread that waits for a signal.
 void cl_wake(void);
 

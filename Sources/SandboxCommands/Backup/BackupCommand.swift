@@ -82,13 +82,7 @@ struct BackupCommand: SandboxCommand {
 
   @OptionGroup var metrics: MetricsOptions
 
-  @Option(
-    help: ArgumentHelp(
-      "Skip the backup (exit status 0) unless this condition holds: on-ac, the machine "
-        + "has mains power.",
-      valueName: "state"),
-    completion: .list(PowerState.allCases.map(\.rawValue)))
-  var when: PowerState?
+  @OptionGroup var conditions: Conditions
 
   @Flag(name: .shortAndLong, help: "Show what would be stored, without storing.")
   var dryRun = false
@@ -110,8 +104,8 @@ struct BackupCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    if when == .onMains, !Host.isOnMainsPower() {
-      if !output.quiet { console.note("backup skipped: the machine is on battery power") }
+    if let obstacle = conditions.obstacle() {
+      if !output.quiet { console.note("backup skipped: \(obstacle)") }
       return .done
     }
     if dryRun { return try backUp(console).status }
@@ -303,14 +297,6 @@ extension BackupCommand {
     var verifyBundles = false
 
     var names: AppNames { AppNames(apps) }
-  }
-}
-
-extension BackupCommand {
-  /// A condition for a backup.
-  enum PowerState: String, CaseIterable, ExpressibleByArgument {
-    /// The machine has mains power.
-    case onMains = "on-ac"
   }
 }
 

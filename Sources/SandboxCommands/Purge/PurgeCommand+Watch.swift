@@ -60,8 +60,10 @@ extension PurgeCommand {
       while !StopSignals.isStopping() {
         let left = end - Host.monotonicSeconds()
         if left <= 0 { return true }
-        // At most a second: a signal that another thread receives is seen only in the flag.
-        switch StopSignals.wait(milliseconds: Int32(min(left, 1) * 1000) + 1) {
+        // One wait until the next check: every handler writes to the pipe on which it waits, so no
+        // wake-up is needed to see a signal (docs/power.md). At most a day, which fits in 32 bits.
+        let milliseconds = Int32(min(left, 86_400) * 1000) + 1
+        switch StopSignals.wait(milliseconds: milliseconds, tolerance: milliseconds / 10) {
         case .stop: return false
         case .ask:
           for root in devices.keys { devices[root]?.rest = 0 }

@@ -66,9 +66,10 @@ extension ScheduleCommand {
 
     @Option(
       help: ArgumentHelp(
-        "Run only if this condition holds: on-ac, the machine has mains power.", valueName: "state")
-    )
-    var when: BackupCommand.PowerState?
+        "Run only if this condition holds: on-ac, the machine has mains power; unmetered; idle; "
+          + "may be repeated.", valueName: "state"),
+      completion: .list(BackupCommand.Condition.allCases.map(\.rawValue)))
+    var when: [BackupCommand.Condition] = []
 
     @Option(
       help: ArgumentHelp(
@@ -139,7 +140,7 @@ extension ScheduleCommand {
         work: work, name: try work.name(profile: output.profile), program: program,
         words: words, forgetting: try forgetting(words, root),
         environment: environment, calendar: isWatch ? nil : try time(),
-        randomDelay: Int(randomDelay?.seconds ?? 0), isOnMainsOnly: when == .onMains,
+        randomDelay: Int(randomDelay?.seconds ?? 0), isOnMainsOnly: when.contains(.onMains),
         onFailure: onFailure)
     }
 
@@ -148,7 +149,7 @@ extension ScheduleCommand {
       guard purge else { return }
       let hasTime = hourly || daily || weekly || calendar != nil
       let options: [(name: String, isGiven: Bool)] = [
-        ("--metrics", metrics != nil), ("--when", when != nil),
+        ("--metrics", metrics != nil), ("--when", !when.isEmpty),
         ("--keep-…", !keep.words.isEmpty), ("--forget-every", forgetEvery != nil),
         ("--random-delay", isWatch && randomDelay != nil), ("a time", isWatch && hasTime),
       ]
@@ -175,6 +176,8 @@ extension ScheduleCommand {
         }
         words += ["--metrics", metrics]
       }
+      // systemd checks the power itself (`ConditionACPower=`); a crontab line has its own option.
+      for condition in when where condition != .onMains { words += ["--when", condition.rawValue] }
       words += options
       let program = KnownCommand(root)
       let parsed = try program.parse(words)

@@ -33,8 +33,12 @@ public enum StopSignals {
   public static func end() -> Never { _exit(CL_INTERRUPTED) }
 
   /// Waits for a signal for at most `milliseconds`. For use by one thread.
-  public static func wait(milliseconds: Int32) -> Event {
-    switch cl_wait_for_signal(milliseconds) {
+  ///
+  /// - Parameter tolerance: the milliseconds by which the kernel may delay the end of the wait, so
+  ///   that it ends together with the timers of other programs (default: the usual 50 µs). Signals
+  ///   are not delayed.
+  public static func wait(milliseconds: Int32, tolerance: Int32 = 0) -> Event {
+    switch cl_wait_for_signal(milliseconds, tolerance) {
     case Int(CL_SIGNAL_STOP): .stop
     case Int(CL_SIGNAL_ASK): .ask
     case Int(CL_SIGNAL_WAKE): .woken

@@ -1,0 +1,66 @@
+internal import ArgumentParser
+internal import SystemIO
+
+extension BackupCommand {
+  /// A condition for a backup.
+  enum Condition: String, CaseIterable, ExpressibleByArgument {
+    /// The machine has mains power.
+    case onMains = "on-ac"
+    /// The network is not metered.
+    case unmetered
+    /// The load is low and no session is in use.
+    case idle
+  }
+
+  /// The conditions for a backup (docs/power.md). What the machine does not report counts as met: a
+  /// backup that never runs loses more than one that runs at a bad time.
+  struct Conditions: ParsableArguments {
+    @Option(
+      name: .customLong("when"),
+      help: ArgumentHelp(
+        "Skip the backup (exit status 0) unless this condition holds: on-ac, the machine has "
+          + "mains power; unmetered, the network is not metered; idle, the load is low and no "
+          + "session is in use; may be repeated.", valueName: "state"),
+      completion: .list(Condition.allCases.map(\.rawValue)))
+    var when: [Condition] = []
+
+    @Option(
+      help: ArgumentHelp(
+        "Skip the backup (exit status 0) if the load average of the last minute is above this "
+          + "number.", valueName: "number"))
+    var maxLoad: Double?
+
+    /// The load of each processor below which a machine is idle.
+    static let idleLoad = 0.25
+
+    /// Refuses a load that no machine can have.
+    func validate() throws {
+      if let maxLoad, !(maxLoad >= 0 && maxLoad.isFinite) {
+        throw ValidationError("'--max-load' must be a number of at least 0.")
+      }
+    }
+
+    /// Returns the first condition that does not hold, as a sentence; nil if all hold.
+    func obstacle(on machine: MachineState = MachineState()) -> String? {
+      for condition in when {
+        if let obstacle = Self.obstacle(condition, on: machine) { return obstacle }
+      }
+      if let maxLoad, let load = machine.load, load > maxLoad {
+        return "the load is \(load), above \(maxLoad)"
+      }
+      return nil
+    }
+
+    private static func obstacle(_ condition: Condition, on machine: MachineState) -> String? {
+      switch condition {
+      case .onMains: return machine.isOnMainsPower ? nil : "the machine is on battery power"
+      case .unmetered: return machine.isMetered == true ? "the network is metered" : nil
+      case .idle:
+        if machine.areSessionsIdle == false { return "a session is in use" }
+        let limit = idleLoad * Double(Host.processors)
+        guard let load = machine.load, load > limit else { return nil }
+        return "the load is \(load), above \(limit)"
+      }
+    }
+  }
+}
