@@ -9,6 +9,7 @@ public final class ProgressCounters: Sendable {
   private let bytesDone = Atomic<UInt64>(0)
   private let bytesResumed = Atomic<UInt64>(0)
   private let opened = Atomic<Int>(0)
+  private let unchanged = Atomic<Int>(0)
   private let problems = Atomic<Int>(0)
   private let names: Mutex<Names>
 
@@ -28,7 +29,7 @@ public final class ProgressCounters: Sendable {
       filesDone: filesDone.load(ordering: .relaxed), bytesDone: bytesDone.load(ordering: .relaxed),
       bytesResumed: bytesResumed.load(ordering: .relaxed),
       opened: opened.load(ordering: .relaxed), problems: problems.load(ordering: .relaxed),
-      active: names.active, noun: names.noun)
+      active: names.active, noun: names.noun, unchanged: unchanged.load(ordering: .relaxed))
   }
 
   /// Adds to the expected totals.
@@ -66,6 +67,9 @@ public final class ProgressCounters: Sendable {
   /// Counts an opened source file.
   public func didOpen() { opened.add(1, ordering: .relaxed) }
 
+  /// Counts a processed file that is unchanged since an earlier run and was not read.
+  public func didFindUnchanged() { unchanged.add(1, ordering: .relaxed) }
+
   /// Counts a problem.
   public func didFail() { problems.add(1, ordering: .relaxed) }
 }
@@ -89,12 +93,15 @@ extension ProgressCounters {
     public var active: ByteString = ""
     /// The word for one counted item.
     public var noun = "file"
+    /// The number of processed files that are unchanged since an earlier run and were not read, as
+    /// far as the operation counts them.
+    public var unchanged = 0
 
     /// Creates a state from its parts.
     public init(
       filesToDo: Int = 0, bytesToDo: UInt64 = 0, filesDone: Int = 0, bytesDone: UInt64 = 0,
       bytesResumed: UInt64 = 0, opened: Int = 0, problems: Int = 0, active: ByteString = "",
-      noun: String = "file"
+      noun: String = "file", unchanged: Int = 0
     ) {
       self.filesToDo = filesToDo
       self.bytesToDo = bytesToDo
@@ -105,6 +112,7 @@ extension ProgressCounters {
       self.problems = problems
       self.active = active
       self.noun = noun
+      self.unchanged = unchanged
     }
   }
 }

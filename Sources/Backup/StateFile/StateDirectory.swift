@@ -136,6 +136,13 @@ extension Repository {
       isEncrypted: isEncrypted)
   }
 
+  /// Returns the directory of this host's files of the repository.
+  ///
+  /// - Parameter cache: the cache directory, as in `Host.cacheDirectory`.
+  package func hostDirectory(in cache: ByteString) -> ByteString {
+    StateKey.directory(of: id, in: cache)
+  }
+
   /// Returns this host's file of the heads of the repository's snapshots, beside the state of its
   /// sources.
   ///

@@ -15,6 +15,11 @@ package protocol EntrySource: ~Copyable {
   ///   what was read before.
   mutating func next() throws(InterchangeError) -> ForeignEntry?
 
+  /// Receives the contents of the last import before the first entry. A source that can recognize an
+  /// unchanged content without reading it then sets `ForeignEntry.version`, and `content` instead of
+  /// opening it. The default is to do nothing.
+  mutating func recognize(in contents: KnownContents)
+
   /// Reads the next bytes of the file that `next` returned last, and returns their number: at most
   /// the size of the buffer, 0 at the end of the file.
   ///
@@ -46,6 +51,7 @@ package protocol EntrySource: ~Copyable {
 }
 
 extension EntrySource where Self: ~Copyable {
+  package mutating func recognize(in contents: KnownContents) {}
   package mutating func skipHole() throws(InterchangeError) -> UInt64 { 0 }
   package var madeAt: Timestamp? { nil }
   package var keepsNames: Bool { true }

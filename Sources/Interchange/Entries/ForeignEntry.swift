@@ -1,3 +1,4 @@
+internal import ArchiveStore
 package import SystemIO
 
 /// An entry of an archive or backup of another program.
@@ -18,6 +19,11 @@ package struct ForeignEntry: Hashable, Sendable {
   /// format does not list them before the content. A source may report a hole while it is read
   /// instead (`EntrySource.skipHole`).
   package var holes: [Range<UInt64>]
+  /// The version of a file's content, by which the next import recognizes it; nil if the source has
+  /// no facts of it.
+  var version: ContentVersion?
+  /// The stored content of a file that is unchanged since the last import: it has no bytes to read.
+  var content: Content?
 
   /// Creates an entry.
   package init(

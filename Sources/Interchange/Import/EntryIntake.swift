@@ -9,6 +9,10 @@ struct EntryIntake {
   private let request: ImportRequest
   private(set) var entries = ImportedEntries()
   private(set) var skipped = SkippedEntries()
+  /// The number of files whose content was not read.
+  private(set) var unchanged = 0
+  /// The versions of the contents, for the next import.
+  private(set) var contents = ContentRecord.Builder()
   private var buffer = [UInt8](repeating: 0, count: 1 << 20)
 
   init(_ session: WritingSession, _ request: ImportRequest) throws(StoreError) {
@@ -33,7 +37,10 @@ struct EntryIntake {
         owner: entry.owner, group: entry.group, modified: entry.modified)
       stored.attributes = try attributes(of: entry, path)
       entries.append(try stored.encoded(), at: entry.path)
-      if case .file = node { request.counters.didHandle(files: 1) }
+      if case .file(let content) = node {
+        request.counters.didHandle(files: 1)
+        if let version = entry.version { try contents.add(version, content) }
+      }
     } catch let error as StoreError where error.code == .invalid {
       request.counters.didFail()
       skipped.append(path: path, reason: error.reason)
@@ -54,7 +61,14 @@ struct EntryIntake {
     of entry: ForeignEntry, _ path: ByteString, from source: inout Source
   ) throws -> Node {
     switch entry.kind {
-    case .file(let size): return .file(try content(size, of: entry, path, from: &source))
+    case .file(let size):
+      if let content = entry.content {
+        unchanged += 1
+        request.counters.didFindUnchanged()
+        return .file(content)
+      }
+      request.counters.didOpen()
+      return .file(try content(size, of: entry, path, from: &source))
     case .directory: return .directory(TreeAssembler.pending)
     case .symlink(let target): return .symlink(target: target)
     case .fifo: return .fifo

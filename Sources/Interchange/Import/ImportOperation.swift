@@ -10,7 +10,8 @@ internal import SystemIO
 ///
 /// The last entry of a path is the valid one. Directories that the source does not have are made.
 /// Entries below a file or a link are skipped: nothing is ever written through a link. A damaged
-/// source gives what precedes the damage.
+/// source gives what precedes the damage. Contents that are unchanged since the last import are not
+/// read, if the source recognizes them (`EntrySource.recognize`).
 package struct ImportOperation {
   private let repository: Repository
   private let request: ImportRequest
@@ -31,6 +32,11 @@ package struct ImportOperation {
     let session = try repository.beginWriting(
       workers: request.workers, cache: request.indexCache)
     do {
+      if let contents = request.contents {
+        source.recognize(
+          in: KnownContents(
+            of: sourceIdentity, in: contents.directory, session, isReread: contents.isReread))
+      }
       var intake = try EntryIntake(session, request)
       let damage = try store(&source, in: &intake)
       var skipped = source.skipped
@@ -49,9 +55,14 @@ package struct ImportOperation {
       snapshot.set(skipped, damage, below: request.placement.prefix)
       let stored = try session.finish(snapshot)
       remember(stored)
+      if let contents = request.contents {
+        intake.contents.save(
+          in: contents.directory, source: sourceIdentity, snapshot: stored.id,
+          packs: session.indexedPacks)
+      }
       return ImportReport(
-        snapshot: stored, statistics: session.statistics, skipped: skipped, damage: damage,
-        remarks: session.damagedCondemned + session.damagedIndexes)
+        snapshot: stored, statistics: session.statistics, unchanged: intake.unchanged,
+        skipped: skipped, damage: damage, remarks: session.damagedCondemned + session.damagedIndexes)
     } catch {
       session.abandon()
       throw error
@@ -190,12 +201,17 @@ extension ImportOperation {
     }
   }
 
+  /// The identity of the source. Without the root: successive archives of one source have different
+  /// names.
+  private var sourceIdentity: Digest {
+    let device = request.placement.device
+    return SourceIdentity.digest(of: device.identity, root: "", layout: device.layout)
+  }
+
   private func makeSnapshot(
     of tree: TreeReference, at time: Timestamp, in session: WritingSession
   ) throws -> Snapshot {
-    let device = request.placement.device
-    // Without the root: successive archives of one source have different names.
-    let source = SourceIdentity.digest(of: device.identity, root: "", layout: device.layout)
+    let (device, source) = (request.placement.device, sourceIdentity)
     let history = try session.history(of: source, scope: .device, cache: request.headCache)
     var snapshot = Snapshot(
       repository: repository.id, source: source, sequence: request.sequence ?? history.sequence + 1,

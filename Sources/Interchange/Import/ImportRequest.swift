@@ -19,6 +19,8 @@ package struct ImportRequest: Sendable {
   package var indexCache: IndexCache?
   /// This host's cache of snapshot heads; nil for none.
   package var headCache: SnapshotHeadCache?
+  /// This host's record of the source's contents; nil if none is kept: everything is read then.
+  package var contents: RecordedContents?
   /// The number of threads that compress, each of which takes up to 15 MB.
   package var workers = min(4, Host.processors)
   package var counters = ProgressCounters()
@@ -29,6 +31,19 @@ package struct ImportRequest: Sendable {
   package init(_ placement: Placement, program: String) {
     self.placement = placement
     self.program = program
+  }
+
+  /// The location of this host's record of the contents of a source's last import.
+  package struct RecordedContents: Sendable {
+    /// The directory of the repository's files on this host.
+    package var directory: ByteString
+    /// Whether to read all contents, also unchanged ones.
+    package var isReread: Bool
+
+    /// Creates a location.
+    package init(in directory: ByteString, isReread: Bool = false) {
+      (self.directory, self.isReread) = (directory, isReread)
+    }
   }
 
   /// The time of the snapshot.
@@ -88,6 +103,8 @@ package struct ImportReport: Sendable {
   /// The new snapshot.
   package var snapshot: StoredSnapshot
   package var statistics: WritingSession.Statistics
+  /// The number of files that are unchanged since the last import and were not read.
+  package var unchanged = 0
   /// The entries that were not imported, and the properties that were dropped.
   package var skipped: SkippedEntries
   /// The error that ended the reading early; what came before it is in the snapshot.

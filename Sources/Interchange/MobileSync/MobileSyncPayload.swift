@@ -4,8 +4,8 @@ internal import SystemIO
 /// The content of a file in a backup, decrypted while it is read.
 struct MobileSyncPayload: ~Copyable {
   private let file: Descriptor
-  /// The size of the stored content in bytes.
-  private let storedSize: UInt64
+  /// The status of the stored content when it was opened.
+  let status: FileStatus
   /// The size of the content without encryption and padding.
   let size: UInt64
   private var cipher: BlockCipher?
@@ -23,8 +23,8 @@ struct MobileSyncPayload: ~Copyable {
 
   /// Opens a plain content.
   init(_ file: consuming Descriptor, digest: consuming DigestCheck) throws(PayloadFault) {
-    size = try Self.size(of: file)
-    storedSize = size
+    status = try Self.status(of: file)
+    size = status.size
     self.file = file
     self.digest = digest
   }
@@ -37,7 +37,8 @@ struct MobileSyncPayload: ~Copyable {
     _ file: consuming Descriptor, key: ClassKeys.Key, recordedSize: UInt64,
     digest: consuming DigestCheck
   ) throws(PayloadFault) {
-    let stored = try Self.size(of: file)
+    let status = try Self.status(of: file)
+    let stored = status.size
     guard stored % UInt64(BlockCipher.blockSize) == 0 else {
       throw PayloadFault(reason: "its size of \(stored) bytes is no whole number of blocks")
     }
@@ -51,19 +52,22 @@ struct MobileSyncPayload: ~Copyable {
     } else {
       throw PayloadFault(reason: "its end is damaged, or its key is another one")
     }
-    storedSize = stored
     cipher = BlockCipher(.decrypt, key: key.bytes)
+    self.status = status
     self.file = file
     self.digest = digest
   }
 
-  private static func size(of file: borrowing Descriptor) throws(PayloadFault) -> UInt64 {
+  /// The size of the stored content in bytes.
+  private var storedSize: UInt64 { status.size }
+
+  private static func status(of file: borrowing Descriptor) throws(PayloadFault) -> FileStatus {
     let status: FileStatus
     do throws(SystemError) { status = try file.status() } catch {
       throw PayloadFault(reason: error.reason, cause: error)
     }
     guard status.kind == .file else { throw PayloadFault(reason: "its content is no file") }
-    return status.size
+    return status
   }
 
   /// Returns the number of bytes of padding; nil if there is no valid one.

@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import Codecs
 package import SystemIO
 
@@ -9,6 +10,9 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
   private let backup: MobileSyncBackup
   private var manifest: MobileSyncManifest
   private let domains: MobileSyncDomains
+  private let contents: MobileSyncContents
+  /// The contents of the last import; nil if they are not asked for.
+  private var known: KnownContents?
   private var content: MobileSyncPayload?
   /// The path of the entry whose content is read, for messages.
   private var currentPath: ByteString = ""
@@ -22,9 +26,14 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
 
   /// Begins to read a backup.
   package init(_ backup: consuming MobileSyncBackup) throws(InterchangeError) {
-    manifest = try backup.openManifest()
+    let manifest = try backup.openManifest()
+    let root = try MobileSyncBackup.system(backup.path) { () throws(SystemError) in
+      try backup.directory.duplicate()
+    }
     domains = MobileSyncDomains(apps: backup.device.apps.map(\.identifier))
     skipped = backup.remarks
+    contents = MobileSyncContents(in: root, hasDirectories: manifest.hasDirectories)
+    self.manifest = manifest
     self.backup = backup
   }
 
@@ -36,6 +45,8 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
   package var apps: [ForeignApp] {
     backup.device.apps.map { ForeignApp(identifier: $0.identifier, build: $0.build) }
   }
+
+  package mutating func recognize(in contents: KnownContents) { known = contents }
 
   package mutating func next() throws(InterchangeError) -> ForeignEntry? {
     content = nil
@@ -86,7 +97,7 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
     let kind = try record.kind.get()
     var entry = ForeignEntry(path: try path(of: record), kind: .directory)
     switch kind {
-    case .file: entry.kind = .file(size: try openContent(of: record))
+    case .file: try addContent(of: record, to: &entry)
     case .symlink: entry.kind = .symlink(target: try Self.target(of: record.file))
     case .directory: break
     }
@@ -145,25 +156,51 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
 
   // MARK: - Contents
 
-  /// Opens the content of a file and returns its size.
-  private mutating func openContent(of record: MobileRecord) throws(RecordFault) -> UInt64 {
-    let size: UInt64
+  /// Opens the content of a file, unless the last import stored it.
+  private mutating func addContent(
+    of record: MobileRecord, to entry: inout ForeignEntry
+  ) throws(RecordFault) {
     do throws(PayloadFault) {
+      if try addKnownContent(of: record, to: &entry) { return }
       let payload = try payload(of: record)
-      size = payload.size
+      entry.kind = .file(size: payload.size)
+      // A content of another size is that of a database in use: it is read each time.
+      if known != nil, payload.size == record.file.size {
+        entry.version = record.version(in: madeAt, stored: payload.status)
+      }
+      report(payload.size, of: record)
       content = consume payload
     } catch { throw RecordFault(reason: error.reason) }
+  }
+
+  /// Takes the content from the last import. Returns false if it is another one.
+  private func addKnownContent(
+    of record: MobileRecord, to entry: inout ForeignEntry
+  ) throws(PayloadFault) -> Bool {
+    guard let known, !known.isEmpty else { return false }
+    let status = try contents.status(record.fileID)
+    guard status.kind == .file else { return false }
+    var version = record.version(in: madeAt, stored: status)
+    guard let content = known.content(of: &version), content.size == record.file.size else {
+      return false
+    }
+    entry.kind = .file(size: content.size)
+    (entry.version, entry.content) = (version, content)
+    return true
+  }
+
+  /// Records that a content has another size than the manifest records.
+  private mutating func report(_ size: UInt64, of record: MobileRecord) {
     if size != record.file.size {
       skipped.append(
         path: record.shownPath,
         reason: "its content has \(size) bytes, and the manifest records \(record.file.size)",
         isPropertyOnly: true)
     }
-    return size
   }
 
   private func payload(of record: MobileRecord) throws(PayloadFault) -> MobileSyncPayload {
-    let file = try open(record.fileID)
+    let file = try contents.open(record.fileID)
     let digest = DigestCheck(record.file.digest, acceptsPlain: !manifest.hasDirectories)
     guard let keys = backup.keys, let wrapped = record.file.key else {
       return try MobileSyncPayload(file, digest: digest)
@@ -177,34 +214,6 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
   ) throws(PayloadFault) -> ClassKeys.Key {
     do throws(UnwrapFault) { return try keys.unwrap(wrapped).get() } catch {
       throw PayloadFault(reason: error.reason)
-    }
-  }
-
-  /// Opens a content, in the directory of its first two digits or beside the manifest. No link is
-  /// followed.
-  private func open(_ id: ByteString) throws(PayloadFault) -> Descriptor {
-    let prefix = ByteString(id.bytes.prefix(2))
-    do throws(SystemError) {
-      if manifest.hasDirectories {
-        if let file = try openIfPresent(id, in: prefix) { return file }
-        if let file = try openIfPresent(id) { return file }
-      } else {
-        if let file = try openIfPresent(id) { return file }
-        if let file = try openIfPresent(id, in: prefix) { return file }
-      }
-    } catch { throw PayloadFault(reason: "its content: \(error.reason)", cause: error) }
-    throw PayloadFault(reason: "its content \(id) is missing in the backup")
-  }
-
-  private func openIfPresent(
-    _ id: ByteString, in prefix: ByteString? = nil
-  ) throws(SystemError) -> Descriptor? {
-    do throws(SystemError) {
-      guard let prefix else { return try backup.directory.file(id) }
-      return try backup.directory.directory(prefix).file(id)
-    } catch {
-      if error.isMissing { return nil }
-      throw error
     }
   }
 }

@@ -16,8 +16,9 @@ extension ImportCommand {
         discussion: """
           Imports the directory of one backup of iOS 4 or later, plain or encrypted. The domains of \
           apps become apps/ID/data, those of groups groups/ID, all others folders/DOMAIN. The \
-          snapshot has the time of the backup. A file that is missing or damaged in the backup is \
-          named, and the exit status is 3.
+          snapshot has the time of the backup. Files that are unchanged since the last import of \
+          the device are not read again. A file that is missing or damaged in the backup is named, \
+          and the exit status is 3.
 
           \(Examples.text([
             "sandboxctl export itunes latest:notebook/Documents/Attachments phone",
@@ -31,6 +32,9 @@ extension ImportCommand {
         "The directory of one backup, which contains Manifest.plist.", valueName: "dir"),
       completion: .directory)
     var directory: ByteString
+
+    @Flag(help: "Read all files, also those that are unchanged since the last import.")
+    var reread = false
 
     @OptionGroup var password: BackupPasswordOptions
     @OptionGroup var snapshot: ImportedSnapshotOptions
@@ -47,9 +51,12 @@ extension ImportCommand {
         try progress.run(counters, output) { isStopping in
           let backup = try MobileSyncBackup(path: directory, password: secret)
           let (device, isEncrypted) = (backup.device, backup.isEncrypted)
-          let request = snapshot.request(
+          var request = snapshot.request(
             ImportRequest.Placement(device, in: backup.path), to: opened, counters: counters,
             isStopping: isStopping)
+          request.contents = opened.hostDirectory.map {
+            ImportRequest.RecordedContents(in: $0, isReread: reread)
+          }
           var source = try MobileSyncSource(backup)
           return (try ImportOperation(to: opened, request).run(&source), device, isEncrypted)
         }
@@ -58,7 +65,10 @@ extension ImportCommand {
       return try report.show(
         at: "", of: device.summary,
         format: "iTunes backup, \(isEncrypted ? "encrypted" : "not encrypted")",
-        with: [JSON.Member("device", device.json)], in: opened, all: list.all, console, output)
+        with: [
+          JSON.Member("unchanged", .integer(Int64(report.unchanged))),
+          JSON.Member("device", device.json),
+        ], in: opened, all: list.all, console, output)
     }
   }
 }

@@ -34,7 +34,8 @@ extension ImportReport {
     let totals = snapshot.snapshot.totals
     return "snapshot \(snapshot.id.hex.prefix(8)) of \(Times.text(snapshot.snapshot.time)): "
       + "\(Sizes.count(Int(clamping: totals.files), "file")) with \(Sizes.text(totals.bytes)) "
-      + "\(place), \(Sizes.text(statistics.storedBytes)) stored"
+      + "\(place), \(unchanged > 0 ? "\(Sizes.count(unchanged)) unchanged, " : "")"
+      + "\(Sizes.text(statistics.storedBytes)) stored"
   }
 
   private func json(

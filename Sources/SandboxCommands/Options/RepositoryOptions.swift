@@ -162,6 +162,9 @@ extension Repository {
   /// This host's cache of snapshot heads; nil if there is no cache directory.
   var hostHeadCache: SnapshotHeadCache? { Host.cacheDirectory.map { headCache(in: $0) } }
 
+  /// The directory of this host's files of the repository; nil if there is no cache directory.
+  var hostDirectory: ByteString? { Host.cacheDirectory.map { hostDirectory(in: $0) } }
+
   /// This host's record of the packs that partial checks have read; nil if there is no cache
   /// directory.
   var hostCheckRounds: CheckRoundFile? { Host.cacheDirectory.map { checkRounds(in: $0) } }

@@ -256,6 +256,7 @@ struct ProgressText {
     } else if progress.filesDone > 0 {
       amounts.append(Sizes.count(progress.filesDone, progress.noun))
     }
+    if progress.unchanged > 0 { amounts.append("\(Sizes.count(progress.unchanged)) unchanged") }
     return amounts
   }
 
@@ -320,6 +321,7 @@ extension ProgressCounters.State {
       JSON.Member("bytes_to_do", .integer(Int64(clamping: bytesToDo))),
       JSON.Member("problems", .integer(Int64(problems))),
     ]
+    if unchanged > 0 { members.append(JSON.Member("unchanged", .integer(Int64(unchanged)))) }
     if !active.isEmpty { members += JSON.path(active, named: "in_hand") }
     return .object(members)
   }
