@@ -132,7 +132,9 @@ import Testing
     let outcome = try SnapFixture.read(&source)
     let bundle: ByteString = "apps/com.example.app/bundle"
     #expect(outcome.contents[bundle.appending("x")] == [1])
-    #expect(outcome.contents[bundle.appending("y/a")] == [3] && outcome.contents[bundle.appending("y/c")] == [5])
+    #expect(
+      outcome.contents[bundle.appending("y/a")] == [3]
+        && outcome.contents[bundle.appending("y/c")] == [5])
     #expect(outcome.contents.count == 4)
     #expect(
       outcome.reasons == [
