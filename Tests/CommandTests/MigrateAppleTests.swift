@@ -119,6 +119,19 @@ import Testing
     try migrate("device", "Notebook.xcappdata")
   }
 
+  /// A link with another target is a conflict, as a file with another content.
+  @Test func aLinkWithAnotherTargetIsAConflict() throws {
+    let documents = try data(of: "other").appending("Documents")
+    let before = try Directory.open(path: documents)
+    let line = "migrate --from device --to other --app notebook --dry-run"
+    let same = try container(cli.jsonLines(line + " --json"))
+    #expect((same["conflicts"] as? [Any])?.isEmpty == true, "\(same)")
+    try before.remove("Latest.md")
+    try before.createLink("Latest.md", to: "elsewhere")
+    let outcome = try cli.run(line)
+    #expect(outcome.code == 3 && outcome.output.contains("1 conflict"), "\(outcome.output)")
+  }
+
   /// The target of a link of the app into its own container.
   private func latest(in data: ByteString) throws -> ByteString {
     try Directory.open(path: data.appending("Documents")).target(of: "Latest.md")

@@ -225,6 +225,31 @@ import Testing
     #expect(contents[0] == contents[1] && !contents[0].isEmpty)
   }
 
+  /// One command imports a backup and restores it into a device.
+  @Test func aBackupIsImportedIntoADevice() throws {
+    _ = try cli.succeed("backup --root device --repo repo --quiet")
+    let exported = try cli.run("export itunes phone --repo repo --quiet")
+    try #require(exported.code == 3, "\(exported.errors)")
+    _ = try cli.succeed("init second --plain --no-default")
+    let line = "import itunes phone --repo second"
+    let alone = try cli.run(line + " --force")
+    #expect(alone.code == 2 && alone.errors.contains("requires '--to-device'"), "\(alone.errors)")
+    let other = try cli.run(line + " --to-device flatpak:home")
+    #expect(other.code == 2 && other.errors.contains("sandboxctl migrate"), "\(other.errors)")
+    let missing = try cli.run(line + " --to-device simulator:none")
+    #expect(missing.code != 0 && missing.code != 3, "\(missing.errors)")
+    // Nothing was imported before the device was found.
+    #expect(try cli.run("snapshots show latest --repo second").code != 0)
+    let outcome = try cli.run(line + " --to-device simulator:other --app notebook")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(outcome.output.contains("restored "), "\(outcome.output)")
+    let contents = try ["other", "device"].map { device in
+      try cli.directory.read(path(of: device).relative(to: cli.directory.path("")))
+    }
+    #expect(contents[0] == contents[1] && !contents[0].isEmpty)
+    _ = try cli.succeed("snapshots show latest --repo second")
+  }
+
   @Test func otherLayoutsAreRefused() throws {
     let outcome = try cli.run("migrate --from device --to flatpak:home --all --repo repo")
     #expect(outcome.code == 1 && outcome.errors.contains("do not have the same containers"))

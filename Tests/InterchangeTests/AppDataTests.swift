@@ -122,6 +122,27 @@ import Testing
     #expect(outcome.reasons.count == 1 && outcome.reasons[0].contains("'..'"))
   }
 
+  /// 'Payload/x' and 'x' have one logical path: the first one is taken, and the other one is named.
+  @Test func aNameInPayloadAndBesideItIsNotLost() throws {
+    let bytes = try SnapFixture.zip([
+      ("Payload/App.app/Info.plist", Array(Self.list.utf8)), ("Payload/x", [1]), ("x", [2]),
+      ("y/a", [3]), ("Payload/y/b", [4]), ("y/c", [5]),
+    ])
+    var source = try open(bytes)
+    let outcome = try SnapFixture.read(&source)
+    let bundle: ByteString = "apps/com.example.app/bundle"
+    #expect(outcome.contents[bundle.appending("x")] == [1])
+    #expect(
+      outcome.contents[bundle.appending("y/a")] == [3]
+        && outcome.contents[bundle.appending("y/c")] == [5])
+    #expect(outcome.contents.count == 4)
+    #expect(
+      outcome.reasons == [
+        "x: 'Payload/x' has the same place, and is imported",
+        "Payload/y/b: 'y' beside 'Payload' has the same place, and is imported",
+      ])
+  }
+
   /// A snapshot may have the data without the bundle, which names the app.
   @Test func aPackageWithoutABundleNamesItsApp() throws {
     let first = try imported(Self.items())

@@ -26,6 +26,20 @@ import Testing
     #expect(!names.contains { $0.description.hasPrefix(".sandboxctl-restore-") })
   }
 
+  /// A sparse file of 8 TiB fits on any volume that has room for its data.
+  @Test func aSparseFileNeedsOnlyTheRoomOfItsData() throws {
+    let fixture = try MigrationFixture()
+    let place = try Directory.open(
+      path: fixture.directory.path(ByteString("old").appending(MigrationFixture.profile)))
+    let file = try place.create("sparse", permissions: 0o600)
+    try file.truncate(to: 1 << 43)
+    try place.createHardLink("second", to: "sparse", in: place)
+    let migration = try fixture.plan()
+    #expect(migration.plan.bytes > 1 << 43)
+    #expect(migration.plan.neededRoom < 1 << 20)
+    #expect(try fixture.run(migration).isComplete)
+  }
+
   @Test func entriesKeepTheirMetadata() throws {
     let fixture = try MigrationFixture()
     let place = try Directory.open(

@@ -57,6 +57,20 @@ import Testing
     #expect(plan.conflicts.isEmpty)
   }
 
+  /// The room of copies: without holes, and a file with several names once.
+  @Test func holesAndHardLinksNeedNoRoom() {
+    let inode = FileIdentity(device: 1, inode: 2)
+    let names: [ByteString] = [".mozilla/firefox/x/a", ".mozilla/firefox/x/b"]
+    let linked = names.map {
+      MigrationEntry($0, kind: .file, size: 100, allocated: 4096, inode: inode)
+    }
+    let sparse = MigrationEntry(
+      ".mozilla/firefox/x/c", kind: .file, size: 1 << 40, allocated: 8192)
+    let plan = plan(Self.profile.map(directory) + linked + [sparse])
+    #expect(plan.files == 3)
+    #expect(plan.neededRoom == 4096 + 8192)
+  }
+
   @Test func anotherVersionIsAConflict() {
     let path: ByteString = ".mozilla/firefox/x/a"
     for other in [

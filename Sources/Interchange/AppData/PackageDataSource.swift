@@ -12,11 +12,16 @@ package import SystemIO
 /// | `Container/AppGroups/GROUP/…` | `groups/GROUP/…` |
 /// | `Container/…` | `apps/ID/data/…` |
 /// | any other | `apps/ID/bundle/…`, where a device keeps them |
+///
+/// Of `Payload/NAME` and `NAME` beside `Payload`, which have the same logical path, the first one in the
+/// archive is taken, and the members of the other one are recorded as skipped.
 package struct PackageDataSource: ~Copyable, EntrySource {
   private var source: ArchiveSource
   /// The app, as the package names it.
   package let app: AppIdentity
   private var recorded = SkippedEntries()
+  /// The names in the bundle's container, each with whether it is in `Payload`.
+  private var origins: [ByteString: Bool] = [:]
 
   static let payload: ByteString = "Payload"
   static let container: ByteString = "Container"
@@ -114,6 +119,10 @@ package struct PackageDataSource: ~Copyable, EntrySource {
         recorded.append(path: entry.joinedPath, reason: fault)
         continue
       }
+      if let conflict = conflict(of: entry.path) {
+        recorded.append(path: entry.joinedPath, reason: conflict)
+        continue
+      }
       entry.path = path
       // A zip archive has none; a target that no container has would be missing.
       if case .hardLink(let target) = entry.kind {
@@ -136,6 +145,21 @@ package struct PackageDataSource: ~Copyable, EntrySource {
   private mutating func recordUnlessAboveGroups(_ entry: ForeignEntry) {
     if entry.path.isEmpty || entry.kind == .directory && entry.path.count == 2 { return }
     recorded.append(path: entry.joinedPath, reason: "it is in no directory of a valid group")
+  }
+
+  /// Returns why a member of the bundle's container cannot be taken, or nil: a name that `Payload` and
+  /// the top of the archive both have would be one path, of which only one entry could be stored.
+  private mutating func conflict(of path: [ByteString]) -> String? {
+    guard let top = path.first, top != Self.container else { return nil }
+    let isInPayload = top == Self.payload
+    guard let name = isInPayload ? path.dropFirst().first : top else { return nil }
+    guard let other = origins.updateValue(isInPayload, forKey: name), other != isInPayload else {
+      return nil
+    }
+    origins[name] = other
+    return isInPayload
+      ? "'\(name)' beside 'Payload' has the same place, and is imported"
+      : "'Payload/\(name)' has the same place, and is imported"
   }
 
   /// Returns the logical path of a member; nil for the root, for the directory of the groups, which

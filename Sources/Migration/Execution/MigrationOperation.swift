@@ -115,7 +115,7 @@ package struct MigrationOperation {
 
   /// Refuses a migration for which the volume lacks room, unless copies may share blocks.
   private func requireRoom() throws(OperationError) {
-    let needed = migration.plan.bytes
+    let needed = migration.plan.neededRoom
     let room: UInt64
     let mayShare: Bool
     do throws(SystemError) {
@@ -141,7 +141,7 @@ package struct MigrationOperation {
         hint: "name one with '--repo', or skip the snapshot with '--no-snapshot'")
     }
     let apps = Set(scan.containers.compactMap { $0.container.owner?.bytes.utf8 })
-    let (bytes, device) = (migration.plan.bytes, volume)
+    let (bytes, device) = (migration.plan.neededRoom, volume)
     return try saving.save(
       scan, reason: .preRestore, scope: .apps(apps.sorted()),
       hint: "'--no-snapshot' continues without a snapshot",

@@ -9,7 +9,8 @@ package struct ContainerPreview: Sendable {
   package let pairing: ContainerPairing
   /// The files to copy.
   package private(set) var copied = EntryTotals()
-  /// The files and links that the counterpart has already, by type, size and time.
+  /// The files and links that the counterpart has already: files by type, size and time, links by their
+  /// targets.
   package private(set) var present = 0
   /// The paths in the container at which the counterpart has another entry. They stay as they are.
   package private(set) var conflicts: [ByteString] = []
@@ -25,7 +26,7 @@ package struct ContainerPreview: Sendable {
   ///   is missing in it counts as empty.
   package static func make(_ pairs: [ContainerPairing], in scan: DeviceScan) -> [ContainerPreview] {
     pairs.map { pair in
-      var preview = ContainerPreview(pair)
+      var preview = ContainerPreview(pair, among: pairs)
       if let found = scan.containers.first(where: {
         $0.container.logicalPrefix == pair.source.logicalPrefix
       }) {
@@ -35,27 +36,22 @@ package struct ContainerPreview: Sendable {
     }
   }
 
-  private init(_ pairing: ContainerPairing) { self.pairing = pairing }
+  /// The containers of the source with those of the target, to compare absolute links into them.
+  private let places: [(source: ByteString, target: ByteString)]
 
-  private mutating func add(_ scan: ContainerScan) {
-    guard case .present(let path) = pairing.counterpart,
-      let root = try? Directory.open(resolved: path)
-    else {
-      // The container is created, so it is empty, or has no counterpart.
-      return add(scan) { _ in nil }
-    }
-    var cursor = DirectoryCursor(root: root)
-    add(scan) { inner in
-      guard let name = inner.lastComponent, (try? cursor.move(to: inner.parent.components)) != nil
-      else { return nil }
-      return cursor.withDirectory { directory in
-        guard let status = (try? directory.statusIfPresent(name)) ?? nil else { return nil }
-        return MigrationEntry(inner, name: name, status, in: directory)
-      }
+  private init(_ pairing: ContainerPairing, among pairs: [ContainerPairing]) {
+    self.pairing = pairing
+    places = pairs.compactMap { pair in
+      guard case .present(let path) = pair.counterpart else { return nil }
+      return (pair.source.absolutePath, path)
     }
   }
 
-  private mutating func add(_ scan: ContainerScan, find: (ByteString) -> MigrationEntry?) {
+  private mutating func add(_ scan: ContainerScan) {
+    let source = EntryFinder(at: pairing.source.absolutePath)
+    // A container that is created is empty.
+    var target: EntryFinder?
+    if case .present(let path) = pairing.counterpart { target = EntryFinder(at: path) }
     for index in 0..<scan.entries.count {
       let entry = scan.entries[index]
       if entry.status.kind == .directory { continue }
@@ -67,19 +63,47 @@ package struct ContainerPreview: Sendable {
         // The target's container has its own.
         continue
       } else {
-        add(entry.status, at: scan.path(index), find)
+        let path = scan.path(index)
+        add(entry.status, at: path, found: target?.entry(at: path), from: source)
       }
     }
   }
 
   private mutating func add(
-    _ status: FileStatus, at path: ByteString, _ find: (ByteString) -> MigrationEntry?
+    _ status: FileStatus, at path: ByteString, found: MigrationEntry?, from source: EntryFinder?
   ) {
-    guard let found = find(path) else { return copied.add(status) }
-    let isSame =
-      found.kind == status.kind
-      && (status.kind != .file || found.size == status.size && found.modified == status.modified)
+    guard let found else { return copied.add(status) }
+    let isSame: Bool
+    switch status.kind {
+    case _ where found.kind != status.kind: isSame = false
+    case .file: isSame = found.size == status.size && found.modified == status.modified
+    case .symlink: isSame = leadsToTheSame(source?.entry(at: path)?.target, found.target)
+    default: isSame = true
+    }
     if isSame { present += 1 } else { conflicts.append(path) }
+  }
+
+  /// Whether two links have the same target, or lead to the same path of a container and of its
+  /// counterpart: a restore replaces such targets.
+  private func leadsToTheSame(_ source: ByteString?, _ target: ByteString?) -> Bool {
+    guard let source, let target, !source.isEmpty else { return false }
+    if source == target { return true }
+    return places.contains { place in
+      let inner = Self.path(of: source, in: place.source)
+      return inner != nil && inner == Self.path(of: target, in: place.target)
+    }
+  }
+
+  /// Returns the components of an absolute link's target below a container, which the link names by its
+  /// path or by its UUID (the device's own view, `/var/mobile/Containers/…`), or nil for other targets.
+  private static func path(of link: ByteString, in container: ByteString) -> [ByteString]? {
+    guard link.isAbsolute else { return nil }
+    if link.isWithin(container) { return link.relative(to: container).components }
+    // Containers of macOS end with `Data`, and have no UUID.
+    guard let name = container.lastComponent, name.bytes.count == 36,
+      let index = link.components.firstIndex(of: name)
+    else { return nil }
+    return Array(link.components[(index + 1)...])
   }
 
   /// Whether an entry is the record of the platform's container manager about the container.
@@ -89,5 +113,26 @@ package struct ContainerPreview: Sendable {
       ".com.apple.containermanagerd.metadata.plist",
     ]
     return parent == 0 && names.contains(name)
+  }
+}
+
+/// Finds entries below a directory. No link is followed.
+private final class EntryFinder {
+  private var cursor: DirectoryCursor
+
+  /// Opens the directory; nil if that fails.
+  init?(at path: ByteString) {
+    guard let root = try? Directory.open(resolved: path) else { return nil }
+    cursor = DirectoryCursor(root: root)
+  }
+
+  /// Returns the entry at a path relative to the directory, or nil if there is none.
+  func entry(at path: ByteString) -> MigrationEntry? {
+    guard let name = path.lastComponent, (try? cursor.move(to: path.parent.components)) != nil
+    else { return nil }
+    return cursor.withDirectory { directory in
+      guard let status = (try? directory.statusIfPresent(name)) ?? nil else { return nil }
+      return MigrationEntry(path, name: name, status, in: directory)
+    }
   }
 }

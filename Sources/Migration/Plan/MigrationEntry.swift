@@ -12,17 +12,26 @@ package struct MigrationEntry: Sendable, Hashable {
   package let modified: Timestamp
   /// The target of a symbolic link; nil for other entries.
   package let target: ByteString?
+  /// The bytes that a copy of a file allocates, without holes; 0 for other entries.
+  package let allocated: UInt64
+  /// The inode of a file with several names, which is copied once; nil for other entries.
+  package let inode: FileIdentity?
 
   /// Creates an entry.
+  ///
+  /// - Parameter allocated: The bytes that a copy allocates; the size unless they are given.
   package init(
     _ path: ByteString, kind: FileKind, size: UInt64 = 0,
-    modified: Timestamp = Timestamp(seconds: 0), target: ByteString? = nil
+    modified: Timestamp = Timestamp(seconds: 0), target: ByteString? = nil,
+    allocated: UInt64? = nil, inode: FileIdentity? = nil
   ) {
     self.path = path
     self.kind = kind
     self.size = size
     self.modified = modified
     self.target = target
+    self.allocated = allocated ?? size
+    self.inode = inode
   }
 
   /// Whether two entries are the same by type, size, time and link target. Their contents are not

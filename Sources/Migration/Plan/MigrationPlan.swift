@@ -56,6 +56,17 @@ package struct MigrationPlan: Sendable {
   /// The bytes of the files to copy.
   package var bytes: UInt64 { moves.reduce(0) { $0 &+ $1.entry.size } }
 
+  /// The bytes that the copies allocate: files without their holes, and each file with several names
+  /// once.
+  package var neededRoom: UInt64 {
+    var counted: Set<FileIdentity> = []
+    return moves.reduce(0) { sum, move in
+      if let inode = move.entry.inode, !counted.insert(inode).inserted { return sum }
+      let (total, isTooLarge) = sum.addingReportingOverflow(move.entry.allocated)
+      return isTooLarge ? .max : total
+    }
+  }
+
   /// The number of files and links to copy.
   package var files: Int { moves.count { $0.entry.kind != .directory } }
 

@@ -104,9 +104,19 @@ extension MigrationEntry {
     _ path: ByteString, name: ByteString, _ status: FileStatus, in directory: borrowing Directory
   ) {
     let target = status.kind == .symlink ? (try? directory.target(of: name)) ?? "" : nil
+    let isFile = status.kind == .file
     self.init(
-      path, kind: status.kind, size: status.kind == .file ? status.size : 0,
-      modified: status.modified, target: target)
+      path, kind: status.kind, size: isFile ? status.size : 0, modified: status.modified,
+      target: target, allocated: isFile ? Self.allocation(of: status) : 0,
+      inode: isFile && status.links > 1 ? status.identity : nil)
+  }
+
+  /// Returns the bytes that a copy of a file allocates: holes are kept, and blocks that are reserved
+  /// behind its end are not copied.
+  private static func allocation(of status: FileStatus) -> UInt64 {
+    let block: UInt64 = 4096
+    let (whole, isTooLarge) = status.size.addingReportingOverflow(block - 1)
+    return isTooLarge ? status.allocated : min(status.allocated, whole / block * block)
   }
 }
 

@@ -12,13 +12,14 @@ extension ImportCommand {
       CommandConfiguration(
         commandName: "itunes",
         abstract: "Import a backup of iTunes, the Finder or idevicebackup2",
-        usage: "sandboxctl import itunes <dir> [--password-file <file>] [<options>]",
+        usage: "sandboxctl import itunes <dir> [--to-device <root>] [<options>]",
         discussion: """
           Imports the directory of one backup of iOS 4 or later, plain or encrypted. The domains of \
           apps become apps/ID/data, those of groups groups/ID, all others folders/DOMAIN. The \
           snapshot has the time of the backup. Files that are unchanged since the last import of \
           the device are not read again. A file that is missing or damaged in the backup is named, \
-          and the exit status is 3.
+          and the exit status is 3. --to-device then restores the snapshot into a device, as \
+          'sandboxctl restore' does; of a domain without a place nothing is restored.
 
           \(Examples.text([
             "sandboxctl export itunes latest:notebook/Documents/Attachments phone",
@@ -38,13 +39,27 @@ extension ImportCommand {
 
     @OptionGroup var password: BackupPasswordOptions
     @OptionGroup var snapshot: ImportedSnapshotOptions
+    @OptionGroup var target: ImportedDeviceOptions
     @OptionGroup var repository: RepositoryOptions
     @OptionGroup var list: ListOptions
     @OptionGroup var progress: ProgressOptions
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let opened = try repository.open(console).repository
+      let root = try target.target(.coreSimulator)
+      let place = try repository.open(console)
+      let (report, status) = try importBackup(to: place.repository, console)
+      guard let root else { return status }
+      let restored = try target.restore(
+        report.snapshot, to: root, in: place, list: list, progress: progress, output: output,
+        console)
+      return ExitStatus.together([status, restored])
+    }
+
+    /// Imports the backup and prints the report.
+    private func importBackup(
+      to opened: Repository, _ console: Console
+    ) throws -> (report: ImportReport, status: ExitStatus) {
       let secret = try password.read(of: directory, console)
       let counters = ProgressCounters()
       let (report, device, isEncrypted) = try BackupPasswordOptions.namingOptions {
@@ -62,13 +77,14 @@ extension ImportCommand {
         }
       }
       console.warnOfUnused(secret, isEncrypted: isEncrypted, of: directory)
-      return try report.show(
+      let status = try report.show(
         at: "", of: device.summary,
         format: "iTunes backup, \(isEncrypted ? "encrypted" : "not encrypted")",
         with: [
           JSON.Member("unchanged", .integer(Int64(report.unchanged))),
           JSON.Member("device", device.json),
         ], in: opened, all: list.all, console, output)
+      return (report, status)
     }
   }
 }

@@ -153,47 +153,12 @@ extension RestoreCommand {
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
     try trust.require(stored, of: repository)
-    let preparation = try DeviceRestorePreparation(
-      of: stored, to: target.toDevice, from: reader, protecting: [try storage.identity()],
-      isPreview: dryRun)
-    return try preparation.withRoot {
-      let (plan, recovery) = try progress.plan("restore", output) { isStopping in
-        try preparation.plan(
-          isForced: target.force,
-          compile: { device in
-            try policy.compile(
-              for: device.layout, version: device.osVersion?.utf8.flatMap { OSVersion($0) },
-              orElse: stored.snapshot.policy.name)
-          }, notify: { console.show($0, of: $1, all: list.all) },
-          adapt: { request in
-            try adapt(&request, to: path, of: stored.snapshot)
-            request.isStopping = isStopping
-          })
-      }
-      let needs = plan.volumeNeeds(from: reader)
-      console.warn(ofPerhapsTooMuch: needs)
-      console.remarks(
-        plan.withoutCommand + plan.remarks(\.uncertainDatabases), as: .warning(""), all: list.all)
-      if dryRun {
-        try output.json
-          ? console.result(plan.json(needs))
-          : DeviceText(plan, listsAll: list.all).show(console, needs)
-        return Self.status(damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
-      }
-      try recovery.requireNoneBlocks(plan.subjects)
-      console.showPending(recovery)
-      let counters = ProgressCounters()
-      let report = try progress.run(counters, output) { isStopping in
-        let saving = BackupRequest(
-          program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
-        return try DeviceRestoreOperation(
-          plan, from: reader, saving: SafetySnapshotMaker(saving, in: repository),
-          counters: counters, isStopping: isStopping
-        ).run()
-      }
-      console.warn(ofRefused: report.saved, in: repository)
-      return try show(report, of: plan, unset: preparation.complete(), console)
-    }
+    let run = DeviceRun(
+      root: target.toDevice, isPreview: dryRun, isForced: target.force, policy: policy, list: list,
+      progress: progress, output: output)
+    return try run.restore(
+      stored, from: reader, in: repository, protecting: try storage.identity(),
+      adapt: { try adapt(&$0, to: path, of: stored.snapshot) }, console)
   }
 
   /// Applies the options to a request for a path of a snapshot.
@@ -213,23 +178,6 @@ extension RestoreCommand {
     request.deletes = merging.delete
     request.deletesExcluded = target.deleteExcluded
     request.savesFirst = !target.noSnapshot
-  }
-
-  /// Prints the report, and the remarks on the directory that was created.
-  private func show(
-    _ report: DeviceRestoreOperation.Report, of plan: DeviceRestorePlan, unset: [PathRemark],
-    _ console: Console
-  ) throws -> ExitStatus {
-    let failed = report.remarks(\.failed)
-    let unset = unset.filter { !failed.contains($0) }
-    if output.json {
-      try console.result(report.json(plan))
-    } else {
-      try DeviceText(plan, listsAll: list.all).show(report, console, quiet: output.quiet)
-    }
-    console.remarks(
-      unset, as: .warning("not restored: "), all: list.all, text: RealPaths(plan).text)
-    return Self.status(damaged: report.damaged, failed: failed + unset)
   }
 }
 

@@ -1,0 +1,91 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import DeviceDiscovery
+internal import Restore
+internal import SandboxModel
+internal import SystemIO
+
+/// The device into which an import restores its snapshot.
+struct ImportedDeviceOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Restore the imported data into the device in this directory.", valueName: "[layout:]root"),
+    completion: .directory)
+  var toDevice: ByteString?
+
+  @Option(
+    name: .customLong("app"),
+    help: ArgumentHelp(
+      "Restore only this app: its identifier or the last component of it; may be repeated.",
+      valueName: "app"))
+  var apps: [String] = []
+
+  @OptionGroup var merging: RestoreCommand.MergeOptions
+
+  @Flag(help: "Include the apps' groups that other apps share.")
+  var withGroups = false
+
+  @Flag(help: "Restore even if an app is running.")
+  var force = false
+
+  @Flag(help: "Do not make a snapshot of the device's current state first.")
+  var noSnapshot = false
+
+  @OptionGroup var policy: PolicyChoice
+
+  /// Returns the root of the device; nil if nothing is restored. The device is looked for before the
+  /// import, which can take hours.
+  ///
+  /// - Parameter layout: the layout of the imported snapshot.
+  /// - Throws: `UsageError` for options without a device and for another layout; `ModelError` if the
+  ///   directory is no device.
+  func target(_ layout: Layout) throws -> ByteString? {
+    guard let toDevice else {
+      try refuseOptions()
+      return nil
+    }
+    _ = try merging.mode()
+    guard case .device(let root, layout) = try MigrationPlace(target: toDevice) else {
+      throw UsageError(
+        .unknownLayout, "'\(toDevice)' is not a device of the layout \(layout.rawValue)",
+        hint: "import without '--to-device', then 'sandboxctl migrate --from latest --to "
+          + "[LAYOUT:]ROOT'")
+    }
+    _ = try Device.find(root: root, layout: layout)
+    return root
+  }
+
+  private func refuseOptions() throws {
+    let given = [
+      (!apps.isEmpty, "--app"), (merging.overwrite != nil, "--overwrite"),
+      (merging.delete, "--delete"), (withGroups, "--with-groups"), (force, "--force"),
+      (noSnapshot, "--no-snapshot"), (!policy.policies.isEmpty, "--policy"),
+    ]
+    guard let first = given.first(where: \.0)?.1 else { return }
+    throw UsageError(
+      .optionRequired, "'\(first)' requires '--to-device'",
+      hint: "name the device with '--to-device ROOT'")
+  }
+
+  /// Restores a snapshot into the device and prints the report.
+  func restore(
+    _ stored: StoredSnapshot, to root: ByteString,
+    in place: (repository: Repository, storage: LocalStorage), list: ListOptions,
+    progress: ProgressOptions, output: OutputOptions, _ console: Console
+  ) throws -> ExitStatus {
+    let reader = try place.repository.beginCarefulReading()
+    defer { console.warn(of: reader.remarks) }
+    let run = RestoreCommand.DeviceRun(
+      root: root, isPreview: false, isForced: force, policy: policy, list: list,
+      progress: progress, output: output)
+    return try run.restore(
+      stored, from: reader, in: place.repository, protecting: try place.storage.identity(),
+      adapt: { request in
+        request.apps = try stored.snapshot.identifiers(of: apps)
+        request.withGroups = withGroups
+        request.overwrite = try merging.mode() ?? .ifChanged
+        request.deletes = merging.delete
+        request.savesFirst = !noSnapshot
+      }, console)
+  }
+}
