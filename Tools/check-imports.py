@@ -52,7 +52,7 @@ ALLOWED = {
     "Restore": SCANNED | {"DeviceScan", "DeviceTransaction"},
     "AppUpdate": SCANNED | {"AppPackages", "DeviceScan", "DeviceTransaction", "Restore"},
     "Interchange": VALUES | {"ArchiveStore", "CSQLite", "DeviceDiscovery"},
-    "InterApp": VALUES,
+    "InterApp": VALUES | {"ArchiveStore", "DeviceTransaction"},
     "SandboxCommands": SCANNED | {
         "AppPackages", "AppUpdate", "ArgumentParser", "Audit", "Backup", "BuiltinPolicies",
         "DeviceScan", "DeviceTransaction", "FoundationEssentials", "InterApp", "Interchange",

@@ -8,14 +8,17 @@ struct InterAppCommand: ParsableCommand {
       abstract: "Show what passes between the apps of a device",
       discussion: """
         These commands apply the rules of Apple's platforms to the declarations in the apps' \
-        Info.plist files: document types, uniform type identifiers and URL schemes. They change \
-        nothing.
+        Info.plist files: document types, uniform type identifiers and URL schemes. Only 'deliver' \
+        and 'inbox' change the device.
 
         \(Examples.text([
           "sandboxctl interapp handlers --type public.plain-text --root device",
           "sandboxctl interapp open notebook://new --root device",
+          "sandboxctl interapp deliver report.pdf --to notebook --root device",
         ]))
         """,
-      subcommands: [HandlersCommand.self, OpenCommand.self])
+      subcommands: [
+        DeliverCommand.self, HandlersCommand.self, InboxCommand.self, OpenCommand.self,
+      ])
   }
 }
