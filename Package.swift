@@ -154,7 +154,8 @@ let package = Package(
       ],
       swiftSettings: common),
     .target(
-      name: "InterApp", dependencies: ["Codecs", "SandboxModel", "SystemIO"],
+      name: "InterApp",
+      dependencies: ["ArchiveStore", "Codecs", "DeviceTransaction", "SandboxModel", "SystemIO"],
       swiftSettings: common),
     .target(
       name: "Scenario", dependencies: ["Codecs", "PolicyEngine", "SandboxModel", "SystemIO"],

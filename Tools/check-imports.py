@@ -52,7 +52,7 @@ ALLOWED = {
     "Restore": SCANNED | {"DeviceScan", "DeviceTransaction"},
     "AppUpdate": SCANNED | {"AppPackages", "DeviceScan", "DeviceTransaction", "Restore"},
     "Interchange": VALUES | {"ArchiveStore", "CSQLite", "DeviceDiscovery"},
-    "InterApp": VALUES,
+    "InterApp": VALUES | {"ArchiveStore", "DeviceTransaction"},
     "Scenario": VALUES | {"PolicyEngine"},
     "ScenarioRunner": SCANNED | {
         "AppPackages", "AppUpdate", "Audit", "Backup", "DeviceScan", "DeviceTransaction",

@@ -312,6 +312,19 @@ def look(scale):
     (scale.directory / "test.scenario.yaml").write_text(SCENARIO, encoding="utf-8")
     tested = scale.run("scenario", "run", "test.scenario.yaml", times=40)
     expect("1 case: 1 passed" in tested, "the scenario does not pass")
+    inboxes(scale)
+
+
+def inboxes(scale):
+    """Runs the commands about inboxes; the apps of the device declare no document types."""
+    (scale.directory / "report.pdf").write_bytes(b"%PDF-1.7\n")
+    scale.run("interapp", "deliver", "report.pdf", "--to", "big", "--root", ROOT, times=3, status=1)
+    for word in ("list", "check"):
+        text = scale.run("interapp", "inbox", word, "--root", ROOT, times=3)
+        expect("empty" in text, f"inbox {word} lists files of an empty inbox")
+    scale.run("interapp", "inbox", "claim", "x", "--app", "big", "--root", ROOT, times=3, status=1)
+    text = scale.run("interapp", "inbox", "clean", "--yes", "--root", ROOT, times=3)
+    expect("nothing is old enough" in text, "inbox clean finds files in an empty inbox")
 
 
 # A scenario on the sample device.

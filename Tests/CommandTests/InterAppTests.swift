@@ -81,6 +81,13 @@ import Testing
     #expect(old["launched"] as? Bool == false)
   }
 
+  @Test func openShowsNoPassword() throws {
+    let cli = try sample()
+    let text = try cli.succeed("interapp open notebook://me:secret@host/a --root device")
+    #expect(text.hasPrefix("URL  notebook://me:***@host/a\n"), "\(text)")
+    #expect(text.contains("password: (not shown)") && !text.contains("secret"))
+  }
+
   @Test func openFailsWithoutADefinedReceiver() throws {
     let cli = try sample()
     #expect(try cli.run("interapp open nobody:x --root device").code == 5)

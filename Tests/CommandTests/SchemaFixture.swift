@@ -31,6 +31,7 @@ struct SchemaFixture {
       try cli.directory.write("the passphrase \(name)\n", at: name)
     }
     try OddTree.make(in: cli.directory, at: "odd")
+    try cli.directory.write("text\n", at: "text.txt")
     try makeCacheNames()
     try makeLayouts()
     try makePeer()

@@ -168,6 +168,41 @@ import Testing
       ]
     ),
     (
+      "interapp-deliver",
+      [
+        ("interapp deliver New.app/Info.plist --to notebook --root device --dry-run --json", 1),
+        ("interapp deliver text.txt --to notebook --root device --json", 0),
+        ("interapp deliver text.txt text.txt --to notebook --root device --json", 0),
+        ("interapp deliver text.txt --to notebook --root device --dry-run --json", 0),
+        ("interapp deliver text.txt --to nobody --root device --json", 1),
+      ]
+    ),
+    (
+      "interapp-inbox-list",
+      [("interapp inbox list --root device --json", 0)]
+    ),
+    (
+      "interapp-inbox-check",
+      [("interapp inbox check --app notebook --root device --json", 0)]
+    ),
+    (
+      "interapp-inbox-claim",
+      [
+        ("interapp inbox claim text.txt --app notebook --root device --dry-run --json", 0),
+        ("interapp inbox claim text.txt --app notebook --root device --json", 0),
+        ("interapp inbox claim text.txt --app notebook --root device --json", 1),
+        ("interapp inbox claim text.txt --root device --json", 2),
+      ]
+    ),
+    (
+      "interapp-inbox-clean",
+      [
+        ("interapp inbox clean --older-than 0s --root device --dry-run --json", 0),
+        ("interapp inbox clean --older-than 0s --root device --json", 2),
+        ("interapp inbox clean --older-than 0s --yes --root device --json", 0),
+      ]
+    ),
+    (
       "interapp-open",
       [
         ("interapp open notebook://u:p@h:1/a;b?c=1&d#e --root device --json", 0),

@@ -17,7 +17,7 @@ package final class AppLocks {
   /// Acquires all locks, or none.
   ///
   /// - Throws: `busy` if another operation holds one of them.
-  init(_ subjects: [ByteString], root: ByteString) throws(OperationError) {
+  package init(_ subjects: [ByteString], root: ByteString) throws(OperationError) {
     var held: [HeldLock] = []
     var subject: ByteString = ""
     var holder: LockHolder?

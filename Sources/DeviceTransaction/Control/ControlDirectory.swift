@@ -8,6 +8,8 @@ package enum ControlDirectory {
   static let journal: ByteString = "journal"
   static let locks: ByteString = "locks"
   static let trash: ByteString = "trash"
+  /// The notes about files that were delivered into inboxes of apps.
+  package static let inbox: ByteString = "inbox"
 
   static func path(_ name: ByteString, root: ByteString) -> ByteString {
     root.appending(OwnNames.directory).appending(name)
@@ -17,7 +19,7 @@ package enum ControlDirectory {
   ///
   /// - Throws: `untrusted` if it does not meet the conditions of `requireTrusted`, also if another
   ///   user created it at that moment.
-  static func make(_ name: ByteString, root: ByteString) throws(SystemError) -> Directory {
+  package static func make(_ name: ByteString, root: ByteString) throws(SystemError) -> Directory {
     if let directory = try open(name, root: root) { return directory }
     let device = try Directory.open(resolved: root)
     let own = try device.makeDirectory(OwnNames.directory, permissions: 0o700)
@@ -34,7 +36,7 @@ package enum ControlDirectory {
   /// Opens one of its subdirectories, or returns nil if it does not exist. Creates nothing.
   ///
   /// - Throws: `untrusted` if it does not meet the conditions of `requireTrusted`.
-  static func open(_ name: ByteString, root: ByteString) throws(SystemError) -> Directory? {
+  package static func open(_ name: ByteString, root: ByteString) throws(SystemError) -> Directory? {
     do throws(SystemError) {
       let device = try Directory.open(resolved: root)
       let owner = try device.status().user
@@ -67,7 +69,7 @@ package enum ControlDirectory {
   /// Reads a file of the program in such a directory, or returns nil if it does not exist.
   ///
   /// - Throws: `untrusted` if it does not meet the conditions of `requireTrusted`.
-  static func read(
+  package static func read(
     _ name: ByteString, in directory: borrowing Directory, limit: Int
   ) throws(SystemError) -> [UInt8]? {
     try file(name, in: directory)?.readAll(limit: limit) ?? nil

@@ -1,6 +1,19 @@
 package import SystemIO
 
 extension URLText {
+  /// The URL for output to a terminal: with `***` in place of the password, if there is one.
+  package var withoutPassword: ByteString {
+    guard let userInfo, let colon = userInfo.bytes.firstIndex(of: UInt8(ascii: ":")) else {
+      return bytes
+    }
+    // The scheme, `://`, the user, and what follows the user and the password.
+    let start = scheme.count + 3
+    let kept = start + (colon - userInfo.bytes.startIndex) + 1
+    return ByteString(
+      Array(bytes.bytes.prefix(kept)) + Array("***".utf8)
+        + Array(bytes.bytes.dropFirst(start + userInfo.count)))
+  }
+
   /// The parts of the URL as an app reads them from an NSURL, which follows the older RFC 1808: the
   /// path may end with parameters after `;`, and escapes in user, password, host and path are
   /// resolved.

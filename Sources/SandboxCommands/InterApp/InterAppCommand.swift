@@ -9,15 +9,16 @@ struct InterAppCommand: ParsableCommand {
       discussion: """
         These commands apply the rules of Apple's platforms to the declarations in the apps' \
         Info.plist files: document types, uniform type identifiers, URL schemes and extensions. \
-        They change nothing.
+        Only 'deliver' and 'inbox' change the device.
 
         \(Examples.text([
           "sandboxctl interapp handlers --type public.plain-text --root device",
           "sandboxctl interapp open notebook://new --root device",
+          "sandboxctl interapp deliver report.pdf --to notebook --root device",
         ]))
         """,
       subcommands: [
-        HandlersCommand.self, OpenCommand.self,
+        HandlersCommand.self, OpenCommand.self, DeliverCommand.self, InboxCommand.self,
         ShareCommand.self, ExtensionsCommand.self, GroupsCommand.self,
       ])
   }

@@ -15,7 +15,7 @@ extension URLOpening {
 
   /// Prints the receiver, the parts, the calls and the picture.
   func write(_ console: Console) throws {
-    try console.result("URL  \(url.bytes)")
+    try console.result("URL  \(url.withoutPassword)")
     for (name, value) in parts { try console.result("  \(name): \(value)") }
     for item in url.received.queryItems {
       let value = item.value.map { " = \($0)" } ?? ""

@@ -102,6 +102,8 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable {
   case appRunning = "app_running"
   case appNotInstalled = "app_not_installed"
   case appInstalled = "app_installed"
+  /// The app does not open files of this type.
+  case typeRefused = "type_refused"
   case wrongPackage = "wrong_package"
   case downgradeRefused = "downgrade_refused"
   case extensionMismatch = "extension_mismatch"

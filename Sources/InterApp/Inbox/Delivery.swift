@@ -1,0 +1,182 @@
+internal import Codecs
+internal import DeviceTransaction
+package import SandboxModel
+package import SystemIO
+
+/// The delivery of a file into the inbox of an app, as AirDrop and document interaction do.
+package struct Delivery {
+  private let inbox: Inbox
+  private let model: InterAppModel
+
+  /// Prepares for an app.
+  ///
+  /// - Throws: `OperationError` if the app is not installed or its declarations cannot be read, or
+  ///   if the layout has no inboxes.
+  package init(
+    to app: App, on device: Device, model: InterAppModel
+  ) throws(OperationError) {
+    guard app.isInstalled else {
+      throw OperationError(
+        .failed, code: .appNotInstalled, "deliver to", subject: app.identifier.bytes,
+        reason: "the app is not installed", hint: "install it with 'sandboxctl install'")
+    }
+    inbox = try Inbox(of: app, on: device)
+    guard model.catalog.app(app.identifier) != nil else {
+      throw OperationError(
+        .failed, code: .invalidPropertyList, "deliver to", subject: app.identifier.bytes,
+        reason: "its Info.plist cannot be read, so the types that it opens are not known",
+        hint: "'sandboxctl interapp handlers' says why")
+    }
+    self.model = model
+  }
+
+  /// The result for one file.
+  package struct Outcome: Sendable {
+    /// The logical path of the file in the inbox.
+    package let path: ByteString
+    package let type: TypeIdentifier
+    /// The declaration of the app that accepts the type.
+    package let handler: TypeHandlers.Handler
+    /// The size in bytes.
+    package let size: UInt64
+    package let hash: String
+  }
+
+  /// The processes that use files of the app: it runs.
+  package var uses: [Processes.Use] { inbox.uses }
+
+  /// Delivers a file under its name.
+  ///
+  /// - Parameters:
+  ///   - path: The path of a regular file; a symbolic link is followed.
+  ///   - dryRun: Whether nothing is changed.
+  /// - Throws: `OperationError` if it is not a regular file, if the app does not accept its type, or
+  ///   if it cannot be copied. The inbox is then as before.
+  package func deliver(_ path: ByteString, dryRun: Bool = false) throws(OperationError) -> Outcome {
+    let source = try DeliverySource(path, in: model.tree)
+    let handler = try handler(for: source)
+    if dryRun {
+      let name = try freeName(for: source)
+      return Outcome(
+        path: inbox.path(name), type: source.type.type, handler: handler, size: source.size,
+        hash: "")
+    }
+    return try place(source, for: handler)
+  }
+
+  /// Delivers bytes under a name, as an app passes data that is not a file.
+  package func deliver(
+    _ bytes: [UInt8], named name: ByteString
+  ) throws(OperationError) -> Outcome {
+    let source = try DeliverySource(bytes, named: name, in: model.tree)
+    return try place(source, for: try handler(for: source))
+  }
+
+  /// Returns the name that a file would get.
+  private func freeName(for source: borrowing DeliverySource) throws(OperationError) -> ByteString {
+    guard let directory = try inbox.open() else { return source.name }
+    do throws(SystemError) {
+      var names = try FreeName(in: directory)
+      return names.take(source.name)
+    } catch { throw OperationError(error) }
+  }
+
+  /// Returns the declaration by which the app accepts a file.
+  private func handler(
+    for source: borrowing DeliverySource
+  ) throws(OperationError) -> TypeHandlers.Handler {
+    let declarations = model.catalog.apps.filter { $0.app == inbox.app.identifier }
+    let found = TypeHandlers(
+      of: source.type.type, filenameExtension: TypeTree.filenameExtension(of: source.name),
+      in: model.tree, declarations)
+    if let handler = found.handlers.first, isComplete(handler, declarations) { return handler }
+    throw OperationError(
+      .failed, code: .typeRefused, "deliver", subject: source.path,
+      reason: refusal(of: source.type.type, found, declarations),
+      hint: "'sandboxctl interapp handlers --file' lists the apps that open it")
+  }
+
+  /// Whether the declaration has a name and a type, without which the system ignores it.
+  private func isComplete(
+    _ handler: TypeHandlers.Handler, _ declarations: [AppDeclarations]
+  ) -> Bool {
+    declarations.flatMap(\.documentTypes).contains { $0.key == handler.key && $0.isComplete }
+  }
+
+  private func refusal(
+    of type: TypeIdentifier, _ found: TypeHandlers, _ declarations: [AppDeclarations]
+  ) -> String {
+    let app = inbox.app.identifier
+    if !found.handlers.isEmpty {
+      return "'\(app)' declares the type '\(type)' without a name, so the system ignores it"
+    }
+    if !found.excluded.isEmpty {
+      return "'\(app)' declares the type '\(type)' with the rank None"
+    }
+    if declarations.allSatisfy(\.documentTypes.isEmpty) {
+      return "'\(app)' declares no document types, so no file can be passed to it"
+    }
+    return "'\(app)' declares no type to which '\(type)' conforms"
+  }
+}
+
+// MARK: - Copying
+
+extension Delivery {
+  private func place(
+    _ source: borrowing DeliverySource, for handler: TypeHandlers.Handler
+  ) throws(OperationError) -> Outcome {
+    var locked = try Inbox.Locked(inbox)
+    let directory = try inbox.make()
+    try requireRoom(for: source, in: directory)
+    do throws(SystemError) {
+      let file = try AtomicFile(in: directory, permissions: 0o444)
+      let (size, hash) = try source.copy(to: file)
+      var names = try FreeName(in: directory)
+      let name = names.take(source.name)
+      var note = InboxNote(
+        name: name, size: size, hash: hash, time: Host.now(), isPending: true)
+      // The note is durable before the file: a file in the inbox without a note would count as
+      // written by the app.
+      locked.notes[name] = note
+      try locked.write()
+      try file.commit(as: name, replacing: false)
+      try Self.settle(name, in: directory)
+      note.isPending = false
+      locked.notes[name] = note
+      try locked.write()
+      return Outcome(
+        path: inbox.path(name), type: source.type.type, handler: handler, size: size, hash: hash)
+    } catch {
+      // The temporary file is removed by now.
+      throw OperationError(
+        .failed, code: error.code, "deliver", subject: source.path, reason: error.reason,
+        hint: error.hint)
+    }
+  }
+
+  /// Gives a file that is in place its owner, and the mode with which nobody can write it.
+  static func settle(
+    _ name: ByteString, in directory: borrowing Directory
+  ) throws(SystemError) {
+    try directory.setPermissions(0o444, of: name)
+    try directory.inheritOwner(name)
+  }
+
+  private func requireRoom(
+    for source: borrowing DeliverySource, in directory: borrowing Directory
+  ) throws(OperationError) {
+    let space = try reporting { () throws(SystemError) in try directory.space() }
+    guard space.allocated(by: source.size) > space.available else { return }
+    throw OperationError(
+      .failed, code: .noSpace, "deliver", subject: source.path,
+      reason: "it has \(source.size) bytes, and the device has \(space.available) available",
+      hint: "'sandboxctl purge' makes room")
+  }
+
+  private func reporting<Result: ~Copyable>(
+    _ body: () throws(SystemError) -> Result
+  ) throws(OperationError) -> Result {
+    do throws(SystemError) { return try body() } catch { throw OperationError(error) }
+  }
+}

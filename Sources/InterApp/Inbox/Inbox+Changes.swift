@@ -1,0 +1,126 @@
+internal import DeviceTransaction
+internal import SandboxModel
+package import SystemIO
+
+extension Inbox {
+  /// A file that was moved, or is going to be.
+  package struct Move: Sendable, Hashable {
+    package let name: ByteString
+    /// The logical path to which it was claimed, or nil if it is in the trash.
+    package let target: ByteString?
+    /// The size in bytes.
+    package let size: UInt64
+
+    /// Creates the move of a file to the trash.
+    package init(toTrash file: InboxFile) {
+      self.init(name: file.name, target: nil, size: file.size)
+    }
+
+    init(name: ByteString, target: ByteString?, size: UInt64) {
+      (self.name, self.target, self.size) = (name, target, size)
+    }
+  }
+
+  /// Moves files from the inbox to `Documents`, under free names, and lets their owner write them.
+  ///
+  /// - Throws: `OperationError` if a name is not that of a regular file in the inbox, or if the app
+  ///   is running. Nothing is moved then.
+  package func claim(_ wanted: [ByteString], dryRun: Bool = false) throws(OperationError) -> [Move]
+  {
+    try requireIdle("claim files of")
+    var locked = try Locked(self)
+    let inbox = try require(wanted)
+    do throws(SystemError) {
+      let documents = try documents()
+      var free = try FreeName(in: documents)
+      var moves: [Move] = []
+      for name in wanted {
+        let size = try inbox.status(name).size
+        let target = free.take(name)
+        if !dryRun {
+          try inbox.rename(name, to: target, in: documents, replacing: false)
+          try documents.setPermissions(0o644, of: target)
+          locked.notes[name] = nil
+        }
+        let path = container.logicalPrefix.appending(Self.documents).appending(target)
+        moves.append(Move(name: name, target: path, size: size))
+      }
+      if dryRun { return moves }
+      try documents.sync()
+      try inbox.sync()
+      try locked.write()
+      return moves
+    } catch { throw OperationError(error) }
+  }
+
+  /// Returns the inbox if all names are those of regular files in it.
+  private func require(_ wanted: [ByteString]) throws(OperationError) -> Directory {
+    guard let inbox = try open() else {
+      throw OperationError(
+        .notFound, code: .notFound, "claim files of", subject: path(),
+        reason: "the inbox does not exist: nothing was delivered")
+    }
+    for name in wanted {
+      let status: FileStatus?
+      do throws(SystemError) {
+        status = name.nameFault == nil ? try inbox.statusIfPresent(name) : nil
+      } catch { throw OperationError(error) }
+      if status?.kind == .file { continue }
+      throw OperationError(
+        .notFound, code: .notFound, "claim", subject: path(name),
+        reason: status == nil ? "there is no such file" : "it is not a regular file",
+        hint: "'sandboxctl interapp inbox list' lists the files")
+    }
+    return inbox
+  }
+
+  /// Returns the files that `clean` takes: those that are older than an age, in seconds, and were
+  /// not written to, since a file that the app changed may hold the user's work.
+  package func removable(olderThan age: Double) throws(OperationError) -> [InboxFile] {
+    let now = Host.now()
+    return try files().filter { file in
+      (file.state == .unchanged || file.state == .unknown) && now.since(file.time) > age
+    }
+  }
+
+  /// Moves files to the trash of the device.
+  ///
+  /// - Parameter age: See `removable(olderThan:)`; files that no longer match stay.
+  /// - Returns: The moved files and the operation's ID in the trash, nil if there are none.
+  /// - Throws: `OperationError` if the app is running or a file cannot be moved; those moved before
+  ///   are in the trash.
+  package func clean(
+    _ names: Set<ByteString>, olderThan age: Double
+  ) throws(OperationError) -> (moves: [Move], operation: String?) {
+    try requireIdle("clean")
+    var locked = try Locked(self)
+    let files = try removable(olderThan: age).filter { names.contains($0.name) }
+    guard !files.isEmpty, let inbox = try open() else { return ([], nil) }
+    let subject = LogicalContainer.app(app.identifier)
+    let record = JournalRecord(
+      operation: "inbox clean", time: Host.now(), subjects: [subject],
+      containers: [container.logicalPrefix])
+    do throws(SystemError) {
+      let trash = try TrashDirectory(
+        of: record, for: container.logicalPrefix, in: inbox, probing: inbox,
+        root: device.root)
+      for file in files {
+        try trash.preserve(
+          file.name, of: inbox, at: [Self.documents, Self.directory], leaving: true)
+        locked.notes[file.name] = nil
+      }
+      try inbox.syncVolume()
+      try locked.write()
+    } catch { throw OperationError(error) }
+    return (files.map { Move(toTrash: $0) }, record.id)
+  }
+
+  /// Removes the notes about files that are gone.
+  package func forgetRemoved() throws(OperationError) {
+    var locked = try Locked(self)
+    let gone = try files(locked.notes).filter { $0.state == .removed }
+    if gone.isEmpty { return }
+    for file in gone { locked.notes[file.name] = nil }
+    do throws(SystemError) { try locked.write() } catch { throw OperationError(error) }
+  }
+}

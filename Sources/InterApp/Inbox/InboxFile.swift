@@ -1,0 +1,82 @@
+internal import Codecs
+package import SystemIO
+
+/// A file in an inbox, or one that was delivered and is no longer there.
+package struct InboxFile: Sendable, Hashable {
+  package let name: ByteString
+  package let state: State
+  /// The size in bytes; that of the delivery if the file is gone.
+  package let size: UInt64
+  /// The time of the delivery, or the last change if it was not delivered by this program.
+  package let time: Timestamp
+
+  /// The state of a file since its delivery.
+  package enum State: String, Sendable, Hashable, CaseIterable {
+    /// It is as it was delivered.
+    case unchanged
+    /// It was written to: the size or the hash differs, or it is no longer a regular file.
+    case changed
+    /// It is as it was delivered, but its mode permits writing.
+    case writable
+    /// It is gone: the app deleted or moved it, as it may.
+    case removed
+    /// This program did not deliver it.
+    case unknown
+
+    /// Whether the platform's rule is broken, that an app does not write in its inbox.
+    package var isViolation: Bool { self == .changed || self == .writable }
+  }
+}
+
+extension Inbox {
+  /// Returns the files of the inbox, and the delivered ones that are gone, sorted by name.
+  ///
+  /// - Throws: `OperationError` if the inbox or its notes cannot be read.
+  package func files() throws(OperationError) -> [InboxFile] {
+    try files(notes())
+  }
+
+  func files(_ notes: InboxNotes) throws(OperationError) -> [InboxFile] {
+    var missing = notes.notes
+    var files: [InboxFile] = []
+    if let directory = try open() {
+      do throws(SystemError) {
+        for name in try directory.names() where !AtomicFile.isTemporary(name) {
+          guard let status = try directory.statusIfPresent(name) else { continue }
+          files.append(
+            try file(name, with: status, missing.removeValue(forKey: name), in: directory))
+        }
+      } catch { throw OperationError(error) }
+    }
+    files += missing.values.filter { !$0.isPending }.map { note in
+      InboxFile(name: note.name, state: .removed, size: note.size, time: note.time)
+    }
+    return files.sorted { $0.name < $1.name }
+  }
+
+  private func file(
+    _ name: ByteString, with status: FileStatus, _ note: InboxNote?,
+    in directory: borrowing Directory
+  ) throws(SystemError) -> InboxFile {
+    guard let note else {
+      let time = max(status.modified, status.changed)
+      return InboxFile(name: name, state: .unknown, size: status.size, time: time)
+    }
+    var isSame = status.kind == .file && status.size == note.size
+    if isSame { isSame = try Self.hash(directory.fileUntouched(name)) == note.hash }
+    let state: InboxFile.State =
+      !isSame ? .changed : status.permissions & 0o222 != 0 ? .writable : .unchanged
+    return InboxFile(name: name, state: state, size: status.size, time: note.time)
+  }
+
+  private static func hash(_ file: borrowing Descriptor) throws(SystemError) -> String {
+    var hash = Blake2b()
+    var offset: UInt64 = 0
+    while true {
+      let piece = try file.read(count: 1 << 20, at: offset)
+      if piece.isEmpty { return hash.finish().hex }
+      hash.update(piece)
+      offset += UInt64(piece.count)
+    }
+  }
+}
