@@ -62,8 +62,8 @@ package struct ImportOperation {
       }
       return ImportReport(
         snapshot: stored, statistics: session.statistics, unchanged: intake.unchanged,
-        skipped: skipped, damage: damage, remarks: session.damagedCondemned + session.damagedIndexes
-      )
+        skipped: skipped, damage: damage,
+        remarks: session.damagedCondemned + session.damagedIndexes)
     } catch {
       session.abandon()
       throw error

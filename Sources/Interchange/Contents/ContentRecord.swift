@@ -132,7 +132,7 @@ extension ContentRecord {
       do throws(SystemError) {
         let file = try AtomicFile(in: directory, permissions: 0o600)
         let order = order()
-        try file.write(head(order.count, snapshot, packs))
+        try file.write(head(of: order.count, snapshot, packs))
         var bytes: [UInt8] = []
         for row in order {
           append(rows[Int(row)], to: &bytes)
@@ -165,7 +165,7 @@ extension ContentRecord {
       }
     }
 
-    private func head(_ count: Int, _ snapshot: SnapshotID, _ packs: Set<Digest>) -> [UInt8] {
+    private func head(of count: Int, _ snapshot: SnapshotID, _ packs: Set<Digest>) -> [UInt8] {
       var head = ContentRecord.magic
       snapshot.append(to: &head)
       LittleEndian.append(UInt64(count), to: &head)
