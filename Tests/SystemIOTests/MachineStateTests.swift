@@ -8,10 +8,11 @@ import Testing
     MachineState(root: "/nowhere") { words in answers[words[0].description] }
   }
 
-  @Test(arguments: [
-    ("u 1\n", true), ("u 2\n", false), ("u 3\n", true), ("u 4\n", false), ("u 0\n", nil),
-    ("nonsense", nil),
-  ] as [(String, Bool?)])
+  @Test(
+    arguments: [
+      ("u 1\n", true), ("u 2\n", false), ("u 3\n", true), ("u 4\n", false), ("u 0\n", nil),
+      ("nonsense", nil),
+    ] as [(String, Bool?)])
   func networkManagerSaysWhetherTheNetworkIsMetered(_ answer: String, _ expected: Bool?) {
     #expect(state(["busctl": answer]).isMetered == expected)
   }
