@@ -38,14 +38,18 @@ package enum BuiltinPolicies {
   ]
 
   /// The migration tables, `migrations/NAME.yaml`, with their names.
-  package static let migrations: [(name: String, bytes: [UInt8])] = {
+  package static let migrations = named("migrations/", ce_migrations)
+
+  /// The scenarios, `scenarios/NAME.yaml`, with their names.
+  package static let scenarios = named("scenarios/", ce_scenarios)
+
+  private static func named(
+    _ directory: String, _ list: (UnsafeMutablePointer<Int>) -> UnsafePointer<ce_named_file>?
+  ) -> [(name: String, bytes: [UInt8])] {
     var count = 0
-    let files = UnsafeBufferPointer(start: ce_migrations(&count), count: count)
-    return files.map { table in
-      let bytes = UnsafeBufferPointer(start: table.file.bytes, count: table.file.count)
-      return (name: "migrations/" + String(cString: table.name), bytes: Array(bytes))
-    }
-  }()
+    let files = UnsafeBufferPointer(start: list(&count), count: count)
+    return files.map { (name: directory + String(cString: $0.name), bytes: bytes($0.file)) }
+  }
 
   /// The data of inter-app rules: the uniform types, and the URL schemes and extension points of the
   /// system.

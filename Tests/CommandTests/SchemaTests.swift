@@ -97,6 +97,15 @@ import Testing
     ),
     ("sample", [("sample again --json", 0), ("sample again --day 1 --json", 0)]),
     (
+      "scenario-run",
+      [
+        ("scenario run purge-takes-caches-only --json", 0),
+        ("scenario run missing.yaml --json", 1),
+      ]
+    ),
+    ("scenario-list", [("scenario list --json", 0)]),
+    ("scenario-init", [("scenario init --root again --json", 0)]),
+    (
       "apps",
       [
         ("apps --root device --json", 0), ("apps --root odd --layout folder --json", 0),

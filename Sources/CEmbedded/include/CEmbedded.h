@@ -40,4 +40,7 @@ typedef struct {
 /// The files in policies/migrations/, the general table first, and their number.
 const ce_named_file *ce_migrations(ptrdiff_t *count);
 
+/// The files in policies/scenarios/, sorted by name, and their number.
+const ce_named_file *ce_scenarios(ptrdiff_t *count);
+
 #endif

@@ -12,9 +12,12 @@ struct ScenarioCommand: ParsableCommand {
         of a device. sandboxctl-scenario(5) describes the file.
 
         \(Examples.text([
+          "sandboxctl scenario list",
           "sandboxctl scenario run app.scenario.yaml --junit results.xml",
         ]))
         """,
-      subcommands: [ScenarioRunCommand.self])
+      subcommands: [
+        ScenarioRunCommand.self, ScenarioInitCommand.self, ScenarioListCommand.self,
+      ])
   }
 }

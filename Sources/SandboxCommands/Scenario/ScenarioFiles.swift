@@ -1,23 +1,45 @@
+internal import BuiltinPolicies
 internal import PolicyEngine
 internal import Scenario
 internal import SystemIO
 
-/// The files with scenarios that a command uses.
+/// The scenarios that a command uses: files, and those that come with the program.
 enum ScenarioFiles {
-  /// Reads files.
+  /// The scenarios that come with the program, with their names.
+  static var builtin: [(name: String, source: PolicySource)] {
+    BuiltinPolicies.scenarios.map { file in
+      let name = file.name.split(separator: "/").last?.dropLast(".yaml".count) ?? ""
+      let source = PolicySource(
+        name: "builtin:\(file.name)", bytes: file.bytes, origin: .builtin)
+      return (String(name), source)
+    }
+  }
+
+  /// Reads scenarios.
   ///
-  /// - Parameter report: receives each mistake in them.
+  /// - Parameters:
+  ///   - names: paths of files, or names of scenarios that come with the program; all of these if it
+  ///     is empty.
+  ///   - report: receives each mistake in them.
   /// - Returns: the scenarios without mistakes, and whether all are.
   static func read(
-    _ paths: [ByteString], report: (PolicyIssue) throws -> Void
+    _ names: [ByteString], report: (PolicyIssue) throws -> Void
   ) throws -> (documents: [ScenarioDocument], areValid: Bool) {
     var (documents, areValid) = ([ScenarioDocument](), true)
-    for path in paths {
-      let (document, issues) = ScenarioDocument.read(try file(path))
+    for source in try sources(names) {
+      let (document, issues) = ScenarioDocument.read(source)
       for issue in issues { try report(issue) }
       if let document { documents.append(document) } else { areValid = false }
     }
     return (documents, areValid)
+  }
+
+  private static func sources(_ names: [ByteString]) throws -> [PolicySource] {
+    let builtin = builtin
+    if names.isEmpty { return builtin.map(\.source) }
+    return try names.map { name in
+      try builtin.first { ByteString($0.name) == name }?.source ?? file(name)
+    }
   }
 
   /// Reads one file. If it exceeds the maximum size, one byte more than that is returned.

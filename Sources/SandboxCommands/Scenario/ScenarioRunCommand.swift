@@ -3,17 +3,18 @@ internal import ArgumentParser
 internal import BuiltinPolicies
 internal import InterApp
 internal import PolicyEngine
+internal import SandboxModel
 internal import Scenario
 internal import ScenarioRunner
 internal import SystemIO
 
-/// `sandboxctl scenario run FILE…`: runs scenarios on copies of their devices.
+/// `sandboxctl scenario run [FILE…]`: runs scenarios on copies of their devices.
 struct ScenarioRunCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "run",
       abstract: "Run scenarios on copies of their devices",
-      usage: "sandboxctl scenario run <file> ... [<options>]",
+      usage: "sandboxctl scenario run [<file> ...] [<options>]",
       discussion: """
         Runs each scenario for each version of the platform that it names. The devices are only \
         read: everything is done on copies in a private directory (in $TMPDIR or /tmp), with a \
@@ -21,7 +22,8 @@ struct ScenarioRunCommand: SandboxCommand {
         and keys are not used.
 
         The exit status is 5 if an expectation fails or a step cannot be done, and 2 for a file \
-        with a mistake; nothing runs then.
+        with a mistake; nothing runs then. Without FILE the scenarios that come with the program \
+        run.
 
         \(Examples.text([
           "sandboxctl scenario run app.scenario.yaml",
@@ -31,8 +33,10 @@ struct ScenarioRunCommand: SandboxCommand {
   }
 
   @Argument(
-    help: ArgumentHelp("The files with scenarios.", valueName: "file"), completion: .file())
-  var files: [ByteString]
+    help: ArgumentHelp(
+      "The scenarios: files, or names that 'scenario list' prints (default: all of these).",
+      valueName: "file"), completion: .file())
+  var files: [ByteString] = []
 
   @Option(
     name: .customLong("filter"),
@@ -87,16 +91,19 @@ struct ScenarioRunCommand: SandboxCommand {
     return report.isSuccess ? .done : .goalNotMet
   }
 
+  /// Returns the built-in policy for a layout and a version of the platform; nil is the newest.
+  static func policy(_ layout: Layout, _ version: OSVersion?) throws -> CompiledPolicy {
+    try PolicyLibrary(PolicyFiles.builtin).compile(
+      PolicyRequest(policy: nil, layout: layout, osVersion: version, patterns: []))
+  }
+
   private func options() throws -> ScenarioOptions {
     var options = ScenarioOptions(
       program: Version.text,
       types: {
         try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "interapp/types.yaml")
       },
-      compile: { layout, version in
-        try PolicyLibrary(PolicyFiles.builtin).compile(
-          PolicyRequest(policy: nil, layout: layout, osVersion: version, patterns: []))
-      })
+      compile: Self.policy)
     if let temporary = Host.environment("TMPDIR"), temporary.isAbsolute {
       options.temporary = temporary
     }

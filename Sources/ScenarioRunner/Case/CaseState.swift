@@ -89,7 +89,9 @@ final class CaseState {
   // MARK: - Facts
 
   /// Returns the facts about the current device.
-  func facts() throws -> CaseFacts { CaseFacts(try copy.find(), policy, attributes: attributes) }
+  func facts() throws -> DeviceFacts {
+    DeviceFacts(try copy.find(), policy, attributes: attributes)
+  }
 
   /// Records the current state under a name if an expectation needs it.
   func recordMoment(_ name: String) throws {

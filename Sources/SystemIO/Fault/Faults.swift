@@ -21,6 +21,8 @@ public enum Faults {
     private let action: (@Sendable () -> Void)?
     /// The operations that fail after call number `first`, besides those that are counted.
     private let ended: Set<SystemError.Operation>
+    /// Whether calls that make data durable succeed without doing so.
+    let skipsSyncs: Bool
     private let calls = Atomic<Int>(0)
 
     /// Creates a plan: call number `first` (from 1) of the given operations (nil: all) fails with
@@ -34,16 +36,26 @@ public enum Faults {
       self.number = number
       self.failsRepeatedly = failsRepeatedly
       (slowness, fileSystem, action, ended) = (nil, nil, nil, [])
+      skipsSyncs = false
     }
 
     /// Creates a plan under which every change fails from call number `first` (from 1) of the given
     /// operations on, as if the process had been killed there: what is on the volume stays as it is.
-    /// Reads succeed.
+    /// Reads succeed, and nothing is made durable.
     public init(endingAt first: Int, of operations: Set<SystemError.Operation>) {
       self.operations = operations
       self.first = first
       (failsRepeatedly, number) = (true, EIO)
       (slowness, fileSystem, action, ended) = (nil, nil, nil, Faults.changes)
+      skipsSyncs = true
+    }
+
+    /// Creates a plan under which no call fails and nothing is made durable: for data that is removed
+    /// at the end of the run.
+    public init(skippingSyncs: Bool) {
+      (operations, first, failsRepeatedly, number) = ([], Int.max, false, 0)
+      (slowness, fileSystem, action, ended) = (nil, nil, nil, [])
+      skipsSyncs = skippingSyncs
     }
 
     /// Creates a plan under which no call fails: `action` is called before call number `first` (from
@@ -57,6 +69,7 @@ public enum Faults {
       self.first = first
       (failsRepeatedly, number) = (false, 0)
       (slowness, fileSystem, self.action, ended) = (nil, nil, action, [])
+      skipsSyncs = false
     }
 
     /// Creates a plan under which no call fails and positioned reads return at most `bytes` bytes,
@@ -64,6 +77,7 @@ public enum Faults {
     public init(pausing pause: Double, afterReading bytes: Int) {
       (operations, first, failsRepeatedly, number) = ([], Int.max, false, 0)
       (slowness, fileSystem, action, ended) = ((bytes, pause), nil, nil, [])
+      skipsSyncs = false
     }
 
     /// Creates a plan under which no call fails and holes are trusted as on the file system with
@@ -71,6 +85,7 @@ public enum Faults {
     public init(onFileSystem magic: UInt) {
       (operations, first, failsRepeatedly, number) = ([], Int.max, false, 0)
       (slowness, fileSystem, action, ended) = (nil, magic, nil, [])
+      skipsSyncs = false
     }
 
     /// The number of calls that have passed this plan's fault points.
@@ -142,6 +157,10 @@ public enum Faults {
   static func pauseAfterReading() {
     if let pause = current?.slowness?.pause { Host.pause(seconds: pause) }
   }
+
+  /// Whether calls that make data durable succeed without doing so.
+  @inline(__always)
+  static var skipsSyncs: Bool { areArmed && current?.skipsSyncs == true }
 
   @inline(never)
   static func next(_ operation: SystemError.Operation) -> Int32? { current?.next(operation) }

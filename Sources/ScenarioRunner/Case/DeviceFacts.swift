@@ -1,13 +1,12 @@
 internal import Codecs
 internal import DeviceScan
-internal import PolicyEngine
-internal import SandboxModel
-internal import Scenario
+package import PolicyEngine
+package import SandboxModel
+package import Scenario
 internal import SystemIO
 
-/// The facts about a device of a case: its entries with the verdicts of the policy for the version of
-/// the case.
-struct CaseFacts: ScenarioFacts {
+/// The facts about a device: its entries with the verdicts of a policy.
+package struct DeviceFacts: ScenarioFacts {
   private let scan: DeviceScan
   /// The names of the attributes that exclude entries from backups, in any version.
   private let attributes: Set<ByteString>
@@ -25,7 +24,7 @@ struct CaseFacts: ScenarioFacts {
     readsMarks = attributes != nil
   }
 
-  func entries() throws -> [ScenarioEntry] {
+  package func entries() throws -> [ScenarioEntry] {
     var found: [ScenarioEntry] = []
     for container in scan.containers { try add(container, to: &found) }
     return found.sorted { $0.path < $1.path }
@@ -54,7 +53,7 @@ struct CaseFacts: ScenarioFacts {
     return names.filter(attributes.contains).map(\.withoutSpace)
   }
 
-  func digest(of entry: ScenarioEntry) throws -> [UInt8]? {
+  package func digest(of entry: ScenarioEntry) throws -> [UInt8]? {
     guard let (container, inner) = location(of: entry.path), let name = inner.lastComponent else {
       return nil
     }
@@ -82,6 +81,18 @@ struct CaseFacts: ScenarioFacts {
       return (scan.container, path.relative(to: scan.container.logicalPrefix))
     }
     return nil
+  }
+}
+
+extension DeviceFacts {
+  /// Returns the draft of a scenario for a device.
+  package static func draft(
+    of device: Device, _ policy: CompiledPolicy
+  ) throws -> ScenarioDraft {
+    ScenarioDraft(
+      root: device.root, layout: device.layout,
+      entries: try DeviceFacts(device, policy, attributes: nil).entries(),
+      apps: device.apps.filter(\.isInstalled).map(\.identifier))
   }
 }
 

@@ -1,0 +1,71 @@
+internal import ArgumentParser
+internal import Codecs
+internal import SandboxModel
+internal import Scenario
+internal import ScenarioRunner
+internal import SystemIO
+
+/// `sandboxctl scenario init --root DIR`: writes a first scenario for a device.
+struct ScenarioInitCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "init",
+      abstract: "Write a first scenario for a device",
+      usage: "sandboxctl scenario init --root <dir> [--to <file>] [<options>]",
+      discussion: """
+        The scenario expects that an update of each installed app, a purge and a restore to a new \
+        device keep the data that the platform promises to keep. It is derived from the files on \
+        the device and the built-in policy, and names the device's directory. Edit it to say what \
+        your app needs.
+
+        \(Examples.text([
+          "sandboxctl scenario init --root device --to device.scenario.yaml",
+          "sandboxctl scenario run device.scenario.yaml",
+        ]))
+        """)
+  }
+
+  @Option(
+    name: .customLong("to"),
+    help: ArgumentHelp(
+      "The file to write, which must not exist (default: standard output).", valueName: "file"),
+    completion: .file())
+  var file: ByteString?
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  static var ownOptions: Set<String> { ["to"] }
+
+  func run(_ console: Console) throws -> ExitStatus {
+    let found = try device.find()
+    console.warn(ofInterruptedOn: found)
+    let policy = try ScenarioRunCommand.policy(found.layout, nil)
+    let draft = try DeviceFacts.draft(of: found, policy)
+    if draft.isEmpty {
+      throw OperationError(
+        .failed, code: .noApp, "write a scenario for", subject: found.root,
+        reason: "no installed app has data that its platform keeps",
+        hint: "'sandboxctl apps' lists the apps; sandboxctl-scenario(5) describes the file")
+    }
+    guard let file else {
+      if output.json {
+        try console.result(["file": .null, "text": .string(draft.text)])
+      } else {
+        try console.result(bytes: Array(draft.text.utf8).span)
+      }
+      return .done
+    }
+    guard let path = file.absolute, let name = path.lastComponent else {
+      throw UsageError(.invalidValue, "'\(file)' is not the name of a file")
+    }
+    try AtomicFile.write(
+      Array(draft.text.utf8), as: name, in: Directory.open(path: path.parent), replacing: false)
+    if output.json {
+      try console.result(["file": .string(file.description), "text": .string(draft.text)])
+    } else if !output.quiet {
+      try console.result("wrote \(file); 'sandboxctl scenario run \(ShellWord.text(file))' runs it")
+    }
+    return .done
+  }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `scenario run`, `scenario init` and `scenario list`.
+@Suite struct ScenarioCommandTests {
+  private static let head = """
+    scenario: keeps notes
+    schema: 1
+    device: {sample: 0}
+    versions: ["5.0", now]
+
+    """
+
+  private static let kept = """
+    steps:
+      - update: {app: notebook, version: "9.0"}
+      - expect:
+          - match: apps/org.example.notebook/data/Documents/Notes/**
+            same-bytes: beginning
+
+    """
+
+  private static let lost = """
+    steps:
+      - remove: apps/org.example.notebook/data/Documents/Notes/Ideas.txt
+      - expect:
+          - match: apps/org.example.notebook/data/Documents/Notes/**
+            same-bytes: beginning
+
+    """
+
+  private static func fixture(_ files: (String, String)...) throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    for (name, text) in files { try cli.directory.write(text, at: ByteString(name)) }
+    return cli
+  }
+
+  @Test func passingScenarioEndsWith0ForEachVersion() throws {
+    let cli = try Self.fixture(("kept.yaml", Self.head + Self.kept))
+    let outcome = try cli.run("scenario run kept.yaml")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(
+      outcome.output
+        == "passed  keeps notes (5.0)\npassed  keeps notes (now)\n2 cases: 2 passed\n")
+    let tap = try cli.succeed("scenario run kept.yaml --tap --only-version now")
+    #expect(tap == "TAP version 13\n1..1\nok 1 - keeps notes (now)\n")
+  }
+
+  @Test func failedExpectationEndsWith5AndNamesItsLine() throws {
+    let cli = try Self.fixture(("lost.yaml", Self.head + Self.lost))
+    let outcome = try cli.run("scenario run lost.yaml --junit results.xml")
+    #expect(outcome.code == 5)
+    #expect(outcome.output.contains("lost.yaml:9:9: expected the bytes of 'beginning'"))
+    #expect(outcome.output.contains("Documents/Notes/Ideas.txt'"))
+    let junit = String(decoding: try cli.directory.read("results.xml"), as: UTF8.self)
+    #expect(junit.contains("<testsuites tests=\"2\" failures=\"2\" errors=\"0\""))
+    #expect(junit.split(separator: "<failure message=").count == 3)
+    let json = try cli.run("scenario run lost.yaml --json --only-version now")
+    #expect(json.code == 5)
+    let report = try CommandLine.object(json.output)
+    #expect(report["failed"] as? Int == 1 && report["passed"] as? Int == 0)
+  }
+
+  @Test func wrongFilesEndWith2AndAllMistakes() throws {
+    let steps = """
+      steps:
+        - wrote: {path: apps/x/data/a, text: b}
+        - restore: {to: new-device, snapshot: none}
+        - expect: [{match: "a/[", exists: true}]
+
+      """
+    let cli = try Self.fixture(
+      ("wrong.yaml", Self.head + steps), ("kept.yaml", Self.head + Self.kept))
+    let outcome = try cli.run("scenario run wrong.yaml kept.yaml")
+    #expect(outcome.code == 2)
+    for mistake in ["wrong.yaml:6:5: error: unknown key 'wrote'", "wrong.yaml:7:", "wrong.yaml:8:"]
+    {
+      #expect(outcome.output.contains(mistake), "\(outcome.output)")
+    }
+    #expect(!outcome.output.contains("passed"))
+  }
+
+  @Test(arguments: [
+    "", "[", "a: &a [*a]", "scenario: x\n", "- - -", String(repeating: "[", count: 10_000),
+    "scenario: x\nschema: 99\ndevice: {}\nsteps: {}\n",
+  ]) func hostileDocumentIsRefused(_ text: String) throws {
+    let cli = try Self.fixture(("hostile.yaml", text))
+    let outcome = try cli.run("scenario run hostile.yaml")
+    #expect(outcome.code == 2)
+    #expect(outcome.output.contains("hostile.yaml:"))
+  }
+
+  @Test func scenariosOfTheProgramPass() throws {
+    let cli = try Self.fixture()
+    let names = try cli.jsonLines("scenario list --json").compactMap { $0["name"] as? String }
+    #expect(names.count == 10)
+    #expect(try cli.succeed("scenario list").hasPrefix(names[0] + "  "))
+    let report = try cli.json("scenario run --json")
+    #expect(report["failed"] as? Int == 0 && report["error"] as? Int == 0)
+    #expect(report["passed"] as? Int ?? 0 >= 10)
+    #expect(try cli.succeed("scenario run \(names[0]) --only-version now").contains("1 passed"))
+  }
+
+  @Test func draftOfADevicePassesAndTheDeviceStays() throws {
+    let cli = try Self.fixture()
+    _ = try cli.succeed("sample device")
+    let before = try TreeRecord.all(in: cli.directory, "device")
+    _ = try cli.succeed("scenario init --root device --to device.yaml")
+    let text = String(decoding: try cli.directory.read("device.yaml"), as: UTF8.self)
+    #expect(text.contains("apps/org.example.notebook/data/Documents/**"))
+    #expect(try cli.succeed("scenario run device.yaml").contains("1 case: 1 passed"))
+    #expect(try TreeRecord.all(in: cli.directory, "device") == before)
+    #expect(try cli.run("scenario init --root device --to device.yaml").code == 1)
+  }
+
+  /// Neither the user's directories nor the temporary directory have anything of a run.
+  @Test func runLeavesNothing() throws {
+    let cli = try Self.fixture(("lost.yaml", Self.head + Self.lost))
+    _ = try Directory.make(path: cli.directory.path("tmp"))
+    let environment = ["TMPDIR": cli.directory.string + "/tmp"]
+    let outcome = try cli.run(["scenario", "run", "lost.yaml"], environment: environment)
+    #expect(outcome.code == 5)
+    #expect(try Directory.open(path: cli.directory.path("tmp")).names().isEmpty)
+    #expect(try Directory.open(path: cli.directory.path("home")).names().isEmpty)
+    _ = try cli.run(
+      ["scenario", "run", "lost.yaml", "--keep-copy", "kept"], environment: environment)
+    #expect(
+      try Directory.open(path: cli.directory.path("kept")).names()
+        == ["keeps-notes-5.0", "keeps-notes-now"])
+  }
+
+  @Test func interruptedRunLeavesNothing() throws {
+    let cli = try Self.fixture(("kept.yaml", Self.head + Self.kept))
+    _ = try Directory.make(path: cli.directory.path("tmp"))
+    let outcome = try cli.run(
+      ["scenario", "run"] + Array(repeating: "kept.yaml", count: 200),
+      under: ["timeout", "--signal=INT", "--preserve-status", "2"],
+      environment: ["TMPDIR": cli.directory.string + "/tmp"])
+    #expect(outcome.code == 130)
+    #expect(try Directory.open(path: cli.directory.path("tmp")).names().isEmpty)
+  }
+}
