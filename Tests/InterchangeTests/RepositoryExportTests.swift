@@ -43,6 +43,23 @@ import Testing
     #expect(names.isEmpty)
   }
 
+  /// The file of an export that is running stays, whatever else writes into the directory.
+  @Test func anotherExportKeepsTheFileOfARunningOne() throws {
+    let directory = try TemporaryDirectory("export")
+    let bytes: [UInt8] = [1, 2, 3]
+    let first = try OutputFile(path: directory.path("a.tar"))
+    try first.write(bytes.span)
+    let abandoned: ByteString = ".sandboxctl-output-0123456789abcdef.tmp"
+    try directory.write("part", at: abandoned)
+    let second = try OutputFile(path: directory.path("b.tar"))
+    _ = try RepositoryExport(into: directory.path(""), compression: .none)
+    #expect(try directory.directory.statusIfPresent(abandoned) == nil)
+    try first.commit()
+    try second.commit()
+    #expect(try directory.read("a.tar") == bytes)
+    #expect(try directory.directory.names() == ["a.tar", "b.tar"])
+  }
+
   /// A file that has appeared in the meantime is not replaced, and nothing else is left behind.
   @Test func aFileThatAppearsIsNotReplaced() throws {
     let directory = try TemporaryDirectory("export")

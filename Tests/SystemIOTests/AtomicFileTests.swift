@@ -68,6 +68,49 @@ import Testing
     }
   }
 
+  /// Only a file that nobody has locked is abandoned; no other file is touched.
+  @Test func abandonedFilesAreRemoved() throws {
+    let directory = temporary.directory
+    let abandoned: ByteString = ".sandboxctl-output-0123456789abcdef.tmp"
+    let others: [ByteString] = [
+      "f", ".sandboxctl-0123456789abcdef.tmp", ".sandboxctl-output-0123456789abcdef",
+      ".sandboxctl-output-012345678.tmp", ".sandboxctl-output-0123456789abcdeg.tmp",
+    ]
+    for name in others + [abandoned] { try temporary.write("data", at: name) }
+    let link: ByteString = ".sandboxctl-output-00000000000000aa.tmp"
+    try directory.createLink(link, to: "f")
+    let pair: ByteString = ".sandboxctl-output-00000000000000bb.tmp"
+    try directory.createHardLink(pair, to: "f", in: directory)
+    let fifo: ByteString = ".sandboxctl-output-00000000000000cc.tmp"
+    #expect(mkfifo(temporary.path(fifo).description, 0o600) == 0)
+    let stay = (others + [link, pair, fifo]).sorted()
+    do {
+      let file = try AtomicFile(lockedIn: directory)
+      try file.write([1])
+      AtomicFile.removeAbandoned(in: directory)
+      #expect(try directory.names().count == stay.count + 1)
+      #expect(try directory.statusIfPresent(abandoned) == nil)
+      try file.commit(as: "done")
+    }
+    #expect(try temporary.read("done") == [1])
+    #expect(try directory.names() == (stay + ["done"]).sorted())
+    AtomicFile.removeAbandoned(in: directory)
+    #expect(try directory.names() == (stay + ["done"]).sorted())
+  }
+
+  /// Without locks no file is known to be abandoned, and files can be written nevertheless.
+  @Test func withoutLocksNothingIsRemoved() throws {
+    let name: ByteString = ".sandboxctl-output-0123456789abcdef.tmp"
+    try temporary.write("data", at: name)
+    let plan = Faults.Plan(failing: [.lock], at: 1, number: ENOLCK, failsRepeatedly: true)
+    try Faults.inject(plan) {
+      AtomicFile.removeAbandoned(in: temporary.directory)
+      try AtomicFile(lockedIn: temporary.directory).commit(as: "f")
+    }
+    #expect(plan.count > 1)
+    #expect(try temporary.directory.names() == [name, "f"])
+  }
+
   @Test func replacesUnlessForbidden() throws {
     try temporary.write("old", at: "f")
     let error = failure {

@@ -2,6 +2,9 @@ package import SystemIO
 
 /// A file that an archive is written to: it appears under its name when it is complete. Only the
 /// user can read it, since it contains data that the original protected by its directories.
+///
+/// Until then it has a temporary name and is locked. What a killed process left behind is removed
+/// when the next file is created in the directory.
 package final class OutputFile {
   private let directory: Directory
   private let name: ByteString
@@ -28,7 +31,8 @@ package final class OutputFile {
     do throws(SystemError) {
       self.directory = try directory.duplicate()
       if try directory.statusIfPresent(name) == nil {
-        file = try AtomicFile(in: directory, permissions: 0o600)
+        AtomicFile.removeAbandoned(in: directory)
+        file = try AtomicFile(lockedIn: directory, permissions: 0o600)
       }
     } catch {
       throw InterchangeError(error, Self.action, subject: directory.path.appending(name))

@@ -46,13 +46,14 @@ package final class RepositoryExport {
     }
   }
 
-  /// Removes the temporary files of an export that was killed.
+  /// Removes the temporary files of exports that were killed. An export of a single snapshot into
+  /// the directory locks its own file, which stays.
   private static func removeParts(
     in directory: borrowing Directory, at path: ByteString
   ) throws(InterchangeError) {
     do throws(SystemError) {
       for name in try directory.names() where AtomicFile.isTemporary(name) {
-        try directory.remove(name)
+        try AtomicFile.removeIfAbandoned(name, in: directory)
       }
     } catch { throw InterchangeError(error, "export to", subject: path) }
   }

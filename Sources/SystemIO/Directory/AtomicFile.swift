@@ -1,3 +1,6 @@
+internal import CLinux
+internal import Glibc
+
 /// A file that is written atomically: it is created under a temporary name, synced and renamed, and
 /// the directory is synced. Without `commit()` the temporary file is removed.
 public struct AtomicFile: ~Copyable {
@@ -25,10 +28,42 @@ public struct AtomicFile: ~Copyable {
     file = created
   }
 
-  /// Returns a unique temporary name.
-  static func temporaryName() -> ByteString {
-    ByteString(prefix + Host.randomHex(bytes: 8) + suffix)
+  /// Creates the file in a directory of the user's, and locks it while it is written, so that
+  /// `removeAbandoned` distinguishes it from one that a killed process left behind. If the file
+  /// system has no locks, it is created without one and is never considered abandoned.
+  public init(
+    lockedIn directory: borrowing Directory, permissions: UInt16 = 0o666
+  ) throws(SystemError) {
+    let parent = try directory.duplicate()
+    for _ in 0..<Self.attempts {
+      let name = Self.temporaryName(Self.lockedMark)
+      let created = try parent.create(name, permissions: permissions)
+      // Before it is locked, another process can take it for abandoned.
+      guard try created.lock() != .elsewhere, try parent.statusIfPresent(name) != nil else {
+        try? parent.remove(name)
+        continue
+      }
+      self.directory = parent
+      temporary = name
+      file = created
+      return
+    }
+    throw SystemError(.lock, directory.path, number: EWOULDBLOCK)
   }
+
+  /// The maximum number of files that are created until one is locked.
+  private static let attempts = 100
+
+  /// Returns a unique temporary name.
+  ///
+  /// - Parameter mark: The text before its random part.
+  static func temporaryName(_ mark: String = "") -> ByteString {
+    ByteString(prefix + mark + Host.randomHex(bytes: randomBytes) + suffix)
+  }
+
+  private static let randomBytes = 8
+  /// The mark in the names of files that are locked while they are written.
+  private static let lockedMark = "output-"
 
   deinit {
     if !isDone { try? directory.remove(temporary) }
@@ -78,6 +113,76 @@ extension Directory {
       // Not every file system, such as NFS, supports a rename that refuses to replace.
       guard error.isUnsupported, try statusIfPresent(newName) == nil else { throw error }
       try rename(name, to: newName, in: self)
+    }
+  }
+}
+
+// MARK: - Abandoned files
+
+extension AtomicFile {
+  /// Removes the locked temporary files of killed processes from a directory. Files that a process
+  /// has locked, of other users, with other names and of other kinds are not touched.
+  ///
+  /// What cannot be listed, opened or removed stays: it takes space and nothing else.
+  public static func removeAbandoned(in directory: borrowing Directory) {
+    var names: [ByteString] = []
+    try? directory.forEachName { bytes in
+      let name = ByteString(bytes)
+      if isLockable(name) { names.append(name) }
+    }
+    for name in names { _ = try? removeIfAbandoned(name, in: directory) }
+  }
+
+  /// Removes a temporary file unless a process has locked it. Returns whether it was removed.
+  @discardableResult public static func removeIfAbandoned(
+    _ name: ByteString, in directory: borrowing Directory
+  ) throws(SystemError) -> Bool {
+    guard isTemporary(name), try isOwn(directory.statusIfPresent(name)) else { return false }
+    let file = try directory.fileForWriting(name)
+    guard isOwn(try file.status()), try file.lock() == .held else { return false }
+    // A process can have given it its final name in the meantime.
+    guard try directory.statusIfPresent(name)?.identity == file.status().identity else {
+      return false
+    }
+    try directory.remove(name)
+    return true
+  }
+
+  /// Whether a name is that of a temporary file that is locked while it is written.
+  private static func isLockable(_ name: ByteString) -> Bool {
+    guard let text = name.utf8, text.hasPrefix(prefix + lockedMark), isTemporary(name) else {
+      return false
+    }
+    let random = text.dropFirst((prefix + lockedMark).count).dropLast(suffix.count)
+    return random.utf8.count == 2 * randomBytes && random.allSatisfy(\.isHexDigit)
+  }
+
+  /// Whether a status is that of a file with one name that this user owns.
+  private static func isOwn(_ status: FileStatus?) -> Bool {
+    status?.kind == .file && status?.links == 1 && status?.user == Host.userID
+  }
+}
+
+extension Descriptor {
+  /// The result of locking a file.
+  fileprivate enum Lock {
+    /// This process holds the lock until it closes the file.
+    case held
+    /// Another process holds it.
+    case elsewhere
+    /// The file system has no locks.
+    case unavailable
+  }
+
+  /// Locks the file (`flock(2)`) without waiting.
+  fileprivate func lock() throws(SystemError) -> Lock {
+    do throws(SystemError) {
+      _ = try SystemError.check(.lock, name) { cl_lock(raw, 1, 0) }
+      return .held
+    } catch {
+      if error.isBusy { return .elsewhere }
+      guard error.isUnsupported || error.hasNoLocks else { throw error }
+      return .unavailable
     }
   }
 }
