@@ -123,7 +123,7 @@ extension AtomicFile {
   /// Removes the locked temporary files of killed processes from a directory. Files that a process
   /// has locked, of other users, with other names and of other kinds are not touched.
   ///
-  /// What cannot be listed, opened or removed stays: it takes space and nothing else.
+  /// An entry that cannot be listed, opened or removed stays: it takes space and nothing else.
   public static func removeAbandoned(in directory: borrowing Directory) {
     var names: [ByteString] = []
     try? directory.forEachName { bytes in
