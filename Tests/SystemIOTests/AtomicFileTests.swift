@@ -70,7 +70,6 @@ import Testing
 
   /// Only a file that nobody has locked is abandoned; no other file is touched.
   @Test func abandonedFilesAreRemoved() throws {
-    let directory = temporary.directory
     let abandoned: ByteString = ".sandboxctl-output-0123456789abcdef.tmp"
     let others: [ByteString] = [
       "f", ".sandboxctl-0123456789abcdef.tmp", ".sandboxctl-output-0123456789abcdef",
@@ -78,24 +77,24 @@ import Testing
     ]
     for name in others + [abandoned] { try temporary.write("data", at: name) }
     let link: ByteString = ".sandboxctl-output-00000000000000aa.tmp"
-    try directory.createLink(link, to: "f")
+    try temporary.directory.createLink(link, to: "f")
     let pair: ByteString = ".sandboxctl-output-00000000000000bb.tmp"
-    try directory.createHardLink(pair, to: "f", in: directory)
+    try temporary.directory.createHardLink(pair, to: "f", in: temporary.directory)
     let fifo: ByteString = ".sandboxctl-output-00000000000000cc.tmp"
     #expect(mkfifo(temporary.path(fifo).description, 0o600) == 0)
     let stay = (others + [link, pair, fifo]).sorted()
     do {
-      let file = try AtomicFile(lockedIn: directory)
+      let file = try AtomicFile(lockedIn: temporary.directory)
       try file.write([1])
-      AtomicFile.removeAbandoned(in: directory)
-      #expect(try directory.names().count == stay.count + 1)
-      #expect(try directory.statusIfPresent(abandoned) == nil)
+      AtomicFile.removeAbandoned(in: temporary.directory)
+      #expect(try temporary.directory.names().count == stay.count + 1)
+      #expect(try temporary.directory.statusIfPresent(abandoned) == nil)
       try file.commit(as: "done")
     }
     #expect(try temporary.read("done") == [1])
-    #expect(try directory.names() == (stay + ["done"]).sorted())
-    AtomicFile.removeAbandoned(in: directory)
-    #expect(try directory.names() == (stay + ["done"]).sorted())
+    #expect(try temporary.directory.names() == (stay + ["done"]).sorted())
+    AtomicFile.removeAbandoned(in: temporary.directory)
+    #expect(try temporary.directory.names() == (stay + ["done"]).sorted())
   }
 
   /// Without locks no file is known to be abandoned, and files can be written nevertheless.
