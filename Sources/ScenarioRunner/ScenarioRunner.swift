@@ -27,7 +27,8 @@ package struct ScenarioRunner: Sendable {
   package func run(
     _ cases: [ScenarioCase], didEnd: @escaping @Sendable (ScenarioResult) -> Void = { _ in }
   ) throws -> [ScenarioResult] {
-    let directory = try RunDirectory(in: options.temporary)
+    let directory = try RunDirectory(
+      in: options.temporary ?? TemporaryPlace.choose(for: cases))
     defer { directory.remove() }
     let shared = SharedParts(directory, options)
     let results = ResultList(count: cases.count)

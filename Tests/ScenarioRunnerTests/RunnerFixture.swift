@@ -23,7 +23,14 @@ struct RunnerFixture {
   var options: ScenarioOptions {
     var options = ScenarioOptions(
       program: "test",
-      types: { try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "types.yaml") },
+      declarations: { device in
+        InterAppModel(
+          AppCatalog(reading: device),
+          types: try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "types.yaml"),
+          schemes: try SystemSchemes(
+            reading: BuiltinPolicies.interAppSchemes, name: "schemes.yaml"),
+          version: nil)
+      },
       compile: { layout, version in
         let library = PolicyLibrary(
           BuiltinPolicies.files.map {

@@ -103,7 +103,7 @@ import Testing
       Step.expect(
         "apps/org.example.notebook/data/Documents/Inbox/a.txt", .exists, .dataClass(.inbox)),
       Step.expect("apps/org.example.notebook/data/Documents/Inbox/a-1.txt", .exists),
-      Step.step(.deliver(image), failure: .invalidInput))
+      Step.step(.deliver(image), failure: .typeRefused))
   }
 
   @Test func interruptionIsRecovered() throws {

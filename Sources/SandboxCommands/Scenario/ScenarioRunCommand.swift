@@ -17,9 +17,9 @@ struct ScenarioRunCommand: SandboxCommand {
       usage: "sandboxctl scenario run [<file> ...] [<options>]",
       discussion: """
         Runs each scenario for each version of the platform that it names. The devices are only \
-        read: everything is done on copies in a private directory (in $TMPDIR or /tmp), with a \
-        repository of its own, by the built-in policies. Your repository, configuration, policies \
-        and keys are not used.
+        read: everything is done on copies in a private directory (in $TMPDIR, in memory or in \
+        /tmp), with a repository of its own, by the built-in policies. Your repository, \
+        configuration, policies and keys are not used.
 
         The exit status is 5 if an expectation fails or a step cannot be done, and 2 for a file \
         with a mistake; nothing runs then. Without FILE the scenarios that come with the program \
@@ -100,8 +100,13 @@ struct ScenarioRunCommand: SandboxCommand {
   private func options() throws -> ScenarioOptions {
     var options = ScenarioOptions(
       program: Version.text,
-      types: {
-        try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "interapp/types.yaml")
+      declarations: { device in
+        InterAppModel(
+          AppCatalog(reading: device),
+          types: try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "interapp/types.yaml"),
+          schemes: try SystemSchemes(
+            reading: BuiltinPolicies.interAppSchemes, name: "interapp/schemes.yaml"),
+          version: device.osVersion.flatMap { SystemVersion($0) })
       },
       compile: Self.policy)
     if let temporary = Host.environment("TMPDIR"), temporary.isAbsolute {

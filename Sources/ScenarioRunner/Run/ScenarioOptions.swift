@@ -19,25 +19,27 @@ package struct ScenarioCase: Sendable {
 package struct ScenarioOptions: Sendable {
   /// The program and its version, as snapshots record it.
   package var program: String
-  /// The directory in which the private directory is made.
-  package var temporary: ByteString = "/tmp"
+  /// The directory in which the private directory is made; nil for one in memory if the devices are
+  /// small, otherwise `/tmp`.
+  package var temporary: ByteString?
   /// The directory to which the copies of cases that did not pass are moved; nil to keep none.
   package var kept: ByteString?
   /// The number of cases that run at once.
   package var threads = Host.processors
   /// Returns the policy for a layout and a version of the platform; nil is the newest.
   package var compile: @Sendable (Layout, OSVersion?) throws -> CompiledPolicy
-  /// Returns the system's types, by which apps accept documents.
-  package var types: @Sendable () throws -> TypeTable
+  /// Returns the declarations of a device's apps with the rules of the system, by which apps accept
+  /// documents.
+  package var declarations: @Sendable (Device) throws -> InterAppModel
   /// Whether the run should end early. Called by several threads.
   package var isStopping: @Sendable () -> Bool = { false }
 
   /// Creates options.
   package init(
-    program: String, types: @escaping @Sendable () throws -> TypeTable,
+    program: String, declarations: @escaping @Sendable (Device) throws -> InterAppModel,
     compile: @escaping @Sendable (Layout, OSVersion?) throws -> CompiledPolicy
   ) {
-    (self.program, self.types, self.compile) = (program, types, compile)
+    (self.program, self.declarations, self.compile) = (program, declarations, compile)
   }
 }
 

@@ -65,36 +65,13 @@ extension CaseState {
 
   // MARK: - Delivery
 
-  /// Delivers a document to an app as AirDrop and document interaction do: only if the app's document
-  /// types accept it, as a file of mode 0444 in its Inbox, with `-1` after a name in use (Document
-  /// Interaction Programming Topics for iOS).
+  /// Delivers a document to an app as AirDrop and document interaction do.
   func deliver(_ delivery: ScenarioAction.Delivery) throws {
     let device = try device()
-    let app = try device.app(delivery.app)
-    guard app.isInstalled else {
-      throw OperationError(
-        .failed, code: .appNotInstalled, "deliver to", subject: app.identifier,
-        reason: "the app is not installed")
-    }
     let (name, bytes) = try document(delivery)
-    let catalog = AppCatalog(reading: device)
-    let tree = TypeTree(system: try shared.options.types(), apps: catalog.types)
-    let head = Array(bytes.prefix(FileSignature.headLength))
-    let type = tree.type(ofFile: name, kind: .file, head: head).type
-    let handlers = TypeHandlers(of: type, in: tree, catalog.apps).handlers
-    guard handlers.contains(where: { $0.app == app.identifier }) else {
-      throw OperationError(
-        .failed, code: .invalidInput, "deliver to", subject: app.identifier,
-        reason: "no document type of the app accepts the type '\(type)'",
-        hint: "'sandboxctl interapp handlers --type \(type)' lists the apps that do")
-    }
-    let data = LogicalContainer.data(LogicalName(app.identifier.bytes))
-    try onEntry(LogicalPath(data, "Documents/Inbox/x"), making: true) { directory, _ in
-      try self.carryOut {
-        try Self.replace(
-          Self.freeName(name, in: directory), with: bytes, permissions: 0o444, in: directory)
-      }
-    }
+    let operation = try Delivery(
+      to: device.app(delivery.app), on: device, model: shared.options.declarations(device))
+    _ = try carryOut { try operation.deliver(bytes, named: name) }
   }
 
   private func document(
@@ -106,21 +83,6 @@ extension CaseState {
       return (name, bytes)
     }
     return ("Document.txt", bytes)
-  }
-
-  /// Returns the name of a document in the Inbox: with a number before the extension if it is in use.
-  private static func freeName(
-    _ name: ByteString, in directory: borrowing Directory
-  ) throws -> ByteString {
-    if try directory.statusIfPresent(name) == nil { return name }
-    let bytes = Array(name.bytes)
-    let dot = bytes.lastIndex(of: UInt8(ascii: ".")).flatMap { $0 > 0 ? $0 : nil } ?? bytes.count
-    for number in 1...999 {
-      let free = ByteString(bytes[..<dot] + Array("-\(number)".utf8) + bytes[dot...])
-      if try directory.statusIfPresent(free) == nil { return free }
-    }
-    throw OperationError(
-      .failed, code: .targetExists, "deliver", subject: name, reason: "1000 such names are in use")
   }
 
   // MARK: - Places
