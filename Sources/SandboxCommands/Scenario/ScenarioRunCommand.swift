@@ -17,9 +17,9 @@ struct ScenarioRunCommand: SandboxCommand {
       usage: "sandboxctl scenario run [<file> ...] [<options>]",
       discussion: """
         Runs each scenario for each version of the platform that it names. The devices are only \
-        read: everything is done on copies in a private directory (in $TMPDIR, in memory or in \
-        /tmp), with a repository of its own, by the built-in policies. Your repository, \
-        configuration, policies and keys are not used.
+        read: everything is done on copies in a private directory ($TMPDIR, memory or /tmp), with \
+        a repository of its own, by the built-in policies. Your repository, configuration, policies \
+        and keys are not used.
 
         The exit status is 5 if an expectation fails or a step cannot be done, and 2 for a file \
         with a mistake; nothing runs then. Without FILE the scenarios that come with the program \
