@@ -310,8 +310,11 @@ def look(scale):
     text = scale.run("interapp", "share", "text:x", "--root", ROOT, times=3, status=5)
     expect("no app of the device" in text, "a device without extensions offers one")
     (scale.directory / "test.scenario.yaml").write_text(SCENARIO, encoding="utf-8")
-    tested = scale.run("scenario", "run", "test.scenario.yaml", times=40)
+    tested = scale.run("scenario", "run", "test.scenario.yaml")
     expect("1 case: 1 passed" in tested, "the scenario does not pass")
+    listed = scale.run("scenario", "list")
+    expect(len(listed.splitlines()) == 10, "scenario list lists other scenarios than ten")
+    scale.run("scenario", "init", "--root", ROOT, "--to", "device.scenario.yaml", times=40)
     inboxes(scale)
 
 

@@ -51,6 +51,10 @@ run restore latest:notebook --to restored
 show diff --brief --recursive --no-dereference lost restored
 diff --brief --recursive --no-dereference lost restored || [ $? -eq 1 ]
 
+step "An audit of the apps' data, and a test of its life cycle"
+run audit --root device
+run scenario run update-keeps-documents-and-library
+
 step "An update of an app, and its rollback"
 bundle=$(find device -name Reader.app)
 show cp -r "$bundle" .

@@ -118,6 +118,10 @@ private struct ExampleDirectory {
       }
     }
     if command.first == "import" { try prepareArchives() }
+    if command.first == "interapp" { try prepareDocuments(for: command) }
+    if all.contains("app.scenario.yaml") {
+      try cli.directory.write(Self.scenario, at: "app.scenario.yaml")
+    }
     if ["restic", "borg", "kopia"].contains(command.last) { try preparePeer(command) }
     if command.last == "snap" {
       try SnapTests.makeSystem(in: cli)
@@ -125,6 +129,25 @@ private struct ExampleDirectory {
     }
     if command == ["migrate"] { try cli.directory.write("x", at: "home/.mozilla/firefox/x") }
     if all.contains("New.") || command == ["rollback"] { try preparePackage(for: command) }
+  }
+
+  private static let scenario = """
+    scenario: an update keeps the notes
+    schema: 1
+    device: {sample: 0}
+    steps:
+      - update: {app: notebook, version: "9.0"}
+      - expect: [{match: apps/org.example.notebook/data/Documents/**, same-bytes: beginning}]
+
+    """
+
+  /// Makes files that another app passes to an app, and delivers one to be claimed.
+  private func prepareDocuments(for command: [String]) throws {
+    try cli.directory.write("%PDF-1.7\n", at: "report.pdf")
+    try cli.directory.write([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A], at: "photo.png")
+    if command.contains("inbox") {
+      _ = try cli.succeed("interapp deliver report.pdf --to notebook --root device")
+    }
   }
 
   /// Makes the archives of the examples.

@@ -22,7 +22,7 @@ struct DeliverCommand: SandboxCommand {
 
         \(Examples.text([
           "sandboxctl interapp deliver report.pdf --to notebook --root device",
-          "sandboxctl interapp deliver *.png --to darkroom --root device --dry-run --json",
+          "sandboxctl interapp deliver photo.png --to darkroom --root device --dry-run",
         ]))
         """)
   }

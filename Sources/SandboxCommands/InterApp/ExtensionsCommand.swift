@@ -20,7 +20,7 @@ struct ExtensionsCommand: SandboxCommand {
 
         \(Examples.text([
           "sandboxctl interapp extensions --root device",
-          "sandboxctl interapp extensions --point com.apple.share-services --root device --json",
+          "sandboxctl interapp extensions --app notebook --root device --json",
         ]))
         """)
   }
