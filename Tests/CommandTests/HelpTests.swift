@@ -137,7 +137,7 @@ private struct ExampleDirectory {
     device: {sample: 0}
     steps:
       - update: {app: notebook, version: "9.0"}
-      - expect: [{match: apps/org.example.notebook/data/Documents/**, same-bytes: beginning}]
+      - expect: [{match: apps/org.example.notebook/data/Documents/Notes/**, same-bytes: beginning}]
 
     """
 
