@@ -328,6 +328,21 @@ import Testing
     try keys.expectNoSecrets()
   }
 
+  /// The host's record serves also where the repository cannot be read.
+  @Test func hostThatOnlyWritesImportsWhatChanged() throws {
+    let recipient = try keys.succeed("key show-recipient --repo repo").split(separator: "\n")[0]
+    try keys.succeed("init store --recipient \(recipient) --no-default")
+    try keys.succeed("init plain --plain --no-default")
+    try keys.succeed("backup --layout folder --root tree --repo plain --quiet")
+    try keys.succeed("export itunes phone --repo plain --quiet")
+    for unchanged in [0, 5, 5] {
+      let line = try keys.succeed("import itunes phone --json --repo store")
+      #expect(try CommandLine.object(line)["unchanged"] as? Int == unchanged, "\(line)")
+    }
+    let checked = try keys.succeed("check --read-data --repo store --identity recovery.key")
+    #expect(checked.hasSuffix("no damage found\n"), "\(checked)")
+  }
+
   @Test func hostThatOnlyWritesStoresEverythingAgain() throws {
     let recipient = try keys.succeed("key show-recipient --repo repo").split(separator: "\n")[0]
     try keys.succeed("init store --recipient \(recipient) --no-default")

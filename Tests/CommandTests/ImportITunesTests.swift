@@ -224,6 +224,42 @@ import Testing
     #expect(try cli.run("dump latest:folders/tree/private/note --repo other").code == 1)
   }
 
+  /// A later import of the directory reads only the contents that were replaced.
+  @Test func aLaterImportReadsOnlyWhatChanged() throws {
+    _ = try cli.succeed("export itunes phone --repo repo")
+    let first = try cli.json("import itunes phone --json --repo other")
+    let files = try #require(first["files"] as? Int)
+    #expect(first["unchanged"] as? Int == 0 && files == 4)
+    let line = try cli.succeed("import itunes phone --repo other")
+    #expect(line.contains(", 4 unchanged, "), "\(line)")
+    #expect(try tree("other") == tree("repo"))
+    let note = try content("tree", "caf\u{e9}.txt")
+    try shell("rm \(note); printf TEXT > \(note)")
+    let third = try cli.json("import itunes phone --json --repo other")
+    #expect(third["unchanged"] as? Int == 3)
+    #expect(try cli.succeed("dump latest:folders/tree/caf\u{e9}.txt --repo other") == "TEXT")
+    let reread = try cli.json("import itunes phone --reread --json --repo other")
+    #expect(reread["unchanged"] as? Int == 0 && reread["new_bytes"] as? Int == 0)
+    _ = try cli.succeed("cache clear --repo other")
+    #expect(try cli.json("import itunes phone --json --repo other")["unchanged"] as? Int == 0)
+    #expect(try cli.json("import itunes phone --json --repo other")["unchanged"] as? Int == 4)
+    #expect(try cli.succeed("check --read-data --repo other").hasSuffix("no damage found\n"))
+  }
+
+  /// After the snapshot was removed and its data pruned, everything is read again.
+  @Test func whatWasPrunedIsReadAgain() throws {
+    _ = try cli.succeed("export itunes phone --repo repo")
+    let first = try cli.json("import itunes phone --json --repo other")
+    let id = try #require(first["id"] as? String)
+    try cli.directory.write("kept", at: "another/kept")
+    _ = try cli.succeed("backup --layout folder --root another --repo other --quiet")
+    _ = try cli.succeed("forget \(id) --allow-last --repo other --prune --max-unused 0 --quiet")
+    let second = try cli.json("import itunes phone --json --repo other")
+    #expect(second["unchanged"] as? Int ?? 9 <= 1, "at most the empty file")
+    #expect(try tree("other") == tree("repo"))
+    #expect(try cli.succeed("check --read-data --repo other").hasSuffix("no damage found\n"))
+  }
+
   @Test func wrongUseIsRefused() throws {
     try cli.directory.write("x", at: "full/x")
     for (line, code, reason) in [

@@ -19,8 +19,8 @@ extension MobileRecord {
   }
 
   /// The digest of everything in the manifest that changes with the content: the device gives a file
-  /// another time of its last status change with each change of its content, and another key if it
-  /// sends the content again.
+  /// another time of its last status change with each change of its content. The key is
+  /// compared as a precaution: contents with different keys are taken for different ones.
   private var facts: Digest {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(512)
