@@ -31,9 +31,9 @@ import Testing
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
-  private func tree(_ repository: String) throws -> String {
+  private func tree(_ repository: String, of snapshot: String = "latest") throws -> String {
     try #require(
-      try cli.json("snapshots show latest --json --repo \(repository)")["tree"] as? String)
+      try cli.json("snapshots show \(snapshot) --json --repo \(repository)")["tree"] as? String)
   }
 
   /// Writes a file that only this user can read.
@@ -234,10 +234,15 @@ import Testing
     #expect(line.contains(", 4 unchanged, "), "\(line)")
     #expect(try tree("other") == tree("repo"))
     let note = try content("tree", "caf\u{e9}.txt")
+    // Another content is read, and found not to be that of the manifest.
     try shell("rm \(note); printf TEXT > \(note)")
+    let damaged = try cli.run("import itunes phone --json --repo other")
+    #expect(damaged.code == 3 && damaged.errors.contains("it is damaged"), "\(damaged.errors)")
+    #expect(try CommandLine.object(damaged.output)["unchanged"] as? Int == 3)
+    try shell("rm \(note); printf text > \(note)")
     let third = try cli.json("import itunes phone --json --repo other")
     #expect(third["unchanged"] as? Int == 3)
-    #expect(try cli.succeed("dump latest:folders/tree/caf\u{e9}.txt --repo other") == "TEXT")
+    #expect(try cli.succeed("dump latest:folders/tree/caf\u{e9}.txt --repo other") == "text")
     let reread = try cli.json("import itunes phone --reread --json --repo other")
     #expect(reread["unchanged"] as? Int == 0 && reread["new_bytes"] as? Int == 0)
     _ = try cli.succeed("cache clear --repo other")
@@ -256,7 +261,9 @@ import Testing
     _ = try cli.succeed("forget \(id) --allow-last --repo other --prune --max-unused 0 --quiet")
     let second = try cli.json("import itunes phone --json --repo other")
     #expect(second["unchanged"] as? Int ?? 9 <= 1, "at most the empty file")
-    #expect(try tree("other") == tree("repo"))
+    // The newest by its time is the other one: an import has the time of the backup.
+    let again = try #require(second["id"] as? String)
+    #expect(try tree("other", of: again) == tree("repo"))
     #expect(try cli.succeed("check --read-data --repo other").hasSuffix("no damage found\n"))
   }
 

@@ -198,6 +198,28 @@ import Testing
     #expect(try cli.directory.read(kept) == Array("%PDF-1.7\n".utf8))
   }
 
+  /// The notes about files that are gone do not grow without end.
+  @Test func oldNotesAboutFilesThatAreGoneAreDropped() throws {
+    let cli = try sample()
+    for name in ["old.pdf", "new.pdf"] {
+      try cli.directory.write("%PDF-1.7\n", at: ByteString(name))
+      _ = try cli.succeed("\(Self.deliver) \(name)")
+    }
+    let inbox = try Directory.open(path: cli.directory.path(place(cli)))
+    for name: ByteString in ["old.pdf", "new.pdf"] { try inbox.remove(name) }
+    let notes = try Directory.open(path: cli.directory.path("device/.sandboxctl/inbox"))
+    let file = try #require(try notes.names().first)
+    let text = String(decoding: try notes.file(file).readAll(limit: 1 << 20) ?? [], as: UTF8.self)
+    let made = #/("old.pdf".*?"time":")[0-9]{4}/#
+    let aged = text.replacing(made) { "\($0.output.1)2001" }
+    #expect(aged != text)
+    try notes.fileForWriting(file).write(Array(aged.utf8))
+    #expect(try states(cli)["old.pdf"] == "removed")
+    _ = try cli.succeed("\(Self.deliver) report.pdf")
+    let found = try states(cli)
+    #expect(found["old.pdf"] == nil && found["new.pdf"] == "removed", "\(found)")
+  }
+
   @Test func otherLayoutsHaveNoInbox() throws {
     let cli = try CommandLine()
     try cli.directory.write("%PDF-1.7\n", at: "report.pdf")

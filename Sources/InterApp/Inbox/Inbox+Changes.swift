@@ -38,7 +38,7 @@ extension Inbox {
         let size = try inbox.status(name).size
         let target = free.take(name)
         if !dryRun {
-          try inbox.rename(name, to: target, in: documents, replacing: false)
+          try inbox.add(name, to: documents, as: target)
           try documents.setPermissions(0o644, of: target)
           locked.notes[name] = nil
         }
@@ -113,14 +113,5 @@ extension Inbox {
       try locked.write()
     } catch { throw OperationError(error) }
     return (files.map { Move(toTrash: $0) }, record.id)
-  }
-
-  /// Removes the notes about files that are gone.
-  package func forgetRemoved() throws(OperationError) {
-    var locked = try Locked(self)
-    let gone = try files(locked.notes).filter { $0.state == .removed }
-    if gone.isEmpty { return }
-    for file in gone { locked.notes[file.name] = nil }
-    do throws(SystemError) { try locked.write() } catch { throw OperationError(error) }
   }
 }

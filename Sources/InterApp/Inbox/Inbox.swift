@@ -142,10 +142,18 @@ extension Inbox {
       try settle()
     }
 
+    /// The time in seconds for which the note about a file that is gone is kept: 90 days.
+    private static let memory: Double = 90 * 24 * 3600
+
     private mutating func settle() throws(OperationError) {
       let pending = notes.notes.values.filter(\.isPending)
       guard let directory = try inbox.open() else { return }
+      let now = Host.now()
       do throws(SystemError) {
+        // Written with the next change.
+        for note in notes.notes.values where now.since(note.time) > Self.memory {
+          if try directory.statusIfPresent(note.name) == nil { notes[note.name] = nil }
+        }
         for var note in pending {
           let status = try directory.statusIfPresent(note.name)
           note.isPending = false

@@ -4,50 +4,38 @@ internal import InterApp
 internal import SandboxModel
 internal import SystemIO
 
-extension InterAppModel {
-  /// The members of a result about the declarations themselves.
-  var declarationMembers: [JSON.Member] {
+/// The irregularities of the declarations of a device's apps, or of their extensions, for output.
+struct DeclarationRemarks {
+  let findings: [DeclarationFinding]
+  /// The bundles whose Info.plist could not be read, with the reasons.
+  let unreadable: [PathRemark]
+  /// The declarations in words, for the note about findings: "the apps' declarations".
+  let subject: String
+
+  /// The members of a result in JSON.
+  var members: [JSON.Member] {
     [
       JSON.Member("findings", .array(findings.map(\.json))),
       JSON.Member(
         "unreadable",
         .array(
-          catalog.unreadable.map { remark in
+          unreadable.map { remark in
             .object(JSON.path(remark.path) + [JSON.Member("note", .string(remark.remark))])
           })),
     ]
   }
-}
 
-extension DeclarationFinding {
-  /// The finding as an element of a result.
-  var json: JSON {
-    [
-      "severity": .string(severity.rawValue), "app": .string(app.description),
-      "key": .string(key.shown), "reason": .string(reason),
-    ]
-  }
-}
-
-/// The text output about irregularities of the declarations of a device's apps.
-struct DeclarationsText {
-  private let model: InterAppModel
-  private let listsAll: Bool
-
-  init(_ model: InterAppModel, listsAll: Bool) {
-    self.model = model
-    self.listsAll = listsAll
-  }
-
-  /// Prints apps that could not be read, and the findings, or a note with their number.
-  func write(_ console: Console, findings isListing: Bool, isQuiet: Bool) throws {
-    console.remarks(model.catalog.unreadable, as: .warning("not read: "), all: listsAll)
-    let findings = model.findings
+  /// Prints bundles that could not be read, and the findings, or a note with their number.
+  ///
+  /// - Parameter isListing: Whether the findings are listed.
+  func write(
+    _ console: Console, findings isListing: Bool, listsAll: Bool, isQuiet: Bool
+  ) throws {
+    console.remarks(unreadable, as: .warning("not read: "), all: listsAll)
     guard isListing else {
       if !isQuiet, !findings.isEmpty {
         console.note(
-          "\(Sizes.count(findings.count, "irregularity")) of the apps' declarations: see "
-            + "'--findings'")
+          "\(Sizes.count(findings.count, "irregularity")) of \(subject): see '--findings'")
       }
       return
     }
@@ -57,5 +45,29 @@ struct DeclarationsText {
         "\(finding.severity.rawValue): \(finding.app): \(finding.key.shown): \(finding.reason)")
     }
     if let remainder = excerpt.remainder { try console.result(remainder) }
+  }
+}
+
+extension InterAppModel {
+  /// The irregularities of the apps' declarations.
+  var remarks: DeclarationRemarks {
+    DeclarationRemarks(
+      findings: findings, unreadable: catalog.unreadable, subject: "the apps' declarations")
+  }
+}
+
+extension ExtensionCatalog {
+  /// The irregularities of the extensions' declarations.
+  var remarks: DeclarationRemarks {
+    DeclarationRemarks(findings: findings, unreadable: unreadable, subject: "the extensions")
+  }
+}
+
+extension DeclarationFinding {
+  fileprivate var json: JSON {
+    [
+      "severity": .string(severity.rawValue), "app": .string(app.description),
+      "key": .string(key.shown), "reason": .string(reason),
+    ]
   }
 }

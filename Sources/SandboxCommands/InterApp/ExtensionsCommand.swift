@@ -54,8 +54,8 @@ struct ExtensionsCommand: SandboxCommand {
       try console.result(result.json)
     } else {
       try result.write(console, listsAll: list.all)
-      try ExtensionsText(catalog, listsAll: list.all).write(
-        console, findings: findings, isQuiet: output.quiet)
+      try catalog.remarks.write(
+        console, findings: findings, listsAll: list.all, isQuiet: output.quiet)
     }
     return .done
   }
@@ -156,7 +156,7 @@ struct ExtensionsResult {
       JSON.path(root, named: "root") + [
         JSON.Member("extensions", .array(rows.map { Self.json(of: $0) })),
         JSON.Member("points", .array(points.map { Self.json(of: $0) })),
-      ] + catalog.members)
+      ] + catalog.remarks.members)
   }
 
   private static func json(of row: Row) -> JSON {

@@ -58,8 +58,8 @@ struct HandlersCommand: SandboxCommand {
       try console.result(result.json)
     } else {
       try result.write(console, listsAll: list.all)
-      try DeclarationsText(model, listsAll: list.all).write(
-        console, findings: findings, isQuiet: output.quiet)
+      try model.remarks.write(
+        console, findings: findings, listsAll: list.all, isQuiet: output.quiet)
     }
     return .done
   }

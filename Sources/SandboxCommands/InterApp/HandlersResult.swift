@@ -188,7 +188,7 @@ extension HandlersResult {
           "opened_by", .text(handlers.system?.identifier ?? handlers.winner?.app.bytes)),
       ]
     }
-    return .object(members + model.declarationMembers)
+    return .object(members + model.remarks.members)
   }
 
   private func json(of type: TypeIdentifier) -> JSON {

@@ -21,13 +21,7 @@ struct InterAppOptions: ParsableArguments {
   func load() throws -> (device: Device, model: InterAppModel) {
     let version = try osVersion.map(Self.version)
     let found = try Self.checked(try device.find())
-    let model = InterAppModel(
-      AppCatalog(reading: found),
-      types: try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "interapp/types.yaml"),
-      schemes: try SystemSchemes(
-        reading: BuiltinPolicies.interAppSchemes, name: "interapp/schemes.yaml"),
-      version: version ?? found.osVersion.flatMap { SystemVersion($0) })
-    return (found, model)
+    return (found, try InterAppModel(reading: found, version: version))
   }
 
   /// Returns a device if its layout has Apple's bundles.
@@ -56,5 +50,20 @@ struct InterAppOptions: ParsableArguments {
         hint: "a version is numbers with dots, for example 4.2.1")
     }
     return version
+  }
+}
+
+extension InterAppModel {
+  /// Reads the declarations of a device's apps, and the rules of the system that come with the
+  /// program.
+  ///
+  /// - Parameter version: The version of the system, if not that of the device.
+  init(reading device: Device, version: SystemVersion? = nil) throws {
+    self.init(
+      AppCatalog(reading: device),
+      types: try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "interapp/types.yaml"),
+      schemes: try SystemSchemes(
+        reading: BuiltinPolicies.interAppSchemes, name: "interapp/schemes.yaml"),
+      version: version ?? device.osVersion.flatMap { SystemVersion($0) })
   }
 }

@@ -63,8 +63,8 @@ struct OpenCommand: SandboxCommand {
     } else {
       try opening.write(console)
       for remark in parsed.remarks { console.note("the URL: \(remark)") }
-      try DeclarationsText(model, listsAll: list.all).write(
-        console, findings: findings, isQuiet: output.quiet)
+      try model.remarks.write(
+        console, findings: findings, listsAll: list.all, isQuiet: output.quiet)
     }
     return opening.isDefined ? .done : .goalNotMet
   }

@@ -63,8 +63,8 @@ struct ShareCommand: SandboxCommand {
       try console.result(offers.json(device: device.root, catalog))
     } else {
       try offers.write(console, listsAll: list.all)
-      try ExtensionsText(catalog, listsAll: list.all).write(
-        console, findings: findings, isQuiet: output.quiet)
+      try catalog.remarks.write(
+        console, findings: findings, listsAll: list.all, isQuiet: output.quiet)
     }
     return offers.offered.isEmpty ? .goalNotMet : .done
   }

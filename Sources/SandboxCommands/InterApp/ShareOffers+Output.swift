@@ -89,7 +89,7 @@ extension ShareOffers {
         JSON.Member("offered", .integer(Int64(offered.count))),
         JSON.Member("extensions", .array(offers.map(\.json))),
         JSON.Member("exclusions", .array(exclusions.map(\.json))),
-      ] + catalog.members)
+      ] + catalog.remarks.members)
   }
 }
 

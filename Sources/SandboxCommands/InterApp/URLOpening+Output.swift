@@ -72,7 +72,7 @@ extension URLOpening {
         JSON.Member("calls", .array(calls.map(\.json))),
         JSON.Member("image", image?.json ?? .null),
         JSON.Member("remarks", .array(url.remarks.map { .string($0) })),
-      ] + model.declarationMembers)
+      ] + model.remarks.members)
   }
 
   private var openedBy: ByteString? {

@@ -100,14 +100,7 @@ struct ScenarioRunCommand: SandboxCommand {
   private func options() throws -> ScenarioOptions {
     var options = ScenarioOptions(
       program: Version.text,
-      declarations: { device in
-        InterAppModel(
-          AppCatalog(reading: device),
-          types: try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "interapp/types.yaml"),
-          schemes: try SystemSchemes(
-            reading: BuiltinPolicies.interAppSchemes, name: "interapp/schemes.yaml"),
-          version: device.osVersion.flatMap { SystemVersion($0) })
-      },
+      declarations: { try InterAppModel(reading: $0) },
       compile: Self.policy)
     if let temporary = Host.environment("TMPDIR"), temporary.isAbsolute {
       options.temporary = temporary
