@@ -6,10 +6,11 @@ usage: scale_memory.py PROGRAM [ENTRIES…]
 Creates a directory of each size (100000 1000000 3000000): nine tenths of the files in directories
 of 100, a tenth in one directory (`--flat 1`: all). Runs the commands that read or write every entry
 and prints a Markdown table: processor seconds, peak anonymous memory (RssAnon) and peak size of the
-unnamed temporary file, both in MB. `--limit MB` fails if a command exceeds that memory at up to
-1,000,000 entries. Fails as well if the processor time of a command grows by more than three times n
-log n from the second largest size to the largest. The files are created in the directory for
-temporary files; the default sizes need 40 GB and an hour.
+unnamed temporary file, both in MB. The exports and imports of Android backups, packages and snap
+snapshots have the files as the data of one app. `--limit MB` fails if a command exceeds that memory
+at up to 1,000,000 entries. Fails as well if the processor time of a command grows by more than
+three times n log n from the second largest size to the largest. The files are created in the
+directory for temporary files; the default sizes need 40 GB and an hour.
 """
 
 import argparse
@@ -47,6 +48,14 @@ SUITE = (
     ("import itunes", "import itunes {phone} --repo {second} --quiet"),
     ("export tar", "export tar latest {phone}.tar --quiet"),
     ("import tar", "import tar {phone}.tar --repo {second} --quiet"),
+    ("backup android", "backup --root {device} --layout android --repo {apps} --quiet"),
+    ("export android", "export android latest {phone}.ab --repo {apps} --quiet"),
+    ("import android", "import android {phone}.ab --repo {second} --quiet"),
+    ("export ipa", "export ipa latest {phone}.ipa --app com.example.big --repo {apps} --quiet"),
+    ("import ipa", "import ipa {phone}.ipa --repo {second} --quiet"),
+    ("backup snap", "backup --root {home}/snap --layout snap --repo {snaps} --quiet"),
+    ("export snap", "export snap latest {phone}.snapshot --repo {snaps} --quiet"),
+    ("import snap", "import snap {phone}.snapshot --repo {second} --quiet"),
 )
 
 
@@ -75,19 +84,34 @@ def change(root):
     (root / "flat/new").write_bytes(b"new\n")
 
 
+def prepare(step, names):
+    """Changes the files before a step: one percent of them, or moves them to an app's data."""
+    if step == "backup after changes":
+        change(names["tree"])
+    elif step == "backup android":
+        data = names["device"] / "data/data/com.example.big"
+        data.mkdir(parents=True)
+        names["tree"].rename(data / "files")
+    elif step == "backup snap":
+        app = names["home"] / "snap/editor"
+        (app / "1").mkdir(parents=True)
+        (app / "current").symlink_to("1")
+        (names["device"] / "data/data/com.example.big/files").rename(app / "common")
+
+
 def measure(program, entries, only, share):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-memory-")).resolve()
-    names = {name: directory / name for name in ("tree", "back", "phone", "second")}
+    names = {name: directory / name for name in
+             ("tree", "back", "phone", "second", "device", "home", "apps", "snaps")}
     environment = {"HOME": str(directory), "PATH": "/usr/bin:/bin", "TZ": "UTC",
                    "SANDBOXCTL_REPOSITORY": str(directory / "repo")}
     try:
         make_tree(names["tree"], entries, share)
-        for words in (("repo",), ("second", "--no-default")):
+        for words in (("repo",), *((name, "--no-default") for name in ("second", "apps", "snaps"))):
             subprocess.run([program, "init", "--plain", *words], check=True, cwd=directory,
                            env=environment, stdout=subprocess.DEVNULL)
         for step, words in SUITE:
-            if step == "backup after changes":
-                change(names["tree"])
+            prepare(step, names)
             if only and step not in only:
                 continue
             yield step, run(program, words.format(**names).split(), directory, environment)

@@ -47,6 +47,7 @@ public struct CodecError: Error, Hashable, Sendable {
     case seekTable = "zstd seek table"
     case tar = "tar archive"
     case archive
+    case androidResources = "Android resource table"
   }
 
   /// The kinds of failure, which determine the hint and the handling by callers.

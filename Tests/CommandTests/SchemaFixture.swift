@@ -32,6 +32,9 @@ struct SchemaFixture {
     }
     try OddTree.make(in: cli.directory, at: "odd")
     try cli.directory.write("text\n", at: "text.txt")
+    try cli.directory.write(
+      "<full-backup-content><exclude domain='root' path='Documents'/></full-backup-content>",
+      at: "rules.xml")
     try makeCacheNames()
     try makeLayouts()
     try makePeer()

@@ -462,6 +462,9 @@ import Testing
           "export android {device}:apps/org.example.notebook/data/Documents phone.ab --json --repo repo",
           3
         ),
+        (
+          "export android {device}:notebook ruled.ab --rules rules.xml --json --repo repo", 3
+        ),
         ("export android {device} phone.ab --json --repo repo", 1),
       ]
     ),

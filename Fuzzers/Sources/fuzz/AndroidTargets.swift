@@ -9,6 +9,8 @@ extension Target {
     Target(name: "android-backup", run: androidBackup),
     Target(name: "android-xml", run: androidXML),
     Target(name: "android-rules", run: androidRules),
+    Target(name: "android-resources", run: androidResources),
+    Target(name: "android-package", run: androidPackage),
   ]
 
   /// A backup, with the password `x` if it is encrypted. Entries have valid paths, and a file has not
@@ -81,10 +83,40 @@ extension Target {
   }
 }
 
-/// Small backups and XML files.
+extension Target {
+  /// A table of resources, and some of its values.
+  @Sendable private static func androidResources(_ bytes: [UInt8]) {
+    guard let table = try? AndroidResources(bytes) else { return }
+    for type: UInt32 in [0, 1, 2, 3, 4, 0xff] {
+      for index: UInt32 in [0, 1, 2, 3, 0xffff] {
+        guard case .text(let text) = try? table.value(of: 0x7f00_0000 | type << 16 | index) else {
+          continue
+        }
+        require(text.utf8.count <= 3 * bytes.count, "a text is longer than the table")
+      }
+    }
+  }
+
+  /// A package of an app. Its rules lead to no path outside of the app.
+  @Sendable private static func androidPackage(_ bytes: [UInt8]) {
+    guard let file = try? Descriptor.inMemory(bytes),
+      let archive = try? ArchiveFile(file, name: "fuzz.apk"),
+      let package = try? AndroidPackage(archive)
+    else { return }
+    require(!package.name.isEmpty, "an app has no name")
+    for destination in AutoBackupRules.Destination.allCases {
+      let location = AutoBackupLocation(.credentialProtected, ["files", "a"])
+      _ = package.rules.decision(for: location, to: destination)
+    }
+  }
+}
+
+/// Small backups, XML files, tables of resources and packages.
 enum AndroidSeeds {
   static let all: [(target: String, bytes: [UInt8])] =
-    backups.map { ("android-backup", $0) }
+    tables.map { ("android-resources", $0) }
+    + packages.map { ("android-package", $0) }
+    + backups.map { ("android-backup", $0) }
     + (texts.map { Array($0.utf8) } + binaries).map { ("android-xml", $0) }
     + (texts.map { Array($0.utf8) } + binaries).map { ("android-rules", $0) }
 
@@ -113,6 +145,36 @@ enum AndroidSeeds {
       ])
     let file = BinaryXMLBuilder.Element(name: "full-backup-content", children: [rule])
     return [true, false].map { BinaryXMLBuilder.build(file, isUTF8: $0) }
+  }
+
+  /// Tables in each of their forms.
+  private static var tables: [[UInt8]] {
+    ResourceTableBuilder.Form.allCases.map { form in
+      ResourceTableBuilder.build([
+        .init(type: 1, values: [0: .text("res/a.xml"), 2: .reference(0x7f02_0001)], form: form),
+        .init(type: 2, values: [1: .flag(false), 3: .complex], version: 31),
+      ])
+    }
+  }
+
+  /// Packages whose manifests name rules and flags by numbers.
+  private static var packages: [[UInt8]] {
+    typealias Element = BinaryXMLBuilder.Element
+    typealias Attribute = BinaryXMLBuilder.Attribute
+    func attribute(_ number: UInt32, _ resource: UInt32) -> Attribute {
+      Attribute(name: "a\(number)", value: .typed(0x01, resource), resource: number)
+    }
+    let manifest = Element(
+      name: "manifest", attributes: [Attribute(name: "package", value: .text("a.b"))],
+      children: [
+        Element(
+          name: "application",
+          attributes: [attribute(0x0101_0280, 0x7f02_0001), attribute(0x0101_04eb, 0x7f01_0000)])
+      ])
+    guard let table = tables.first, let rules = binaries.first else { return [] }
+    let names = ["AndroidManifest.xml", "resources.arsc", "res/a.xml"]
+    let contents = [BinaryXMLBuilder.build(manifest), table, rules]
+    return [ZipBuilder(zip(names, contents).map { ZipBuilder.Entry($0, $1) }).bytes()]
   }
 
   private static var backups: [[UInt8]] {

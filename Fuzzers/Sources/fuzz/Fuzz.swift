@@ -65,6 +65,7 @@ struct Target: Sendable {
     + hashTargets + foreignArchiveTargets
     + logTargets + ageTargets
     + mobileSyncTargets
+    + manifestTargets
     + androidTargets
     + appDataTargets
     + peerTargets

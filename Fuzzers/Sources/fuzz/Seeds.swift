@@ -28,6 +28,7 @@ struct Seeds {
       try seeds.write(LogSums.seeds)
       try seeds.write(AgeFuzz.seeds)
       try seeds.write(MobileSyncSeeds.all())
+      try seeds.write(ManifestSeeds.all())
       try seeds.write(AndroidSeeds.all)
       try seeds.write(AppDataSeeds.all)
       try seeds.write(PeerSeeds.all)

@@ -39,6 +39,23 @@ package enum AndroidBackupPath {
     ("nb", "no_backup"),
   ]
   private static let root: ByteString = "r"
+
+  /// The trees that Auto Backup stores, by token, with their storage and directory.
+  static let autoBackupTrees: [ByteString: AutoBackupLocation] = {
+    var trees: [ByteString: AutoBackupLocation] = [
+      root: AutoBackupLocation(.credentialProtected, []),
+      "d_r": AutoBackupLocation(.deviceProtected, []),
+      "ef": AutoBackupLocation(AutoBackupLocation.Storage.external, []),
+    ]
+    for (token, directory) in dataTrees {
+      trees[token] = AutoBackupLocation(.credentialProtected, [directory])
+      trees[deviceMark.concatenating(token)] = AutoBackupLocation(.deviceProtected, [directory])
+    }
+    return trees
+  }()
+
+  /// The beginning of the tokens of storage that is available before the first unlock.
+  private static let deviceMark: ByteString = "d_"
   private static let package: ByteString = "a"
   private static let expansion: ByteString = "obb"
 

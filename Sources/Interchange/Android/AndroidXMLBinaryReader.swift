@@ -10,21 +10,11 @@ internal import Codecs
 struct AndroidXMLBinaryReader {
   private let bytes: [UInt8]
   private var builder = AndroidXMLBuilder()
-  private var strings: StringPool?
+  private var strings: AndroidStringPool?
   /// The numbers of attributes in Android's resources, by the number of their names.
-  private var resources = Chunk(start: 0, header: 0, size: 0)
+  private var resources: AndroidChunk?
 
   private static let noString = UInt32.max
-
-  /// A chunk: its header and its data.
-  struct Chunk {
-    let start: Int
-    let header: Int
-    let size: Int
-
-    var end: Int { start + size }
-    var data: Int { start + header }
-  }
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
@@ -34,19 +24,21 @@ struct AndroidXMLBinaryReader {
     var position = file.data
     while position < file.end {
       let next = try chunk(at: position, before: file.end)
-      try read(next, of: number16(position))
+      try read(next)
       position = next.end
     }
     return try builder.finish(at: .offset(file.end))
   }
 
-  private mutating func read(_ chunk: Chunk, of type: UInt16) throws(CodecError) {
-    switch type {
-    case 0x0001:
-      if strings == nil { strings = try StringPool(chunk, of: bytes) }
-    case 0x0180: resources = chunk
-    case 0x0102: try readStart(chunk)
-    case 0x0103:
+  private mutating func read(_ chunk: AndroidChunk) throws(CodecError) {
+    switch chunk.type {
+    case AndroidChunk.Kind.strings:
+      if strings == nil {
+        strings = try AndroidStringPool(chunk, of: bytes, in: .androidXML)
+      }
+    case AndroidChunk.Kind.attributeNumbers: resources = chunk
+    case AndroidChunk.Kind.startElement: try readStart(chunk)
+    case AndroidChunk.Kind.endElement:
       try require(8, from: chunk.data, in: chunk)
       let name = try string(number32(chunk.data + 4), at: chunk.start) ?? ""
       try builder.end(name, at: .offset(chunk.start))
@@ -57,7 +49,7 @@ struct AndroidXMLBinaryReader {
 
   // MARK: - Elements
 
-  private mutating func readStart(_ chunk: Chunk) throws(CodecError) {
+  private mutating func readStart(_ chunk: AndroidChunk) throws(CodecError) {
     try require(20, from: chunk.data, in: chunk)
     guard let name = try string(number32(chunk.data + 4), at: chunk.start) else {
       throw fault("an element has no name", at: chunk.start)
@@ -88,6 +80,7 @@ struct AndroidXMLBinaryReader {
 
   /// Returns the number of an attribute in Android's resources by the number of its name.
   private func resource(_ number: UInt32) -> UInt32? {
+    guard let resources else { return nil }
     let (room, index) = (resources.size - resources.header, Int(number))
     guard index < room / 4 else { return nil }
     let resource = number32(resources.data + 4 * index)
@@ -118,17 +111,12 @@ struct AndroidXMLBinaryReader {
 
   // MARK: - Numbers
 
-  private func chunk(at position: Int, before end: Int) throws(CodecError) -> Chunk {
-    guard end - position >= 8 else { throw fault("a chunk is truncated", at: position) }
-    let chunk = Chunk(
-      start: position, header: Int(number16(position + 2)), size: Int(number32(position + 4)))
-    guard chunk.header >= 8, chunk.header <= chunk.size, chunk.size <= end - position else {
-      throw fault("a chunk claims \(chunk.size) bytes", at: position)
-    }
-    return chunk
+  private func chunk(at position: Int, before end: Int) throws(CodecError) -> AndroidChunk {
+    try AndroidChunk(at: position, before: end, of: bytes, in: .androidXML)
   }
 
-  private func require(_ count: Int, from position: Int, in chunk: Chunk) throws(CodecError) {
+  private func require(_ count: Int, from position: Int, in chunk: AndroidChunk) throws(CodecError)
+  {
     guard position >= chunk.start, count <= chunk.end - position else {
       throw fault("an element extends beyond its chunk", at: chunk.start)
     }
@@ -144,79 +132,5 @@ struct AndroidXMLBinaryReader {
 
   private func fault(_ reason: String, at position: Int) -> CodecError {
     CodecError(.malformed, in: .androidXML, reason: reason, at: .offset(position))
-  }
-}
-
-extension AndroidXMLBinaryReader {
-  /// The strings of a file, in UTF-8 or UTF-16, each after its length and with a terminating NUL.
-  private struct StringPool {
-    private let chunk: Chunk
-    private let count: Int
-    private let isUTF8: Bool
-    /// The position of the first string.
-    private let start: Int
-
-    private static let headerSize = 28
-    private static let utf8Flag: UInt32 = 1 << 8
-
-    init(_ chunk: Chunk, of bytes: [UInt8]) throws(CodecError) {
-      self.chunk = chunk
-      guard chunk.header >= Self.headerSize else { throw Self.fault(chunk.start) }
-      let span = bytes.span
-      let count: UInt32 = LittleEndian.integer(span, at: chunk.start + 8)
-      let flags: UInt32 = LittleEndian.integer(span, at: chunk.start + 16)
-      let offset: UInt32 = LittleEndian.integer(span, at: chunk.start + 20)
-      guard Int(count) <= (chunk.size - chunk.header) / 4, count == 0 || Int(offset) < chunk.size
-      else { throw Self.fault(chunk.start) }
-      self.count = Int(count)
-      isUTF8 = flags & Self.utf8Flag != 0
-      start = chunk.start + Int(offset)
-    }
-
-    /// Returns a string by its number.
-    func string(_ number: Int, of bytes: [UInt8]) throws(CodecError) -> String {
-      guard number < count else { throw Self.fault(chunk.start) }
-      let offset: UInt32 = LittleEndian.integer(bytes.span, at: chunk.data + 4 * number)
-      guard Int(offset) < chunk.end - start else { throw Self.fault(chunk.start) }
-      var rest = bytes[(start + Int(offset))..<chunk.end]
-      return isUTF8 ? try Self.utf8(&rest) : try Self.utf16(&rest)
-    }
-
-    /// The length in UTF-16 comes first and is not needed.
-    private static func utf8(_ rest: inout ArraySlice<UInt8>) throws(CodecError) -> String {
-      let position = rest.startIndex
-      func length() -> Int? {
-        guard let first = rest.popFirst() else { return nil }
-        guard first & 0x80 != 0 else { return Int(first) }
-        return rest.popFirst().map { Int(first & 0x7f) << 8 | Int($0) }
-      }
-      guard length() != nil, let count = length(), count <= rest.count,
-        let text = String(validating: rest.prefix(count), as: UTF8.self)
-      else { throw fault(position) }
-      return text
-    }
-
-    private static func utf16(_ rest: inout ArraySlice<UInt8>) throws(CodecError) -> String {
-      let position = rest.startIndex
-      func unit() -> UInt16? {
-        guard let low = rest.popFirst(), let high = rest.popFirst() else { return nil }
-        return UInt16(high) << 8 | UInt16(low)
-      }
-      guard let first = unit() else { throw fault(position) }
-      var count = Int(first)
-      if first & 0x8000 != 0 {
-        guard let low = unit() else { throw fault(position) }
-        count = Int(first & 0x7fff) << 16 | Int(low)
-      }
-      guard count <= rest.count / 2 else { throw fault(position) }
-      let units = (0..<count).compactMap { _ in unit() }
-      guard let text = String(validating: units, as: UTF16.self) else { throw fault(position) }
-      return text
-    }
-
-    private static func fault(_ position: Int) -> CodecError {
-      CodecError(
-        .malformed, in: .androidXML, reason: "its strings are damaged", at: .offset(position))
-    }
   }
 }

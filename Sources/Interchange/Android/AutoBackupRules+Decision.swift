@@ -38,6 +38,9 @@ extension AutoBackupRules {
     case systemDirectory(ByteString)
   }
 
+  /// The directories that no backup to the cloud has.
+  static let uselessDirectories: Set<ByteString> = ["cache", "code_cache", "no_backup"]
+
   /// Returns whether a path is included in a backup, and why.
   ///
   /// The order is Android's: excluded paths win over included ones, and one `include` excludes
@@ -142,7 +145,7 @@ extension AutoBackupRules {
       if domain.storage == .external { return false }
       let hasDomain = AutoBackupDomain.allCases.contains { $0.directory == [name] }
       return domain.isRoot && hasDomain
-        || destination == .cloud && ["cache", "code_cache", "no_backup"].contains(name)
+        || destination == .cloud && AutoBackupRules.uselessDirectories.contains(name)
     }
   }
 }

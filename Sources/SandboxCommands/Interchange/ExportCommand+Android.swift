@@ -12,13 +12,14 @@ extension ExportCommand {
       CommandConfiguration(
         commandName: "android",
         abstract: "Write a snapshot as an Android backup (.ab)",
-        usage: "sandboxctl export android [<snap[:path]>] <file> [--password-file <file>] "
-          + "[<options>]",
+        usage: "sandboxctl export android [<snap[:path]>] <file> [--rules <file>] "
+          + "[--password-file <file>] [<options>]",
         discussion: """
           Writes a compressed backup of the apps in a snapshot, encrypted if a password is given. \
           It has files and directories: links and special files are named, and the exit status is \
           3. Android restores a package only with its manifest, which an imported backup has. SNAP \
-          is 'latest' unless it is given. '-' writes to standard output.
+          is 'latest' unless it is given. '-' writes to standard output. With --rules, what \
+          Android's Auto Backup would not store is excluded and named.
 
           \(Examples.text([
             "sandboxctl export android latest:notebook/Documents/Notes notes.ab"
@@ -27,6 +28,7 @@ extension ExportCommand {
     }
 
     @OptionGroup var export: ArchiveExportOptions
+    @OptionGroup var rules: AutoBackupOptions
     @OptionGroup var password: BackupPasswordOptions
     @OptionGroup var repository: RepositoryOptions
     @OptionGroup var progress: ReadingOptions
@@ -34,23 +36,22 @@ extension ExportCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
+      let rules = try rules.read()
       let secret = try password.read(of: export.file, isNew: true, console)
-      var writer: AndroidBackupWriter?
+      var sink: AutoBackupSink?
       let status = try ArchiveExport(
         export: export, repository: repository, progress: progress, list: list, output: output,
-        keepsPaths: true
-      ).run(console) { content, bytes throws -> AndroidBackupWriter in
-        let sink = try AndroidBackupWriter(
+        keepsPaths: true, excluded: { rules.isEmpty ? nil : sink?.exclusions }
+      ).run(console) { content, bytes throws -> AutoBackupSink in
+        try rules.requireApps(of: content.stored.snapshot, self.export.what)
+        let writer = try AndroidBackupWriter(
           to: export.file, encryptedWith: secret, manifests: content.androidManifests(),
           write: bytes)
-        writer = sink
-        return sink
+        let made = AutoBackupSink(to: writer, rules: rules, for: self.rules.destination)
+        sink = made
+        return made
       }
-      let unrestorable = (writer?.unrestorablePackages ?? []).map {
-        PathRemark(
-          path: $0, remark: "Android does not restore this package: its certificates are not known")
-      }
-      console.remarks(unrestorable, as: .warning(""), all: list.all)
+      sink?.show(of: rules, console, all: list.all, isQuiet: output.quiet)
       return status
     }
   }

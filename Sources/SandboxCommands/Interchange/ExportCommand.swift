@@ -189,6 +189,8 @@ struct ArchiveExport {
   let output: OutputOptions
   /// Whether the sink receives logical paths.
   var keepsPaths = false
+  /// Returns the entries that rules exclude, after the export; nil if there are no rules.
+  var excluded: () -> AutoBackupExclusions? = { nil }
 
   /// Makes the sink of an archive.
   typealias MakeSink<Sink: EntrySink & ~Copyable> =
@@ -223,8 +225,8 @@ struct ArchiveExport {
     console.show(sink.skipped, "not exported: ", all: list.all)
     if let file {
       try written.show(
-        as: export.file, without: sink.skipped, of: content.stored, size: file.size, console,
-        output)
+        as: export.file, without: sink.skipped, excluded: excluded(), of: content.stored,
+        size: file.size, console, output)
     }
     return written.status(sink.skipped)
   }
@@ -245,24 +247,26 @@ struct ExportCounts {
   ///
   /// - Parameters:
   ///   - path: the file or directory that was written.
+  ///   - excluded: the entries that rules exclude; nil without rules.
   ///   - size: its size in bytes.
   func show(
-    as path: ByteString, without skipped: SkippedEntries, of stored: StoredSnapshot, size: UInt64,
-    _ console: Console, _ output: OutputOptions
+    as path: ByteString, without skipped: SkippedEntries, excluded: AutoBackupExclusions? = nil,
+    of stored: StoredSnapshot, size: UInt64, _ console: Console, _ output: OutputOptions
   ) throws {
+    let count = entries - skipped.entryCount - (excluded?.entries ?? 0)
     if output.json {
       let members: [JSON.Member] = [
         JSON.Member("id", .string(stored.id.hex)),
         JSON.Member("size", .integer(Int64(clamping: size))),
-        JSON.Member("entries", .integer(Int64(entries - skipped.entryCount))),
+        JSON.Member("entries", .integer(Int64(count))),
         JSON.Member("damaged", .integer(Int64(damaged))),
         JSON.Member("skipped", .integer(Int64(skipped.entryCount))),
         JSON.Member("dropped_properties", .integer(Int64(skipped.propertyCount))),
       ]
-      try console.result(.object(JSON.path(path) + members))
+      try console.result(.object(JSON.path(path) + members + (excluded?.members ?? [])))
     } else if !output.quiet {
       try console.result(
-        "wrote \(Sizes.count(entries - skipped.entryCount, "entry")) of snapshot "
+        "wrote \(Sizes.count(count, "entry")) of snapshot "
           + "\(stored.id.hex.prefix(8)) to '\(path)' (\(Sizes.text(size)))")
     }
   }

@@ -171,7 +171,7 @@ import Testing
     let manifest = try AndroidAppManifest(BinaryXMLBuilder.build(binary))
     #expect(manifest.package == "com.example.app")
     #expect(manifest.versionCode == 42 && manifest.targetVersion == 34)
-    #expect(!manifest.allowsBackup)
+    #expect(manifest.allowBackup == "false" && !manifest.hasAgent)
     #expect(manifest.fullBackupContent == "@0x7f" && manifest.dataExtractionRules == "@0x80")
     let text = """
       <manifest \(Self.android) package="a.b">
@@ -179,7 +179,7 @@ import Testing
       </manifest>
       """
     let written = try AndroidAppManifest(Array(text.utf8))
-    #expect(written.allowsBackup && written.targetVersion == nil)
+    #expect(written.allowBackup == nil && written.targetVersion == nil)
     #expect(written.fullBackupContent == "@xml/rules")
     #expect(throws: CodecError.self) { try AndroidAppManifest(Array("<manifest/>".utf8)) }
   }

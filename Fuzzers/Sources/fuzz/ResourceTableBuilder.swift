@@ -1,0 +1,1 @@
+../../../Tests/InterchangeTests/Android/ResourceTableBuilder.swift

@@ -1,0 +1,173 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `export android --rules` on the command line.
+@Suite struct AutoBackupExportTests {
+  private let cli: CommandLine
+
+  private static let notes = "com.example.notes"
+  private static let other = "com.example.other"
+
+  /// Makes a snapshot of a device with two apps.
+  init() throws {
+    cli = try CommandLine()
+    for (app, path, text) in [
+      (Self.notes, "files/kept.txt", "kept"), (Self.notes, "files/drafts/one.txt", "one"),
+      (Self.notes, "files/drafts/two.txt", "two!"), (Self.notes, "cache/x", "cached"),
+      (Self.notes, "shared_prefs/app.xml", "<map/>"), (Self.other, "files/drafts/a", "a"),
+      (Self.other, "cache/y", "y"),
+    ] {
+      try cli.directory.write(text, at: ByteString("phone/data/data/\(app)/\(path)"))
+    }
+    _ = try cli.succeed("init repo --plain --no-default")
+    // The policy does not keep caches.
+    _ = try cli.succeed(
+      "backup --layout android --root phone --repo repo --include ** --quiet")
+  }
+
+  private func shell(_ script: String) throws {
+    let outcome = try Program.run("/bin/bash", ["-ec", script], in: cli.directory.url)
+    guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
+  }
+
+  /// Makes a package whose manifest names rules for Android 12 by a number.
+  private func makePackage(
+    _ name: String, allowsBackup: Bool = true, _ rules: [BinaryXMLBuilder.Element]
+  ) throws {
+    typealias Element = BinaryXMLBuilder.Element
+    let manifest = Element(
+      name: "manifest", attributes: [.init(name: "package", value: .text(Self.notes))],
+      children: [
+        Element(
+          name: "application",
+          attributes: [
+            .init(
+              name: "allowBackup", value: .typed(0x12, allowsBackup ? .max : 0),
+              resource: 0x0101_0280),
+            .init(
+              name: "dataExtractionRules", value: .typed(0x01, 0x7f15_0000), resource: 0x0101_0632),
+          ])
+      ])
+    let table = ResourceTableBuilder.build([
+      .init(type: 0x15, values: [0: .text("res/Zz.xml")])
+    ])
+    let file = Element(name: "data-extraction-rules", children: rules)
+    try cli.directory.write(
+      BinaryXMLBuilder.build(manifest), at: "package/AndroidManifest.xml")
+    try cli.directory.write(table, at: "package/resources.arsc")
+    try cli.directory.write(BinaryXMLBuilder.build(file), at: "package/res/Zz.xml")
+    try shell("cd package; zip -qrX ../\(name) .; cd ..; rm -r package")
+  }
+
+  private static func section(
+    _ name: String, _ rule: String, _ path: String
+  ) -> BinaryXMLBuilder.Element {
+    .init(
+      name: name,
+      children: [
+        .init(
+          name: rule,
+          attributes: [
+            .init(name: "domain", value: .text("file")), .init(name: "path", value: .text(path)),
+          ])
+      ])
+  }
+
+  /// Returns the paths of the files in a backup, after an import.
+  private func files(_ backup: String) throws -> [String] {
+    _ = try cli.succeed("init from-\(backup) --plain --no-default --quiet")
+    _ = try cli.succeed("import android \(backup) --repo from-\(backup) --quiet")
+    return try cli.jsonLines("ls latest --recursive --json --repo from-\(backup)")
+      .filter { $0["type"] as? String == "file" }
+      .compactMap { $0["path"] as? String }
+      .filter { !$0.hasSuffix("/_manifest") }.sorted()
+  }
+
+  @Test func thePackagesRulesExcludeDataOfItsApp() throws {
+    try makePackage(
+      "base.apk",
+      [
+        Self.section("cloud-backup", "exclude", "drafts"),
+        Self.section("device-transfer", "include", "drafts/one.txt"),
+      ])
+    let cloud = try cli.run("export android cloud.ab --rules base.apk --repo repo")
+    #expect(cloud.code == 0, "\(cloud.errors)")
+    #expect(cloud.errors.contains("note: the rules exclude 3 files (13 B)"), "\(cloud.errors)")
+    let data = "apps/\(Self.notes)/data"
+    #expect(
+      cloud.errors.contains("excluded: \(data)/files/drafts: 2 files (7 B): a rule excludes it"),
+      "\(cloud.errors)")
+    #expect(
+      cloud.errors.contains(
+        "excluded: \(data)/cache: 1 file (6 B): Android excludes it from backups to the cloud"),
+      "\(cloud.errors)")
+    let others = ["cache/y", "files/drafts/a"].map { "apps/\(Self.other)/data/\($0)" }
+    #expect(
+      try files("cloud.ab") == [data + "/files/kept.txt", data + "/shared_prefs/app.xml"] + others)
+    let object = try cli.json(
+      "export android moved.ab --rules base.apk --transfer --json --repo repo")
+    #expect(object["excluded_files"] as? Int == 4)
+    #expect((object["exclusions"] as? [[String: Any]])?.count == 3)
+    #expect(try files("moved.ab") == [data + "/files/drafts/one.txt"] + others)
+  }
+
+  @Test func anAppThatDisablesBackupsHasNone() throws {
+    try makePackage("base.apk", allowsBackup: false, [])
+    let line = try cli.run("export android none.ab --rules base.apk --repo repo")
+    #expect(
+      line.errors.contains("excluded: apps/\(Self.notes)/data: 5 files")
+        && line.errors.contains("the app disables backups"), "\(line.errors)")
+    #expect(try files("none.ab").allSatisfy { $0.hasPrefix("apps/\(Self.other)/") })
+  }
+
+  @Test func rulesOfAFileAreThoseOfAllApps() throws {
+    try cli.directory.write(
+      "<full-backup-content><exclude domain='file' path='drafts'/></full-backup-content>",
+      at: "rules.xml")
+    let line = try cli.run("export android all.ab --rules rules.xml --repo repo")
+    #expect(line.code == 0 && line.errors.contains("the rules exclude 5 files"), "\(line.errors)")
+    let data = "apps/\(Self.notes)/data"
+    #expect(try files("all.ab") == [data + "/files/kept.txt", data + "/shared_prefs/app.xml"])
+    let piped = try cli.run(
+      [],
+      under: [
+        "bash", "-c",
+        #""$0" export android piped.ab --rules <(cat rules.xml) --repo repo --quiet"#,
+      ])
+    #expect(piped.code == 0 && !piped.errors.contains("excluded"), "\(piped.errors)")
+    #expect(try files("piped.ab") == files("all.ab"))
+  }
+
+  @Test func dataAboveTheQuotaIsReported() throws {
+    var random = Seeded(5)
+    try cli.directory.write(
+      random.bytes(26 << 20), at: ByteString("phone/data/data/\(Self.notes)/files/large"))
+    _ = try cli.succeed("backup --layout android --root phone --repo repo --quiet")
+    try cli.directory.write("<full-backup-content/>", at: "rules.xml")
+    let line = try cli.run("export android large.ab --rules rules.xml --repo repo --quiet")
+    #expect(line.code == 0)
+    #expect(
+      line.errors.contains("\(Self.notes): 26 MiB are more than the 25 MiB that Android stores"),
+      "\(line.errors)")
+  }
+
+  @Test func wrongRulesAreExplained() throws {
+    try cli.directory.write("<manifest/>", at: "other.xml")
+    let other = try cli.run("export android a.ab --rules other.xml --repo repo")
+    #expect(other.code == 13 && other.errors.contains("'manifest'"), "\(other)")
+    let missing = try cli.run("export android a.ab --rules missing.xml --repo repo")
+    #expect(missing.code == 1 && missing.errors.contains("missing.xml"), "\(missing)")
+    let alone = try cli.run("export android a.ab --transfer --repo repo")
+    #expect(alone.code == 2 && alone.errors.contains("'--transfer' needs '--rules'"), "\(alone)")
+    try makePackage("base.apk", [])
+    _ = try cli.succeed(
+      "backup --app \(Self.other) --layout android --root phone --repo repo --quiet")
+    let last = try #require(try cli.snapshots().last)
+    let none = try cli.run(
+      "export android \(last.prefix(12)) b.ab --rules base.apk --repo repo")
+    #expect(none.errors.contains("has no app '\(Self.notes)'"), "\(none)")
+    #expect(try !cli.isThere("b.ab"))
+  }
+}

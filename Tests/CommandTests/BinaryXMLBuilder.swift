@@ -1,0 +1,1 @@
+../InterchangeTests/Android/BinaryXMLBuilder.swift

@@ -1,0 +1,1 @@
+../InterchangeTests/Android/ResourceTableBuilder.swift
