@@ -150,7 +150,8 @@ import Testing
     let line = try cli.run("export android large.ab --rules rules.xml --repo repo --quiet")
     #expect(line.code == 0)
     #expect(
-      line.errors.contains("\(Self.notes): 26.0 MiB are more than the 25.0 MiB that Android stores"),
+      line.errors.contains(
+        "\(Self.notes): 26.0 MiB are more than the 25.0 MiB that Android stores"),
       "\(line.errors)")
   }
 
