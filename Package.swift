@@ -35,6 +35,9 @@ let package = Package(
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(
+      name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CFuse", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     .target(name: "CLinux"),
     .target(name: "CBlake2b"),
@@ -158,6 +161,12 @@ let package = Package(
       dependencies: ["ArchiveStore", "Codecs", "DeviceTransaction", "SandboxModel", "SystemIO"],
       swiftSettings: common),
     .target(
+      name: "RemoteStorage", dependencies: ["ArchiveStore", "CCurl", "Codecs", "SystemIO"],
+      swiftSettings: common),
+    .target(
+      name: "Mount", dependencies: ["ArchiveStore", "CFuse", "Codecs", "SystemIO"],
+      swiftSettings: common),
+    .target(
       name: "Scenario", dependencies: ["Codecs", "PolicyEngine", "SandboxModel", "SystemIO"],
       swiftSettings: common),
     .target(
@@ -173,8 +182,8 @@ let package = Package(
       dependencies: [
         "AppPackages", "AppUpdate", "ArchiveStore", "Audit", "Backup", "BuiltinPolicies", "Codecs",
         "DeviceDiscovery", "DeviceScan", "DeviceTransaction", "InterApp", "Interchange",
-        "Migration", "PolicyEngine", "Purge", "Restore", "Retention", "SampleDevice",
-        "SandboxModel", "Scenario", "ScenarioRunner", "SnapshotQueries", "SystemIO",
+        "Migration", "Mount", "PolicyEngine", "Purge", "RemoteStorage", "Restore", "Retention",
+        "SampleDevice", "SandboxModel", "Scenario", "ScenarioRunner", "SnapshotQueries", "SystemIO",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: common),
@@ -263,6 +272,14 @@ let package = Package(
       ],
       swiftSettings: tests),
     .testTarget(
+      name: "RemoteStorageTests",
+      dependencies: ["ArchiveStore", "Codecs", "RemoteStorage", "SystemIO", "TestSupport"],
+      swiftSettings: tests),
+    .testTarget(
+      name: "MountTests",
+      dependencies: ["ArchiveStore", "Codecs", "Mount", "SystemIO", "TestSupport"],
+      swiftSettings: tests),
+    .testTarget(
       name: "ScenarioTests", dependencies: ["PolicyEngine", "Scenario", "SystemIO", "TestSupport"],
       swiftSettings: tests),
     .testTarget(
@@ -294,8 +311,8 @@ if Context.environment["SANDBOXCTL_FUZZ"] != nil {
       name: "fuzz",
       dependencies: [
         "AppPackages", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs", "DatabaseCapture",
-        "DeviceDiscovery", "InterApp", "Interchange", "Migration", "PolicyEngine", "Restore",
-        "SandboxModel", "Scenario", "SystemIO",
+        "DeviceDiscovery", "InterApp", "Interchange", "Migration", "PolicyEngine", "RemoteStorage",
+        "Restore", "SandboxModel", "Scenario", "SystemIO",
       ],
       path: "Fuzzers/Sources/fuzz", swiftSettings: common + [.unsafeFlags(["-parse-as-library"])]))
 }

@@ -17,7 +17,9 @@ import sys
 EVERYWHERE = {"Swift", "Synchronization"}
 
 LIBC = {"Glibc", "Musl", "CLinux"}
-C_LIBRARIES = {"CArchive", "CCrypto", "CSodium", "CSQLite", "CYAML", "CZlib", "CZstd"}
+# The libraries of Codecs, and those of one other module each.
+CODEC_LIBRARIES = {"CArchive", "CCrypto", "CSodium", "CYAML", "CZlib", "CZstd"}
+C_LIBRARIES = CODEC_LIBRARIES | {"CCurl", "CFuse", "CSQLite"}
 OWN_C = {"CBlake2b"}
 EMBEDDED = {"CEmbedded"}
 
@@ -28,7 +30,7 @@ SCANNED = VALUES | {"ArchiveStore", "DatabaseCapture", "DeviceDiscovery", "Polic
 # Each module with the modules that it may import. A row never names a module of a later row.
 ALLOWED = {
     "SystemIO": LIBC,
-    "Codecs": (C_LIBRARIES - {"CSQLite"}) | OWN_C | {"Glibc"},
+    "Codecs": CODEC_LIBRARIES | OWN_C | {"Glibc"},
     "SandboxModel": {"Codecs", "SystemIO"},
     "PolicyEngine": {"Codecs", "SandboxModel"},
     "BuiltinPolicies": EMBEDDED,
@@ -53,6 +55,8 @@ ALLOWED = {
     "AppUpdate": SCANNED | {"AppPackages", "DeviceScan", "DeviceTransaction", "Restore"},
     "Interchange": VALUES | {"ArchiveStore", "CSQLite", "DeviceDiscovery"},
     "InterApp": VALUES | {"ArchiveStore", "DeviceTransaction"},
+    "RemoteStorage": {"ArchiveStore", "CCurl", "Codecs", "SystemIO"},
+    "Mount": {"ArchiveStore", "CFuse", "Codecs", "SystemIO"},
     "Scenario": VALUES | {"PolicyEngine"},
     "ScenarioRunner": SCANNED | {
         "AppPackages", "AppUpdate", "Audit", "Backup", "DeviceScan", "DeviceTransaction",
@@ -61,8 +65,8 @@ ALLOWED = {
     "SandboxCommands": SCANNED | {
         "AppPackages", "AppUpdate", "ArgumentParser", "Audit", "Backup", "BuiltinPolicies",
         "DeviceScan", "DeviceTransaction", "FoundationEssentials", "InterApp", "Interchange",
-        "Migration", "Purge", "Restore", "Retention", "SampleDevice", "Scenario",
-        "ScenarioRunner", "SnapshotQueries",
+        "Migration", "Mount", "Purge", "RemoteStorage", "Restore", "Retention", "SampleDevice",
+        "Scenario", "ScenarioRunner", "SnapshotQueries",
     },
     "sandboxctl": {"SandboxCommands"},
 }
