@@ -85,6 +85,10 @@ public struct RepositoryStorage: Storage {
   public func remove(_ paths: [ObjectPath]) throws(StoreError) { try base.remove(paths) }
 
   public func space() throws(StoreError) -> VolumeSpace? { try base.space() }
+
+  public func directoryIdentity() throws(StoreError) -> FileIdentity? {
+    try base.directoryIdentity()
+  }
 }
 
 // MARK: - Reading objects

@@ -76,6 +76,10 @@ public protocol Storage: Sendable {
 
   /// Returns the space of the volume that contains the objects, or nil if it is unknown.
   func space() throws(StoreError) -> VolumeSpace?
+
+  /// Returns the identity of the directory of this host that contains the objects, or nil if they are
+  /// on another host. No backup includes it, and no restore replaces it.
+  func directoryIdentity() throws(StoreError) -> FileIdentity?
 }
 
 extension Storage {
@@ -142,6 +146,15 @@ extension Storage {
 
   /// Returns nil, as most stores cannot determine their space.
   public func space() throws(StoreError) -> VolumeSpace? { nil }
+
+  /// Returns nil, as most stores are on other hosts.
+  public func directoryIdentity() throws(StoreError) -> FileIdentity? { nil }
+
+  /// Returns the directories of this host that no backup includes and no operation replaces: that of
+  /// `directoryIdentity`, or none.
+  public func protectedDirectories() throws(StoreError) -> Set<FileIdentity> {
+    try directoryIdentity().map { [$0] } ?? []
+  }
 
   /// Saves a complete object, durably, through a temporary in `directory`.
   public func save(
