@@ -10,8 +10,9 @@ extension SFTPConnection {
     var transfer = ReadTransfer(
       handle: handle, offset: offset, count: count, piece: limits.readPiece)
     let exchange = exchange()
+    let window = Self.window(ofPieces: limits.readPiece)
     while true {
-      while exchange.pending < Self.window / 2, let piece = transfer.nextPiece() {
+      while exchange.pending < window, let piece = transfer.nextPiece() {
         transfer.sent[try exchange.send(piece.request(handle, offset))] = piece
       }
       if transfer.sent.isEmpty { break }

@@ -10,8 +10,10 @@ final class SFTPConnection: Sendable {
   /// The maximum number of unanswered requests.
   static let window = 64
 
-  private let core: Core
+  let core: Core
   private let workers: Workers
+  /// The files and directories that are kept open.
+  let openFiles = SFTPOpenFiles()
   let version: SFTPVersion
   let limits: SFTPLimits
 
@@ -69,6 +71,9 @@ final class SFTPConnection: Sendable {
     core.finish(.lost(SFTPEnding(.unreachable, reason: reason)))
     core.close()
   }
+
+  /// Returns a file that is closed when it is released.
+  func file(_ handle: SFTPHandle) -> SFTPOpenFile { SFTPOpenFile(handle, core) }
 
   /// Starts an exchange of one thread.
   func exchange() -> Exchange { Exchange(core) }

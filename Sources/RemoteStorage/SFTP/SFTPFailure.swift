@@ -4,6 +4,8 @@ internal import SystemIO
 enum SFTPFailure: Error, Hashable, Sendable {
   /// The server refused or failed to do it.
   case refused(SFTPStatus)
+  /// A part of the path is missing, or is not what it must be: found before the request was made.
+  case unusable(SystemError)
   /// The connection ended. Whether the server did what was asked last is unknown.
   case lost(SFTPEnding)
   /// The connection cannot be made, or the server violates the protocol: another attempt would fail,
@@ -19,8 +21,10 @@ enum SFTPFailure: Error, Hashable, Sendable {
   /// The server's status code, if it answered.
   var code: SFTPStatus.Code? { if case .refused(let status) = self { status.code } else { nil } }
 
-  /// Whether the server answered that a path does not exist.
-  var isMissing: Bool { code == .noSuchFile }
+  /// Whether a path does not exist.
+  var isMissing: Bool {
+    if case .unusable(let error) = self { error.isMissing } else { code == .noSuchFile }
+  }
 
   /// Whether another connection may succeed.
   var isLost: Bool { if case .lost = self { true } else { false } }
