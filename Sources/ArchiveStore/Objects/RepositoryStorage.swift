@@ -34,6 +34,8 @@ public struct RepositoryStorage: Storage {
 
   public var canRename: Bool { base.canRename }
 
+  public var canCreateExclusively: Bool { base.canCreateExclusively }
+
   public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     try base.load(path, limit: limit)
   }
@@ -74,7 +76,13 @@ public struct RepositoryStorage: Storage {
     try base.rename(path, to: target)
   }
 
+  public func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool {
+    try base.create(bytes, as: path)
+  }
+
   public func remove(_ path: ObjectPath) throws(StoreError) { try base.remove(path) }
+
+  public func remove(_ paths: [ObjectPath]) throws(StoreError) { try base.remove(paths) }
 
   public func space() throws(StoreError) -> VolumeSpace? { try base.space() }
 }
