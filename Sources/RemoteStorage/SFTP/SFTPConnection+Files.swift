@@ -50,7 +50,8 @@ extension SFTPConnection {
   }
 
   private static func unexpected(_ reply: SFTPReply) -> SFTPFailure {
-    SFTPFailure(SFTPViolation(reason: "it gave an answer of another kind than the request asks for"))
+    SFTPFailure(
+      SFTPViolation(reason: "it gave an answer of another kind than the request asks for"))
   }
 }
 

@@ -66,7 +66,8 @@ private struct ReadTransfer {
     switch reply {
     case .data(let bytes):
       guard !bytes.isEmpty, bytes.count <= piece.count else {
-        throw SFTPFailure(SFTPViolation(reason: "it sent another number of bytes than was asked for"))
+        throw SFTPFailure(
+          SFTPViolation(reason: "it sent another number of bytes than was asked for"))
       }
       store(bytes, at: piece.start, in: &buffer)
       let rest = Piece(start: piece.start + bytes.count, count: piece.count - bytes.count)

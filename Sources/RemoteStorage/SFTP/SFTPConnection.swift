@@ -332,7 +332,8 @@ extension SFTPConnection.Core {
     var frames = SFTPFrames()
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     let isClosing = { self.state.withLock { $0.isClosing } }
-    while !isClosing(), let count = try? peer.read(into: &buffer, isStopping: isClosing), count > 0 {
+    while !isClosing(), let count = try? peer.read(into: &buffer, isStopping: isClosing), count > 0
+    {
       state.withLock { $0.lastHeard = Host.monotonicSeconds() }
       frames.append(buffer[..<count])
       while let packet = try frames.next() { try deliver(try SFTPPacket(packet)) }

@@ -42,7 +42,7 @@ final class SFTPObjectWriter: ObjectWriter {
           storage.serverPath(name), [.write, .create, .exclusive], permissions: 0o600)
         return Transfer(connection, handle)
       }
-    } catch { throw storage.writeError(error, .create, directory) }
+    } catch { throw storage.writeError(error, .create, at: directory) }
     path = name
   }
 
@@ -82,7 +82,7 @@ final class SFTPObjectWriter: ObjectWriter {
         if connection !== transfer.connection { try reopen(connection) }
         try body(&transfer)
       }
-    } catch { throw storage.writeError(error, .write, path) }
+    } catch { throw storage.writeError(error, .write, at: path) }
   }
 
   /// Opens the file again after a lost connection.
@@ -130,7 +130,7 @@ extension SFTPObjectWriter {
   private func verify(_ digest: Digest) throws(StoreError) {
     guard transfer.wasResumed, !isVerified else { return }
     let (name, size) = (storage.serverPath(path), size)
-    let found = try storage.perform(.read, path) { connection, _ throws(SFTPFailure) in
+    let found = try storage.perform(.read, at: path) { connection, _ throws(SFTPFailure) in
       try storage.digest(name, size: size, connection)
     }
     guard found == digest else {
@@ -156,11 +156,11 @@ extension SFTPObjectWriter {
         }
         (isPresent, isNamed) = (false, true)
         guard let directory else { return }
-        try SFTPConnection.requireSuccess(
-          try synced ?? connection.call(.sync(directory.handle)))
+        if let synced { return try SFTPConnection.requireSuccess(synced) }
+        try connection.perform(.sync(directory.handle))
       }
     } catch {
-      let failure = storage.writeError(error, isNamed ? .sync : .rename, target)
+      let failure = storage.writeError(error, isNamed ? .sync : .rename, at: target)
       guard isNamed else { throw failure }
       throw StoreError(
         .notDurable, failure.action, subject: failure.subject, reason: failure.reason,

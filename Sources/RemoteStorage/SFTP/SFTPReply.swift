@@ -127,7 +127,8 @@ extension SFTPVersion {
     while !reader.isAtEnd {
       let name = try reader.string()
       _ = try reader.string()
-      guard let known = SFTPExtension.allCases.first(where: { $0.rawValue.utf8.elementsEqual(name) })
+      guard
+        let known = SFTPExtension.allCases.first(where: { $0.rawValue.utf8.elementsEqual(name) })
       else { continue }
       found.insert(known)
     }
@@ -153,7 +154,8 @@ extension SFTPHandle {
 }
 
 extension SFTPName {
-  fileprivate static func all(_ reader: inout SFTPPacketReader) throws(SFTPViolation) -> [SFTPName] {
+  fileprivate static func all(_ reader: inout SFTPPacketReader) throws(SFTPViolation) -> [SFTPName]
+  {
     let count = try reader.number()
     var names: [SFTPName] = []
     for _ in 0..<count {

@@ -139,7 +139,9 @@ private struct SFTPPacketBuilder {
   }
 
   mutating func add(_ number: UInt32) {
-    for shift in [24, 16, 8, 0] as [UInt32] { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
+    for shift in [24, 16, 8, 0] as [UInt32] {
+      bytes.append(UInt8(truncatingIfNeeded: number >> shift))
+    }
   }
 
   mutating func add(_ number: UInt64) {

@@ -24,12 +24,12 @@ extension SFTPStorage {
           paths.map { .makeDirectory(serverPath($0), permissions: 0o700) })
         existing = nil
         for (path, reply) in zip(paths, replies) where existing == nil {
-          guard try !isMade(path, reply, connection, isRepeated: isRepeated) else { continue }
+          guard try !isMade(path, reply, on: connection, isRepeated: isRepeated) else { continue }
           existing = path
         }
         try sync(directory, connection)
       }
-    } catch { throw writeError(error, .createDirectory, directory) }
+    } catch { throw writeError(error, .createDirectory, at: directory) }
     guard let existing else { return }
     throw StoreError(
       .notEmpty, "create the directory", subject: "\(existing)", reason: "it already exists",
@@ -38,7 +38,7 @@ extension SFTPStorage {
 
   /// Whether a directory was created; false if it existed.
   private func isMade(
-    _ path: ObjectPath, _ reply: SFTPReply, _ connection: SFTPConnection, isRepeated: Bool
+    _ path: ObjectPath, _ reply: SFTPReply, on connection: SFTPConnection, isRepeated: Bool
   ) throws(SFTPFailure) -> Bool {
     do throws(SFTPFailure) {
       try SFTPConnection.requireSuccess(reply)
@@ -51,7 +51,9 @@ extension SFTPStorage {
       var isEmpty = true
       try connection.list([serverPath(path)]) { _, names in
         if !names.isEmpty { isEmpty = false }
-      } failed: { _, failure throws(SFTPFailure) in throw failure }
+      } failed: { _, failure throws(SFTPFailure) in
+        throw failure
+      }
       return isEmpty
     }
   }
@@ -74,7 +76,7 @@ extension SFTPStorage {
         ])
         for reply in replies { try SFTPConnection.requireSuccess(reply) }
       }
-    } catch { throw writeError(error, .write, path) }
+    } catch { throw writeError(error, .write, at: path) }
   }
 
   /// Renames an object or a directory, and syncs both directories.
@@ -88,7 +90,7 @@ extension SFTPStorage {
         try sync(target.directory, connection)
         if path.directory != target.directory { try sync(path.directory, connection) }
       }
-    } catch { throw writeError(error, .rename, path) }
+    } catch { throw writeError(error, .rename, at: path) }
   }
 
   /// Whether a rename whose answer was lost was done.
@@ -117,8 +119,9 @@ extension SFTPStorage {
       forget(target, connection)
     }
     if connection.has(.rename) {
-      let sync = directory.map { SFTPRequest.sync($0.handle) }
-      let replies = try connection.callAll([.renameReplacing(from, to: to)] + (sync.map { [$0] } ?? []))
+      var requests = [SFTPRequest.renameReplacing(from, to: to)]
+      if let directory { requests.append(.sync(directory.handle)) }
+      let replies = try connection.callAll(requests)
       try SFTPConnection.requireSuccess(replies[0])
       return replies.dropFirst().first
     }
@@ -163,7 +166,7 @@ extension SFTPStorage {
           try removeDirectory(path, or: error, connection)
         }
       }
-    } catch { throw writeError(error, .remove, path) }
+    } catch { throw writeError(error, .remove, at: path) }
   }
 
   /// Removes a directory, or throws the failure of its removal as a file if it is none.
@@ -201,6 +204,6 @@ extension SFTPStorage {
           } catch { if !error.isMissing { throw error } }
         }
       }
-    } catch { throw writeError(error, .remove, paths.first ?? .root) }
+    } catch { throw writeError(error, .remove, at: paths.first ?? .root) }
   }
 }

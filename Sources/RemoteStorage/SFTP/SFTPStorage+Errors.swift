@@ -17,20 +17,20 @@ enum ErrorNumber {
 extension SFTPStorage {
   /// Makes calls that are safe to repeat, and converts their failure.
   func perform<Result>(
-    _ operation: SystemError.Operation, _ path: ObjectPath,
+    _ operation: SystemError.Operation, at path: ObjectPath,
     _ body: (SFTPConnection, _ isRepeated: Bool) throws(SFTPFailure) -> Result
   ) throws(StoreError) -> Result {
     do throws(SFTPFailure) {
       return try session.perform(body)
-    } catch { throw storeError(error, operation, path) }
+    } catch { throw storeError(error, operation, at: path) }
   }
 
   /// Returns the error for a failed request.
   func storeError(
-    _ failure: SFTPFailure, _ operation: SystemError.Operation, _ path: ObjectPath
+    _ failure: SFTPFailure, _ operation: SystemError.Operation, at path: ObjectPath
   ) -> StoreError {
     switch failure {
-    case .refused(let status): refused(status, operation, path)
+    case .refused(let status): refused(status, operation, at: path)
     case .unusable(let error):
       StoreError(
         error.isMissing ? .missing : .system, operation.rawValue, subject: subject(path),
@@ -47,7 +47,7 @@ extension SFTPStorage {
   }
 
   private func refused(
-    _ status: SFTPStatus, _ operation: SystemError.Operation, _ path: ObjectPath
+    _ status: SFTPStatus, _ operation: SystemError.Operation, at path: ObjectPath
   ) -> StoreError {
     let full = serverPath(path)
     func error(_ number: Int32) -> SystemError { SystemError(operation, full, number: number) }
@@ -84,9 +84,9 @@ extension SFTPStorage {
   /// Returns the error for a failed write: of a full volume if the server reports one, because it
   /// gives no reason itself.
   func writeError(
-    _ failure: SFTPFailure, _ operation: SystemError.Operation, _ path: ObjectPath
+    _ failure: SFTPFailure, _ operation: SystemError.Operation, at path: ObjectPath
   ) -> StoreError {
-    let error = storeError(failure, operation, path)
+    let error = storeError(failure, operation, at: path)
     guard failure.code == .failure || failure.code == .permissionDenied else { return error }
     let space = failure.code == .failure ? try? space() : nil
     guard let space, space.available < 1 << 16 || space.countsInodes && space.availableInodes == 0

@@ -55,7 +55,7 @@ extension SFTPStorage {
       if case .unusable(let cause) = error, !cause.isMissing {
         throw damaged(path, "it is not a regular file")
       }
-      guard error.code == .failure else { throw storeError(error, .read, path) }
+      guard error.code == .failure else { throw storeError(error, .read, at: path) }
       throw damaged(path, "the server cannot read it")
     }
   }
@@ -113,12 +113,14 @@ extension SFTPStorage {
 
   /// Returns the names in a directory.
   package func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
-    try perform(.list, directory) { connection, _ throws(SFTPFailure) in
+    try perform(.list, at: directory) { connection, _ throws(SFTPFailure) in
       try requireDirectory(directory, connection)
       var found: [ByteString] = []
       try connection.list([serverPath(directory)]) { _, names in
         found += names.map(\.name)
-      } failed: { _, failure throws(SFTPFailure) in throw failure }
+      } failed: { _, failure throws(SFTPFailure) in
+        throw failure
+      }
       return found.sorted()
     }
   }
@@ -127,7 +129,7 @@ extension SFTPStorage {
   package func forEachObject(
     below root: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
-    try perform(.list, root) { connection, _ throws(SFTPFailure) in
+    try perform(.list, at: root) { connection, _ throws(SFTPFailure) in
       try requireDirectory(root, connection)
     }
     var pending = [root]
@@ -149,7 +151,7 @@ extension SFTPStorage {
   private func statuses(
     in directories: [ObjectPath], below root: ObjectPath
   ) throws(StoreError) -> [(ObjectPath, ObjectStatus)] {
-    try perform(.list, directories.first ?? root) { connection, _ throws(SFTPFailure) in
+    try perform(.list, at: directories.first ?? root) { connection, _ throws(SFTPFailure) in
       var found: [(ObjectPath, ObjectStatus)] = []
       var incomplete: [ObjectPath] = []
       try connection.list(directories.map { serverPath($0) }) { index, names in
@@ -195,7 +197,7 @@ extension SFTPStorage {
 
   /// Returns the status of an object or directory. A link counts as missing.
   package func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
-    try perform(.status, path) { connection, _ throws(SFTPFailure) in
+    try perform(.status, at: path) { connection, _ throws(SFTPFailure) in
       do throws(SFTPFailure) {
         try requireDirectory(path.directory, connection)
         if path.components.isEmpty {

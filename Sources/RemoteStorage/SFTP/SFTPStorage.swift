@@ -10,7 +10,7 @@ package import SystemIO
 /// `LocalStorage`. Directories get mode 0700, files 0600. A lost connection is made again, and what
 /// was in progress continues (`SFTPSession`).
 ///
-/// What SFTP does not allow, and how it is handled:
+/// Limits of the protocol, and how they are handled:
 /// - Links below the root are not followed, but only as far as their absence before the call shows it:
 ///   every component is checked once, and the last one each time. SFTP has no way to open a path
 ///   without following links.
@@ -73,19 +73,19 @@ package final class SFTPStorage: Storage {
     session = SFTPSession(connector, options)
     root = path.isEmpty ? "." : path
     self.location = location
-    let version = try perform(.open, .root) { connection, _ in connection.version }
+    let version = try perform(.open, at: .root) { connection, _ in connection.version }
     noteMissing(version)
   }
 
   /// Always true: version 3 of the protocol has renames.
   package var canRename: Bool { true }
 
-  /// What a crash can cost on this server, each in one sentence. Complete once something was written.
+  /// The possible costs of a crash of this server, each in one sentence. Complete once something was written.
   package var warnings: [String] { state.withLock { $0.warnings } }
 
   /// Returns the space of the server's volume, or nil if the server does not report it.
   package func space() throws(StoreError) -> VolumeSpace? {
-    try perform(.space, .root) { connection, _ throws(SFTPFailure) in
+    try perform(.space, at: .root) { connection, _ throws(SFTPFailure) in
       try self.space(connection)
     }
   }
@@ -235,7 +235,7 @@ extension SFTPStorage {
 
   /// Checks that the root is a directory.
   func requireRoot() throws(StoreError) {
-    let status = try perform(.open, .root) { connection, _ throws(SFTPFailure) in
+    let status = try perform(.open, at: .root) { connection, _ throws(SFTPFailure) in
       try rootStatus(connection)
     }
     let reason: String
@@ -254,7 +254,7 @@ extension SFTPStorage {
     do throws(SFTPFailure) {
       try session.perform { connection, _ throws(SFTPFailure) in try createRoot(connection) }
     } catch {
-      let failure = storeError(error, .createDirectory, .root)
+      let failure = storeError(error, .createDirectory, at: .root)
       throw StoreError(
         failure.code == .missing ? .system : failure.code, "create the repository",
         subject: location, reason: failure.reason, hint: failure.hint, cause: failure.cause)
@@ -271,7 +271,9 @@ extension SFTPStorage {
     var isEmpty = true
     try connection.list([root]) { _, names in
       if !names.isEmpty { isEmpty = false }
-    } failed: { _, failure throws(SFTPFailure) in throw failure }
+    } failed: { _, failure throws(SFTPFailure) in
+      throw failure
+    }
     guard isEmpty else { return }
     do throws(SFTPFailure) {
       try connection.perform(.setPermissions(path: root, 0o700))
