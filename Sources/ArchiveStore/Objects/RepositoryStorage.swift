@@ -8,7 +8,7 @@ public import SystemIO
 /// of these, and everything that names a position in an object means its content.
 public struct RepositoryStorage: Storage {
   /// The storage of the stored bytes.
-  let base: any Storage
+  package let base: any Storage
   /// The encryption of objects; nil if the repository has none.
   let cipher: ObjectCipher?
 

@@ -7,7 +7,9 @@ extension RepositoryLocation {
   package func open(_ settings: ConnectionSettings) throws(StoreError) -> any Storage {
     switch self {
     case .local(let path): return settings.limiting(try LocalStorage(path: path))
-    case .sftp, .s3: throw unsupported
+    case .sftp(let directory):
+      return settings.counting(try SFTPStorage(directory, options: settings.sftp))
+    case .s3: throw unsupported
     }
   }
 
@@ -15,7 +17,9 @@ extension RepositoryLocation {
   package func create(_ settings: ConnectionSettings) throws(StoreError) -> any Storage {
     switch self {
     case .local(let path): return settings.limiting(try LocalStorage.create(path: path))
-    case .sftp, .s3: throw unsupported
+    case .sftp(let directory):
+      return settings.counting(try SFTPStorage.create(directory, options: settings.sftp))
+    case .s3: throw unsupported
     }
   }
 
@@ -26,6 +30,12 @@ extension RepositoryLocation {
 }
 
 extension ConnectionSettings {
+  fileprivate var sftp: SFTPOptions {
+    var options = SFTPOptions()
+    options.sshCommand = sshCommand
+    return options
+  }
+
   /// Returns a storage of this host with the limits, if there are any.
   fileprivate func limiting(_ storage: LocalStorage) -> any Storage {
     if uploadRate == nil, downloadRate == nil { return storage }

@@ -29,6 +29,9 @@ package final class TransferStorage: Storage {
     (self.upload, self.download) = (upload, download)
   }
 
+  /// The warnings of the storage about what a crash can cost, each in one sentence.
+  package var warnings: [String] { (base as? SFTPStorage)?.warnings ?? [] }
+
   package var location: String { base.location }
   package var canRename: Bool { base.canRename }
   package var canCreateExclusively: Bool { base.canCreateExclusively }

@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Backup
+internal import RemoteStorage
 internal import SystemIO
 
 /// A repository that a command has opened, on this host or another one.
@@ -10,6 +11,9 @@ struct OpenRepository {
 
   /// The storage of the repository.
   var storage: RepositoryStorage { repository.storage }
+
+  /// The warnings of the storage about what a crash can cost, as far as they are known.
+  var warnings: [String] { (storage.base as? TransferStorage)?.warnings ?? [] }
 
   /// Returns the directories of this host that no backup includes and no restore replaces: that of
   /// the repository, or none if it is on another host.

@@ -95,6 +95,7 @@ extension RepositoryOptions.Choice {
   ///   named and it is not encrypted.
   func open(_ console: Console) throws -> OpenRepository {
     let opened = try open()
+    for warning in opened.warnings { console.warning(warning) }
     let locked = opened.repository
     // Programs that are run later never inherit the variables, whether they are used or not.
     let ofEnvironment = KeyOptions.environment

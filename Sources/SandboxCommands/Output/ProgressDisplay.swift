@@ -215,7 +215,7 @@ enum DrawnLine {
 /// errors, and the current file.
 struct ProgressText {
   private(set) var progress = ProgressCounters.State()
-  /// What repositories on other hosts have transferred.
+  /// The transfers of repositories on other hosts.
   private var transfers = TransferCounts.State()
   /// Bytes and files per second, averaged over about ten seconds.
   private var byteSpeed = 0.0
