@@ -100,7 +100,11 @@ extension RepositoryStorage {
   /// - Throws: `damaged` if the bytes do not match the id, are larger or cannot be decrypted;
   ///   `keyRequired` without the key; `missing` if there is no such object.
   func load(_ id: Digest, kind: ObjectKind, limit: Int) throws(StoreError) -> [UInt8] {
-    let path = layout.path(id, kind: kind)
+    try load(id, at: layout.path(id, kind: kind), limit: limit)
+  }
+
+  /// Returns the content of an object that may have another path than others of its kind.
+  func load(_ id: Digest, at path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     let stored = try load(path, limit: storedLimit(of: limit))
     guard Blake2b.hash(stored) == id else {
       throw .damaged("\(path)", "its content does not match its id")
