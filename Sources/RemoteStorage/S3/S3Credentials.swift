@@ -1,4 +1,4 @@
-package import Codecs
+internal import Codecs
 package import SystemIO
 
 /// An access key with its secret. Its descriptions contain neither.
