@@ -1,5 +1,5 @@
 package import ArchiveStore
-package import SystemIO
+internal import SystemIO
 
 extension S3Failure {
   /// Returns the error of the storage: "cannot ACTION 'SUBJECT': …". It has neither keys nor headers

@@ -49,6 +49,18 @@ package struct S3Settings: Sendable {
     return try setting("endpoint_url")
   }
 
+  /// Returns the region of a location, or that of the environment or the profile.
+  func region(of location: S3Location) throws(S3Failure) -> String {
+    if let region = location.region { return region }
+    return try region()
+  }
+
+  /// Returns the endpoint of a location, or that of the environment or the profile.
+  func endpoint(of location: S3Location) throws(S3Failure) -> String? {
+    if let endpoint = location.endpoint { return endpoint }
+    return try endpoint()
+  }
+
   /// The file of trusted certificates of the environment or the profile, or nil for the system's.
   package func authorities() throws(S3Failure) -> ByteString? {
     if let path = environment("AWS_CA_BUNDLE") { return path }
@@ -73,9 +85,10 @@ package struct S3Settings: Sendable {
   /// The credentials file and the configuration file, as far as they exist.
   private func files() throws(S3Failure) -> [AWSProfileFile] {
     var found: [AWSProfileFile] = []
-    for (variable, name) in [
+    let names: [(String, ByteString)] = [
       ("AWS_SHARED_CREDENTIALS_FILE", "credentials"), ("AWS_CONFIG_FILE", "config"),
-    ] {
+    ]
+    for (variable, name) in names {
       guard let path = path(variable, name), let file = try Self.read(path) else { continue }
       found.append(file)
     }

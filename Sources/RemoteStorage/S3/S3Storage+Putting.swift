@@ -1,0 +1,154 @@
+internal import ArchiveStore
+internal import Codecs
+internal import SystemIO
+
+extension S3Storage {
+  /// The media type of all objects.
+  static let contentType = "application/octet-stream"
+  /// The most parts of an object (Amazon S3 User Guide, "Multipart upload limits").
+  private static let partLimit: UInt64 = 10_000
+
+  /// Puts an object, in parts if it is large.
+  func put(_ body: HTTPBody, as path: ObjectPath) throws(StoreError) {
+    do throws(S3Failure) {
+      if body.count > options.multipartThreshold, case .file(let file, let start, let count) = body {
+        return try putInParts(file, start, count, path)
+      }
+      let request = S3Request(
+        .put, key: key(path), headers: [("content-type", Self.contentType)], body: body)
+      var answer: [UInt8] = []
+      try requireStored(try client.send(request, into: &answer).response)
+    } catch { throw self.error(error, "write", path) }
+  }
+
+  /// Checks that the answer to a put is that of a store, which has an entity tag: another server may
+  /// answer any request with success.
+  @discardableResult
+  func requireStored(_ response: HTTPResponse) throws(S3Failure) -> String {
+    if let tag = response.header("etag"), !tag.isEmpty, !tag.utf8.contains(where: { $0 < 0x20 }) {
+      return tag
+    }
+    let words = "does not confirm that an object is stored (no ETag in its answer)"
+    throw S3Failure(.answer(words, host: client.endpoint.host))
+  }
+
+  /// Puts an object in parts. After a failure the store is asked to discard those that it has.
+  private func putInParts(
+    _ file: SpoolFile, _ start: UInt64, _ count: UInt64, _ path: ObjectPath
+  ) throws(S3Failure) {
+    let headers = [("content-type", Self.contentType)]
+    var answer: [UInt8] = []
+    _ = try client.send(
+      S3Request(.post, key: key(path), query: [("uploads", "")], headers: headers), into: &answer)
+    guard let root = try? XMLElement(reading: answer), let id = root.text(of: "UploadId"),
+      !id.isEmpty
+    else {
+      throw S3Failure(.answer("begins an upload in parts without an ID", host: client.endpoint.host))
+    }
+    do throws(S3Failure) {
+      let tags = try putParts(file, start, count, path, id)
+      try complete(tags, count, path, id)
+    } catch {
+      _ = try? client.send(
+        S3Request(.delete, key: key(path), query: [("uploadId", id)]), into: &answer)
+      throw error
+    }
+  }
+
+  /// Puts the parts and returns their entity tags.
+  private func putParts(
+    _ file: SpoolFile, _ start: UInt64, _ count: UInt64, _ path: ObjectPath, _ id: String
+  ) throws(S3Failure) -> [String] {
+    let mebibyte: UInt64 = 1 << 20
+    let least = (count / Self.partLimit / mebibyte + 1) * mebibyte
+    let isSmall = options.partSize * Self.partLimit < count
+    let size = isSmall ? least : options.partSize
+    var tags: [String] = []
+    var answer: [UInt8] = []
+    for offset in stride(from: 0, to: count, by: UInt64.Stride(size)) {
+      let body = HTTPBody.file(file, offset: start + offset, count: min(size, count - offset))
+      let query = [("partNumber", "\(tags.count + 1)"), ("uploadId", id)]
+      let request = S3Request(.put, key: key(path), query: query, body: body)
+      tags.append(try requireStored(try client.send(request, into: &answer).response))
+    }
+    return tags
+  }
+
+  /// Makes the parts an object.
+  private func complete(
+    _ tags: [String], _ count: UInt64, _ path: ObjectPath, _ id: String
+  ) throws(S3Failure) {
+    var text = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+    for (index, tag) in tags.enumerated() {
+      let tag = XMLElement.escaped(tag) ?? ""
+      text += "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(tag)</ETag></Part>"
+    }
+    text += "</CompleteMultipartUpload>"
+    var request = S3Request(
+      .post, key: key(path), query: [("uploadId", id)],
+      headers: [("content-type", "application/xml")], body: .bytes(Array(text.utf8)))
+    request.canFailLate = true
+    var answer: [UInt8] = []
+    do {
+      _ = try client.send(request, into: &answer)
+    } catch {
+      // An earlier attempt may have completed it, although its answer was lost.
+      guard error.attempts > 1, error.refusal?.isMissing == true,
+        let status = try? status(path), status.size == count
+      else { throw error }
+      return
+    }
+    guard let root = try? XMLElement(reading: answer),
+      root.name == "CompleteMultipartUploadResult"
+    else {
+      let words = "does not confirm that the parts are an object"
+      throw S3Failure(.answer(words, host: client.endpoint.host))
+    }
+  }
+}
+
+/// An object in memory, and from 1 MiB on in an unnamed local file, until it is put.
+final class S3ObjectWriter: ObjectWriter {
+  private let storage: S3Storage
+  private var bytes: [UInt8] = []
+  private var file: SpoolFile?
+  private var size: UInt64 = 0
+
+  /// The bytes that are kept in memory.
+  private static let memory = 1 << 20
+
+  init(_ storage: S3Storage) { self.storage = storage }
+
+  func append(_ more: [UInt8]) throws(StoreError) {
+    size += UInt64(more.count)
+    if file == nil, size <= UInt64(Self.memory) {
+      bytes += more
+      return
+    }
+    do {
+      let file = try openFile()
+      try file.descriptor.write(more)
+    } catch {
+      throw StoreError(
+        .system, "write an unfinished object to", subject: error.path.description,
+        reason: error.reason, hint: error.hint, cause: error)
+    }
+  }
+
+  /// Returns the file, which gets the bytes in memory when it is created.
+  private func openFile() throws(SystemError) -> SpoolFile {
+    if let file { return file }
+    let file = try storage.spoolFile()
+    try file.descriptor.write(bytes)
+    (self.file, bytes) = (file, [])
+    return file
+  }
+
+  func commit(as path: ObjectPath, digest: Digest, isReadSoon: Bool) throws(StoreError) {
+    let body = file.map { HTTPBody.file($0, offset: 0, count: size) } ?? .bytes(bytes)
+    try storage.put(body, as: path)
+    discard()
+  }
+
+  func discard() { (file, bytes) = (nil, []) }
+}
