@@ -30,7 +30,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", CodecError.Kind.truncated), ("<a>", .truncated), ("<a", .truncated), ("<a><b></b>", .truncated),
+    ("", CodecError.Kind.truncated), ("<a>", .truncated), ("<a", .truncated),
+    ("<a><b></b>", .truncated),
     ("<a></b>", .malformed), ("</a>", .malformed), ("<a/><b/>", .malformed), ("x<a/>", .malformed),
     ("<a/>x", .malformed), ("<a>&x;</a>", .malformed), ("<a>&amp</a>", .malformed),
     ("<a>&#0;</a>", .malformed), ("<a>&#xd800;</a>", .malformed), ("<a>&#+1;</a>", .malformed),

@@ -123,7 +123,9 @@ import Testing
        {"path": "/late", "status": 200, "delay": 20}]
       """)
     let client = client { $0.idleTimeout = 1 }
-    for (name, kind) in [("/drop", HTTPFailure.Kind.dropped), ("/cut", .dropped), ("/late", .timedOut)] {
+    for (name, kind) in [
+      ("/drop", HTTPFailure.Kind.dropped), ("/cut", .dropped), ("/late", .timedOut),
+    ] {
       let found = failure(client, HTTPRequest(.get, url: server.endpoint + name))
       #expect(found?.kind == kind, "\(name): \(String(describing: found))")
       #expect(found?.isPassing == true)

@@ -50,7 +50,8 @@ import Testing
     let large = try path("packs/ab/large")
     try storage.save(bytes, as: large, by: path("lease"))
     #expect(try storage.load(large, limit: 12 << 20) == bytes)
-    #expect(try storage.load(large, offset: 5_242_870, count: 20) == Array(bytes[5_242_870..<5_242_890]))
+    #expect(
+      try storage.load(large, offset: 5_242_870, count: 20) == Array(bytes[5_242_870..<5_242_890]))
     #expect(try storage.status(large)?.size == 12 << 20)
     try storage.remove(large)
   }
@@ -66,7 +67,8 @@ import Testing
       _ = try storage(lab, bucket: bucket, keys: ("UNKNOWNKEY", "wrong")).list(.root)
     }
     #expect(
-      unknown?.reason == "the store does not know the access key ID", "\(String(describing: unknown))")
+      unknown?.reason == "the store does not know the access key ID",
+      "\(String(describing: unknown))")
     let missing = failure { _ = try storage(lab, bucket: "no-such-bucket-here").list(.root) }
     #expect(missing?.code == .noRepository, "\(String(describing: missing))")
     let put = failure { try storage(lab, bucket: "no-such-bucket-here").touch(path("a")) }

@@ -85,7 +85,8 @@ import Testing
 
   @Test func errorsAreReadAlsoWithoutABody() {
     let found = refusal(
-      404, "<Error><Code>NoSuchBucket</Code><Message>a\u{1b}[31m\(String(repeating: "x", count: 999))"
+      404,
+      "<Error><Code>NoSuchBucket</Code><Message>a\u{1b}[31m\(String(repeating: "x", count: 999))"
         + "</Message></Error>")
     #expect(found.code == "NoSuchBucket")
     #expect(found.message.count < 250)
@@ -101,7 +102,8 @@ import Testing
     #expect(refusal(400, "<Error><Code>BadDigest</Code></Error>").isPassing)
     #expect(refusal(503, "", [("retry-after", "7")]).wait == 7)
     #expect(refusal(503, "", [("retry-after", "99999999")]).wait == 60)
-    #expect(refusal(400, "<ErrorResponse><Error><Code>X</Code></Error></ErrorResponse>").code == "X")
+    #expect(
+      refusal(400, "<ErrorResponse><Error><Code>X</Code></Error></ErrorResponse>").code == "X")
   }
 
   @Test func skewedClocksAreSeenAlsoWithoutABody() {

@@ -153,7 +153,8 @@ import Testing
     try writeCommand("exit 3")
     #expect(secret(try source.current()) == "s1")
     now.withLock { $0.seconds += 120 }
-    #expect(error(source)?.reason == "the command for credentials failed: it ended with exit status 3")
+    #expect(
+      error(source)?.reason == "the command for credentials failed: it ended with exit status 3")
   }
 
   @Test(arguments: [

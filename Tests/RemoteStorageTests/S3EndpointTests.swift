@@ -6,7 +6,8 @@ import Testing
 /// The URLs of buckets, and the waits between attempts.
 @Suite struct S3EndpointTests {
   private func url(
-    _ bucket: String, _ server: String? = nil, _ isPathStyle: Bool? = nil, region: String = "eu-west-1"
+    _ bucket: String, _ server: String? = nil, _ isPathStyle: Bool? = nil,
+    region: String = "eu-west-1"
   ) throws -> String {
     let endpoint = try S3Endpoint(
       bucket: bucket, region: region, url: server, isPathStyle: isPathStyle)
@@ -23,8 +24,10 @@ import Testing
     // The certificate of AWS does not cover names with a dot.
     #expect(try url("my.photos") == "https://s3.eu-west-1.amazonaws.com/my.photos" + end)
     #expect(try url("photos", "https://Store.example/") == "https://store.example/photos" + end)
-    #expect(try url("photos", "https://store.example", false) == "https://photos.store.example" + end)
-    #expect(try url("photos", "http://127.0.0.1:9000", false) == "http://127.0.0.1:9000/photos" + end)
+    #expect(
+      try url("photos", "https://store.example", false) == "https://photos.store.example" + end)
+    #expect(
+      try url("photos", "http://127.0.0.1:9000", false) == "http://127.0.0.1:9000/photos" + end)
     #expect(try url("photos", "http://[::1]:9000") == "http://[::1]:9000/photos" + end)
     #expect(try url("my_Photos", "https://s", false) == "https://s/my_Photos" + end)
     #expect(try url("photos", "https://s:443") == "https://s/photos" + end)

@@ -5,7 +5,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What a user reads if something is wrong with the endpoint, the bucket or the credentials.
+/// The errors for a user if something is wrong with the endpoint, the bucket or the credentials.
 @Suite struct S3ErrorTests {
   private static let secrets = ["ACCESSKEYID", "TOPSECRETKEY", "SESSIONTOKEN"]
 
@@ -38,7 +38,8 @@ import Testing
   }
 
   @Test func wrongSecretIsNamed() throws {
-    let echoed = "<Message>m</Message><AWSAccessKeyId>ACCESSKEYID</AWSAccessKeyId><StringToSign>"
+    let echoed =
+      "<Message>m</Message><AWSAccessKeyId>ACCESSKEYID</AWSAccessKeyId><StringToSign>"
       + "AWS4-HMAC-SHA256 SESSIONTOKEN</StringToSign>"
     let found = try error(#""status": 403, "# + xml("SignatureDoesNotMatch", echoed))
     #expect(found.reason == "the store refuses the signature: the secret access key is wrong")
@@ -85,7 +86,8 @@ import Testing
   }
 
   @Test func webPagesAreNoStore() throws {
-    let page = #""headers": {"Content-Type": "text/html"}, "body": "<!DOCTYPE html><html>hi</html>""#
+    let page =
+      #""headers": {"Content-Type": "text/html"}, "body": "<!DOCTYPE html><html>hi</html>""#
     for body in [
       { _ = try $0.list(.root) }, { try $0.touch(path("a")) },
       { _ = try $0.create([1], as: path("a")) },

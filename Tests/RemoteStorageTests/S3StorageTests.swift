@@ -50,7 +50,8 @@ import Testing
   @Test func unfinishedObjectsAreOnlyInUnnamedFilesOfTheUser() throws {
     let server = try StoreServer()
     let directory = try TemporaryDirectory("spool")
-    let storage = try testStorage(server.endpoint, testOptions(["AWS_ACCESS_KEY_ID": "K"], directory))
+    let storage = try testStorage(
+      server.endpoint, testOptions(["AWS_ACCESS_KEY_ID": "K"], directory))
     let writer = try storage.startObject(in: path("lease"))
     try writer.append([UInt8](repeating: 1, count: 3 << 20))
     #expect(try directory.directory.names().isEmpty)
@@ -60,7 +61,8 @@ import Testing
 
   @Test func largeObjectsArePutInParts() throws {
     let server = try StoreServer(
-      #"[{"query": "partNumber=2", "status": 500}, {"query": "partNumber=3", "drop": true, "done": true}]"#)
+      #"[{"query": "partNumber=2", "status": 500}, {"query": "partNumber=3", "drop": true, "done": true}]"#
+    )
     var options = testOptions()
     (options.multipartThreshold, options.partSize) = (2 << 20, 1 << 20)
     let storage = try testStorage(server.endpoint, options)
@@ -140,7 +142,8 @@ import Testing
   // MARK: - Creating exclusively
 
   @Test func storeThatIgnoresTheConditionCannotCreate() throws {
-    let rule = #"{"method": "PUT", "path": "/probe", "status": 200, "headers": {"ETag": "x"}, "times": 0}"#
+    let rule =
+      #"{"method": "PUT", "path": "/probe", "status": 200, "headers": {"ETag": "x"}, "times": 0}"#
     for rule in [rule, #"{"method": "PUT", "path": "/probe", "status": 501, "times": 0}"#] {
       let server = try StoreServer("[\(rule)]")
       let storage = try testStorage(server.endpoint)

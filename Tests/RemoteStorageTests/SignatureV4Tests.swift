@@ -46,7 +46,8 @@ import Testing
       names: "host;x-amz-content-sha256;x-amz-date",
       signature: "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
     Example(
-      name: "GET Bucket (List Objects)", method: "GET", query: [("prefix", "J"), ("max-keys", "2")],
+      name: "GET Bucket (List Objects)", method: "GET",
+      query: [("prefix", "J"), ("max-keys", "2")],
       canonical: "df57d21db20da04d7fa30298dd4488ba3a2b47ca3a489c74750e0f1e7df1b9b7",
       names: "host;x-amz-content-sha256;x-amz-date",
       signature: "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"),

@@ -28,7 +28,8 @@ final class StoreServer: Sendable {
   init(_ rules: String = "[]", certificate: (certificate: String, key: String)? = nil) throws {
     let directory = try TemporaryDirectory("store")
     try directory.write(rules, at: "rules.json")
-    let program = Shared.packageRoot.appendingPathComponent("Tests/RemoteStorageTests/Programs/store.py")
+    let program = Shared.packageRoot.appendingPathComponent(
+      "Tests/RemoteStorageTests/Programs/store.py")
     let words = [program.path, directory.string + "/rules.json"]
     let secure = certificate.map { [$0.certificate, $0.key] } ?? []
     process = try BoundProcess("python3", words + secure)
@@ -61,7 +62,9 @@ final class StoreServer: Sendable {
 
 /// The settings of a storage for tests: fast retries, no proxy, the keys of a fictitious user.
 func testOptions(
-  _ environment: [String: String] = ["AWS_ACCESS_KEY_ID": "KEY", "AWS_SECRET_ACCESS_KEY": "SECRET"],
+  _ environment: [String: String] = [
+    "AWS_ACCESS_KEY_ID": "KEY", "AWS_SECRET_ACCESS_KEY": "SECRET",
+  ],
   _ directory: TemporaryDirectory? = nil
 ) -> S3Storage.Options {
   var options = S3Storage.Options()

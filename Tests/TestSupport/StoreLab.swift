@@ -48,9 +48,13 @@ package struct StoreLab: Sendable {
   /// Keeps a process until the tests end.
   private static func keep(_ process: BoundProcess) {
     running.withLock { all in
-      if all.isEmpty { atexit { StoreLab.running.withLock { $0.forEach { $0.end() } } } }
+      if all.isEmpty { atexit { StoreLab.endAll() } }
       all.append(process)
     }
+  }
+
+  private static func endAll() {
+    running.withLock { all in for process in all { process.end() } }
   }
 
   private static func isInstalled(_ programs: [String], _ packages: String) -> Bool {

@@ -51,7 +51,8 @@ struct XMLElementReader {
 
   private mutating func readText() throws(CodecError) {
     let start = at
-    while at < bytes.count, bytes[at] != UInt8(ascii: "<"), bytes[at] != UInt8(ascii: "&") { at += 1 }
+    let isText = { (byte: UInt8) in byte != UInt8(ascii: "<") && byte != UInt8(ascii: "&") }
+    while at < bytes.count, isText(bytes[at]) { at += 1 }
     if open.isEmpty {
       guard at > start, bytes[start..<at].allSatisfy(\.isSpace) else {
         throw failure("text is outside an element", at: start)

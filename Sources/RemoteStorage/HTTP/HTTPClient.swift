@@ -35,7 +35,7 @@ package final class HTTPClient: Sendable {
     let transfer = HTTPTransfer(request, configuration, buffer: buffer)
     buffer = []
     defer { buffer = transfer.takeBody() }
-    let response = try handle.perform(request, transfer, configuration)
+    let response = try handle.perform(request, transfer, by: configuration)
     // After a failure the state of the connection is unknown, and the handle is closed with it.
     idle.withLock { $0.append(handle) }
     return response
@@ -74,7 +74,7 @@ private final class CurlHandle: @unchecked Sendable {
 
   /// Makes a request.
   func perform(
-    _ request: HTTPRequest, _ transfer: HTTPTransfer, _ configuration: HTTPConfiguration
+    _ request: HTTPRequest, _ transfer: HTTPTransfer, by configuration: HTTPConfiguration
   ) throws(HTTPFailure) -> HTTPResponse {
     // Keeps connections, and names that were looked up.
     curl_easy_reset(raw)
@@ -153,7 +153,8 @@ private final class CurlHandle: @unchecked Sendable {
     try check(sandboxctl_curl_set_pointer(raw, CURLOPT_XFERINFODATA, context))
     try check(
       sandboxctl_curl_set_callback(raw, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
-        HTTPTransfer.from(context).receive(UnsafeRawBufferPointer(start: bytes, count: size * count))
+        let part = UnsafeRawBufferPointer(start: bytes, count: size * count)
+        return HTTPTransfer.from(context).receive(part)
       })
     try check(
       sandboxctl_curl_set_callback(raw, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in

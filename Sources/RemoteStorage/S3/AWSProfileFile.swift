@@ -23,7 +23,8 @@ package struct AWSProfileFile: Sendable {
       }
       guard let section, let equals = line.firstIndex(of: UInt8(ascii: "=")) else { continue }
       let key = Self.text(line[..<equals]).lowercased()
-      sections[section, default: [:]][key] = Self.value(Self.text(line[line.index(after: equals)...]))
+      let value = Self.value(Self.text(line[line.index(after: equals)...]))
+      sections[section, default: [:]][key] = value
     }
   }
 

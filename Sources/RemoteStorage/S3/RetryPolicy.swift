@@ -19,7 +19,7 @@ package struct RetryPolicy: Sendable {
   package init() {}
 
   /// Returns the pause after an attempt (from 1): a random part, at least half, of the exponentially
-  /// growing time, so that many hosts do not return at the same moment.
+  /// growing time, because hosts that fail together should not return together.
   ///
   /// - Parameter jitter: A number from 0 to 1.
   package func pause(after attempt: Int, jitter: Double) -> Double {

@@ -45,7 +45,7 @@ package final class S3Client: Sendable {
     while true {
       state.count += 1
       do throws(S3Failure) {
-        let response = try attempt(request, payload, &state, into: &buffer)
+        let response = try attempt(request, payload, state: &state, into: &buffer)
         return Answer(response: response, isRepeated: state.isUncertain)
       } catch {
         guard let pause = pause(after: error, &state) else {
@@ -70,11 +70,11 @@ package final class S3Client: Sendable {
 
   /// Makes one attempt.
   private func attempt(
-    _ request: S3Request, _ payload: S3Payload, _ state: inout Attempts, into buffer: inout [UInt8]
+    _ request: S3Request, _ payload: S3Payload, state: inout Attempts, into buffer: inout [UInt8]
   ) throws(S3Failure) -> HTTPResponse {
     let current = try credentials.current()
     state.credentials = current
-    let signed = signed(request, payload, current)
+    let signed = signed(request, payload, by: current)
     let response: HTTPResponse
     do {
       response = try http.send(signed, into: &buffer)
@@ -96,7 +96,7 @@ package final class S3Client: Sendable {
   }
 
   private func signed(
-    _ request: S3Request, _ payload: S3Payload, _ credentials: S3Credentials
+    _ request: S3Request, _ payload: S3Payload, by credentials: S3Credentials
   ) -> HTTPRequest {
     let signature = SignatureV4(region: region, time: clock())
     var headers = request.headers

@@ -27,7 +27,7 @@ package struct S3Endpoint: Sendable, Hashable {
     let parts = try Self.parts(url)
     let isName = Self.isHostName(bucket, scheme: parts.scheme)
     let isAddress = parts.host.first == "[" || parts.host.allSatisfy { $0 == "." || $0.isNumber }
-    let isAmazon = parts.host.hasSuffix(".amazonaws.com") || parts.host.hasSuffix(".amazonaws.com.cn")
+    let isAmazon = [".amazonaws.com", ".amazonaws.com.cn"].contains { parts.host.hasSuffix($0) }
     let isInPath = !isName || isAddress || isPathStyle ?? !isAmazon
     scheme = parts.scheme
     host = (isInPath ? "" : bucket + ".") + parts.host + (parts.port.map { ":\($0)" } ?? "")

@@ -47,7 +47,8 @@ package struct S3Refusal: Sendable, Hashable {
     let location = response.header("location")?.split(separator: "/").dropFirst().first
     host = (error?.text(of: "Endpoint") ?? location.map { String($0) })
       .flatMap { $0.isEmpty ? nil : Self.shortened($0) }
-    serverTime = error?.text(of: "ServerTime").flatMap { Timestamp(rfc3339: $0) }
+    serverTime =
+      error?.text(of: "ServerTime").flatMap { Timestamp(rfc3339: $0) }
       ?? response.header("date").flatMap(HTTPDate.time)
     wait = response.header("retry-after").flatMap { UInt32($0) }.map { min(Double($0), 60) }
   }

@@ -12,7 +12,7 @@ extension S3Storage {
   package func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
     let below = keys(below: directory)
     var names: [ByteString] = []
-    try forEachPage(below, delimiter: "/", directory) { page throws(StoreError) in
+    try forEachPage(below, delimiter: "/", of: directory) { page throws(StoreError) in
       // The object whose key is the prefix itself stands for a directory in some programs.
       names += page.objects.map(\.key).filter { $0 != below }.map { name($0, below) }
       names += page.prefixes.map { name($0, below) }
@@ -31,7 +31,7 @@ extension S3Storage {
     below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
     let below = keys(below: directory)
-    try forEachPage(below, delimiter: nil, directory) { page throws(StoreError) in
+    try forEachPage(below, delimiter: nil, of: directory) { page throws(StoreError) in
       for object in page.objects {
         // Keys that no path has, such as `a//b`, are of another program.
         let components = object.key.bytes.dropFirst(below.count)
@@ -51,16 +51,16 @@ extension S3Storage {
     let directory = ObjectStatus(isDirectory: true, size: 0, modified: Timestamp(seconds: 0))
     if path == .root { return directory }
     let own = key(path)
-    let first = try page(own, [("max-keys", "1")], path)
+    let first = try page(own, [("max-keys", "1")], of: path)
     if let object = first.objects.first, object.key == own { return object.status }
     if first.objects.isEmpty { return nil }
-    let below = try page(keys(below: path), [("max-keys", "1")], path)
+    let below = try page(keys(below: path), [("max-keys", "1")], of: path)
     return below.objects.isEmpty ? nil : directory
   }
 
   /// Fetches all pages of a listing. `body` gets each page once it is checked.
   private func forEachPage(
-    _ prefix: ByteString, delimiter: String?, _ directory: ObjectPath,
+    _ prefix: ByteString, delimiter: String?, of directory: ObjectPath,
     _ body: (S3Listing) throws(StoreError) -> Void
   ) throws(StoreError) {
     var token: String?
@@ -70,7 +70,7 @@ extension S3Storage {
       var query = [("max-keys", "\(Self.pageSize)")]
       if let delimiter { query.append(("delimiter", delimiter)) }
       if let token { query.append(("continuation-token", token)) }
-      let page = try page(prefix, query, directory)
+      let page = try page(prefix, query, of: directory)
       // A page has to lead further, so that the listing ends.
       let names = page.objects.map(\.key) + page.prefixes
       if let least = names.min(), let greatest = names.max() {
@@ -80,7 +80,9 @@ extension S3Storage {
         (last, empty) = (greatest, 0)
       } else {
         empty += 1
-        guard empty < Self.emptyPages else { throw wrong("lists empty pages without end", directory) }
+        guard empty < Self.emptyPages else {
+          throw wrong("lists empty pages without end", directory)
+        }
       }
       try body(page)
       token = page.next
@@ -89,7 +91,7 @@ extension S3Storage {
 
   /// Fetches a page and checks that its keys have the prefix.
   private func page(
-    _ prefix: ByteString, _ query: [(name: String, value: String)], _ path: ObjectPath
+    _ prefix: ByteString, _ query: [(name: String, value: String)], of path: ObjectPath
   ) throws(StoreError) -> S3Listing {
     var query = query
     query += [
@@ -98,7 +100,7 @@ extension S3Storage {
     ]
     let request = S3Request(.get, query: query, limit: S3Listing.limits.bytes)
     var answer: [UInt8] = []
-    let response = try send(request, "list", path, into: &answer).response
+    let response = try send(request, to: "list", path, into: &answer).response
     if S3Refusal.isWebPage(response, body: answer) {
       throw wrong("answers with a web page, not as a store", path)
     }
@@ -113,7 +115,7 @@ extension S3Storage {
   }
 
   private func wrong(_ words: String, _ path: ObjectPath) -> StoreError {
-    error(S3Failure(.answer(words, host: client.endpoint.host)), "list", path)
+    error(S3Failure(.answer(words, host: client.endpoint.host)), to: "list", path)
   }
 }
 

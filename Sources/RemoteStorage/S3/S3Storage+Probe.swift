@@ -5,7 +5,7 @@ extension S3Storage {
   /// Checks that the store keeps what repositories rely on, before one is made: an object is listed and
   /// read at once after its put, and gone at once after its removal.
   ///
-  /// - Throws: what is wrong with the endpoint, the bucket, the credentials or the store.
+  /// - Throws: an error of the endpoint, the bucket, the credentials or the store.
   package func requireConsistency() throws(StoreError) {
     let name = ByteString("probe-" + Host.randomHex(bytes: 8))
     let path = ObjectPath.root.appending(name)

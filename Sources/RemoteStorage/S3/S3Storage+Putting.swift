@@ -11,14 +11,14 @@ extension S3Storage {
   /// Puts an object, in parts if it is large.
   func put(_ body: HTTPBody, as path: ObjectPath) throws(StoreError) {
     do throws(S3Failure) {
-      if body.count > options.multipartThreshold, case .file(let file, let start, let count) = body {
-        return try putInParts(file, start, count, path)
+      if body.count > options.multipartThreshold, case .file(let file, _, _) = body {
+        return try putInParts(file, count: body.count, as: path)
       }
       let request = S3Request(
         .put, key: key(path), headers: [("content-type", Self.contentType)], body: body)
       var answer: [UInt8] = []
       try requireStored(try client.send(request, into: &answer).response)
-    } catch { throw self.error(error, "write", path) }
+    } catch { throw self.error(error, to: "write", path) }
   }
 
   /// Checks that the answer to a put is that of a store, which has an entity tag: another server may
@@ -32,9 +32,9 @@ extension S3Storage {
     throw S3Failure(.answer(words, host: client.endpoint.host))
   }
 
-  /// Puts an object in parts. After a failure the store is asked to discard those that it has.
+  /// Puts a file in parts. After a failure the store is asked to discard those that it has.
   private func putInParts(
-    _ file: SpoolFile, _ start: UInt64, _ count: UInt64, _ path: ObjectPath
+    _ file: SpoolFile, count: UInt64, as path: ObjectPath
   ) throws(S3Failure) {
     let headers = [("content-type", Self.contentType)]
     var answer: [UInt8] = []
@@ -43,41 +43,51 @@ extension S3Storage {
     guard let root = try? XMLElement(reading: answer), let id = root.text(of: "UploadId"),
       !id.isEmpty
     else {
-      throw S3Failure(.answer("begins an upload in parts without an ID", host: client.endpoint.host))
+      let words = "begins an upload in parts without an ID"
+      throw S3Failure(.answer(words, host: client.endpoint.host))
     }
+    let upload = PartialUpload(path: path, key: key(path), id: id, count: count)
     do throws(S3Failure) {
-      let tags = try putParts(file, start, count, path, id)
-      try complete(tags, count, path, id)
+      try complete(upload, try putParts(of: file, upload))
     } catch {
       _ = try? client.send(
-        S3Request(.delete, key: key(path), query: [("uploadId", id)]), into: &answer)
+        S3Request(.delete, key: upload.key, query: [("uploadId", id)]), into: &answer)
       throw error
     }
   }
 
+  /// An object whose parts are being put.
+  private struct PartialUpload {
+    let path: ObjectPath
+    let key: ByteString
+    /// The store's name of the upload.
+    let id: String
+    /// The size of the object in bytes.
+    let count: UInt64
+  }
+
   /// Puts the parts and returns their entity tags.
   private func putParts(
-    _ file: SpoolFile, _ start: UInt64, _ count: UInt64, _ path: ObjectPath, _ id: String
+    of file: SpoolFile, _ upload: PartialUpload
   ) throws(S3Failure) -> [String] {
     let mebibyte: UInt64 = 1 << 20
-    let least = (count / Self.partLimit / mebibyte + 1) * mebibyte
-    let isSmall = options.partSize * Self.partLimit < count
-    let size = isSmall ? least : options.partSize
+    let least = (upload.count / Self.partLimit / mebibyte + 1) * mebibyte
+    let size = options.partSize * Self.partLimit < upload.count ? least : options.partSize
     var tags: [String] = []
     var answer: [UInt8] = []
-    for offset in stride(from: 0, to: count, by: UInt64.Stride(size)) {
-      let body = HTTPBody.file(file, offset: start + offset, count: min(size, count - offset))
-      let query = [("partNumber", "\(tags.count + 1)"), ("uploadId", id)]
-      let request = S3Request(.put, key: key(path), query: query, body: body)
+    var offset: UInt64 = 0
+    while offset < upload.count {
+      let body = HTTPBody.file(file, offset: offset, count: min(size, upload.count - offset))
+      let query = [("partNumber", "\(tags.count + 1)"), ("uploadId", upload.id)]
+      let request = S3Request(.put, key: upload.key, query: query, body: body)
       tags.append(try requireStored(try client.send(request, into: &answer).response))
+      offset += size
     }
     return tags
   }
 
   /// Makes the parts an object.
-  private func complete(
-    _ tags: [String], _ count: UInt64, _ path: ObjectPath, _ id: String
-  ) throws(S3Failure) {
+  private func complete(_ upload: PartialUpload, _ tags: [String]) throws(S3Failure) {
     var text = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
     for (index, tag) in tags.enumerated() {
       let tag = XMLElement.escaped(tag) ?? ""
@@ -85,7 +95,7 @@ extension S3Storage {
     }
     text += "</CompleteMultipartUpload>"
     var request = S3Request(
-      .post, key: key(path), query: [("uploadId", id)],
+      .post, key: upload.key, query: [("uploadId", upload.id)],
       headers: [("content-type", "application/xml")], body: .bytes(Array(text.utf8)))
     request.canFailLate = true
     var answer: [UInt8] = []
@@ -94,7 +104,7 @@ extension S3Storage {
     } catch {
       // An earlier attempt may have completed it, although its answer was lost.
       guard error.attempts > 1, error.refusal?.isMissing == true,
-        let status = try? status(path), status.size == count
+        let status = try? status(upload.path), status.size == upload.count
       else { throw error }
       return
     }

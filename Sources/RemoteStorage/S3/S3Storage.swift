@@ -81,18 +81,19 @@ package final class S3Storage: Storage {
 
   /// Makes a request, and converts a failure to an error of an object.
   func send(
-    _ request: S3Request, _ action: String, _ path: ObjectPath, into buffer: inout [UInt8]
+    _ request: S3Request, to action: String, _ path: ObjectPath, into buffer: inout [UInt8]
   ) throws(StoreError) -> S3Client.Answer {
     do { return try client.send(request, into: &buffer) } catch {
-      throw self.error(error, action, path)
+      throw self.error(error, to: action, path)
     }
   }
 
   /// Returns the error of an object. One that affects the whole store names the repository.
-  func error(_ failure: S3Failure, _ action: String, _ path: ObjectPath) -> StoreError {
+  func error(_ failure: S3Failure, to action: String, _ path: ObjectPath) -> StoreError {
     let code = failure.refusal?.code ?? ""
     let isOfObject =
-      ["NoSuchKey", "InvalidRange", "AccessDenied"].contains(code) && failure.refusal?.isSkewed == false
+      ["NoSuchKey", "InvalidRange", "AccessDenied"].contains(code)
+      && failure.refusal?.isSkewed == false && failure.refusal?.isWebPage == false
     if isOfObject || failure.isTooLarge { return failure.storeError(action, path.description) }
     if failure.refusal?.isBucketMissing == true {
       return failure.storeError("find the bucket", bucket)
@@ -118,7 +119,7 @@ extension S3Storage {
   package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     var bytes: [UInt8] = []
     let request = S3Request(.get, key: key(path), limit: limit)
-    _ = try send(request, "read", path, into: &bytes)
+    _ = try send(request, to: "read", path, into: &bytes)
     return bytes
   }
 
@@ -130,23 +131,25 @@ extension S3Storage {
       buffer.removeAll(keepingCapacity: true)
       return
     }
-    guard offset <= UInt64(Int64.max) - UInt64(count) else { throw endsEarly(path, offset, count) }
+    guard offset <= UInt64(Int64.max) - UInt64(count) else {
+      throw endsEarly(path, before: offset &+ UInt64(count))
+    }
     let range = "bytes=\(offset)-\(offset + UInt64(count) - 1)"
     let request = S3Request(.get, key: key(path), headers: [("range", range)], limit: count)
-    let answer = try send(request, "read", path, into: &buffer)
+    let answer = try send(request, to: "read", path, into: &buffer)
     // A store that ignores the range returns the object from its first byte on.
     guard answer.response.status == 206 || offset == 0 else {
       throw StoreError(
         .unsupported, "read a range of", subject: path.description,
         reason: "'\(client.endpoint.host)' ignores ranges")
     }
-    guard buffer.count == count else { throw endsEarly(path, offset, count) }
+    guard buffer.count == count else { throw endsEarly(path, before: offset &+ UInt64(count)) }
   }
 
-  private func endsEarly(_ path: ObjectPath, _ offset: UInt64, _ count: Int) -> StoreError {
+  private func endsEarly(_ path: ObjectPath, before end: UInt64) -> StoreError {
     StoreError(
       .damaged, "use", subject: path.description,
-      reason: "it ends before byte \(offset &+ UInt64(count))")
+      reason: "it ends before byte \(end)")
   }
 }
 
@@ -176,7 +179,7 @@ extension S3Storage {
     var answer: [UInt8] = []
     do { _ = try client.send(S3Request(.delete, key: key(path)), into: &answer) } catch {
       if error.refusal?.code == "NoSuchKey" { return }
-      throw self.error(error, "remove", path)
+      throw self.error(error, to: "remove", path)
     }
   }
 
@@ -209,7 +212,9 @@ extension S3Storage {
       } catch { throw S3Failure(.answer(error.text, host: client.endpoint.host)) }
     } catch {
       // Some stores remove only one object by each request.
-      guard error.refusal?.isUnsupported == true else { throw self.error(error, "remove", first) }
+      guard error.refusal?.isUnsupported == true else {
+        throw self.error(error, to: "remove", first)
+      }
       left = Set(paths.map { key($0) })
     }
     // One after another, since that repeats requests and has an error for each object.
@@ -242,7 +247,7 @@ extension S3Storage {
       return isRefused
     } catch {
       if error.refusal?.isUnsupported == true { return false }
-      throw self.error(error, "create", Self.probe)
+      throw self.error(error, to: "create", Self.probe)
     }
   }
 
@@ -253,7 +258,7 @@ extension S3Storage {
         .unsupported, "create", subject: path.description,
         reason: "'\(client.endpoint.host)' cannot create an object only if it is missing")
     }
-    do { return try putNew(bytes, path) } catch { throw self.error(error, "create", path) }
+    do { return try putNew(bytes, path) } catch { throw self.error(error, to: "create", path) }
   }
 
   /// Puts an object under the condition that there is none. Returns false if there is one.

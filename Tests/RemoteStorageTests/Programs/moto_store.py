@@ -5,6 +5,7 @@ The first requests are free, and make the users.
 """
 
 import json
+import logging
 import os
 import sys
 
@@ -26,6 +27,7 @@ def user(iam, name, actions):
 
 
 def main():
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
