@@ -74,7 +74,7 @@ import Testing
     let request = S3Request(
       .put, key: "some/place/a", body: .file(file, offset: 1_000_000, count: 1_500_000))
     _ = try client.send(request, into: &answer)
-    let found = try storage.load(path("a"), limit: 4 << 20)
+    let found = try storage.load(objectPath("a"), limit: 4 << 20)
     #expect(found == Array(bytes[1_000_000..<2_500_000]))
     // A file that ends early is never sent as if it were whole.
     let short = S3Request(.put, key: "b", body: .file(file, offset: 2_000_000, count: 1_500_000))

@@ -47,8 +47,8 @@ import Testing
     }
     try storage.requireConsistency()
     let bytes = (0..<(12 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 12) }
-    let large = try path("packs/ab/large")
-    try storage.save(bytes, as: large, by: path("lease"))
+    let large = try objectPath("packs/ab/large")
+    try storage.save(bytes, as: large, by: objectPath("lease"))
     #expect(try storage.load(large, limit: 12 << 20) == bytes)
     #expect(
       try storage.load(large, offset: 5_242_870, count: 20) == Array(bytes[5_242_870..<5_242_890]))
@@ -58,7 +58,7 @@ import Testing
 
   private func checkErrors(_ lab: StoreLab, _ bucket: String) throws {
     let wrong = failure {
-      try storage(lab, bucket: bucket, keys: (lab.accessKey, "wrong")).touch(path("a"))
+      try storage(lab, bucket: bucket, keys: (lab.accessKey, "wrong")).touch(objectPath("a"))
     }
     #expect(
       wrong?.reason == "the store refuses the signature: the secret access key is wrong",
@@ -71,7 +71,7 @@ import Testing
       "\(String(describing: unknown))")
     let missing = failure { _ = try storage(lab, bucket: "no-such-bucket-here").list(.root) }
     #expect(missing?.code == .noRepository, "\(String(describing: missing))")
-    let put = failure { try storage(lab, bucket: "no-such-bucket-here").touch(path("a")) }
+    let put = failure { try storage(lab, bucket: "no-such-bucket-here").touch(objectPath("a")) }
     #expect(put?.code == .noRepository, "\(String(describing: put))")
   }
 
@@ -80,8 +80,8 @@ import Testing
       options.clock = { Timestamp(seconds: Host.now().seconds - 1200) }
     }
     for body in [
-      { _ = try skewed.list(.root) }, { try skewed.touch(path("a")) },
-      { _ = try skewed.load(path("a"), limit: 1) },
+      { _ = try skewed.list(.root) }, { try skewed.touch(objectPath("a")) },
+      { _ = try skewed.load(objectPath("a"), limit: 1) },
     ] as [() throws -> Void] {
       let found = failure(body)
       #expect(found?.reason.hasSuffix("by 20 minutes") == true, "\(String(describing: found))")
@@ -112,12 +112,12 @@ import Testing
     try check(lab, bucket)
     try checkErrors(lab, bucket)
     let keys = try #require(lab.reader)
-    try storage(lab, bucket: bucket).touch(path("a"))
+    try storage(lab, bucket: bucket).touch(objectPath("a"))
     let reader = try storage(lab, bucket: bucket, keys: keys)
-    #expect(try reader.load(path("a"), limit: 1).isEmpty)
+    #expect(try reader.load(objectPath("a"), limit: 1).isEmpty)
     for body in [
-      { try reader.touch(path("a")) }, { try reader.remove(path("a")) },
-      { try reader.remove([path("a"), path("b")]) },
+      { try reader.touch(objectPath("a")) }, { try reader.remove(objectPath("a")) },
+      { try reader.remove([objectPath("a"), objectPath("b")]) },
     ] as [() throws -> Void] {
       let found = failure(body)
       #expect(found?.errorCode == .permissionDenied, "\(String(describing: found))")

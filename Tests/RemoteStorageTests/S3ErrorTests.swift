@@ -21,7 +21,8 @@ import Testing
 
   /// Returns the error of reading an object, after checks that hold for every error.
   private func error(
-    _ rule: String, _ body: (S3Storage) throws -> Void = { _ = try $0.load(path("a"), limit: 9) }
+    _ rule: String,
+    _ body: (S3Storage) throws -> Void = { _ = try $0.load(objectPath("a"), limit: 9) }
   ) throws -> StoreError {
     let server = try StoreServer("[{\(rule), \"times\": 0}]")
     let storage = try testStorage(server.endpoint, options())
@@ -64,9 +65,9 @@ import Testing
     #expect(found.errorCode == .permissionDenied)
     #expect(found.subject == "a")
     #expect(found.reason == #"the store denies access: "by policy""#)
-    let removal = try error(#""status": 403"#) { try $0.remove(path("a")) }
+    let removal = try error(#""status": 403"#) { try $0.remove(objectPath("a")) }
     #expect(removal.description.hasPrefix("cannot remove 'a': the store denies access"))
-    let put = try error(#""status": 403"#) { try $0.touch(path("a")) }
+    let put = try error(#""status": 403"#) { try $0.touch(objectPath("a")) }
     #expect(put.cause?.isRefused == true)
     let list = try error(#""status": 403"#) { _ = try $0.list(.root) }
     #expect(list.errorCode == .permissionDenied)
@@ -89,8 +90,8 @@ import Testing
     let page =
       #""headers": {"Content-Type": "text/html"}, "body": "<!DOCTYPE html><html>hi</html>""#
     for body in [
-      { _ = try $0.list(.root) }, { try $0.touch(path("a")) },
-      { _ = try $0.create([1], as: path("a")) },
+      { _ = try $0.list(.root) }, { try $0.touch(objectPath("a")) },
+      { _ = try $0.create([1], as: objectPath("a")) },
     ] as [(S3Storage) throws -> Void] {
       let found = try error(#""status": 200, "# + page, body)
       #expect(
@@ -126,11 +127,13 @@ import Testing
   @Test func otherErrorsHaveCodeAndMessage() throws {
     let found = try error(#""status": 409, "# + xml("Strange", "<Message>a\\u001b[1mb</Message>"))
     #expect(found.reason.hasSuffix(#"answered with Strange (status 409): "a\x1b[1mb""#), "\(found)")
-    let full = try error(#""status": 403, "# + xml("QuotaExceeded")) { try $0.touch(path("a")) }
+    let full = try error(#""status": 403, "# + xml("QuotaExceeded")) {
+      try $0.touch(objectPath("a"))
+    }
     #expect(full.errorCode == .quotaExceeded)
     #expect(try error(#""status": 501"#).code == .unsupported)
     let range = try error(#""status": 200, "body": "123456789""#) {
-      _ = try $0.load(path("a"), offset: 3, count: 9)
+      _ = try $0.load(objectPath("a"), offset: 3, count: 9)
     }
     #expect(range.reason.hasSuffix("ignores ranges"))
   }

@@ -28,10 +28,10 @@ import Testing
       "AWS_ACCESS_KEY_ID": "KEY", "AWS_SECRET_ACCESS_KEY": "SECRET", "AWS_SESSION_TOKEN": "TOKEN",
     ])
     let storage = try testStorage(server.endpoint, options)
-    try storage.touch(path("a"))
-    try storage.save([1, 2], as: path("b"), by: path("x"))
-    _ = try storage.load(path("b"), offset: 1, count: 1)
-    try storage.remove([path("a"), path("b"), path("c")])
+    try storage.touch(objectPath("a"))
+    try storage.save([1, 2], as: objectPath("b"), by: objectPath("x"))
+    _ = try storage.load(objectPath("b"), offset: 1, count: 1)
+    try storage.remove([objectPath("a"), objectPath("b"), objectPath("c")])
     let requests = try server.requests()
     #expect(requests.map(\.method) == ["PUT", "PUT", "GET", "POST"])
     for request in requests {
@@ -52,7 +52,7 @@ import Testing
     let directory = try TemporaryDirectory("spool")
     let storage = try testStorage(
       server.endpoint, testOptions(["AWS_ACCESS_KEY_ID": "K"], directory))
-    let writer = try storage.startObject(in: path("lease"))
+    let writer = try storage.startObject(in: objectPath("lease"))
     try writer.append([UInt8](repeating: 1, count: 3 << 20))
     #expect(try directory.directory.names().isEmpty)
     #expect(try server.requests().isEmpty)
@@ -67,8 +67,8 @@ import Testing
     (options.multipartThreshold, options.partSize) = (2 << 20, 1 << 20)
     let storage = try testStorage(server.endpoint, options)
     let bytes = (0..<3_500_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 10) }
-    try storage.save(bytes, as: path("packs/large"), by: path("lease"))
-    #expect(try storage.load(path("packs/large"), limit: 4 << 20) == bytes)
+    try storage.save(bytes, as: objectPath("packs/large"), by: objectPath("lease"))
+    #expect(try storage.load(objectPath("packs/large"), limit: 4 << 20) == bytes)
     let targets = try server.requests().filter { $0.method != "GET" }
     #expect(targets.count { $0.target.contains("partNumber=") } == 6)
     #expect(targets.first?.target.hasSuffix("?uploads=") == true)
@@ -83,11 +83,12 @@ import Testing
     let storage = try testStorage(server.endpoint, options)
     let found = failure {
       try storage.save(
-        [UInt8](repeating: 1, count: 3 << 20), as: path("packs/large"), by: path("lease"))
+        [UInt8](repeating: 1, count: 3 << 20), as: objectPath("packs/large"),
+        by: objectPath("lease"))
     }
     #expect(found?.errorCode == .permissionDenied)
     #expect(try server.requests().last?.method == "DELETE")
-    #expect(try storage.status(path("packs/large")) == nil)
+    #expect(try storage.status(objectPath("packs/large")) == nil)
   }
 
   /// The completion was done, but its answer is lost: the repeated request finds no upload.
@@ -98,8 +99,8 @@ import Testing
     (options.multipartThreshold, options.partSize) = (2 << 20, 1 << 20)
     let storage = try testStorage(server.endpoint, options)
     let bytes = [UInt8](repeating: 7, count: 3 << 20)
-    try storage.save(bytes, as: path("packs/large"), by: path("lease"))
-    #expect(try storage.load(path("packs/large"), limit: 4 << 20) == bytes)
+    try storage.save(bytes, as: objectPath("packs/large"), by: objectPath("lease"))
+    #expect(try storage.load(objectPath("packs/large"), limit: 4 << 20) == bytes)
   }
 
   @Test func errorInTheBodyOfASuccessIsSeen() throws {
@@ -110,8 +111,8 @@ import Testing
     (options.multipartThreshold, options.partSize) = (2 << 20, 1 << 20)
     let storage = try testStorage(server.endpoint, options)
     let bytes = [UInt8](repeating: 7, count: 3 << 20)
-    try storage.save(bytes, as: path("packs/large"), by: path("lease"))
-    #expect(try storage.load(path("packs/large"), limit: 4 << 20) == bytes)
+    try storage.save(bytes, as: objectPath("packs/large"), by: objectPath("lease"))
+    #expect(try storage.load(objectPath("packs/large"), limit: 4 << 20) == bytes)
   }
 
   // MARK: - Removal
@@ -119,7 +120,7 @@ import Testing
   @Test func objectsAreRemovedByTheThousand() throws {
     let server = try StoreServer()
     let storage = try testStorage(server.endpoint)
-    let all = try (0..<2050).map { try path("o/\($0)") }
+    let all = try (0..<2050).map { try objectPath("o/\($0)") }
     try storage.remove(all)
     #expect(try server.requests().map(\.method) == ["POST", "POST", "POST"])
   }
@@ -134,8 +135,8 @@ import Testing
   ]) func objectsThatAreLeftAreRemovedOneByOne(rule: String) throws {
     let server = try StoreServer("[\(rule.replacing("\n", with: " "))]")
     let storage = try testStorage(server.endpoint)
-    for name in ["a", "b", "c"] { try storage.touch(path(name)) }
-    try storage.remove([path("a"), path("b"), path("c")])
+    for name in ["a", "b", "c"] { try storage.touch(objectPath(name)) }
+    try storage.remove([objectPath("a"), objectPath("b"), objectPath("c")])
     #expect(try storage.list(.root).isEmpty)
   }
 
@@ -148,7 +149,7 @@ import Testing
       let server = try StoreServer("[\(rule)]")
       let storage = try testStorage(server.endpoint)
       #expect(!storage.canCreateExclusively)
-      #expect(failure { _ = try storage.create([1], as: path("a")) }?.code == .unsupported)
+      #expect(failure { _ = try storage.create([1], as: objectPath("a")) }?.code == .unsupported)
       #expect(try storage.list(.root).isEmpty)
       let count = try server.requests().count
       #expect(!storage.canCreateExclusively)
@@ -165,10 +166,10 @@ import Testing
       """#)
     let storage = try testStorage(server.endpoint)
     #expect(storage.canCreateExclusively)
-    #expect(try storage.create([1], as: path("own")))
-    #expect(try storage.create([1], as: path("late")))
-    try storage.save([1], as: path("other"), by: path("x"))
-    #expect(try !storage.create([1], as: path("other")))
+    #expect(try storage.create([1], as: objectPath("own")))
+    #expect(try storage.create([1], as: objectPath("late")))
+    try storage.save([1], as: objectPath("other"), by: objectPath("x"))
+    #expect(try !storage.create([1], as: objectPath("other")))
     #expect(try storage.list(.root) == ["late", "other", "own"])
   }
 
@@ -181,9 +182,9 @@ import Testing
   ]) func passingFaultsAreRetried(fault: String) throws {
     let server = try StoreServer("[{\(fault), \"skip\": 1, \"times\": 2}]")
     let storage = try testStorage(server.endpoint)
-    try storage.touch(path("first"))
-    try storage.save([1, 2, 3], as: path("a"), by: path("x"))
-    #expect(try storage.load(path("a"), limit: 3) == [1, 2, 3])
+    try storage.touch(objectPath("first"))
+    try storage.save([1, 2, 3], as: objectPath("a"), by: objectPath("x"))
+    #expect(try storage.load(objectPath("a"), limit: 3) == [1, 2, 3])
     #expect(try storage.list(.root) == ["a", "first"])
     #expect(try server.requests().count == 6)
   }
@@ -195,14 +196,14 @@ import Testing
     (options.retries.attempts, options.retries.firstAttempts) = (3, 2)
     options.retries.patience = 0.3
     let storage = try testStorage(server.endpoint, options)
-    let first = failure { try storage.touch(path("b")) }
+    let first = failure { try storage.touch(objectPath("b")) }
     #expect(first?.reason.hasSuffix("(after 2 attempts)") == true, "\(String(describing: first))")
-    let answered = failure { try storage.touch(path("a")) }
+    let answered = failure { try storage.touch(objectPath("a")) }
     #expect(answered?.reason.contains("ServiceUnavailable (status 503)") == true)
     #expect(answered?.reason.contains("(after 3 attempts)") == true)
     #expect(try server.requests().count == 5)
     // Once the store has answered, a lost connection is waited for.
-    #expect(failure { try storage.touch(path("b")) } != nil)
+    #expect(failure { try storage.touch(objectPath("b")) } != nil)
     #expect(try server.requests().count > 8)
   }
 
@@ -217,7 +218,7 @@ import Testing
       Host.pause(seconds: 0.3)
       isStopping.withLock { $0 = true }
     }
-    #expect(failure { try storage.touch(path("a")) }?.code == .interrupted)
+    #expect(failure { try storage.touch(objectPath("a")) }?.code == .interrupted)
   }
 
   @Test func refusedTokensAreRenewedOnce() throws {
@@ -230,17 +231,17 @@ import Testing
       return name.hasPrefix("AWS_ACCESS") || name.hasPrefix("AWS_SECRET") ? "K" : nil
     }
     let storage = try testStorage(server.endpoint, options)
-    let found = failure { try storage.touch(path("a")) }
+    let found = failure { try storage.touch(objectPath("a")) }
     #expect(found?.reason.hasPrefix("the session token is not valid") == true)
     #expect(calls.withLock { $0 } == 2)
-    try storage.touch(path("a"))
+    try storage.touch(objectPath("a"))
   }
 
   /// A new directory, object or lease whose put had its effect twice is the same.
   @Test func listingsAreRequestedPageByPage() throws {
     let server = try StoreServer(#"[{"query": "continuation-token", "status": 500}]"#)
     let storage = try testStorage(server.endpoint)
-    try storage.touch(path("o/a"))
+    try storage.touch(objectPath("o/a"))
     var count = 0
     try storage.forEachObject(below: .root) { _, status in count += 1 }
     #expect(count == 1)

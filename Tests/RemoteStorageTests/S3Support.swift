@@ -85,4 +85,4 @@ func testStorage(
 }
 
 /// Returns the path of an object.
-func path(_ text: String) throws -> ObjectPath { try #require(ObjectPath(text)) }
+func objectPath(_ text: String) throws -> ObjectPath { try #require(ObjectPath(text)) }
