@@ -65,7 +65,7 @@ build: deps ## make a release build with the Swift libraries linked statically
 run: build ## run the tour on the sample device
 	Tools/tour.sh "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 
-peers: deps ## install the programs that read exported backups in the tests (.build-peers, 140 MB)
+peers: deps ## install the programs that read exported backups in the tests (.build-peers, 250 MB)
 	@Tools/peers.sh $(PYTHON)
 
 test-build: deps ## build the tests

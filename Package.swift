@@ -274,6 +274,7 @@ let package = Package(
     .testTarget(
       name: "RemoteStorageTests",
       dependencies: ["ArchiveStore", "Codecs", "RemoteStorage", "SystemIO", "TestSupport"],
+      exclude: ["Programs"],
       swiftSettings: tests),
     .testTarget(
       name: "MountTests",

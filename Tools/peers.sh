@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the programs of Tools/peers.txt from the Python package index into .build-peers, unless
-# they are there: about 30 seconds and 140 MB. The tests let them read what the program exports.
+# they are there: about 30 seconds and 250 MB. The tests let them read what the program exports.
 #
 # usage: peers.sh [PYTHON]
 set -eu

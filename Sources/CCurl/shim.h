@@ -27,3 +27,21 @@ static inline CURLcode sandboxctl_curl_set_callback(
 static inline CURLcode sandboxctl_curl_get_long(CURL *handle, CURLINFO info, long *value) {
   return curl_easy_getinfo(handle, info, value);
 }
+
+static inline CURLcode sandboxctl_curl_set_seek(
+    CURL *handle, int (*value)(void *, curl_off_t, int)) {
+  return curl_easy_setopt(handle, CURLOPT_SEEKFUNCTION, value);
+}
+
+static inline CURLcode sandboxctl_curl_set_progress(
+    CURL *handle, int (*value)(void *, curl_off_t, curl_off_t, curl_off_t, curl_off_t)) {
+  return curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, value);
+}
+
+static inline CURLcode sandboxctl_curl_set_list(
+    CURL *handle, CURLoption option, struct curl_slist *value) {
+  return curl_easy_setopt(handle, option, value);
+}
+
+// Prepares the library, once for each process.
+static inline CURLcode sandboxctl_curl_start(void) { return curl_global_init(CURL_GLOBAL_ALL); }

@@ -7,10 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 long cl_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC) < 0 ? -(long)errno : 0; }
+
+long cl_socket_pair(int ends[2]) {
+  return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ? -(long)errno : 0;
+}
+
+long cl_send(int socket, const void *from, size_t count) {
+  ssize_t sent;
+  do {
+    sent = send(socket, from, count, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent < 0 ? -(long)errno : sent;
+}
+
+long cl_shut_down(int socket) { return shutdown(socket, SHUT_RDWR) < 0 ? -(long)errno : 0; }
 
 // Returns the length of the name of an environment entry, with its '='.
 static size_t name_length(const char *entry) {
@@ -91,13 +106,20 @@ static long fork_program(
 }
 
 long cl_start(char *const words[], char *const added[], int out, int err) {
+  int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (none < 0) return -(long)errno;
+  long child = cl_start_with_input(words, added, none, out, err);
+  close(none);
+  return child;
+}
+
+long cl_start_with_input(char *const words[], char *const added[], int in, int out, int err) {
   char **environment = environment_with(added);
   if (!environment) return -(long)ENOMEM;
   int report[2] = {-1, -1};
-  int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  long child = none < 0 ? -(long)errno : cl_pipe(report);
+  long child = cl_pipe(report);
   if (child == 0) {
-    const int streams[3] = {none, out, err};
+    const int streams[3] = {in, out, err};
     child = fork_program(words, environment, streams, report);
     close(report[1]);
     int failed = child > 0 ? read_report(report[0]) : 0;
@@ -107,7 +129,6 @@ long cl_start(char *const words[], char *const added[], int out, int err) {
       child = -(long)failed;
     }
   }
-  if (none >= 0) close(none);
   free(environment);
   return child;
 }

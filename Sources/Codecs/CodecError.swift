@@ -2,7 +2,7 @@
 //
 // Digests (BLAKE2b-256 of libsodium), zstd frames and their seek table, content-defined chunking
 // ("gear-1"), tar members and other archives (libarchive), deterministic CBOR, JSON, YAML, property
-// lists, Base64, and encryption: age files of version 1 (libsodium, and ChaCha20-Poly1305 of
+// lists, XML, Base64, and encryption: age files of version 1 (libsodium, and ChaCha20-Poly1305 of
 // libcrypto), signatures: Ed25519 (libsodium), and the ciphers of other programs' backups (libcrypto).
 //
 // Nothing here opens a file, reads a clock or depends on the repository; random bytes come from
@@ -48,6 +48,7 @@ public struct CodecError: Error, Hashable, Sendable {
     case tar = "tar archive"
     case archive
     case androidResources = "Android resource table"
+    case xml = "XML"
   }
 
   /// The kinds of failure, which determine the hint and the handling by callers.

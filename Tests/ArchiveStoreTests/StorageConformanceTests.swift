@@ -5,181 +5,46 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Requirements on every storage, tested with each implementation.
+/// Requirements on every storage, tested with each implementation of this module.
 @Suite struct StorageConformanceTests {
   enum Kind: String, CaseIterable, Sendable {
     case local
     case memory
+    /// Object stores with and without conditional requests.
+    case objects
+    case simpleObjects
     /// The storage of a repository, which passes on stored bytes.
     case repository
+    case repositoryOfObjects
+    case watched
   }
 
   private let directory = TemporaryDirectory()
 
   private func make(_ kind: Kind) throws -> any Storage {
-    let storage: any Storage =
-      switch kind {
-      case .local: try LocalStorage.create(path: ByteString(directory("store")))
-      case .memory: MemoryStorage()
-      case .repository: RepositoryStorage(MemoryStorage())
-      }
-    try storage.makeDirectories(["objects", "lease"], in: .root)
-    return storage
-  }
-
-  private func path(_ text: String) throws -> ObjectPath { try #require(ObjectPath(text)) }
-
-  @Test(arguments: Kind.allCases) func savesAndLoads(kind: Kind) throws {
-    let storage = try make(kind)
-    try storage.save([1, 2, 3, 4], as: path("objects/a"), by: path("lease"))
-    #expect(try storage.load(path("objects/a"), limit: 4) == [1, 2, 3, 4])
-    #expect(try storage.load(path("objects/a"), offset: 1, count: 2) == [2, 3])
-    #expect(try storage.list(path("lease")).isEmpty)
-    #expect(storage.canRename)
-  }
-
-  @Test(arguments: Kind.allCases) func limitsAreEnforced(kind: Kind) throws {
-    let storage = try make(kind)
-    try storage.save([1, 2, 3, 4], as: path("objects/a"), by: path("lease"))
-    #expect(storeError { try storage.load(path("objects/a"), limit: 3) }?.code == .damaged)
-    #expect(
-      storeError { try storage.load(path("objects/a"), offset: 3, count: 2) }?.code == .damaged)
-    #expect(
-      storeError { try storage.load(path("objects/a"), offset: 9, count: 1) }?.code == .damaged)
-  }
-
-  @Test(arguments: Kind.allCases) func missingObjectsAreReported(kind: Kind) throws {
-    let storage = try make(kind)
-    #expect(storeError { try storage.load(path("objects/a"), limit: 3) }?.code == .missing)
-    #expect(storeError { try storage.load(path("no/a"), limit: 3) }?.code == .missing)
-    #expect(storeError { try storage.list(path("no")) }?.code == .missing)
-    #expect(storeError { try storage.remove(path("objects/a")) }?.code == .missing)
-    #expect(storeError { try storage.touch(path("no/alive")) }?.code == .missing)
-    #expect(
-      storeError { try storage.rename(path("objects/a"), to: path("objects/b")) }?.code
-        == .missing)
-    #expect(try storage.status(path("objects/a")) == nil)
-    #expect(try storage.status(path("no/a")) == nil)
-  }
-
-  @Test(arguments: Kind.allCases) func objectsAreListedInByteOrder(kind: Kind) throws {
-    let storage = try make(kind)
-    for name in ["b", "a", "B", "\u{e9}"] {
-      try storage.save([], as: path("objects/" + name), by: path("lease"))
+    switch kind {
+    case .local: try LocalStorage.create(path: ByteString(directory("store")))
+    case .memory: MemoryStorage()
+    case .objects: MemoryObjectStorage()
+    case .simpleObjects: MemoryObjectStorage(canCreateExclusively: false)
+    case .repository: RepositoryStorage(MemoryStorage())
+    case .repositoryOfObjects: RepositoryStorage(MemoryObjectStorage())
+    case .watched: WatchedStorage(MemoryObjectStorage())
     }
-    #expect(try storage.list(path("objects")) == ["B", "a", "b", "\u{e9}"])
-    #expect(try storage.list(.root) == ["lease", "objects"])
   }
 
-  @Test(arguments: Kind.allCases) func listsObjectsOfAllDirectoriesWithSizes(kind: Kind) throws {
-    let storage = try make(kind)
-    try storage.makeDirectories(["aa", "bb", "empty"], in: path("objects"))
-    for (name, size) in [("top", 0), ("aa/one", 1), ("aa/two", 2), ("bb/one", 3)] {
-      try storage.save(
-        [UInt8](repeating: 1, count: size), as: path("objects/" + name), by: path("lease"))
+  @Test(arguments: Kind.allCases, StorageConformance.all)
+  func meets(kind: Kind, requirement: StorageConformance) throws {
+    try requirement.check(try make(kind))
+  }
+
+  @Test func capabilitiesArePassedOn() throws {
+    for kind in Kind.allCases {
+      let storage = try make(kind)
+      let isOfObjects = ![Kind.local, .memory, .repository].contains(kind)
+      #expect(storage.canRename == !isOfObjects, "\(kind)")
+      #expect(storage.canCreateExclusively == (isOfObjects && kind != .simpleObjects), "\(kind)")
     }
-    try storage.save([1], as: path("lease/not-below"), by: path("lease"))
-    var sizes: [String: UInt64] = [:]
-    try storage.forEachObject(below: path("objects")) { path, status throws(StoreError) in
-      sizes["\(path)"] = status.size
-      #expect(!status.isDirectory)
-      let same = try storage.status(path)
-      #expect(same == status)
-    }
-    #expect(
-      sizes == ["objects/top": 0, "objects/aa/one": 1, "objects/aa/two": 2, "objects/bb/one": 3])
-    var count = 0
-    try storage.forEachObject(below: path("objects/empty")) { _, _ in count += 1 }
-    #expect(count == 0)
-    let error = storeError { try storage.forEachObject(below: path("no")) { _, _ in } }
-    #expect(error?.code == .missing)
-  }
-
-  @Test(arguments: Kind.allCases) func errorEndsTheListingOfObjects(kind: Kind) throws {
-    let storage = try make(kind)
-    for name in ["a", "b"] {
-      try storage.save([], as: path("objects/" + name), by: path("lease"))
-    }
-    var count = 0
-    let error = storeError {
-      try storage.forEachObject(below: .root) { path, _ throws(StoreError) in
-        count += 1
-        throw StoreError(.damaged, "use", subject: "\(path)", reason: "the test says so")
-      }
-    }
-    #expect(error?.code == .damaged)
-    #expect(count == 1)
-  }
-
-  @Test(arguments: Kind.allCases) func statusGivesSizeAndTime(kind: Kind) throws {
-    let storage = try make(kind)
-    try storage.save([1, 2], as: path("objects/a"), by: path("lease"))
-    let status = try #require(try storage.status(path("objects/a")))
-    #expect(status.size == 2)
-    #expect(!status.isDirectory)
-    #expect(try storage.status(path("objects"))?.isDirectory == true)
-  }
-
-  @Test(arguments: Kind.allCases) func directoriesAreCreatedOnce(kind: Kind) throws {
-    let storage = try make(kind)
-    #expect(storeError { try storage.makeDirectories(["lease"], in: .root) }?.code == .notEmpty)
-    #expect(storeError { try storage.makeDirectories(["x"], in: path("no")) }?.code == .missing)
-  }
-
-  @Test(arguments: Kind.allCases) func touchUpdatesTheTime(kind: Kind) throws {
-    let storage = try make(kind)
-    try storage.touch(path("lease/alive"))
-    let first = try #require(try storage.status(path("lease/alive")))
-    usleep(20_000)
-    try storage.touch(path("lease/alive"))
-    let second = try #require(try storage.status(path("lease/alive")))
-    #expect(second.modified > first.modified)
-    #expect(second.size == 0)
-  }
-
-  @Test(arguments: Kind.allCases) func renamesObjectsAndDirectories(kind: Kind) throws {
-    let storage = try make(kind)
-    try storage.save([1], as: path("lease/a"), by: path("lease"))
-    try storage.rename(path("lease/a"), to: path("objects/b"))
-    #expect(try storage.load(path("objects/b"), limit: 1) == [1])
-    try storage.rename(path("objects"), to: path("lease/taken"))
-    #expect(try storage.load(path("lease/taken/b"), limit: 1) == [1])
-    #expect(try storage.status(path("objects")) == nil)
-  }
-
-  @Test(arguments: Kind.allCases) func removesObjectsAndEmptyDirectories(kind: Kind) throws {
-    let storage = try make(kind)
-    try storage.save([1], as: path("objects/a"), by: path("lease"))
-    #expect(storeError { try storage.remove(path("objects")) } != nil)
-    try storage.remove(path("objects/a"))
-    try storage.remove(path("objects"))
-    #expect(try storage.list(.root) == ["lease"])
-  }
-
-  @Test(arguments: Kind.allCases) func nothingIsVisibleBeforeCommit(kind: Kind) throws {
-    let storage = try make(kind)
-    let writer = try storage.startObject(in: path("lease"))
-    try writer.append([1, 2])
-    #expect(try storage.list(path("objects")).isEmpty)
-    try writer.append([3])
-    try writer.commit(as: path("objects/a"), digest: Blake2b.hash([1, 2, 3]), isReadSoon: true)
-    #expect(try storage.load(path("objects/a"), limit: 3) == [1, 2, 3])
-    let other = try storage.startObject(in: path("lease"))
-    try other.append([1])
-    other.discard()
-    #expect(try storage.list(path("lease")).isEmpty)
-  }
-
-  @Test(arguments: Kind.allCases) func commitFailsWithoutTheLease(kind: Kind) throws {
-    let storage = try make(kind)
-    let writer = try storage.startObject(in: path("lease"))
-    try writer.append([1])
-    try storage.rename(path("lease"), to: path("objects/taken"))
-    let error = storeError {
-      try writer.commit(as: path("objects/a"), digest: Blake2b.hash([1]), isReadSoon: true)
-    }
-    #expect(error?.code == .missing)
-    #expect(try storage.status(path("objects/a")) == nil)
   }
 
   @Test func unsafePathsAreRefused() {

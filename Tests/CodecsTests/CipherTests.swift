@@ -152,6 +152,30 @@ import Testing
     for index in message.indices { inPortions.update(message.span.extracting(index...index)) }
     #expect(inPortions.finish() == bytes(sha1))
   }
+
+  /// FIPS 180-4 and RFC 1321 (A.5).
+  @Test func digestsOfProtocolsAreThoseOfTheStandards() {
+    let message = Array("abc".utf8)
+    #expect(
+      MessageDigest.digest(of: message.span, .sha256)
+        == bytes("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"))
+    #expect(
+      MessageDigest.digest(of: message.span, .md5) == bytes("900150983cd24fb0d6963f7d28e17f72"))
+    #expect(MessageDigest.Function.sha256.size == 32 && MessageDigest.Function.md5.size == 16)
+  }
+
+  /// RFC 4231, test cases 1 and 6, whose key is longer than a block.
+  @Test func messageCodesAreThoseOfTheStandard() {
+    let short = [UInt8](repeating: 0x0b, count: 20)
+    #expect(
+      open(MessageCode.hmac(key: short.span, message: Array("Hi There".utf8).span))
+        == bytes("b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"))
+    let long = [UInt8](repeating: 0xaa, count: 131)
+    let message = Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8)
+    #expect(
+      open(MessageCode.hmac(key: long.span, message: message.span))
+        == bytes("60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"))
+  }
 }
 
 /// Returns the bytes of hexadecimal digits.

@@ -82,6 +82,7 @@ package final class WatchedStorage: Storage {
 
   package var location: String { inner.location }
   package var canRename: Bool { inner.canRename }
+  package var canCreateExclusively: Bool { inner.canCreateExclusively }
 
   package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     try call("load \(path)") { () throws(StoreError) in try inner.load(path, limit: limit) }
@@ -131,8 +132,16 @@ package final class WatchedStorage: Storage {
     try call("rename \(target)") { () throws(StoreError) in try inner.rename(path, to: target) }
   }
 
+  package func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool {
+    try call("create \(path)") { () throws(StoreError) in try inner.create(bytes, as: path) }
+  }
+
   package func remove(_ path: ObjectPath) throws(StoreError) {
     try call("remove \(path.name)") { () throws(StoreError) in try inner.remove(path) }
+  }
+
+  package func remove(_ paths: [ObjectPath]) throws(StoreError) {
+    try call("remove \(paths.count) objects") { () throws(StoreError) in try inner.remove(paths) }
   }
 
   package func space() throws(StoreError) -> VolumeSpace? {

@@ -47,7 +47,7 @@ package struct AppChangePreparation {
   /// - Throws: `OperationError` if an interrupted operation on the app could not be recovered,
   ///   since no other operation can be planned before; `interrupted`.
   package func plan(
-    _ request: AppChangeRequest, savingTo storage: LocalStorage?,
+    _ request: AppChangeRequest, savingTo storage: (any Storage)?,
     isStopping: @escaping @Sendable () -> Bool
   ) throws -> AppChangePlan {
     AppChangePlan.make(
@@ -64,7 +64,7 @@ package struct AppChangePreparation {
   ///   - isStopping: as in `plan(_:savingTo:isStopping:)`.
   /// - Throws: the errors of `plan(_:savingTo:isStopping:)`; `StoreError`.
   package func rollbackPlan(
-    _ request: AppChangeRequest, savingTo storage: LocalStorage?,
+    _ request: AppChangeRequest, savingTo storage: (any Storage)?,
     from repository: (repository: Repository, reader: RepositoryReader)?,
     heads: SnapshotHeadCache?, isStopping: @escaping @Sendable () -> Bool
   ) throws -> AppChangePlan {
@@ -89,7 +89,7 @@ package struct AppChangePreparation {
 
   /// Scans the containers that the requested operation affects.
   private func scan(
-    for request: AppChangeRequest, savingTo storage: LocalStorage?,
+    for request: AppChangeRequest, savingTo storage: (any Storage)?,
     _ isStopping: @escaping @Sendable () -> Bool
   ) throws -> DeviceScan {
     let app = request.app
@@ -98,7 +98,7 @@ package struct AppChangePreparation {
       device, policy: policy,
       options: ScanOptions(
         destination: Destination(isUnencrypted: true),
-        excluded: try storage.map { [try $0.identity()] } ?? [], isStopping: isStopping)
+        excluded: try storage?.protectedDirectories() ?? [], isStopping: isStopping)
     ) { AppChangePlan.isConcerned($0, by: app, on: device) }
     if scan.isInterrupted {
       throw OperationError(

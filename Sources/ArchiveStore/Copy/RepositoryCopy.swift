@@ -129,10 +129,9 @@ public struct RepositoryCopy {
 
   /// Checks that source and target are not the same directory.
   private func requireDifferent() throws(StoreError) {
-    guard let from = source.repository.storage.base as? LocalStorage,
-      let to = target.repository.storage.base as? LocalStorage
-    else { return }
-    guard try from.identity() != to.identity() else {
+    let to = target.repository.storage
+    guard let identity = try to.directoryIdentity() else { return }
+    guard try source.repository.storage.directoryIdentity() != identity else {
       throw StoreError(
         .invalid, "copy snapshots to", subject: to.location, reason: "it is the source itself",
         hint: "name another repository with '--to'")

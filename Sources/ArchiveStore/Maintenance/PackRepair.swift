@@ -107,7 +107,7 @@ public struct PackRepair {
     try session.checkpoint()
     for pack in plan.packs where pack.state == .damaged {
       try right.requireHeld()
-      try setAside(pack.id)
+      try setAside(pack.id, by: session.lease)
     }
     for object in plan.indexes(naming: plan.gone) {
       try right.requireHeld()
@@ -120,10 +120,10 @@ public struct PackRepair {
   }
 
   /// Moves a damaged pack to `damaged`.
-  private func setAside(_ pack: Digest) throws(StoreError) {
+  private func setAside(_ pack: Digest, by lease: Lease) throws(StoreError) {
     let storage = repository.storage
     try storage.makeMissing([RepositoryLayout.damaged.name], in: .root)
-    try storage.rename(storage.layout.pack(pack), to: storage.layout.setAside(pack))
+    try lease.move(storage.layout.pack(pack), to: storage.layout.setAside(pack))
   }
 
   func checkNotStopped() throws(StoreError) {

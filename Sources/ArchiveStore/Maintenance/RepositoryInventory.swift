@@ -30,6 +30,26 @@ struct RepositoryInventory: Hashable {
     let layout = storage.layout
     snapshots = try list(RepositoryLayout.snapshots, storage) { layout.id($0, kind: .snapshot) }
     indexes = try list(RepositoryLayout.indexes, storage) { layout.id($0, kind: .index) }
+    try listPacks(storage)
+    condemned = try list(RepositoryLayout.condemned, storage) {
+      RepositoryLayout.id($0, suffix: ".json")
+    }
+    leases = try names(RepositoryLayout.leases, storage).filter { $0 != own }
+    pins = try names(RepositoryLayout.pins, storage)
+  }
+
+  /// Lists the packs; in one listing in a store without directories.
+  private mutating func listPacks(_ storage: RepositoryStorage) throws(StoreError) {
+    let layout = storage.layout
+    guard storage.canRename else {
+      var (packs, unknown) = ([Digest: UInt64](), [ObjectPath]())
+      try storage.forEachObject(below: RepositoryLayout.packs) { path, status in
+        if let id = layout.packID(path) { packs[id] = status.size } else { unknown.append(path) }
+      }
+      self.packs = packs
+      unknownFiles += unknown.sorted { $0.components.lexicographicallyPrecedes($1.components) }
+      return
+    }
     for name in RepositoryLayout.packDirectories {
       let directory = RepositoryLayout.packs.appending(name)
       for id in try list(directory, storage, id: { layout.id($0, kind: .pack) }) {
@@ -42,11 +62,6 @@ struct RepositoryInventory: Hashable {
         if let status = try storage.status(path) { packs[id] = status.size }
       }
     }
-    condemned = try list(RepositoryLayout.condemned, storage) {
-      RepositoryLayout.id($0, suffix: ".json")
-    }
-    leases = try names(RepositoryLayout.leases, storage).filter { $0 != own }
-    pins = try names(RepositoryLayout.pins, storage)
   }
 
   /// Returns the ids of a directory's objects. Other names are added to the unknown files.

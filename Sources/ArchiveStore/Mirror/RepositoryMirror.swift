@@ -221,11 +221,8 @@ extension MirrorListing {
 
 extension RepositoryMirror {
   private func requireDifferent() throws(StoreError) {
-    guard let from = source.storage.base as? LocalStorage, let to = target?.base as? LocalStorage
-    else {
-      return
-    }
-    guard try from.identity() != to.identity() else {
+    guard let to = target, let identity = try to.directoryIdentity() else { return }
+    guard try source.storage.directoryIdentity() != identity else {
       throw StoreError(
         .invalid, "mirror the repository to", subject: to.location,
         reason: "it is the repository itself", hint: "name another directory with '--to'")

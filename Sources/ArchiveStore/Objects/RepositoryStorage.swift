@@ -8,7 +8,7 @@ public import SystemIO
 /// of these, and everything that names a position in an object means its content.
 public struct RepositoryStorage: Storage {
   /// The storage of the stored bytes.
-  let base: any Storage
+  package let base: any Storage
   /// The encryption of objects; nil if the repository has none.
   let cipher: ObjectCipher?
 
@@ -33,6 +33,8 @@ public struct RepositoryStorage: Storage {
   public var location: String { base.location }
 
   public var canRename: Bool { base.canRename }
+
+  public var canCreateExclusively: Bool { base.canCreateExclusively }
 
   public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     try base.load(path, limit: limit)
@@ -74,9 +76,19 @@ public struct RepositoryStorage: Storage {
     try base.rename(path, to: target)
   }
 
+  public func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool {
+    try base.create(bytes, as: path)
+  }
+
   public func remove(_ path: ObjectPath) throws(StoreError) { try base.remove(path) }
 
+  public func remove(_ paths: [ObjectPath]) throws(StoreError) { try base.remove(paths) }
+
   public func space() throws(StoreError) -> VolumeSpace? { try base.space() }
+
+  public func directoryIdentity() throws(StoreError) -> FileIdentity? {
+    try base.directoryIdentity()
+  }
 }
 
 // MARK: - Reading objects
@@ -88,7 +100,11 @@ extension RepositoryStorage {
   /// - Throws: `damaged` if the bytes do not match the id, are larger or cannot be decrypted;
   ///   `keyRequired` without the key; `missing` if there is no such object.
   func load(_ id: Digest, kind: ObjectKind, limit: Int) throws(StoreError) -> [UInt8] {
-    let path = layout.path(id, kind: kind)
+    try load(id, at: layout.path(id, kind: kind), limit: limit)
+  }
+
+  /// Returns the content of an object that may have another path than others of its kind.
+  func load(_ id: Digest, at path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     let stored = try load(path, limit: storedLimit(of: limit))
     guard Blake2b.hash(stored) == id else {
       throw .damaged("\(path)", "its content does not match its id")

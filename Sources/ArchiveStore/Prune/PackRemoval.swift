@@ -37,7 +37,9 @@ struct PackRemoval {
     defer { right.release() }
     defer { reserve.restore(by: session.lease) }
     try reserve.whenFull { () throws(StoreError) in try session.lease.removeExpiredOthers() }
-    return try body(PackRemoval(session, right, reserve: reserve))
+    let result = try body(PackRemoval(session, right, reserve: reserve))
+    session.mergeIndexes(holding: right)
+    return result
   }
 
   /// Returns `isStopping` as a function that keeps the right alive whenever it is called.

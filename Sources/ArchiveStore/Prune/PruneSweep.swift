@@ -43,11 +43,26 @@ struct PruneSweep {
     let packs = Set(due.values.flatMap(\.packs))
     result.kept = needs.selectNeeded(among: packs)
     try clear(packs.subtracting(result.kept), needs, into: &result)
-    for id in due.keys {
+    let held = try holdBack(due, &result)
+    for id in due.keys where !held.contains(id) {
       try right.requireHeld()
       try session.lease.remove(CondemnedObject.path(id))
     }
     return result
+  }
+
+  /// Returns the condemned objects whose packs must not become usable again, because a program that
+  /// lost the right to remove them may still do it. They wait, with the packs that they name.
+  private func holdBack(
+    _ due: [Digest: CondemnedObject], _ result: inout Result
+  ) throws(StoreError) -> Set<Digest> {
+    guard !result.kept.isEmpty else { return [] }
+    let sleeping = try storage.leases.sleepingRemovers()
+    guard !sleeping.isEmpty else { return [] }
+    let held = due.filter { !result.kept.isDisjoint(with: $0.value.packs) }
+    for id in held.keys { result.waiting[id] = sleeping }
+    result.kept = []
+    return Set(held.keys)
   }
 
   /// Returns the condemned objects that every program with a lease has seen. The others wait.
@@ -88,10 +103,13 @@ struct PruneSweep {
   private func remove(
     _ packs: Set<Digest>, _ sizes: [Digest: UInt64], into result: inout Result
   ) throws(StoreError) {
-    for pack in packs.sorted() where result.removed[pack] == nil {
+    let left = packs.filter { result.removed[$0] == nil }.sorted()
+    let batch = session.lease.removalBatch
+    for start in stride(from: 0, to: left.count, by: batch) {
+      let part = left[start..<min(start + batch, left.count)]
       try right.requireHeld()
-      try session.lease.remove(storage.layout.pack(pack))
-      result.removed[pack] = sizes[pack] ?? 0
+      try session.lease.remove(part.map { storage.layout.pack($0) })
+      for pack in part { result.removed[pack] = sizes[pack] ?? 0 }
     }
   }
 

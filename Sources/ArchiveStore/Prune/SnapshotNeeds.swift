@@ -37,7 +37,6 @@ struct SnapshotNeeds {
   ) throws {
     (self.repository, self.cache, self.headCache) = (repository, cache, headCache)
     (self.action, self.removed) = (action, removed)
-    try Self.requireNothingPending(in: repository, for: action)
     let objects = try CondemnedObjects(repository.storage)
     (condemned, condemnedObjects) = (objects.packs, objects.objects)
     damagedCondemned = objects.damaged.map {
@@ -57,6 +56,8 @@ struct SnapshotNeeds {
   /// Adds index objects and snapshots that were added meanwhile. The snapshots are listed first:
   /// the index that one of them needs is durable before it.
   mutating func update() throws {
+    // First: a snapshot that is committed meanwhile is in the listing.
+    let pending = try repository.storage.leases.pendingTrees(in: repository, for: action)
     let listing = try repository.heads(cache: headCache)
     if let error = listing.damaged.first {
       // The error of a snapshot that is not damaged, for example of a newer version, has its own hint.
@@ -68,7 +69,7 @@ struct SnapshotNeeds {
     try addIndexObjects()
     search.markFound()
     let heads = listing.heads.filter { !removed.contains($0.id) }
-    let added = Set(heads.map(\.tree)).subtracting(trees)
+    let added = pending.union(heads.map(\.tree)).subtracting(trees)
     do {
       try search.mark(added)
     } catch let error as StoreError where error.kind == .damaged {
@@ -97,19 +98,6 @@ struct SnapshotNeeds {
       : "it is unknown what a snapshot needs, and the index lacks "
         + "\(unindexedPacks.count) packs: run 'sandboxctl repair index'; if that does not help, "
         + repairs
-  }
-
-  /// Checks that the directory `pending`, whose rules this version does not know, has no snapshot.
-  private static func requireNothingPending(
-    in repository: Repository, for action: String
-  ) throws(StoreError) {
-    let names = try repository.storage.listIfPresent(RepositoryLayout.pending) ?? []
-    guard names.isEmpty else {
-      throw StoreError(
-        .unsupported, action, subject: repository.location,
-        reason: "it has snapshots in the directory 'pending', which this version does not know",
-        hint: "use a newer sandboxctl")
-    }
   }
 
   private mutating func addIndexObjects() throws(StoreError) {

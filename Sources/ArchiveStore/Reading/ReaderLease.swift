@@ -29,9 +29,7 @@ public final class ReaderLease: Sendable {
   ///
   /// - Returns: nil without a lease. A pack that is removed meanwhile is then lost to the reader.
   public static func ifPossible(_ repository: Repository) -> ReaderLease? {
-    guard case .some(.some) = try? repository.storage.status(RepositoryLayout.leases) else {
-      return nil
-    }
+    guard repository.storage.leases.mayTakeReaderLease() else { return nil }
     return try? ReaderLease(repository)
   }
 

@@ -122,6 +122,9 @@ extension CondemnedObjects {
     defer { right.release() }
     // A program that lost the right while it slept cannot remove packs without its lease.
     try lease.removeExpiredOthers()
+    guard try lease.storage.leases.sleepingRemovers().isEmpty else {
+      throw PruneLease.sleeping("remove a damaged list of condemned packs from", location)
+    }
     for (id, _) in damaged {
       guard try lease.storage.status(CondemnedObject.path(id))?.isDirectory == false else {
         continue

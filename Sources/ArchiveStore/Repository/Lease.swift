@@ -2,17 +2,19 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// The directory of a program that is changing a repository. It holds the program's unfinished
-/// objects, and shows a prune that the program is active (docs/repository-format.md, "Leases").
+/// The sign of a program that is changing a repository, or reads much of it: a directory, or a prefix in
+/// a store without rename. It holds the program's unfinished objects, and shows a prune that the program
+/// is active (docs/repository-format.md, "Leases").
 ///
 /// Safe to use from any thread. It is released on deinitialization.
 final class Lease: Sendable {
   let storage: RepositoryStorage
-  let path: ObjectPath
+  private let form: any LeaseForm
   private let state: Mutex<State>
   private let clock: @Sendable () -> Double
 
   private struct State {
+    var path = Lease.newPath()
     var lastTouch: Double
     var isHeld = true
     /// Whether a thread found that another program removed the lease.
@@ -26,29 +28,46 @@ final class Lease: Sendable {
   static let touchInterval = 60.0
   static let patience = 3600.0
 
-  /// Takes a lease. Creates the directory of leases if it is missing, because copy tools omit it
-  /// when it is empty.
+  /// The object that is touched.
+  static let alive: ByteString = "alive"
+
+  /// The path of the lease. It changes only when the lease is renewed.
+  var path: ObjectPath { state.withLock(\.path) }
+
+  private static func newPath() -> ObjectPath {
+    RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
+  }
+
+  /// Takes a lease.
   ///
   /// - Parameter clock: the seconds of a monotonic clock.
   init(
     _ storage: RepositoryStorage, clock: @escaping @Sendable () -> Double = Host.monotonicSeconds
   ) throws(StoreError) {
     self.clock = clock
-    let name = ByteString(Host.randomHex(bytes: 16))
     self.storage = storage
-    path = RepositoryLayout.leases.appending(name)
+    form = storage.leases
     state = Mutex(State(lastTouch: clock()))
-    do throws(StoreError) {
-      try storage.makeDirectories([name], in: RepositoryLayout.leases)
-    } catch {
-      guard error.code == .missing else { throw error }
-      try storage.makeMissing([RepositoryLayout.leases.name], in: .root)
-      try storage.makeDirectories([name], in: RepositoryLayout.leases)
-    }
+    try begin()
+  }
+
+  private func begin() throws(StoreError) {
+    try form.make(path)
     try touchAlive()
     try explained { () throws(StoreError) in
       try storage.touch(path.appending(LeaseStatus.Owner.sign))
     }
+  }
+
+  /// Whether another program marked the lease as dead. Only in a store without rename it has to be
+  /// asked.
+  func isDead() throws(StoreError) -> Bool { try form.isDead(path) }
+
+  /// Takes a new lease in place of one that is dead. What the program relies on must be checked again
+  /// afterwards.
+  func renew() throws(StoreError) {
+    state.withLock { ($0.path, $0.lastTouch) = (Self.newPath(), clock()) }
+    try begin()
   }
 
   deinit { release() }
@@ -70,7 +89,7 @@ final class Lease: Sendable {
 
   /// Updates the heartbeat now.
   func touchAlive() throws(StoreError) {
-    try explained { () throws(StoreError) in try storage.touch(path.appending("alive")) }
+    try explained { () throws(StoreError) in try storage.touch(path.appending(Self.alive)) }
   }
 
   /// Records that this writer has seen a condemned object and relies on none of its packs.
@@ -85,37 +104,42 @@ final class Lease: Sendable {
 
   /// Whether a name in a lease's directory is a signal to other programs, not an unfinished object.
   static func isSign(_ name: ByteString) -> Bool {
-    name == "alive" || name == readerSign || name.bytes.starts(with: "seen-".utf8)
-      || name.bytes.starts(with: "of-".utf8) || name.bytes.starts(with: "by-".utf8)
+    [alive, readerSign, ObjectLeases.dead, ObjectLeases.remover].contains(name)
+      || ["seen-", "of-", "by-"].contains { name.bytes.starts(with: $0.utf8) }
   }
 
-  /// Saves an object through the lease's directory.
+  /// Saves an object through the lease.
   func save(_ bytes: [UInt8], as object: ObjectPath) throws(StoreError) {
-    try explained { () throws(StoreError) in try storage.save(bytes, as: object, by: path) }
+    try form.save(bytes, as: object, by: self)
+  }
+
+  /// Saves a snapshot whose content is durable. `renew` is called if the lease is dead (`LeaseForm`).
+  func commit(
+    _ snapshot: EncodedObject, renew: () throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try form.commit(snapshot, by: self, renew: renew)
   }
 
   /// Removes an index object through the lease.
   func remove(index id: Digest) throws(StoreError) { try remove(storage.layout.index(id)) }
 
   /// Removes an object through the lease. An object that is already gone is ignored.
-  func remove(_ object: ObjectPath) throws(StoreError) {
-    let aside = ByteString("removed-\(object.name)")
-    guard let path = try claim(object, as: aside) else { return }
-    try explained { () throws(StoreError) in try storage.remove(path) }
+  func remove(_ object: ObjectPath) throws(StoreError) { try remove([object]) }
+
+  /// Removes objects through the lease. Those that are already gone are ignored.
+  func remove(_ objects: [ObjectPath]) throws(StoreError) { try form.remove(objects, by: self) }
+
+  /// The number of packs that are removed at a time, between two looks at the right.
+  var removalBatch: Int { form.removalBatch }
+
+  /// Moves an object that no program changes.
+  func move(_ object: ObjectPath, to target: ObjectPath) throws(StoreError) {
+    try form.move(object, to: target, by: self)
   }
 
-  /// Moves an object into the lease's directory, from where it is removed at the latest with the
-  /// lease. Returns its new path, or nil if the object is already gone. If the lease was removed,
-  /// the object stays, because another program may own one of the same name by then.
-  func claim(_ object: ObjectPath, as name: ByteString) throws(StoreError) -> ObjectPath? {
-    let aside = path.appending(name)
-    do {
-      try explained { () throws(StoreError) in try storage.rename(object, to: aside) }
-    } catch {
-      guard error.code == .missing else { throw error }
-      return nil
-    }
-    return aside
+  /// Takes an object away, so that it can be put back. Returns nil if it is already gone.
+  func claim(_ object: ObjectPath, as name: ByteString) throws(StoreError) -> ClaimedObject? {
+    try form.claim(object, as: name, by: self)
   }
 
   /// Makes a call that needs the lease. If the lease is gone, the error says so.
@@ -126,11 +150,16 @@ final class Lease: Sendable {
       return try body()
     } catch {
       guard error.code == .missing, try isRemoved() else { throw error }
-      throw StoreError(
-        .leaseLost, "finish the work in", subject: storage.location,
-        reason: "its lease expired: no heartbeat was written for an hour",
-        hint: "run the command again: data stored so far is reused", cause: error.cause)
+      throw Self.lost(storage.location, cause: error.cause)
     }
+  }
+
+  /// Returns the error for a lease that another program took away.
+  static func lost(_ location: String, cause: SystemError? = nil) -> StoreError {
+    StoreError(
+      .leaseLost, "finish the work in", subject: location,
+      reason: "its lease expired: no heartbeat was written for an hour",
+      hint: "run the command again: data stored so far is reused", cause: cause)
   }
 
   /// Whether another program removed the lease. The result is shared by all threads.
@@ -142,79 +171,31 @@ final class Lease: Sendable {
     return true
   }
 
-  /// Removes the directory with all unfinished objects. Anything that cannot be removed is left to
+  /// Removes the lease with all unfinished objects. Anything that cannot be removed is left to
   /// prune.
   func release() {
     let isRemoved = state.withLock { state in
       defer { state.isHeld = false }
       return state.isHeld && !state.isLeft
     }
-    if isRemoved { Self.remove(path, storage) }
+    if isRemoved { form.release(path) }
   }
 
   /// Lets the directory stay after the release, so that no prune removes packs until it expires.
   func retain(_ isLeft: Bool = true) { state.withLock { $0.isLeft = isLeft } }
 }
 
-// MARK: - Directories of other programs
+// MARK: - Leases of other programs
 
 extension Lease {
-  /// Removes the directory of a lease, or that of the right to remove objects, as far as possible.
-  ///
-  /// A program that looks for dead leases creates `alive` in a directory without one
-  /// (`isExpired`), so the directory may not be empty when it is removed. Then only `alive` is
-  /// removed again, because any other file belongs to another program.
-  static func remove(_ directory: ObjectPath, _ storage: RepositoryStorage) {
-    for name in (try? storage.list(directory)) ?? [] {
-      try? storage.remove(directory.appending(name))
-    }
-    for _ in 1...attempts {
-      if (try? storage.remove(directory)) != nil { return }
-      if (try? storage.remove(directory.appending("alive"))) == nil { return }
-    }
-  }
-
-  /// The number of attempts: more than the programs that look at the same time, but bounded if the
-  /// storage is faulty.
-  private static let attempts = 16
-
-  /// Whether a directory had no heartbeat for an hour before a time of the storage's clock. If there
-  /// is no heartbeat, because the program ended before its first one, or if it is more than an hour
-  /// later, because the clock was set back, the hour starts now.
-  static func isExpired(
-    _ directory: ObjectPath, at now: Timestamp, _ storage: RepositoryStorage
-  ) throws(StoreError) -> Bool {
-    let alive = directory.appending("alive")
-    guard let last = try storage.status(alive)?.modified, last.since(now) <= patience else {
-      try? storage.touch(alive)
-      return false
-    }
-    return now.since(last) > patience
-  }
-
-  /// Removes leases of other programs without a heartbeat for an hour of the storage's clock. A
-  /// lease is renamed first: its program can then commit and remove nothing more, even if it
-  /// continues at this moment.
-  func removeExpiredOthers() throws(StoreError) {
-    guard let now = try now() else { return }
-    for other in try LeaseStatus.all(storage) where other.name != path.name {
-      let path = RepositoryLayout.leases.appending(other.name)
-      guard try Self.isExpired(path, at: now, storage) else { continue }
-      let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
-      do {
-        try storage.rename(path, to: aside)
-      } catch {
-        guard error.code == .missing else { throw error }
-        continue
-      }
-      Self.remove(aside, storage)
-    }
-  }
+  /// Takes away leases of other programs without a heartbeat for an hour of the storage's clock: these
+  /// can then commit nothing more.
+  func removeExpiredOthers() throws(StoreError) { try form.removeExpired(besides: self) }
 
   /// The current time by the storage's clock: that of a heartbeat that is written now. Returns nil
   /// if the lease was removed meanwhile.
   func now() throws(StoreError) -> Timestamp? {
     try touchAlive()
-    return try storage.status(path.appending("alive"))?.modified
+    return try storage.status(path.appending(Self.alive))?.modified
   }
 }

@@ -26,30 +26,28 @@ public struct LeaseStatus: Sendable, Hashable {
 
   private static let seenPrefix = "seen-"
 
+  /// Creates the status of a lease with the names of its empty files.
+  init(
+    name: ByteString, signs: [ByteString], heartbeat: Timestamp?, began: Timestamp?,
+    removesObjects: Bool
+  ) {
+    (self.name, self.heartbeat, self.began) = (name, heartbeat, began)
+    self.removesObjects = removesObjects
+    let owner = signs.lazy.compactMap { Owner($0) }.first
+    (host, process) = (owner?.host, owner?.process)
+    isReader = signs.contains(Lease.readerSign)
+    seen = Set(
+      signs.compactMap { sign in
+        sign.utf8.flatMap {
+          $0.hasPrefix(Self.seenPrefix) ? Digest(hex: $0.dropFirst(Self.seenPrefix.count)) : nil
+        }
+      })
+  }
+
   /// Returns the leases of a repository, ordered by name. A lease that is removed meanwhile may be
-  /// missing.
+  /// missing, and so is one that was taken away from its program.
   static func all(_ storage: RepositoryStorage) throws(StoreError) -> [LeaseStatus] {
-    let names = try storage.listIfPresent(RepositoryLayout.leases) ?? []
-    let holder = try signs(of: PruneLease.path, storage)
-    var leases: [LeaseStatus] = []
-    for name in names where name != PruneLease.path.name {
-      let path = RepositoryLayout.leases.appending(name)
-      guard let signs = try signs(of: path, storage) else { continue }
-      let seen = signs.compactMap { sign in
-        sign.utf8.flatMap { $0.hasPrefix(seenPrefix) ? Digest(hex: $0.dropFirst(5)) : nil }
-      }
-      let named = signs.first { Owner($0) != nil }
-      let owner = named.flatMap { Owner($0) }
-      var began: Timestamp?
-      if let named { began = try storage.status(path.appending(named))?.modified }
-      leases.append(
-        LeaseStatus(
-          name: name, heartbeat: try storage.status(path.appending("alive"))?.modified,
-          began: began, host: owner?.host, process: owner?.process,
-          isReader: signs.contains(Lease.readerSign),
-          removesObjects: holder?.contains(PruneLease.owner(of: name)) == true, seen: Set(seen)))
-    }
-    return leases
+    try storage.leases.statuses()
   }
 
   /// The host and process in the name of an empty file, `by-<process>-<host>`, for people. The file is
@@ -73,18 +71,6 @@ public struct LeaseStatus: Sendable, Hashable {
       let parts = text.dropFirst(3).split(separator: "-", maxSplits: 1)
       guard parts.count == 2, let process = Int32(parts[0]) else { return nil }
       (self.process, host) = (process, String(parts[1]))
-    }
-  }
-
-  /// Returns the names in a lease, or nil if it does not exist.
-  private static func signs(
-    of lease: ObjectPath, _ storage: RepositoryStorage
-  ) throws(StoreError) -> [ByteString]? {
-    do {
-      return try storage.list(lease)
-    } catch {
-      guard error.code == .missing else { throw error }
-      return nil
     }
   }
 }

@@ -10,10 +10,6 @@ struct PruneLease {
   private let storage: RepositoryStorage
 
   static let path = RepositoryLayout.leases.appending("prune")
-  private static let alive = path.appending("alive")
-
-  /// The empty file that names the owner of the directory.
-  private var owner: ObjectPath { Self.path.appending(Self.owner(of: lease.path.name)) }
 
   /// Returns the name of the file that names a lease as the owner.
   static func owner(of lease: ByteString) -> ByteString { ByteString("of-\(lease)") }
@@ -23,58 +19,7 @@ struct PruneLease {
   init?(_ lease: Lease) throws(StoreError) {
     self.lease = lease
     storage = lease.storage
-    if try !Self.make(storage) {
-      guard try Self.removeStale(for: lease), try Self.make(storage) else { return nil }
-    }
-    do throws(StoreError) {
-      try storage.touch(Self.alive)
-      try storage.touch(owner)
-      guard try isAlone() else { return nil }
-    } catch {
-      // Another program took the directory away, after this one slept for an hour.
-      if error.code == .missing { return nil }
-      Lease.remove(Self.path, storage)
-      throw error
-    }
-  }
-
-  /// Whether no other program has created the directory again and put its file into it, after this
-  /// one slept for an hour. If so, this one's file is removed.
-  private func isAlone() throws(StoreError) -> Bool {
-    let owners = try storage.list(Self.path).filter { $0.bytes.starts(with: "of-".utf8) }
-    if owners == [owner.name] { return true }
-    try? storage.remove(owner)
-    return false
-  }
-
-  private static func make(_ storage: RepositoryStorage) throws(StoreError) -> Bool {
-    do {
-      try storage.makeDirectories([path.name], in: RepositoryLayout.leases)
-      return true
-    } catch {
-      guard error.code == .notEmpty else { throw error }
-      return false
-    }
-  }
-
-  /// Removes the directory of a holder that seems dead. Returns false if it is alive, or if another
-  /// program was faster. The directory is renamed first, so that only one of two programs takes it,
-  /// and checked again, because another program may have taken the right in between.
-  private static func removeStale(for lease: Lease) throws(StoreError) -> Bool {
-    let storage = lease.storage
-    guard let now = try lease.now(), try Lease.isExpired(path, at: now, storage) else {
-      return false
-    }
-    let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
-    do {
-      try storage.rename(path, to: aside)
-    } catch {
-      guard error.code == .missing else { throw error }
-      return false
-    }
-    let wasExpired = try Lease.isExpired(aside, at: now, storage)
-    Lease.remove(aside, storage)
-    return wasExpired
+    guard try storage.leases.takeRight(lease) else { return nil }
   }
 
   /// Updates the heartbeat if it is a minute old. Returns whether the right is still held, as far
@@ -84,15 +29,7 @@ struct PruneLease {
   /// Updates the heartbeat. Returns whether the right is still held.
   func isHeld() throws(StoreError) -> Bool {
     try lease.keepAlive()
-    guard try storage.status(owner) != nil else { return false }
-    do {
-      try storage.touch(Self.alive)
-      return true
-    } catch {
-      // Another program took the directory away at this moment.
-      guard error.code == .missing else { throw error }
-      return false
-    }
+    return try storage.leases.holdsRight(lease)
   }
 
   /// Checks that the right is still held, before something is removed or replaced.
@@ -118,12 +55,16 @@ struct PruneLease {
       hint: "try again after it has finished; 'sandboxctl leases' lists the programs")
   }
 
-  /// Releases the right. If the directory cannot be removed, another program takes it over an hour
-  /// later.
-  func release() {
-    let isOwn = try? storage.status(owner) != nil
-    if isOwn == true { Lease.remove(Self.path, storage) }
+  /// Returns the error for a program that lost the right and may not have noticed it yet.
+  static func sleeping(_ action: String, _ location: String) -> StoreError {
+    StoreError(
+      .busy, action, subject: location,
+      reason: "a program that was removing objects from it ended without notice, or sleeps",
+      hint: "try again a day after it was started")
   }
+
+  /// Releases the right. If that fails, another program takes it over an hour later.
+  func release() { storage.leases.releaseRight(lease) }
 }
 
 extension PruneLease {

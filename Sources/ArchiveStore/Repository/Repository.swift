@@ -126,8 +126,25 @@ public struct Repository: Sendable {
     let reserve = [UInt8](repeating: 0, count: RepositoryLayout.reserveSize)
     try storage.save(reserve, as: RepositoryLayout.reserve, by: lease.path)
     try prepare(repository)
-    try storage.save(settings.encode(), as: RepositoryLayout.settings, by: lease.path)
+    try repository.begin(by: lease)
     return repository
+  }
+}
+
+extension Repository {
+  /// Writes `repository.json`. Of two programs that create a repository in one place, the second fails
+  /// where the store can tell.
+  private func begin(by lease: Lease) throws(StoreError) {
+    let (bytes, path) = (settings.encode(), RepositoryLayout.settings)
+    guard storage.canCreateExclusively else {
+      return try storage.save(bytes, as: path, by: lease.path)
+    }
+    guard try storage.create(bytes, as: path) else {
+      throw StoreError(
+        .notEmpty, "create a repository in", subject: location,
+        reason: "another program has just created one",
+        hint: "use that one, or give another place")
+    }
   }
 }
 

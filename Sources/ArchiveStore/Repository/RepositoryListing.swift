@@ -58,6 +58,7 @@ struct RepositoryListing {
   mutating func finish(
     _ storage: RepositoryStorage, indexed: [Digest: UInt64], listed: Set<Digest>
   ) throws(StoreError) {
+    guard storage.canRename else { return try finishWithoutDirectories(storage, indexed: indexed) }
     let directories = Set(indexed.keys.map { storage.layout.pack($0).directory })
     let present = Set(try names(RepositoryLayout.packs, storage))
     for name in RepositoryLayout.packDirectories {
@@ -76,6 +77,16 @@ struct RepositoryListing {
         hasSnapshots: !snapshots.isEmpty, hasIndexes: !indexes.isEmpty,
         hasPacksAlone: try hasPacksAlone(storage),
         packDirectories: Set(listed.map { storage.layout.pack($0).directory })))
+  }
+
+  /// Lists the rest of a store that has no directories, in few requests.
+  private mutating func finishWithoutDirectories(
+    _ storage: RepositoryStorage, indexed: [Digest: UInt64]
+  ) throws(StoreError) {
+    if !indexed.isEmpty {
+      packs = Set(try Self.packSizes(storage).filter { indexed[$0] == $1 }.keys)
+    }
+    snapshots = try Self.snapshots(storage)
   }
 
   private func hasPacksAlone(_ storage: RepositoryStorage) throws(StoreError) -> Bool {

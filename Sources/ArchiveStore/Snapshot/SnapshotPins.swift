@@ -56,8 +56,6 @@ extension Repository {
 extension Lease {
   /// Removes the pin of a snapshot through the lease. One that is already gone is ignored.
   func remove(pinOf id: SnapshotID) throws(StoreError) {
-    let aside = ByteString("unpinned-\(id.hex)")
-    guard let path = try claim(RepositoryLayout.pin(id), as: aside) else { return }
-    try explained { () throws(StoreError) in try storage.remove(path) }
+    try remove(RepositoryLayout.pin(id))
   }
 }

@@ -3,7 +3,7 @@ internal import SystemIO
 
 /// Removes snapshots from a repository (docs/repository-format.md, "Removing snapshots").
 ///
-/// Each snapshot disappears with one rename, so after a crash or an error it is either complete or
+/// Each snapshot disappears in one step, so after a crash or an error it is either complete or
 /// gone. Packs and the index are not changed: a later prune removes the data that no snapshot needs.
 public struct SnapshotRemoval {
   private let repository: Repository
@@ -104,26 +104,23 @@ public struct SnapshotRemoval {
     }
     do {
       if try storage.status(pin) == nil {
-        // If this fails, the file is deleted with the lease.
-        try? storage.remove(aside)
+        aside.discard()
         return .removed
       }
     } catch {
-      try? restore(aside, to: path, lease)
+      try? restore(aside, lease)
       throw error
     }
-    try restore(aside, to: path, lease)
+    try restore(aside, lease)
     return .pinned
   }
 
   /// Moves a snapshot out of the lease again. A prune that has listed the snapshots meanwhile has
   /// not seen it. While one is running the lease therefore stays until it expires: so long no prune
   /// removes packs. It also stays with the snapshot in it if this cannot be moved.
-  private func restore(
-    _ aside: ObjectPath, to path: ObjectPath, _ lease: Lease
-  ) throws(StoreError) {
+  private func restore(_ aside: ClaimedObject, _ lease: Lease) throws(StoreError) {
     lease.retain()
-    try storage.rename(aside, to: path)
+    try aside.putBack()
     if try storage.status(PruneLease.path) == nil { lease.retain(false) }
   }
 

@@ -49,6 +49,9 @@ public final class LocalStorage: Storage {
     try StoreError.wrap { () throws(SystemError) in try root.status().identity }
   }
 
+  /// Returns the identity of the root directory.
+  public func directoryIdentity() throws(StoreError) -> FileIdentity? { try identity() }
+
   /// Returns the space of the volume.
   public func space() throws(StoreError) -> VolumeSpace? {
     try StoreError.wrap { () throws(SystemError) in

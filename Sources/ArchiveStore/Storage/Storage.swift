@@ -7,12 +7,20 @@ public import SystemIO
 /// Objects are immutable. They are written as a temporary in a directory of the writer (its lease)
 /// and appear under their name complete and durable, or not at all. Names are listed in byte order.
 /// Errors are `missing` for objects that do not exist and `system` for failed system calls.
+///
+/// A storage without rename is an object store and has no directories: `makeDirectories` succeeds
+/// without effect, `list` returns the next component of all paths below a prefix and is empty if there
+/// are none, and `status` of a prefix with objects is that of a directory. An unfinished object is
+/// not in the store but in a local file of mode 0600, which `commit` puts as a whole.
 public protocol Storage: Sendable {
   /// The location, for messages.
   var location: String { get }
 
-  /// Whether `rename` works, which leases and pruning require.
+  /// Whether `rename` works, and so whether there are directories.
   var canRename: Bool { get }
+
+  /// Whether `create` works: whether an object can be created only if it is missing, atomically.
+  var canCreateExclusively: Bool { get }
 
   /// Returns a complete object of at most `limit` bytes. A larger one is `damaged`.
   func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8]
@@ -48,14 +56,30 @@ public protocol Storage: Sendable {
   /// directory must exist.
   func touch(_ path: ObjectPath) throws(StoreError)
 
+  /// Creates an object if there is none of its name, durably and in one step. Returns false if there
+  /// is one.
+  ///
+  /// - Throws: `unsupported` unless `canCreateExclusively`.
+  func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool
+
   /// Moves an object or a directory, durably. An object at `target` is replaced.
+  ///
+  /// - Throws: `unsupported` unless `canRename`.
   func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError)
 
   /// Removes an object or an empty directory.
   func remove(_ path: ObjectPath) throws(StoreError)
 
+  /// Removes objects with as few requests as possible. Missing ones are ignored. If it fails, some of
+  /// them may be removed.
+  func remove(_ paths: [ObjectPath]) throws(StoreError)
+
   /// Returns the space of the volume that contains the objects, or nil if it is unknown.
   func space() throws(StoreError) -> VolumeSpace?
+
+  /// Returns the identity of the directory of this host that contains the objects, or nil if they are
+  /// on another host. No backup includes it, and no restore replaces it.
+  func directoryIdentity() throws(StoreError) -> FileIdentity?
 }
 
 extension Storage {
@@ -103,8 +127,34 @@ public protocol ObjectWriter: AnyObject {
 }
 
 extension Storage {
+  /// Returns false, as a file system replaces objects.
+  public var canCreateExclusively: Bool { false }
+
+  /// Always fails.
+  public func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool {
+    throw StoreError(
+      .unsupported, "create", subject: "\(path)",
+      reason: "the storage cannot create an object only if it is missing")
+  }
+
+  /// Removes one object after another.
+  public func remove(_ paths: [ObjectPath]) throws(StoreError) {
+    for path in paths {
+      do { try remove(path) } catch { guard error.code == .missing else { throw error } }
+    }
+  }
+
   /// Returns nil, as most stores cannot determine their space.
   public func space() throws(StoreError) -> VolumeSpace? { nil }
+
+  /// Returns nil, as most stores are on other hosts.
+  public func directoryIdentity() throws(StoreError) -> FileIdentity? { nil }
+
+  /// Returns the directories of this host that no backup includes and no operation replaces: that of
+  /// `directoryIdentity`, or none.
+  public func protectedDirectories() throws(StoreError) -> Set<FileIdentity> {
+    try directoryIdentity().map { [$0] } ?? []
+  }
 
   /// Saves a complete object, durably, through a temporary in `directory`.
   public func save(

@@ -19,12 +19,20 @@ extension WritingSession {
     }
   }
 
+  /// Merges index objects for the holder of the right, in a store where writers do not: without rename,
+  /// each of them would need several requests for the right.
+  func mergeIndexes(holding right: PruneLease) {
+    guard !storage.canRename, storage.canRead, supportsPruning else { return }
+    do throws(StoreError) { try mergeIndexes(right) } catch { mergeFailure.withLock { $0 = error } }
+  }
+
   private var storage: RepositoryStorage { repository.storage }
 
   /// Whether this program supports the prune features, which removing index objects requires.
-  private var mayMerge: Bool {
-    storage.canRename && storage.canRead
-      && repository.settings.features.prune.allSatisfy(RepositorySettings.known.contains)
+  private var mayMerge: Bool { storage.canRename && storage.canRead && supportsPruning }
+
+  private var supportsPruning: Bool {
+    repository.settings.features.prune.allSatisfy(RepositorySettings.known.contains)
   }
 
   /// Returns the merges due among objects, based on their sizes.

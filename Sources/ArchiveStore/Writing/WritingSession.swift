@@ -268,7 +268,7 @@ extension WritingSession {
         try requireSettled()
         var snapshot = snapshot
         snapshot.totals.stored = packs.counts.bytes
-        let stored = try save(snapshot)
+        let stored = try save(snapshot, renewing: true)
         mergeIndexes()
         return stored
       }
@@ -290,27 +290,33 @@ extension WritingSession {
 
   /// Saves a snapshot whose content is durable, signed by this host if it has a key.
   func save(
-    _ snapshot: Snapshot, isSigned: Bool = true
+    _ snapshot: Snapshot, isSigned: Bool = true, renewing: Bool = false
   ) throws(StoreError) -> StoredSnapshot {
     let key = isSigned ? repository.signingKey?() : nil
-    let id = try save(encoded: snapshot.encode(signedBy: key))
+    let id = try save(encoded: snapshot.encode(signedBy: key), renewing: renewing)
     guard let key else { return StoredSnapshot(id: id, snapshot: snapshot) }
     return StoredSnapshot(id: id, snapshot: snapshot, signature: .valid(key.signer))
   }
 
   /// Saves a snapshot, from its content, whose blobs are durable.
-  func save(encoded bytes: [UInt8]) throws(StoreError) -> SnapshotID {
+  func save(encoded bytes: [UInt8], renewing: Bool = false) throws(StoreError) -> SnapshotID {
     let object = try repository.storage.encode(bytes)
     try requireReadable(bytes, object.id)
-    try save(object)
+    try save(object, renewing: renewing)
     return object.id
   }
 
   /// Saves the snapshot. If it has its name but may not be durable, which is neither a success nor
   /// a failure to write it, the error says so and names the snapshot.
-  func save(_ object: EncodedObject) throws(StoreError) {
+  ///
+  /// - Parameter renewing: whether everything that the snapshot needs is known to this session, so that
+  ///   a dead lease can be replaced.
+  func save(_ object: EncodedObject, renewing: Bool = false) throws(StoreError) {
     do {
-      try lease.save(object.bytes, as: repository.storage.layout.snapshot(object.id))
+      try lease.commit(object) { () throws(StoreError) in
+        guard renewing else { throw Lease.lost(repository.location) }
+        try renewLease()
+      }
     } catch {
       guard error.code == .notDurable else { throw error }
       throw StoreError(
@@ -346,6 +352,7 @@ extension WritingSession {
   private func saveIndex() throws(StoreError) {
     let finished = packs.unindexed
     guard !finished.isEmpty else { return }
+    if try lease.isDead() { try renewLease() }
     let numbers = Set(finished.map { UInt32($0.number) })
     let indexes = Dictionary(
       uniqueKeysWithValues: finished.enumerated().map { (UInt32($1.number), UInt32($0)) })

@@ -8,8 +8,8 @@ package import SystemIO
 /// marks that earlier scans found, and stores what the policy includes.
 package struct DeviceBackup {
   private let repository: Repository
-  /// The repository's directory, which is never part of a backup.
-  private let storage: FileIdentity
+  /// The repository's directory, which is never part of a backup; nil if it is on another host.
+  private let storage: FileIdentity?
   private let index: IndexCache?
 
   /// The result of a backup.
@@ -22,7 +22,7 @@ package struct DeviceBackup {
 
   /// Prepares a backup: begins to verify the copies of the repository's index in the host's cache
   /// directory, so that they are verified by the end of the scan.
-  package init(to repository: Repository, storage: FileIdentity, cache: ByteString?) {
+  package init(to repository: Repository, storage: FileIdentity?, cache: ByteString?) {
     self.repository = repository
     self.storage = storage
     index = cache.map { repository.indexCache(in: $0) }

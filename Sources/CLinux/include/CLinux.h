@@ -186,6 +186,14 @@ long cl_pipe(int ends[2]);
 // a process group of its own, no terminal, and receives SIGINT when the calling thread ends. Returns
 // its process ID.
 long cl_start(char *const words[], char *const added[], int out, int err);
+// The same with a standard input.
+long cl_start_with_input(char *const words[], char *const added[], int in, int out, int err);
+// Makes a pair of connected stream sockets that are closed in programs.
+long cl_socket_pair(int ends[2]);
+// Writes to a socket; EPIPE instead of SIGPIPE if its other end is closed.
+long cl_send(int socket, const void *from, size_t count);
+// Ends both directions of a socket. A thread that waits in cl_send returns with EPIPE.
+long cl_shut_down(int socket);
 // Returns 1 if a child process has ended, with the same code as cl_run, and 0 if it is running. A
 // process that has ended is reported once.
 long cl_child_ended(int child, int *code);

@@ -130,7 +130,7 @@ struct AgeFileKey: ~Copyable {
   /// Returns the MAC of a header up to and including `---` ("Header MAC").
   func headerMAC(of header: Span<UInt8>) -> [UInt8] {
     let key = HKDF.derive(from: secret, salt: [], info: "header")
-    return key.withBytes { HKDF.hmac(key: $0, message: header) }
+    return key.withBytes { MessageCode.hmac(key: $0, message: header) }
       .withBytes { mac in mac.indices.map { mac[$0] } }
   }
 

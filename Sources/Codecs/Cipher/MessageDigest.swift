@@ -1,15 +1,35 @@
 internal import CCrypto
 
-/// The digest of a message by a hash function that only formats of other programs use, by OpenSSL's
-/// libcrypto. SHA-1 (FIPS 180-4) protects against nobody: two messages of one digest can be made.
+/// The digest of a message by a hash function that only formats and protocols of other programs use,
+/// by OpenSSL's libcrypto. SHA-1 (FIPS 180-4) and MD5 (RFC 1321) protect against nobody: two messages
+/// of one digest can be made.
 @safe package struct MessageDigest: ~Copyable {
   /// A hash function.
   package enum Function: Sendable {
     case sha1
     case sha3x384
+    case sha256
+    case md5
 
     /// The size of the digest in bytes.
-    package var size: Int { self == .sha1 ? 20 : 48 }
+    package var size: Int {
+      switch self {
+      case .sha1: 20
+      case .sha3x384: 48
+      case .sha256: 32
+      case .md5: 16
+      }
+    }
+
+    /// libcrypto's description of the function, a constant of the library.
+    fileprivate var method: OpaquePointer? {
+      switch self {
+      case .sha1: unsafe EVP_sha1()
+      case .sha3x384: unsafe EVP_sha3_384()
+      case .sha256: unsafe EVP_sha256()
+      case .md5: unsafe EVP_md5()
+      }
+    }
   }
 
   private let context: OpaquePointer
@@ -18,8 +38,7 @@ internal import CCrypto
   /// Begins a message.
   package init(_ function: Function) {
     guard let context = unsafe EVP_MD_CTX_new() else { preconditionFailure("out of memory") }
-    let status = unsafe EVP_DigestInit_ex(
-      context, function == .sha1 ? EVP_sha1() : EVP_sha3_384(), nil)
+    let status = unsafe EVP_DigestInit_ex(context, function.method, nil)
     precondition(status == 1, "libcrypto has no such hash function")
     unsafe self.context = context
     self.function = function

@@ -166,28 +166,10 @@ extension PropertyList.XMLReader {
     }
     at = body.endIndex + 1
     let name = String(decoding: body, as: UTF8.self)
-    guard let scalar = Self.scalar(named: name) else {
+    guard let scalar = XMLElement.scalar(named: name) else {
       throw failure("unknown entity '\(name)'", at: start)
     }
     text.append(contentsOf: String(scalar).utf8)
-  }
-
-  private static func scalar(named name: String) -> Unicode.Scalar? {
-    switch name {
-    case "lt": return "<"
-    case "gt": return ">"
-    case "amp": return "&"
-    case "quot": return "\""
-    case "apos": return "'"
-    default: break
-    }
-    guard name.hasPrefix("#") else { return nil }
-    let isHex = name.hasPrefix("#x")
-    let digits = name.dropFirst(isHex ? 2 : 1)
-    guard digits.utf8.first != UInt8(ascii: "+"),
-      let value = UInt32(digits, radix: isHex ? 16 : 10), value != 0
-    else { return nil }
-    return Unicode.Scalar(value)
   }
 
   /// Returns an error at the current or another position, with line and column.

@@ -76,7 +76,7 @@ struct AppChangeRun {
   private let command: any AppChangeCommand
   let preparation: AppChangePreparation
   /// The repository for the snapshot; nil if no snapshot is to be made or no repository exists.
-  let repository: (repository: Repository, storage: LocalStorage)?
+  let repository: OpenRepository?
 
   var device: Device { preparation.device }
 
@@ -95,7 +95,7 @@ struct AppChangeRun {
   /// Opens the repository. Returns nil if none is named and the user's own does not exist.
   static func open(
     _ options: RepositoryOptions, _ console: Console
-  ) throws -> (repository: Repository, storage: LocalStorage)? {
+  ) throws -> OpenRepository? {
     let choice: RepositoryOptions.Choice
     do { choice = try options.choice() } catch is UsageError { return nil }
     do {

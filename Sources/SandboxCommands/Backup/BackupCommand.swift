@@ -3,6 +3,7 @@ internal import ArgumentParser
 internal import Backup
 internal import DeviceTransaction
 internal import PolicyEngine
+internal import RemoteStorage
 internal import SandboxModel
 internal import SystemIO
 
@@ -126,13 +127,14 @@ struct BackupCommand: SandboxCommand {
     // Without a device no repository is created.
     if found.count == 1 { _ = try found[0].device.get() }
     let choice = try repository.choice()
-    let (repository, directory, isNew) = try choice.openOrMake(console)
-    if isNew, !output.quiet {
+    let opened = try choice.openOrMake(console)
+    let repository = opened.repository
+    if opened.isNew, !output.quiet {
       console.note(
-        "created a repository in \(Paths.text(choice.path)); it is not encrypted, and only this "
+        "created a repository in \(Paths.text(choice.location.text)); it is not encrypted, and only this "
           + "user can read it")
     }
-    let storage = try directory.identity()
+    let storage = try opened.storage.directoryIdentity()
     var results: [DeviceResult] = []
     for (choice, device) in found {
       do {
@@ -154,7 +156,7 @@ struct BackupCommand: SandboxCommand {
 
   /// Backs up one device. After waiting for another run, `again` finds it again.
   private func backUp(
-    _ device: Device, to repository: Repository, storage: FileIdentity,
+    _ device: Device, to repository: Repository, storage: FileIdentity?,
     again: () throws -> Device, _ console: Console
   ) throws -> DeviceResult {
     let backup = DeviceBackup(to: repository, storage: storage, cache: Host.cacheDirectory)
@@ -275,8 +277,9 @@ extension BackupCommand {
 
     /// Whether the device and a directory are on the same disk, as far as the system distinguishes
     /// disks.
-    func isOnDisk(_ directory: FileIdentity) -> Bool {
-      (try? Directory.open(path: root).status().identity.device) == directory.device
+    func isOnDisk(_ directory: FileIdentity?) -> Bool {
+      guard let directory else { return false }
+      return (try? Directory.open(path: root).status().identity.device) == directory.device
     }
   }
 }

@@ -1,5 +1,6 @@
 internal import Codecs
 internal import PolicyEngine
+internal import RemoteStorage
 internal import SystemIO
 
 /// The user's configuration file: default options for all commands or for one, and the same by
@@ -247,6 +248,9 @@ extension Configuration {
       if text == "~" || text.hasPrefix("~/"), let home = Host.environment("HOME") {
         return ByteString(home.bytes + Array(text.utf8.dropFirst()))
       }
+      if option.isRepository, try isOnAnotherHost(text, of: option, at: node.mark) {
+        return ByteString(text)
+      }
       guard !option.isPath || text.hasPrefix("/") else {
         throw mistake(
           node.mark,
@@ -254,6 +258,19 @@ extension Configuration {
           hint: "a path in the configuration must not depend on the working directory")
       }
       return ByteString(text)
+    }
+
+    /// Whether the text names a repository that is no directory of this host.
+    private func isOnAnotherHost(
+      _ text: String, of option: KnownCommand.Option, at mark: Mark
+    ) throws -> Bool {
+      do throws(OperationError) {
+        return try RepositoryLocation(parsing: ByteString(text)).localPath == nil
+      } catch {
+        let (subject, reason) = (error.parts.subject ?? "", error.parts.reason ?? "")
+        throw mistake(
+          mark, "'\(option.name)' is '\(subject)': \(reason)", hint: error.hint ?? "correct it")
+      }
     }
 
     private func mapping(_ node: YAMLNode, _ what: String) throws -> [YAMLNode.Entry] {

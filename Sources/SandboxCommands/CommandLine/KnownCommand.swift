@@ -89,7 +89,10 @@ extension KnownCommand {
     var isSetting: Bool { isShown && !["help", "version", "profile"].contains(name) }
 
     /// Whether its value is a path, which must not depend on the working directory.
-    var isPath: Bool { valueName == "repo" || valueName == "dir" }
+    var isPath: Bool { isRepository || valueName == "dir" }
+
+    /// Whether its value names a repository, which may be on another host.
+    var isRepository: Bool { valueName == "repo" }
   }
 }
 

@@ -47,7 +47,7 @@ extension ExportCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       let (choice, hint) = (try repository.choice(), "name a directory outside of the repository")
-      if try Host.realPath(choice.path) == Host.resolved(directory) {
+      if try choice.isDirectory(directory) {
         throw UsageError(.invalidValue, "'\(directory)' is the repository", hint: hint)
       }
       try choice.requireApart(from: directory, hint: hint)

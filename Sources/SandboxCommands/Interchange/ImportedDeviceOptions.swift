@@ -70,7 +70,7 @@ struct ImportedDeviceOptions: ParsableArguments {
   /// Restores a snapshot into the device and prints the report.
   func restore(
     _ stored: StoredSnapshot, to root: ByteString,
-    in place: (repository: Repository, storage: LocalStorage), list: ListOptions,
+    in place: OpenRepository, list: ListOptions,
     progress: ProgressOptions, output: OutputOptions, _ console: Console
   ) throws -> ExitStatus {
     let reader = try place.repository.beginCarefulReading()
@@ -79,7 +79,7 @@ struct ImportedDeviceOptions: ParsableArguments {
       root: root, isPreview: false, isForced: force, policy: policy, list: list,
       progress: progress, output: output)
     return try run.restore(
-      stored, from: reader, in: place.repository, protecting: try place.storage.identity(),
+      stored, from: reader, in: place.repository, protecting: try place.protectedDirectories(),
       adapt: { request in
         request.apps = try stored.snapshot.identifiers(of: apps)
         request.withGroups = withGroups

@@ -62,22 +62,21 @@ struct DeviceMigration {
       return Self.status(of: previews)
     }
     let opened = try command.repository.choice().openOrMake(console)
-    let place = (opened.repository, opened.storage)
-    let stored = try store(pairs, of: device, in: place, console)
-    let status = try make(of: app) { try restore(stored, from: place, console) }
+    let stored = try store(pairs, of: device, in: opened, console)
+    let status = try make(of: app) { try restore(stored, from: opened, console) }
     showProblems(previews, console)
     return ExitStatus.together([status, Self.status(of: previews)])
   }
 
   private func run(snapshot name: ByteString, _ console: Console) throws -> ExitStatus {
-    let (repository, storage) = try command.repository.open(console)
-    let stored = try SnapshotFinder(repository, console).find(
+    let opened = try command.repository.open(console)
+    let stored = try SnapshotFinder(opened.repository, console).find(
       SnapshotPath(name).name, holding: command.apps)
-    try repository.requireTrusted(stored, "migrate")
+    try opened.repository.requireTrusted(stored, "migrate")
     let own = stored.snapshot.device.layout
     // A bundle has the data of one app, and a snapshot can have groups and extensions of it.
     guard own == layout.rawValue, bundle == nil else { throw otherPlace(own, stored) }
-    return try restore(stored, from: (repository, storage), console)
+    return try restore(stored, from: opened, console)
   }
 
   private func target() throws -> Device { try Device.find(root: root, layout: layout) }
@@ -172,9 +171,8 @@ struct DeviceMigration {
   /// logical names are the same.
   private func store(
     _ pairs: [ContainerPairing], of device: Device,
-    in place: (repository: Repository, storage: LocalStorage), _ console: Console
+    in opened: OpenRepository, _ console: Console
   ) throws -> StoredSnapshot {
-    let (repository, storage) = place
     let wanted = pairs.filter { $0.counterpart != .noHome }
     let (containers, apps) = (
       Set(wanted.map(\.source.logicalPrefix)),
@@ -187,13 +185,13 @@ struct DeviceMigration {
       let scan = DeviceScan.run(
         labelled, policy: policy,
         options: ScanOptions(
-          destination: Destination(isUnencrypted: true), excluded: [try storage.identity()],
-          isStopping: isStopping)
+          destination: Destination(isUnencrypted: true),
+          excluded: try opened.protectedDirectories(), isStopping: isStopping)
       ) { containers.contains($0.logicalPrefix) }
       let request = BackupRequest(
         program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
       do {
-        return try SafetySnapshotMaker(request, in: repository).save(
+        return try SafetySnapshotMaker(request, in: opened.repository).save(
           scan, reason: .manual, scope: .apps(apps.sorted()), hint: "the target is unchanged",
           room: { _ in 0 })
       } catch let error as OperationError where error.code == .safetySnapshotFailed {
@@ -217,16 +215,15 @@ struct DeviceMigration {
 
   /// Restores the snapshot of the source.
   private func restore(
-    _ stored: StoredSnapshot, from place: (repository: Repository, storage: LocalStorage),
-    _ console: Console
+    _ stored: StoredSnapshot, from opened: OpenRepository, _ console: Console
   ) throws -> ExitStatus {
-    let (repository, storage) = place
+    let repository = opened.repository
     let apps = try stored.snapshot.identifiers(of: command.apps)
     try refuseNewer(stored.snapshot, apps)
     let reader = try repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
     let preparation = try DeviceRestorePreparation(
-      of: stored, to: root, from: reader, protecting: [try storage.identity()],
+      of: stored, to: root, from: reader, protecting: try opened.protectedDirectories(),
       isPreview: command.change.dryRun)
     // The policy of another layout's source does not fit the target.
     let isOfTarget = source.layout == nil || source.layout == layout

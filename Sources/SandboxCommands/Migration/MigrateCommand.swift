@@ -249,7 +249,7 @@ struct FormMigration {
         policy: try command.policy.compile(for: place.device.layout),
         options: ScanOptions(
           destination: Destination(isUnencrypted: true),
-          excluded: try opened.map { [try $0.storage.identity()] } ?? [], isStopping: isStopping))
+          excluded: try opened?.protectedDirectories() ?? [], isStopping: isStopping))
       var options = MigrationOperation.Options()
       options.isForced = command.change.force
       options.savesFirst = !command.change.noSnapshot

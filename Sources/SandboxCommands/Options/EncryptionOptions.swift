@@ -1,6 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
+internal import RemoteStorage
 internal import SystemIO
 
 /// The encryption of a new repository.
@@ -148,8 +149,9 @@ struct NewEncryption {
 /// The file of a recovery key, which 'age -i' reads as well.
 enum RecoveryKeyFile {
   /// Checks that the file is outside a repository, with which it would be lost.
-  static func requireOutside(repository: ByteString, _ path: ByteString) throws {
-    guard try !Host.resolved(path).isWithin(Host.realPath(repository)) else {
+  static func requireOutside(_ repository: RepositoryLocation, _ path: ByteString) throws {
+    guard let directory = repository.localPath else { return }
+    guard try !Host.resolved(path).isWithin(Host.realPath(directory)) else {
       throw UsageError(
         .invalidValue, "the recovery key '\(path)' would be in the repository",
         hint: "save it elsewhere, apart from the repository")

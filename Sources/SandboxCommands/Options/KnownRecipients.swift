@@ -17,7 +17,7 @@ struct KnownRecipients {
 
   /// The records of the repository in a directory.
   ///
-  /// - Parameter location: the real path of the directory.
+  /// - Parameter location: the location as `RepositoryOptions.Choice.recordedLocation` is.
   init(of repository: Repository, at location: ByteString) {
     directory = Self.directory
     self.repository = repository
@@ -74,11 +74,13 @@ struct KnownRecipients {
   }
 
   /// Checks that no encrypted repository is known where a new one without encryption is to be made.
-  static func requireNone(at path: ByteString) throws {
-    let name = name(ofLocation: Host.resolved(path))
+  ///
+  /// - Parameter text: the location as the user named it.
+  static func requireNone(at location: ByteString, named text: ByteString) throws {
+    let name = name(ofLocation: location)
     guard try lines(of: name, in: directory) != nil else { return }
     throw StoreError(
-      .wrongKey, "create a repository in", subject: path.description,
+      .wrongKey, "create a repository in", subject: text.description,
       reason: "this host knows an encrypted repository there, which is missing",
       hint: "mount or copy it again, or use 'sandboxctl init' to make another one")
   }

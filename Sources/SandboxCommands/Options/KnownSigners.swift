@@ -19,11 +19,11 @@ struct KnownSigners {
 
   /// The file for a repository.
   ///
-  /// - Parameter path: the path of the repository.
-  init(of repository: Repository, at path: ByteString) {
+  /// - Parameter location: the location as `RepositoryOptions.Choice.recordedLocation` is.
+  init(of repository: Repository, at location: ByteString) {
     directory = Host.dataDirectory.map { $0.appending("sandboxctl/signers") }
     id = repository.id
-    location = ByteString("at-\(Blake2b.hash(Array(Host.resolved(path).bytes)).hex).txt")
+    self.location = ByteString("at-\(Blake2b.hash(Array(location.bytes)).hex).txt")
   }
 
   private var name: ByteString { ByteString(id.hex + ".txt") }
@@ -157,10 +157,10 @@ extension Repository {
   /// Returns the repository as this host uses it: with the key that signs new snapshots, and the
   /// signers that the host trusts. Signers of a key file that the host does not know are recorded.
   ///
-  /// - Parameter path: the path of the repository.
-  func withHostSigners(_ console: Console, at path: ByteString) throws -> Repository {
+  /// - Parameter recorded: the location as `RepositoryOptions.Choice.recordedLocation` is.
+  func withHostSigners(_ console: Console, at recorded: ByteString) throws -> Repository {
     let key = HostSigningKey(of: self, console)
-    let known = KnownSigners(of: self, at: path)
+    let known = KnownSigners(of: self, at: recorded)
     var trust = try known.read(console)
     let isAtLocation = try known.isAtLocation()
     let learned = keys?.signers ?? [:]
@@ -174,7 +174,7 @@ extension Repository {
     if isAtLocation == false, trust.names.isEmpty {
       trust.isRequired = true
       console.warning(
-        "this host trusts signers of another repository at '\(path)', and none of this one: "
+        "this host trusts signers of another repository at '\(location)', and none of this one: "
           + "restores refuse snapshots that this host did not sign")
       console.hint("if you exchanged the repositories, run 'sandboxctl key trust' for this one")
     }

@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
+internal import RemoteStorage
 internal import SnapshotQueries
 internal import SystemIO
 
@@ -42,7 +43,10 @@ struct ProgressOptions: ParsableArguments {
     body: (_ isStopping: @escaping @Sendable () -> Bool) throws -> Result
   ) throws -> Result {
     let display = try ProgressDisplay(counters, manner(output))
-    defer { display.end() }
+    defer {
+      display.end()
+      if !output.json { report() }
+    }
     return try body(StopSignals.isStopping)
   }
 
@@ -69,6 +73,13 @@ struct ProgressOptions: ParsableArguments {
       }
       return result
     }
+  }
+
+  /// Reports what was transferred from and to other hosts, if it was asked for.
+  private func report() {
+    let transfers = TransferCounts.ofProcess.state
+    guard verbose, !transfers.isEmpty else { return }
+    DrawnLine.write("sandboxctl: \(transfers.text)")
   }
 
   private func manner(_ output: OutputOptions) -> ProgressDisplay.Manner {

@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import RemoteStorage
 internal import Synchronization
 internal import SystemIO
 
@@ -115,7 +116,12 @@ extension ProgressDisplay {
       next = Host.monotonicSeconds() + Self.interval
       if manner == .eachMinute { next += Self.minute }
       if manner == .events { next += Self.second }
-      text.update(counters.progress, at: Host.monotonicSeconds())
+      update(counters)
+    }
+
+    private mutating func update(_ counters: ProgressCounters) {
+      text.update(
+        counters.progress, TransferCounts.ofProcess.state, at: Host.monotonicSeconds())
     }
 
     /// Waits for the next event, shows it and returns it.
@@ -123,7 +129,7 @@ extension ProgressDisplay {
       // At most a second, in case a wake-up is lost.
       let wait = manner == .onRequest ? 1 : min(1, max(0, next - Host.monotonicSeconds()))
       let event = StopSignals.wait(milliseconds: Int32(wait * 1000) + 1)
-      text.update(counters.progress, at: Host.monotonicSeconds())
+      update(counters)
       switch event {
       case .ask: write(text.line)
       case .stop, .woken: break
@@ -157,7 +163,7 @@ extension ProgressDisplay {
     /// Writes an event with one call, on a line of its own. An error of standard output is reported
     /// with the result.
     private func printLine() {
-      try? output.write(text.progress.json.compact + "\n")
+      try? output.write(text.progress.json(TransferCounts.ofProcess.state).compact + "\n")
       try? output.flush()
     }
 
@@ -209,6 +215,8 @@ enum DrawnLine {
 /// errors, and the current file.
 struct ProgressText {
   private(set) var progress = ProgressCounters.State()
+  /// The transfers of repositories on other hosts.
+  private var transfers = TransferCounts.State()
   /// Bytes and files per second, averaged over about ten seconds.
   private var byteSpeed = 0.0
   private var fileSpeed = 0.0
@@ -218,7 +226,10 @@ struct ProgressText {
   private static let memory = 10.0
 
   /// Records the state at a time, in seconds.
-  mutating func update(_ now: ProgressCounters.State, at time: Double) {
+  mutating func update(
+    _ now: ProgressCounters.State, _ transfers: TransferCounts.State = .init(), at time: Double
+  ) {
+    self.transfers = transfers
     defer {
       progress = now
       last = time
@@ -238,6 +249,7 @@ struct ProgressText {
     if parts.isEmpty { return "scanning" }
     if byteSpeed >= 1 { parts.append("\(Sizes.text(UInt64(byteSpeed)))/s") }
     if let remaining { parts.append("\(Times.duration(remaining)) left") }
+    if !transfers.isEmpty { parts.append(transfers.amounts) }
     if progress.problems > 0 { parts.append(Sizes.count(progress.problems, "error")) }
     return parts.joined(separator: ", ")
   }
@@ -311,8 +323,8 @@ struct ProgressText {
 }
 
 extension ProgressCounters.State {
-  /// The state as a line of `--json --verbose`.
-  var json: JSON {
+  /// Returns the state as a line of `--json --verbose`.
+  func json(_ transfers: TransferCounts.State) -> JSON {
     var members: [JSON.Member] = [
       JSON.Member("event", "progress"),
       JSON.Member("files_done", .integer(Int64(filesDone))),
@@ -322,7 +334,24 @@ extension ProgressCounters.State {
       JSON.Member("problems", .integer(Int64(problems))),
     ]
     if unchanged > 0 { members.append(JSON.Member("unchanged", .integer(Int64(unchanged)))) }
+    if !transfers.isEmpty {
+      members += [
+        JSON.Member("requests", .integer(Int64(transfers.requests))),
+        JSON.Member("bytes_sent", .integer(Int64(clamping: transfers.sent))),
+        JSON.Member("bytes_received", .integer(Int64(clamping: transfers.received))),
+      ]
+    }
     if !active.isEmpty { members += JSON.path(active, named: "in_hand") }
     return .object(members)
   }
+}
+
+extension TransferCounts.State {
+  /// The bytes in each direction.
+  fileprivate var amounts: String {
+    "\(Sizes.text(sent)) sent, \(Sizes.text(received)) received"
+  }
+
+  /// The requests and the bytes in each direction, as `--verbose` reports them at the end.
+  var text: String { "\(Sizes.count(requests, "request")), \(amounts)" }
 }

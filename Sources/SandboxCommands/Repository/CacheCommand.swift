@@ -3,6 +3,7 @@ internal import ArgumentParser
 internal import Backup
 internal import Codecs
 internal import DeviceScan
+internal import RemoteStorage
 internal import SystemIO
 
 /// `sandboxctl cache`: lists and removes the caches of this host.
@@ -87,7 +88,7 @@ extension CacheCommand {
     private func own() throws -> (id: Digest, path: ByteString)? {
       do {
         let choice = try repository.choice()
-        return (id: try choice.open().repository.id, path: choice.path)
+        return (id: try choice.open().repository.id, path: choice.location.text)
       } catch {
         guard repository.repo == nil else { throw error }
         return nil

@@ -59,8 +59,9 @@ struct CopyCommand: SandboxCommand {
     var choice = try repository.choice()
     choice.isKeyOfAnother = targetKeys.options == nil
     let source = try choice.open(console).repository
-    try choice.requireApart(from: to)
-    var other = RepositoryOptions.Choice(path: to, isStandard: false, keys: targetKeys.options)
+    var other = try RepositoryOptions.Choice(
+      to, repository.remote.settings, keys: targetKeys.options)
+    try choice.requireApart(from: other)
     if other.keys == nil { (other.keys, other.isKeyOfAnother) = (repository.keys, true) }
     let target = try other.open(console).repository
     let ids = try source.snapshots(named: snapshots, console)

@@ -1,6 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
+internal import RemoteStorage
 internal import SystemIO
 
 extension InitCommand {
@@ -15,7 +16,7 @@ extension InitCommand {
     guard console.canAsk, !output.quiet else {
       throw UsageError(
         .optionRequired,
-        "cannot create the repository '\(choice.path)': neither an encryption nor '--plain' is given",
+        "cannot create the repository '\(choice.location)': neither an encryption nor '--plain' is given",
         hint: "add '--passphrase-file FILE', '--passphrase-command COMMAND' or '--recipient age1…' "
           + "to encrypt, or '--plain' to store without encryption")
     }
@@ -39,7 +40,7 @@ extension InitCommand {
 
   private func confirmPlain(_ choice: RepositoryOptions.Choice, _ console: Console) throws {
     console.note(
-      "without encryption, anyone who can read '\(choice.path)' will be able to read all data "
+      "without encryption, anyone who can read '\(choice.location)' will be able to read all data "
         + "in it")
     if try console.confirm("Create a repository without encryption?") { return }
     throw Self.declined(choice, "storing without encryption was declined")
@@ -49,16 +50,17 @@ extension InitCommand {
     _ choice: RepositoryOptions.Choice, _ reason: String
   ) -> OperationError {
     OperationError(
-      .failed, code: .declined, "the repository '\(choice.path)' was not created: \(reason)",
+      .failed, code: .declined, "the repository '\(choice.location)' was not created: \(reason)",
       hint: "use '--passphrase', or '--plain' on a disk that is encrypted as a whole")
   }
 
   /// Creates the repository. The recovery key is saved before, so it is never lost.
   func create(
-    in storage: LocalStorage, _ keys: NewEncryption?, at path: ByteString, _ console: Console
+    in storage: any Storage, _ keys: NewEncryption?, as choice: RepositoryOptions.Choice,
+    _ console: Console
   ) throws -> Repository {
     guard let keys else { return try Repository.create(in: storage, program: Version.text) }
-    let saved = try saveRecoveryKey(of: keys, storage, at: path)
+    let saved = try saveRecoveryKey(of: keys, storage, at: choice.location)
     let made: Repository
     do {
       made = try Repository.create(in: storage, program: Version.text, keys: keys.keys) {
@@ -71,7 +73,7 @@ extension InitCommand {
       if let saved { discardRecoveryKey(saved, in: storage, console) }
       throw error
     }
-    let known = KnownRecipients(of: made, at: try Host.realPath(path))
+    let known = KnownRecipients(of: made, at: choice.recordedLocation)
     try known.record(keys.recipients, areAuthenticated: true)
     return made
   }
@@ -79,7 +81,7 @@ extension InitCommand {
   /// Writes the recovery key to the file that was requested, and returns the file's identity; nil if
   /// none was requested.
   private func saveRecoveryKey(
-    of keys: NewEncryption, _ storage: LocalStorage, at path: ByteString
+    of keys: NewEncryption, _ storage: any Storage, at location: RepositoryLocation
   ) throws -> FileIdentity? {
     guard let file = encryption.recoveryKey, let identity = keys.identity else { return nil }
     guard try storage.list(.root).isEmpty else {
@@ -87,14 +89,14 @@ extension InitCommand {
         .notEmpty, "create a repository in", subject: storage.location,
         reason: "the directory is not empty", hint: "give a new or an empty directory")
     }
-    try RecoveryKeyFile.requireOutside(repository: path, file)
+    try RecoveryKeyFile.requireOutside(location, file)
     return try RecoveryKeyFile.write([identity], to: file)
   }
 
   /// Removes the recovery key of a repository that was not created. It stays if the repository may
   /// exist: `repository.json` may have its name and not be durable.
   private func discardRecoveryKey(
-    _ saved: FileIdentity, in storage: LocalStorage, _ console: Console
+    _ saved: FileIdentity, in storage: any Storage, _ console: Console
   ) {
     guard let file = encryption.recoveryKey else { return }
     if let names = try? storage.list(.root), !names.contains("repository.json"),

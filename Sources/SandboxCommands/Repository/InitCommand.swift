@@ -1,6 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
+internal import RemoteStorage
 internal import SystemIO
 
 /// `sandboxctl init [REPO]`: creates a repository and makes it the default.
@@ -29,7 +30,8 @@ struct InitCommand: SandboxCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "The directory to create, new or empty (default: the user's own repository).",
+      "The directory to create, new or empty, also sftp://user@host/path or sftp:alias/path "
+        + "(default: the user's own repository).",
       valueName: "repo"),
     completion: .directory)
   var repository: ByteString?
@@ -45,6 +47,7 @@ struct InitCommand: SandboxCommand {
   @Flag(help: "Do not write to the configuration file.")
   var noDefault = false
 
+  @OptionGroup var remote: RemoteOptions
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -68,8 +71,8 @@ struct InitCommand: SandboxCommand {
       return .done
     }
     let keys = try decide(choice, console)
-    let storage = try LocalStorage.create(path: choice.path)
-    let made = try create(in: storage, keys, at: choice.path, console)
+    let storage = try choice.makeStorage()
+    let made = try create(in: storage, keys, as: choice, console)
     if !output.json, !output.quiet {
       try console.result(
         "created repository \(made.id.hex.prefix(8)) in \(made.location), "
@@ -78,12 +81,14 @@ struct InitCommand: SandboxCommand {
     }
     let file = try enter(choice, console)
     if acceptSameDisk { try accept(console) }
-    if output.json { try console.result(json(of: made, keys, path: choice.path, file: file)) }
+    if output.json {
+      try console.result(json(of: made, keys, path: choice.location.text, file: file))
+    }
     return .done
   }
 
   private func choice() throws -> RepositoryOptions.Choice {
-    if let repository { return RepositoryOptions.Choice(path: repository, isStandard: false) }
+    if let repository { return try RepositoryOptions.Choice(repository, remote.settings) }
     guard let standard = RepositoryOptions.Choice.standard else {
       throw UsageError(
         .environmentMissing, "cannot find the user's data directory: HOME is not set",
@@ -95,7 +100,8 @@ struct InitCommand: SandboxCommand {
   /// Writes the repository to the configuration. Returns the file if it names the repository.
   private func enter(_ choice: RepositoryOptions.Choice, _ console: Console) throws -> ByteString? {
     if noDefault || choice.isStandard { return nil }
-    guard let path = try Host.realPath(choice.path).utf8 else {
+    let name = try choice.location.localPath.map(Host.realPath) ?? choice.location.text
+    guard let path = name.utf8 else {
       if output.quiet { return nil }
       console.note("the path is not UTF-8, so the configuration cannot name it: use '--repo'")
       return nil

@@ -45,7 +45,7 @@ extension KeyCommand {
           isStopping: isStopping
         ).run()
       }
-      try opened.keepTrust(in: report, at: choice.path)
+      try opened.keepTrust(in: report, at: choice.recordedLocation)
       console.warn(of: report.damagedCondemned)
       for error in report.damaged { console.warning("\(error); the object was not rewrapped") }
       if output.json {

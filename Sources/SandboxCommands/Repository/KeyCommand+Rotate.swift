@@ -65,10 +65,10 @@ extension KeyCommand {
       let opened = try choice.open(console).repository
       let rotation = try opened.rotateKey(to: others) { identities in
         guard let recoveryKey else { return }
-        try RecoveryKeyFile.requireOutside(repository: choice.path, recoveryKey)
+        try RecoveryKeyFile.requireOutside(choice.location, recoveryKey)
         try RecoveryKeyFile.write(identities, to: recoveryKey)
       }
-      let known = KnownRecipients(of: rotation.repository, at: try Host.realPath(choice.path))
+      let known = KnownRecipients(of: rotation.repository, at: choice.recordedLocation)
       do {
         try known.record(rotation.recipients, areAuthenticated: true)
       } catch {

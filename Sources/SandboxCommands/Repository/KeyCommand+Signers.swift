@@ -55,7 +55,7 @@ extension KeyCommand {
       let named = try signer.map { try SignerText.signer($0) }
       let choice = try repository.choice()
       var opened = try choice.open(console).repository
-      let known = KnownSigners(of: opened, at: choice.path)
+      let known = KnownSigners(of: opened, at: choice.recordedLocation)
       if !snapshots.isEmpty { return try accept(in: opened, known, console) }
       let chosen = try named ?? HostSigningKey(of: opened, console).make().signer
       try opened.changeTrust(in: known, console) {
@@ -127,7 +127,7 @@ extension KeyCommand {
       let signer = try SignerText.signer(self.signer)
       let choice = try repository.choice()
       var opened = try choice.open(console).repository
-      try opened.changeTrust(in: KnownSigners(of: opened, at: choice.path), console) {
+      try opened.changeTrust(in: KnownSigners(of: opened, at: choice.recordedLocation), console) {
         $0.revoke(signer)
       }
       if opened.trust.isEmpty {

@@ -54,7 +54,7 @@ extension KeyCommand {
       let choice = try repository.choice()
       let opened = try choice.open().repository
       let entries = try opened.keyEntries()
-      let trust = try opened.withHostSigners(console, at: choice.path).trust
+      let trust = try opened.withHostSigners(console, at: choice.recordedLocation).trust
       let signers = ListedSigner.all(of: trust)
       if output.json {
         for entry in entries { try console.result(entry.json) }

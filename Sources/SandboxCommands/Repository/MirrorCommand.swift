@@ -1,6 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
+internal import RemoteStorage
 internal import SystemIO
 
 /// `sandboxctl mirror`: keeps an exact second repository.
@@ -9,7 +10,7 @@ struct MirrorCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "mirror",
       abstract: "Keep an exact second repository",
-      usage: "sandboxctl mirror --to <dir> [--allow-large-removal] [--dry-run] [<options>]",
+      usage: "sandboxctl mirror --to <repo> [--allow-large-removal] [--dry-run] [<options>]",
       discussion: """
         Copies what the repository has and the mirror lacks, and then removes what was removed from \
         the repository. Each object is verified while it is copied; nothing that is damaged replaces \
@@ -27,7 +28,7 @@ struct MirrorCommand: SandboxCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The directory of the mirror; created if it does not exist.", valueName: "dir"),
+      "The mirror, in the forms of '--repo'; created if it does not exist.", valueName: "repo"),
     completion: .directory)
   var to: ByteString
 
@@ -45,15 +46,15 @@ struct MirrorCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     let choice = try repository.choice()
     let source = try choice.open(console).repository
-    try choice.requireApart(from: to)
-    let target = try open()
+    let mirror = try RepositoryOptions.Choice(to, repository.remote.settings)
+    try choice.requireApart(from: mirror)
+    let target = try open(mirror)
     let counters = ProgressCounters(of: "object")
     let report: RepositoryMirror.Report
     if dryRun {
       report = try run(source, to: target, counters)
     } else {
-      let directory = try Directory.open(path: to)
-      let lock = try lock(directory)
+      let lock = try lock(mirror)
       report = try run(source, to: target, counters)
       _ = consume lock
     }
@@ -66,7 +67,7 @@ struct MirrorCommand: SandboxCommand {
   }
 
   private func run(
-    _ source: Repository, to target: LocalStorage?, _ counters: ProgressCounters
+    _ source: Repository, to target: (any Storage)?, _ counters: ProgressCounters
   ) throws -> RepositoryMirror.Report {
     try progress.run(counters, output) { isStopping in
       try RepositoryMirror(
@@ -77,23 +78,26 @@ struct MirrorCommand: SandboxCommand {
     }
   }
 
-  /// Opens the mirror's directory, and creates it if it does not exist. Returns nil in a dry run if
-  /// it does not exist.
-  private func open() throws -> LocalStorage? {
-    guard dryRun else { return try LocalStorage.create(path: to) }
+  /// Opens the mirror's storage, and creates it if it does not exist. Returns nil in a dry run if it
+  /// does not exist.
+  private func open(_ mirror: RepositoryOptions.Choice) throws -> (any Storage)? {
+    guard dryRun else { return try mirror.makeStorage() }
     do {
-      return try LocalStorage(path: to)
-    } catch {
+      return try mirror.storage()
+    } catch let error as StoreError {
       guard error.code == .noRepository else { throw error }
       return nil
     }
   }
 
-  /// Locks the mirror's directory, so that only one program mirrors to it. A file system without
-  /// locks is used without.
-  private func lock(_ directory: borrowing Directory) throws -> FileLock? {
-    do {
-      return try FileLock(directory)
+  /// Locks the mirror's directory, so that only one program mirrors to it; for a mirror on another
+  /// host a file of this host. A file system without locks is used without.
+  private func lock(_ mirror: RepositoryOptions.Choice) throws -> FileLock? {
+    do throws(SystemError) {
+      if let path = mirror.location.localPath { return try FileLock(Directory.open(path: path)) }
+      guard let locks = Host.dataDirectory?.appending("sandboxctl/mirrors") else { return nil }
+      let name = ByteString(Blake2b.hash(Array(mirror.recordedLocation.bytes)).hex + ".lock")
+      return try FileLock(name, in: Directory.make(path: locks, permissions: 0o700))
     } catch {
       guard error.isBusy else { return nil }
       throw StoreError(

@@ -26,15 +26,15 @@ extension RestoreCommand {
     /// Restores, or shows the plan, and prints the report.
     ///
     /// - Parameters:
-    ///   - storage: the directory of the repository, which is never removed.
+    ///   - directories: the directories that are never removed, such as that of the repository.
     ///   - adapt: selects what is restored and how.
     func restore(
       _ stored: StoredSnapshot, from reader: RepositoryReader, in repository: Repository,
-      protecting storage: FileIdentity, adapt: (inout DeviceRestoreRequest) throws -> Void,
+      protecting directories: Set<FileIdentity>, adapt: (inout DeviceRestoreRequest) throws -> Void,
       _ console: Console
     ) throws -> ExitStatus {
       let preparation = try DeviceRestorePreparation(
-        of: stored, to: root, from: reader, protecting: [storage], isPreview: isPreview)
+        of: stored, to: root, from: reader, protecting: directories, isPreview: isPreview)
       return try preparation.withRoot {
         let (plan, recovery) = try self.plan(preparation, of: stored, adapt: adapt, console)
         let needs = plan.volumeNeeds(from: reader)

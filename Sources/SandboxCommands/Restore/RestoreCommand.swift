@@ -99,14 +99,15 @@ struct RestoreCommand: SandboxCommand {
         .optionRequired, "'--delete' requires '--overwrite'",
         hint: "add '--overwrite if-changed', or another mode")
     }
-    let (repository, storage) = try repository.open(console)
+    let opened = try repository.open(console)
+    let repository = opened.repository
     let reader = try repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
     try trust.require(stored, of: repository)
     var request = RestoreRequest(
       path: try part.path(path, in: stored.snapshot), target: to ?? "",
-      overwrite: mode, deletes: merging.delete, protected: [try storage.identity()])
+      overwrite: mode, deletes: merging.delete, protected: try opened.protectedDirectories())
     request.classes = try part.classNames()
     request.deletesExcluded = target.deleteExcluded
     let plan = try progress.plan("restore", output) { isStopping in
@@ -148,7 +149,8 @@ extension RestoreCommand {
   /// Restores into the containers of a device.
   private func restoreIntoDevice(_ what: Source, _ console: Console) throws -> ExitStatus {
     _ = try merging.mode()
-    let (repository, storage) = try repository.open(console)
+    let opened = try repository.open(console)
+    let repository = opened.repository
     let reader = try repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
@@ -157,7 +159,7 @@ extension RestoreCommand {
       root: target.toDevice, isPreview: dryRun, isForced: target.force, policy: policy, list: list,
       progress: progress, output: output)
     return try run.restore(
-      stored, from: reader, in: repository, protecting: try storage.identity(),
+      stored, from: reader, in: repository, protecting: try opened.protectedDirectories(),
       adapt: { try adapt(&$0, to: path, of: stored.snapshot) }, console)
   }
 

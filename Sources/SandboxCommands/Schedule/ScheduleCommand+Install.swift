@@ -196,6 +196,7 @@ extension ScheduleCommand {
       if let profile = output.profile { forget += ["--profile", profile] }
       let backup = try KnownCommand(root).parse(words) as? BackupCommand
       if let repo = backup?.repository.repo?.utf8 { forget += ["--repo", repo] }
+      forget += backup?.repository.remote.words ?? []
       let keys = backup?.repository.keys
       for (option, value) in [
         ("--passphrase-file", keys?.passphraseFile),

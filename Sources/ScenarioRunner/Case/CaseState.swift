@@ -64,11 +64,11 @@ final class CaseState {
   func app(_ name: ByteString) throws -> BundleIdentifier { try device().app(name).identifier }
 
   /// Returns the repository of the case, which is made on first use.
-  func repository() throws -> (repository: Repository, storage: LocalStorage) { try opened.get() }
+  func repository() throws -> Repository { try opened.get() }
 
-  private func makeRepository() throws -> (repository: Repository, storage: LocalStorage) {
+  private func makeRepository() throws -> Repository {
     let storage = try LocalStorage.create(path: directory.appending("repository"))
-    return (try Repository.create(in: storage, program: shared.options.program), storage)
+    return try Repository.create(in: storage, program: shared.options.program)
   }
 
   /// The options of backups: one reader, so that an interruption is the same in each run.

@@ -47,13 +47,14 @@ extension CaseState {
   /// Returns to the state before the last update of an app.
   func rollBack(_ wanted: ScenarioAction.Rollback) throws {
     let app = try app(wanted.app)
-    let (repository, storage) = try repository()
+    let repository = try repository()
     let reader = try repository.beginReading(cache: repository.indexCache(in: cache))
     var request = AppChangeRequest(.rollback, of: app)
     request.data = wanted.data.flatMap { AppChangeRequest.DataChoice(rawValue: $0.rawValue) }
     let preparation = try prepare(savesFirst: true)
     let plan = try preparation.rollbackPlan(
-      request, savingTo: storage, from: (repository, reader), heads: nil, isStopping: isStopping)
+      request, savingTo: repository.storage, from: (repository, reader), heads: nil,
+      isStopping: isStopping)
     let operation = try operation(plan, from: reader)
     try requireComplete(try carryOut { try operation.run() }, of: "roll back", app)
   }
@@ -67,7 +68,7 @@ extension CaseState {
   private func operation(
     _ plan: AppChangePlan, from reader: RepositoryReader? = nil
   ) throws -> AppChangeOperation {
-    let saving = SafetySnapshotMaker(backupRequest, in: try repository().repository)
+    let saving = SafetySnapshotMaker(backupRequest, in: try repository())
     return AppChangeOperation(plan, saving: saving, from: reader, isStopping: isStopping)
   }
 

@@ -14,9 +14,9 @@ extension CaseState {
   /// Backs the device up: what this program keeps, or what the platform itself backs up.
   func backUp(_ wanted: ScenarioAction.Backup) throws {
     if let name = wanted.name { try recordMoment(name) }
-    let (repository, storage) = try repository()
+    let repository = try repository()
     let backup = DeviceBackup(
-      to: repository, storage: try storage.identity(), cache: cache)
+      to: repository, storage: try repository.storage.directoryIdentity(), cache: cache)
     var source = BackupSource(try copy.find(), policy: policy)
     source.view = wanted.view
     source.workers = 1
@@ -40,7 +40,7 @@ extension CaseState {
         reason: wanted.snapshot.map { "no backup named '\($0)' was made" } ?? "no backup was made",
         hint: "add a step 'backup' before")
     }
-    let (repository, storage) = try repository()
+    let repository = try repository()
     let reader = try repository.beginReading(cache: repository.indexCache(in: cache))
     let isNew = wanted.target == .newDevice
     let apps = try wanted.app.map { [try app($0).description] } ?? []
@@ -49,7 +49,7 @@ extension CaseState {
     let isOwn = !isNew && stored.snapshot.device.root == copy.root
     let preparation = try DeviceRestorePreparation(
       of: stored, to: isOwn ? nil : copy.root, from: reader,
-      protecting: [try storage.identity()], isPreview: false)
+      protecting: try repository.storage.protectedDirectories(), isPreview: false)
     try preparation.withRoot {
       let (plan, recovery) = try preparation.plan(
         isForced: true, compile: { _ in policy }, notify: { _, _ in },

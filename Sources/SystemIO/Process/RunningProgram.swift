@@ -3,8 +3,7 @@ internal import Glibc
 
 /// Another program whose standard output is read while it runs.
 ///
-/// It has no input and no terminal, so it cannot ask for anything, and it is in a process group of its
-/// own, so a signal of the terminal does not reach it. It is ended (`end`) at the end of the value's
+/// It has no terminal, so it cannot ask for anything, and it is in a process group of its own, so a signal of the terminal does not reach it. It is ended (`end`) at the end of the value's
 /// lifetime, and when the thread that started it ends. Of its standard error only the end is kept. For
 /// use by one thread.
 public final class RunningProgram {
@@ -31,11 +30,21 @@ public final class RunningProgram {
   private static let patience = 10.0
 
   /// Starts the program named by the first word, searched in `PATH`, with this process's environment
-  /// and other values of some variables.
+  /// and other values of some variables, without input.
   ///
   /// - Throws: if the program does not exist or cannot be executed.
-  public init(
+  public convenience init(
     _ words: [ByteString], environment added: [(name: String, value: String)] = []
+  ) throws(SystemError) {
+    try self.init(words, environment: added, input: nil)
+  }
+
+  /// Starts a program as without `input`.
+  ///
+  /// - Parameter input: the standard input, which is written from other threads; nil for none.
+  public init(
+    _ words: [ByteString], environment added: [(name: String, value: String)] = [],
+    input: ProgramInput?
   ) throws(SystemError) {
     guard let name = words.first else { throw SystemError(.run, "", number: ENOENT) }
     let outputs = try Pipe(name)
@@ -48,19 +57,22 @@ public final class RunningProgram {
       for index in unsafe entries.indices { unsafe free(entries[index]) }
     }
     let (out, err) = (outputs.writer.raw, messages.writer.raw)
+    let given = input?.programEnd
     let started = try SystemError.check(.run, name) {
       unsafe strings.withUnsafeMutableBufferPointer { words -> Int in
         unsafe entries.withUnsafeMutableBufferPointer { entries -> Int in
           guard let words = words.baseAddress, let entries = entries.baseAddress else {
             return -Int(ENOENT)
           }
-          return unsafe cl_start(words, entries, out, err)
+          guard let given else { return unsafe cl_start(words, entries, out, err) }
+          return unsafe cl_start_with_input(words, entries, given, out, err)
         }
       }
     }
     // Only the program has the ends to write to, so that its end is that of the streams.
     try? outputs.writer.close()
     try? messages.writer.close()
+    input?.closeProgramEnd()
     self.name = name
     process = Int32(started)
     output = outputs.end

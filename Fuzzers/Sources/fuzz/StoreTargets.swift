@@ -1,0 +1,88 @@
+import Codecs
+import SystemIO
+
+@testable import RemoteStorage
+
+extension Target {
+  /// The answers of object stores, and the files with their credentials.
+  static let storeTargets = [
+    Target(name: "store-answer", run: storeAnswer),
+    Target(name: "aws-profile", run: awsProfile),
+  ]
+
+  /// The body of an answer: a listing, the result of a removal, an error, and the elements of each.
+  @Sendable private static func storeAnswer(_ bytes: [UInt8]) {
+    if let page = try? S3Listing(reading: bytes) {
+      require(page.objects.allSatisfy { !$0.key.isEmpty }, "an object without a key")
+      require(page.next != "", "an empty token")
+      require(page.objects.count + page.prefixes.count <= bytes.count, "more objects than bytes")
+    }
+    if let problems = try? S3Deletion.problems(reading: bytes) {
+      require(problems.count <= bytes.count, "more problems than bytes")
+    }
+    let refusal = S3Refusal(
+      HTTPResponse(status: 403), body: bytes, now: Timestamp(seconds: 1_000_000_000))
+    require(refusal.code.utf8.count <= 64, "a code of \(refusal.code.utf8.count) bytes")
+    let error = S3Failure(.refused(refusal, host: "store")).storeError("read", "object")
+    require(!"\(error)".utf8.contains { $0 < 0x20 }, "a control character in '\(error)'")
+    guard let root = try? XMLElement(reading: bytes) else { return }
+    require(depth(root) <= XMLElement.Limits().depth, "too deep")
+    if let escaped = XMLElement.escaped(root.text), !root.text.isEmpty {
+      let again = try? XMLElement(reading: Array("<a>\(escaped)</a>".utf8))
+      require(again?.text.utf8.elementsEqual(root.text.utf8) == true, "the text of \(root) changed")
+    }
+  }
+
+  private static func depth(_ element: XMLElement) -> Int {
+    1 + (element.children.map(depth).max() ?? 0)
+  }
+
+  /// A credentials or configuration file.
+  @Sendable private static func awsProfile(_ bytes: [UInt8]) {
+    let file = AWSProfileFile(bytes)
+    let value = file.setting("aws_access_key_id", of: "default")
+    require((value?.utf8.count ?? 0) <= 3 * bytes.count, "more text than bytes")
+    require(value != "", "an empty setting")
+  }
+}
+
+/// Answers as stores give them, and a credentials file.
+enum StoreSeeds {
+  static let all: [(target: String, bytes: [UInt8])] =
+    answers.map { ("store-answer", Array($0.utf8)) } + [("aws-profile", Array(profile.utf8))]
+
+  private static let answers = [
+    """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>b</Name>\
+    <Prefix>r/</Prefix><MaxKeys>1</MaxKeys><EncodingType>url</EncodingType>\
+    <IsTruncated>true</IsTruncated><NextContinuationToken>a&amp;b</NextContinuationToken>\
+    <Contents><Key>r/a%2Bb+c</Key><LastModified>2026-11-28T08:00:00.250Z</LastModified>\
+    <ETag>&quot;d41d8cd98f00b204e9800998ecf8427e&quot;</ETag><Size>17</Size></Contents>\
+    <CommonPrefixes><Prefix>r/d/</Prefix></CommonPrefixes></ListBucketResult>
+    """,
+    """
+    <DeleteResult><Deleted><Key>a</Key></Deleted><Error><Key>b</Key><Code>AccessDenied</Code>\
+    <Message><![CDATA[no]]></Message></Error></DeleteResult>
+    """,
+    """
+    <Error><Code>RequestTimeTooSkewed</Code><Message></Message><RequestId>tx0</RequestId>\
+    <ServerTime>2026-11-28T08:00:00Z</ServerTime><Region>eu-central-1</Region></Error>
+    """,
+    """
+    <InitiateMultipartUploadResult><Bucket>b</Bucket><Key>k</Key><UploadId>2~x</UploadId>\
+    </InitiateMultipartUploadResult>
+    """,
+    "<!DOCTYPE html><html><body>It works!</body></html>",
+  ]
+
+  private static let profile = """
+    # keys
+    [default]
+    aws_access_key_id = A ; comment
+    aws_secret_access_key=b/c=
+      nested = x
+    [profile job]
+    credential_process = printf '{}'
+    """
+}

@@ -1,0 +1,260 @@
+internal import Codecs
+internal import SystemIO
+
+/// Leases in a store with rename: directories (docs/repository-format.md, "Leases").
+struct DirectoryLeases: LeaseForm {
+  private let storage: RepositoryStorage
+
+  init(_ storage: RepositoryStorage) { self.storage = storage }
+
+  /// One: before each removal the right is checked.
+  var removalBatch: Int { 1 }
+
+  func mayTakeReaderLease() -> Bool {
+    guard case .some(.some) = try? storage.status(RepositoryLayout.leases) else { return false }
+    return true
+  }
+
+  /// Creates the directory, and that of leases if it is missing, because copy tools omit it when it is
+  /// empty.
+  func make(_ lease: ObjectPath) throws(StoreError) {
+    do throws(StoreError) {
+      try storage.makeDirectories([lease.name], in: RepositoryLayout.leases)
+    } catch {
+      guard error.code == .missing else { throw error }
+      try storage.makeMissing([RepositoryLayout.leases.name], in: .root)
+      try storage.makeDirectories([lease.name], in: RepositoryLayout.leases)
+    }
+  }
+
+  func isDead(_ lease: ObjectPath) -> Bool { false }
+
+  func save(_ bytes: [UInt8], as object: ObjectPath, by lease: Lease) throws(StoreError) {
+    let path = lease.path
+    try lease.explained { () throws(StoreError) in try storage.save(bytes, as: object, by: path) }
+  }
+
+  /// Saves it by a rename out of the lease, which fails if the lease was taken away.
+  func commit(
+    _ snapshot: EncodedObject, by lease: Lease, renew: () throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try save(snapshot.bytes, as: storage.layout.snapshot(snapshot.id), by: lease)
+  }
+
+  func claim(
+    _ object: ObjectPath, as name: ByteString, by lease: Lease
+  ) throws(StoreError) -> ClaimedObject? {
+    guard let aside = try moveAway(object, as: name, by: lease) else { return nil }
+    return ClaimedObject(
+      discard: { try? storage.remove(aside) },
+      putBack: { () throws(StoreError) in try storage.rename(aside, to: object) })
+  }
+
+  /// Moves an object into the lease's directory, from where it is removed at the latest with the
+  /// lease. Returns its new path, or nil if the object is already gone. If the lease was removed,
+  /// the object stays, because another program may own one of the same name by then.
+  private func moveAway(
+    _ object: ObjectPath, as name: ByteString, by lease: Lease
+  ) throws(StoreError) -> ObjectPath? {
+    let aside = lease.path.appending(name)
+    do {
+      try lease.explained { () throws(StoreError) in try storage.rename(object, to: aside) }
+    } catch {
+      guard error.code == .missing else { throw error }
+      return nil
+    }
+    return aside
+  }
+
+  func remove(_ objects: [ObjectPath], by lease: Lease) throws(StoreError) {
+    for object in objects {
+      let name = ByteString("removed-\(object.name)")
+      guard let path = try moveAway(object, as: name, by: lease) else { continue }
+      try lease.explained { () throws(StoreError) in try storage.remove(path) }
+    }
+  }
+
+  func move(_ object: ObjectPath, to target: ObjectPath, by lease: Lease) throws(StoreError) {
+    try storage.rename(object, to: target)
+  }
+
+  func release(_ lease: ObjectPath) { Self.remove(lease, storage) }
+
+  func statuses() throws(StoreError) -> [LeaseStatus] {
+    let names = try storage.listIfPresent(RepositoryLayout.leases) ?? []
+    let holder = try signs(of: PruneLease.path)
+    var leases: [LeaseStatus] = []
+    for name in names where name != PruneLease.path.name {
+      let path = RepositoryLayout.leases.appending(name)
+      guard let signs = try signs(of: path) else { continue }
+      let named = signs.first { LeaseStatus.Owner($0) != nil }
+      var began: Timestamp?
+      if let named { began = try storage.status(path.appending(named))?.modified }
+      leases.append(
+        LeaseStatus(
+          name: name, signs: signs,
+          heartbeat: try storage.status(path.appending(Lease.alive))?.modified, began: began,
+          removesObjects: holder?.contains(PruneLease.owner(of: name)) == true))
+    }
+    return leases
+  }
+
+  /// Returns the names in a lease, or nil if it does not exist.
+  private func signs(of lease: ObjectPath) throws(StoreError) -> [ByteString]? {
+    do {
+      return try storage.list(lease)
+    } catch {
+      guard error.code == .missing else { throw error }
+      return nil
+    }
+  }
+
+  /// None: a program that lost its lease can remove nothing.
+  func sleepingRemovers() -> [ByteString] { [] }
+
+  /// A lease is renamed first: its program can then commit and remove nothing more, even if it
+  /// continues at this moment.
+  func removeExpired(besides lease: Lease) throws(StoreError) {
+    guard let now = try lease.now() else { return }
+    for other in try statuses() where other.name != lease.path.name {
+      let path = RepositoryLayout.leases.appending(other.name)
+      guard try isExpired(path, at: now) else { continue }
+      let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
+      do {
+        try storage.rename(path, to: aside)
+      } catch {
+        guard error.code == .missing else { throw error }
+        continue
+      }
+      Self.remove(aside, storage)
+    }
+  }
+
+  /// Whether a directory had no heartbeat for an hour before a time of the storage's clock. If there
+  /// is no heartbeat, because the program ended before its first one, or if it is more than an hour
+  /// later, because the clock was set back, the hour starts now.
+  private func isExpired(_ directory: ObjectPath, at now: Timestamp) throws(StoreError) -> Bool {
+    let alive = directory.appending(Lease.alive)
+    guard let last = try storage.status(alive)?.modified, last.since(now) <= Lease.patience else {
+      try? storage.touch(alive)
+      return false
+    }
+    return now.since(last) > Lease.patience
+  }
+
+  /// Removes the directory of a lease, or that of the right to remove objects, as far as possible.
+  ///
+  /// A program that looks for dead leases creates `alive` in a directory without one
+  /// (`isExpired`), so the directory may not be empty when it is removed. Then only `alive` is
+  /// removed again, because any other file belongs to another program.
+  private static func remove(_ directory: ObjectPath, _ storage: RepositoryStorage) {
+    for name in (try? storage.list(directory)) ?? [] {
+      try? storage.remove(directory.appending(name))
+    }
+    for _ in 1...attempts {
+      if (try? storage.remove(directory)) != nil { return }
+      if (try? storage.remove(directory.appending(Lease.alive))) == nil { return }
+    }
+  }
+
+  /// The number of attempts: more than the programs that look at the same time, but bounded if the
+  /// storage is faulty.
+  private static let attempts = 16
+
+  /// Checks that the directory `pending`, which only stores without rename use, has no snapshot.
+  func pendingTrees(
+    in repository: Repository, for action: String
+  ) throws(StoreError) -> Set<TreeReference> {
+    let names = try storage.listIfPresent(RepositoryLayout.pending) ?? []
+    guard names.isEmpty else {
+      throw StoreError(
+        .unsupported, action, subject: repository.location,
+        reason: "it has snapshots in the directory 'pending', which this version does not know",
+        hint: "use a newer sandboxctl")
+    }
+    return []
+  }
+}
+
+// MARK: - The right to remove objects
+
+extension DirectoryLeases {
+  private static let alive = PruneLease.path.appending(Lease.alive)
+
+  /// The empty file that names the owner of the directory.
+  private func owner(_ lease: Lease) -> ObjectPath {
+    PruneLease.path.appending(PruneLease.owner(of: lease.path.name))
+  }
+
+  /// Creates the directory `leases/prune`: success grants the right.
+  func takeRight(_ lease: Lease) throws(StoreError) -> Bool {
+    if try !makeRight() {
+      guard try removeStaleRight(for: lease), try makeRight() else { return false }
+    }
+    do throws(StoreError) {
+      try storage.touch(Self.alive)
+      try storage.touch(owner(lease))
+      return try isAlone(lease)
+    } catch {
+      // Another program took the directory away, after this one slept for an hour.
+      if error.code == .missing { return false }
+      Self.remove(PruneLease.path, storage)
+      throw error
+    }
+  }
+
+  /// Whether no other program has created the directory again and put its file into it, after this
+  /// one slept for an hour. If so, this one's file is removed.
+  private func isAlone(_ lease: Lease) throws(StoreError) -> Bool {
+    let owner = owner(lease)
+    let owners = try storage.list(PruneLease.path).filter { $0.bytes.starts(with: "of-".utf8) }
+    if owners == [owner.name] { return true }
+    try? storage.remove(owner)
+    return false
+  }
+
+  private func makeRight() throws(StoreError) -> Bool {
+    do {
+      try storage.makeDirectories([PruneLease.path.name], in: RepositoryLayout.leases)
+      return true
+    } catch {
+      guard error.code == .notEmpty else { throw error }
+      return false
+    }
+  }
+
+  /// Removes the directory of a holder that seems dead. Returns false if it is alive, or if another
+  /// program was faster. The directory is renamed first, so that only one of two programs takes it,
+  /// and checked again, because another program may have taken the right in between.
+  private func removeStaleRight(for lease: Lease) throws(StoreError) -> Bool {
+    guard let now = try lease.now(), try isExpired(PruneLease.path, at: now) else { return false }
+    let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
+    do {
+      try storage.rename(PruneLease.path, to: aside)
+    } catch {
+      guard error.code == .missing else { throw error }
+      return false
+    }
+    let wasExpired = try isExpired(aside, at: now)
+    Self.remove(aside, storage)
+    return wasExpired
+  }
+
+  func holdsRight(_ lease: Lease) throws(StoreError) -> Bool {
+    guard try storage.status(owner(lease)) != nil else { return false }
+    do {
+      try storage.touch(Self.alive)
+      return true
+    } catch {
+      // Another program took the directory away at this moment.
+      guard error.code == .missing else { throw error }
+      return false
+    }
+  }
+
+  /// If the directory cannot be removed, another program takes it over an hour later.
+  func releaseRight(_ lease: Lease) {
+    let isOwn = try? storage.status(owner(lease)) != nil
+    if isOwn == true { Self.remove(PruneLease.path, storage) }
+  }
+}

@@ -1,0 +1,85 @@
+internal import Codecs
+internal import SystemIO
+
+/// What leases, the right to remove objects and the commit of a snapshot are in a kind of store
+/// (docs/repository-format.md, "Leases" and "Stores without rename").
+///
+/// With rename, a lease is a directory that another program takes away by renaming it, so that its
+/// program can then change nothing more. Without, it is a prefix that another program marks as dead,
+/// and its program looks for the mark after it has put a snapshot.
+protocol LeaseForm: Sendable {
+  /// The number of packs that are removed at a time.
+  var removalBatch: Int { get }
+
+  /// Whether a program that only reads may take a lease: it creates no directory for it.
+  func mayTakeReaderLease() -> Bool
+
+  /// Prepares a new lease of a path, before its first heartbeat.
+  func make(_ lease: ObjectPath) throws(StoreError)
+
+  /// Whether the program of a lease has to find out by asking that another one took it away. With
+  /// rename it need not ask: its next commit fails.
+  func isDead(_ lease: ObjectPath) throws(StoreError) -> Bool
+
+  /// Saves an object through a lease.
+  func save(_ bytes: [UInt8], as object: ObjectPath, by lease: Lease) throws(StoreError)
+
+  /// Saves a snapshot whose content is durable. `renew` is called if the lease was marked as dead: it
+  /// takes a new one and checks that everything that the snapshot needs is there, or throws.
+  func commit(
+    _ snapshot: EncodedObject, by lease: Lease, renew: () throws(StoreError) -> Void
+  ) throws(StoreError)
+
+  /// Takes an object away, so that it can be put back. Returns nil if it is already gone.
+  func claim(
+    _ object: ObjectPath, as name: ByteString, by lease: Lease
+  ) throws(StoreError) -> ClaimedObject?
+
+  /// Removes objects through a lease. Missing ones are ignored.
+  func remove(_ objects: [ObjectPath], by lease: Lease) throws(StoreError)
+
+  /// Moves an object that no program changes.
+  func move(_ object: ObjectPath, to target: ObjectPath, by lease: Lease) throws(StoreError)
+
+  /// Removes a lease, as far as possible.
+  func release(_ lease: ObjectPath)
+
+  /// Returns the leases of all programs, ordered by name.
+  func statuses() throws(StoreError) -> [LeaseStatus]
+
+  /// Takes away the leases of other programs without a heartbeat for an hour of the store's clock,
+  /// and what their programs have left.
+  func removeExpired(besides lease: Lease) throws(StoreError)
+
+  /// Returns the leases of programs that may still remove condemned packs, although they have lost
+  /// the right: as long as there is one, no condemned pack becomes usable again.
+  func sleepingRemovers() throws(StoreError) -> [ByteString]
+
+  /// Takes the right to remove objects for the holder of a lease. Returns false if another program
+  /// has it. A right whose holder wrote no heartbeat for an hour is taken over.
+  func takeRight(_ lease: Lease) throws(StoreError) -> Bool
+
+  /// Whether the holder of a lease still has the right, whose heartbeat is updated.
+  func holdsRight(_ lease: Lease) throws(StoreError) -> Bool
+
+  /// Releases the right of the holder of a lease.
+  func releaseRight(_ lease: Lease)
+
+  /// Returns the trees of the snapshots that are about to be committed: they count as needed.
+  func pendingTrees(
+    in repository: Repository, for action: String
+  ) throws(StoreError) -> Set<TreeReference>
+}
+
+/// An object that was taken away and can be put back.
+struct ClaimedObject {
+  /// Removes it for good. Anything that cannot be removed is left to the end of the lease.
+  let discard: () -> Void
+  /// Puts it back under its name.
+  let putBack: () throws(StoreError) -> Void
+}
+
+extension RepositoryStorage {
+  /// The form of leases in this store.
+  var leases: any LeaseForm { canRename ? DirectoryLeases(self) : ObjectLeases(self) }
+}

@@ -1,0 +1,72 @@
+internal import Codecs
+internal import SystemIO
+
+// The commit of a snapshot in a store without rename (docs/repository-format.md, "Stores without
+// rename").
+extension ObjectLeases {
+  /// The number of times that a program may find its lease dead before it gives up.
+  private static let attempts = 8
+
+  func commit(
+    _ snapshot: EncodedObject, by lease: Lease, renew: () throws(StoreError) -> Void
+  ) throws(StoreError) {
+    let path = storage.layout.snapshot(snapshot.id)
+    try commit(snapshot, as: path, by: lease, renew: renew)
+  }
+
+  /// Puts a snapshot as pending, and under its name once its lease is found alive after that. It is
+  /// committed if the lease is still alive then: a program that removes packs would have marked the
+  /// lease before it listed the snapshots, so it knows this one.
+  func commit(
+    _ snapshot: EncodedObject, as path: ObjectPath, by lease: Lease,
+    renew: () throws(StoreError) -> Void
+  ) throws(StoreError) {
+    let pending = RepositoryLayout.pending.appending(path.name)
+    var (mayBePut, isPut) = (false, false)
+    do throws(StoreError) {
+      try storage.save(snapshot.bytes, as: pending, by: lease.path)
+      for _ in 0..<Self.attempts {
+        if try isDead(lease.path) {
+          try renew()
+          // Again, because a program may have removed it with the dead lease.
+          try storage.save(snapshot.bytes, as: pending, by: lease.path)
+        } else if isPut {
+          try? storage.remove(pending)
+          return
+        } else {
+          mayBePut = true
+          try storage.save(snapshot.bytes, as: path, by: lease.path)
+          isPut = true
+        }
+      }
+      throw Lease.lost(storage.location)
+    } catch {
+      // Also after a failure of the store: it may have been put, and its answer lost. The next run makes
+      // another one. The pending object protects what it needs, so it goes last.
+      if mayBePut { try? storage.remove(path) }
+      try? storage.remove(pending)
+      throw error
+    }
+  }
+
+  /// Returns the trees of pending snapshots. One that has moved meanwhile is in the listing of
+  /// snapshots that is made afterwards.
+  func pendingTrees(
+    in repository: Repository, for action: String
+  ) throws(StoreError) -> Set<TreeReference> {
+    var trees: Set<TreeReference> = []
+    for name in try storage.list(RepositoryLayout.pending) {
+      guard let id = storage.layout.id(name, kind: .snapshot) else { continue }
+      let path = RepositoryLayout.pending.appending(name)
+      do throws(StoreError) {
+        let content = try storage.load(id, at: path, limit: FormatLimit.snapshot)
+        let stored = try StoredSnapshot(id: id, content: content, object: "\(path)")
+        trees.insert(stored.snapshot.tree)
+      } catch {
+        guard error.code != .missing else { continue }
+        throw error
+      }
+    }
+    return trees
+  }
+}

@@ -1,0 +1,286 @@
+internal import Codecs
+internal import SystemIO
+
+/// Leases in a store without rename: prefixes with objects (docs/repository-format.md, "Stores
+/// without rename").
+///
+/// A lease is alive while it has the object that names its program and none that marks it as dead. The
+/// first is put once, so a heartbeat after the removal of a dead lease does not revive it.
+struct ObjectLeases: LeaseForm {
+  let storage: RepositoryStorage
+
+  init(_ storage: RepositoryStorage) { self.storage = storage }
+
+  /// The object that marks a lease as dead, and the one that says that its program may remove objects.
+  static let dead: ByteString = "dead"
+  static let remover: ByteString = "prune"
+
+  /// The seconds after which the objects of a dead lease are removed: a program that sleeps longer
+  /// may have decided before to remove packs.
+  static let burial = 86_400.0
+
+  /// As many as one request removes at most.
+  var removalBatch: Int { 1000 }
+
+  func mayTakeReaderLease() -> Bool { true }
+
+  func make(_ lease: ObjectPath) {}
+
+  func isDead(_ lease: ObjectPath) throws(StoreError) -> Bool {
+    let names = try storage.list(lease)
+    return names.contains(Self.dead) || !names.contains { LeaseStatus.Owner($0) != nil }
+  }
+
+  /// Checks that a lease is alive.
+  ///
+  /// - Throws: `leaseLost` if not.
+  func requireAlive(_ lease: Lease) throws(StoreError) {
+    if try isDead(lease.path) { throw Lease.lost(storage.location) }
+  }
+
+  func save(_ bytes: [UInt8], as object: ObjectPath, by lease: Lease) throws(StoreError) {
+    try requireAlive(lease)
+    try storage.save(bytes, as: object, by: lease.path)
+  }
+
+  func claim(
+    _ object: ObjectPath, as name: ByteString, by lease: Lease
+  ) throws(StoreError) -> ClaimedObject? {
+    let bytes: [UInt8]
+    do {
+      bytes = try storage.load(object, limit: storage.storedLimit(of: FormatLimit.snapshot))
+    } catch {
+      guard error.code == .missing else { throw error }
+      return nil
+    }
+    try requireAlive(lease)
+    try storage.remove(object)
+    return ClaimedObject(
+      discard: {},
+      putBack: { () throws(StoreError) in
+        try commit(EncodedObject(bytes), as: object, by: lease) { () throws(StoreError) in
+          throw Lease.lost(storage.location)
+        }
+      })
+  }
+
+  func remove(_ objects: [ObjectPath], by lease: Lease) throws(StoreError) {
+    guard !objects.isEmpty else { return }
+    try requireAlive(lease)
+    try storage.remove(objects)
+  }
+
+  /// Copies the object, and then removes it.
+  func move(_ object: ObjectPath, to target: ObjectPath, by lease: Lease) throws(StoreError) {
+    guard let size = try storage.status(object)?.size else { throw .missing("\(object)") }
+    let writer = try storage.startObject(in: lease.path)
+    do throws(StoreError) {
+      var hash = Blake2b()
+      var (offset, piece) = (UInt64(0), [UInt8]())
+      while offset < size {
+        try lease.keepAlive()
+        let count = Int(min(size - offset, 4 << 20))
+        try storage.load(object, offset: offset, count: count, into: &piece)
+        hash.update(piece)
+        try writer.append(piece)
+        offset += UInt64(count)
+      }
+      try writer.commit(as: target, digest: hash.finish(), isReadSoon: false)
+    } catch {
+      writer.discard()
+      throw error
+    }
+    try remove([object], by: lease)
+  }
+
+  func release(_ lease: ObjectPath) {
+    guard let names = try? storage.list(lease) else { return }
+    try? storage.remove(names.map { lease.appending($0) })
+  }
+}
+
+// MARK: - Leases of other programs
+
+extension ObjectLeases {
+  /// A lease with the times of its objects.
+  private struct Entry {
+    var objects: [ByteString: Timestamp] = [:]
+
+    /// The time of the mark, or nil if it is alive.
+    var dead: Timestamp? { objects[ObjectLeases.dead] }
+
+    /// The last heartbeat; without one, the program ended early.
+    var heartbeat: Timestamp? { objects[Lease.alive] ?? objects.values.max() }
+  }
+
+  /// Returns all leases, and that of the right to remove objects, in one listing.
+  private func entries() throws(StoreError) -> [ByteString: Entry] {
+    var entries: [ByteString: Entry] = [:]
+    try storage.forEachObject(below: RepositoryLayout.leases) { path, status in
+      guard path.components.count == 3 else { return }
+      entries[path.components[1], default: Entry()].objects[path.name] = status.modified
+    }
+    return entries
+  }
+
+  /// Returns the leases that are alive.
+  func statuses() throws(StoreError) -> [LeaseStatus] { Self.statuses(of: try entries()) }
+
+  private static func statuses(of entries: [ByteString: Entry]) -> [LeaseStatus] {
+    let holders = entries[PruneLease.path.name]?.objects ?? [:]
+    let leases = entries.filter { $0.key != PruneLease.path.name && $0.value.dead == nil }
+    return leases.sorted { $0.key < $1.key }.map { name, entry in
+      let signs = entry.objects.keys.sorted()
+      return LeaseStatus(
+        name: name, signs: signs, heartbeat: entry.heartbeat,
+        began: signs.first { LeaseStatus.Owner($0) != nil }.flatMap { entry.objects[$0] },
+        removesObjects: holders[PruneLease.owner(of: name)] != nil)
+    }
+  }
+
+  func sleepingRemovers() throws(StoreError) -> [ByteString] {
+    try entries().filter { $0.value.dead != nil && $0.value.objects[Self.remover] != nil }
+      .keys.sorted()
+  }
+
+  /// Marks leases without a heartbeat as dead, removes what is left of those that have been dead for a
+  /// day, and then pending snapshots that no living program can have put.
+  func removeExpired(besides lease: Lease) throws(StoreError) {
+    guard let now = try lease.now() else { return }
+    for (name, entry) in try entries()
+    where ![lease.path.name, PruneLease.path.name].contains(name) {
+      let path = RepositoryLayout.leases.appending(name)
+      if let dead = entry.dead {
+        if now.since(dead) > Self.burial { try remove(entry, path) }
+      } else if let last = entry.heartbeat {
+        if now.since(last) > Lease.patience { try storage.touch(path.appending(Self.dead)) }
+        // The clock was set back: the hour starts now.
+        if last.since(now) > Lease.patience { try? storage.touch(path.appending(Lease.alive)) }
+      }
+    }
+    try removePending(besides: lease)
+  }
+
+  /// Removes a dead lease; the mark last, so that its program never finds the lease alive.
+  private func remove(_ entry: Entry, _ lease: ObjectPath) throws(StoreError) {
+    let others = entry.objects.keys.filter { $0 != Self.dead }
+    try storage.remove(others.map { lease.appending($0) })
+    try storage.remove(lease.appending(Self.dead))
+  }
+
+  /// Removes the pending snapshots that are older than all living programs that can write: theirs have
+  /// ended, or sleep and find that they are dead. Without a time of one of them, none is removed.
+  private func removePending(besides lease: Lease) throws(StoreError) {
+    var pending: [(path: ObjectPath, modified: Timestamp)] = []
+    try storage.forEachObject(below: RepositoryLayout.pending) { path, status in
+      pending.append((path, status.modified))
+    }
+    guard !pending.isEmpty else { return }
+    let writers = try statuses().filter { !$0.isReader && $0.name != lease.path.name }
+    let starts = writers.compactMap(\.began)
+    guard starts.count == writers.count else { return }
+    let first = starts.min()
+    let left = pending.filter { entry in first.map { entry.modified < $0 } ?? true }
+    try remove(left.map(\.path), by: lease)
+  }
+}
+
+// MARK: - The right to remove objects
+
+extension ObjectLeases {
+  /// The object that one program creates, if the store can create objects exclusively. Its content
+  /// is the name of the program's lease.
+  private static let holder = PruneLease.path.appending("holder")
+  private static let prefix = "of-"
+
+  /// The number of attempts to become the only candidate, and the seconds between them.
+  private static let attempts = 4
+  private static let pause = 0.25
+
+  private func owner(_ lease: Lease) -> ObjectPath {
+    PruneLease.path.appending(PruneLease.owner(of: lease.path.name))
+  }
+
+  /// Creates `leases/prune/holder` if the store can, puts `leases/prune/of-<lease>`, and looks for
+  /// those of other programs. Of two, at least one sees the other, so at most one has the right. The
+  /// one with the lowest name waits for the others, which give up.
+  func takeRight(_ lease: Lease) throws(StoreError) -> Bool {
+    try requireAlive(lease)
+    try storage.touch(lease.path.appending(Self.remover))
+    do throws(StoreError) {
+      if try becomeHolder(lease), try isOnlyCandidate(lease) { return true }
+    } catch {
+      releaseRight(lease)
+      throw error
+    }
+    releaseRight(lease)
+    return false
+  }
+
+  private func becomeHolder(_ lease: Lease) throws(StoreError) -> Bool {
+    guard storage.canCreateExclusively else { return true }
+    let name = lease.path.name
+    for _ in 0..<Self.attempts {
+      if try storage.create(Array(name.bytes), as: Self.holder) { return true }
+      guard let other = try currentHolder() else { continue }
+      // The answer to an earlier request was lost.
+      if other == name { return true }
+      guard try isGone(other, for: lease) else { return false }
+      try storage.remove(Self.holder)
+    }
+    return false
+  }
+
+  /// Returns the lease of the program that holds the object, or nil if there is none.
+  private func currentHolder() throws(StoreError) -> ByteString? {
+    do {
+      return ByteString(try storage.load(Self.holder, limit: 256))
+    } catch {
+      if error.code == .missing { return nil }
+      guard error.code == .damaged else { throw error }
+      return ByteString("damaged")
+    }
+  }
+
+  private func isOnlyCandidate(_ lease: Lease) throws(StoreError) -> Bool {
+    let own = owner(lease)
+    try storage.touch(own)
+    for attempt in 0..<Self.attempts {
+      var others: [ByteString] = []
+      for name in try storage.list(PruneLease.path) where name != own.name {
+        guard let text = name.utf8, text.hasPrefix(Self.prefix) else { continue }
+        if try isGone(ByteString(String(text.dropFirst(3))), for: lease) {
+          try storage.remove(PruneLease.path.appending(name))
+        } else {
+          others.append(name)
+        }
+      }
+      if others.isEmpty { return true }
+      guard others.allSatisfy({ own.name < $0 }) else { return false }
+      if attempt + 1 < Self.attempts { Host.pause(seconds: Self.pause) }
+    }
+    return false
+  }
+
+  /// Whether a program has ended without giving up the right: its lease is gone, or dead, or has had
+  /// no heartbeat for an hour, and then is marked as dead.
+  private func isGone(_ name: ByteString, for lease: Lease) throws(StoreError) -> Bool {
+    guard let status = try statuses().first(where: { $0.name == name }) else { return true }
+    guard let now = try lease.now(), status.isExpired(at: now) else { return false }
+    try storage.touch(RepositoryLayout.leases.appending(name).appending(Self.dead))
+    return true
+  }
+
+  func holdsRight(_ lease: Lease) throws(StoreError) -> Bool {
+    guard try storage.list(PruneLease.path).contains(owner(lease).name) else { return false }
+    return try !isDead(lease.path)
+  }
+
+  func releaseRight(_ lease: Lease) {
+    try? storage.remove(owner(lease))
+    if storage.canCreateExclusively, let holder = try? currentHolder(), holder == lease.path.name {
+      try? storage.remove(Self.holder)
+    }
+    try? storage.remove(lease.path.appending(Self.remover))
+  }
+}

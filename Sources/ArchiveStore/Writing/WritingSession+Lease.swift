@@ -1,0 +1,27 @@
+internal import Codecs
+internal import SystemIO
+
+extension WritingSession {
+  /// Takes a new lease after a program that removes packs marked this one as dead, and checks that all
+  /// packs on which the session relies are still there and not condemned. From then on they stay, as
+  /// for a session that has just begun (docs/repository-format.md, "Stores without rename").
+  ///
+  /// - Throws: `busy` if one of them is gone or condemned: the next run stores again what is missing.
+  func renewLease() throws(StoreError) {
+    try lease.renew()
+    let storage = repository.storage
+    let condemned = try CondemnedObjects.intact(storage)
+    let there = try RepositoryListing.packSizes(storage)
+    let avoided = condemned.packs
+    let needed = known.packs.union(packs.unindexed.map(\.pack.id))
+    let lost = needed.count { there[$0] == nil || avoided.contains($0) }
+    guard lost == 0 else {
+      throw StoreError(
+        .busy, "finish the work in", subject: storage.location,
+        reason: "no heartbeat was written for an hour, and another program is removing \(lost) "
+          + "of the packs that this one relies on",
+        hint: "run the command again: data stored so far is reused")
+    }
+    for id in condemned.objects.keys.sorted() { try lease.recordSeen(id) }
+  }
+}

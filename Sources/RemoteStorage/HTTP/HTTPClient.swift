@@ -1,0 +1,193 @@
+internal import CCurl
+internal import Synchronization
+internal import SystemIO
+
+/// Makes requests over HTTP and HTTPS by libcurl.
+///
+/// Each thread that is in a request has an easy handle to itself. Handles, with their connections, are
+/// kept for later requests, the one used last first, since its connection is the least likely to have
+/// been closed. Storage is called by worker threads that wait for each answer, so a multi handle would
+/// only add a thread that passes requests on.
+///
+/// Redirects are not followed: the credentials of a request are for its host only.
+package final class HTTPClient: Sendable {
+  private let configuration: HTTPConfiguration
+  private let idle = Mutex<[CurlHandle]>([])
+
+  /// Creates a client without connections.
+  package init(_ configuration: HTTPConfiguration = HTTPConfiguration()) {
+    self.configuration = configuration
+  }
+
+  /// Whether the operation was asked to stop.
+  package var isStopping: Bool { configuration.isStopping() }
+
+  /// Makes a request. `buffer` gets the body of the answer; it keeps its capacity.
+  ///
+  /// Of the body of an error (status 300 and above) at most 64 KiB are kept.
+  ///
+  /// - Throws: if there is no complete answer.
+  package func send(
+    _ request: HTTPRequest, into buffer: inout [UInt8]
+  ) throws(HTTPFailure) -> HTTPResponse {
+    configuration.onRequest?()
+    let handle = try takeHandle()
+    let transfer = HTTPTransfer(request, configuration, buffer: buffer)
+    buffer = []
+    defer { buffer = transfer.takeBody() }
+    let response = try handle.perform(request, transfer, by: configuration)
+    // After a failure the state of the connection is unknown, and the handle is closed with it.
+    idle.withLock { $0.append(handle) }
+    return response
+  }
+
+  private func takeHandle() throws(HTTPFailure) -> CurlHandle {
+    if let kept = idle.withLock({ $0.popLast() }) { return kept }
+    return try CurlHandle()
+  }
+}
+
+/// The C library.
+private enum CurlLibrary {
+  /// Whether it is prepared. It fails only without memory.
+  static let isReady = sandboxctl_curl_start() == CURLE_OK
+}
+
+/// An easy handle of libcurl with its connections. For use by one thread at a time.
+private final class CurlHandle: @unchecked Sendable {
+  private let raw: UnsafeMutableRawPointer
+  private let message: UnsafeMutablePointer<CChar>
+
+  init() throws(HTTPFailure) {
+    guard CurlLibrary.isReady, let raw = curl_easy_init() else {
+      throw HTTPFailure(.unusable, "libcurl cannot be initialized")
+    }
+    self.raw = raw
+    message = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    message.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+  }
+
+  deinit {
+    curl_easy_cleanup(raw)
+    message.deallocate()
+  }
+
+  /// Makes a request.
+  func perform(
+    _ request: HTTPRequest, _ transfer: HTTPTransfer, by configuration: HTTPConfiguration
+  ) throws(HTTPFailure) -> HTTPResponse {
+    // Keeps connections, and names that were looked up.
+    curl_easy_reset(raw)
+    message[0] = 0
+    var headers: UnsafeMutablePointer<curl_slist>?
+    defer { curl_slist_free_all(headers) }
+    // Without it libcurl waits for permission before it sends a larger body.
+    for line in ["Expect:"] + request.headers.map({ Self.line($0.name, $0.value) }) {
+      guard !line.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }),
+        let longer = curl_slist_append(headers, line)
+      else { throw HTTPFailure(.unusable, "a header has control characters") }
+      headers = longer
+    }
+    try setConnection(configuration)
+    try setRequest(request)
+    try check(sandboxctl_curl_set_list(raw, CURLOPT_HTTPHEADER, headers))
+    try setCallbacks(transfer)
+    let code = withExtendedLifetime(transfer) { curl_easy_perform(raw) }
+    if let failure = transfer.failure { throw failure }
+    guard code == CURLE_OK else { throw .curl(code, String(cString: message)) }
+    guard let response = transfer.response else {
+      throw HTTPFailure(.dropped, "the answer has no status")
+    }
+    return response
+  }
+
+  /// Returns a header as libcurl takes it: one without a value needs a semicolon.
+  private static func line(_ name: String, _ value: String) -> String {
+    value.isEmpty ? "\(name);" : "\(name): \(value)"
+  }
+
+  private func setConnection(_ configuration: HTTPConfiguration) throws(HTTPFailure) {
+    // Signals would reach any thread.
+    try set(CURLOPT_NOSIGNAL, 1)
+    try set(CURLOPT_PROTOCOLS_STR, "http,https")
+    try set(CURLOPT_FOLLOWLOCATION, 0)
+    try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+    try set(CURLOPT_TCP_KEEPALIVE, 1)
+    try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    try set(CURLOPT_PATH_AS_IS, 1)
+    try set(CURLOPT_BUFFERSIZE, 256 << 10)
+    try set(CURLOPT_UPLOAD_BUFFERSIZE, 512 << 10)
+    try set(CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.connectTimeout * 1000))
+    try set(CURLOPT_LOW_SPEED_LIMIT, 1)
+    try set(CURLOPT_LOW_SPEED_TIME, max(1, Int(configuration.idleTimeout)))
+    try set(CURLOPT_USERAGENT, "sandboxctl")
+    if let proxy = configuration.proxy { try set(CURLOPT_PROXY, proxy) }
+    if let file = configuration.authorities {
+      try set(CURLOPT_CAINFO, String(decoding: file.bytes, as: UTF8.self))
+    }
+    let text = UnsafeMutableRawPointer(message)
+    try check(sandboxctl_curl_set_pointer(raw, CURLOPT_ERRORBUFFER, text))
+  }
+
+  private func setRequest(_ request: HTTPRequest) throws(HTTPFailure) {
+    try set(CURLOPT_URL, request.url)
+    switch request.method {
+    case .get: try set(CURLOPT_HTTPGET, 1)
+    case .head: try set(CURLOPT_NOBODY, 1)
+    case .delete: try set(CURLOPT_CUSTOMREQUEST, "DELETE")
+    case .put, .post:
+      // Any body is sent as that of an upload, whatever the method.
+      try set(CURLOPT_UPLOAD, 1)
+      try set(CURLOPT_CUSTOMREQUEST, request.method.rawValue)
+      let size = curl_off_t(clamping: request.body.count)
+      try check(sandboxctl_curl_set_offset(raw, CURLOPT_INFILESIZE_LARGE, size))
+    }
+  }
+
+  private func setCallbacks(_ transfer: HTTPTransfer) throws(HTTPFailure) {
+    let context = Unmanaged.passUnretained(transfer).toOpaque()
+    try check(sandboxctl_curl_set_pointer(raw, CURLOPT_WRITEDATA, context))
+    try check(sandboxctl_curl_set_pointer(raw, CURLOPT_HEADERDATA, context))
+    try check(sandboxctl_curl_set_pointer(raw, CURLOPT_READDATA, context))
+    try check(sandboxctl_curl_set_pointer(raw, CURLOPT_SEEKDATA, context))
+    try check(sandboxctl_curl_set_pointer(raw, CURLOPT_XFERINFODATA, context))
+    try check(
+      sandboxctl_curl_set_callback(raw, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+        let part = UnsafeRawBufferPointer(start: bytes, count: size * count)
+        return HTTPTransfer.from(context).receive(part)
+      })
+    try check(
+      sandboxctl_curl_set_callback(raw, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+        let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+        return HTTPTransfer.from(context).receiveHeader(line)
+      })
+    try check(
+      sandboxctl_curl_set_callback(raw, CURLOPT_READFUNCTION) { bytes, size, count, context in
+        let room = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
+        return HTTPTransfer.from(context).provide(room)
+      })
+    try check(
+      sandboxctl_curl_set_seek(raw) { context, offset, origin in
+        HTTPTransfer.from(context).seek(to: offset, origin: origin)
+      })
+    try set(CURLOPT_NOPROGRESS, 0)
+    try check(
+      sandboxctl_curl_set_progress(raw) { context, _, _, _, _ in
+        HTTPTransfer.from(context).isCancelled ? 1 : 0
+      })
+  }
+
+  private func set(_ option: CURLoption, _ value: Int) throws(HTTPFailure) {
+    try check(sandboxctl_curl_set_long(raw, option, value))
+  }
+
+  /// Sets a text, which libcurl copies.
+  private func set(_ option: CURLoption, _ value: String) throws(HTTPFailure) {
+    try check(sandboxctl_curl_set_string(raw, option, value))
+  }
+
+  private func check(_ code: CURLcode) throws(HTTPFailure) {
+    guard code != CURLE_OK else { return }
+    throw HTTPFailure(.unusable, String(cString: curl_easy_strerror(code)))
+  }
+}

@@ -1,0 +1,30 @@
+package import SystemIO
+
+/// The settings of connections.
+package struct HTTPConfiguration: Sendable {
+  /// The proxy, or nil for that of the usual variables (`https_proxy`, `http_proxy`, `no_proxy`,
+  /// `all_proxy`), or empty for none.
+  package var proxy: String?
+  /// A file of certificates in PEM form that are trusted instead of the system's.
+  package var authorities: ByteString?
+  /// The time to connect, in seconds.
+  package var connectTimeout = 20.0
+  /// The time without a byte in either direction after which a request fails, in seconds.
+  package var idleTimeout = 60.0
+  /// Whether the operation was asked to stop. A request that has begun is then ended; one that begins
+  /// later is part of cleaning up and is made.
+  package var isStopping: @Sendable () -> Bool = { false }
+  /// Called after each portion of bytes, on the thread of the request. It may wait, to limit the rate.
+  package var onTransfer: (@Sendable (HTTPDirection, Int) -> Void)?
+  /// Called before each request.
+  package var onRequest: (@Sendable () -> Void)?
+
+  /// Creates the default settings.
+  package init() {}
+}
+
+/// The direction of bytes.
+package enum HTTPDirection: Sendable, Hashable {
+  case upload
+  case download
+}

@@ -1,0 +1,144 @@
+internal import CCurl
+internal import SystemIO
+
+/// One request while libcurl makes it: its callbacks provide the body and receive the answer.
+final class HTTPTransfer {
+  private let source: HTTPBody
+  private let limit: Int
+  private let configuration: HTTPConfiguration
+  /// Whether the operation was already being stopped at the beginning, so that this request is part
+  /// of cleaning up.
+  private let isCleaningUp: Bool
+
+  private var sent: UInt64 = 0
+  private var portion: [UInt8] = []
+  private var status = 0
+  private var headers: [(name: String, value: String)] = []
+  private var headerSize = 0
+  private var body: [UInt8]
+  /// The bytes of an error's body so far.
+  private var errorSize = 0
+  /// The reason for which a callback ended the request.
+  private(set) var failure: HTTPFailure?
+
+  /// The bytes of an error's body that are kept.
+  private static let errorLimit = 64 << 10
+  /// The bytes of an error's body that are awaited.
+  private static let discardLimit = 1 << 20
+  /// The maximum size of all headers of an answer.
+  private static let headerLimit = 64 << 10
+
+  /// - Parameter buffer: the storage of the body, whose content is removed.
+  init(_ request: HTTPRequest, _ configuration: HTTPConfiguration, buffer: consuming [UInt8]) {
+    source = request.body
+    limit = request.limit
+    self.configuration = configuration
+    isCleaningUp = configuration.isStopping()
+    body = buffer
+    body.removeAll(keepingCapacity: true)
+  }
+
+  /// Returns the transfer of a callback's context, which is alive while libcurl works.
+  static func from(_ context: UnsafeMutableRawPointer?) -> HTTPTransfer {
+    guard let context else { preconditionFailure("a callback of libcurl without its context") }
+    return Unmanaged<HTTPTransfer>.fromOpaque(context).takeUnretainedValue()
+  }
+
+  /// The answer, or nil if its status has not come.
+  var response: HTTPResponse? {
+    status == 0 ? nil : HTTPResponse(status: status, headers: headers)
+  }
+
+  /// Returns the body and releases it.
+  func takeBody() -> [UInt8] {
+    defer { body = [] }
+    return body
+  }
+
+  /// Whether the request is to be ended, because the operation was asked to stop after its begin.
+  var isCancelled: Bool {
+    guard !isCleaningUp, configuration.isStopping() else { return false }
+    if failure == nil { failure = HTTPFailure(.cancelled, "it was interrupted") }
+    return true
+  }
+
+  private func fail(_ kind: HTTPFailure.Kind, _ reason: String) {
+    if failure == nil { failure = HTTPFailure(kind, reason) }
+  }
+}
+
+// MARK: - The answer
+
+extension HTTPTransfer {
+  /// Receives a part of the body. Returns its size, or another number to end the request.
+  func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+    configuration.onTransfer?(.download, bytes.count)
+    if status >= 300 {
+      errorSize += bytes.count
+      guard errorSize <= Self.discardLimit else {
+        fail(.tooLarge, "the answer with status \(status) has more than 1 MiB")
+        return bytes.count &+ 1
+      }
+      body.append(contentsOf: bytes.prefix(max(0, Self.errorLimit - body.count)))
+      return bytes.count
+    }
+    guard bytes.count <= limit - body.count else {
+      fail(.tooLarge, "the answer has more than \(limit) bytes")
+      return bytes.count &+ 1
+    }
+    body.append(contentsOf: bytes)
+    return bytes.count
+  }
+
+  /// Receives a status line, a header or the empty line after them.
+  func receiveHeader(_ bytes: UnsafeRawBufferPointer) -> Int {
+    headerSize += bytes.count
+    guard headerSize <= Self.headerLimit else {
+      fail(.tooLarge, "the headers of the answer have more than \(Self.headerLimit) bytes")
+      return bytes.count &+ 1
+    }
+    let line = String(decoding: bytes, as: UTF8.self)
+    if line.hasPrefix("HTTP/") {
+      // An answer of its own, such as 100 (Continue), may come before.
+      let words = line.split(separator: " ", maxSplits: 2)
+      status = words.count > 1 ? Int(words[1].prefix(3).filter(\.isNumber)) ?? 0 : 0
+      headers = []
+    } else if let colon = line.firstIndex(of: ":") {
+      let value = line[line.index(after: colon)...]
+      let trimmed = value.utf8.drop { $0 <= 0x20 }.reversed().drop { $0 <= 0x20 }.reversed()
+      headers.append((line[..<colon].lowercased(), String(decoding: Array(trimmed), as: UTF8.self)))
+    }
+    return bytes.count
+  }
+}
+
+// MARK: - The request
+
+extension HTTPTransfer {
+  /// Fills memory with the next bytes of the body. Returns their number; 0 at the end.
+  func provide(_ room: UnsafeMutableRawBufferPointer) -> Int {
+    do throws(SystemError) {
+      try source.read(count: room.count, at: sent, into: &portion)
+    } catch {
+      fail(.source(error), error.reason)
+      return Int(CURL_READFUNC_ABORT)
+    }
+    if portion.isEmpty, sent < source.count {
+      fail(.source(.replaced("the body of a request")), "the file became shorter")
+      return Int(CURL_READFUNC_ABORT)
+    }
+    room.copyBytes(from: portion)
+    sent += UInt64(portion.count)
+    configuration.onTransfer?(.upload, portion.count)
+    return portion.count
+  }
+
+  /// Moves to an offset of the body: libcurl begins again if a kept connection was closed.
+  func seek(to offset: curl_off_t, origin: CInt) -> CInt {
+    guard origin == 0, offset >= 0, UInt64(offset) <= source.count else {
+      return CInt(CURL_SEEKFUNC_FAIL)
+    }
+    sent = UInt64(offset)
+    return CInt(CURL_SEEKFUNC_OK)
+  }
+}

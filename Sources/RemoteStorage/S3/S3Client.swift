@@ -1,0 +1,165 @@
+internal import Synchronization
+package import SystemIO
+
+/// Makes signed requests to the bucket of a store, and repeats those that fail for a passing reason.
+package final class S3Client: Sendable {
+  package let endpoint: S3Endpoint
+  private let region: String
+  private let http: HTTPClient
+  private let credentials: S3CredentialSource
+  private let policy: RetryPolicy
+  private let clock: @Sendable () -> Timestamp
+  /// Whether any request was answered, so that the endpoint is right.
+  private let hasAnswered = Atomic<Bool>(false)
+
+  /// The answer to a request that succeeded.
+  package struct Answer: Sendable {
+    package let response: HTTPResponse
+    /// Whether an earlier attempt may have had its effect, although no answer came.
+    package let isRepeated: Bool
+  }
+
+  /// Creates a client.
+  package init(
+    endpoint: S3Endpoint, region: String, credentials: S3CredentialSource,
+    http: HTTPConfiguration = HTTPConfiguration(), policy: RetryPolicy = RetryPolicy(),
+    clock: @escaping @Sendable () -> Timestamp = { Host.now() }
+  ) {
+    self.endpoint = endpoint
+    self.region = region
+    self.credentials = credentials
+    self.http = HTTPClient(http)
+    self.policy = policy
+    self.clock = clock
+  }
+
+  /// Makes a request. `buffer` gets the body of the answer.
+  ///
+  /// - Throws: if the last attempt did not succeed. The failure says with how many attempts.
+  package func send(
+    _ request: S3Request, into buffer: inout [UInt8]
+  ) throws(S3Failure) -> Answer {
+    let payload: S3Payload
+    do { payload = try S3Payload(request.body) } catch { throw S3Failure(.spool(error)) }
+    var state = Attempts(began: Host.monotonicSeconds(), isCleaningUp: http.isStopping)
+    while true {
+      state.count += 1
+      do throws(S3Failure) {
+        let response = try attempt(request, payload, state: &state, into: &buffer)
+        return Answer(response: response, isRepeated: state.isUncertain)
+      } catch {
+        guard let pause = pause(after: error, &state) else {
+          throw S3Failure(error.reason, attempts: state.count)
+        }
+        try wait(pause, state)
+      }
+    }
+  }
+
+  /// The attempts at one request.
+  private struct Attempts {
+    let began: Double
+    let isCleaningUp: Bool
+    var count = 0
+    /// Whether an attempt may have had its effect without an answer.
+    var isUncertain = false
+    /// The credentials of the current attempt.
+    var credentials: S3Credentials?
+    var hasRenewed = false
+  }
+
+  /// Makes one attempt.
+  private func attempt(
+    _ request: S3Request, _ payload: S3Payload, state: inout Attempts, into buffer: inout [UInt8]
+  ) throws(S3Failure) -> HTTPResponse {
+    let current = try credentials.current()
+    state.credentials = current
+    let signed = signed(request, payload, by: current)
+    let response: HTTPResponse
+    do {
+      response = try http.send(signed, into: &buffer)
+    } catch {
+      throw S3Failure(.connection(error, host: endpoint.host))
+    }
+    hasAnswered.store(true, ordering: .relaxed)
+    if response.isSuccess, !(request.canFailLate && Self.isError(buffer)) { return response }
+    let status = response.isSuccess ? 500 : response.status
+    let refusal = S3Refusal(
+      HTTPResponse(status: status, headers: response.headers), body: buffer, now: clock())
+    throw S3Failure(.refused(refusal, host: endpoint.host))
+  }
+
+  /// Whether an answer with a status of success has an error in its body, as S3 gives it if it needs
+  /// long to complete an upload.
+  private static func isError(_ body: [UInt8]) -> Bool {
+    String(decoding: body.prefix(1024), as: UTF8.self).contains("<Error>")
+  }
+
+  private func signed(
+    _ request: S3Request, _ payload: S3Payload, by credentials: S3Credentials
+  ) -> HTTPRequest {
+    let signature = SignatureV4(region: region, time: clock())
+    var headers = request.headers
+    headers.append(("x-amz-content-sha256", payload.sha256))
+    headers.append(("x-amz-date", signature.moment))
+    if let md5 = payload.md5 { headers.append(("content-md5", md5)) }
+    if let token = credentials.token { headers.append(("x-amz-security-token", token)) }
+    let path = endpoint.path(request.key)
+    let parts = SignatureV4.Request(
+      method: request.method.rawValue, path: path, query: request.query,
+      headers: headers + [("host", endpoint.host)], payload: payload.sha256)
+    let value = signature.authorization(
+      for: parts, accessKey: credentials.accessKey, secret: credentials.secret)
+    headers.append(("Authorization", value))
+    return HTTPRequest(
+      request.method, url: endpoint.url(path, query: SignatureV4.query(request.query)),
+      headers: headers, body: request.body, limit: request.limit)
+  }
+}
+
+// MARK: - Repeating
+
+extension S3Client {
+  /// Returns the time to wait before another attempt in seconds, or nil if there is to be none.
+  private func pause(after failure: S3Failure, _ state: inout Attempts) -> Double? {
+    switch failure.reason {
+    case .connection(let connection, _):
+      guard connection.isPassing, !(http.isStopping && !state.isCleaningUp) else { return nil }
+      if connection.kind != .unreachable { state.isUncertain = true }
+      let limit =
+        hasAnswered.load(ordering: .relaxed) && !state.isCleaningUp
+        ? Int.max : policy.firstAttempts
+      let elapsed = Host.monotonicSeconds() - state.began
+      guard state.count < limit, elapsed < policy.patience else { return nil }
+      return policy.pause(after: state.count, jitter: Self.jitter())
+    case .refused(let refusal, _):
+      if refusal.isExpired, !state.hasRenewed, let refused = state.credentials {
+        state.hasRenewed = true
+        credentials.discard(refused)
+        return 0
+      }
+      guard refusal.isPassing, state.count < policy.attempts else { return nil }
+      // A proxy before the store may have lost the answer.
+      if refusal.status >= 500 { state.isUncertain = true }
+      return max(refusal.wait ?? 0, policy.pause(after: state.count, jitter: Self.jitter()))
+    default: return nil
+    }
+  }
+
+  /// Returns a random number from 0 to 1.
+  private static func jitter() -> Double { Double.random(in: 0...1) }
+
+  /// Waits, in steps, so that a stop can be requested.
+  private func wait(_ seconds: Double, _ state: Attempts) throws(S3Failure) {
+    let end = Host.monotonicSeconds() + seconds
+    while true {
+      if http.isStopping, !state.isCleaningUp {
+        let failure = HTTPFailure(.cancelled, "it was interrupted")
+        throw S3Failure(.connection(failure, host: endpoint.host), attempts: state.count)
+      }
+      let rest = end - Host.monotonicSeconds()
+      guard rest > 0 else { return }
+      Host.pause(seconds: min(rest, 0.2))
+    }
+  }
+}

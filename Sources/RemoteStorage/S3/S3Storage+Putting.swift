@@ -1,0 +1,164 @@
+internal import ArchiveStore
+internal import Codecs
+internal import SystemIO
+
+extension S3Storage {
+  /// The media type of all objects.
+  static let contentType = "application/octet-stream"
+  /// The most parts of an object (Amazon S3 User Guide, "Multipart upload limits").
+  private static let partLimit: UInt64 = 10_000
+
+  /// Puts an object, in parts if it is large.
+  func put(_ body: HTTPBody, as path: ObjectPath) throws(StoreError) {
+    do throws(S3Failure) {
+      if body.count > options.multipartThreshold, case .file(let file, _, _) = body {
+        return try putInParts(file, count: body.count, as: path)
+      }
+      let request = S3Request(
+        .put, key: key(path), headers: [("content-type", Self.contentType)], body: body)
+      var answer: [UInt8] = []
+      try requireStored(try client.send(request, into: &answer).response)
+    } catch { throw self.error(error, to: "write", path) }
+  }
+
+  /// Checks that the answer to a put is that of a store, which has an entity tag: another server may
+  /// answer any request with success.
+  @discardableResult
+  func requireStored(_ response: HTTPResponse) throws(S3Failure) -> String {
+    if let tag = response.header("etag"), !tag.isEmpty, !tag.utf8.contains(where: { $0 < 0x20 }) {
+      return tag
+    }
+    let words = "does not confirm that an object is stored (no ETag in its answer)"
+    throw S3Failure(.answer(words, host: client.endpoint.host))
+  }
+
+  /// Puts a file in parts. After a failure the store is asked to discard those that it has.
+  private func putInParts(
+    _ file: SpoolFile, count: UInt64, as path: ObjectPath
+  ) throws(S3Failure) {
+    let headers = [("content-type", Self.contentType)]
+    var answer: [UInt8] = []
+    _ = try client.send(
+      S3Request(.post, key: key(path), query: [("uploads", "")], headers: headers), into: &answer)
+    guard let root = try? XMLElement(reading: answer), let id = root.text(of: "UploadId"),
+      !id.isEmpty
+    else {
+      let words = "begins an upload in parts without an ID"
+      throw S3Failure(.answer(words, host: client.endpoint.host))
+    }
+    let upload = PartialUpload(path: path, key: key(path), id: id, count: count)
+    do throws(S3Failure) {
+      try complete(upload, try putParts(of: file, upload))
+    } catch {
+      _ = try? client.send(
+        S3Request(.delete, key: upload.key, query: [("uploadId", id)]), into: &answer)
+      throw error
+    }
+  }
+
+  /// An object whose parts are being put.
+  private struct PartialUpload {
+    let path: ObjectPath
+    let key: ByteString
+    /// The store's name of the upload.
+    let id: String
+    /// The size of the object in bytes.
+    let count: UInt64
+  }
+
+  /// Puts the parts and returns their entity tags.
+  private func putParts(
+    of file: SpoolFile, _ upload: PartialUpload
+  ) throws(S3Failure) -> [String] {
+    let mebibyte: UInt64 = 1 << 20
+    let least = (upload.count / Self.partLimit / mebibyte + 1) * mebibyte
+    let size = options.partSize * Self.partLimit < upload.count ? least : options.partSize
+    var tags: [String] = []
+    var answer: [UInt8] = []
+    var offset: UInt64 = 0
+    while offset < upload.count {
+      let body = HTTPBody.file(file, offset: offset, count: min(size, upload.count - offset))
+      let query = [("partNumber", "\(tags.count + 1)"), ("uploadId", upload.id)]
+      let request = S3Request(.put, key: upload.key, query: query, body: body)
+      tags.append(try requireStored(try client.send(request, into: &answer).response))
+      offset += size
+    }
+    return tags
+  }
+
+  /// Makes the parts an object.
+  private func complete(_ upload: PartialUpload, _ tags: [String]) throws(S3Failure) {
+    var text = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+    for (index, tag) in tags.enumerated() {
+      let tag = XMLElement.escaped(tag) ?? ""
+      text += "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(tag)</ETag></Part>"
+    }
+    text += "</CompleteMultipartUpload>"
+    var request = S3Request(
+      .post, key: upload.key, query: [("uploadId", upload.id)],
+      headers: [("content-type", "application/xml")], body: .bytes(Array(text.utf8)))
+    request.canFailLate = true
+    var answer: [UInt8] = []
+    do {
+      _ = try client.send(request, into: &answer)
+    } catch {
+      // An earlier attempt may have completed it, although its answer was lost.
+      guard error.attempts > 1, error.refusal?.isMissing == true,
+        let status = try? status(upload.path), status.size == upload.count
+      else { throw error }
+      return
+    }
+    guard let root = try? XMLElement(reading: answer),
+      root.name == "CompleteMultipartUploadResult"
+    else {
+      let words = "does not confirm that the parts are an object"
+      throw S3Failure(.answer(words, host: client.endpoint.host))
+    }
+  }
+}
+
+/// An object in memory, and from 1 MiB on in an unnamed local file, until it is put.
+final class S3ObjectWriter: ObjectWriter {
+  private let storage: S3Storage
+  private var bytes: [UInt8] = []
+  private var file: SpoolFile?
+  private var size: UInt64 = 0
+
+  /// The bytes that are kept in memory.
+  private static let memory = 1 << 20
+
+  init(_ storage: S3Storage) { self.storage = storage }
+
+  func append(_ more: [UInt8]) throws(StoreError) {
+    size += UInt64(more.count)
+    if file == nil, size <= UInt64(Self.memory) {
+      bytes += more
+      return
+    }
+    do {
+      let file = try openFile()
+      try file.descriptor.write(more)
+    } catch {
+      throw StoreError(
+        .system, "write an unfinished object to", subject: error.path.description,
+        reason: error.reason, hint: error.hint, cause: error)
+    }
+  }
+
+  /// Returns the file, which gets the bytes in memory when it is created.
+  private func openFile() throws(SystemError) -> SpoolFile {
+    if let file { return file }
+    let file = try storage.spoolFile()
+    try file.descriptor.write(bytes)
+    (self.file, bytes) = (file, [])
+    return file
+  }
+
+  func commit(as path: ObjectPath, digest: Digest, isReadSoon: Bool) throws(StoreError) {
+    let body = file.map { HTTPBody.file($0, offset: 0, count: size) } ?? .bytes(bytes)
+    try storage.put(body, as: path)
+    discard()
+  }
+
+  func discard() { (file, bytes) = (nil, []) }
+}

@@ -1,0 +1,62 @@
+/// The encoding of bytes in a URI as Signature Version 4 requires it: every byte but unreserved
+/// characters (RFC 3986, 2.3) becomes `%` and two capital hexadecimal digits. Source: Amazon S3 API
+/// Reference, "Signature Calculations for the Authorization Header", UriEncode.
+package enum URIText {
+  /// Returns the encoded text.
+  ///
+  /// - Parameter keepsSlashes: whether slashes stay, as in the path of an object.
+  package static func encode(
+    _ bytes: some Sequence<UInt8>, keepsSlashes: Bool = false
+  ) -> String {
+    var text: [UInt8] = []
+    for byte in bytes {
+      if isUnreserved(byte) || keepsSlashes && byte == UInt8(ascii: "/") {
+        text.append(byte)
+      } else {
+        text += [UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Returns the bytes of a text that a store encoded for its listing (`encoding-type=url`), where a
+  /// space is `+` or `%20`; nil if a `%` has no two digits after it.
+  package static func decode(_ text: String) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      switch byte {
+      case UInt8(ascii: "+"): bytes.append(0x20)
+      case UInt8(ascii: "%"):
+        guard let high = rest.popFirst().flatMap(value), let low = rest.popFirst().flatMap(value)
+        else { return nil }
+        bytes.append(high << 4 | low)
+      default: bytes.append(byte)
+      }
+    }
+    return bytes
+  }
+
+  private static func isUnreserved(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+      UInt8(ascii: "_"), UInt8(ascii: "~"):
+      true
+    default: false
+    }
+  }
+
+  private static func digit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+  }
+
+  private static func value(_ digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,147 @@
+internal import SystemIO
+
+/// Files and directories, with the answers checked.
+extension SFTPConnection {
+  /// Opens a file.
+  func open(
+    _ path: ByteString, _ flags: SFTPOpenFlags, permissions: UInt32? = nil
+  ) throws(SFTPFailure) -> SFTPHandle {
+    try Self.handle(try call(.open(path: path, flags: flags, permissions: permissions)))
+  }
+
+  /// Returns the status of a path, of which the last component is not followed, or nil if there is
+  /// nothing.
+  func statusIfPresent(_ path: ByteString) throws(SFTPFailure) -> SFTPAttributes? {
+    do {
+      return try Self.attributes(try call(.status(path)))
+    } catch {
+      guard error.isMissing else { throw error }
+      return nil
+    }
+  }
+
+  /// Makes a call that returns nothing.
+  func perform(_ request: SFTPRequest) throws(SFTPFailure) {
+    try Self.requireSuccess(try call(request))
+  }
+
+  /// Checks that an answer is success.
+  static func requireSuccess(_ reply: SFTPReply) throws(SFTPFailure) {
+    guard case .status(let status) = reply else { throw unexpected(reply) }
+    guard status.code == .success else { throw .refused(status) }
+  }
+
+  /// Returns the handle of an answer.
+  static func handle(_ reply: SFTPReply) throws(SFTPFailure) -> SFTPHandle {
+    if case .handle(let handle) = reply { return handle }
+    throw failure(reply)
+  }
+
+  /// Returns the attributes of an answer.
+  static func attributes(_ reply: SFTPReply) throws(SFTPFailure) -> SFTPAttributes {
+    if case .attributes(let attributes) = reply { return attributes }
+    throw failure(reply)
+  }
+
+  /// Returns the failure of an answer that is not the expected one.
+  static func failure(_ reply: SFTPReply) -> SFTPFailure {
+    if case .status(let status) = reply, status.code != .success { return .refused(status) }
+    return unexpected(reply)
+  }
+
+  private static func unexpected(_ reply: SFTPReply) -> SFTPFailure {
+    SFTPFailure(
+      SFTPViolation(reason: "it gave an answer of another kind than the request asks for"))
+  }
+}
+
+// MARK: - Directories
+
+extension SFTPConnection {
+  /// The maximum number of entries of a directory.
+  static let entryLimit = 1 << 22
+  /// The number of directories that are listed at once.
+  static let listWindow = 16
+
+  /// Calls `body` with the entries of directories, in any order. Links of the paths are followed.
+  ///
+  /// - Parameter failed: called with the number of a path that cannot be listed.
+  func list(
+    _ paths: [ByteString], _ body: (Int, [SFTPName]) throws(SFTPFailure) -> Void,
+    failed: (Int, SFTPFailure) throws(SFTPFailure) -> Void
+  ) throws(SFTPFailure) {
+    var start = 0
+    while start < paths.count {
+      let end = min(start + Self.listWindow, paths.count)
+      let replies = try callAll(paths[start..<end].map { .openDirectory($0) })
+      var open: [(index: Int, handle: SFTPHandle)] = []
+      for (offset, reply) in replies.enumerated() {
+        do throws(SFTPFailure) {
+          open.append((start + offset, try Self.handle(reply)))
+        } catch { try failed(start + offset, error) }
+      }
+      try readAll(open, body, failed: failed)
+      start = end
+    }
+  }
+
+  /// Reads open directories to their ends. Of each, several parts are asked for at once: two first,
+  /// which is enough for a small one and its end, and then more.
+  private func readAll(
+    _ directories: [(index: Int, handle: SFTPHandle)],
+    _ body: (Int, [SFTPName]) throws(SFTPFailure) -> Void,
+    failed: (Int, SFTPFailure) throws(SFTPFailure) -> Void
+  ) throws(SFTPFailure) {
+    defer { for directory in directories { post(.close(directory.handle)) } }
+    var (rest, parts) = (directories, 2)
+    var counts: [Int: Int] = [:]
+    while !rest.isEmpty {
+      let requests = rest.flatMap { directory in
+        [SFTPRequest](repeating: .readDirectory(directory.handle), count: parts)
+      }
+      let replies = try callAll(requests)
+      var unfinished: [(index: Int, handle: SFTPHandle)] = []
+      for (position, directory) in rest.enumerated() {
+        let answers = replies[(position * parts)..<((position + 1) * parts)]
+        do throws(SFTPFailure) {
+          let (names, isAtEnd) = try Self.names(answers)
+          counts[directory.index, default: 0] += names.count
+          guard counts[directory.index, default: 0] <= Self.entryLimit else {
+            throw SFTPFailure(SFTPViolation(reason: "it lists a directory without end"))
+          }
+          try body(directory.index, names)
+          if !isAtEnd { unfinished.append(directory) }
+        } catch {
+          guard case .refused = error else { throw error }
+          try failed(directory.index, error)
+        }
+      }
+      (rest, parts) = (unfinished, max(2, Self.window / max(1, unfinished.count)))
+    }
+  }
+
+  /// Returns the entries of a directory's parts, without `.` and `..`, and whether they include the
+  /// last ones.
+  private static func names(
+    _ replies: ArraySlice<SFTPReply>
+  ) throws(SFTPFailure) -> (names: [SFTPName], isAtEnd: Bool) {
+    var (found, isAtEnd, isEmpty) = ([SFTPName](), false, true)
+    for reply in replies {
+      switch reply {
+      case .names(let names):
+        isEmpty = isEmpty && names.isEmpty
+        for name in names where name.name != "." && name.name != ".." {
+          guard name.name.nameFault == nil else {
+            throw SFTPFailure(
+              SFTPViolation(reason: "it lists '\(name.name)', which is not a name of a file"))
+          }
+          found.append(name)
+        }
+      case .status(let status) where status.code == .endOfFile: isAtEnd = true
+      default: throw failure(reply)
+      }
+    }
+    // A server that never ends a directory is one without further entries.
+    return (found, isAtEnd || isEmpty)
+  }
+}

@@ -1,0 +1,362 @@
+internal import Synchronization
+internal import SystemIO
+
+/// One connection to a server. Any thread sends requests; a thread of its own reads the answers and
+/// hands each to the thread that waits for it.
+///
+/// At most `window` requests are unanswered at any time; further ones wait. It ends when it is
+/// released, together with its program.
+final class SFTPConnection: Sendable {
+  /// The maximum number of unanswered requests.
+  static let window = 64
+
+  let core: Core
+  private let workers: Workers
+  /// The files and directories that are kept open.
+  let openFiles = SFTPOpenFiles()
+  let version: SFTPVersion
+  let limits: SFTPLimits
+
+  /// Connects and agrees on the version.
+  ///
+  /// - Parameters:
+  ///   - silence: the seconds without any byte of an expected answer after which the connection
+  ///     counts as lost.
+  ///   - isStopping: whether the user asked to stop, after which that time is `stopSilence`.
+  init(
+    _ connector: SFTPConnector, silence: Double, isStopping: @escaping @Sendable () -> Bool
+  ) throws(SFTPFailure) {
+    do throws(SystemError) {
+      core = Core(
+        input: try connector.input(), silence: silence, isStopping: isStopping)
+      workers = try Workers(count: 1, capacity: 1, name: "sftp")
+    } catch {
+      throw .impossible(SFTPEnding(.noProgram, reason: error.description))
+    }
+    let core = core
+    workers.submit { core.serve(connector) }
+    do throws(SFTPFailure) {
+      version = try core.greet()
+      limits = try Self.limits(core, version)
+    } catch {
+      core.close()
+      workers.finish()
+      throw error
+    }
+  }
+
+  deinit {
+    core.close()
+    workers.finish()
+  }
+
+  private static func limits(
+    _ core: Core, _ version: SFTPVersion
+  ) throws(SFTPFailure) -> SFTPLimits {
+    guard version.extensions.contains(.limits) else { return SFTPLimits() }
+    let exchange = Exchange(core)
+    let id = try exchange.send(.limits)
+    guard case .extended(let fields) = try exchange.answer(id) else { return SFTPLimits() }
+    do { return try SFTPLimits(fields) } catch { throw SFTPFailure(error) }
+  }
+
+  /// Whether the server offers an extension.
+  func has(_ name: SFTPExtension) -> Bool { version.extensions.contains(name) }
+
+  /// Whether the connection can be used.
+  var isOpen: Bool { core.ending == nil }
+
+  /// Gives up the connection: all waiting threads fail with `lost`.
+  func abandon(_ reason: String) {
+    core.finish(.lost(SFTPEnding(.unreachable, reason: reason)))
+    core.close()
+  }
+
+  /// Returns a file that is closed when it is released.
+  func file(_ handle: SFTPHandle) -> SFTPOpenFile { SFTPOpenFile(handle, core) }
+
+  /// Starts an exchange of one thread.
+  func exchange() -> Exchange { Exchange(core) }
+
+  /// Sends a request whose answer does not matter.
+  func post(_ request: SFTPRequest) { _ = try? core.send(request, to: nil) }
+
+  /// Sends a request and waits for its answer; a status other than success is `refused`.
+  func call(_ request: SFTPRequest) throws(SFTPFailure) -> SFTPReply {
+    let exchange = exchange()
+    return try exchange.answer(try exchange.send(request))
+  }
+
+  /// Sends requests without waiting in between, and returns their answers in the same order. Any
+  /// status is an answer.
+  func callAll(_ requests: [SFTPRequest]) throws(SFTPFailure) -> [SFTPReply] {
+    var replies: [SFTPReply] = []
+    var start = 0
+    while start < requests.count {
+      let end = min(start + Self.window, requests.count)
+      let exchange = exchange()
+      var ids: [UInt32] = []
+      for request in requests[start..<end] { ids.append(try exchange.send(request)) }
+      for id in ids { replies.append(try exchange.anyAnswer(id)) }
+      start = end
+    }
+    return replies
+  }
+}
+
+extension SFTPConnection {
+  /// The requests of one thread and their answers, which arrive in any order. Not thread-safe.
+  final class Exchange {
+    private let core: Core
+    private let mailbox = Mailbox(capacity: SFTPConnection.window)
+    private var arrived: [UInt32: SFTPReply] = [:]
+    /// The number of requests whose answers were not taken.
+    private(set) var pending = 0
+
+    fileprivate init(_ core: Core) { self.core = core }
+
+    /// Sends a request. There must be less than `window` whose answers were not taken.
+    func send(_ request: SFTPRequest) throws(SFTPFailure) -> UInt32 {
+      let id = try core.send(request, to: mailbox)
+      pending += 1
+      return id
+    }
+
+    /// Waits for the answer to a request; a status other than success is `refused`.
+    func answer(_ id: UInt32) throws(SFTPFailure) -> SFTPReply {
+      let reply = try anyAnswer(id)
+      if case .status(let status) = reply, status.code != .success { throw .refused(status) }
+      return reply
+    }
+
+    /// Waits for the answer to a request, also a status.
+    func anyAnswer(_ id: UInt32) throws(SFTPFailure) -> SFTPReply {
+      while true {
+        if let reply = arrived.removeValue(forKey: id) { return reply }
+        let (other, reply) = try receive()
+        arrived[other] = reply
+      }
+    }
+
+    /// Waits for the answer to any of the requests.
+    func next() throws(SFTPFailure) -> (id: UInt32, reply: SFTPReply) {
+      if let first = arrived.first {
+        arrived[first.key] = nil
+        return (first.key, first.value)
+      }
+      return try receive()
+    }
+
+    private func receive() throws(SFTPFailure) -> (id: UInt32, reply: SFTPReply) {
+      let answer = try core.wait(for: mailbox)
+      pending -= 1
+      return (answer.id, answer.reply)
+    }
+  }
+
+  /// An answer with the number of its request.
+  struct Answer: Sendable {
+    let id: UInt32
+    let reply: SFTPReply
+  }
+
+  typealias Mailbox = BoundedQueue<Answer>
+}
+
+extension SFTPConnection {
+  /// The state that the threads share.
+  final class Core: Sendable {
+    private let input: any SFTPInput
+    private let silence: Double
+    private let isStopping: @Sendable () -> Bool
+    private let state = Mutex(State())
+    /// One element for each unanswered request.
+    private let slots = BoundedQueue<UInt8>(capacity: SFTPConnection.window)
+    private let greeting = BoundedQueue<SFTPVersion>(capacity: 1)
+    /// Locked while a packet is written, so that packets are not mixed.
+    private let writing = Mutex(())
+
+    /// The receiver of an answer, which is dropped without a mailbox.
+    private struct Waiter {
+      let mailbox: Mailbox?
+    }
+
+    private struct State {
+      var waiting: [UInt32: Waiter] = [:]
+      var next: UInt32 = 0
+      var ending: SFTPFailure?
+      var isClosing = false
+      var isGreeted = false
+      /// The time of the last received bytes, by the monotonic clock.
+      var lastHeard = Host.monotonicSeconds()
+    }
+
+    /// The seconds without an answer after which a connection is lost once a stop was requested.
+    private static let stopSilence = 10.0
+    /// The seconds for a program to end after its input, before it is ended.
+    private static let endPatience = 2.0
+
+    init(
+      input: any SFTPInput, silence: Double, isStopping: @escaping @Sendable () -> Bool
+    ) {
+      (self.input, self.silence, self.isStopping) = (input, silence, isStopping)
+    }
+
+    /// The failure of all requests from now on, once the connection has ended.
+    var ending: SFTPFailure? { state.withLock { $0.ending } }
+
+    /// Ends the connection for its users: waiting threads fail. The first reason counts.
+    func finish(_ failure: SFTPFailure) {
+      let waiting = state.withLock { state in
+        if state.ending == nil { state.ending = failure }
+        defer { state.waiting = [:] }
+        return state.waiting.values.compactMap(\.mailbox)
+      }
+      slots.close()
+      greeting.close()
+      for mailbox in waiting { mailbox.close() }
+    }
+
+    /// Asks the server and the thread to end.
+    func close() {
+      finish(.lost(SFTPEnding(.unreachable, reason: "the connection was closed")))
+      state.withLock { $0.isClosing = true }
+      input.close()
+    }
+
+    /// Returns the version that the server answered with.
+    func greet() throws(SFTPFailure) -> SFTPVersion {
+      try write(SFTPRequest.hello)
+      let version = try wait(for: greeting)
+      guard version.number == 3 else {
+        throw .impossible(
+          SFTPEnding(
+            .violation,
+            reason: "it speaks version \(version.number) of the protocol, and version 3 is needed"))
+      }
+      return version
+    }
+
+    /// Sends a request, whose answer goes to a mailbox or is dropped.
+    @discardableResult
+    func send(_ request: SFTPRequest, to mailbox: Mailbox?) throws(SFTPFailure) -> UInt32 {
+      guard slots.enqueue(0) else { throw failure }
+      let id: UInt32? = state.withLock { state in
+        if state.ending != nil { return nil }
+        repeat { state.next &+= 1 } while state.waiting[state.next] != nil
+        state.waiting[state.next] = Waiter(mailbox: mailbox)
+        return state.next
+      }
+      guard let id else { throw failure }
+      try write(request.packet(id))
+      return id
+    }
+
+    private func write(_ packet: [UInt8]) throws(SFTPFailure) {
+      do {
+        try writing.withLock { _ throws(SystemError) in try input.write(packet) }
+      } catch {
+        // The connection's thread knows the reason in a moment, and finds the end of the stream.
+        awaitEnding()
+        throw failure
+      }
+    }
+
+    /// Waits until the connection's thread has found out why the program ended.
+    private func awaitEnding() {
+      let limit = Host.monotonicSeconds() + Self.endPatience
+      while ending == nil, Host.monotonicSeconds() < limit { Host.pause(seconds: 0.01) }
+      finish(.lost(SFTPEnding(.unreachable, reason: "the connection to the server was lost")))
+    }
+
+    private var failure: SFTPFailure {
+      ending ?? .lost(SFTPEnding(.unreachable, reason: "the connection was closed"))
+    }
+
+    /// Waits for an element that the connection's thread adds.
+    func wait<Element>(for queue: BoundedQueue<Element>) throws(SFTPFailure) -> Element {
+      let start = Host.monotonicSeconds()
+      while true {
+        if let element = queue.dequeue(waitingAtMost: 1000) { return element }
+        if let ending { throw ending }
+        let heard = max(start, state.withLock { $0.lastHeard })
+        let limit = isStopping() ? min(silence, Self.stopSilence) : silence
+        guard Host.monotonicSeconds() - heard > limit else { continue }
+        let reason = "the server did not answer for \(Int(limit)) seconds"
+        finish(.lost(SFTPEnding(.unreachable, reason: reason)))
+        close()
+      }
+    }
+  }
+}
+
+// MARK: - The connection's thread
+
+extension SFTPConnection.Core {
+  /// Connects, and reads answers until the connection ends.
+  func serve(_ connector: SFTPConnector) {
+    let peer: any SFTPPeer
+    do {
+      peer = try connector.connect(input)
+    } catch {
+      return finish(.impossible(SFTPEnding(.noProgram, reason: error.description)))
+    }
+    do throws(SFTPViolation) {
+      try receiveAll(peer)
+      input.close()
+      settle(peer)
+      finish(ending(of: peer))
+    } catch {
+      finish(SFTPFailure(error))
+      input.close()
+      settle(peer)
+    }
+    peer.end()
+  }
+
+  /// Waits a moment for the end of a program whose streams have ended, which prints its reason.
+  private func settle(_ peer: any SFTPPeer) {
+    let limit = Host.monotonicSeconds() + Self.endPatience
+    _ = try? peer.waitForEnd { Host.monotonicSeconds() > limit }
+  }
+
+  private func ending(of peer: any SFTPPeer) -> SFTPFailure {
+    let wasConnected = state.withLock { $0.isGreeted }
+    // Enough to find the line that names the reason among others, such as a banner.
+    let lines = peer.lastErrorLines(40)
+    let ending = SFTPEnding(lines: lines, code: peer.code, wasConnected: wasConnected)
+    return wasConnected || !ending.isPermanent ? .lost(ending) : .impossible(ending)
+  }
+
+  private func receiveAll(_ peer: any SFTPPeer) throws(SFTPViolation) {
+    var frames = SFTPFrames()
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    let isClosing = { self.state.withLock { $0.isClosing } }
+    while !isClosing(), let count = try? peer.read(into: &buffer, isStopping: isClosing), count > 0
+    {
+      state.withLock { $0.lastHeard = Host.monotonicSeconds() }
+      frames.append(buffer[..<count])
+      while let packet = try frames.next() { try deliver(try SFTPPacket(packet)) }
+    }
+  }
+
+  private func deliver(_ packet: SFTPPacket) throws(SFTPViolation) {
+    switch packet {
+    case .version(let version):
+      let isFirst = state.withLock { state in
+        defer { state.isGreeted = true }
+        return !state.isGreeted
+      }
+      guard isFirst else { throw SFTPViolation(reason: "it sent its version twice") }
+      _ = greeting.offer(version)
+    case .reply(let id, let reply):
+      let found = state.withLock { $0.waiting.removeValue(forKey: id) }
+      guard let found else {
+        if ending != nil { return }
+        throw SFTPViolation(reason: "it answered the request \(id), which was not sent")
+      }
+      _ = slots.dequeue(waitingAtMost: 0)
+      _ = found.mailbox?.offer(SFTPConnection.Answer(id: id, reply: reply))
+    }
+  }
+}

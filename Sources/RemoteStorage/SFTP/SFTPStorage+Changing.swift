@@ -1,0 +1,209 @@
+package import ArchiveStore
+package import SystemIO
+
+extension SFTPStorage {
+  /// Starts an object.
+  package func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
+    try SFTPObjectWriter(self, in: directory)
+  }
+
+  /// Creates directories, all at once.
+  ///
+  /// If the connection was lost before the answers, an empty directory counts as created by this
+  /// call: whether another program created it at the same moment cannot be known then. `PruneLease`
+  /// therefore also lists the owners that are in its directory.
+  package func makeDirectories(
+    _ names: [ByteString], in directory: ObjectPath
+  ) throws(StoreError) {
+    var existing: ObjectPath?
+    do throws(SFTPFailure) {
+      try session.perform { connection, isRepeated throws(SFTPFailure) in
+        try requireDirectory(directory, connection)
+        let paths = names.map { directory.appending($0) }
+        let replies = try connection.callAll(
+          paths.map { .makeDirectory(serverPath($0), permissions: 0o700) })
+        existing = nil
+        for (path, reply) in zip(paths, replies) where existing == nil {
+          guard try !isMade(path, reply, on: connection, isRepeated: isRepeated) else { continue }
+          existing = path
+        }
+        try sync(directory, connection)
+      }
+    } catch { throw writeError(error, .createDirectory, at: directory) }
+    guard let existing else { return }
+    throw StoreError(
+      .notEmpty, "create the directory", subject: "\(existing)", reason: "it already exists",
+      cause: SystemError(.createDirectory, serverPath(existing), number: ErrorNumber.exists))
+  }
+
+  /// Whether a directory was created; false if it existed.
+  private func isMade(
+    _ path: ObjectPath, _ reply: SFTPReply, on connection: SFTPConnection, isRepeated: Bool
+  ) throws(SFTPFailure) -> Bool {
+    do throws(SFTPFailure) {
+      try SFTPConnection.requireSuccess(reply)
+      return true
+    } catch {
+      guard case .refused = error, !error.isMissing,
+        let status = try connection.statusIfPresent(serverPath(path))
+      else { throw error }
+      guard isRepeated, status.kind == .directory else { return false }
+      var isEmpty = true
+      try connection.list([serverPath(path)]) { _, names in
+        if !names.isEmpty { isEmpty = false }
+      } failed: { _, failure throws(SFTPFailure) in
+        throw failure
+      }
+      return isEmpty
+    }
+  }
+
+  /// Updates the time of an object by a write that leaves it empty, so that the server's clock is
+  /// used.
+  package func touch(_ path: ObjectPath) throws(StoreError) {
+    do throws(SFTPFailure) {
+      try session.perform { connection, _ throws(SFTPFailure) in
+        try requireDirectory(path.directory, connection)
+        let name = serverPath(path)
+        if let found = try connection.statusIfPresent(name), found.kind != .file,
+          found.kind != .unknown
+        {
+          throw .unusable(SystemError(.write, name, number: ErrorNumber.link))
+        }
+        let handle = try connection.open(name, [.write, .create], permissions: 0o600)
+        let replies = try connection.callAll([
+          .write(handle, offset: 0, bytes: [0]), .setSize(handle, 0), .close(handle),
+        ])
+        for reply in replies { try SFTPConnection.requireSuccess(reply) }
+      }
+    } catch { throw writeError(error, .write, at: path) }
+  }
+
+  /// Renames an object or a directory, and syncs both directories.
+  package func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+    do throws(SFTPFailure) {
+      try session.perform { connection, isRepeated throws(SFTPFailure) in
+        try requireDirectory(path.directory, connection)
+        try requireDirectory(target.directory, connection)
+        let isDone = isRepeated ? try isMoved(path, to: target, connection) : false
+        if !isDone { try move(path, to: target, connection) }
+        try sync(target.directory, connection)
+        if path.directory != target.directory { try sync(path.directory, connection) }
+      }
+    } catch { throw writeError(error, .rename, at: path) }
+  }
+
+  /// Whether a rename whose answer was lost was done.
+  private func isMoved(
+    _ path: ObjectPath, to target: ObjectPath, _ connection: SFTPConnection
+  ) throws(SFTPFailure) -> Bool {
+    guard try connection.statusIfPresent(serverPath(path)) == nil else { return false }
+    return try connection.statusIfPresent(serverPath(target)) != nil
+  }
+
+  /// Moves an object or a directory. An object at `target` is replaced.
+  ///
+  /// Without `posix-rename@openssh.com` it is moved aside first, into the directory of `path`, and
+  /// removed last. If the second step fails, it is moved to its place again.
+  ///
+  /// - Parameter directory: a directory to be synced by a request that follows at once.
+  /// - Returns: the answer of that sync, or nil if it was not requested.
+  @discardableResult
+  func move(
+    _ path: ObjectPath, to target: ObjectPath, _ connection: SFTPConnection,
+    syncing directory: SFTPOpenFile? = nil
+  ) throws(SFTPFailure) -> SFTPReply? {
+    let (from, to) = (serverPath(path), serverPath(target))
+    defer {
+      forget(path, connection)
+      forget(target, connection)
+    }
+    if connection.has(.rename) {
+      var requests = [SFTPRequest.renameReplacing(from, to: to)]
+      if let directory { requests.append(.sync(directory.handle)) }
+      let replies = try connection.callAll(requests)
+      try SFTPConnection.requireSuccess(replies[0])
+      return replies.dropFirst().first
+    }
+    try moveWithoutReplacing(path, to: target, connection)
+    return nil
+  }
+
+  private func moveWithoutReplacing(
+    _ path: ObjectPath, to target: ObjectPath, _ connection: SFTPConnection
+  ) throws(SFTPFailure) {
+    let (from, to) = (serverPath(path), serverPath(target))
+    do throws(SFTPFailure) {
+      return try connection.perform(.rename(from, to: to))
+    } catch {
+      guard error.code == .failure, try connection.statusIfPresent(from) != nil,
+        try connection.statusIfPresent(to)?.kind == .file
+      else { throw error }
+    }
+    let aside = serverPath(temporary(in: path.directory))
+    try connection.perform(.rename(to, to: aside))
+    do throws(SFTPFailure) {
+      try connection.perform(.rename(from, to: to))
+    } catch {
+      if case .refused = error { try connection.perform(.rename(aside, to: to)) }
+      throw error
+    }
+    try connection.perform(.remove(aside))
+  }
+
+  /// Removes an object or an empty directory.
+  package func remove(_ path: ObjectPath) throws(StoreError) {
+    do throws(SFTPFailure) {
+      try session.perform { connection, isRepeated throws(SFTPFailure) in
+        try requireDirectory(path.directory, connection)
+        forget(path, connection)
+        do throws(SFTPFailure) {
+          try connection.perform(.remove(serverPath(path)))
+        } catch {
+          // The first attempt, whose answer was lost, has removed it.
+          if error.isMissing, isRepeated { return }
+          guard case .refused = error, !error.isMissing else { throw error }
+          try removeDirectory(path, or: error, connection)
+        }
+      }
+    } catch { throw writeError(error, .remove, at: path) }
+  }
+
+  /// Removes a directory, or throws the failure of its removal as a file if it is none.
+  private func removeDirectory(
+    _ path: ObjectPath, or failure: SFTPFailure, _ connection: SFTPConnection
+  ) throws(SFTPFailure) {
+    let name = serverPath(path)
+    guard try connection.statusIfPresent(name)?.kind == .directory else { throw failure }
+    do throws(SFTPFailure) {
+      try connection.perform(.removeDirectory(name))
+    } catch {
+      guard error.code == .failure else { throw error }
+      throw .unusable(SystemError(.remove, name, number: ErrorNumber.notEmpty))
+    }
+  }
+
+  /// Removes objects, many at once. Missing ones are ignored.
+  package func remove(_ paths: [ObjectPath]) throws(StoreError) {
+    do throws(SFTPFailure) {
+      try session.perform { connection, _ throws(SFTPFailure) in
+        var names: [ByteString] = []
+        for path in paths {
+          do throws(SFTPFailure) {
+            try requireDirectory(path.directory, connection)
+          } catch {
+            guard error.isMissing else { throw error }
+            continue
+          }
+          forget(path, connection)
+          names.append(serverPath(path))
+        }
+        for reply in try connection.callAll(names.map { .remove($0) }) {
+          do throws(SFTPFailure) {
+            try SFTPConnection.requireSuccess(reply)
+          } catch { if !error.isMissing { throw error } }
+        }
+      }
+    } catch { throw writeError(error, .remove, at: paths.first ?? .root) }
+  }
+}

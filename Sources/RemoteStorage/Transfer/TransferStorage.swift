@@ -1,0 +1,176 @@
+package import ArchiveStore
+internal import Codecs
+package import SystemIO
+
+/// A storage that counts the requests to another one and the bytes of objects, and limits the bytes
+/// in a second in each direction.
+package final class TransferStorage: Storage {
+  private let base: any Storage
+  fileprivate let counts: TransferCounts
+  fileprivate let upload: RateLimit?
+  private let download: RateLimit?
+  /// A place for each transfer in progress; nil for any number.
+  private let places: BoundedQueue<Void>?
+
+  /// Wraps a storage.
+  ///
+  /// - Parameters:
+  ///   - counts: receives the requests and bytes.
+  ///   - upload: the limit of the bytes that are sent; nil for none.
+  ///   - download: the limit of the bytes that are received; nil for none.
+  ///   - connections: the number of transfers of objects at the same time; nil for any number.
+  package init(
+    _ base: any Storage, counts: TransferCounts, upload: RateLimit? = nil,
+    download: RateLimit? = nil, connections: Int? = nil
+  ) {
+    self.base = base
+    self.counts = counts
+    places = connections.map { BoundedQueue(capacity: $0) }
+    (self.upload, self.download) = (upload, download)
+  }
+
+  /// The warnings of the storage about what a crash can cost, each in one sentence.
+  package var warnings: [String] { (base as? SFTPStorage)?.warnings ?? [] }
+
+  package var location: String { base.location }
+  package var canRename: Bool { base.canRename }
+  package var canCreateExclusively: Bool { base.canCreateExclusively }
+
+  package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+    counts.didRequest()
+    let bytes = try transferring { () throws(StoreError) in try base.load(path, limit: limit) }
+    received(bytes.count)
+    return bytes
+  }
+
+  /// Reads a range, with a limit in pieces, so that the rate is even.
+  package func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    guard let download, count > download.piece else {
+      return try load(once: path, offset: offset, count: count, into: &buffer)
+    }
+    buffer.removeAll(keepingCapacity: true)
+    var piece: [UInt8] = []
+    while buffer.count < count {
+      let next = min(download.piece, count - buffer.count)
+      try load(once: path, offset: offset + UInt64(buffer.count), count: next, into: &piece)
+      buffer += piece
+    }
+  }
+
+  private func load(
+    once path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    counts.didRequest()
+    try transferring { () throws(StoreError) in
+      try base.load(path, offset: offset, count: count, into: &buffer)
+    }
+    received(count)
+  }
+
+  /// Makes a call that transfers an object, when fewer than the permitted ones are in progress.
+  fileprivate func transferring<Result>(
+    _ body: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    places?.enqueue(())
+    defer { _ = places?.dequeue() }
+    return try body()
+  }
+
+  package func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+    counts.didRequest()
+    return try base.list(directory)
+  }
+
+  /// Counts one request, whatever number of pages there are.
+  package func forEachObject(
+    below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    counts.didRequest()
+    try base.forEachObject(below: directory, body)
+  }
+
+  package func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+    counts.didRequest()
+    return try base.status(path)
+  }
+
+  package func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
+    TransferWriter(try base.startObject(in: directory), of: self)
+  }
+
+  package func makeDirectories(
+    _ names: [ByteString], in directory: ObjectPath
+  ) throws(StoreError) {
+    counts.didRequest()
+    try base.makeDirectories(names, in: directory)
+  }
+
+  package func touch(_ path: ObjectPath) throws(StoreError) {
+    counts.didRequest()
+    try base.touch(path)
+  }
+
+  package func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool {
+    counts.didRequest()
+    upload?.take(bytes.count)
+    let isNew = try base.create(bytes, as: path)
+    counts.didSend(bytes: bytes.count)
+    return isNew
+  }
+
+  package func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+    counts.didRequest()
+    try base.rename(path, to: target)
+  }
+
+  package func remove(_ path: ObjectPath) throws(StoreError) {
+    counts.didRequest()
+    try base.remove(path)
+  }
+
+  package func remove(_ paths: [ObjectPath]) throws(StoreError) {
+    counts.didRequest()
+    try base.remove(paths)
+  }
+
+  package func space() throws(StoreError) -> VolumeSpace? {
+    counts.didRequest()
+    return try base.space()
+  }
+
+  package func directoryIdentity() throws(StoreError) -> FileIdentity? {
+    try base.directoryIdentity()
+  }
+
+  private func received(_ bytes: Int) {
+    counts.didReceive(bytes: bytes)
+    download?.take(bytes)
+  }
+}
+
+/// An object that is being sent. It counts as one request, for its bytes and its name together.
+private final class TransferWriter: ObjectWriter {
+  private let base: any ObjectWriter
+  private let storage: TransferStorage
+
+  init(_ base: any ObjectWriter, of storage: TransferStorage) {
+    (self.base, self.storage) = (base, storage)
+  }
+
+  func append(_ bytes: [UInt8]) throws(StoreError) {
+    storage.upload?.take(bytes.count)
+    try base.append(bytes)
+    storage.counts.didSend(bytes: bytes.count)
+  }
+
+  func commit(as path: ObjectPath, digest: Digest, isReadSoon: Bool) throws(StoreError) {
+    storage.counts.didRequest()
+    try storage.transferring { () throws(StoreError) in
+      try base.commit(as: path, digest: digest, isReadSoon: isReadSoon)
+    }
+  }
+
+  func discard() { base.discard() }
+}

@@ -1,0 +1,53 @@
+internal import ArchiveStore
+internal import Backup
+internal import RemoteStorage
+internal import SystemIO
+
+/// A repository that a command has opened, on this host or another one.
+struct OpenRepository {
+  let repository: Repository
+  /// Whether the command created it.
+  var isNew = false
+
+  /// The storage of the repository.
+  var storage: RepositoryStorage { repository.storage }
+
+  /// The warnings of the storage about what a crash can cost, as far as they are known.
+  var warnings: [String] { (storage.base as? TransferStorage)?.warnings ?? [] }
+
+  /// Returns the directories of this host that no backup includes and no restore replaces: that of
+  /// the repository, or none if it is on another host.
+  func protectedDirectories() throws -> Set<FileIdentity> { try storage.protectedDirectories() }
+}
+
+extension Repository {
+  /// This host's copies of the index; nil if there is no cache directory.
+  var hostIndexCache: IndexCache? { Host.cacheDirectory.map { indexCache(in: $0) } }
+
+  /// Returns the heads of all snapshots, through this host's cache of them.
+  func hostHeads() throws(StoreError) -> SnapshotHeads { try heads(cache: hostHeadCache) }
+
+  /// This host's cache of snapshot heads; nil if there is no cache directory.
+  var hostHeadCache: SnapshotHeadCache? { Host.cacheDirectory.map { headCache(in: $0) } }
+
+  /// The directory of this host's files of the repository; nil if there is no cache directory.
+  var hostDirectory: ByteString? { Host.cacheDirectory.map { hostDirectory(in: $0) } }
+
+  /// This host's record of the packs that partial checks have read; nil if there is no cache
+  /// directory.
+  var hostCheckRounds: CheckRoundFile? { Host.cacheDirectory.map { checkRounds(in: $0) } }
+
+  /// This host's record of the last successful run of a command with these options; nil if there is
+  /// no cache directory.
+  func hostRunStamp(of command: String, words: [String]) -> RunStamp? {
+    Host.cacheDirectory.map { runStamp(of: command, words: words, in: $0) }
+  }
+
+  /// Begins reading for a restore, with each copy of the index verified against its id again. In a
+  /// repository that can be written to, a lease keeps the packs that the restore may need.
+  func beginCarefulReading() throws -> RepositoryReader {
+    let cache = hostIndexCache
+    cache?.prefetchVerification()
+    return try beginReading(cache: cache, lease: try? ReaderLease(self))
+  }
+}

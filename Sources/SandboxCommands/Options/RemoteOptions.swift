@@ -1,0 +1,87 @@
+internal import ArgumentParser
+internal import RemoteStorage
+internal import SystemIO
+
+/// The connection to a repository on another host or in a bucket.
+struct RemoteOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "The number of transfers at the same time, 1 to 64 (default: 4).",
+      valueName: "number"))
+  var connections: Int?
+
+  @Option(
+    help: ArgumentHelp("The bytes to send in a second at most, such as 500K.", valueName: "rate"))
+  var limitUpload: ByteSize?
+
+  @Option(
+    help: ArgumentHelp("The bytes to receive in a second at most.", valueName: "rate"))
+  var limitDownload: ByteSize?
+
+  @Option(
+    help: ArgumentHelp(
+      "The command that connects to an SFTP server, with its arguments (default: ssh).",
+      valueName: "command"))
+  var sshCommand: ByteString?
+
+  @Option(
+    help: ArgumentHelp(
+      "The server of an S3 bucket, such as https://host:9000 (default: AWS).", valueName: "url"))
+  var s3Endpoint: String?
+
+  @Option(help: ArgumentHelp("The region of an S3 bucket.", valueName: "region"))
+  var s3Region: String?
+
+  @Option(
+    help: ArgumentHelp("The profile with the keys in ~/.aws/credentials.", valueName: "name"))
+  var s3Profile: String?
+
+  @Flag(help: "Name an S3 bucket in the path and not in the host.")
+  var s3PathStyle = false
+
+  func validate() throws {
+    if let connections, !(1...64).contains(connections) {
+      throw ValidationError("'\(connections)' is not a number of connections: give 1 to 64.")
+    }
+    for (name, rate) in [("--limit-upload", limitUpload), ("--limit-download", limitDownload)]
+    where rate?.bytes == 0 {
+      throw ValidationError("'\(name) 0' would transfer nothing: omit it for no limit.")
+    }
+    if let sshCommand, CommandWords.split(sshCommand) == nil {
+      throw ValidationError(
+        "The value of '--ssh-command' is not a command: it is empty, or a quote is not closed.")
+    }
+    if let s3Endpoint, let fault = S3Location.endpointFault(s3Endpoint) {
+      // The text may contain a key, so it is not shown.
+      throw ValidationError(
+        "The value of '--s3-endpoint' is not a server: \(fault). Write 'https://host:port'.")
+    }
+  }
+}
+
+extension RemoteOptions {
+  /// The settings of the connection.
+  var settings: ConnectionSettings {
+    var settings = ConnectionSettings()
+    if let connections { settings.connections = connections }
+    settings.uploadRate = limitUpload.map { UInt64($0.bytes) }
+    settings.downloadRate = limitDownload.map { UInt64($0.bytes) }
+    if let sshCommand { settings.sshCommand = CommandWords.split(sshCommand) ?? [] }
+    (settings.s3Endpoint, settings.s3Region, settings.s3Profile) = (s3Endpoint, s3Region, s3Profile)
+    if s3PathStyle { settings.s3PathStyle = true }
+    return settings
+  }
+
+  /// The options as words, for a suggested command or a scheduled job.
+  var words: [String] {
+    let values = [
+      ("--connections", connections.map { "\($0)" }),
+      ("--limit-upload", limitUpload.map { "\($0.bytes)" }),
+      ("--limit-download", limitDownload.map { "\($0.bytes)" }),
+      ("--ssh-command", sshCommand?.argument),
+      ("--s3-endpoint", s3Endpoint), ("--s3-region", s3Region), ("--s3-profile", s3Profile),
+    ]
+    let words = values.flatMap { name, value in value.map { [name, $0] } ?? [] }
+    return s3PathStyle ? words + ["--s3-path-style"] : words
+  }
+}

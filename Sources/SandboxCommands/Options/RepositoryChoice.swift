@@ -1,0 +1,155 @@
+internal import ArchiveStore
+internal import RemoteStorage
+internal import SystemIO
+
+extension RepositoryOptions {
+  /// The location of a repository.
+  struct Choice {
+    let location: RepositoryLocation
+    /// Whether it is the user's own repository, which the first backup creates.
+    let isStandard: Bool
+    /// The settings of the connection to it.
+    var connection = ConnectionSettings()
+    /// The key if it is encrypted; nil for none.
+    var keys: KeyOptions?
+    /// Whether the key is meant for another repository, and is used for this one only if it is
+    /// encrypted.
+    var isKeyOfAnother = false
+
+    private init(standard path: ByteString) { (location, isStandard) = (.local(path), true) }
+
+    /// The repository that a text names.
+    ///
+    /// - Throws: `OperationError` with the text to write instead, if it is not valid.
+    init(_ text: ByteString, _ connection: ConnectionSettings, keys: KeyOptions? = nil) throws {
+      location = connection.completing(try RepositoryLocation(parsing: text))
+      (isStandard, self.connection, self.keys) = (false, connection, keys)
+    }
+
+    /// The user's own repository, in the user's data directory; nil if the environment names none.
+    static var standard: Choice? {
+      Host.dataDirectory.map { Choice(standard: $0.appending("sandboxctl/repository")) }
+    }
+
+    /// The identity of the directory; nil if it does not exist or is on another host.
+    var identity: FileIdentity? {
+      location.localPath.flatMap { try? LocalStorage(path: $0).identity() }
+    }
+
+    /// The location in the form in which this host records what it knows of the repository there:
+    /// the real path of a directory, and the text of any other with the server of a bucket.
+    var recordedLocation: ByteString {
+      switch location {
+      case .local(let path): Host.resolved(path)
+      case .sftp(let directory): directory.text
+      case .s3(let bucket):
+        bucket.endpoint.map { bucket.text.concatenating(ByteString(" at \($0)")) } ?? bucket.text
+      }
+    }
+
+    /// Whether the repository is a directory of this host.
+    func isDirectory(_ directory: ByteString) throws -> Bool {
+      guard let path = location.localPath else { return false }
+      return try Host.realPath(path) == Host.resolved(directory)
+    }
+
+    /// Checks that neither the repository nor the directory in which data of it is kept a second time
+    /// contains the other: whoever loses one of them would lose both.
+    func requireApart(
+      from second: ByteString, hint: String = "name another directory with '--to'"
+    ) throws {
+      guard let path = location.localPath else { return }
+      let (from, to) = (try Host.realPath(path), Host.resolved(second))
+      guard from != to, to.isWithin(from) || from.isWithin(to) else { return }
+      throw UsageError(
+        .invalidValue, "'\(second)' and the repository '\(path)' are within each other",
+        hint: hint)
+    }
+
+    /// Checks the same for another repository. Both may be on other hosts.
+    func requireApart(from second: Choice) throws {
+      guard let path = second.location.localPath else { return }
+      try requireApart(from: path)
+    }
+
+    /// Opens the repository without a key: the objects of an encrypted one cannot be read.
+    func open() throws -> OpenRepository {
+      OpenRepository(repository: try Repository.open(storage()))
+    }
+
+    /// Opens the storage.
+    func storage() throws -> any Storage { try location.open(connection) }
+
+    /// Opens the storage, which is created if it does not exist.
+    func makeStorage() throws -> any Storage { try location.create(connection) }
+  }
+}
+
+// MARK: - Opening
+
+extension RepositoryOptions.Choice {
+  /// Opens the repository. The key of an encrypted one is read, or asked for on a terminal; without
+  /// one it can be written to, but not read.
+  ///
+  /// - Throws: `wrongKey` also if its recipients are not those that this host knows, or if a key is
+  ///   named and it is not encrypted.
+  func open(_ console: Console) throws -> OpenRepository {
+    let opened = try open()
+    for warning in opened.warnings { console.warning(warning) }
+    let locked = opened.repository
+    // Programs that are run later never inherit the variables, whether they are used or not.
+    let ofEnvironment = KeyOptions.environment
+    guard let keys else { return opened }
+    let named = keys.named ?? ofEnvironment
+    let recorded = recordedLocation
+    let known = KnownRecipients(of: locked, at: recorded)
+    guard locked.isEncrypted else {
+      try known.requireNone()
+      if named != nil, !isKeyOfAnother { throw KeyOptions.notEncrypted(locked) }
+      return OpenRepository(repository: try locked.withHostSigners(console, at: recorded))
+    }
+    var source = try keys.source(for: locked, console)
+    var isAuthenticated = false
+    if case .passphrase = source { isAuthenticated = true } else { try known.require() }
+    if case .none = source { source = .recipients(locked.settings.recipients) }
+    let unlocked = try locked.unlocked(with: source)
+    if isAuthenticated { Self.warnOfOtherRecipients(unlocked, console) }
+    do {
+      try known.record(unlocked.keys?.recipients ?? [], areAuthenticated: isAuthenticated)
+    } catch {
+      console.warning("cannot record the recipients of the repository: \(error)")
+    }
+    return OpenRepository(repository: try unlocked.withHostSigners(console, at: recorded))
+  }
+
+  /// Warns if `repository.json` does not name the recipients of the key file, which are used.
+  private static func warnOfOtherRecipients(_ opened: Repository, _ console: Console) {
+    guard let keys = opened.keys, Set(keys.recipients) != Set(opened.settings.recipients) else {
+      return
+    }
+    console.warning(
+      "repository.json of '\(opened.location)' names other recipients than the key file, which are "
+        + "not used: a rotation of the key was interrupted, or someone changed repository.json")
+    console.hint("'sandboxctl key rotate' without recipients writes those of the key file to it")
+  }
+
+  /// Opens the repository. The user's own is created if it does not exist: unencrypted, with mode
+  /// 0700. `isNew` is true in that case.
+  ///
+  /// - Throws: `noRepository` also for the user's own if a key is named: a repository without
+  ///   encryption is then not what the user expects.
+  func openOrMake(_ console: Console) throws -> OpenRepository {
+    do {
+      return try open(console)
+    } catch let error as StoreError {
+      guard error.code == .noRepository, isStandard, keys?.named == nil else { throw error }
+      try KnownRecipients.requireNone(at: recordedLocation, named: location.text)
+      let storage = try makeStorage()
+      // A directory with other content is not turned into a repository.
+      guard try storage.list(.root).isEmpty else { throw error }
+      let repository = try Repository.create(in: storage, program: Version.text)
+      return OpenRepository(
+        repository: try repository.withHostSigners(console, at: recordedLocation), isNew: true)
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Commands on a repository behind SFTP. The server is OpenSSH's, without ssh between: it is started
+/// by a command that ignores its arguments, as `--ssh-command` allows.
+@Suite struct RemoteRepositoryTests {
+  private static let servers = ["/usr/lib/openssh/sftp-server", "/usr/libexec/sftp-server"]
+  private static let server = servers.first { FileManager.default.isExecutableFile(atPath: $0) }
+  private static let hasServer: ConditionTrait = .enabled(if: server != nil)
+
+  private let cli: CommandLine
+  /// The directory of the server's files.
+  private let place: String
+  /// The options of the repository `store`.
+  private let repo: String
+
+  init() throws {
+    cli = try CommandLine()
+    place = cli.directory.string
+    try cli.directory.write("#!/bin/sh\nexec \(Self.server ?? "false") -e\n", at: "ssh")
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o755], ofItemAtPath: place + "/ssh")
+    repo = "--repo sftp:host\(place)/store --ssh-command \(place)/ssh"
+    for number in 0..<30 {
+      try cli.directory.write("file \(number)", at: ByteString("data/d\(number % 3)/\(number)"))
+    }
+  }
+
+  private func text(_ path: ByteString) throws -> String {
+    String(decoding: try cli.directory.read(path), as: UTF8.self)
+  }
+
+  private func backUp(_ options: String = "") throws -> String {
+    try cli.succeed("backup --root data --layout folder \(repo) \(options)")
+  }
+
+  @Test(hasServer) func everyCommandWorksOnAnotherHost() throws {
+    let made = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
+    #expect(made.contains("in sftp:host\(place)/store"))
+    _ = try backUp()
+    try cli.directory.write("changed", at: "data/d0/0")
+    _ = try backUp()
+    #expect(try cli.jsonLines("snapshots --json \(repo)").count == 2)
+    #expect(try cli.succeed("ls latest:folders/data/d0 \(repo)").contains("27"))
+    #expect(try cli.succeed("find 29 \(repo)").contains("d2/29"))
+    #expect(try cli.succeed("dump latest:folders/data/d0/0 \(repo)") == "changed")
+    #expect(try cli.succeed("stats \(repo)").contains("2 snapshots"))
+    _ = try cli.succeed("diff latest~1 latest \(repo)")
+    _ = try cli.succeed("restore latest:folders/data --to back \(repo)")
+    #expect(try text("back/d0/0") == "changed")
+    #expect(try text("back/d1/28") == "file 28")
+    _ = try cli.succeed("check --read-data \(repo)")
+    _ = try cli.succeed("forget --keep-last 1 --prune \(repo)")
+    #expect(try cli.jsonLines("snapshots --json \(repo)").count == 1)
+    _ = try cli.succeed("prune \(repo)")
+    _ = try cli.succeed("check --read-data \(repo)")
+    #expect(try cli.succeed("cache list \(repo)").contains("sftp:host"))
+    // The same files, used as a directory of this host.
+    _ = try cli.succeed("check --read-data --repo store")
+    // Nothing was created that has the name of a location.
+    #expect(!FileManager.default.fileExists(atPath: place + "/sftp:host"))
+  }
+
+  @Test(hasServer) func theConfigurationNamesTheRepositoryOfAnotherHost() throws {
+    _ = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
+    let file = try text("home/.config/sandboxctl/config.yaml")
+    #expect(file.contains("sftp:host\(place)/store"))
+    try cli.directory.write(
+      "ssh-command: \(place)/ssh\nconnections: 2\nlimit-download: 100M\n" + file,
+      at: "home/.config/sandboxctl/config.yaml")
+    _ = try cli.succeed("backup --root data --layout folder")
+    #expect(try cli.jsonLines("snapshots --json").count == 1)
+  }
+
+  @Test(hasServer) func copiesAndMirrorsGoBetweenHosts() throws {
+    _ = try cli.succeed("init local --plain --no-default")
+    _ = try cli.succeed("backup --root data --layout folder --repo local")
+    let (at, ssh) = ("sftp:host\(place)", "--ssh-command \(place)/ssh")
+    _ = try cli.succeed("init \(at)/other --plain --no-default \(ssh)")
+    _ = try cli.succeed("copy --to \(at)/other --repo local \(ssh)")
+    _ = try cli.succeed("mirror --to \(at)/mirror --repo local \(ssh)")
+    _ = try cli.succeed("check --read-data --repo \(at)/other \(ssh)")
+    _ = try cli.succeed("check --read-data --repo \(at)/mirror \(ssh)")
+    _ = try cli.succeed("copy --to local --repo \(at)/other \(ssh)")
+    // The source itself is refused as a target only if both are directories of this host.
+    #expect(try cli.run("mirror --to local --repo local").code == 1)
+  }
+
+  @Test(hasServer) func anEncryptedRepositoryIsKnownByItsLocation() throws {
+    try cli.directory.write("a long passphrase", at: "pass")
+    let (at, ssh) = ("sftp:host\(place)/secret", "--ssh-command \(place)/ssh")
+    let key = "--passphrase-file pass"
+    let home = place + "/home/key"
+    _ = try cli.succeed("init \(at) \(key) --recovery-key \(home) --no-default \(ssh)")
+    _ = try cli.succeed("backup --root data --layout folder --repo \(at) \(key) \(ssh)")
+    _ = try cli.succeed("key list --repo \(at) \(key) \(ssh)")
+    // A repository without encryption in its place is refused.
+    try FileManager.default.moveItem(atPath: place + "/secret", toPath: place + "/aside")
+    _ = try cli.succeed("init secret --plain --no-default")
+    let refused = try cli.run("backup --root data --layout folder --repo \(at) \(ssh)")
+    #expect(refused.code == 12)
+    #expect(refused.errors.contains("this host knows it as encrypted"))
+  }
+
+  @Test(hasServer) func progressCountsWhatIsTransferred() throws {
+    _ = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
+    let outcome = try cli.run("backup --root data --layout folder --verbose \(repo)")
+    #expect(outcome.errors.contains(/sandboxctl: \d+ requests, .* sent, .* received/))
+  }
+
+  @Test(arguments: [
+    ("s3:/bucket", "s3://bucket"), ("sftp:/x", "sftp:alias/path"),
+    ("ssh://h/x", "sftp://user@host"), ("sftp:h:/x", "write 'sftp:h/x'"),
+  ])
+  func aTypoInALocationIsWrongUsage(text: String, hint: String) throws {
+    for line in [
+      "snapshots --repo \(text)", "init \(text) --plain",
+      "backup --root data --layout folder --repo \(text)",
+    ] {
+      let outcome = try cli.run(line)
+      #expect(outcome.code == 2, "\(line)")
+      #expect(outcome.errors.contains("cannot use the repository '\(text)'"), "\(line)")
+      #expect(outcome.errors.contains(hint), "\(line)")
+    }
+    try cli.directory.write("repo: \(text)\n", at: "home/.config/sandboxctl/config.yaml")
+    let outcome = try cli.run("snapshots")
+    #expect(outcome.code == 1)
+    #expect(outcome.errors.contains("config.yaml:1:7"))
+    #expect(outcome.errors.contains(hint))
+  }
+
+  @Test func aPasswordInALocationIsNotPrinted() throws {
+    let outcome = try cli.run("snapshots --repo sftp://user:secret@host/x")
+    #expect(outcome.code == 2)
+    #expect(!outcome.errors.contains("secret"))
+  }
+
+  @Test(arguments: [
+    "--connections 0", "--connections 65", "--limit-upload 0", "--limit-download 0",
+    "--limit-upload x", "--ssh-command ''",
+  ])
+  func anInvalidConnectionIsWrongUsage(options: String) throws {
+    #expect(try cli.run("snapshots --repo store \(options)").code == 2)
+  }
+}

@@ -1,0 +1,289 @@
+"""A server of objects for tests: answers as S3 does, from memory, or as a script says.
+
+usage: store.py [SCRIPT [CERTIFICATE KEY]]
+
+It listens on a free port of 127.0.0.1, by TLS with a certificate, prints the port, and ends when its
+standard input ends. It checks no signatures: other tests do that with real stores.
+
+SCRIPT is a file of JSON: a list of rules. The first rule that applies to a request is carried out,
+and only once unless it has "times". A request is answered from memory if none applies.
+
+  method, path, query   apply only to requests with this method, with this text in their path, with
+                        this text in their query
+  skip                  the number of requests to let pass first (default: 0)
+  times                 the number of requests to which it applies (default: 1; 0: all)
+  delay                 seconds to wait first
+  done                  true: do the request before the answer of the rule, which is lost or an error
+  drop                  true: close the connection without an answer
+  truncate              the number of bytes of the body after which the connection is closed
+  status, headers, body the answer; {port} in a header is the port of this server
+
+A request to /-/log is answered with the requests so far, as JSON.
+"""
+
+import base64
+import hashlib
+import json
+import re
+import ssl
+import sys
+import threading
+import time
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+
+class Store:
+    """Buckets, objects and rules, for all threads."""
+
+    def __init__(self, rules):
+        self.lock = threading.RLock()
+        self.rules = rules
+        self.log = []
+        self.objects = {}
+        self.uploads = {}
+        self.count = 0
+
+    def rule(self, method, path, query):
+        """Returns the rule for a request, or None."""
+        with self.lock:
+            for rule in self.rules:
+                if rule.get("method", method) != method or rule.get("path", "") not in path:
+                    continue
+                if rule.get("query", "") not in query:
+                    continue
+                if rule.get("skip", 0) > 0:
+                    rule["skip"] -= 1
+                    continue
+                times = rule.get("times", 1)
+                if times < 0:
+                    continue
+                if times > 0:
+                    rule["times"] = times - 1 or -1
+                return rule
+        return None
+
+
+class Answer:
+    """A status, headers and a body."""
+
+    def __init__(self, status=200, headers=None, body=b""):
+        self.status, self.headers, self.body = status, headers or {}, body
+
+
+def error(status, code, message=""):
+    text = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>"
+    return Answer(status, {"Content-Type": "application/xml"}, text.encode())
+
+
+def document(text):
+    return Answer(200, {"Content-Type": "application/xml"}, text.encode())
+
+
+class Request:
+    """One request to the store: path style, /bucket/key."""
+
+    def __init__(self, store, method, target, headers, body):
+        self.store, self.method, self.headers, self.body = store, method, headers, body
+        path, _, query = target.partition("?")
+        parts = urllib.parse.unquote(path).lstrip("/").split("/", 1)
+        self.bucket, self.key = parts[0], parts[1] if len(parts) > 1 else ""
+        self.query = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
+
+    def answer(self):
+        if self.bucket == "no-such-bucket":
+            return error(404, "NoSuchBucket")
+        if self.body and not self.is_intact():
+            return error(400, "BadDigest", "the body differs from its hash")
+        with self.store.lock:
+            if not self.key:
+                return self.of_bucket()
+            if "uploads" in self.query or "uploadId" in self.query:
+                return self.of_upload()
+            return getattr(self, self.method.lower())()
+
+    def is_intact(self):
+        wanted = self.headers.get("content-md5")
+        sha = self.headers.get("x-amz-content-sha256")
+        sum = base64.b64encode(hashlib.md5(self.body).digest()).decode()
+        return wanted == sum and sha == hashlib.sha256(self.body).hexdigest()
+
+    # Objects
+
+    def put(self):
+        if self.headers.get("if-none-match") == "*" and self.key in self.store.objects:
+            return error(412, "PreconditionFailed")
+        kept = {n: v for n, v in self.headers.items() if n.startswith("x-amz-meta-")}
+        return self.keep(self.body, kept)
+
+    def keep(self, body, kept):
+        self.store.objects[self.key] = (body, time.time(), kept)
+        return Answer(200, {"ETag": '"' + hashlib.md5(body).hexdigest() + '"'})
+
+    def get(self):
+        if self.key not in self.store.objects:
+            return error(404, "NoSuchKey")
+        body, _, kept = self.store.objects[self.key]
+        wanted = re.match(r"bytes=(\d+)-(\d+)$", self.headers.get("range", ""))
+        if not wanted:
+            return Answer(200, kept, body)
+        first, last = int(wanted[1]), int(wanted[2])
+        if first >= len(body):
+            return error(416, "InvalidRange")
+        return Answer(206, kept, body[first : last + 1])
+
+    head = get
+
+    def delete(self):
+        self.store.objects.pop(self.key, None)
+        return Answer(204)
+
+    def post(self):
+        return error(405, "MethodNotAllowed")
+
+    # Uploads in parts
+
+    def of_upload(self):
+        if self.method == "POST" and "uploads" in self.query:
+            self.store.count += 1
+            name = f"upload+{self.store.count}"
+            self.store.uploads[name] = {}
+            return document(
+                f"<InitiateMultipartUploadResult><UploadId>{name}</UploadId>"
+                "</InitiateMultipartUploadResult>")
+        parts = self.store.uploads.get(self.query["uploadId"])
+        if parts is None:
+            return error(404, "NoSuchUpload")
+        if self.method == "PUT":
+            parts[int(self.query["partNumber"])] = self.body
+            return Answer(200, {"ETag": '"' + hashlib.md5(self.body).hexdigest() + '"'})
+        del self.store.uploads[self.query["uploadId"]]
+        if self.method == "DELETE":
+            return Answer(204)
+        self.keep(b"".join(body for _, body in sorted(parts.items())), {})
+        return document("<CompleteMultipartUploadResult></CompleteMultipartUploadResult>")
+
+    # The bucket
+
+    def of_bucket(self):
+        if self.method == "POST" and "delete" in self.query:
+            for found in ElementTree.fromstring(self.body).iter():
+                if found.tag.endswith("Key"):
+                    self.store.objects.pop(found.text, None)
+            return document("<DeleteResult></DeleteResult>")
+        if self.method == "GET":
+            return self.list()
+        return error(405, "MethodNotAllowed")
+
+    def list(self):
+        prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter", "")
+        after = self.query.get("continuation-token", "")
+        names = {}
+        for key in sorted(self.store.objects, key=str.encode):
+            if not key.startswith(prefix):
+                continue
+            rest, found, _ = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
+            names[prefix + rest + delimiter if found else key] = not found
+        names = [item for item in names.items() if item[0] > after]
+        size = int(self.query.get("max-keys", "1000"))
+        text = "".join(self.entry(*item) for item in names[:size])
+        more = len(names) > size
+        token = f"<NextContinuationToken>{escape(names[size - 1][0])}</NextContinuationToken>"
+        return document(
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+            f"<EncodingType>url</EncodingType><IsTruncated>{str(more).lower()}</IsTruncated>"
+            f"{token if more else ''}{text}</ListBucketResult>")
+
+    def entry(self, name, is_object):
+        shown = urllib.parse.quote_plus(name, safe="/")
+        if not is_object:
+            return f"<CommonPrefixes><Prefix>{shown}</Prefix></CommonPrefixes>"
+        body, at, _ = self.store.objects[name]
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03}Z"
+        return (
+            f"<Contents><Key>{shown}</Key><LastModified>{moment}</LastModified>"
+            f"<Size>{len(body)}</Size></Contents>")
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    store = None
+
+    def log_message(self, *_):
+        pass
+
+    def handle_request(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path == "/-/log":
+            return self.send(Answer(200, {}, json.dumps(self.store.log).encode()))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        entry = {
+            "method": self.command, "target": self.path, "headers": headers, "size": len(body),
+            "connection": self.client_address[1]}
+        with self.store.lock:
+            self.store.log.append(entry)
+        # The target of a request to a proxy is a URL.
+        target = re.sub(r"^https?://[^/]*", "", self.path)
+        path, _, query = target.partition("?")
+        rule = self.store.rule(self.command, path, query)
+        request = Request(self.store, self.command, target, headers, body)
+        if rule is None:
+            return self.send(request.answer())
+        time.sleep(rule.get("delay", 0))
+        done = request.answer() if rule.get("done") or "status" not in rule else None
+        if rule.get("drop"):
+            self.close_connection = True
+            return None
+        if "status" in rule:
+            port = str(self.server.server_address[1])
+            headers = {n: v.replace("{port}", port) for n, v in rule.get("headers", {}).items()}
+            done = Answer(rule["status"], headers, rule.get("body", "").encode())
+        return self.send(done, rule.get("truncate"))
+
+    def send(self, answer, truncate=None):
+        # Without a second date.
+        start = self.send_response_only if "Date" in answer.headers else self.send_response
+        start(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        if answer.status != 204:
+            self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        self.wfile.write(answer.body[:truncate])
+        if truncate is not None:
+            self.wfile.flush()
+            self.close_connection = True
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_request
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, *_):
+        pass  # a client that closes its connection
+
+
+def main(arguments):
+    rules = []
+    if len(arguments) > 1:
+        with open(arguments[1], encoding="utf-8") as file:
+            rules = json.load(file)
+    Handler.store = Store(rules)
+    server = Server(("127.0.0.1", 0), Handler)
+    if len(arguments) > 3:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*arguments[2:4])
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(server.server_address[1], flush=True)
+    sys.stdin.read()
+
+
+main(sys.argv)

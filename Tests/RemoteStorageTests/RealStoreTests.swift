@@ -1,0 +1,127 @@
+import ArchiveStore
+import Codecs
+import Foundation
+import RemoteStorage
+import SystemIO
+import TestSupport
+import Testing
+
+/// Real stores of objects, as far as they are installed.
+@Suite(.serialized) struct RealStoreTests {
+  private func storage(
+    _ lab: StoreLab, bucket: String, prefix: ByteString = "r", keys: (String, String)? = nil,
+    _ change: (inout S3Storage.Options) -> Void = { _ in }
+  ) throws -> S3Storage {
+    let (accessKey, secret) = keys ?? (lab.accessKey, lab.secret)
+    var options = testOptions(["AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secret])
+    change(&options)
+    return try testStorage(lab.endpoint, bucket: bucket, prefix: prefix, options)
+  }
+
+  /// Makes a bucket with a new name.
+  private func makeBucket(_ lab: StoreLab) throws -> String {
+    let name = "sandboxctl-" + Host.randomHex(bytes: 6)
+    let settings = S3Settings { variable in
+      switch variable {
+      case "AWS_ACCESS_KEY_ID": ByteString(lab.accessKey)
+      case "AWS_SECRET_ACCESS_KEY": ByteString(lab.secret)
+      default: nil
+      }
+    }
+    let client = S3Client(
+      endpoint: try S3Endpoint(bucket: name, region: "us-east-1", url: lab.endpoint),
+      region: "us-east-1", credentials: S3CredentialSource(settings), http: testOptions().http)
+    var answer: [UInt8] = []
+    _ = try client.send(S3Request(.put), into: &answer)
+    return name
+  }
+
+  /// Runs all requirements, each below a prefix of its own, and those of large objects.
+  private func check(_ lab: StoreLab, _ bucket: String) throws {
+    for (number, requirement) in StorageConformance.all.enumerated() {
+      let storage = try storage(lab, bucket: bucket, prefix: ByteString("c/\(number)"))
+      do { try requirement.check(storage) } catch { Issue.record("\(requirement): \(error)") }
+    }
+    let storage = try storage(lab, bucket: bucket) { options in
+      (options.multipartThreshold, options.partSize) = (6 << 20, 5 << 20)
+    }
+    try storage.requireConsistency()
+    let bytes = (0..<(12 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 12) }
+    let large = try objectPath("packs/ab/large")
+    try storage.save(bytes, as: large, by: objectPath("lease"))
+    #expect(try storage.load(large, limit: 12 << 20) == bytes)
+    #expect(
+      try storage.load(large, offset: 5_242_870, count: 20) == Array(bytes[5_242_870..<5_242_890]))
+    #expect(try storage.status(large)?.size == 12 << 20)
+    try storage.remove(large)
+  }
+
+  private func checkErrors(_ lab: StoreLab, _ bucket: String) throws {
+    let wrong = failure {
+      try storage(lab, bucket: bucket, keys: (lab.accessKey, "wrong")).touch(objectPath("a"))
+    }
+    #expect(
+      wrong?.reason == "the store refuses the signature: the secret access key is wrong",
+      "\(String(describing: wrong))")
+    let unknown = failure {
+      _ = try storage(lab, bucket: bucket, keys: ("UNKNOWNKEY", "wrong")).list(.root)
+    }
+    #expect(
+      unknown?.reason == "the store does not know the access key ID",
+      "\(String(describing: unknown))")
+    let missing = failure { _ = try storage(lab, bucket: "no-such-bucket-here").list(.root) }
+    #expect(missing?.code == .noRepository, "\(String(describing: missing))")
+    let put = failure { try storage(lab, bucket: "no-such-bucket-here").touch(objectPath("a")) }
+    #expect(put?.code == .noRepository, "\(String(describing: put))")
+  }
+
+  private func checkClock(_ lab: StoreLab, _ bucket: String) throws {
+    let skewed = try storage(lab, bucket: bucket) { options in
+      options.clock = { Timestamp(seconds: Host.now().seconds - 1200) }
+    }
+    for body in [
+      { _ = try skewed.list(.root) }, { try skewed.touch(objectPath("a")) },
+      { _ = try skewed.load(objectPath("a"), limit: 1) },
+    ] as [() throws -> Void] {
+      let found = failure(body)
+      #expect(found?.reason.hasSuffix("by 20 minutes") == true, "\(String(describing: found))")
+    }
+  }
+
+  @Test(.enabled(if: StoreLab.ceph != nil)) func cephMeetsTheRequirements() throws {
+    let lab = try #require(StoreLab.ceph)
+    let bucket = try makeBucket(lab)
+    #expect(try storage(lab, bucket: bucket).canCreateExclusively)
+    try check(lab, bucket)
+    try checkErrors(lab, bucket)
+    try checkClock(lab, bucket)
+  }
+
+  @Test(.enabled(if: StoreLab.swift != nil)) func swiftMeetsTheRequirements() throws {
+    let lab = try #require(StoreLab.swift)
+    let bucket = try makeBucket(lab)
+    #expect(try !storage(lab, bucket: bucket).canCreateExclusively)
+    try check(lab, bucket)
+    try checkErrors(lab, bucket)
+    try checkClock(lab, bucket)
+  }
+
+  @Test(.enabled(if: StoreLab.moto != nil)) func motoMeetsTheRequirements() throws {
+    let lab = try #require(StoreLab.moto)
+    let bucket = try makeBucket(lab)
+    try check(lab, bucket)
+    try checkErrors(lab, bucket)
+    let keys = try #require(lab.reader)
+    try storage(lab, bucket: bucket).touch(objectPath("a"))
+    let reader = try storage(lab, bucket: bucket, keys: keys)
+    #expect(try reader.load(objectPath("a"), limit: 1).isEmpty)
+    for body in [
+      { try reader.touch(objectPath("a")) }, { try reader.remove(objectPath("a")) },
+      { try reader.remove([objectPath("a"), objectPath("b")]) },
+    ] as [() throws -> Void] {
+      let found = failure(body)
+      #expect(found?.errorCode == .permissionDenied, "\(String(describing: found))")
+    }
+    #expect(try reader.list(.root).contains("a"))
+  }
+}

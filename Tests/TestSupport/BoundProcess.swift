@@ -1,0 +1,35 @@
+import Foundation
+
+/// A program that ends when its standard input does: at the end of this value, or with the tests.
+package final class BoundProcess: Sendable {
+  private nonisolated(unsafe) let process = Process()
+  private nonisolated(unsafe) let input = Pipe()
+  private nonisolated(unsafe) let output = Pipe()
+  /// The first line of its standard output.
+  package let firstLine: String
+
+  /// Starts a program and waits for its first line.
+  package init(_ name: String, _ arguments: [String], environment: [String: String] = [:]) throws {
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = [name] + arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.standardInput = input
+    process.standardOutput = output
+    try process.run()
+    var line = Data()
+    while !line.contains(0x0a) {
+      let more = output.fileHandleForReading.availableData
+      if more.isEmpty { break }
+      line += more
+    }
+    firstLine = String(decoding: line.prefix { $0 != 0x0a }, as: UTF8.self)
+  }
+
+  deinit { end() }
+
+  /// Ends the program, and waits until it has ended.
+  package func end() {
+    try? input.fileHandleForWriting.close()
+    process.waitUntilExit()
+  }
+}
