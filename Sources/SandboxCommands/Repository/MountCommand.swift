@@ -44,8 +44,9 @@ struct MountCommand: SandboxCommand {
   var apps: [String] = []
 
   @Flag(
-    help: "Let other users read what the permissions of the files allow (default: only this user, "
-      + "who can read everything).")
+    help: ArgumentHelp(
+      "Let other users read what the permissions of the files allow (default: only this user, who "
+        + "can read everything)."))
   var allowOther = false
 
   @Flag(help: "Show also snapshots that no trusted signer signed.")
