@@ -33,7 +33,9 @@ import Testing
     let large = try files.find(data.appending("large"))
     #expect(large.size == 5 << 20)
     let end = large.size - 10
-    for _ in 0..<3 { #expect(mountError { try files.read(large.number, from: end, count: 5) } == .io) }
+    for _ in 0..<3 {
+      #expect(mountError { try files.read(large.number, from: end, count: 5) } == .io)
+    }
     #expect(fixture.reports.all.count == 1 && files.damageCount == 1)
     let report = try #require(fixture.reports.all.first)
     #expect(report.hasPrefix("\(data.appending("large")): "), "\(report)")

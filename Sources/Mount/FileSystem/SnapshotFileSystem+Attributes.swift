@@ -33,7 +33,7 @@ extension SnapshotFileSystem {
       user: entry.owner, group: entry.group, size: 0, blocks: 0, modified: entry.modified,
       nameSeconds: NodeAttributes.constant, seconds: NodeAttributes.constant)
     switch entry.node {
-    case .directory(let tree): setDirectory(tree, node, &attributes)
+    case .directory(let tree): setDirectory(tree, of: node, &attributes)
     case .file(let content):
       attributes.size = content.size
       attributes.blocks = (allocatedBytes(of: content, node) + 511) / 512
@@ -50,7 +50,7 @@ extension SnapshotFileSystem {
   /// Sets the size and the number of links of a directory: its name, `.`, and `..` in each
   /// subdirectory. 1 means that the number is unknown, as for directories of Btrfs.
   private func setDirectory(
-    _ tree: TreeReference, _ node: Node, _ attributes: inout NodeAttributes
+    _ tree: TreeReference, of node: Node, _ attributes: inout NodeAttributes
   ) {
     attributes.size = Self.directorySize
     do throws(StoreError) {
@@ -79,7 +79,7 @@ extension SnapshotFileSystem {
       attributes.size = UInt64(target.count)
       attributes.modified = time
     case .viewRoot(let view):
-      setDirectory(view.tree, node, &attributes)
+      setDirectory(view.tree, of: node, &attributes)
       attributes.modified = view.time
       attributes.seconds = NodeAttributes.constant
       if let entry = view.entry {

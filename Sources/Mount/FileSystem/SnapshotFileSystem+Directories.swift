@@ -79,26 +79,37 @@ extension SnapshotFileSystem {
         guard body(item(found, next: UInt64(index) + 1)) else { return }
       }
     case .stored(let tree, let view, let pages):
-      try readPages(of: open, tree, view, from: start, pages, body)
+      let pages = PageRange(tree: tree, view: view, count: pages, start: start)
+      try readPages(pages, of: open, body)
     }
   }
 
   /// The bits of an offset for the position on a page, which has at most 16,384 entries.
   private static let positionBits: UInt64 = 20
 
+  /// The pages of a stored directory from a page and a position on it.
+  private struct PageRange {
+    let tree: TreeReference
+    let view: SnapshotView
+    let count: Int
+    let start: UInt64
+
+    func pointer(page: Int, position: Int) -> EntryPointer {
+      EntryPointer(view: view, directory: tree, page: UInt32(page), position: UInt32(position))
+    }
+  }
+
   private func readPages(
-    of open: DirectoryHandle, _ tree: TreeReference, _ view: SnapshotView, from start: UInt64,
-    _ pages: Int, _ body: (DirectoryItem) -> Bool
+    _ pages: PageRange, of open: DirectoryHandle, _ body: (DirectoryItem) -> Bool
   ) throws(FileSystemError) {
-    let first = Int(clamping: start >> Self.positionBits)
-    var position = Int(start & (1 << Self.positionBits - 1))
+    let first = Int(clamping: pages.start >> Self.positionBits)
+    var position = Int(pages.start & ((1 << Self.positionBits) - 1))
     var hasPassed = false
-    for number in first..<max(first, pages) {
+    for number in first..<max(first, pages.count) {
       do throws(StoreError) {
-        let entries = try trees.page(number, of: tree)
+        let entries = try trees.page(number, of: pages.tree)
         while position < entries.count {
-          let pointer = EntryPointer(
-            view: view, directory: tree, page: UInt32(number), position: UInt32(position))
+          let pointer = pages.pointer(page: number, position: position)
           position += 1
           let found = found(entries[position - 1], at: pointer, in: open.node.key)
           let next = UInt64(number) << Self.positionBits | UInt64(position)

@@ -7,7 +7,7 @@ final class FuseConnection: Sendable {
   let files: SnapshotFileSystem
   /// Whether the kernel checks permissions, and so access lists.
   let checksPermissions: Bool
-  /// Whether files need not be opened: the kernel is told so once.
+  /// Whether files need not be opened: the kernel learns it once.
   let opensNothing = Atomic<Bool>(false)
 
   init(_ files: SnapshotFileSystem, checksPermissions: Bool) {
@@ -84,8 +84,8 @@ extension fuse_lowlevel_ops {
     read = { raw, number, count, offset, _ in
       FuseRequest(raw)?.read(number, from: Int64(offset), count: count)
     }
-    lseek = { raw, number, offset, whence, _ in
-      FuseRequest(raw)?.seek(number, from: Int64(offset), whence)
+    lseek = { raw, number, offset, target, _ in
+      FuseRequest(raw)?.seek(number, from: Int64(offset), to: target)
     }
   }
 }

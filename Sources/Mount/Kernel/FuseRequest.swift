@@ -148,11 +148,11 @@ struct FuseRequest {
 
   // MARK: - Files
 
-  func seek(_ number: UInt64, from offset: Int64, _ whence: Int32) {
+  func seek(_ number: UInt64, from offset: Int64, to target: Int32) {
     answering { () throws(FileSystemError) in
       guard offset >= 0 else { throw .noAddress }
-      guard whence == CF_SEEK_HOLE || whence == CF_SEEK_DATA else { throw .invalid }
-      let found = try files.seek(number, from: UInt64(offset), toHole: whence == CF_SEEK_HOLE)
+      guard target == CF_SEEK_HOLE || target == CF_SEEK_DATA else { throw .invalid }
+      let found = try files.seek(number, from: UInt64(offset), toHole: target == CF_SEEK_HOLE)
       fuse_reply_lseek(raw, Int(found))
     }
   }

@@ -51,7 +51,7 @@ package final class FuseSession: Sendable {
   ) throws {
     try FuseSession.requireDriver(path)
     let connection = FuseConnection(files, checksPermissions: options.checksPermissions)
-    let session = try Self.newSession(connection, options, path)
+    let session = try Self.newSession(connection, options, for: path)
     self.connection = connection
     self.session = Handle(raw: session)
     self.path = path
@@ -72,7 +72,7 @@ package final class FuseSession: Sendable {
   }
 
   private static func newSession(
-    _ connection: FuseConnection, _ options: Options, _ path: ByteString
+    _ connection: FuseConnection, _ options: Options, for path: ByteString
   ) throws(OperationError) -> OpaquePointer {
     cf_drop_messages()
     var operations = fuse_lowlevel_ops.readOnly

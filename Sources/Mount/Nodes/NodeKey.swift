@@ -11,7 +11,9 @@ struct NodeKey: Hashable, Sendable {
 
   private init(_ digest: Digest) {
     var bytes = digest.bytes[...]
-    func next() -> UInt64 { (0..<8).reduce(0) { value, _ in value << 8 | UInt64(bytes.removeFirst()) } }
+    func next() -> UInt64 {
+      (0..<8).reduce(0) { value, _ in value << 8 | UInt64(bytes.removeFirst()) }
+    }
     high = next()
     low = next()
   }

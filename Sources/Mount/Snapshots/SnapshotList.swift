@@ -37,7 +37,7 @@ final class SnapshotList: Sendable {
     let latest: (name: ByteString, time: Timestamp)?
 
     init(
-      _ heads: [SnapshotHead], _ names: [SnapshotID: ByteString], _ selection: SnapshotSelection
+      _ heads: [SnapshotHead], named names: [SnapshotID: ByteString], _ selection: SnapshotSelection
     ) {
       let named = heads.compactMap { head in names[head.id].map { (name: $0, head: head) } }
       snapshots = named
@@ -67,7 +67,7 @@ final class SnapshotList: Sendable {
     (self.didFail, self.didChange) = (didFail, didChange)
     let heads = try load().filter(selection.isShown)
     var names = SnapshotNames()
-    let content = Content(heads, names.update(heads), selection)
+    let content = Content(heads, named: names.update(heads), selection)
     state = Mutex(State(content: content, names: names, time: Host.monotonicSeconds()))
   }
 
@@ -89,15 +89,14 @@ final class SnapshotList: Sendable {
     } catch {
       didFail(error)
     }
-    if let heads, Set(heads.map(\.id)) == before.ids { return finish(before, nil) }
-    guard let heads else { return finish(before, nil) }
-    didChange()
-    return finish(before, heads)
+    if let read = heads, Set(read.map(\.id)) == before.ids { heads = nil }
+    if heads != nil { didChange() }
+    return finish(heads)
   }
 
-  private func finish(_ before: Content, _ heads: [SnapshotHead]?) -> Content {
+  private func finish(_ heads: [SnapshotHead]?) -> Content {
     state.withLock { state in
-      if let heads { state.content = Content(heads, state.names.update(heads), selection) }
+      if let heads { state.content = Content(heads, named: state.names.update(heads), selection) }
       state.time = Host.monotonicSeconds()
       state.isLoading = false
       return state.content

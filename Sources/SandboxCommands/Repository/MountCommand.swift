@@ -1,6 +1,5 @@
 internal import ArchiveStore
 internal import ArgumentParser
-internal import Codecs
 internal import Mount
 internal import SnapshotQueries
 internal import SystemIO
@@ -72,25 +71,21 @@ struct MountCommand: SandboxCommand {
     let reader = try opened.beginSharedReading(cache: opened.hostIndexCache, lease: lease)
     defer { reader.releaseLease() }
     let messages = MountMessages()
-    let files = try files(reader, messages, at: point, console)
+    let files = try files(reader, at: point, console) { messages.add($0) }
     console.warn(of: reader.remarks)
-    try StopSignals.watch()
-    let session = try FuseSession(
-      files, on: point.path, FuseSession.Options(allowsOthers: allowOther))
-    try showStart(files, point, opened, console)
-    let ending = try wait(for: session, reader, messages, console)
-    messages.show(on: console)
-    try show(ending, files, point, console)
-    return files.damageCount == 0 ? .done : .damaged
+    let run = MountRun(
+      directory: directory, point: point, files: files, reader: reader, messages: messages,
+      output: output, console: console)
+    return try run.serve(FuseSession.Options(allowsOthers: allowOther))
   }
 
   // MARK: - The file system
 
   private func files(
-    _ reader: SharedReader, _ messages: MountMessages, at point: MountPoint, _ console: Console
+    _ reader: SharedReader, at point: MountPoint, _ console: Console,
+    report: @escaping @Sendable (String) -> Void
   ) throws -> SnapshotFileSystem {
     let repository = reader.repository
-    let report: @Sendable (String) -> Void = { messages.add($0) }
     if let snapshot {
       let finder = SnapshotFinder(repository, console)
       let stored = try finder.find(SnapshotName(snapshot), holding: apps)
@@ -99,12 +94,11 @@ struct MountCommand: SandboxCommand {
       }
       let head = SnapshotHead(stored)
       try requireOutsideSources(of: [head], point)
-      let path = try apps.first.map { name in
-        ByteString("apps").appending(ByteString(try stored.snapshot.app(ByteString(name)).identifier))
-      }
+      let app = try apps.first.map { try stored.snapshot.app(ByteString($0)).identifier }
       return try SnapshotFileSystem(
-        reader, snapshot: head, path: path ?? "", indexCache: repository.hostIndexCache,
-        report: report)
+        reader, snapshot: head,
+        path: app.map { ByteString("apps").appending(ByteString($0)) } ?? "",
+        indexCache: repository.hostIndexCache, report: report)
     }
     let heads = try repository.hostHeads().heads
     try requireOutsideSources(of: heads, point)
@@ -145,7 +139,7 @@ struct MountCommand: SandboxCommand {
     let count = heads.count { repository.refusal(of: $0) != nil }
     guard count > 0, !allowUnsigned else { return }
     console.warning(
-      "\(Sizes.count(count, "snapshot")) not shown: no trusted signer signed \(count == 1 ? "it" : "them")")
+      "\(Sizes.count(count, "snapshot")) not shown, because no trusted signer signed them")
     console.hint("'--allow-unsigned' shows them")
   }
 
@@ -163,69 +157,5 @@ struct MountCommand: SandboxCommand {
         try point.requireOutside(container.realPath, "the source")
       }
     }
-  }
-
-  // MARK: - Running
-
-  /// How a mount ended.
-  private struct Ending {
-    var isBySignal = false
-    var wasInUse = false
-  }
-
-  /// Waits until the file system is unmounted, and unmounts it after a signal.
-  private func wait(
-    for session: FuseSession, _ reader: SharedReader, _ messages: MountMessages, _ console: Console
-  ) throws -> Ending {
-    var ending = Ending()
-    while !session.hasEnded {
-      messages.show(on: console)
-      // Long enough to keep the lease alive, which is due each minute (docs/power.md).
-      if StopSignals.wait(milliseconds: 30_000, tolerance: 3000) == .stop {
-        ending.isBySignal = true
-        break
-      }
-      reader.keepAlive()
-    }
-    ending.wasInUse = try session.unmount()
-    // The threads of a detached file system end with the program.
-    if !ending.wasInUse { session.finish() }
-    return ending
-  }
-
-  private func showStart(
-    _ files: SnapshotFileSystem, _ point: MountPoint, _ opened: Repository, _ console: Console
-  ) throws {
-    if output.json {
-      try console.result(
-        JSON.object(
-          [JSON.Member("event", .string("mounted"))] + JSON.path(point.path, named: "directory")
-            + [JSON.Member("snapshots", .integer(Int64(files.snapshotCount)))]))
-    } else if !output.quiet {
-      let count = Sizes.count(files.snapshotCount, "snapshot")
-      try console.result("mounted \(count) of '\(ByteString(opened.location))' on '\(directory)'")
-      console.note("Ctrl-C or 'fusermount3 -u \(ShellWord.text(directory))' unmounts it")
-    }
-    try console.flush()
-  }
-
-  private func show(
-    _ ending: Ending, _ files: SnapshotFileSystem, _ point: MountPoint, _ console: Console
-  ) throws {
-    if output.json {
-      return try console.result(
-        JSON.object(
-          [JSON.Member("event", .string("unmounted"))] + JSON.path(point.path, named: "directory")
-            + [
-              JSON.Member("by", .string(ending.isBySignal ? "signal" : "unmount")),
-              JSON.Member("was_in_use", .bool(ending.wasInUse)),
-              JSON.Member("damaged", .integer(Int64(files.damageCount))),
-            ]))
-    }
-    if ending.wasInUse {
-      console.warning(
-        "'\(directory)' is in use: it was detached, and programs that use it get errors from now on")
-    }
-    if !output.quiet { try console.result("unmounted '\(directory)'") }
   }
 }
