@@ -25,6 +25,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path("device")
@@ -341,6 +342,38 @@ steps:
 """
 
 
+def mounted(scale):
+    """Runs `mount` while another thread lists everything, reads a file, and unmounts. Without FUSE the
+    directory is missing, which is an error."""
+    view = scale.directory / "view"
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        print("scale: nothing is mounted: /dev/fuse cannot be opened here", flush=True)
+        scale.run("mount", view, status=2)
+        return
+    view.mkdir()
+    seen = {}
+
+    def use():
+        try:
+            end = time.monotonic() + 60
+            while not os.path.ismount(view) and time.monotonic() < end:
+                time.sleep(0.02)
+            seen["entries"] = sum(len(names) + len(files) for _, names, files
+                                  in os.walk(view / "latest/apps/org.example.big"))
+            path = "data/Documents/group-0/directory-0000000/file-0000007.txt"
+            seen["bytes"] = (view / "latest/apps/org.example.big" / path).read_bytes()
+        finally:
+            words = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]
+            subprocess.run([*words, view], check=False)
+
+    user = threading.Thread(target=use)
+    user.start()
+    scale.run("mount", view, times=20)
+    user.join()
+    expect(seen.get("bytes") == b"big 7\n", f"the mount has other bytes: {seen}")
+    expect(seen["entries"] >= scale.device.entries // 2, f"the mount has {seen['entries']} entries")
+
+
 def store(scale):
     """Runs backups and commands that read a repository."""
     scale.run("init", "repo", "--plain")
@@ -366,6 +399,7 @@ def store(scale):
     expect(len(versions) == 2, f"versions names {len(versions)} versions, not 2")
     expect("big 7" in scale.run(
         "dump", "latest:big/Documents/group-0/directory-0000000/file-0000007.txt"), "dump is wrong")
+    mounted(scale)
     scale.run("stats", "latest", times=20)
     scale.run("check", "--read-data", "--quiet", times=40)
     scale.run("repair", "index", times=20)

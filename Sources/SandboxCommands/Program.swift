@@ -153,6 +153,7 @@ struct SandboxctlCommand: ParsableCommand {
           subcommands: [
             InitCommand.self, SnapshotsCommand.self, ListCommand.self, DiffCommand.self,
             FindCommand.self, VersionsCommand.self, DumpCommand.self, StatsCommand.self,
+            MountCommand.self,
             ForgetCommand.self, PruneCommand.self, CopyCommand.self, MirrorCommand.self,
             CheckCommand.self, RepairCommand.self, KeyCommand.self, LeasesCommand.self,
             CacheCommand.self,

@@ -13,6 +13,8 @@ import Testing
   /// Runs that produce each member at least once, in a working order. The words of a command,
   /// joined by hyphens, name its schema.
   static let runs: [(command: String, runs: [Run])] = [
+    // Its lines are validated in `MountCommandTests`, since it runs until it is unmounted.
+    ("mount", [("mount nowhere --json --repo repo", 2)]),
     (
       "init",
       [

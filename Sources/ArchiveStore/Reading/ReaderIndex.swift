@@ -76,6 +76,24 @@ struct ReaderIndex {
     for pack in packs where rescue.packs.contains(pack) { needed.insert(pack) }
   }
 
+  /// Loads the objects that were added since they were last listed, for a reader that outlives them.
+  mutating func refresh() throws(StoreError) {
+    if loaded != nil { try reload() }
+    isCurrent = false
+  }
+
+  /// The size of all known packs in bytes.
+  var packedBytes: UInt64 {
+    var sizes: [Digest: UInt64] = [:]
+    for object in set.objects {
+      for number in 0..<object.packs {
+        let pack = object.pack(number)
+        sizes[pack.id] = pack.size
+      }
+    }
+    return sizes.values.reduce(0) { $0 &+ $1 }
+  }
+
   /// Lists the objects and loads the new ones. Returns whether the list changed.
   @discardableResult
   private mutating func reload() throws(StoreError) -> Bool {

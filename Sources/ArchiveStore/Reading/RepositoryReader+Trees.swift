@@ -118,19 +118,7 @@ extension RepositoryReader {
   func page(
     _ number: Int, of directory: OpenDirectory
   ) throws(StoreError) -> (entries: [TreeEntry], size: Int) {
-    let pages: [TreeBlob.Page]
-    switch directory.blob {
-    case .page(let entries): return (entries, 0)
-    case .table(let table): pages = table
-    }
-    let opened = try openDirectory(TreeReference(pages[number].digest))
-    guard case .page(let entries) = opened.blob, let first = entries.first?.name,
-      entries.last?.name == pages[number].last, number == 0 || pages[number - 1].last < first
-    else {
-      throw .damaged(
-        "tree blob \(pages[number].digest.hex)", "it is not the page that its directory refers to")
-    }
-    return (entries, opened.size)
+    try directory.page(number) { tree throws(StoreError) in try openDirectory(tree) }
   }
 
   /// Returns the number of paths below a tree. Each distinct tree is read once, and takes about 50
@@ -222,6 +210,26 @@ extension RepositoryReader {
 }
 
 extension RepositoryReader.OpenDirectory {
+  /// Returns the entries of a page and its size in bytes, or 0 for the only page. `open` reads the
+  /// page's blob.
+  func page(
+    _ number: Int, open: (TreeReference) throws(StoreError) -> RepositoryReader.OpenDirectory
+  ) throws(StoreError) -> (entries: [TreeEntry], size: Int) {
+    let pages: [TreeBlob.Page]
+    switch blob {
+    case .page(let entries): return (entries, 0)
+    case .table(let table): pages = table
+    }
+    let opened = try open(TreeReference(pages[number].digest))
+    guard case .page(let entries) = opened.blob, let first = entries.first?.name,
+      entries.last?.name == pages[number].last, number == 0 || pages[number - 1].last < first
+    else {
+      throw .damaged(
+        "tree blob \(pages[number].digest.hex)", "it is not the page that its directory refers to")
+    }
+    return (entries, opened.size)
+  }
+
   /// Returns the range of the names on a page according to the page table, or nil if there is no
   /// table.
   func names(onPage number: Int) -> UnreadableNames? {

@@ -1,0 +1,106 @@
+internal import Codecs
+internal import Synchronization
+
+extension SharedReader {
+  /// Verified bytes in a decoded frame.
+  package struct Slice: Sendable {
+    package let frame: Frame
+    package let range: Range<Int>
+
+    /// The number of bytes.
+    package var count: Int { range.count }
+
+    /// A copy of the bytes.
+    package var bytes: [UInt8] { Array(frame.bytes[range]) }
+
+    /// Returns a part of the slice.
+    package func part(_ part: Range<Int>) -> Slice {
+      let start = range.lowerBound + part.lowerBound
+      return Slice(frame: frame, range: start..<(start + part.count))
+    }
+  }
+
+  /// A decoded frame, with the blobs in it that were verified: a file is read in many ranges.
+  package final class Frame: Sendable {
+    package let bytes: [UInt8]
+    private let verified = Mutex<Set<Verified>>([])
+
+    private struct Verified: Hashable {
+      let start: Int
+      let digest: Digest
+    }
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Whether a range matches a hash.
+    func isWhole(_ range: Range<Int>, _ digest: Digest) -> Bool {
+      // The digest determines the length.
+      let mark = Verified(start: range.lowerBound, digest: digest)
+      if verified.withLock({ $0.contains(mark) }) { return true }
+      let bytes = bytes
+      guard Blake2b.hash(bytes.span.extracting(range)) == digest else { return false }
+      verified.withLock { _ = $0.insert(mark) }
+      return true
+    }
+  }
+
+  /// Decoded frames, and those that cannot be decoded.
+  final class FrameTable: Sendable {
+    typealias Key = FrameDecoder.Cache.Key
+
+    private struct State {
+      var frames: CostBoundedCache<Key, Frame>
+      var lost: [Key: StoreError] = [:]
+      var decoded = 0
+    }
+
+    private let state: Mutex<State>
+    /// A thread decodes a frame while it holds the gate of its key.
+    private let gates = (0..<64).map { _ in Gate() }
+    /// The maximum number of damaged frames that are remembered.
+    private static let lostLimit = 10_000
+
+    private final class Gate: Sendable {
+      let lock = Mutex<Void>(())
+    }
+
+    init(capacity: Int) { state = Mutex(State(frames: CostBoundedCache(capacity: capacity))) }
+
+    var decoded: Int { state.withLock { $0.decoded } }
+    var heldBytes: Int { state.withLock { $0.frames.cost } }
+
+    /// Returns a held frame, or the result of `decode`, which is then held.
+    func frame(
+      _ key: Key, decode: () throws(StoreError) -> Frame
+    ) throws(StoreError) -> Frame {
+      if let frame = try held(key) { return frame }
+      return try gates[key.hashValue & (gates.count - 1)].lock.withLock { _ throws(StoreError) in
+        if let frame = try held(key) { return frame }
+        do throws(StoreError) {
+          let frame = try decode()
+          state.withLock {
+            $0.frames.insert(frame, for: key, cost: frame.bytes.count)
+            $0.decoded += 1
+          }
+          return frame
+        } catch {
+          record(error, key)
+          throw error
+        }
+      }
+    }
+
+    private func held(_ key: Key) throws(StoreError) -> Frame? {
+      try state.withLock { state throws(StoreError) in
+        if let frame = state.frames.value(key) { return frame }
+        if let error = state.lost[key] { throw error }
+        return nil
+      }
+    }
+
+    private func record(_ error: StoreError, _ key: Key) {
+      guard error.code == .damaged else { return }
+      state.withLock { if $0.lost.count < Self.lostLimit { $0.lost[key] = error } }
+    }
+  }
+}

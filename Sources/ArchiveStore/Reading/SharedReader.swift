@@ -1,0 +1,172 @@
+internal import Codecs
+internal import Synchronization
+
+/// Reads the content of a repository for several threads at once, and for as long as the program
+/// runs. All bytes are verified against their hash before they are returned.
+///
+/// Holds the index and decoded frames of at most 64 MiB, 48 of data and 16 of trees and lists, plus
+/// the frames that callers hold. Threads that need the same frame wait for the first one. Damage is
+/// handled as by `RepositoryReader`. Snapshots that were made later are readable after `refresh()`.
+package final class SharedReader: Sendable {
+  package let repository: Repository
+  private let storage: RepositoryStorage
+  private let index: Mutex<IndexState>
+  private let dataFrames: FrameTable
+  private let treeFrames: FrameTable
+  /// Decoders that no thread uses.
+  private let decoders = Mutex<[Decoder]>([])
+  /// The lease under which packs that this reader may need stay; nil if it has none.
+  private let lease: ReaderLease?
+
+  /// The maximum size of decoded frames of data, and of trees and lists, in bytes.
+  package static let dataCapacity = 48 << 20
+  package static let treeCapacity = 16 << 20
+
+  /// The index and the number of times that it was extended.
+  private struct IndexState {
+    var index: ReaderIndex
+    var generation = 0
+  }
+
+  fileprivate init(
+    _ repository: Repository, _ index: ReaderIndex, lease: ReaderLease?, dataCapacity: Int
+  ) {
+    self.repository = repository
+    self.lease = lease
+    storage = repository.storage
+    self.index = Mutex(IndexState(index: index))
+    dataFrames = FrameTable(capacity: dataCapacity)
+    treeFrames = FrameTable(capacity: Self.treeCapacity)
+  }
+
+  /// The problems found with the index so far that did not prevent a read.
+  package var remarks: [StoreError] { index.withLock { $0.index.remarks } }
+
+  /// The number of frames that were read from storage and decoded.
+  package var decodedFrames: Int { dataFrames.decoded + treeFrames.decoded }
+
+  /// The size of the decoded frames that are held, in bytes.
+  package var heldBytes: Int { dataFrames.heldBytes + treeFrames.heldBytes }
+
+  /// The size of all packs in bytes.
+  package var packedBytes: UInt64 { index.withLock { $0.index.packedBytes } }
+
+  /// Updates the heartbeat of the lease if it is a minute old.
+  package func keepAlive() { lease?.keepAlive() }
+
+  /// Ends the lease.
+  package func releaseLease() { lease?.release() }
+
+  /// Loads the index objects that were added in the meantime.
+  package func refresh() throws(StoreError) {
+    try index.withLock { state throws(StoreError) in
+      try state.index.refresh()
+      state.generation += 1
+    }
+  }
+
+  /// Returns a blob after verifying its hash. Tries all locations in the index, then those in packs
+  /// that no index object names.
+  ///
+  /// - Throws: `damaged` or `missing` if there is no intact copy, and other errors of the storage.
+  package func find(_ blob: BlobID) throws(StoreError) -> Slice {
+    var failure: StoreError?
+    var tried: [IndexSet.BlobLocation] = []
+    var generation = 0
+    repeat {
+      let locations = index.withLock { state in
+        generation = state.generation
+        return state.index.locations(blob)
+      }
+      for location in locations where !tried.contains(location) {
+        tried.append(location)
+        do throws(StoreError) {
+          let found = try read(blob, at: location)
+          index.withLock { $0.index.recordUse(of: CollectionOfOne(location.pack)) }
+          return found
+        } catch {
+          guard error.kind == .damaged else { throw error }
+          if error.code == .missing {
+            index.withLock { $0.index.markLost(location.pack) }
+          } else {
+            failure = failure ?? error
+          }
+        }
+      }
+    } while try widen(since: generation)
+    throw failure ?? .missing("\(blob)")
+  }
+
+  /// Looks for more packs, unless another thread has since. Returns whether there may be any.
+  private func widen(since generation: Int) throws(StoreError) -> Bool {
+    try index.withLock { state throws(StoreError) in
+      if state.generation != generation { return true }
+      guard try state.index.widen() else { return false }
+      state.generation += 1
+      return true
+    }
+  }
+
+  private func read(
+    _ blob: BlobID, at location: IndexSet.BlobLocation
+  ) throws(StoreError) -> Slice {
+    let frame = try frame(location, kind: blob.kind)
+    let range = location.offset..<(location.offset + location.length)
+    guard range.upperBound <= frame.bytes.count, frame.isWhole(range, blob.digest) else {
+      throw .damaged(
+        "\(blob)",
+        "the data at its location in \(storage.layout.pack(location.pack)) does not match its hash")
+    }
+    return Slice(frame: frame, range: range)
+  }
+
+  /// Returns a decoded frame from the cache or the storage. A frame that failed to decode is not
+  /// tried again.
+  private func frame(
+    _ location: IndexSet.BlobLocation, kind: BlobKind
+  ) throws(StoreError) -> Frame {
+    let key = FrameDecoder.Cache.Key(pack: location.pack, frame: location.frameNumber)
+    return try (kind == .data ? dataFrames : treeFrames).frame(key) { () throws(StoreError) in
+      lease?.keepAlive()
+      return try decode(location)
+    }
+  }
+
+  private func decode(_ location: IndexSet.BlobLocation) throws(StoreError) -> Frame {
+    let decoder: Decoder
+    if let free = decoders.withLock({ $0.popLast() }) {
+      decoder = free
+    } else {
+      decoder = try Decoder(storage)
+    }
+    defer { decoders.withLock { $0.append(decoder) } }
+    var bytes: [UInt8] = []
+    try decoder.decoder.decode(location, appendingTo: &bytes)
+    return Frame(bytes)
+  }
+
+  /// A decoder that one thread uses at a time.
+  private final class Decoder: @unchecked Sendable {
+    // Unchecked: it is either in `decoders` or with the thread that took it.
+    var decoder: FrameDecoder
+
+    init(_ storage: RepositoryStorage) throws(StoreError) { decoder = try FrameDecoder(storage) }
+  }
+}
+
+extension Repository {
+  /// Begins to read for several threads.
+  ///
+  /// - Parameters:
+  ///   - lease: a lease that was taken before; the reader keeps it alive while it reads, and releases
+  ///     it when it is deallocated.
+  ///   - dataCapacity: the maximum size of decoded frames of data, in bytes.
+  package func beginSharedReading(
+    cache: IndexCache? = nil, lease: ReaderLease? = nil,
+    dataCapacity: Int = SharedReader.dataCapacity
+  ) throws(StoreError) -> SharedReader {
+    try storage.requireReadable()
+    return SharedReader(
+      self, try ReaderIndex(storage, cache: cache), lease: lease, dataCapacity: dataCapacity)
+  }
+}

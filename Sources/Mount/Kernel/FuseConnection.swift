@@ -1,0 +1,104 @@
+internal import CFuse
+internal import Synchronization
+internal import SystemIO
+
+/// The file system and the state of its connection to the kernel, which requests refer to.
+final class FuseConnection: Sendable {
+  let files: SnapshotFileSystem
+  /// Whether the kernel checks permissions, and so access lists.
+  let checksPermissions: Bool
+  /// Whether files need not be opened: the kernel learns it once.
+  let opensNothing = Atomic<Bool>(false)
+
+  init(_ files: SnapshotFileSystem, checksPermissions: Bool) {
+    (self.files, self.checksPermissions) = (files, checksPermissions)
+  }
+}
+
+extension fuse_lowlevel_ops {
+  /// The operations of a read-only file system. All others are refused by the library or, since the
+  /// file system is mounted read-only, by the kernel.
+  static var readOnly: fuse_lowlevel_ops {
+    var operations = fuse_lowlevel_ops()
+    operations.`init` = { data, connection in
+      guard let data, let connection else { return }
+      let own = Unmanaged<FuseConnection>.fromOpaque(data).takeUnretainedValue()
+      let opensNothing = cf_choose(connection, own.checksPermissions ? 1 : 0) != 0
+      own.opensNothing.store(opensNothing, ordering: .relaxed)
+    }
+    operations.lookup = { raw, parent, name in
+      FuseRequest(raw)?.lookUp(ByteString(name), in: parent)
+    }
+    operations.forget = { raw, number, references in
+      FuseRequest(raw)?.connection.files.forget(number, references: references)
+      fuse_reply_none(raw)
+    }
+    operations.forget_multi = { raw, count, nodes in
+      let files = FuseRequest(raw)?.connection.files
+      for node in UnsafeBufferPointer(start: nodes, count: count) {
+        files?.forget(node.ino, references: node.nlookup)
+      }
+      fuse_reply_none(raw)
+    }
+    operations.getattr = { raw, number, _ in FuseRequest(raw)?.getAttributes(number) }
+    operations.readlink = { raw, number in FuseRequest(raw)?.readLink(number) }
+    operations.getxattr = { raw, number, name, room in
+      FuseRequest(raw)?.getAttribute(ByteString(name), number, room: room)
+    }
+    operations.listxattr = { raw, number, room in
+      FuseRequest(raw)?.listAttributes(number, room: room)
+    }
+    operations.addDirectories()
+    operations.addFiles()
+    return operations
+  }
+
+  private mutating func addDirectories() {
+    opendir = { raw, number, info in FuseRequest(raw)?.openDirectory(number, info) }
+    readdir = { raw, _, room, offset, info in
+      FuseRequest(raw)?.readDirectory(cf_handle(info), from: Int64(offset), room: room)
+    }
+    readdirplus = { raw, _, room, offset, info in
+      FuseRequest(raw)?.readEntries(cf_handle(info), from: Int64(offset), room: room)
+    }
+    releasedir = { raw, _, info in
+      guard let request = FuseRequest(raw) else { return }
+      request.connection.files.closeDirectory(cf_handle(info))
+      request.fail(0)
+    }
+    statfs = { raw, _ in
+      guard let files = FuseRequest(raw)?.connection.files else { return }
+      _ = cf_reply_space(raw, files.packedBytes, UInt64(files.nodeCount))
+    }
+  }
+
+  private mutating func addFiles() {
+    open = { raw, _, info in
+      guard let request = FuseRequest(raw), let info else { return }
+      if request.connection.opensNothing.load(ordering: .relaxed) {
+        request.fail(Int(CF_ENOSYS))
+      } else {
+        _ = cf_reply_file(raw, info)
+      }
+    }
+    read = { raw, number, count, offset, _ in
+      FuseRequest(raw)?.read(number, from: Int64(offset), count: count)
+    }
+    lseek = { raw, number, offset, target, _ in
+      FuseRequest(raw)?.seek(number, from: Int64(offset), to: target)
+    }
+  }
+}
+
+extension ByteString {
+  /// Copies a string of C.
+  fileprivate init(_ text: UnsafePointer<CChar>?) {
+    guard let text else {
+      self = ""
+      return
+    }
+    var count = 0
+    while text[count] != 0 { count += 1 }
+    self.init(UnsafeBufferPointer(start: text, count: count).lazy.map { UInt8(bitPattern: $0) })
+  }
+}

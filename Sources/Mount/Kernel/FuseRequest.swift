@@ -1,0 +1,184 @@
+internal import CFuse
+internal import SystemIO
+
+/// A request of the kernel, which is answered exactly once.
+struct FuseRequest {
+  let raw: fuse_req_t
+  let connection: FuseConnection
+
+  init?(_ raw: fuse_req_t?) {
+    guard let raw, let data = fuse_req_userdata(raw) else { return nil }
+    self.raw = raw
+    connection = Unmanaged<FuseConnection>.fromOpaque(data).takeUnretainedValue()
+  }
+
+  private var files: SnapshotFileSystem { connection.files }
+
+  /// Answers with an error number; 0 for success.
+  func fail(_ number: Int) { fuse_reply_err(raw, Int32(number)) }
+
+  /// Runs `body`, which answers, and answers with its error if it throws.
+  private func answering(_ body: () throws(FileSystemError) -> Void) {
+    do throws(FileSystemError) { try body() } catch { fuse_reply_err(raw, error.number) }
+  }
+
+  // MARK: - Nodes
+
+  func lookUp(_ name: ByteString, in parent: UInt64) {
+    answering { () throws(FileSystemError) in
+      let attributes = try files.lookUp(name, in: parent)
+      var answer = cf_attributes(attributes)
+      let result = cf_reply_entry(raw, &answer, attributes.nameSeconds, attributes.seconds)
+      // The kernel did not receive the reference, for example since the request was interrupted.
+      if result != 0 { files.forget(attributes.number, references: 1) }
+    }
+  }
+
+  func getAttributes(_ number: UInt64) {
+    answering { () throws(FileSystemError) in
+      let attributes = try files.attributes(of: number)
+      var answer = cf_attributes(attributes)
+      _ = cf_reply_attributes(raw, &answer, attributes.seconds)
+    }
+  }
+
+  func readLink(_ number: UInt64) {
+    answering { () throws(FileSystemError) in
+      let target = Array(try files.target(of: number).bytes) + [0]
+      target.withUnsafeBufferPointer { bytes in
+        bytes.withMemoryRebound(to: CChar.self) { _ = fuse_reply_readlink(raw, $0.baseAddress) }
+      }
+    }
+  }
+
+  func getAttribute(_ name: ByteString, _ number: UInt64, room: Int) {
+    answering { () throws(FileSystemError) in
+      reply(try files.value(of: name, of: number), room: room)
+    }
+  }
+
+  func listAttributes(_ number: UInt64, room: Int) {
+    answering { () throws(FileSystemError) in
+      reply(try files.attributeNames(of: number).flatMap { $0.bytes + [0] }, room: room)
+    }
+  }
+
+  /// Answers with the size of a value if there is no room, otherwise with the value.
+  private func reply(_ value: [UInt8], room: Int) {
+    if room == 0 {
+      fuse_reply_xattr(raw, value.count)
+    } else if value.count > room {
+      fail(Int(CF_ERANGE))
+    } else {
+      reply(value[...])
+    }
+  }
+
+  private func reply(_ bytes: ArraySlice<UInt8>) {
+    bytes.withUnsafeBytes { bytes in
+      _ = fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+    }
+  }
+
+  // MARK: - Directories
+
+  func openDirectory(_ number: UInt64, _ info: UnsafeMutablePointer<fuse_file_info>?) {
+    answering { () throws(FileSystemError) in
+      let (handle, isConstant) = try files.openDirectory(number)
+      if cf_reply_directory(raw, info, handle, isConstant ? 1 : 0) != 0 {
+        files.closeDirectory(handle)
+      }
+    }
+  }
+
+  /// Answers with names and types.
+  func readDirectory(_ handle: UInt64, from offset: Int64, room: Int) {
+    answering { () throws(FileSystemError) in
+      var buffer = [CChar](repeating: 0, count: room)
+      var used = 0
+      try files.readDirectory(handle, from: offset) { item in
+        let size = withName(item.name) { name in
+          buffer.withUnsafeMutableBufferPointer { buffer in
+            cf_add_name(
+              raw, buffer.baseAddress.map { $0 + used }, room - used, name, item.number,
+              item.kind.mode, item.next)
+          }
+        }
+        guard size <= room - used else { return false }
+        used += size
+        return true
+      }
+      _ = fuse_reply_buf(raw, buffer, used)
+    }
+  }
+
+  /// Answers with entries and their attributes. Each is a reference to its node.
+  func readEntries(_ handle: UInt64, from offset: Int64, room: Int) {
+    answering { () throws(FileSystemError) in
+      var buffer = [CChar](repeating: 0, count: room)
+      var used = 0
+      var entered: [UInt64] = []
+      try files.readDirectory(handle, from: offset) { item in
+        withName(item.name) { name in
+          guard cf_size_of_entry(raw, name) <= room - used else { return false }
+          let attributes = (try? files.enter(item, of: handle)) ?? nil
+          if let attributes { entered.append(attributes.number) }
+          var answer = attributes.map { cf_attributes($0) } ?? cf_attributes(item)
+          buffer.withUnsafeMutableBufferPointer { buffer in
+            used += cf_add_entry(
+              raw, buffer.baseAddress.map { $0 + used }, room - used, name, &answer,
+              attributes == nil ? 0 : 1, attributes?.nameSeconds ?? 0, attributes?.seconds ?? 0,
+              item.next)
+          }
+          return true
+        }
+      }
+      if fuse_reply_buf(raw, buffer, used) == 0 { return }
+      for number in entered { files.forget(number, references: 1) }
+    }
+  }
+
+  private func withName<Result>(
+    _ name: ByteString, _ body: (UnsafePointer<CChar>?) -> Result
+  ) -> Result {
+    (Array(name.bytes) + [0]).withUnsafeBufferPointer { bytes in
+      bytes.withMemoryRebound(to: CChar.self) { body($0.baseAddress) }
+    }
+  }
+
+  // MARK: - Files
+
+  func seek(_ number: UInt64, from offset: Int64, to target: Int32) {
+    answering { () throws(FileSystemError) in
+      guard offset >= 0 else { throw .noAddress }
+      guard target == CF_SEEK_HOLE || target == CF_SEEK_DATA else { throw .invalid }
+      let found = try files.seek(number, from: UInt64(offset), toHole: target == CF_SEEK_HOLE)
+      fuse_reply_lseek(raw, Int(found))
+    }
+  }
+
+  func read(_ number: UInt64, from offset: Int64, count: Int) {
+    answering { () throws(FileSystemError) in
+      guard offset >= 0 else { throw .invalid }
+      let parts = try files.read(number, from: UInt64(offset), count: count)
+      FuseVectors.send(parts) { vectors, count in _ = fuse_reply_iov(raw, vectors, count) }
+    }
+  }
+}
+
+extension cf_attributes {
+  /// The attributes of a node.
+  init(_ node: NodeAttributes) {
+    self.init(
+      number: node.number, size: node.size, blocks: node.blocks, device: node.device,
+      seconds: node.modified.seconds, nanoseconds: node.modified.nanoseconds, mode: node.mode,
+      links: node.links, user: node.user, group: node.group)
+  }
+
+  /// The number and type of an entry, without a reference.
+  fileprivate init(_ item: DirectoryItem) {
+    self.init()
+    number = item.number
+    mode = item.kind.mode
+  }
+}

@@ -1,0 +1,124 @@
+internal import CFuse
+internal import Synchronization
+package import SystemIO
+
+/// A mounted file system.
+package final class FuseSession: Sendable {
+  private let session: Handle
+  private let connection: FuseConnection
+  private let path: ByteString
+  private let running: Atomic<Int>
+  private let threads: Workers
+
+  /// The session of the library.
+  private struct Handle: @unchecked Sendable {
+    // Unchecked: the library permits several threads to receive and process requests.
+    let raw: OpaquePointer
+  }
+
+  /// The options of a mount.
+  package struct Options: Sendable {
+    /// Whether users other than the one who mounts have access, as far as the permissions of the
+    /// files allow.
+    package var allowsOthers: Bool
+    /// The number of threads that answer requests.
+    package var threads: Int
+
+    /// Sets the options.
+    package init(
+      allowsOthers: Bool = false, threads: Int = min(16, max(4, 2 * Host.processors))
+    ) {
+      (self.allowsOthers, self.threads) = (allowsOthers, threads)
+    }
+
+    /// Whether the kernel checks permissions. Without other users, the user who mounts sees
+    /// everything, like a restore of the same repository does.
+    fileprivate var checksPermissions: Bool { allowsOthers || Host.userID == 0 }
+
+    fileprivate var words: [ByteString] {
+      let access: [ByteString] =
+        (allowsOthers ? ["allow_other"] : []) + (checksPermissions ? ["default_permissions"] : [])
+      return ["ro", "nosuid", "nodev", "fsname=sandboxctl", "subtype=sandboxctl"] + access
+    }
+  }
+
+  /// Mounts a file system on a directory and starts to answer requests.
+  ///
+  /// - Parameter path: an absolute path without links.
+  /// - Throws: `OperationError` if that is not possible or not permitted here.
+  package init(
+    _ files: SnapshotFileSystem, on path: ByteString, _ options: Options = Options()
+  ) throws {
+    try FuseSession.requireDriver(path)
+    let connection = FuseConnection(files, checksPermissions: options.checksPermissions)
+    let session = try Self.newSession(connection, options, for: path)
+    self.connection = connection
+    self.session = Handle(raw: session)
+    self.path = path
+    let number = path.withCharacters { cf_mount(session, $0) }
+    guard number == 0 else {
+      fuse_session_destroy(session)
+      throw Self.failure(path, number)
+    }
+    running = Atomic(options.threads)
+    do {
+      threads = try Workers(count: options.threads, capacity: options.threads, name: "fuse")
+    } catch {
+      fuse_session_unmount(session)
+      fuse_session_destroy(session)
+      throw error
+    }
+    serve(on: options.threads)
+  }
+
+  private static func newSession(
+    _ connection: FuseConnection, _ options: Options, for path: ByteString
+  ) throws(OperationError) -> OpaquePointer {
+    cf_drop_messages()
+    var operations = fuse_lowlevel_ops.readOnly
+    let words = options.words.map { Array($0.bytes) + [0] }
+    let data = Unmanaged.passUnretained(connection).toOpaque()
+    let session = FuseSession.withPointers(words) { pointers in
+      cf_new_session(pointers, Int32(words.count), &operations, data)
+    }
+    guard let session else { throw failure(path, Int32(CF_EINVAL)) }
+    return session
+  }
+
+  private func serve(on count: Int) {
+    for _ in 0..<count {
+      threads.submit { [self] in
+        cf_serve(session.raw)
+        if running.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 {
+          StopSignals.wake()
+        }
+      }
+    }
+  }
+
+  /// Whether the file system was unmounted and all requests are answered.
+  package var hasEnded: Bool { running.load(ordering: .acquiring) == 0 }
+
+  /// Unmounts the file system. If it is in use, it is detached: it has no path, and programs that use
+  /// it lose it when this program ends. Returns whether it was in use.
+  ///
+  /// - Throws: `OperationError` if it can neither be unmounted nor detached.
+  package func unmount() throws -> Bool {
+    if hasEnded { return false }
+    if try Self.unmount(path, isLazy: false) { return false }
+    guard try Self.unmount(path, isLazy: true) else {
+      throw OperationError(
+        .failed, "unmount", subject: path, reason: "it cannot be detached",
+        hint: "run 'fusermount3 -u -z \(ShellWord.text(path))'")
+    }
+    return true
+  }
+
+  /// Waits until all requests are answered, and closes the connection. The file system must be
+  /// unmounted.
+  package func finish() {
+    threads.finish()
+    fuse_session_unmount(session.raw)
+    fuse_session_destroy(session.raw)
+  }
+}

@@ -1,0 +1,210 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `mount` with the kernel. Without FUSE the tests are skipped.
+@Suite(.enabled(if: MountedView.isPossible)) struct MountCommandTests {
+  private let cli: CommandLine
+
+  init() throws { cli = try CommandLine(inMemory: true) }
+
+  private func backUp(_ name: String = "tree") throws {
+    if try !cli.isThere("repo") { _ = try cli.succeed("init repo --plain") }
+    _ = try cli.succeed("backup --layout folder --root \(name) --repo repo --quiet")
+  }
+
+  private func shell(_ text: String) throws -> Program.Outcome {
+    try Program.run("bash", ["-c", text], in: cli.directory.url)
+  }
+
+  /// The kernel shows what a restore writes: names, types, modes, owners, times, links, holes,
+  /// attributes, lists of access and bytes.
+  @Test func mountedTreeEqualsItsRestore() throws {
+    try OddTree.make(in: cli.directory, at: "tree")
+    try backUp()
+    _ = try cli.succeed("restore latest:folders/tree --to restored --repo repo --quiet")
+    let view = try MountedView(cli)
+    try ChangeDetector.expectSame(cli.directory, "restored", "view/latest/folders/tree")
+    let linked = try shell(
+      """
+      stat -c %h view/latest/folders/tree/{large,folder,twin}
+      find view/latest/ -inum $(stat -c %i view/latest/folders/tree/twin) | wc -l
+      """)
+    #expect(linked.output == "3\n3\n3\n3\n", "\(linked.output)")
+    let copied = try shell("cp -a view/latest/folders/tree copy")
+    #expect(copied.code == 0, "\(copied.errors)")
+    try ChangeDetector.expectSame(cli.directory, "restored", "copy")
+    #expect(view.end(by: SIGTERM) == 0 && !view.isMounted, "\(try view.errors())")
+  }
+
+  @Test func mountedSampleDeviceEqualsItsRestore() throws {
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --root device --repo repo --quiet")
+    _ = try cli.succeed("restore latest --to restored --repo repo --quiet")
+    let view = try MountedView(cli)
+    let name = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: view("snapshots")).first)
+    try ChangeDetector.expectSame(
+      cli.directory, "restored", ByteString("view/snapshots/\(name)"))
+    let app = "org.example.notebook"
+    try ChangeDetector.expectSame(
+      cli.directory, ByteString("restored/apps/\(app)"), ByteString("view/apps/\(app)/\(name)"))
+    let written = try shell("touch view/x; mkdir view/latest/y; rm -r view/latest/apps")
+    #expect(written.errors.components(separatedBy: "Read-only file system").count >= 3)
+    #expect(try view.unmount() == 0, "\(try view.errors())")
+    #expect(try view.output().hasSuffix("unmounted 'view'\n"), "\(try view.output())")
+    let part = try MountedView(cli, "--snapshot latest --app notebook", on: "part")
+    try ChangeDetector.expectSame(cli.directory, ByteString("restored/apps/\(app)"), "part")
+    #expect(part.end(by: SIGINT) == 0 && !part.isMounted)
+  }
+
+  @Test func manyReadersAtOnceReadTheirBytes() throws {
+    var random = Seeded(11)
+    try cli.directory.write(random.bytes(6_000_000), at: "tree/large")
+    for number in 0..<40 {
+      try cli.directory.write(random.bytes(5000), at: ByteString("tree/small/\(number)"))
+    }
+    try backUp()
+    let view = try MountedView(cli)
+    let outcome = try shell(
+      """
+      for i in $(seq 32); do
+        { cmp view/latest/folders/tree/large tree/large && diff -r view/latest/folders/tree tree; } &
+      done
+      wait
+      """)
+    #expect(outcome.output.isEmpty && outcome.errors.isEmpty, "\(outcome.output)\(outcome.errors)")
+    #expect(view.end(by: SIGTERM) == 0)
+  }
+
+  @Test func damagedBlobFailsOnlyItsFile() throws {
+    var random = Seeded(12)
+    for name: ByteString in ["one", "two", "three"] {
+      try cli.directory.write(random.bytes(9_000_000), at: ByteString("tree").appending(name))
+    }
+    try cli.directory.write("text", at: "tree/zz")
+    try backUp()
+    let sizes = try cli.packs().map { (Int(try attributes($0).size), $0) }
+    let pack = try #require(sizes.max { $0.0 < $1.0 })
+    let file = try #require(FileHandle(forUpdatingAtPath: pack.1))
+    try file.seek(toOffset: UInt64(pack.0 / 2))
+    try file.write(contentsOf: Data([UInt8](repeating: 0xa5, count: 16)))
+    try file.close()
+    let view = try MountedView(cli)
+    let outcome = try shell(
+      """
+      cd view/latest/folders/tree
+      for f in *; do cat $f > /dev/null 2>&1 || echo lost $f; done
+      """)
+    let lost = outcome.output.split(separator: "\n").filter { $0.hasPrefix("lost") }
+    #expect((1...2).contains(lost.count), "\(outcome.output)")
+    #expect(view.end(by: SIGTERM) == 13)
+    let errors = try view.errors()
+    let reports = errors.components(separatedBy: "warning: snapshots/").count - 1
+    #expect(reports == lost.count, "\(errors)")
+  }
+
+  private func attributes(_ path: String) throws -> FileStatus {
+    try Directory.open(path: ByteString(path).dirname).status(ByteString(path).lastComponent ?? "")
+  }
+
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func signalDetachesAViewInUse(signal: Int32) throws {
+    try cli.directory.write("text", at: "tree/file")
+    try backUp()
+    let view = try MountedView(cli, "--json")
+    let held = try #require(FileHandle(forReadingAtPath: view("latest/folders/tree/file")))
+    #expect(view.end(by: signal) == 0)
+    #expect(!view.isMounted)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: view.path).isEmpty)
+    let lines = try view.output().split(separator: "\n")
+    #expect(lines.count == 2 && lines[1].contains(#""by":"signal","was_in_use":true,"damaged":0"#))
+    #expect(try view.errors().contains("is in use"))
+    var fixture = try SchemaFixture(isEmpty: true)
+    fixture.add("mount", "mount --json", try view.output())
+    #expect(try fixture.validate() == [])
+    #expect(try cli.names(in: "repo/leases").isEmpty, "the lease is released")
+    try held.close()
+  }
+
+  /// A prune beside a mount does not remove what it shows, and new snapshots appear.
+  @Test func snapshotsComeAndGo() throws {
+    try cli.directory.write("first", at: "tree/file")
+    try backUp()
+    let view = try MountedView(cli)
+    let first = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: view("snapshots")).first)
+    let file = view("snapshots/\(first)/folders/tree/file")
+    let held = try #require(FileHandle(forReadingAtPath: file))
+    Host.pause(seconds: 1.1)
+    try cli.directory.write("second", at: "tree/file")
+    try backUp()
+    _ = try cli.succeed("forget latest~1 --prune --repo repo")
+    #expect(try held.readToEnd() == Data("first".utf8))
+    try held.close()
+    for _ in 0..<300 where FileManager.default.fileExists(atPath: file) {
+      Host.pause(seconds: 0.05)
+    }
+    #expect(!FileManager.default.fileExists(atPath: file))
+    #expect(
+      FileManager.default.contents(atPath: view("latest/folders/tree/file"))
+        == Data("second".utf8))
+    #expect(view.end(by: SIGTERM) == 0)
+    #expect(try view.errors().contains("note: ") && !view.errors().contains("warning"))
+  }
+
+  @Test func unusableDirectoryIsRefused() throws {
+    try cli.directory.write("text", at: "tree/inner/file")
+    try backUp()
+    for name in ["tree/hole", "repo/hole", "free", "used"] {
+      _ = try Directory.make(path: cli.directory.path(ByteString(name)))
+    }
+    let used =
+      Host.userID == 0 ? try Mount(inMemory: "size=1m", on: cli.directory.path("used")) : nil
+    for (name, reason) in [
+      ("none", "there is no such directory"), ("tree/inner", "it is not empty"),
+      ("tree/inner/file", "it is not a directory"), ("repo/hole", "it is in the repository"),
+      ("tree/hole", "it is in the source"), ("used", "it is already a mount"),
+    ] where name != "used" || used != nil {
+      let outcome = try cli.run("mount \(name) --repo repo")
+      #expect(outcome.code == 2 && outcome.errors.contains(reason), "\(name): \(outcome.errors)")
+    }
+    let missing = try cli.run("mount free --app none --repo repo")
+    #expect(missing.code == 1 && missing.errors.contains("no snapshot has such an app"))
+    withExtendedLifetime(used) {}
+  }
+
+  /// Without FUSE the error names the commands that need none.
+  @Test(.enabled(if: Host.userID == 0)) func withoutFuseOtherCommandsAreNamed() throws {
+    try cli.directory.write("text", at: "tree/file")
+    try backUp()
+    _ = try Directory.make(path: cli.directory.path("free"))
+    let script = "mount -t tmpfs tmpfs /dev && exec \"$0\" mount free --repo repo"
+    let outcome = try cli.run([], under: ["unshare", "-m", "bash", "-c", script])
+    #expect(outcome.code == 1)
+    let errors = outcome.errors
+    #expect(errors.contains("restore") && errors.contains("dump"), "\(errors)")
+  }
+
+  /// A user without privileges mounts through fusermount3, and sees everything in the repository.
+  @Test(.enabled(if: Host.userID == 0 && Program.exists("fusermount3")))
+  func usersMountTheirOwnRepository() throws {
+    try cli.directory.write("text", at: "tree/file")
+    try cli.directory.directory.directory("tree").setPermissions(0o400, of: "file")
+    try backUp()
+    let script = """
+      chmod 0755 . && mkdir view && chown -R 65534:65534 repo view home && chmod 0666 /dev/fuse
+      as="setpriv --reuid=65534 --regid=65534 --clear-groups"
+      $as "$0" mount view --repo repo > out 2> err & P=$!
+      trap 'umount -l view 2> /dev/null; kill -9 $P 2> /dev/null' EXIT
+      for i in $(seq 300); do mountpoint -q view && break; kill -0 $P || break; sleep 0.05; done
+      $as cat view/latest/folders/tree/file
+      cat view/latest/folders/tree/file 2> /dev/null && echo "root has access"
+      kill -TERM $P; wait $P; echo " $?"; cat err >&2
+      """
+    let outcome = try cli.run(
+      [], under: ["bash", "-c", script], environment: TestEncryption.environmentOfNobody)
+    #expect(outcome.output == "text 0\n", "\(outcome.output)\(outcome.errors)")
+  }
+}
