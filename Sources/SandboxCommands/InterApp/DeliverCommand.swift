@@ -27,6 +27,9 @@ struct DeliverCommand: SandboxCommand {
         """)
   }
 
+  /// In other commands `--to` names a directory.
+  static var ownOptions: Set<String> { ["to"] }
+
   @Argument(help: ArgumentHelp("The files.", valueName: "file"), completion: .file())
   var files: [ByteString]
 
