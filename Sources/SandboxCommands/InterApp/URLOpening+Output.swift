@@ -61,10 +61,11 @@ extension URLOpening {
 extension URLOpening {
   /// The result as a line of `--json`.
   func json(device root: ByteString, _ model: InterAppModel) -> JSON {
-    .object(
+    let shown = url.hidingPassword
+    return .object(
       JSON.path(root, named: "root") + [
-        JSON.Member("url", .text(url.bytes)), JSON.Member("rfc3986", rfc3986),
-        JSON.Member("received", received), JSON.Member("opened_by", .text(openedBy)),
+        JSON.Member("url", .text(shown.bytes)), JSON.Member("rfc3986", Self.rfc3986(shown)),
+        JSON.Member("received", Self.received(shown)), JSON.Member("opened_by", .text(openedBy)),
         JSON.Member("system", handlers.system?.json ?? .null),
         JSON.Member("candidates", .array(handlers.apps.map { .string($0.app.description) })),
         JSON.Member("conflict", .bool(!handlers.conflict.isEmpty)),
@@ -83,14 +84,14 @@ extension URLOpening {
     }
   }
 
-  private var rfc3986: JSON {
+  private static func rfc3986(_ url: URLText) -> JSON {
     [
       "scheme": .text(url.scheme), "authority": .text(url.authority), "path": .text(url.path),
       "query": .text(url.query), "fragment": .text(url.fragment),
     ]
   }
 
-  private var received: JSON {
+  private static func received(_ url: URLText) -> JSON {
     let parts = url.received
     let items = parts.queryItems.map { item -> JSON in
       ["name": .text(item.name), "value": .text(item.value)]
