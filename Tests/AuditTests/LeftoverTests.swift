@@ -31,7 +31,8 @@ import Testing
     #expect(
       found.map(\.command) == [
         moved("-x.pdf"),
-        "sandboxctl interapp inbox claim 'a letter.pdf' --app \(AuditFixture.app)", moved("link"),
+        "sandboxctl interapp inbox claim 'a letter.pdf' --app \(AuditFixture.app) --root device",
+        moved("link"),
       ])
   }
 

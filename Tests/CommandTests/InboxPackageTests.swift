@@ -46,7 +46,8 @@ import Testing
       let name = (file["path"] as? String)?.split(separator: "/").last
       states[String(name ?? "")] = file["state"] as? String
     }
-    return states
+    // The sample device has a file there.
+    return states.filter { $0.key.hasPrefix("Notes") }
   }
 
   private func text(_ path: ByteString) throws -> String {
@@ -77,7 +78,8 @@ import Testing
     for target: ByteString in ["../outside", "/etc/passwd", "images/../../outside", "./images/.."] {
       try package.createLink("link", to: target)
       let refused = try cli.run("\(Self.deliver) Notes.rtfd")
-      #expect(refused.code == 1 && refused.errors.contains("'link' in it is a link to"), "\(target)")
+      #expect(refused.code == 1, "\(target)")
+      #expect(refused.errors.contains("'link' in it is a link to"), "\(refused.errors)")
       #expect(try cli.run("\(Self.deliver) Notes.rtfd --dry-run").code == 1)
       try package.remove("link")
     }
@@ -110,7 +112,8 @@ import Testing
       ("Notes-4.rtfd", "changed", "ln -sf /etc/passwd images/first.png"),
       ("Notes-5.rtfd", "changed", "mv images pictures"),
       ("Notes-6.rtfd", "changed", "mkfifo pipe"),
-      ("Notes-7.rtfd", "removed", "cd ..; rm -rf Notes-7.rtfd"), ("Notes-8.rtfd", "unchanged", ":"),
+      ("Notes-7.rtfd", "unchanged", ":"),
+      ("Notes-8.rtfd", "removed", "cd ..; rm -rf Notes-8.rtfd"),
     ]
     for change in changes {
       _ = try cli.succeed("\(Self.deliver) Notes.rtfd")
@@ -131,9 +134,9 @@ import Testing
     let claimed = try inbox(cli).parent.appending("Notes.rtfd")
     #expect(try text(claimed.appending("TXT.rtf")) == "{\\rtf1 text}")
     #expect(try Directory.open(path: claimed).status("TXT.rtf").permissions == 0o644)
-    let cleaned = try cli.json(
+    let cleaned = try cli.jsonLines(
       "interapp inbox clean \(Self.ends) --older-than 0s --yes --json")
-    let operation = try #require(cleaned["trash"] as? String)
+    let operation = try #require(cleaned.first?["trash"] as? String)
     let kept = ByteString(
       "device/.sandboxctl/trash/\(operation)/apps/org.example.notebook/data/Documents/Inbox/"
         + "Notes-1.rtfd/images/a/1.png")
@@ -141,7 +144,8 @@ import Testing
     #expect(try Directory.open(path: inbox(cli)).names().isEmpty)
   }
 
-  /// A delivery that is killed at any of its changes leaves a whole package with its note, or nothing.
+  /// A delivery that is killed at any of its changes leaves a whole package with its note, or
+  /// nothing.
   @Test(.enabled(if: Strace.isPermitted)) func aKilledDeliveryLeavesTheWholePackageOrNothing() throws
   {
     let calls =

@@ -23,27 +23,27 @@ final class PackageDigest {
         let (size, hash) = try FileDigest.of(directory.fileUntouched(name))
         addFile(path, size: size, hash: hash)
         if status.permissions & 0o222 != 0 { isWritable = true }
-      case .fifo, .socket, .characterDevice, .blockDevice: add("o", path, "")
+      case .fifo, .socket, .characterDevice, .blockDevice: add("o", path, content: "")
       }
       return true
     }
     return end == .complete
   }
 
-  func addDirectory(_ path: ByteString) { add("d", path, "") }
+  func addDirectory(_ path: ByteString) { add("d", path, content: "") }
 
-  func addLink(_ path: ByteString, to target: ByteString) { add("l", path, target) }
+  func addLink(_ path: ByteString, to target: ByteString) { add("l", path, content: target) }
 
   /// Adds a file.
   ///
   /// - Parameter hash: The BLAKE2b-256 hash of its content, in hexadecimal digits.
   func addFile(_ path: ByteString, size: UInt64, hash: String) {
     bytes += size
-    add("f", path, ByteString(hash))
+    add("f", path, content: ByteString(hash))
   }
 
   /// Adds an entry. Neither a path nor a target contains a zero byte, so the parts are unambiguous.
-  private func add(_ kind: String, _ path: ByteString, _ content: ByteString) {
+  private func add(_ kind: String, _ path: ByteString, content: ByteString) {
     hash.update(Array(kind.utf8) + Array(path.bytes) + [0] + Array(content.bytes) + [0])
   }
 
