@@ -146,8 +146,7 @@ import Testing
 
   /// A delivery that is killed at any of its changes leaves a whole package with its note, or
   /// nothing.
-  @Test(.enabled(if: Strace.isPermitted)) func aKilledDeliveryLeavesTheWholePackageOrNothing() throws
-  {
+  @Test(.enabled(if: Strace.isPermitted)) func aKilledDeliveryLeavesAllOrNothing() throws {
     let calls =
       "mkdirat,fsync,syncfs,symlinkat,renameat,renameat2,unlinkat,write,fchmodat,fchmod"
     var (number, step, found) = (0, 1, Set<String>())

@@ -1,5 +1,6 @@
 import Codecs
 import Foundation
+import SystemIO
 import TestSupport
 import Testing
 

@@ -13,6 +13,9 @@ extension URLOpening {
     }
   }
 
+  /// The number of apps in conflict that text output names.
+  private static var conflictLimit: Int { 10 }
+
   /// Prints the receiver, the parts, the calls and the picture.
   func write(_ console: Console) throws {
     try console.result("URL  \(url.withoutPassword)")
@@ -26,8 +29,11 @@ extension URLOpening {
       try console.result("opened by \(entry.app) (\(entry.identifier)), an app of the system")
     case .app(let app): try console.result("opened by \(app), which is \(change)")
     case .undefined(let apps):
-      let names = apps.map(\.description).joined(separator: ", ")
-      try console.result("conflict: \(names) declare the scheme; the platform defines no winner")
+      let names = apps.prefix(Self.conflictLimit).map(\.description).joined(separator: ", ")
+      let more = apps.count - Self.conflictLimit
+      let rest = more > 0 ? " and \(Sizes.count(more, "other app"))" : ""
+      try console.result(
+        "conflict: \(names)\(rest) declare the scheme; the platform defines no winner")
     case .nobody: try console.result("no app opens it")
     }
     for (number, call) in calls.enumerated() {
