@@ -63,6 +63,7 @@ let package = Package(
         "interapp", "scenarios",
         "android.yaml", "migration.schema.json", "migrations", "policy.schema.json", "snap.yaml",
         "systemd.yaml", "xdg.yaml",
+        "scenario.schema.json",
       ],
       swiftSettings: common),
     .target(

@@ -1,5 +1,5 @@
 """Measurements that the peers' harness lacks: memory, one file, the difference of two snapshots,
-the check of all data. They use the repositories that the harness left."""
+the check of all data, an audit. They use the repositories that the harness left."""
 
 import json
 import os
@@ -10,6 +10,10 @@ import budgets
 import peers
 import programs
 from budgets import Line
+
+
+AUDITED = ["apps"]  # the profiles that are devices
+AUDIT_OF_FIND = 2
 
 
 def some_file(source):
@@ -42,8 +46,11 @@ class Extras:
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(parents=True)
         # The memory last: it deletes a whole tree, which keeps the disk busy for a long time.
-        for name, measure in (("restore one file", self.one_file), ("diff", self.diff),
-                              ("check --read-data", self.check), ("memory", self.memory)):
+        measures = [("restore one file", self.one_file), ("diff", self.diff),
+                    ("check --read-data", self.check), ("memory", self.memory)]
+        if self.profile in AUDITED:
+            measures.insert(0, ("audit", self.audit))
+        for name, measure in measures:
             try:
                 yield measure()
             except programs.Failed as error:
@@ -82,6 +89,17 @@ class Extras:
         if must is None:
             return Line("restore one file", budgets.amount(taken, "s"))
         return Line.absolute("restore one file", taken, must)
+
+    def audit(self):
+        """Audits the device without a repository, paired with find, by wall time: the audit uses
+        all processors."""
+        ours = [self.program, "audit", "--root", str(self.source), "--json", "--repo",
+                str(self.scratch / "none")]
+        find = ["find", str(self.source), "-printf", "%s %T@\n"]
+        pairs = programs.paired(ours, find, max(self.runs, programs.RUNS_OF_SHORT),
+                                self.environment)
+        taken = [[pair[place][0] for pair in pairs] for place in (0, 1)]
+        return Line.ratio("audit", taken[0], "find", taken[1], AUDIT_OF_FIND)
 
     def diff(self):
         """Compares the snapshots before and after the day of changes."""

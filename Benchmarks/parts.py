@@ -1,4 +1,5 @@
-"""Single parts of the program: the walk, the classifier, startup, a purge, an update, an import."""
+"""Single parts of the program: the walk, the classifier, startup, a purge, an update, an import,
+inter-app commands, scenarios."""
 
 import os
 import shutil
@@ -7,6 +8,7 @@ import subprocess
 import tempfile
 
 import importing
+import interapp
 import programs
 import purging
 import updating
@@ -27,6 +29,7 @@ def lines(runs, scale):
     yield from purging.lines(program, runs, scale)
     yield from updating.lines(program, runs, scale)
     yield from importing.lines(program, runs, scale)
+    yield from interapp.lines(program, runs, scale)
 
 
 def make_tree(root, folders, files=50):

@@ -315,6 +315,7 @@ def look(scale):
     expect("1 case: 1 passed" in tested, "the scenario does not pass")
     listed = scale.run("scenario", "list")
     expect(len(listed.splitlines()) == 10, "scenario list lists other scenarios than ten")
+    expect('"steps"' in scale.run("scenario", "schema"), "the schema of scenarios lacks the steps")
     scale.run("scenario", "init", "--root", ROOT, "--to", "device.scenario.yaml", times=40)
     inboxes(scale)
 

@@ -2,9 +2,10 @@
 // the changes between the last snapshots with the rules of `AuditRule.all`.
 //
 // It walks the device once, by the scan, and reads property lists, the first bytes of large ones,
-// files that have the name and size of one in their app's bundle, and nothing else. Each check goes through the entries once or twice. The number of findings is bounded
-// (`FindingCollector`). Not guaranteed: a rule that rests on names (caches, documents) may be wrong;
-// a finding changes neither a backup nor a purge.
+// files that have the name and size of one in their app's bundle, and nothing else. Each check goes
+// through the entries once or twice. The number of findings is bounded (`FindingCollector`). Not
+// guaranteed: a rule that rests on names (caches, documents) may be wrong; a finding changes neither
+// a backup nor a purge.
 package import DeviceScan
 internal import SandboxModel
 package import SystemIO

@@ -7,8 +7,8 @@
 // the case. An interruption makes every change fail from a given one on, as if the process had been
 // killed there, so that it is the same in each run.
 //
-// Not guaranteed: that the private directory is removed after a SIGKILL of the program, or after a
-// second Ctrl-C.
+// After a SIGKILL of the program, or a second Ctrl-C, the private directory stays until the next run
+// in the same temporary directory removes it (`RunDirectory`).
 package import Scenario
 internal import SystemIO
 
@@ -27,6 +27,9 @@ package struct ScenarioRunner: Sendable {
   package func run(
     _ cases: [ScenarioCase], didEnd: @escaping @Sendable (ScenarioResult) -> Void = { _ in }
   ) throws -> [ScenarioResult] {
+    for place in options.temporary.map({ [$0] }) ?? TemporaryPlace.all {
+      RunDirectory.removeAbandoned(in: place)
+    }
     let directory = try RunDirectory(
       in: options.temporary ?? TemporaryPlace.choose(for: cases))
     defer { directory.remove() }

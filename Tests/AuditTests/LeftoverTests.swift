@@ -17,6 +17,25 @@ import Testing
     #expect(found.map(\.bytes) == [5, 60] && found.last?.detail == "unchanged for 8 days")
   }
 
+  @Test func theCommandClaimsWhatCanBeClaimed() throws {
+    let fixture = try AuditFixture()
+    for name in ["a letter.pdf", "-x.pdf"] {
+      try fixture.put(ByteString("Documents/Inbox/\(name)"))
+    }
+    try Directory.open(path: fixture.real("Documents/Inbox")).createLink("link", to: "/nowhere")
+    let found = try fixture.audit(days: 8).findings.filter { $0.rule == .inboxLeftover }
+    let documents = ShellWord.text(fixture.real("Documents/."))
+    func moved(_ name: ByteString) -> String {
+      "mv -n -- \(ShellWord.text(fixture.real("Documents/Inbox").appending(name))) \(documents)"
+    }
+    #expect(
+      found.map(\.command) == [
+        moved("-x.pdf"),
+        "sandboxctl interapp inbox claim 'a letter.pdf' --app \(AuditFixture.app) --root device",
+        moved("link"),
+      ])
+  }
+
   /// The modification time of a delivered file is that of its sender.
   @Test func newlyDeliveredOldFileIsNotFound() throws {
     let fixture = try AuditFixture()

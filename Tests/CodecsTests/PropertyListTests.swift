@@ -92,6 +92,17 @@ import Testing
     #expect(value["c"] == nil)
   }
 
+  /// A dictionary of many members is searched in another way than one of a few.
+  @Test(arguments: [1, 15, 16, 17, 40])
+  func lastOfSeveralMembersWithOneKeyHoldsInItsFirstPlace(_ count: Int) throws {
+    let keys = (0..<count).map { "key \($0)" }
+    let members = (keys.map { ($0, "old") } + keys.reversed().map { ($0, "new") })
+      .map { "<key>\($0.0)</key><string>\($0.1)</string>" }
+    let list = try PropertyList(
+      reading: Array("<plist><dict>\(members.joined())</dict></plist>".utf8))
+    #expect(list == .dictionary(keys.map { PropertyList.Member($0, .string("new")) }))
+  }
+
   @Test func composedAndDecomposedKeysDiffer() throws {
     let value = try read("<dict><key>\u{e9}</key><true/><key>e\u{301}</key><false/></dict>")
     #expect(value.dictionaryValue?.count == 2)

@@ -81,10 +81,11 @@ import Testing
     let cli = try sample()
     try cli.directory.directory.createSpecial("pipe.pdf", kind: .fifo, permissions: 0o600)
     try cli.directory.directory.createDirectory("folder.pdf")
-    for name in ["pipe.pdf", "folder.pdf"] {
-      let refused = try cli.run("\(Self.deliver) \(name)")
-      #expect(refused.code == 1 && refused.errors.contains("not a regular file"), "\(name)")
-    }
+    let pipe = try cli.run("\(Self.deliver) pipe.pdf")
+    #expect(pipe.code == 1 && pipe.errors.contains("neither a regular file nor"), "\(pipe.errors)")
+    let folder = try cli.run("\(Self.deliver) folder.pdf")
+    #expect(folder.code == 1, "\(folder.errors)")
+    #expect(folder.errors.contains("type 'public.folder', which is not a document package"))
     #expect(try cli.run("\(Self.deliver) nowhere.pdf").code == 1)
     try cli.directory.directory.createLink("link.pdf", to: "report.pdf")
     #expect(try cli.succeed("\(Self.deliver) link.pdf").contains("Inbox/link.pdf"))

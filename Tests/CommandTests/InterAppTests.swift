@@ -86,6 +86,18 @@ import Testing
     let text = try cli.succeed("interapp open notebook://me:secret@host/a --root device")
     #expect(text.hasPrefix("URL  notebook://me:***@host/a\n"), "\(text)")
     #expect(text.contains("password: (not shown)") && !text.contains("secret"))
+    for command in [
+      "interapp open notebook://me:secret@host/a --json", "interapp share url:http://me:secret@a/",
+      "interapp share page:http://me:secret@a/ --json", "interapp open notebook://me:secret@host/%",
+      "interapp open a://me:secret@b@c/", "interapp handlers --url notebook://me:secret@host --json",
+    ] {
+      let outcome = try cli.run(command + " --root device")
+      let all = outcome.output + outcome.errors
+      #expect(!all.contains("secret") && !all.isEmpty, "\(command): \(all)")
+    }
+    let told = try cli.json("interapp open notebook://me:secret@host/a --root device --json")
+    let received = told["received"] as? [String: Any]
+    #expect(received?["password"] as? String == "***" && received?["host"] as? String == "host")
   }
 
   @Test func openFailsWithoutADefinedReceiver() throws {

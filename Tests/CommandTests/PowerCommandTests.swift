@@ -34,6 +34,7 @@ import Testing
   @Test(arguments: [
     ("--when unmetered", "busctl", "u 1", "the network is metered"),
     ("--when on-ac --when unmetered", "busctl", "u 3", "the network is metered"),
+    ("--when on-ac,unmetered", "busctl", "u 3", "the network is metered"),
     ("--when idle", "loginctl", "IdleHint=no", "a session is in use"),
   ])
   func aConditionThatDoesNotHoldSkipsTheBackupInOneLine(
@@ -61,12 +62,23 @@ import Testing
   }
 
   @Test func schedulesPassTheConditionsOn() throws {
-    let install = "schedule install --dry-run --when on-ac --when idle --when unmetered"
-    let units = try cli.succeed(install + " --systemd")
-    #expect(units.contains("\nConditionACPower=true\n"))
-    #expect(units.contains(" --when idle --when unmetered\n"), "\(units)")
-    let line = try cli.succeed(install + " --cron")
-    #expect(line.contains(" --when idle --when unmetered --when on-ac"), "\(line)")
+    for options in [
+      "--when on-ac --when idle --when unmetered", "--when idle,on-ac,unmetered --when on-ac",
+    ] {
+      let install = "schedule install --dry-run \(options)"
+      let units = try cli.succeed(install + " --systemd")
+      #expect(units.contains("\nConditionACPower=true\n"))
+      #expect(units.contains(" --when idle,unmetered\n"), "\(units)")
+      let line = try cli.succeed(install + " --cron")
+      #expect(line.contains(" --when idle,unmetered --when on-ac"), "\(line)")
+    }
+  }
+
+  @Test(arguments: ["idle,", ",idle", "idle,on-fire", "idle unmetered", "''"])
+  func anUnknownConditionInAListIsRefused(_ list: String) throws {
+    let outcome = try cli.run(Self.backup.split(separator: " ").map(String.init) + ["--when", list])
+    #expect(outcome.code == 2 && outcome.errors.contains("--when"), "\(outcome.errors)")
+    #expect(try snapshots == 0)
   }
 
   /// 19 kB are measured for the sample device: the snapshot, its lease and the state.

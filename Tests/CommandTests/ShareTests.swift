@@ -68,6 +68,50 @@ import Testing
     #expect(try cli.run("interapp share text:x --root device").code == 5)
   }
 
+  @Test func actionsAreShownApartFromShareExtensions() throws {
+    let cli = try sample()
+    let share = try infoPlist(cli)
+    let action = share.parent.parent.appending("Action.appex/Info.plist")
+    try cli.directory.write(
+      """
+      <plist><dict><key>CFBundleIdentifier</key><string>org.example.notebook.action</string>
+      <key>NSExtension</key><dict><key>NSExtensionPointIdentifier</key>
+      <string>com.apple.ui-services</string><key>NSExtensionAttributes</key><dict>
+      <key>NSExtensionActivationRule</key><dict>
+      <key>NSExtensionActivationSupportsWebURLWithMaxCount</key><integer>1</integer>
+      </dict></dict></dict></dict></plist>
+      """, at: action)
+    let text = try cli.succeed("interapp share url:http://a/ --root device")
+    let parts = text.components(separatedBy: "Action extensions\n")
+    #expect(parts.count == 2 && parts[0].contains("Share extensions\nnot offered: "), "\(text)")
+    #expect(parts[1].hasPrefix("offered: org.example.notebook.action"), "\(text)")
+    let both = try cli.json("interapp share text:x --root device --json")
+    #expect(both["offered"] as? Int == 1 && both["actions_offered"] as? Int == 0)
+    #expect(list(both, "extensions").count == 1 && list(both, "actions").count == 1)
+    for excluded in ["com.apple.ui-services", "org.example.notebook.action"] {
+      let outcome = try cli.run(
+        "interapp share url:http://a/ --exclude \(excluded) --root device --json")
+      let actions = list(try CommandLine.object(outcome.output), "actions")
+      #expect(outcome.code == 5 && actions.first?["verdict"] as? String == "excluded")
+    }
+    let old = try cli.run("interapp share url:http://a/ --os-version 7 --root device")
+    #expect(old.code == 5 && old.output.contains("the system has Action extensions from version 8"))
+  }
+
+  @Test func patternsOfTheConfigurationDoNotExcludeActivities() throws {
+    let cli = try sample()
+    let file: ByteString = "home/.config/sandboxctl/config.yaml"
+    try cli.directory.write("exclude: ['*.iso', org.example.notebook.share]\n", at: file)
+    let answer = try cli.json("interapp share text:x --root device --json")
+    #expect(answer["offered"] as? Int == 1 && list(answer, "exclusions").isEmpty)
+    try cli.directory.write(
+      "interapp: {share: {exclude: org.example.notebook.share}}\n", at: file)
+    #expect(try cli.run("interapp share text:x --root device").code == 5)
+    // Nor do the apps of backups select an inbox.
+    try cli.directory.write("app: [darkroom, notebook]\nto: /nowhere\n", at: file)
+    _ = try cli.succeed("interapp inbox list --root device")
+  }
+
   @Test func extensionsAreListedWithTheirPoints() throws {
     let cli = try sample()
     let text = try cli.succeed("interapp extensions --root device")

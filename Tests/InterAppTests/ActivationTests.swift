@@ -128,14 +128,14 @@ import Testing
         of: ExtensionCatalog(extensions: [item]), points: points,
         in: TypeTree(system: try InterAppFixture.types()))
     }
-    #expect(try offers([]).offered.count == 1)
+    #expect(try offers([]).offered().count == 1)
     #expect(try offers(["com.example.app.share"]).offers.first?.result.verdict == .excluded)
-    #expect(try offers(["com.apple.share-services"]).offered.isEmpty)
+    #expect(try offers(["com.apple.share-services"]).offered().isEmpty)
     let service = try offers(["com.apple.UIKit.activity.Mail", "com.none"])
     #expect(
-      service.exclusions.map(\.meaning) == [.activity, .unknown] && service.offered.count == 1)
-    #expect(try offers([], SystemVersion(7, 1)).offered.isEmpty)
-    #expect(try offers([], SystemVersion(8)).offered.count == 1)
+      service.exclusions.map(\.meaning) == [.activity, .unknown] && service.offered().count == 1)
+    #expect(try offers([], SystemVersion(7, 1)).offered().isEmpty)
+    #expect(try offers([], SystemVersion(8)).offered().count == 1)
   }
 
   @Test(.enabled(if: Shared.has("fixtures/info-plists")))

@@ -118,7 +118,7 @@ import Testing
       kind: .example, line: 8, problem: "results in no place for it"),
     Mistake(
       examples: ["{from: deb, to: flatpak, path: .config/a/b}"], kind: .key, line: 7,
-      problem: "an example has neither becomes or outcome"),
+      problem: "an example has none of 'becomes', 'outcome'"),
     Mistake(
       places: [
         "{id: a, host: .config/a, flatpak: config/a, source: x, skip: [{match: '**a', why: y}]}"

@@ -113,6 +113,32 @@ import Testing
     #expect(try fixture.directory.directory.names().isEmpty)
   }
 
+  /// The directory of a run that was killed is not locked.
+  @Test func nextRunRemovesWhatAKilledRunLeft() throws {
+    let fixture = try RunnerFixture()
+    let dead = "sandboxctl-scenarios-0123456789abcdef"
+    let others = ["sandboxctl-scenarios-x", "sandboxctl-scenarios-0123456789abcdee"]
+    for name in [dead] + others.prefix(1) {
+      try fixture.directory.write("x", at: ByteString("\(name)/case-0/device-1/file"))
+    }
+    // A link, and the directory of a run that is not finished, stay.
+    try fixture.directory.directory.createLink(
+      ByteString(others[1]), to: fixture.directory.path(ByteString(others[0])))
+    let alive: ByteString = "sandboxctl-scenarios-fedcba9876543210"
+    try fixture.directory.write("x", at: alive.appending("case-0/file"))
+    let lock = try FileLock(fixture.directory.directory.directory(alive))
+    let document = try RunnerFixture.document([Step.write("Documents/x", "x")])
+    #expect(try fixture.run(document).map(\.outcome) == [.passed])
+    #expect(
+      try fixture.directory.directory.names()
+        == (others.map { ByteString($0) } + [alive]).sorted())
+    _ = consume lock
+    #expect(try fixture.run(document).map(\.outcome) == [.passed])
+    #expect(try fixture.directory.directory.names() == others.map { ByteString($0) }.sorted())
+    #expect(
+      try fixture.directory.directory.directory(ByteString(others[0])).names() == ["case-0"])
+  }
+
   @Test func stoppedRunLeavesNothing() throws {
     let fixture = try RunnerFixture()
     #expect(throws: OperationError.self) {

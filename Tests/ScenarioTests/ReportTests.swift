@@ -30,7 +30,10 @@ import Testing
     let document = try XMLDocument(xmlString: report.junit)
     for path in ["/testsuites", "/testsuites/testsuite"] {
       let node = try #require(try document.nodes(forXPath: path).first as? XMLElement)
-      for (name, value) in [("tests", "4"), ("failures", "1"), ("errors", "1"), ("skipped", "1")] {
+      for (name, value) in [
+        ("tests", "4"), ("failures", "1"), ("errors", "1"), ("time", "1.000"),
+        ("skipped", path.hasSuffix("suite") ? "1" : nil),
+      ] {
         #expect(node.attribute(forName: name)?.stringValue == value)
       }
     }
@@ -44,6 +47,17 @@ import Testing
     }
   }
 
+  @Test(arguments: [(0.000_05, "0.000"), (0.0129, "0.012"), (3661.5, "3661.500"), (-1, "0.000")])
+  func junitTimesHaveThreeDecimals(_ seconds: Double, _ text: String) {
+    let report = ScenarioReport(
+      results: [
+        ScenarioResult(
+          scenario: "x", location: Self.location, version: "now", outcome: .passed,
+          seconds: seconds)
+      ], started: Timestamp(seconds: 0, nanoseconds: 0), seconds: seconds)
+    #expect(report.junit.split(separator: " time=\"\(text)\"").count == 4, "\(report.junit)")
+  }
+
   @Test func tapHasAPlanAndConsecutiveNumbers() {
     let lines = report.tap.split(separator: "\n").map(String.init)
     #expect(lines.prefix(2) == ["TAP version 13", "1..4"])
@@ -52,7 +66,7 @@ import Testing
     #expect(tests.count == 4)
     for (index, line) in tests.enumerated() {
       let word = index < 2 ? "ok" : "not ok"
-      #expect(line.hasPrefix("\(word) \(index + 1) - name \\# "))
+      #expect(line.hasPrefix("\(word) \(index + 1) - name \u{FF03} "))
     }
     #expect(tests.dropFirst().first?.contains(" # SKIP ") == true)
   }

@@ -40,13 +40,27 @@ enum LeftoverCheck: AuditCheck {
     }
     for index in scan.entries[inbox].children {
       guard let age = age(of: index, in: scan, now: context.now), age >= inboxAge else { continue }
-      let path = scan.path(index)
       findings.add(
         context.finding(
           .inboxLeftover, index, in: scan, totals: scan.totals(below: index),
-          detail: "unchanged for \(age) days",
-          command: .other(program: "mv -n --", [real(path, scan), real("Documents/.", scan)])))
+          detail: "unchanged for \(age) days", command: claim(index, in: scan, context)))
     }
+  }
+
+  /// Returns the command that moves an entry of an inbox to Documents: `interapp inbox claim` where
+  /// the device has inboxes and the entry is one that can be claimed.
+  private static func claim(
+    _ index: Int, in scan: ContainerScan, _ context: AuditContext
+  ) -> AuditContext.Command {
+    let (name, kind) = (scan.name(index), scan.entries[index].status.kind)
+    // The options of the device follow the words, so none can be ended by `--`.
+    if context.device.layout == .coreSimulator, scan.container.kind == .data,
+      kind == .file || kind == .directory, !name.bytes.starts(with: "-".utf8), let app = scan.container.owner
+    {
+      return .own(["interapp", "inbox", "claim", name, "--app", app.bytes])
+    }
+    return .other(
+      program: "mv -n --", [real(scan.path(index), scan), real("Documents/.", scan)])
   }
 
   /// Finds old files in tmp. What is or contains documents of the app is none: the command deletes.

@@ -129,15 +129,29 @@ extension PropertyList {
   /// Collects members in order; a later member replaces an earlier one with the same key.
   struct MemberCollector {
     private(set) var members: [Member] = []
+    /// The indexes of the members by the bytes of their keys; empty for a few members, among which a
+    /// search is faster.
     private var indexes: [[UInt8]: Int] = [:]
 
+    private static let searched = 16
+
     mutating func add(_ key: String, _ value: PropertyList) {
-      let bytes = Array(key.utf8)
-      if let index = indexes[bytes] {
+      if let index = index(of: key) {
         members[index] = Member(key, value)
-      } else {
-        indexes[bytes] = members.count
-        members.append(Member(key, value))
+        return
+      }
+      if members.count == Self.searched {
+        for (index, member) in members.enumerated() { indexes[Array(member.key.utf8)] = index }
+      }
+      if members.count >= Self.searched { indexes[Array(key.utf8)] = members.count }
+      members.append(Member(key, value))
+    }
+
+    private func index(of key: String) -> Int? {
+      if members.count > Self.searched { return indexes[Array(key.utf8)] }
+      // Equal bytes, not equal strings: composed and decomposed characters differ.
+      return members.firstIndex {
+        $0.key.utf8.count == key.utf8.count && $0.key.utf8.elementsEqual(key.utf8)
       }
     }
   }

@@ -18,20 +18,38 @@ package struct AppCatalog: Sendable {
   /// Reads the Info.plist of each installed app of a device with bundles. Never fails: an app that
   /// cannot be read is in `unreadable`.
   package init(reading device: Device) {
-    var (apps, unreadable): ([AppDeclarations], [PathRemark]) = ([], [])
     let names = Dictionary(
       device.apps.map { ($0.identifier, $0.displayName) }, uniquingKeysWith: { first, _ in first })
-    for container in device.containers where container.kind == .bundle {
-      guard let app = container.owner, let bundle = AppBundle(container, device.layout) else {
-        continue
-      }
-      do {
-        apps.append(try bundle.declarations(of: app, name: names[app] ?? nil))
-      } catch {
-        unreadable.append(PathRemark(path: container.path, remark: error.description))
+    let layout = device.layout
+    let results = ParallelReading.results(of: device.containers.filter { $0.kind == .bundle }) {
+      Self.declarations(in: $0, layout, names)
+    }
+    var (apps, unreadable): ([AppDeclarations], [PathRemark]) = ([], [])
+    for result in results {
+      switch result {
+      case .success(let declarations): apps.append(declarations)
+      case .failure(let failure): unreadable.append(failure.remark)
+      case nil: break
       }
     }
     self.init(apps: apps.sorted { $0.app < $1.app }, unreadable: unreadable)
+  }
+
+  private struct Unreadable: Error {
+    let remark: PathRemark
+  }
+
+  /// Reads the declarations of the app in a container; nil if it contains no app.
+  private static func declarations(
+    in container: Container, _ layout: Layout, _ names: [BundleIdentifier: ByteString?]
+  ) -> Result<AppDeclarations, Unreadable>? {
+    guard let app = container.owner, let bundle = AppBundle(container, layout) else { return nil }
+    do {
+      return .success(try bundle.declarations(of: app, name: names[app] ?? nil))
+    } catch {
+      return .failure(
+        Unreadable(remark: PathRemark(path: container.path, remark: error.description)))
+    }
   }
 
   /// Returns the declarations of an app, or nil if they could not be read.

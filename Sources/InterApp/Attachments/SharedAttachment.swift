@@ -3,7 +3,7 @@ package import SystemIO
 /// An item that a user shares, as an extension receives it: an attachment (NSItemProvider) with the
 /// types in which it can be had.
 package struct SharedAttachment: Sendable, Hashable {
-  /// The text, the URL or the file's path, as given.
+  /// The text, the URL (without its password) or the file's path, as given.
   package let name: ByteString
   package let kind: Kind
   /// The registered type identifiers, the one of the content first.
@@ -32,14 +32,14 @@ package struct SharedAttachment: Sendable, Hashable {
   /// A URL that is not a file's, or that of a file whose content is not known.
   package static func url(_ url: URLText) -> SharedAttachment {
     let isFile = url.scheme.lowercasedASCII == "file"
-    return SharedAttachment(name: url.bytes, kind: .url, types: [isFile ? fileURL : webURL])
+    return SharedAttachment(name: url.withoutPassword, kind: .url, types: [isFile ? fileURL : webURL])
   }
 
   /// A page of a browser: its URL, and the page itself, which an extension with
   /// NSExtensionJavaScriptPreprocessingFile can examine (App Extension Programming Guide,
   /// "Accessing a Webpage").
   package static func page(_ url: URLText) -> SharedAttachment {
-    SharedAttachment(name: url.bytes, kind: .page, types: [webURL, webPage])
+    SharedAttachment(name: url.withoutPassword, kind: .page, types: [webURL, webPage])
   }
 
   /// The kind and the name in messages: `the file 'photo.png'`.

@@ -22,17 +22,24 @@ package struct ExtensionCatalog: Sendable {
       device.containers.filter { $0.kind == .bundle }.compactMap { container in
         container.owner.map { ($0, container) }
       }, uniquingKeysWith: { first, _ in first })
+    let layout = device.layout
+    let parts = ParallelReading.results(of: device.apps) { app in
+      bundles[app.identifier].map { ExtensionCatalog(of: app, in: $0, layout) }
+    }.compactMap(\.self)
+    self.init(
+      extensions: parts.flatMap(\.extensions), unreadable: parts.flatMap(\.unreadable))
+  }
+
+  /// Reads the extensions of an app in its bundle container.
+  private init(of app: App, in container: Container, _ layout: Layout) {
     var (extensions, unreadable): ([AppExtension], [PathRemark]) = ([], [])
-    for app in device.apps {
-      guard let container = bundles[app.identifier] else { continue }
-      for item in app.extensions {
-        do throws(OperationError) {
-          let info = try Self.info(of: item, in: container, device.layout)
-          extensions.append(AppExtension(item, of: app, info: info))
-        } catch {
-          unreadable.append(
-            PathRemark(path: container.path.appending(item.path), remark: error.description))
-        }
+    for item in app.extensions {
+      do throws(OperationError) {
+        let info = try Self.info(of: item, in: container, layout)
+        extensions.append(AppExtension(item, of: app, info: info))
+      } catch {
+        unreadable.append(
+          PathRemark(path: container.path.appending(item.path), remark: error.description))
       }
     }
     self.init(extensions: extensions, unreadable: unreadable)

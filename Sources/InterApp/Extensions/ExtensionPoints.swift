@@ -77,4 +77,6 @@ package struct ExtensionPoints: Sendable {
 
   /// The point of Share extensions.
   package static let share: ByteString = "com.apple.share-services"
+  /// The points of Action extensions, with and without a user interface.
+  package static let actions: [ByteString] = ["com.apple.ui-services", "com.apple.services"]
 }

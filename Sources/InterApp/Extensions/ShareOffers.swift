@@ -1,15 +1,46 @@
 package import SandboxModel
 package import SystemIO
 
-/// The Share extensions of a device, with the decision whether each is offered for attachments.
+/// The Share and Action extensions of a device, with the decision whether each is offered for
+/// attachments. The system evaluates the activation rules of both in the same way (App Extension
+/// Programming Guide, "Declaring Supported Data Types for a Share or Action Extension").
 package struct ShareOffers: Sendable {
   package let attachments: SharedAttachments
-  /// The Share extensions by app and identifier.
+  /// The extensions by app and identifier.
   package let offers: [Offer]
   package let exclusions: [Exclusion]
 
+  /// A kind of extension in the sheet of activities, which shows them in rows of their own.
+  package enum Kind: String, Sendable, Hashable, CaseIterable {
+    case share, action
+
+    /// Returns the kind of an extension point, or nil if its extensions are not in the sheet.
+    init?(point: ByteString?) {
+      guard let point, let kind = Self.allCases.first(where: { $0.points.contains(point) }) else {
+        return nil
+      }
+      self = kind
+    }
+
+    private var points: [ByteString] {
+      switch self {
+      case .share: [ExtensionPoints.share]
+      case .action: ExtensionPoints.actions
+      }
+    }
+
+    /// The name for people.
+    package var name: String {
+      switch self {
+      case .share: "Share"
+      case .action: "Action"
+      }
+    }
+  }
+
   /// An extension and the decision about it.
   package struct Offer: Sendable {
+    package let kind: Kind
     package let `extension`: AppExtension
     package let result: ActivationResult
   }
@@ -48,29 +79,40 @@ package struct ShareOffers: Sendable {
     }
   }
 
-  /// Decides about each Share extension.
+  /// Decides about each Share and Action extension.
   package init(
     _ attachments: SharedAttachments, _ conditions: Conditions, of catalog: ExtensionCatalog,
     points: ExtensionPoints, in tree: TypeTree
   ) {
     self.attachments = attachments
-    let found = catalog.extensions.filter { $0.point == ExtensionPoints.share }
+    let found = catalog.extensions.filter { Kind(point: $0.point) != nil }
     exclusions = conditions.excluded.map { Self.exclusion(of: $0, among: found, points) }
-    let tooOld = Self.reasonAgainst(conditions, points)
-    let isPointExcluded = conditions.excluded.contains(ExtensionPoints.share)
-    offers = found.map { item in
-      if isPointExcluded || conditions.excluded.contains(item.identifier.bytes) {
-        let type = isPointExcluded ? ExtensionPoints.share : item.identifier.bytes
-        return Offer(
-          extension: item,
-          result: ActivationResult(verdict: .excluded, reasons: ["'\(type)' is excluded"]))
+    offers = found.compactMap { item in
+      Kind(point: item.point).map { kind in
+        Offer(
+          kind: kind, extension: item,
+          result: Self.reason(against: item, of: kind, conditions, points)
+            ?? item.rule.result(for: attachments, in: tree))
       }
-      if let tooOld {
-        return Offer(
-          extension: item, result: ActivationResult(verdict: .notOffered, reasons: [tooOld]))
-      }
-      return Offer(extension: item, result: item.rule.result(for: attachments, in: tree))
     }
+  }
+
+  /// Returns the decision about an extension that does not depend on its rule, or nil.
+  private static func reason(
+    against item: AppExtension, of kind: Kind, _ conditions: Conditions, _ points: ExtensionPoints
+  ) -> ActivationResult? {
+    let types = [item.point, item.identifier.bytes].compactMap(\.self)
+    if let type = types.first(where: conditions.excluded.contains) {
+      return ActivationResult(verdict: .excluded, reasons: ["'\(type)' is excluded"])
+    }
+    guard let version = conditions.version, let point = item.point.flatMap(points.point),
+      let first = point.first(on: conditions.layout), version < first
+    else { return nil }
+    return ActivationResult(
+      verdict: .notOffered,
+      reasons: [
+        "the system has \(kind.name) extensions from version \(first), and this is \(version)"
+      ])
   }
 
   private static func exclusion(
@@ -89,18 +131,12 @@ package struct ShareOffers: Sendable {
     return Exclusion(type: type, meaning: .unknown, name: nil)
   }
 
-  /// Returns the reason why a version of the system offers no Share extension at all, or nil.
-  private static func reasonAgainst(
-    _ conditions: Conditions, _ points: ExtensionPoints
-  ) -> String? {
-    guard let version = conditions.version, let point = points.point(ExtensionPoints.share),
-      let first = point.first(on: conditions.layout), version < first
-    else { return nil }
-    return "the system has Share extensions from version \(first), and this is \(version)"
-  }
+  /// Returns the decisions about the extensions of a kind.
+  package func offers(of kind: Kind) -> [Offer] { offers.filter { $0.kind == kind } }
 
-  /// The extensions that are offered.
-  package var offered: [AppExtension] {
-    offers.filter { $0.result.verdict == .offered }.map(\.extension)
+  /// Returns the extensions of a kind, or of all kinds, that are offered.
+  package func offered(of kind: Kind? = nil) -> [AppExtension] {
+    offers.filter { $0.result.verdict == .offered && (kind == nil || $0.kind == kind) }
+      .map(\.extension)
   }
 }

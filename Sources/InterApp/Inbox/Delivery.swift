@@ -3,7 +3,8 @@ internal import DeviceTransaction
 package import SandboxModel
 package import SystemIO
 
-/// The delivery of a file into the inbox of an app, as AirDrop and document interaction do.
+/// The delivery of a file, or of a document package as a whole, into the inbox of an app, as AirDrop
+/// and document interaction do.
 package struct Delivery {
   private let inbox: Inbox
   private let model: InterAppModel
@@ -37,9 +38,11 @@ package struct Delivery {
     package let type: TypeIdentifier
     /// The declaration of the app that accepts the type.
     package let handler: TypeHandlers.Handler
-    /// The size in bytes.
+    /// The size in bytes; of a package the sum of its files.
     package let size: UInt64
     package let hash: String
+    /// Whether it is a document package, a directory.
+    package let isPackage: Bool
   }
 
   /// The processes that use files of the app: it runs.
@@ -48,9 +51,9 @@ package struct Delivery {
   /// Delivers a file under its name.
   ///
   /// - Parameters:
-  ///   - path: The path of a regular file; a symbolic link is followed.
+  ///   - path: The path of a regular file or of a package; a symbolic link is followed.
   ///   - dryRun: Whether nothing is changed.
-  /// - Throws: `OperationError` if it is not a regular file, if the app does not accept its type, or
+  /// - Throws: `OperationError` if it is neither a regular file nor a package, if the app does not accept its type, or
   ///   if it cannot be copied. The inbox is then as before.
   package func deliver(_ path: ByteString, dryRun: Bool = false) throws(OperationError) -> Outcome {
     let source = try DeliverySource(path, in: model.tree)
@@ -59,7 +62,7 @@ package struct Delivery {
       let name = try freeName(for: source)
       return Outcome(
         path: inbox.path(name), type: source.type.type, handler: handler, size: source.size,
-        hash: "")
+        hash: "", isPackage: source.isPackage)
     }
     return try place(source, for: handler)
   }
@@ -129,24 +132,25 @@ extension Delivery {
     var locked = try Inbox.Locked(inbox)
     let directory = try inbox.make()
     try requireRoom(for: source, in: directory)
+    let staged = try source.stage(in: directory)
     do throws(SystemError) {
-      let file = try AtomicFile(in: directory, permissions: 0o444)
-      let (size, hash) = try source.copy(to: file)
       var names = try FreeName(in: directory)
       let name = names.take(source.name)
       var note = InboxNote(
-        name: name, size: size, hash: hash, time: Host.now(), isPending: true)
+        name: name, isPackage: source.isPackage, size: staged.size, hash: staged.hash,
+        time: Host.now(), isPending: true)
       // The note is durable before the file: a file in the inbox without a note would count as
       // written by the app.
       locked.notes[name] = note
       try locked.write()
-      try file.commit(as: name, replacing: false)
-      try Self.settle(name, in: directory)
+      try staged.commit(as: name)
+      try Self.settle(note, in: directory)
       note.isPending = false
       locked.notes[name] = note
       try locked.write()
       return Outcome(
-        path: inbox.path(name), type: source.type.type, handler: handler, size: size, hash: hash)
+        path: inbox.path(name), type: source.type.type, handler: handler, size: note.size,
+        hash: note.hash, isPackage: note.isPackage)
     } catch {
       // The temporary file is removed by now.
       throw OperationError(
@@ -155,22 +159,26 @@ extension Delivery {
     }
   }
 
-  /// Gives a file that is in place its owner, and the mode with which nobody can write it.
+  /// Gives a file that is in place its owner, and the mode with which nobody can write it. The
+  /// entries of a package have both since they were copied.
   static func settle(
-    _ name: ByteString, in directory: borrowing Directory
+    _ note: InboxNote, in directory: borrowing Directory
   ) throws(SystemError) {
-    try directory.setPermissions(0o444, of: name)
-    try directory.inheritOwner(name)
+    if note.isPackage { return }
+    try directory.setPermissions(0o444, of: note.name)
+    try directory.inheritOwner(note.name)
   }
 
   private func requireRoom(
     for source: borrowing DeliverySource, in directory: borrowing Directory
   ) throws(OperationError) {
     let space = try reporting { () throws(SystemError) in try directory.space() }
-    guard space.allocated(by: source.size) > space.available else { return }
+    // Each entry of a package takes at least a block.
+    let wanted = space.allocated(by: source.size) + UInt64(source.entries - 1) * space.allocated(by: 1)
+    guard wanted > space.available else { return }
     throw OperationError(
       .failed, code: .noSpace, "deliver", subject: source.path,
-      reason: "it has \(source.size) bytes, and the device has \(space.available) available",
+      reason: "it needs \(wanted) bytes, and the device has \(space.available) available",
       hint: "'sandboxctl purge' makes room")
   }
 

@@ -23,8 +23,8 @@ extension Inbox {
 
   /// Moves files from the inbox to `Documents`, under free names, and lets their owner write them.
   ///
-  /// - Throws: `OperationError` if a name is not that of a regular file in the inbox, or if the app
-  ///   is running. Nothing is moved then.
+  /// - Throws: `OperationError` if a name is not that of a regular file or a package in the inbox, or
+  ///   if the app is running. Nothing is moved then.
   package func claim(_ wanted: [ByteString], dryRun: Bool = false) throws(OperationError) -> [Move]
   {
     try requireIdle("claim files of")
@@ -35,11 +35,12 @@ extension Inbox {
       var free = try FreeName(in: documents)
       var moves: [Move] = []
       for name in wanted {
-        let size = try inbox.status(name).size
+        let status = try inbox.status(name)
+        let size = try size(of: name, status, in: inbox)
         let target = free.take(name)
         if !dryRun {
           try inbox.add(name, to: documents, as: target)
-          try documents.setPermissions(0o644, of: target)
+          try Self.permitWriting(target, status.kind, in: documents)
           locked.notes[name] = nil
         }
         let path = container.logicalPrefix.appending(Self.documents).appending(target)
@@ -53,7 +54,28 @@ extension Inbox {
     } catch { throw OperationError(error) }
   }
 
-  /// Returns the inbox if all names are those of regular files in it.
+  /// Returns the size of a file, or the sum of the files of a package.
+  private func size(
+    of name: ByteString, _ status: FileStatus, in directory: borrowing Directory
+  ) throws(SystemError) -> UInt64 {
+    guard status.kind == .directory else { return status.size }
+    return try PackageWalk.Measure(of: directory.directory(name)).bytes
+  }
+
+  /// Lets the owner write a file, or the files of a package. Links are not followed.
+  private static func permitWriting(
+    _ name: ByteString, _ kind: FileKind, in directory: borrowing Directory
+  ) throws(SystemError) {
+    guard kind == .directory else { return try directory.setPermissions(0o644, of: name) }
+    _ = try PackageWalk.run(directory.directory(name)) { path, status, inner throws(SystemError) in
+      if status.kind == .file, status.permissions & 0o200 == 0 {
+        try inner.setPermissions(status.permissions & 0o777 | 0o200, of: path.lastComponent ?? path)
+      }
+      return true
+    }
+  }
+
+  /// Returns the inbox if all names are those of regular files or directories in it.
   private func require(_ wanted: [ByteString]) throws(OperationError) -> Directory {
     guard let inbox = try open() else {
       throw OperationError(
@@ -65,10 +87,10 @@ extension Inbox {
       do throws(SystemError) {
         status = name.nameFault == nil ? try inbox.statusIfPresent(name) : nil
       } catch { throw OperationError(error) }
-      if status?.kind == .file { continue }
+      if status?.kind == .file || status?.kind == .directory { continue }
       throw OperationError(
         .notFound, code: .notFound, "claim", subject: path(name),
-        reason: status == nil ? "there is no such file" : "it is not a regular file",
+        reason: status == nil ? "there is no such file" : "it is neither a regular file nor a package",
         hint: "'sandboxctl interapp inbox list' lists the files")
     }
     return inbox

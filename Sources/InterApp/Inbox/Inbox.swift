@@ -157,12 +157,15 @@ extension Inbox {
         for var note in pending {
           let status = try directory.statusIfPresent(note.name)
           note.isPending = false
-          let isThere = status?.kind == .file && status?.size == note.size
+          // A package is renamed as a whole.
+          let isThere =
+            note.isPackage
+            ? status?.kind == .directory : status?.kind == .file && status?.size == note.size
           notes[note.name] = isThere ? note : nil
-          if isThere { try Delivery.settle(note.name, in: directory) }
+          if isThere { try Delivery.settle(note, in: directory) }
         }
         for name in try directory.names() where AtomicFile.isTemporary(name) {
-          try directory.remove(name)
+          try directory.removeTree(name)
         }
         if !pending.isEmpty { try write() }
       } catch { throw OperationError(error) }

@@ -1,11 +1,13 @@
 internal import Codecs
 package import SystemIO
 
-/// A file in an inbox, or one that was delivered and is no longer there.
+/// A file or document package in an inbox, or one that was delivered and is no longer there.
 package struct InboxFile: Sendable, Hashable {
   package let name: ByteString
   package let state: State
-  /// The size in bytes; that of the delivery if the file is gone.
+  /// Whether it is a directory: a document package.
+  package let isPackage: Bool
+  /// The size in bytes, of a package the sum of its files; that of the delivery if it is gone.
   package let size: UInt64
   /// The time of the delivery, or the last change if it was not delivered by this program.
   package let time: Timestamp
@@ -14,7 +16,7 @@ package struct InboxFile: Sendable, Hashable {
   package enum State: String, Sendable, Hashable, CaseIterable {
     /// It is as it was delivered.
     case unchanged
-    /// It was written to: the size or the hash differs, or it is no longer a regular file.
+    /// It was written to: the size or the hash differs, or it is of another kind.
     case changed
     /// It is as it was delivered, but its mode permits writing.
     case writable
@@ -49,7 +51,9 @@ extension Inbox {
       } catch { throw OperationError(error) }
     }
     files += missing.values.filter { !$0.isPending }.map { note in
-      InboxFile(name: note.name, state: .removed, size: note.size, time: note.time)
+      InboxFile(
+        name: note.name, state: .removed, isPackage: note.isPackage, size: note.size,
+        time: note.time)
     }
     return files.sorted { $0.name < $1.name }
   }
@@ -58,25 +62,24 @@ extension Inbox {
     _ name: ByteString, with status: FileStatus, _ note: InboxNote?,
     in directory: borrowing Directory
   ) throws(SystemError) -> InboxFile {
+    let isDirectory = status.kind == .directory
+    let digest = PackageDigest()
+    let isBounded = isDirectory ? try digest.add(directory.directory(name)) : true
+    let size = isDirectory ? digest.bytes : status.size
     guard let note else {
       let time = max(status.modified, status.changed)
-      return InboxFile(name: name, state: .unknown, size: status.size, time: time)
+      return InboxFile(
+        name: name, state: .unknown, isPackage: isDirectory, size: size, time: time)
     }
-    var isSame = status.kind == .file && status.size == note.size
-    if isSame { isSame = try Self.hash(directory.fileUntouched(name)) == note.hash }
-    let state: InboxFile.State =
-      !isSame ? .changed : status.permissions & 0o222 != 0 ? .writable : .unchanged
-    return InboxFile(name: name, state: state, size: status.size, time: note.time)
-  }
-
-  private static func hash(_ file: borrowing Descriptor) throws(SystemError) -> String {
-    var hash = Blake2b()
-    var offset: UInt64 = 0
-    while true {
-      let piece = try file.read(count: 1 << 20, at: offset)
-      if piece.isEmpty { return hash.finish().hex }
-      hash.update(piece)
-      offset += UInt64(piece.count)
+    var isSame = status.kind == (note.isPackage ? .directory : .file) && size == note.size
+    if isSame {
+      let hash =
+        isDirectory ? digest.finish() : try FileDigest.of(directory.fileUntouched(name)).hash
+      isSame = isBounded && hash == note.hash
     }
+    let isWritable = isDirectory ? digest.isWritable : status.permissions & 0o222 != 0
+    let state: InboxFile.State = !isSame ? .changed : isWritable ? .writable : .unchanged
+    return InboxFile(
+      name: name, state: state, isPackage: isDirectory, size: size, time: note.time)
   }
 }

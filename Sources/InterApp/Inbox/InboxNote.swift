@@ -6,9 +6,12 @@ package import SystemIO
 package struct InboxNote: Sendable, Hashable {
   /// The name in the inbox.
   package let name: ByteString
-  /// The size in bytes.
+  /// Whether it is a document package, a directory.
+  package let isPackage: Bool
+  /// The size in bytes; of a package the sum of its files.
   package let size: UInt64
-  /// The BLAKE2b-256 hash of the content, in hexadecimal digits.
+  /// The BLAKE2b-256 hash of the content, in hexadecimal digits; of a package its digest
+  /// (`PackageDigest`).
   package let hash: String
   /// The time of the delivery.
   package let time: Timestamp
@@ -59,7 +62,7 @@ extension InboxNote {
       JSON.path(name, named: "name") + [
         JSON.Member("size", .integer(Int64(clamping: size))), JSON.Member("hash", .string(hash)),
         JSON.Member("time", .string(time.rfc3339)), JSON.Member("pending", .bool(isPending)),
-      ])
+      ] + (isPackage ? [JSON.Member("package", .bool(true))] : []))
   }
 
   fileprivate init?(_ json: JSON) {
@@ -68,6 +71,8 @@ extension InboxNote {
       let time = json["time"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
       let isPending = json["pending"]?.bool
     else { return nil }
-    self.init(name: name, size: UInt64(size), hash: hash, time: time, isPending: isPending)
+    self.init(
+      name: name, isPackage: json["package"]?.bool ?? false, size: UInt64(size), hash: hash,
+      time: time, isPending: isPending)
   }
 }

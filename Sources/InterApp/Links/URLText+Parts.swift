@@ -1,17 +1,26 @@
 package import SystemIO
 
 extension URLText {
-  /// The URL for output to a terminal: with `***` in place of the password, if there is one.
-  package var withoutPassword: ByteString {
-    guard let userInfo, let colon = userInfo.bytes.firstIndex(of: UInt8(ascii: ":")) else {
-      return bytes
-    }
-    // The scheme, `://`, the user, and what follows the user and the password.
-    let start = scheme.count + 3
-    let kept = start + (colon - userInfo.bytes.startIndex) + 1
-    return ByteString(
-      Array(bytes.bytes.prefix(kept)) + Array("***".utf8)
-        + Array(bytes.bytes.dropFirst(start + userInfo.count)))
+  /// The URL for output: with `***` in place of the password, if there is one.
+  package var withoutPassword: ByteString { Self.hidingPassword(in: bytes) }
+
+  /// The same URL with `***` as its password, if it has one, so that none of its parts has it.
+  package var hidingPassword: URLText {
+    // The structure is the same, so the text is a URL as well.
+    (try? URLText(splitting: withoutPassword)) ?? self
+  }
+
+  /// Returns a text, which need not be a URL, with `***` in place of the password before the host.
+  static func hidingPassword(in text: ByteString) -> ByteString {
+    let bytes = text.bytes
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+      bytes[(colon + 1)...].starts(with: "//".utf8)
+    else { return text }
+    let authority = bytes[(colon + 3)...].prefix { !"/?#".utf8.contains($0) }
+    guard let at = authority.lastIndex(of: UInt8(ascii: "@")),
+      let second = authority[..<at].firstIndex(of: UInt8(ascii: ":"))
+    else { return text }
+    return ByteString(Array(bytes[...second]) + Array("***".utf8) + Array(bytes[at...]))
   }
 
   /// The parts of the URL as an app reads them from an NSURL, which follows the older RFC 1808: the

@@ -33,6 +33,13 @@ package struct URLText: Sendable, Hashable {
   ///   the byte, counted from 1.
   package init(reading bytes: ByteString) throws(OperationError) {
     if let reason = Self.fault(ofText: bytes) { throw Self.refusal(bytes, reason) }
+    try self.init(splitting: bytes)
+  }
+
+  /// Splits a text whose bytes are those of a URL into its parts.
+  ///
+  /// - Throws: `usage` if there is no scheme, or if the authority is invalid.
+  init(splitting bytes: ByteString) throws(OperationError) {
     var rest = bytes.bytes
     guard let colon = rest.firstIndex(of: UInt8(ascii: ":")) else {
       throw Self.refusal(bytes, "it has no scheme")
@@ -72,7 +79,8 @@ package struct URLText: Sendable, Hashable {
   }
 
   private static func refusal(_ url: ByteString, _ reason: String) -> OperationError {
-    let shown = url.count > 200 ? ByteString(Array(url.bytes.prefix(200)) + Array("…".utf8)) : url
+    var shown = hidingPassword(in: url)
+    if shown.count > 200 { shown = ByteString(Array(shown.bytes.prefix(200)) + Array("…".utf8)) }
     return OperationError(
       .usage, code: .invalidInput, "open the URL", subject: shown, reason: reason,
       hint: "other characters than those of RFC 3986 are written as escapes, for example %20")

@@ -66,12 +66,14 @@ package struct GrammarCheck {
       }
     }
     let chosen = entries.filter { record.needsOneOf.contains($0.name) }
-    if !record.needsOneOf.isEmpty, chosen.count != 1 {
-      let words = record.needsOneOf.joined(separator: " or ")
+    // An unknown key, which is reported, is likely to be a misspelt one of them.
+    let isMisspelt = chosen.isEmpty && entries.contains { record.key($0.name) == nil }
+    if !record.needsOneOf.isEmpty, chosen.count != 1, !isMisspelt {
+      let words = (chosen.isEmpty ? record.needsOneOf : chosen.map(\.name))
+        .map { "'\($0)'" }.joined(separator: ", ")
       add(
         .key, at: chosen.last?.keyMark ?? node.mark,
-        chosen.isEmpty
-          ? "\(record.title) has neither \(words)" : "\(record.title) has both \(words)",
+        "\(record.title) has \(chosen.isEmpty ? "none of" : "all of") \(words)",
         expected: "one of them")
     }
   }

@@ -12,17 +12,34 @@ extension BackupCommand {
     case idle
   }
 
+  /// A value of `--when`: conditions separated by commas, all of which have to hold.
+  struct ConditionList: ExpressibleByArgument {
+    let conditions: [Condition]
+
+    /// Nil if one of them is unknown, or if there is none.
+    init?(argument: String) {
+      var conditions: [Condition] = []
+      for word in argument.split(separator: ",", omittingEmptySubsequences: false) {
+        guard let condition = Condition(rawValue: String(word)) else { return nil }
+        conditions.append(condition)
+      }
+      self.conditions = conditions
+    }
+
+    static var allValueStrings: [String] { Condition.allCases.map(\.rawValue) }
+  }
+
   /// The conditions for a backup (docs/power.md). What the machine does not report counts as met: a
   /// backup that never runs loses more than one that runs at a bad time.
   struct Conditions: ParsableArguments {
     @Option(
       name: .customLong("when"),
       help: ArgumentHelp(
-        "Skip the backup (exit status 0) unless this condition holds: on-ac, the machine has "
-          + "mains power; unmetered, the network is not metered; idle, the load is low and no "
-          + "session is in use; may be repeated.", valueName: "state"),
+        "Skip the backup (exit status 0) unless these conditions hold, separated by commas: "
+          + "on-ac, the machine has mains power; unmetered, the network is not metered; idle, the "
+          + "load is low and no session is in use; may be repeated.", valueName: "states"),
       completion: .list(Condition.allCases.map(\.rawValue)))
-    var when: [Condition] = []
+    var when: [ConditionList] = []
 
     @Option(
       help: ArgumentHelp(
@@ -42,7 +59,7 @@ extension BackupCommand {
 
     /// Returns the first condition that does not hold, as a sentence; nil if all hold.
     func obstacle(on machine: MachineState = MachineState()) -> String? {
-      for condition in when {
+      for condition in when.all {
         if let obstacle = Self.obstacle(condition, on: machine) { return obstacle }
       }
       if let maxLoad, let load = machine.load, load > maxLoad {
@@ -62,5 +79,13 @@ extension BackupCommand {
         return "the load is \(load), above \(limit)"
       }
     }
+  }
+}
+
+extension [BackupCommand.ConditionList] {
+  /// The conditions of all values, each once, in the order in which they were given.
+  var all: [BackupCommand.Condition] {
+    var seen: Set<BackupCommand.Condition> = []
+    return flatMap(\.conditions).filter { seen.insert($0).inserted }
   }
 }

@@ -10,13 +10,14 @@ struct DeliverCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "deliver",
-      abstract: "Copy files into the inbox of an app",
+      abstract: "Copy files or document packages into the inbox of an app",
       usage: "sandboxctl interapp deliver <file> ... --to <app> [--root <dir>] [<options>]",
       discussion: """
         Copies each file into Documents/Inbox of the app, as AirDrop and document interaction do, \
         if a complete declaration in CFBundleDocumentTypes accepts its type. The copy has the mode \
         0444, since the app must not write there, and -1, -2, … before its extension if the name is \
-        in use. 'interapp inbox check' finds what was written to since.
+        in use. 'interapp inbox check' finds what was written to since. A document package, a \
+        directory such as Notes.rtfd, is copied as a whole; other directories are refused.
 
         If some of several files are refused, the others are delivered, and the exit status is 3.
 
@@ -26,6 +27,9 @@ struct DeliverCommand: SandboxCommand {
         ]))
         """)
   }
+
+  /// In other commands `--to` names a directory.
+  static var ownOptions: Set<String> { ["to"] }
 
   @Argument(help: ArgumentHelp("The files.", valueName: "file"), completion: .file())
   var files: [ByteString]
@@ -70,6 +74,7 @@ struct DeliverCommand: SandboxCommand {
             JSON.Member("type", .string(outcome.type.description)),
             JSON.Member("declaration", .string(outcome.handler.key)),
             JSON.Member("rank", .string(outcome.handler.rank.rawValue)),
+            JSON.Member("package", .bool(outcome.isPackage)),
             JSON.Member("size", .integer(Int64(clamping: outcome.size))),
             JSON.Member("hash", outcome.hash.isEmpty ? .null : .string(outcome.hash)),
             JSON.Member("dry_run", .bool(dryRun)),

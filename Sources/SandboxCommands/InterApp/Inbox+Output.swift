@@ -45,6 +45,7 @@ extension InboxFile {
       JSON.path(inbox.path(name)) + [
         JSON.Member("app", .string(inbox.app.identifier.description)),
         JSON.Member("state", .string(state.rawValue)),
+        JSON.Member("package", .bool(isPackage)),
         JSON.Member("size", .integer(Int64(clamping: size))),
         JSON.Member("time", .string(time.rfc3339)),
       ])

@@ -33,6 +33,9 @@ struct InboxOptions: ParsableArguments {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
+  /// In other commands `--app` selects the apps to back up or restore.
+  static let own: Set<String> = ["app"]
+
   /// Returns the inboxes of the app, or of all apps with data.
   ///
   /// - Throws: `OperationError` if the layout has no inboxes.
@@ -64,6 +67,8 @@ extension InboxCommand {
           """)
     }
 
+    static var ownOptions: Set<String> { InboxOptions.own }
+
     @OptionGroup var inbox: InboxOptions
     @OptionGroup var list: ListOptions
 
@@ -91,6 +96,8 @@ extension InboxCommand {
           \(Examples.text(["sandboxctl interapp inbox check --app notebook --root device"]))
           """)
     }
+
+    static var ownOptions: Set<String> { InboxOptions.own }
 
     @OptionGroup var inbox: InboxOptions
     @OptionGroup var list: ListOptions
@@ -121,6 +128,8 @@ extension InboxCommand {
           ]))
           """)
     }
+
+    static var ownOptions: Set<String> { InboxOptions.own }
 
     @Argument(help: ArgumentHelp("The names of the files.", valueName: "name"))
     var names: [ByteString]
@@ -160,6 +169,8 @@ extension InboxCommand {
           ]))
           """)
     }
+
+    static var ownOptions: Set<String> { InboxOptions.own }
 
     @Option(
       help: ArgumentHelp("The age, for example 7d or 12h (default: 30d).", valueName: "time"))

@@ -4,16 +4,17 @@ internal import InterApp
 internal import SandboxModel
 internal import SystemIO
 
-/// `sandboxctl interapp share ITEM…`: shows which Share extensions are offered for items.
+/// `sandboxctl interapp share ITEM…`: shows which Share and Action extensions are offered for
+/// items.
 struct ShareCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "share",
-      abstract: "Show which Share extensions are offered for items",
+      abstract: "Show which Share and Action extensions are offered for items",
       usage: "sandboxctl interapp share <item> ... [--root <dir>] [<options>]",
       discussion: """
-        Evaluates the activation rule of each Share extension: a dictionary of counts, or a \
-        predicate. An item is a file, text:<text>, url:<url>, or page:<url> for a page in a \
+        Evaluates the activation rule of each Share and Action extension: a dictionary of counts, \
+        or a predicate. An item is a file, text:<text>, url:<url>, or page:<url> for a page in a \
         browser; write ./ before the name of a file that begins like these. Prints for each \
         extension whether it is offered, and why. Nothing is shared. The exit status is 5 if no \
         extension is offered.
@@ -66,7 +67,7 @@ struct ShareCommand: SandboxCommand {
       try catalog.remarks.write(
         console, findings: findings, listsAll: list.all, isQuiet: output.quiet)
     }
-    return offers.offered.isEmpty ? .goalNotMet : .done
+    return offers.offered().isEmpty ? .goalNotMet : .done
   }
 
   /// Returns the attachment for an argument.

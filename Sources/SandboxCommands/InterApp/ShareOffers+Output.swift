@@ -20,7 +20,21 @@ extension ShareOffers {
     for line in table.lines { try console.result(line) }
     if let remainder = items.remainder { try console.result(remainder) }
     try console.result("")
-    if offers.isEmpty { return try console.result("no app of the device has a Share extension") }
+    for kind in Kind.allCases where kind == .share || !offers(of: kind).isEmpty {
+      try write(kind, console, listsAll: listsAll)
+    }
+    for exclusion in exclusions where exclusion.meaning != .extension {
+      console.note("'\(exclusion.type)' is \(exclusion.text)")
+    }
+  }
+
+  /// Prints the decisions about the extensions of a kind.
+  private func write(_ kind: Kind, _ console: Console, listsAll: Bool) throws {
+    let offers = offers(of: kind)
+    guard !offers.isEmpty else {
+      return try console.result("no app of the device has a \(kind.name) extension")
+    }
+    try console.result("\(kind.name) extensions")
     let excerpt = ListExcerpt(
       offers.filter { $0.isOffered } + offers.filter { !$0.isOffered }, all: listsAll)
     for offer in excerpt.shown {
@@ -35,9 +49,6 @@ extension ShareOffers {
       if more > 0 { try console.result("  and \(Sizes.count(more, "more reason"))") }
     }
     if let remainder = excerpt.remainder { try console.result(remainder) }
-    for exclusion in exclusions where exclusion.meaning != .extension {
-      console.note("'\(exclusion.type)' is \(exclusion.text)")
-    }
   }
 
   /// The maximum number of reasons that text output shows for an extension.
@@ -86,8 +97,10 @@ extension ShareOffers {
                 "types": .array(item.types.map { .string($0.description) }),
               ]
             })),
-        JSON.Member("offered", .integer(Int64(offered.count))),
-        JSON.Member("extensions", .array(offers.map(\.json))),
+        JSON.Member("offered", .integer(Int64(offered(of: .share).count))),
+        JSON.Member("extensions", .array(offers(of: .share).map(\.json))),
+        JSON.Member("actions_offered", .integer(Int64(offered(of: .action).count))),
+        JSON.Member("actions", .array(offers(of: .action).map(\.json))),
         JSON.Member("exclusions", .array(exclusions.map(\.json))),
       ] + catalog.remarks.members)
   }

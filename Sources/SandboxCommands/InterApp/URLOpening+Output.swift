@@ -13,6 +13,9 @@ extension URLOpening {
     }
   }
 
+  /// The number of apps in conflict that text output names.
+  private static var conflictLimit: Int { 10 }
+
   /// Prints the receiver, the parts, the calls and the picture.
   func write(_ console: Console) throws {
     try console.result("URL  \(url.withoutPassword)")
@@ -26,8 +29,11 @@ extension URLOpening {
       try console.result("opened by \(entry.app) (\(entry.identifier)), an app of the system")
     case .app(let app): try console.result("opened by \(app), which is \(change)")
     case .undefined(let apps):
-      let names = apps.map(\.description).joined(separator: ", ")
-      try console.result("conflict: \(names) declare the scheme; the platform defines no winner")
+      let names = apps.prefix(Self.conflictLimit).map(\.description).joined(separator: ", ")
+      let more = apps.count - Self.conflictLimit
+      let rest = more > 0 ? " and \(Sizes.count(more, "other app"))" : ""
+      try console.result(
+        "conflict: \(names)\(rest) declare the scheme; the platform defines no winner")
     case .nobody: try console.result("no app opens it")
     }
     for (number, call) in calls.enumerated() {
@@ -61,10 +67,11 @@ extension URLOpening {
 extension URLOpening {
   /// The result as a line of `--json`.
   func json(device root: ByteString, _ model: InterAppModel) -> JSON {
-    .object(
+    let shown = url.hidingPassword
+    return .object(
       JSON.path(root, named: "root") + [
-        JSON.Member("url", .text(url.bytes)), JSON.Member("rfc3986", rfc3986),
-        JSON.Member("received", received), JSON.Member("opened_by", .text(openedBy)),
+        JSON.Member("url", .text(shown.bytes)), JSON.Member("rfc3986", Self.rfc3986(shown)),
+        JSON.Member("received", Self.received(shown)), JSON.Member("opened_by", .text(openedBy)),
         JSON.Member("system", handlers.system?.json ?? .null),
         JSON.Member("candidates", .array(handlers.apps.map { .string($0.app.description) })),
         JSON.Member("conflict", .bool(!handlers.conflict.isEmpty)),
@@ -83,14 +90,14 @@ extension URLOpening {
     }
   }
 
-  private var rfc3986: JSON {
+  private static func rfc3986(_ url: URLText) -> JSON {
     [
       "scheme": .text(url.scheme), "authority": .text(url.authority), "path": .text(url.path),
       "query": .text(url.query), "fragment": .text(url.fragment),
     ]
   }
 
-  private var received: JSON {
+  private static func received(_ url: URLText) -> JSON {
     let parts = url.received
     let items = parts.queryItems.map { item -> JSON in
       ["name": .text(item.name), "value": .text(item.value)]

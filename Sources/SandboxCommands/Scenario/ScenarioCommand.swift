@@ -18,6 +18,7 @@ struct ScenarioCommand: ParsableCommand {
         """,
       subcommands: [
         ScenarioRunCommand.self, ScenarioInitCommand.self, ScenarioListCommand.self,
+        ScenarioSchemaCommand.self,
       ])
   }
 }

@@ -66,10 +66,10 @@ extension ScheduleCommand {
 
     @Option(
       help: ArgumentHelp(
-        "Run only if this condition holds: on-ac, the machine has mains power; unmetered; idle; "
-          + "may be repeated.", valueName: "state"),
+        "Run only if these conditions hold, separated by commas: on-ac, the machine has mains "
+          + "power; unmetered; idle; may be repeated.", valueName: "states"),
       completion: .list(BackupCommand.Condition.allCases.map(\.rawValue)))
-    var when: [BackupCommand.Condition] = []
+    var when: [BackupCommand.ConditionList] = []
 
     @Option(
       help: ArgumentHelp(
@@ -140,7 +140,7 @@ extension ScheduleCommand {
         work: work, name: try work.name(profile: output.profile), program: program,
         words: words, forgetting: try forgetting(words, root),
         environment: environment, calendar: isWatch ? nil : try time(),
-        randomDelay: Int(randomDelay?.seconds ?? 0), isOnMainsOnly: when.contains(.onMains),
+        randomDelay: Int(randomDelay?.seconds ?? 0), isOnMainsOnly: when.all.contains(.onMains),
         onFailure: onFailure)
     }
 
@@ -177,7 +177,8 @@ extension ScheduleCommand {
         words += ["--metrics", metrics]
       }
       // systemd checks the power itself (`ConditionACPower=`); a crontab line has its own option.
-      for condition in when where condition != .onMains { words += ["--when", condition.rawValue] }
+      let others = when.all.filter { $0 != .onMains }.map(\.rawValue)
+      if !others.isEmpty { words += ["--when", others.joined(separator: ",")] }
       words += options
       let program = KnownCommand(root)
       let parsed = try program.parse(words)

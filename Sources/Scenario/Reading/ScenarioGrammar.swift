@@ -1,8 +1,19 @@
+internal import Codecs
 internal import PolicyEngine
 internal import SandboxModel
 
 /// The grammar of scenarios: all keys and values (sandboxctl-scenario(5)).
-enum ScenarioGrammar {
+package enum ScenarioGrammar {
+  /// The JSON Schema of scenarios, for editors, as in `policies/scenario.schema.json`, without the
+  /// line break at the end of the file.
+  package static var schema: String {
+    PolicySchema.document(
+      of: file, title: "sandboxctl scenario",
+      description:
+        "A test of the life cycle of an app's data. See sandboxctl-scenario(5)."
+    ).pretty
+  }
+
   /// The version of the grammar that this module reads, `schema:` in the files.
   static let schemaVersion = 1
 

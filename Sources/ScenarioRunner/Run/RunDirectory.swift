@@ -1,18 +1,82 @@
 internal import SystemIO
 
 /// The private directory of a run, with a directory for each case.
+///
+/// It is locked while the run uses it, so that the next run distinguishes it from one whose process
+/// was killed, and removes that.
 final class RunDirectory: Sendable {
   /// The directory's path, without links.
   let path: ByteString
   private let name: ByteString
   private let parent: ByteString
+  /// Held until the run ends; nil on a file system without locks.
+  private let lock: FileLock?
+
+  private static let prefix = "sandboxctl-scenarios-"
+  private static let randomBytes = 8
+  /// The maximum number of directories that are made until one is locked.
+  private static let attempts = 100
 
   /// Makes the directory, which only this user can enter.
   init(in temporary: ByteString) throws(SystemError) {
     parent = try Host.realPath(temporary)
-    name = ByteString("sandboxctl-scenario-\(Host.randomHex(bytes: 8))")
-    path = parent.appending(name)
-    try Directory.open(resolved: parent).createDirectory(name, permissions: 0o700)
+    let above = try Directory.open(resolved: parent)
+    var held: FileLock?
+    var chosen: ByteString?
+    for _ in 0..<Self.attempts where chosen == nil {
+      let name = ByteString(Self.prefix + Host.randomHex(bytes: Self.randomBytes))
+      try above.createDirectory(name, permissions: 0o700)
+      do throws(SystemError) {
+        // Before it is locked, another run can take it for abandoned.
+        let made = try above.directory(name)
+        held = try Self.lock(made)
+        let isStillThere = try above.statusIfPresent(name)?.identity == made.status().identity
+        if isStillThere { chosen = name }
+      } catch where error.isBusy || error.isMissing { continue }
+    }
+    guard let chosen else {
+      throw SystemError.replaced(parent.appending(ByteString(Self.prefix)))
+    }
+    name = chosen
+    path = parent.appending(chosen)
+    lock = held
+  }
+
+  /// Locks a directory; nil if its file system has no locks.
+  private static func lock(_ directory: borrowing Directory) throws(SystemError) -> FileLock? {
+    do throws(SystemError) {
+      return try FileLock(directory)
+    } catch {
+      if error.isBusy || error.isMissing { throw error }
+      return nil
+    }
+  }
+
+  /// Removes the directories that runs of this user left in a directory when they were killed. Those
+  /// that a run has locked, of other users, with other names and of other kinds stay, and so does
+  /// what cannot be opened or removed.
+  static func removeAbandoned(in temporary: ByteString) {
+    guard let above = try? Directory.open(path: temporary) else { return }
+    var names: [ByteString] = []
+    try? above.forEachName { bytes in
+      let name = ByteString(bytes)
+      if isOfRun(name) { names.append(name) }
+    }
+    for name in names {
+      guard let status = try? above.status(name), status.kind == .directory,
+        status.user == Host.userID, let directory = try? above.directory(name),
+        let lock = try? FileLock(directory)
+      else { continue }
+      try? above.removeTree(name)
+      _ = consume lock
+    }
+  }
+
+  /// Whether a name is that of a run's directory.
+  private static func isOfRun(_ name: ByteString) -> Bool {
+    guard let text = name.utf8, text.hasPrefix(prefix) else { return false }
+    let random = text.dropFirst(prefix.count)
+    return random.utf8.count == 2 * randomBytes && random.allSatisfy(\.isHexDigit)
   }
 
   /// Makes a directory in it and returns its path.

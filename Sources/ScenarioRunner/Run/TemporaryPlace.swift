@@ -13,6 +13,9 @@ enum TemporaryPlace {
   /// The memory that has to be available, in bytes.
   private static let wanted: UInt64 = 2 << 30
 
+  /// The directories that `choose` returns.
+  static let all = [memory, disk]
+
   /// Returns the directory for cases.
   static func choose(for cases: [ScenarioCase]) -> ByteString {
     let areSmall = cases.allSatisfy { one in
