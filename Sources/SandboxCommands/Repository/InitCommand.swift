@@ -30,8 +30,8 @@ struct InitCommand: SandboxCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "The directory to create, new or empty, also sftp://user@host/path or sftp:alias/path "
-        + "(default: the user's own repository).",
+      "The directory to create, new or empty, or sftp:host/path, sftp://user@host:22/path, or "
+        + "s3://bucket/prefix (default: the user's own repository).",
       valueName: "repo"),
     completion: .directory)
   var repository: ByteString?
