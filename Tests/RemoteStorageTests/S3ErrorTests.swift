@@ -16,6 +16,7 @@ import Testing
     ])
     options.retries.attempts = 2
     options.retries.firstAttempts = 2
+    options.http.connectTimeout = 2
     return options
   }
 

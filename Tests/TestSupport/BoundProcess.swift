@@ -30,6 +30,9 @@ package final class BoundProcess: Sendable {
   /// Ends the program, and waits until it has ended.
   package func end() {
     try? input.fileHandleForWriting.close()
+    let limit = Date(timeIntervalSinceNow: 20)
+    while process.isRunning, Date() < limit { usleep(5000) }
+    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     process.waitUntilExit()
   }
 }

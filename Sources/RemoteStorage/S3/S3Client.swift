@@ -12,13 +12,6 @@ package final class S3Client: Sendable {
   /// Whether any request was answered, so that the endpoint is right.
   private let hasAnswered = Atomic<Bool>(false)
 
-  /// The answer to a request that succeeded.
-  package struct Answer: Sendable {
-    package let response: HTTPResponse
-    /// Whether an earlier attempt may have had its effect, although no answer came.
-    package let isRepeated: Bool
-  }
-
   /// Creates a client.
   package init(
     endpoint: S3Endpoint, region: String, credentials: S3CredentialSource,
@@ -38,15 +31,14 @@ package final class S3Client: Sendable {
   /// - Throws: if the last attempt did not succeed. The failure says with how many attempts.
   package func send(
     _ request: S3Request, into buffer: inout [UInt8]
-  ) throws(S3Failure) -> Answer {
+  ) throws(S3Failure) -> HTTPResponse {
     let payload: S3Payload
     do { payload = try S3Payload(request.body) } catch { throw S3Failure(.spool(error)) }
     var state = Attempts(began: Host.monotonicSeconds(), isCleaningUp: http.isStopping)
     while true {
       state.count += 1
       do throws(S3Failure) {
-        let response = try attempt(request, payload, state: &state, into: &buffer)
-        return Answer(response: response, isRepeated: state.isUncertain)
+        return try attempt(request, payload, state: &state, into: &buffer)
       } catch {
         guard let pause = pause(after: error, &state) else {
           throw S3Failure(error.reason, attempts: state.count)
@@ -61,8 +53,6 @@ package final class S3Client: Sendable {
     let began: Double
     let isCleaningUp: Bool
     var count = 0
-    /// Whether an attempt may have had its effect without an answer.
-    var isUncertain = false
     /// The credentials of the current attempt.
     var credentials: S3Credentials?
     var hasRenewed = false
@@ -125,7 +115,6 @@ extension S3Client {
     switch failure.reason {
     case .connection(let connection, _):
       guard connection.isPassing, !(http.isStopping && !state.isCleaningUp) else { return nil }
-      if connection.kind != .unreachable { state.isUncertain = true }
       let limit =
         hasAnswered.load(ordering: .relaxed) && !state.isCleaningUp
         ? Int.max : policy.firstAttempts
@@ -139,8 +128,6 @@ extension S3Client {
         return 0
       }
       guard refusal.isPassing, state.count < policy.attempts else { return nil }
-      // A proxy before the store may have lost the answer.
-      if refusal.status >= 500 { state.isUncertain = true }
       return max(refusal.wait ?? 0, policy.pause(after: state.count, jitter: Self.jitter()))
     default: return nil
     }

@@ -90,67 +90,67 @@ extension S3Failure {
   }
 
   /// The parts of an error that depend on the answer.
-  private struct Words {
+  private struct Explanation {
     let reason: String
     let hint: String?
     var code = StoreError.Code.system
     var number: Int32?
   }
 
-  private static func words(_ refusal: S3Refusal, host: String) -> Words {
+  private static func words(_ refusal: S3Refusal, host: String) -> Explanation {
     if refusal.isWebPage {
       let reason = "'\(host)' answers with a web page (status \(refusal.status)), not as a store"
-      return Words(reason: reason, hint: endpointHint)
+      return Explanation(reason: reason, hint: endpointHint)
     }
     switch refusal.code {
     case "NoSuchBucket":
-      return Words(
+      return Explanation(
         reason: "'\(host)' has no such bucket",
         hint: "create the bucket, or check its name and the endpoint", code: .noRepository)
     case "NoSuchKey":
-      return Words(reason: "it is not in the repository", hint: nil, code: .missing)
+      return Explanation(reason: "it is not in the repository", hint: nil, code: .missing)
     case "InvalidRange":
-      return Words(reason: "it ends before the range", hint: nil, code: .damaged)
+      return Explanation(reason: "it ends before the range", hint: nil, code: .damaged)
     case "SignatureDoesNotMatch", "AuthFailure":
-      return Words(
+      return Explanation(
         reason: "the store refuses the signature: the secret access key is wrong",
         hint: credentialHint)
     case "InvalidAccessKeyId":
-      return Words(reason: "the store does not know the access key ID", hint: credentialHint)
+      return Explanation(reason: "the store does not know the access key ID", hint: credentialHint)
     case "ExpiredToken", "TokenRefreshRequired", "InvalidToken":
-      return Words(
+      return Explanation(
         reason: "the session token is not valid, or no longer", hint: "renew the credentials")
     case "AccessDenied", "AllAccessDisabled", "AccountProblem":
-      return Words(
+      return Explanation(
         reason: "the store denies access" + quoted(refusal.message),
         hint: "check the rights of these credentials for the bucket and the prefix",
         number: accessDenied)
     case "QuotaExceeded", "InsufficientStorage", "XMinioStorageFull":
-      return Words(
+      return Explanation(
         reason: "the store has no space left, or the quota is exceeded",
         hint: "free space, or raise the quota", number: quotaExceeded)
     default: return otherWords(refusal, host: host)
     }
   }
 
-  private static func otherWords(_ refusal: S3Refusal, host: String) -> Words {
+  private static func otherWords(_ refusal: S3Refusal, host: String) -> Explanation {
     if let region = refusal.region, refusal.status <= 400 {
-      return Words(
+      return Explanation(
         reason: "the bucket is in the region '\(region)'", hint: "set the region to '\(region)'")
     }
     if refusal.status < 400 {
       let target = refusal.host.map { " to '\($0)'" } ?? ""
-      return Words(
+      return Explanation(
         reason: "'\(host)' redirects the request\(target), which is not followed: "
           + "credentials are for one host",
         hint: "set the endpoint and the region of the bucket")
     }
     if refusal.status == 501 || refusal.status == 405 {
-      return Words(
+      return Explanation(
         reason: "'\(host)' does not support the request", hint: nil, code: .unsupported)
     }
     let message = quoted(refusal.message)
-    return Words(
+    return Explanation(
       reason: "'\(host)' answered with \(refusal.code) (status \(refusal.status))\(message)",
       hint: nil)
   }

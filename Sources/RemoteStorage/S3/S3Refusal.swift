@@ -31,6 +31,8 @@ package struct S3Refusal: Sendable, Hashable {
     return limits
   }()
 
+  private static let webPage = "WebPage"
+
   /// Reads an answer.
   package init(_ response: HTTPResponse, body: [UInt8], now: Timestamp) {
     status = response.status
@@ -40,7 +42,10 @@ package struct S3Refusal: Sendable, Hashable {
     // Some stores answer with <ErrorResponse><Error>.
     let error = root?.name == "Error" ? root : root?.child("Error")
     let given = error?.text(of: "Code") ?? ""
-    code = Self.isCode(given) ? given : Self.usualCode(response.status)
+    // A page says nothing about an object, whatever its status.
+    code =
+      isWebPage
+      ? Self.webPage : Self.isCode(given) ? given : Self.usualCode(response.status)
     message = Self.shortened(error?.text(of: "Message") ?? "")
     region = (response.header("x-amz-bucket-region") ?? error?.text(of: "Region"))
       .flatMap { Self.isCode($0) ? $0 : nil }

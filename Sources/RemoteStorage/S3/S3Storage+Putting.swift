@@ -17,7 +17,7 @@ extension S3Storage {
       let request = S3Request(
         .put, key: key(path), headers: [("content-type", Self.contentType)], body: body)
       var answer: [UInt8] = []
-      try requireStored(try client.send(request, into: &answer).response)
+      try requireStored(try client.send(request, into: &answer))
     } catch { throw self.error(error, to: "write", path) }
   }
 
@@ -80,7 +80,7 @@ extension S3Storage {
       let body = HTTPBody.file(file, offset: offset, count: min(size, upload.count - offset))
       let query = [("partNumber", "\(tags.count + 1)"), ("uploadId", upload.id)]
       let request = S3Request(.put, key: upload.key, query: query, body: body)
-      tags.append(try requireStored(try client.send(request, into: &answer).response))
+      tags.append(try requireStored(try client.send(request, into: &answer)))
       offset += size
     }
     return tags

@@ -82,7 +82,7 @@ package final class S3Storage: Storage {
   /// Makes a request, and converts a failure to an error of an object.
   func send(
     _ request: S3Request, to action: String, _ path: ObjectPath, into buffer: inout [UInt8]
-  ) throws(StoreError) -> S3Client.Answer {
+  ) throws(StoreError) -> HTTPResponse {
     do { return try client.send(request, into: &buffer) } catch {
       throw self.error(error, to: action, path)
     }
@@ -94,11 +94,14 @@ package final class S3Storage: Storage {
     let isOfObject =
       ["NoSuchKey", "InvalidRange", "AccessDenied"].contains(code)
       && failure.refusal?.isSkewed == false && failure.refusal?.isWebPage == false
-    if isOfObject || failure.isTooLarge { return failure.storeError(action, path.description) }
+    if (isOfObject || failure.isTooLarge) && path != .root {
+      return failure.storeError(action, path.description)
+    }
     if failure.refusal?.isBucketMissing == true {
       return failure.storeError("find the bucket", bucket)
     }
-    return failure.storeError("\(action) '\(path)' in the repository", location)
+    let task = path == .root ? action : "\(action) '\(path)' in the repository"
+    return failure.storeError(task, location)
   }
 
   /// Creates an unnamed local file for an unfinished object.
@@ -136,9 +139,9 @@ extension S3Storage {
     }
     let range = "bytes=\(offset)-\(offset + UInt64(count) - 1)"
     let request = S3Request(.get, key: key(path), headers: [("range", range)], limit: count)
-    let answer = try send(request, to: "read", path, into: &buffer)
+    let response = try send(request, to: "read", path, into: &buffer)
     // A store that ignores the range returns the object from its first byte on.
-    guard answer.response.status == 206 || offset == 0 else {
+    guard response.status == 206 || offset == 0 else {
       throw StoreError(
         .unsupported, "read a range of", subject: path.description,
         reason: "'\(client.endpoint.host)' ignores ranges")
@@ -270,15 +273,14 @@ extension S3Storage {
     let request = S3Request(.put, key: key(path), headers: headers, body: .bytes(bytes))
     var answer: [UInt8] = []
     do {
-      let done = try client.send(request, into: &answer)
-      try requireStored(done.response)
+      try requireStored(try client.send(request, into: &answer))
       return true
     } catch {
       guard error.refusal?.isExisting == true else { throw error }
       // The first attempt may have created it, and its answer may be lost: then it has the mark.
       guard error.attempts > 1 else { return false }
       return try client.send(S3Request(.head, key: key(path)), into: &answer)
-        .response.header(Self.markHeader) == mark
+        .header(Self.markHeader) == mark
     }
   }
 
