@@ -131,7 +131,8 @@ extension LoadedIndex {
   ) throws(StoreError) -> StoreError? {
     guard case .mapped = object.bytes else { return nil }
     let path = storage.layout.index(object.id)
-    let found = try sizes.map { $0[path] } ?? storage.status(path)?.size
+    var found = sizes?[path]
+    if sizes == nil { found = try storage.status(path)?.size }
     guard let size = found else { throw .missing("\(path)") }
     if size == object.storedSize { return nil }
     return .damaged(

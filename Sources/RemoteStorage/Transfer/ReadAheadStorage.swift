@@ -108,7 +108,8 @@ package final class ReadAheadStorage: Storage {
     if last.size == nil { last.size = try base.status(path)?.size ?? 0 }
     let (size, window, isBehind) = (last.size ?? 0, last.window, range.lowerBound < last.offset)
     let next = Position(
-      offset: range.lowerBound, window: min(window * 2, UInt64(Self.windows.upperBound)), size: size)
+      offset: range.lowerBound, window: min(window * 2, UInt64(Self.windows.upperBound)), size: size
+    )
     state.withLock { $0.positions[path] = next }
     guard range.upperBound <= size else { return nil }
     if isBehind {
