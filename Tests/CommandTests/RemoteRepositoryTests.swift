@@ -67,8 +67,9 @@ import Testing
     _ = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
     let file = try text("home/.config/sandboxctl/config.yaml")
     #expect(file.contains("sftp:host\(place)/store"))
+    #expect(file.contains("ssh-command: \(place)/ssh"))
     try cli.directory.write(
-      "ssh-command: \(place)/ssh\nconnections: 2\nlimit-download: 100M\n" + file,
+      "connections: 2\nlimit-download: 100M\n" + file,
       at: "home/.config/sandboxctl/config.yaml")
     _ = try cli.succeed("backup --root data --layout folder")
     #expect(try cli.jsonLines("snapshots --json").count == 1)

@@ -10,6 +10,7 @@ package final class MemoryStorage: Storage {
   package let location: String
 
   private let clock: @Sendable () -> Timestamp
+  private let number = UInt64.random(in: 0...UInt64.max)
 
   /// Creates an empty storage, whose clock dates the objects.
   package init(
@@ -28,6 +29,11 @@ package final class MemoryStorage: Storage {
 
   /// Always true: memory supports rename.
   package var canRename: Bool { true }
+
+  /// A directory of its own, so that it is used as one of this host.
+  package func directoryIdentity() throws(StoreError) -> FileIdentity? {
+    FileIdentity(device: .max, inode: number)
+  }
 
   /// Reads a complete object.
   package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {

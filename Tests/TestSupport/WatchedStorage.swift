@@ -144,6 +144,11 @@ package final class WatchedStorage: Storage {
     try call("remove \(paths.count) objects") { () throws(StoreError) in try inner.remove(paths) }
   }
 
+  /// Not a call of a storage on another host, so neither recorded nor counted.
+  package func directoryIdentity() throws(StoreError) -> FileIdentity? {
+    try inner.directoryIdentity()
+  }
+
   package func space() throws(StoreError) -> VolumeSpace? {
     try call("space") { () throws(StoreError) in
       if let space = state.withLock(\.space) { return space }

@@ -71,6 +71,7 @@ struct Target: Sendable {
     + peerTargets
     + interAppTargets
     + storeTargets
+    + locationTargets
 
   /// Crashes on certain bytes. A fuzzer that does not find them finds nothing.
   @Sendable private static func canary(_ bytes: [UInt8]) {

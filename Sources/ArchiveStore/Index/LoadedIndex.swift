@@ -82,11 +82,12 @@ extension LoadedIndex {
     known: inout [Digest: IndexObject], isLast: Bool
   ) throws(StoreError) -> LoadedIndex? {
     var index = LoadedIndex()
+    let sizes = try sizes(of: ids, in: storage, cache: cache)
     for id in ids {
       do throws(StoreError) {
         if known[id] == nil { known[id] = try IndexObject.open(id, from: storage, cache: cache) }
         guard let object = known[id] else { continue }
-        if let fault = try fault(of: object, in: storage) { index.add(id, fault) }
+        if let fault = try fault(of: object, in: storage, sizes: sizes) { index.add(id, fault) }
         index.objects.append(object)
       } catch {
         if error.code == .missing, !isLast { return nil }
@@ -107,16 +108,32 @@ extension LoadedIndex {
     return index
   }
 
+  /// Returns the sizes of all index objects if one request is better than one for each object of
+  /// which this host has a copy; otherwise nil.
+  private static func sizes(
+    of ids: [Digest], in storage: RepositoryStorage, cache: IndexCache?
+  ) throws(StoreError) -> [ObjectPath: UInt64]? {
+    guard cache != nil, ids.count > 1, storage.isOnAnotherHost else { return nil }
+    var sizes: [ObjectPath: UInt64] = [:]
+    try storage.forEachObject(below: RepositoryLayout.indexes) { path, status in
+      sizes[path] = status.size
+    }
+    return sizes
+  }
+
   /// Returns the visible fault of an object whose copy is used without reading the object, or nil
   /// if there is none.
   ///
+  /// - Parameter sizes: the sizes of all objects; nil to ask for the one of this object.
   /// - Throws: `missing` if the object does not exist.
   private static func fault(
-    of object: IndexObject, in storage: RepositoryStorage
+    of object: IndexObject, in storage: RepositoryStorage, sizes: [ObjectPath: UInt64]?
   ) throws(StoreError) -> StoreError? {
     guard case .mapped = object.bytes else { return nil }
     let path = storage.layout.index(object.id)
-    guard let size = try storage.status(path)?.size else { throw .missing("\(path)") }
+    var found = sizes?[path]
+    if sizes == nil { found = try storage.status(path)?.size }
+    guard let size = found else { throw .missing("\(path)") }
     if size == object.storedSize { return nil }
     return .damaged(
       "\(path)",

@@ -61,11 +61,15 @@ struct RepositoryListing {
     guard storage.canRename else { return try finishWithoutDirectories(storage, indexed: indexed) }
     let directories = Set(indexed.keys.map { storage.layout.pack($0).directory })
     let present = Set(try names(RepositoryLayout.packs, storage))
+    let isListedAtOnce = storage.isOnAnotherHost
+    if isListedAtOnce, !directories.isEmpty {
+      packs = Set(try Self.packSizes(storage).filter { indexed[$0] == $1 }.keys)
+    }
     for name in RepositoryLayout.packDirectories {
       let directory = RepositoryLayout.packs.appending(name)
       if !present.contains(name) {
         missing.append(directory)
-      } else if directories.contains(directory) {
+      } else if !isListedAtOnce, directories.contains(directory) {
         packs.formUnion(try Self.packs(below: directory, storage).filter { indexed[$0] == $1 }.keys)
       }
     }

@@ -107,8 +107,10 @@ extension Repository {
   /// this host made, or listed with a key.
   public func knownHeads(cache: SnapshotHeadCache?) throws(StoreError) -> SnapshotHeads {
     let statuses = cache == nil ? [:] : try RepositoryListing.snapshotStatuses(storage)
-    let found = try heads(
-      of: RepositoryListing.snapshots(storage), cache: cache, statuses: statuses)
+    // Another host shows regular files only, so the listing with sizes has all names.
+    let isComplete = cache != nil && storage.isOnAnotherHost
+    let ids = isComplete ? statuses.keys.sorted() : try RepositoryListing.snapshots(storage)
+    let found = try heads(of: ids, cache: cache, statuses: statuses)
     return SnapshotHeads(found.heads, damaged: found.damaged)
   }
 

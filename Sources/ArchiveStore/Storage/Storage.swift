@@ -156,6 +156,12 @@ extension Storage {
     try directoryIdentity().map { [$0] } ?? []
   }
 
+  /// Whether each request is answered by another host, so that few requests for much are better than
+  /// many for little.
+  var isOnAnotherHost: Bool {
+    do { return try directoryIdentity() == nil } catch { return false }
+  }
+
   /// Saves a complete object, durably, through a temporary in `directory`.
   public func save(
     _ bytes: [UInt8], as path: ObjectPath, by directory: ObjectPath

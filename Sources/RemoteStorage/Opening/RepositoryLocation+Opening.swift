@@ -1,4 +1,5 @@
 package import ArchiveStore
+internal import SystemIO
 
 extension RepositoryLocation {
   /// Opens the storage of an existing repository.
@@ -9,23 +10,22 @@ extension RepositoryLocation {
     case .local(let path): return settings.limiting(try LocalStorage(path: path))
     case .sftp(let directory):
       return settings.counting(try SFTPStorage(directory, options: settings.sftp))
-    case .s3: throw unsupported
+    case .s3(let bucket): return settings.counting(try S3Storage(bucket, options: settings.s3))
     }
   }
 
-  /// Opens the storage for a new repository, whose directory is created with its parents.
+  /// Opens the storage for a new repository, whose directory is created with its parents. A bucket
+  /// must exist; whether its store is consistent is checked.
   package func create(_ settings: ConnectionSettings) throws(StoreError) -> any Storage {
     switch self {
     case .local(let path): return settings.limiting(try LocalStorage.create(path: path))
     case .sftp(let directory):
       return settings.counting(try SFTPStorage.create(directory, options: settings.sftp))
-    case .s3: throw unsupported
+    case .s3(let bucket):
+      let storage = try S3Storage(bucket, options: settings.s3)
+      try storage.requireConsistency()
+      return settings.counting(storage)
     }
-  }
-
-  private var unsupported: StoreError {
-    StoreError(
-      .unsupported, "open the repository", subject: description, reason: "it is not on this host")
   }
 }
 
@@ -33,6 +33,13 @@ extension ConnectionSettings {
   fileprivate var sftp: SFTPOptions {
     var options = SFTPOptions()
     options.sshCommand = sshCommand
+    return options
+  }
+
+  /// Packs are spooled in the host's cache, so that a full memory file system does not end a backup.
+  fileprivate var s3: S3Storage.Options {
+    var options = S3Storage.Options()
+    options.spool = Host.cacheDirectory
     return options
   }
 
@@ -46,8 +53,9 @@ extension ConnectionSettings {
 
   /// Returns a storage of another host with the limits. Its requests are counted.
   fileprivate func counting(_ storage: any Storage) -> any Storage {
-    TransferStorage(
-      storage, counts: .ofProcess, upload: uploadRate.map { RateLimit($0) },
-      download: downloadRate.map { RateLimit($0) }, connections: connections)
+    ReadAheadStorage(
+      TransferStorage(
+        storage, counts: .ofProcess, upload: uploadRate.map { RateLimit($0) },
+        download: downloadRate.map { RateLimit($0) }, connections: connections))
   }
 }

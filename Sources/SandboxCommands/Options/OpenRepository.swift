@@ -13,7 +13,7 @@ struct OpenRepository {
   var storage: RepositoryStorage { repository.storage }
 
   /// The warnings of the storage about what a crash can cost, as far as they are known.
-  var warnings: [String] { (storage.base as? TransferStorage)?.warnings ?? [] }
+  var warnings: [String] { (storage.base as? ReadAheadStorage)?.warnings ?? [] }
 
   /// Returns the directories of this host that no backup includes and no restore replaces: that of
   /// the repository, or none if it is on another host.

@@ -74,14 +74,19 @@ extension RemoteOptions {
 
   /// The options as words, for a suggested command or a scheduled job.
   var words: [String] {
-    let values = [
-      ("--connections", connections.map { "\($0)" }),
-      ("--limit-upload", limitUpload.map { "\($0.bytes)" }),
-      ("--limit-download", limitDownload.map { "\($0.bytes)" }),
-      ("--ssh-command", sshCommand?.argument),
-      ("--s3-endpoint", s3Endpoint), ("--s3-region", s3Region), ("--s3-profile", s3Profile),
-    ]
-    let words = values.flatMap { name, value in value.map { [name, $0] } ?? [] }
+    let words = values.flatMap { ["--\($0.name)", $0.value] }
     return s3PathStyle ? words + ["--s3-path-style"] : words
+  }
+
+  /// The names and values of the options that are given, except flags.
+  var values: [(name: String, value: String)] {
+    let values = [
+      ("connections", connections.map { "\($0)" }),
+      ("limit-upload", limitUpload.map { "\($0.bytes)" }),
+      ("limit-download", limitDownload.map { "\($0.bytes)" }),
+      ("ssh-command", sshCommand?.argument),
+      ("s3-endpoint", s3Endpoint), ("s3-region", s3Region), ("s3-profile", s3Profile),
+    ]
+    return values.compactMap { name, value in value.map { (name, $0) } }
   }
 }

@@ -7,8 +7,9 @@ internal import SystemIO
 struct RepositoryOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The repository: a directory, sftp://user@host/path or sftp:alias/path (default: "
-        + "$SANDBOXCTL_REPOSITORY, the configured repository, or the user's own).",
+      "The repository: a directory, sftp:host/path, sftp://user@host:22/path or "
+        + "s3://bucket/prefix (default: $SANDBOXCTL_REPOSITORY, the configured repository, or "
+        + "the user's own).",
       valueName: "repo"),
     completion: .directory)
   var repo: ByteString?

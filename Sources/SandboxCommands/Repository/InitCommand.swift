@@ -30,8 +30,8 @@ struct InitCommand: SandboxCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "The directory to create, new or empty, also sftp://user@host/path or sftp:alias/path "
-        + "(default: the user's own repository).",
+      "The directory to create, new or empty, or sftp:host/path, sftp://user@host:22/path, or "
+        + "s3://bucket/prefix (default: the user's own repository).",
       valueName: "repo"),
     completion: .directory)
   var repository: ByteString?
@@ -106,8 +106,19 @@ struct InitCommand: SandboxCommand {
       console.note("the path is not UTF-8, so the configuration cannot name it: use '--repo'")
       return nil
     }
-    return try set(Configuration.Edit.Line("repo", path: path), console) {
+    let file = try set(Configuration.Edit.Line("repo", path: path), console) {
       "it is now the default repository: \($0)"
+    }
+    if file != nil, choice.location.localPath == nil { try enterConnection(console) }
+    return file
+  }
+
+  /// Writes the options of the connection to the configuration, which the repository needs as well.
+  private func enterConnection(_ console: Console) throws {
+    var lines = remote.values.map { Configuration.Edit.Line($0.name, path: $0.value) }
+    if remote.s3PathStyle { lines.append(Configuration.Edit.Line(flag: "s3-path-style")) }
+    for line in lines {
+      _ = try set(line, console) { "'\(line.name)' is now set for all repositories: \($0)" }
     }
   }
 

@@ -1,0 +1,198 @@
+package import ArchiveStore
+internal import Codecs
+internal import Synchronization
+package import SystemIO
+
+/// A storage that reads more of a pack than was asked for, once a pack is read a second time, so that
+/// neighbouring frames cost one request.
+///
+/// Trees are stored before those that refer to them, and so are read from the end of their packs to
+/// the beginning; data is read from the beginning to the end. What is read ahead is therefore before or
+/// after the requested range, on the side on which the request is seen from the last one. Only ranges
+/// of packs are read ahead, because everything else is read completely.
+package final class ReadAheadStorage: Storage {
+  private let base: any Storage
+  private let state = Mutex(State())
+
+  /// The first and the largest window in bytes.
+  private static let windows = 256 << 10...4 << 20
+  /// The bytes that are kept, and the number of packs whose last reads are known.
+  private static let capacity = 32 << 20
+  private static let knownPacks = 4096
+
+  /// Wraps a storage.
+  package init(_ base: any Storage) { self.base = base }
+
+  private struct State {
+    var positions: [ObjectPath: Position] = [:]
+    /// The ranges that were read ahead, the last used one at the end.
+    var blocks: [Block] = []
+
+    /// Returns the block that contains a range.
+    mutating func block(of path: ObjectPath, _ range: Range<UInt64>) -> Block? {
+      let found = blocks.lastIndex { block in
+        block.path == path && block.range.lowerBound <= range.lowerBound
+          && block.range.upperBound >= range.upperBound
+      }
+      guard let found else { return nil }
+      let block = blocks.remove(at: found)
+      blocks.append(block)
+      return block
+    }
+
+    mutating func keep(_ block: Block) {
+      blocks.append(block)
+      var size = blocks.reduce(0) { $0 + $1.bytes.count }
+      while size > ReadAheadStorage.capacity, !blocks.isEmpty {
+        size -= blocks.removeFirst().bytes.count
+      }
+    }
+  }
+
+  /// The last read of a pack.
+  private struct Position {
+    var offset: UInt64
+    var window: UInt64
+    /// The size of the pack, once it was asked for.
+    var size: UInt64?
+  }
+
+  private struct Block {
+    let path: ObjectPath
+    let offset: UInt64
+    let bytes: [UInt8]
+
+    var range: Range<UInt64> { offset..<(offset + UInt64(bytes.count)) }
+  }
+
+  package func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    let range = offset..<(offset + UInt64(count))
+    if let block = state.withLock({ $0.block(of: path, range) }) {
+      let start = Int(offset - block.offset)
+      buffer.removeAll(keepingCapacity: true)
+      buffer += block.bytes[start..<(start + count)]
+      state.withLock { state in
+        if let last = state.positions[path] {
+          state.positions[path] = Position(offset: offset, window: last.window, size: last.size)
+        }
+      }
+      return
+    }
+    guard let wider = try widened(range, of: path) else {
+      return try base.load(path, offset: offset, count: count, into: &buffer)
+    }
+    let bytes = try base.load(path, offset: wider.lowerBound, count: wider.count)
+    let start = Int(offset - wider.lowerBound)
+    buffer.removeAll(keepingCapacity: true)
+    buffer += bytes[start..<(start + count)]
+    state.withLock { $0.keep(Block(path: path, offset: wider.lowerBound, bytes: bytes)) }
+  }
+
+  /// Returns the range to read instead of another one, or nil to read no more than that.
+  private func widened(
+    _ range: Range<UInt64>, of path: ObjectPath
+  ) throws(StoreError) -> Range<UInt64>? {
+    guard path.components.first == "packs" else { return nil }
+    let last = state.withLock { state in
+      let last = state.positions[path]
+      if last == nil {
+        if state.positions.count >= Self.knownPacks { state.positions = [:] }
+        state.positions[path] = Position(
+          offset: range.lowerBound, window: UInt64(Self.windows.lowerBound))
+      }
+      return last
+    }
+    guard var last, range.count < last.window else { return nil }
+    if last.size == nil { last.size = try base.status(path)?.size ?? 0 }
+    let (size, window, isBehind) = (last.size ?? 0, last.window, range.lowerBound < last.offset)
+    let next = Position(
+      offset: range.lowerBound, window: min(window * 2, UInt64(Self.windows.upperBound)), size: size
+    )
+    state.withLock { $0.positions[path] = next }
+    guard range.upperBound <= size else { return nil }
+    if isBehind {
+      let start = range.upperBound - min(window, range.upperBound)
+      return start..<range.upperBound
+    }
+    return range.lowerBound..<min(range.lowerBound + window, size)
+  }
+
+  /// Forgets what was read of an object, or of everything below a directory.
+  private func forget(_ path: ObjectPath) {
+    state.withLock { state in
+      state.blocks.removeAll { $0.path.components.starts(with: path.components) }
+      state.positions = state.positions.filter {
+        !$0.key.components.starts(with: path.components)
+      }
+    }
+  }
+}
+
+// MARK: - Calls that are passed on
+
+extension ReadAheadStorage {
+  package var location: String { base.location }
+  package var canRename: Bool { base.canRename }
+  package var canCreateExclusively: Bool { base.canCreateExclusively }
+
+  /// The warnings of the storage about what a crash can cost, each in one sentence.
+  package var warnings: [String] { (base as? TransferStorage)?.warnings ?? [] }
+
+  package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+    try base.load(path, limit: limit)
+  }
+
+  package func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+    try base.list(directory)
+  }
+
+  package func forEachObject(
+    below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try base.forEachObject(below: directory, body)
+  }
+
+  package func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+    try base.status(path)
+  }
+
+  package func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
+    try base.startObject(in: directory)
+  }
+
+  package func makeDirectories(
+    _ names: [ByteString], in directory: ObjectPath
+  ) throws(StoreError) {
+    try base.makeDirectories(names, in: directory)
+  }
+
+  package func touch(_ path: ObjectPath) throws(StoreError) { try base.touch(path) }
+
+  package func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool {
+    try base.create(bytes, as: path)
+  }
+
+  package func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+    forget(path)
+    forget(target)
+    try base.rename(path, to: target)
+  }
+
+  package func remove(_ path: ObjectPath) throws(StoreError) {
+    forget(path)
+    try base.remove(path)
+  }
+
+  package func remove(_ paths: [ObjectPath]) throws(StoreError) {
+    for path in paths { forget(path) }
+    try base.remove(paths)
+  }
+
+  package func space() throws(StoreError) -> VolumeSpace? { try base.space() }
+
+  package func directoryIdentity() throws(StoreError) -> FileIdentity? {
+    try base.directoryIdentity()
+  }
+}

@@ -1,0 +1,165 @@
+import Codecs
+import RemoteStorage
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Reading ahead in packs, and the requests of a repository on another host.
+@Suite struct ReadAheadTests {
+  private let directory: TemporaryDirectory
+  private let counts = TransferCounts()
+
+  init() throws { directory = try TemporaryDirectory("ahead") }
+
+  /// A storage that is not a directory of this host.
+  private final class Elsewhere: Storage {
+    let base: LocalStorage
+    init(_ base: LocalStorage) { self.base = base }
+    var location: String { base.location }
+    var canRename: Bool { true }
+    func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+      try base.load(path, limit: limit)
+    }
+    func load(
+      _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+    ) throws(StoreError) {
+      try base.load(path, offset: offset, count: count, into: &buffer)
+    }
+    func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+      try base.list(directory)
+    }
+    func forEachObject(
+      below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+    ) throws(StoreError) {
+      try base.forEachObject(below: directory, body)
+    }
+    func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? { try base.status(path) }
+    func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
+      try base.startObject(in: directory)
+    }
+    func makeDirectories(
+      _ names: [ByteString], in directory: ObjectPath
+    ) throws(StoreError) {
+      try base.makeDirectories(names, in: directory)
+    }
+    func touch(_ path: ObjectPath) throws(StoreError) { try base.touch(path) }
+    func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+      try base.rename(path, to: target)
+    }
+    func remove(_ path: ObjectPath) throws(StoreError) { try base.remove(path) }
+  }
+
+  private func storage() throws -> any Storage {
+    let base = try LocalStorage.create(path: directory.path.appending("repo"))
+    return ReadAheadStorage(TransferStorage(Elsewhere(base), counts: counts))
+  }
+
+  /// Returns the number of requests that `body` makes.
+  private func requests(_ body: () throws -> Void) rethrows -> Int {
+    let before = counts.state.requests
+    try body()
+    return counts.state.requests - before
+  }
+
+  /// A pack of 1 MiB whose bytes differ, in a storage.
+  private func pack(in storage: any Storage) throws -> (path: ObjectPath, bytes: [UInt8]) {
+    let bytes = (0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ ($0 >> 8)) }
+    try storage.makeDirectories(["packs"], in: .root)
+    let path = try #require(ObjectPath("packs/p"))
+    try storage.save(bytes, as: path, by: .root)
+    return (path, bytes)
+  }
+
+  @Test func neighbouringRangesOfAPackAreOneRequest() throws {
+    let storage = try storage()
+    let (path, bytes) = try pack(in: storage)
+    let forward = try requests {
+      for start in stride(from: 0, to: 256 << 10, by: 8 << 10) {
+        let read = try storage.load(path, offset: UInt64(start), count: 8 << 10)
+        #expect(read == Array(bytes[start..<(start + (8 << 10))]))
+      }
+    }
+    // The first range, the size, and one for the rest.
+    #expect(forward == 3)
+  }
+
+  @Test func rangesFromTheEndToTheBeginningAreReadAhead() throws {
+    let storage = try storage()
+    let (path, bytes) = try pack(in: storage)
+    let backward = try requests {
+      for start in stride(from: (1 << 20) - (4 << 10), through: 0, by: -(4 << 10)) {
+        let read = try storage.load(path, offset: UInt64(start), count: 4 << 10)
+        #expect(read == Array(bytes[start..<(start + (4 << 10))]))
+      }
+    }
+    #expect(backward <= 5)
+  }
+
+  @Test func aSingleRangeIsReadAlone() throws {
+    let storage = try storage()
+    let (path, _) = try pack(in: storage)
+    _ = try storage.load(path, offset: 100, count: 200)
+    #expect(counts.state.received == 200)
+    // A range that the pack does not have is damage, also where ahead would be read.
+    #expect(throws: StoreError.self) { try storage.load(path, offset: (1 << 20) - 5, count: 6) }
+    let other = try #require(ObjectPath("repository"))
+    try storage.save([1, 2, 3], as: other, by: .root)
+    #expect(try storage.load(other, offset: 0, count: 1) == [1])
+    #expect(try storage.load(other, offset: 1, count: 1) == [2])
+    #expect(counts.state.received == 202)
+  }
+
+  @Test func aReplacedPackIsReadAgain() throws {
+    let storage = try storage()
+    let (path, _) = try pack(in: storage)
+    for _ in 0..<2 { _ = try storage.load(path, offset: 0, count: 10) }
+    try storage.remove(path)
+    #expect(throws: StoreError.self) { try storage.load(path, offset: 0, count: 10) }
+    try storage.save([UInt8](repeating: 9, count: 100), as: path, by: .root)
+    try storage.rename(path, to: #require(ObjectPath("packs/q")))
+    #expect(throws: StoreError.self) { try storage.load(path, offset: 0, count: 10) }
+  }
+
+  private func snapshot(of tree: TreeReference, _ run: Int, in repository: Repository) -> Snapshot {
+    Snapshot(
+      repository: repository.id, source: Blake2b.hash([]), sequence: UInt64(run),
+      time: Timestamp(seconds: 1_793_529_000 + Int64(run)), host: "host", user: "user",
+      device: DeviceRecord(identity: "device", platform: "linux", layout: "folder", root: "/x"),
+      policy: PolicyRecord(name: "everything", digest: Blake2b.hash([])), tree: tree,
+      program: "test")
+  }
+
+  /// The requests of the parts of commands, with the caches of the host.
+  @Test func aRepositoryOnAnotherHostNeedsFewRequests() throws {
+    let storage = try storage()
+    _ = try Repository.create(in: storage, program: "test")
+    let cache = directory.path.appending("cache")
+    // Twelve runs: as many index objects and snapshots, and packs in several directories.
+    for run in 0..<12 {
+      let repository = try Repository.open(storage)
+      let session = try repository.beginWriting(cache: repository.indexCache(in: cache))
+      let writer = try session.makeWriter()
+      _ = try writer.storeBytes([UInt8]("content \(run)".utf8), kind: .data)
+      try writer.flush()
+      let tree = try session.storeTree([])
+      _ = try session.finish(snapshot(of: tree, run + 1, in: repository))
+      _ = try repository.beginReading(cache: repository.indexCache(in: cache))
+    }
+    let opened = try requests { _ = try Repository.open(storage) }
+    #expect(opened == 1)
+    let repository = try Repository.open(storage)
+    let listed = try requests { _ = try repository.heads(cache: repository.headCache(in: cache)) }
+    #expect(opened + listed <= 3)
+    let reading = try requests {
+      _ = try repository.beginReading(cache: repository.indexCache(in: cache))
+    }
+    #expect(reading <= 2)
+    let writing = try requests {
+      let session = try repository.beginWriting(cache: repository.indexCache(in: cache))
+      session.abandon()
+    }
+    #expect(writing <= 16)
+  }
+}
