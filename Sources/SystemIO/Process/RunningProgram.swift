@@ -30,21 +30,13 @@ public final class RunningProgram {
   private static let patience = 10.0
 
   /// Starts the program named by the first word, searched in `PATH`, with this process's environment
-  /// and other values of some variables, without input.
+  /// and other values of some variables.
   ///
+  /// - Parameter input: the standard input, which is written from other threads (default: empty).
   /// - Throws: if the program does not exist or cannot be executed.
-  public convenience init(
-    _ words: [ByteString], environment added: [(name: String, value: String)] = []
-  ) throws(SystemError) {
-    try self.init(words, environment: added, input: nil)
-  }
-
-  /// Starts a program as without `input`.
-  ///
-  /// - Parameter input: the standard input, which is written from other threads; nil for none.
   public init(
     _ words: [ByteString], environment added: [(name: String, value: String)] = [],
-    input: ProgramInput?
+    input: ProgramInput? = nil
   ) throws(SystemError) {
     guard let name = words.first else { throw SystemError(.run, "", number: ENOENT) }
     let outputs = try Pipe(name)

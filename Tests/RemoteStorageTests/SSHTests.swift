@@ -1,0 +1,220 @@
+import ArchiveStore
+import Codecs
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import RemoteStorage
+
+/// The storage behind OpenSSH's `sshd` on the loopback interface, with keys of its own.
+@Suite(.enabled(if: SSHServer.isInstalled), .serialized) struct SSHTests {
+  @Test func objectsAreStoredAndReadThroughSSH() throws {
+    let server = try SSHServer()
+    let storage = try SFTPStorage.create(server.location("store"), options: server.options)
+    try storage.makeDirectories(["objects", "lease"], in: .root)
+    let bytes = Seeded.some(5, count: 3 << 20)
+    try storage.save(bytes, as: path("objects/a"), by: path("lease"))
+    #expect(try storage.load(path("objects/a"), limit: 1 << 22) == bytes)
+    let again = try SFTPStorage(server.location("store"), options: server.options)
+    #expect(try again.load(path("objects/a"), offset: 5, count: 9) == Array(bytes[5..<14]))
+    #expect(storage.warnings.isEmpty)
+    #expect(try again.space() != nil)
+    #expect(again.location == "sftp://127.0.0.1:\(server.port)\(server.directory.string)/store")
+  }
+
+  /// The link is cut in the middle of an object: the server's process for it is killed.
+  @Test func killedConnectionIsMadeAgain() throws {
+    let server = try SSHServer()
+    let storage = try SFTPStorage.create(server.location("store"), options: server.options)
+    try storage.makeDirectories(["objects", "lease"], in: .root)
+    let bytes = Seeded.some(6, count: 4 << 20)
+    let writer = try storage.startObject(in: path("lease"))
+    try writer.append(Array(bytes[..<(2 << 20)]))
+    try server.killConnections()
+    try writer.append(Array(bytes[(2 << 20)...]))
+    try server.killConnections()
+    try writer.commit(as: path("objects/a"), digest: Blake2b.hash(bytes), isReadSoon: true)
+    try server.killConnections()
+    #expect(try storage.load(path("objects/a"), limit: 1 << 23) == bytes)
+  }
+
+  @Test func refusalsAreClearAndNotRetried() throws {
+    let server = try SSHServer()
+    let start = Host.monotonicSeconds()
+    let missing = storeError { try SFTPStorage(server.location("none"), options: server.options) }
+    #expect(missing?.kind == .noRepository)
+
+    var options = server.options
+    options.sshCommand += ["-o", "IdentityFile=/dev/null", "-o", "HostKeyAlias=server"]
+    try server.trustHost(as: "server")
+    let login = storeError { try SFTPStorage(server.location("store"), options: options) }
+    #expect(login?.reason.contains("the server refused the login") == true, "\(login as Any)")
+    #expect(login?.reason.contains("Permission denied") == true)
+    #expect(login?.hint?.contains("ssh-agent") == true)
+
+    let unknown = SFTPLocation(
+      user: nil, host: "no-such-host.invalid", port: server.port, path: "/x")
+    let host = storeError { try SFTPStorage(unknown, options: server.options) }
+    #expect(host?.reason.contains("cannot be resolved") == true, "\(host as Any)")
+
+    let closed = SFTPLocation(user: nil, host: "127.0.0.1", port: 1, path: "/x")
+    let refused = storeError { try SFTPStorage(closed, options: server.options) }
+    #expect(refused?.reason.contains("Connection refused") == true, "\(refused as Any)")
+
+    options = server.options
+    options.sshCommand = ["no-such-ssh"]
+    let program = storeError { try SFTPStorage(server.location("store"), options: options) }
+    #expect(program?.hint?.contains("--ssh-command") == true, "\(program as Any)")
+    #expect(Host.monotonicSeconds() - start < 20)
+  }
+
+  @Test func changedHostKeyIsRefused() throws {
+    let server = try SSHServer()
+    try server.trustAnotherKey()
+    let changed = storeError { try SFTPStorage(server.location("store"), options: server.options) }
+    #expect(changed?.reason.contains("the host key of the server has changed") == true)
+    #expect(changed?.hint?.contains("ssh-keygen -R") == true)
+    try server.trustNoKey()
+    let unknown = storeError { try SFTPStorage(server.location("store"), options: server.options) }
+    #expect(unknown?.reason.contains("the host key of the server is not known") == true)
+  }
+
+  /// A key that changes while a link is down ends the attempts at once.
+  @Test func changedHostKeyEndsAResumption() throws {
+    let server = try SSHServer()
+    let storage = try SFTPStorage.create(server.location("store"), options: server.options)
+    try server.trustAnotherKey()
+    try server.killConnections()
+    let start = Host.monotonicSeconds()
+    let error = storeError { try storage.list(.root) }
+    #expect(error?.reason.contains("the host key of the server has changed") == true)
+    #expect(Host.monotonicSeconds() - start < 6)
+  }
+
+  /// A server without the subsystem, as many routers have.
+  @Test func serverWithoutSFTPIsReported() throws {
+    let server = try SSHServer(subsystem: "")
+    let error = storeError { try SFTPStorage(server.location("store"), options: server.options) }
+    #expect(error?.reason.contains("offers no SFTP") == true, "\(error as Any)")
+  }
+}
+
+/// An `sshd` on a free port of the loopback interface, which ends with this value.
+final class SSHServer {
+  let directory: TemporaryDirectory
+  let port: Int
+  private let process: Process
+
+  /// Whether the program is installed and this user can run it; prints a line if not.
+  static let isInstalled: Bool = {
+    let isRoot = Host.userID == 0
+    let found = ["/usr/sbin/sshd", "/usr/bin/ssh", "/usr/bin/ssh-keygen", SFTPFixture.server]
+      .allSatisfy { FileManager.default.isExecutableFile(atPath: $0) }
+    if !found || !isRoot { print("skipped: no sshd that this user can run") }
+    return found && isRoot
+  }()
+
+  init(subsystem: String = "Subsystem sftp \(SFTPFixture.server)") throws {
+    directory = try TemporaryDirectory("sshd", inMemory: true)
+    port = try Self.freePort()
+    let path = directory.string
+    for key in ["host", "other", "id"] {
+      _ = try Program.run("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", "\(path)/\(key)"])
+    }
+    try directory.write(try directory.read("id.pub"), at: "authorized_keys")
+    try directory.write(
+      """
+      ListenAddress 127.0.0.1
+      Port \(port)
+      HostKey \(path)/host
+      PidFile none
+      AuthorizedKeysFile \(path)/authorized_keys
+      StrictModes no
+      PasswordAuthentication no
+      KbdInteractiveAuthentication no
+      UsePAM no
+      PermitRootLogin prohibit-password
+      \(subsystem)
+
+      """, at: "sshd_config")
+    // The directory for privilege separation, which the system's service creates.
+    _ = try Directory.make(path: "/run/sshd", permissions: 0o755)
+    process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/sbin/sshd")
+    process.arguments = ["-D", "-f", "\(path)/sshd_config", "-E", "\(path)/log"]
+    process.standardInput = FileHandle.nullDevice
+    try process.run()
+    try trustHost(as: "[127.0.0.1]:\(port)")
+    try awaitStart()
+  }
+
+  deinit {
+    try? killConnections()
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
+
+  func location(_ name: ByteString) -> SFTPLocation {
+    SFTPLocation(user: nil, host: "127.0.0.1", port: port, path: directory.path(name))
+  }
+
+  /// The options with this server's keys, and nothing of the user's configuration.
+  var options: SFTPOptions {
+    var options = SFTPFixture.options
+    options.patience = 10
+    options.sshCommand = [
+      "ssh", "-F", "none", "-o", ByteString("UserKnownHostsFile=\(directory.string)/known_hosts"),
+      "-o", "GlobalKnownHostsFile=/dev/null", "-o", "IdentitiesOnly=yes", "-o",
+      "IdentityAgent=none",
+      "-i", ByteString("\(directory.string)/id"),
+    ]
+    return options
+  }
+
+  func trustHost(as name: String) throws { try trust("host", as: name) }
+
+  func trustAnotherKey() throws { try trust("other", as: "[127.0.0.1]:\(port)") }
+
+  func trustNoKey() throws { try directory.write("", at: "known_hosts") }
+
+  private func trust(_ key: String, as name: String) throws {
+    let text = String(decoding: try directory.read(ByteString("\(key).pub")), as: UTF8.self)
+    let words = text.split(separator: " ").prefix(2).joined(separator: " ")
+    try directory.write("\(name) \(words)\n", at: "known_hosts")
+  }
+
+  /// Kills the server's processes of all connections.
+  func killConnections() throws {
+    let children = try Program.run("pgrep", ["-P", "\(process.processIdentifier)"]).output
+    for child in children.split(separator: "\n").compactMap({ Int32($0) }) { kill(child, SIGKILL) }
+  }
+
+  private func awaitStart() throws {
+    let limit = Host.monotonicSeconds() + 20
+    while Host.monotonicSeconds() < limit {
+      let log = String(decoding: (try? directory.read("log")) ?? [], as: UTF8.self)
+      if log.contains("Server listening on") { return }
+      guard process.isRunning else { break }
+      usleep(20_000)
+    }
+    throw Program.Failure(description: "sshd does not start")
+  }
+
+  /// A port that no program uses at this moment.
+  private static func freePort() throws -> Int {
+    let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(socket) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(socket, $0, length) | getsockname(socket, $0, &length)
+      }
+    }
+    guard result == 0 else { throw Program.Failure(description: "no free port") }
+    return Int(UInt16(bigEndian: address.sin_port))
+  }
+}
