@@ -2,9 +2,9 @@ import Foundation
 
 /// A program that ends when its standard input does: at the end of this value, or with the tests.
 package final class BoundProcess: Sendable {
-  private nonisolated(unsafe) let process = Process()
-  private nonisolated(unsafe) let input = Pipe()
-  private nonisolated(unsafe) let output = Pipe()
+  private let process = Process()
+  private let input = Pipe()
+  private let output = Pipe()
   /// The first line of its standard output.
   package let firstLine: String
 
