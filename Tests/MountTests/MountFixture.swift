@@ -99,15 +99,21 @@ struct MountFixture {
     }
   }
 
-  /// Changes a byte of each pack that has a blob of a kind.
+  /// Damages the frames of blobs, of data that cannot be compressed only the blobs.
   func damage(_ blobs: [BlobID]) throws {
     let reader = try repository.beginReading()
     for blob in blobs {
       guard let found = reader.index.set.find(blob) else { continue }
       let path = storage.layout.pack(found.pack)
       var bytes = try storage.load(path, limit: 1 << 30)
-      let middle = Int(found.frame.offset) + Int(found.frame.stored) / 2
-      for index in middle..<min(middle + 8, bytes.count) { bytes[index] ^= 0x55 }
+      // Random data is stored as it is, so the blob is at its own offset in the frame.
+      let start = Int(found.frame.offset)
+      let isRaw = found.frame.stored >= found.frame.plain
+      let range =
+        isRaw
+        ? start + found.offset + found.length / 2..<start + found.offset + found.length / 2 + 8
+        : start + 8..<start + Int(found.frame.stored)
+      for index in range { bytes[index] ^= 0x55 }
       try storage.replace(path, by: bytes)
     }
   }

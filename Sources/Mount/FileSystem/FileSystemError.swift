@@ -15,6 +15,8 @@ package struct FileSystemError: Error, Hashable, Sendable {
   package static let invalid = FileSystemError(Int(CF_EINVAL))
   /// There is no such attribute.
   package static let noData = FileSystemError(Int(CF_ENODATA))
+  /// No node has attributes of that name.
+  static let unsupported = FileSystemError(Int(CF_EOPNOTSUPP))
   /// There is no data, or no hole, at or after an offset.
   package static let noAddress = FileSystemError(Int(CF_ENXIO))
 }

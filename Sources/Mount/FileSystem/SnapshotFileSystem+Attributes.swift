@@ -124,13 +124,14 @@ extension SnapshotFileSystem {
 
   /// Returns the value of an extended attribute.
   ///
-  /// - Throws: `noData` if there is none of that name.
+  /// - Throws: `noData` if there is none of that name; `unsupported` for labels of a host's security
+  ///   policy, which are not backed up: ls(1) asks for that of each file until it gets this answer.
   package func value(
     of name: ByteString, of number: UInt64
   ) throws(FileSystemError) -> [UInt8] {
     let node = try node(number)
     guard let attribute = try attributes(storedFor: node).first(where: { $0.name == name }) else {
-      throw .noData
+      throw name == Attribute.hostLabel ? .unsupported : .noData
     }
     do throws(StoreError) {
       return try reader.value(of: attribute)
