@@ -153,7 +153,7 @@ import Testing
     let all = Host.environment("SANDBOXCTL_TEST_ALL") == "1"
     while number < 300 {
       number += step
-      step = all ? 1 : 5
+      step = all ? 1 : 9
       let cli = try sample()
       let strace = try Strace(calls, killingAt: number)
       let outcome = try cli.run("\(Self.deliver) Notes.rtfd", under: strace.command)
