@@ -69,6 +69,9 @@ import Testing
     #expect(try cli.json("\(Self.deliver) Notes.rtfd --json")["path"] as? String != nil)
     #expect(try states(cli)["Notes.rtfd"] == "unchanged")
     #expect(try states(cli)["Notes-1.rtfd"] == "unchanged")
+    try cli.directory.directory.createDirectory("Notes-empty.rtfd")
+    #expect(try cli.json("\(Self.deliver) Notes-empty.rtfd --json")["size"] as? Int == 0)
+    #expect(try states(cli)["Notes-empty.rtfd"] == "unchanged")
   }
 
   @Test func unsafeAndOtherDirectoriesAreRefusedWithTheReason() throws {
@@ -153,7 +156,7 @@ import Testing
     let all = Host.environment("SANDBOXCTL_TEST_ALL") == "1"
     while number < 300 {
       number += step
-      step = all ? 1 : 5
+      step = all ? 1 : 9
       let cli = try sample()
       let strace = try Strace(calls, killingAt: number)
       let outcome = try cli.run("\(Self.deliver) Notes.rtfd", under: strace.command)

@@ -89,7 +89,8 @@ import Testing
     for command in [
       "interapp open notebook://me:secret@host/a --json", "interapp share url:http://me:secret@a/",
       "interapp share page:http://me:secret@a/ --json", "interapp open notebook://me:secret@host/%",
-      "interapp open a://me:secret@b@c/", "interapp handlers --url notebook://me:secret@host --json",
+      "interapp open a://me:secret@b@c/",
+      "interapp handlers --url notebook://me:secret@host --json",
     ] {
       let outcome = try cli.run(command + " --root device")
       let all = outcome.output + outcome.errors

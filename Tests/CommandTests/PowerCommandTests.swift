@@ -76,7 +76,8 @@ import Testing
 
   @Test(arguments: ["idle,", ",idle", "idle,on-fire", "idle unmetered", "''"])
   func anUnknownConditionInAListIsRefused(_ list: String) throws {
-    let outcome = try cli.run(Self.backup.split(separator: " ").map(String.init) + ["--when", list])
+    let words = Self.backup.split(separator: " ").map(String.init)
+    let outcome = try cli.run(words + ["--when", list])
     #expect(outcome.code == 2 && outcome.errors.contains("--when"), "\(outcome.errors)")
     #expect(try snapshots == 0)
   }

@@ -129,7 +129,7 @@ import Testing
     Mistake(head: "general: false\n", kind: .value, line: 3, problem: "'general' is false"),
     Mistake(
       head: "apps: {deb: app}\ngeneral: true\n", kind: .key, line: 4,
-      problem: "a migration table has both apps or general"),
+      problem: "a migration table has both 'apps' and 'general'"),
   ])
   func aMistakeIsReportedAtItsPosition(_ mistake: Mistake) throws {
     let read = table(

@@ -28,10 +28,10 @@ import Testing
   @Test func missingKeysAreReported() {
     expectIssue("¶policy: x\n", .key, problem: "has no 'schema'", expected: "a number from 1 to 1")
     expectIssue(
-      "¶schema: 1\nrules: []\n", .key, problem: "neither policy or overlay",
+      "¶schema: 1\nrules: []\n", .key, problem: "none of 'policy', 'overlay'",
       expected: "one of them")
     expectIssue(
-      "policy: x\n¶overlay: all\nschema: 1\n", .key, problem: "both policy or overlay",
+      "policy: x\n¶overlay: all\nschema: 1\n", .key, problem: "both 'policy' and 'overlay'",
       expected: "one of them")
     expectIssue(
       policy("¶{match: '**', class: cache}"), .key, problem: "a rule has no 'id'",

@@ -55,7 +55,8 @@ enum LeftoverCheck: AuditCheck {
     let (name, kind) = (scan.name(index), scan.entries[index].status.kind)
     // The options of the device follow the words, so none can be ended by `--`.
     if context.device.layout == .coreSimulator, scan.container.kind == .data,
-      kind == .file || kind == .directory, !name.bytes.starts(with: "-".utf8), let app = scan.container.owner
+      kind == .file || kind == .directory, !name.bytes.starts(with: "-".utf8),
+      let app = scan.container.owner
     {
       return .own(["interapp", "inbox", "claim", name, "--app", app.bytes])
     }

@@ -32,7 +32,8 @@ package struct SharedAttachment: Sendable, Hashable {
   /// A URL that is not a file's, or that of a file whose content is not known.
   package static func url(_ url: URLText) -> SharedAttachment {
     let isFile = url.scheme.lowercasedASCII == "file"
-    return SharedAttachment(name: url.withoutPassword, kind: .url, types: [isFile ? fileURL : webURL])
+    return SharedAttachment(
+      name: url.withoutPassword, kind: .url, types: [isFile ? fileURL : webURL])
   }
 
   /// A page of a browser: its URL, and the page itself, which an extension with

@@ -174,7 +174,8 @@ extension Delivery {
   ) throws(OperationError) {
     let space = try reporting { () throws(SystemError) in try directory.space() }
     // Each entry of a package takes at least a block.
-    let wanted = space.allocated(by: source.size) + UInt64(source.entries - 1) * space.allocated(by: 1)
+    let blocks = source.isPackage ? UInt64(source.entries) * space.allocated(by: 1) : 0
+    let wanted = space.allocated(by: source.size) + blocks
     guard wanted > space.available else { return }
     throw OperationError(
       .failed, code: .noSpace, "deliver", subject: source.path,

@@ -9,7 +9,7 @@ struct DeliverySource: ~Copyable {
   let type: FileType
   /// The size in bytes; of a package the sum of its files.
   let size: UInt64
-  /// The number of entries of a package, 1 for a file.
+  /// The number of entries in a package, 1 for a file.
   let entries: Int
   /// Whether it is a document package.
   let isPackage: Bool

@@ -90,7 +90,8 @@ extension Inbox {
       if status?.kind == .file || status?.kind == .directory { continue }
       throw OperationError(
         .notFound, code: .notFound, "claim", subject: path(name),
-        reason: status == nil ? "there is no such file" : "it is neither a regular file nor a package",
+        reason: status == nil
+          ? "there is no such file" : "it is neither a regular file nor a package",
         hint: "'sandboxctl interapp inbox list' lists the files")
     }
     return inbox

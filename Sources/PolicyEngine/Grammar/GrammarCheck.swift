@@ -69,11 +69,12 @@ package struct GrammarCheck {
     // An unknown key, which is reported, is likely to be a misspelt one of them.
     let isMisspelt = chosen.isEmpty && entries.contains { record.key($0.name) == nil }
     if !record.needsOneOf.isEmpty, chosen.count != 1, !isMisspelt {
-      let words = (chosen.isEmpty ? record.needsOneOf : chosen.map(\.name))
-        .map { "'\($0)'" }.joined(separator: ", ")
+      let words = (chosen.isEmpty ? record.needsOneOf : chosen.map(\.name)).map { "'\($0)'" }
       add(
         .key, at: chosen.last?.keyMark ?? node.mark,
-        "\(record.title) has \(chosen.isEmpty ? "none of" : "all of") \(words)",
+        chosen.isEmpty
+          ? "\(record.title) has none of \(words.joined(separator: ", "))"
+          : "\(record.title) has both \(words.joined(separator: " and "))",
         expected: "one of them")
     }
   }

@@ -32,7 +32,9 @@ final class RunDirectory: Sendable {
         held = try Self.lock(made)
         let isStillThere = try above.statusIfPresent(name)?.identity == made.status().identity
         if isStillThere { chosen = name }
-      } catch where error.isBusy || error.isMissing { continue }
+      } catch {
+        guard error.isBusy || error.isMissing else { throw error }
+      }
     }
     guard let chosen else {
       throw SystemError.replaced(parent.appending(ByteString(Self.prefix)))
