@@ -141,6 +141,8 @@ public struct ScanOptions: Sendable {
   /// Whether the scan is for a purge: it records access times, and looks only for marks that affect
   /// a purge. Most policies have none, and looking for marks takes a third of a scan.
   var isForPurge = false
+  /// Whether the device is locked: files that cannot be read while it is are not opened.
+  public var isLocked = false
   /// The number of threads, at least 1.
   public var workers = ScanOptions.usualWorkers
   @TaskLocal static var usualWorkers = Host.processors
