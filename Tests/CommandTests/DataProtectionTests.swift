@@ -42,8 +42,8 @@ import Testing
     #expect(locked.code == 3 && locked.output.isEmpty)
     let lines = locked.errors.split(separator: "\n")
     #expect(
-      lines.first == "sandboxctl: warning: 2 files (15 B) cannot be read while the device is locked; "
-        + "the snapshot has an earlier version of 1")
+      lines.first == "sandboxctl: warning: 2 files (15 B) cannot be read while the device is "
+        + "locked; the snapshot has an earlier version of 1")
     #expect(lines.dropFirst().allSatisfy { $0.contains("warning: waiting: \(Self.notebook)/") })
     #expect(locked.errors.contains("complete-unless-open; there is no earlier version, 10 B"))
     func stored(_ name: String) throws -> String {

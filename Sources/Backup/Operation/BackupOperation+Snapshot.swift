@@ -122,7 +122,8 @@ extension BackupOperation {
     }
     let recorded = Set(
       plan.scans.compactMap { state.container($0.container.logicalPrefix)?.snapshot })
-    for id in recorded where session.holds(snapshot: id) && !found.contains(where: { $0.id == id }) {
+    for id in recorded where session.holds(snapshot: id) && !found.contains(where: { $0.id == id })
+    {
       if let stored = try? repository.snapshot(id) { found.append(stored) }
     }
     return found

@@ -2,7 +2,7 @@ package import ArchiveStore
 internal import DatabaseCapture
 internal import DeviceScan
 internal import PolicyEngine
-package import SandboxModel
+internal import SandboxModel
 package import SystemIO
 
 /// The result of a backup: the stored entries and the problems.
@@ -18,7 +18,7 @@ package struct BackupReport: Sendable {
   /// Entries included by the policy that could not be read: missing or incomplete in the snapshot.
   package internal(set) var unreadable: [PathRemark] = []
   /// Files that were not opened because the device is locked, in the order of their paths.
-  package internal(set) var waiting: [Waiting] = []
+  package internal(set) var waiting: [LockedFile] = []
   /// Entries in the snapshot that have a warning.
   package internal(set) var warnings: [PathRemark] = []
   /// The capture method of each database that was read.
@@ -135,26 +135,6 @@ package struct BackupReport: Sendable {
 }
 
 extension BackupReport {
-  /// A file that was not opened because the device is locked.
-  package struct Waiting: Sendable {
-    /// The logical path.
-    package let path: ByteString
-    /// The size of the file in bytes.
-    package let bytes: UInt64
-    package let protection: ProtectionClass
-    /// Whether the snapshot has an earlier version of the file.
-    package let hasEarlier: Bool
-
-    /// The note in the snapshot, which makes a restore keep the file.
-    package var note: PathRemark {
-      let version = hasEarlier ? "this is an earlier version" : "there is no earlier version"
-      return PathRemark(
-        path: path,
-        remark: "the device was locked, and the data protection is \(protection.rawValue); "
-          + version)
-    }
-  }
-
   /// The bytes of hard-linked files in a snapshot. Each file counts once, in the class of its first
   /// name in the order of the tree, as for a reader that walks the snapshot.
   struct LinkedBytes {

@@ -198,7 +198,7 @@ extension BackupRun {
     var sizes: [EntryID: UInt64] = [:]
 
     /// Files that were not opened because the device is locked.
-    private(set) var waiting: [BackupReport.Waiting] = []
+    private(set) var waiting: [LockedFile] = []
     /// The capture method of each database.
     private(set) var databases: [DatabaseRecord] = []
     /// Files created after the scan, each with the entry whose data class it has.
@@ -206,7 +206,7 @@ extension BackupRun {
 
     /// Records a file that was not opened because the device is locked. Without an earlier version
     /// it is missing.
-    mutating func addWaiting(_ entry: EntryID, _ file: BackupReport.Waiting) {
+    mutating func addWaiting(_ entry: EntryID, _ file: LockedFile) {
       waiting.append(file)
       if !file.hasEarlier { missing.insert(entry) }
     }

@@ -126,7 +126,7 @@ extension BackupWorker {
     let directory = context.directory
     let id = directory.id(index)
     let size = directory.scan.entries[index].status.size
-    let waiting = BackupReport.Waiting(
+    let waiting = LockedFile(
       path: directory.path.appending(directory.scan.name(index)), bytes: size,
       protection: file.protection, hasEarlier: file.earlier != nil)
     run.record { $0.addWaiting(id, waiting) }

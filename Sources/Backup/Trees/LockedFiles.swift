@@ -1,8 +1,8 @@
 internal import ArchiveStore
 internal import DatabaseCapture
 internal import DeviceScan
-internal import SandboxModel
-internal import SystemIO
+package import SandboxModel
+package import SystemIO
 
 /// A file that must be read and cannot be opened while the device is locked. It waits for a backup
 /// of the unlocked device (docs/data-protection.md).
@@ -15,6 +15,26 @@ struct WaitingFile: Sendable {
   /// The log and journal of a database that only the last snapshot has: without them its version
   /// would lack transactions.
   var companions: [TreeEntry] = []
+}
+
+/// A file that was not opened because the device is locked.
+package struct LockedFile: Sendable {
+  /// The logical path.
+  package let path: ByteString
+  /// The size of the file in bytes.
+  package let bytes: UInt64
+  package let protection: ProtectionClass
+  /// Whether the snapshot has an earlier version of the file.
+  package let hasEarlier: Bool
+
+  /// The note in the snapshot, which makes a restore keep the file.
+  package var note: PathRemark {
+    let version = hasEarlier ? "this is an earlier version" : "there is no earlier version"
+    return PathRemark(
+      path: path,
+      remark: "the device was locked, and the data protection is \(protection.rawValue); "
+        + version)
+  }
 }
 
 /// Finds the files that wait in a backup of a locked device.

@@ -56,7 +56,7 @@ extension ContainerScanner {
     guard classifier.asksForDatabases(policy) else { return .file }
     let found = bytes.span.extracting(entry.nameRange)
     let mayOpen =
-      !options.isLocked || isReadableWhileLocked(found, entry.status, policy, in: directory)
+      !options.isLocked || isReadableWhileLocked(found, entry.status, by: policy, in: directory)
     let isDatabase = DatabaseFile.isDatabase(
       found, size: mayOpen ? entry.status.size : 0, in: directory.directory, &name)
     return isDatabase ? .database : .file
@@ -65,7 +65,7 @@ extension ContainerScanner {
   /// Whether a file can be opened while the device is locked, by its metadata, or otherwise by the
   /// policy.
   private func isReadableWhileLocked(
-    _ name: Span<UInt8>, _ status: FileStatus, _ policy: Classifier.State,
+    _ name: Span<UInt8>, _ status: FileStatus, by policy: Classifier.State,
     in directory: borrowing WalkDirectory
   ) -> Bool {
     let attributes = directory.directory.attributes(of: ByteString(name))

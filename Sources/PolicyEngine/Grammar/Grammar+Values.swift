@@ -128,7 +128,7 @@ extension Grammar {
       protection,
       Record.Key(
         name: "platform", shape: .record(examplePlatform),
-        about: "The expected values for the platform.")
+        about: "The expected values for the platform."),
     ], needsAnyOf: ["class"] + exampleValues.map(\.name) + ["protection", "platform"])
 
   static let exampleInput = [

@@ -311,7 +311,7 @@ extension BackupReport {
   }
 }
 
-extension BackupReport.Waiting {
+extension LockedFile {
   fileprivate func json(_ paths: RealPaths) -> JSON {
     let real = paths.path(of: path).map { JSON.path($0, named: "real_path") } ?? []
     return .object(

@@ -93,9 +93,9 @@ extension ClassifyCommand {
         text + String(repeating: " ", count: max(0, width - text.count))
       }
       let protection = kind == .file ? stated ?? verdict.protection : nil
-      let note = protection.flatMap { $0 == .untilFirstUnlock ? nil : "  protection \($0.rawValue)" }
+      let note = protection == .untilFirstUnlock ? nil : protection?.rawValue
       return cells.joined(separator: "  ") + "  \(path)" + (kind == .directory ? "/" : "")
-        + (note ?? "")
+        + (note.map { "  protection \($0)" } ?? "")
     }
 
     private func writeSummary(asJSON: Bool) throws {

@@ -100,8 +100,7 @@ import Testing
     let locked = try fixture.backup(locked: true)
     #expect(
       locked.waiting.map(\.path)
-        == ["folders/tree/db", "folders/tree/db-wal", "folders/tree/other", "folders/tree/other-wal"]
-    )
+        == ["db", "db-wal", "other", "other-wal"].map { "folders/tree/\($0)" }.map(ByteString.init))
     #expect(locked.waiting.map(\.hasEarlier) == [true, true, true, false])
     #expect(locked.opened == 0)
     var stored = try fixture.contents(locked)
@@ -285,7 +284,8 @@ private struct LockedFixture {
 
   private func policy(_ rules: String?) throws -> CompiledPolicy {
     guard let rules else { return try Fixture.policy(.folder) }
-    let text = "policy: test\nschema: 1\nlayout: folder\nrules:\n"
+    let text =
+      "policy: test\nschema: 1\nlayout: folder\nrules:\n"
       + "- {id: all, in: [folder], match: '**', class: user-data, backup: always}\n"
       + "- \(rules.replacing("match:", with: "in: [folder], match:"))\n"
     let library = PolicyLibrary([PolicySource(name: "test", text: text, origin: .builtin)])
