@@ -35,6 +35,7 @@ struct SchemaFixture {
     try cli.directory.write(
       "<full-backup-content><exclude domain='root' path='Documents'/></full-backup-content>",
       at: "rules.xml")
+    try makeGuarded()
     try makeCacheNames()
     try makeLayouts()
     try makePeer()
@@ -58,6 +59,14 @@ struct SchemaFixture {
 
         """, at: ByteString("\(name).yaml"))
     }
+  }
+
+  /// Makes a directory with a file of a class of data protection, and its repository.
+  private func makeGuarded() throws {
+    _ = try cli.succeed("init guarded-repo --plain")
+    try cli.directory.write("secret\n", at: "guarded/secret")
+    try Directory.open(path: cli.directory.path("guarded")).attributes(of: "secret")
+      .set("user.sandboxctl.protection-class", to: Array("1".utf8))
   }
 
   /// Makes a program that speaks as other backup programs do, and fails for the second of its states.

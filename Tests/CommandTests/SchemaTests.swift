@@ -121,6 +121,7 @@ import Testing
       [
         ("classify --root device --json", 0), ("classify --root device --summary --json", 0),
         ("classify --root device --findings --json", 0), ("classify --root nowhere --json", 1),
+        ("classify --layout folder --root guarded --json", 0),
       ]
     ),
     (
@@ -155,6 +156,7 @@ import Testing
       [
         ("explain --root device --json notebook/Library/Caches", 0),
         ("explain --root device --json notebook/Documents/none", 0),
+        ("explain --layout folder --root guarded --json folders/guarded/secret", 0),
         ("explain --root device --json --purge notebook/Documents/none", 0),
         ("explain --root device --json --purge notebook/Documents", 0),
         ("explain --root device --json --purge notebook/Library/Caches", 0),
@@ -319,6 +321,9 @@ import Testing
         ("backup --root device --repo repo --json --fail-if-unchanged", 4),
         ("backup --layout folder --root odd --repo repo --json", 0),
         ("backup --root device --repo nowhere --json", 10),
+        ("backup --layout folder --root guarded --repo guarded-repo --json --locked", 3),
+        ("backup --layout folder --root guarded --repo guarded-repo --dry-run --json --locked", 0),
+        ("backup --layout folder --root guarded --repo guarded-repo --json", 0),
       ]
     ),
     (
@@ -337,6 +342,7 @@ import Testing
       "ls",
       [
         ("ls latest --recursive --json --repo repo", 0),
+        ("ls latest --recursive --json --repo guarded-repo", 0),
         ("ls {device} --recursive --json --repo repo", 0), ("ls 00000 --json --repo repo", 1),
       ]
     ),

@@ -41,7 +41,7 @@ import Testing
       expected: "a pattern")
     expectIssue(
       policy("¶{id: a, match: '**', why: because}"), .key, problem: "a rule sets nothing",
-      expected: "class, backup, update, purge, restore, platform")
+      expected: "class, backup, update, purge, restore, protection, platform")
     expectIssue(
       "policy: x\nschema: 1\npressure:\n  - ¶{level: low, when-free-below: {percent: 3}, "
         + "reclaim-to: {percent: 5}, orders: [0]}\n",

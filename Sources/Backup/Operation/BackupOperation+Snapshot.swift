@@ -24,7 +24,7 @@ extension BackupOperation {
     snapshot.classes = classRuns
     (snapshot.users, snapshot.groups) = nameTables()
     snapshot.excluded = NoteLimit.limited(plan.excluded)
-    snapshot.unreadable = NoteLimit.limited(report.unreadable)
+    snapshot.unreadable = NoteLimit.limited(report.unreadable + report.waiting.map(\.note))
     snapshot.warnings = NoteLimit.limited(report.warnings)
     snapshot.mounts = plan.scans.flatMap { scan in
       scan.mounts.map { scan.container.logicalPrefix.appending($0) }
@@ -94,6 +94,39 @@ extension BackupOperation {
       users.sorted().compactMap { id in Host.userName(id).map { NameRecord(id: id, name: $0) } },
       groups.sorted().compactMap { id in Host.groupName(id).map { NameRecord(id: id, name: $0) } }
     )
+  }
+
+  /// Removes the files that cannot be read while the device is locked from those to read, and adds
+  /// their versions in the last snapshot. Returns remarks on versions that cannot be read.
+  func removeLocked(
+    from known: inout [UnchangedEntries], of trees: [SelectedTree], links: HardLinks,
+    contents: ChangeDetector.Contents, earlier: [StoredSnapshot]
+  ) -> [String] {
+    let locked = LockedFiles(trees, known, links: links)
+    if locked.isEmpty { return [] }
+    let versions = EarlierVersions(in: earlier, contents: contents)
+    locked.remove(from: &known, keeping: versions)
+    return versions.remarks
+  }
+
+  /// Returns the snapshots that may have earlier versions of the source's files: the last ones of
+  /// the same scope and of the whole device, and those in which the state recorded the containers.
+  func earlierSnapshots(
+    _ session: WritingSession, state: SourceState, earlier: EarlierSnapshot
+  ) throws(StoreError) -> [StoredSnapshot] {
+    var found = [earlier.stored].compactMap(\.self)
+    if request.scope != .device {
+      let device = try session.history(
+        of: source, scope: .device, cache: request.cache.map { repository.headCache(in: $0) })
+      found += [device.last].compactMap(\.self)
+    }
+    let recorded = Set(
+      plan.scans.compactMap { state.container($0.container.logicalPrefix)?.snapshot })
+    for id in recorded where session.holds(snapshot: id) && !found.contains(where: { $0.id == id })
+    {
+      if let stored = try? repository.snapshot(id) { found.append(stored) }
+    }
+    return found
   }
 
   /// The snapshots that earlier runs of a source made.

@@ -62,7 +62,7 @@ package struct BackupOperation {
     }
   }
 
-  private var source: Digest { SourceIdentity.digest(of: plan.device) }
+  var source: Digest { SourceIdentity.digest(of: plan.device) }
 
   private func openState() throws -> SourceState {
     try SourceState.open(
@@ -82,8 +82,14 @@ package struct BackupOperation {
     if !request.verifiesBundles {
       contents.versions = SameBundle.Versions(plan.device, earlier.stored)
     }
-    let known = trees.map {
+    var known = trees.map {
       ChangeDetector.make($0, among: trees, state: state, links: links, contents: contents)
+    }
+    var remarks: [String] = []
+    if request.isLocked {
+      remarks = removeLocked(
+        from: &known, of: trees, links: links, contents: contents,
+        earlier: try earlierSnapshots(session, state: state, earlier: earlier))
     }
     links.lead(trees, known)
     let space = SpaceCheck(trees, known: known, links: links) { tree, known, index in
@@ -96,9 +102,11 @@ package struct BackupOperation {
     }
     request.counters.expect(files: space.totals.files, bytes: space.totals.bytes)
     if isFirst { try checkSpace(space, for: trees, state: state, earlier: earlier.stored) }
-    return BackupRun(
+    let run = BackupRun(
       trees, known: known, links: links, session: session, source: state, request: request,
       began: plan.began)
+    for remark in remarks { run.record { $0.record(remark) } }
+    return run
   }
 
   private func checkSpace(
@@ -277,7 +285,7 @@ struct SpaceCheck {
       for (index, entry) in tree.scan.entries.enumerated()
       where entry.status.kind == .file && entry.selection != .excluded && !known.isKnown(index)
         && known.renamedLinks[Int32(index)] == nil && known.copies[Int32(index)] == nil
-        && !links.isFollower(tree.id(index))
+        && known.waiting[Int32(index)] == nil && !links.isFollower(tree.id(index))
       {
         totals.add(entry.status)
         if !seen.isFirst(entry.status) { continue }

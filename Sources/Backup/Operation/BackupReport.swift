@@ -17,6 +17,8 @@ package struct BackupReport: Sendable {
   package private(set) var bytes: UInt64 = 0
   /// Entries included by the policy that could not be read: missing or incomplete in the snapshot.
   package internal(set) var unreadable: [PathRemark] = []
+  /// Files that were not opened because the device is locked, in the order of their paths.
+  package internal(set) var waiting: [LockedFile] = []
   /// Entries in the snapshot that have a warning.
   package internal(set) var warnings: [PathRemark] = []
   /// The capture method of each database that was read.
@@ -43,7 +45,9 @@ package struct BackupReport: Sendable {
   package var storedBytes: UInt64 { statistics?.storedBytes ?? 0 }
 
   /// Whether the snapshot has everything that the policy includes, with no database inconsistent.
-  package var isComplete: Bool { unreadable.isEmpty && databasesUnlocked.isEmpty }
+  package var isComplete: Bool {
+    unreadable.isEmpty && waiting.isEmpty && databasesUnlocked.isEmpty
+  }
 
   /// Databases that were in use throughout the run: their copies may be inconsistent.
   package var databasesUnlocked: [DatabaseRecord] {
@@ -52,7 +56,7 @@ package struct BackupReport: Sendable {
 
   /// The first reason for which the snapshot is not complete, or nil if it is.
   var firstGap: PathRemark? {
-    if let missing = unreadable.first { return missing }
+    if let missing = unreadable.first ?? waiting.first?.note { return missing }
     guard let database = databasesUnlocked.first else { return nil }
     return warnings.first { $0.path == database.path }
       ?? PathRemark(path: database.path, remark: "the database was read without a lock")
@@ -61,6 +65,7 @@ package struct BackupReport: Sendable {
   /// Adds the findings of a run.
   mutating func add(_ findings: BackupRun.Findings) {
     unreadable += findings.unreadable
+    waiting = findings.waiting.sorted { $0.path < $1.path }
     warnings += findings.warnings
     databases += findings.databases.sorted { $0.path < $1.path }
     remarks += findings.remarks

@@ -32,7 +32,8 @@ package struct DeviceBackup {
   /// Backs up a source.
   ///
   /// - Parameters:
-  ///   - request: the options. Its scope, lock and index are determined here.
+  ///   - request: the options. Its scope, lock and index, and whether the device is locked, are
+  ///     determined here.
   ///   - seconds: the time to wait while another run backs up the same source.
   ///   - again: finds the device again after waiting, since it may have changed.
   ///   - didFindRisk: receives a warning about the work ahead, before any data is read.
@@ -60,6 +61,7 @@ package struct DeviceBackup {
       (request.scope, request.isPart) = (part.scope, part.isPart)
     }
     (request.lock, request.index) = (lock, index)
+    request.isLocked = source.isLocked
     var operation = BackupOperation(plan, to: repository, request)
     operation.didFindRisk = didFindRisk
     let report = try operation.run()

@@ -95,6 +95,21 @@ package struct BackupPlan: Sendable {
     summaries.reduce(into: EntryTotals()) { $0.add($1.included) }
   }
 
+  /// Returns the totals of the included files that cannot be read while the device is locked.
+  package func protectedTotals() -> EntryTotals {
+    var totals = EntryTotals()
+    for scan in scans {
+      var reader = ProtectionReader(scan)
+      for (index, entry) in scan.entries.enumerated()
+      where entry.status.kind == .file && entry.selection != .excluded {
+        guard let protection = reader.protection(of: index), !protection.isReadableWhileLocked
+        else { continue }
+        totals.add(entry.status)
+      }
+    }
+    return totals
+  }
+
   /// The totals of all excluded entries.
   package var excludedTotals: EntryTotals {
     summaries.reduce(into: EntryTotals()) { sum, owner in

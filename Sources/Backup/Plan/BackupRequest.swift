@@ -9,6 +9,9 @@ package struct BackupRequest: Sendable {
   /// Whether the plan covers only some of the device's containers, so that the records of the
   /// others are kept.
   var isPart = false
+  /// Whether the device is locked: files that cannot be read while it is are not opened, and their
+  /// versions in the last snapshot are kept (docs/data-protection.md).
+  package var isLocked = false
   /// Whether bundles in new directories are read even if they appear unchanged.
   package var verifiesBundles = false
   package var tags: [String]

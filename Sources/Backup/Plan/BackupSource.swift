@@ -13,6 +13,8 @@ package struct BackupSource: Sendable {
   package var apps = AppNames()
   /// Whether file systems mounted in the directories are included.
   package var crossesMounts = false
+  /// Whether the device is locked: files that cannot be read while it is are not opened.
+  package var isLocked = false
   /// The verdicts that select the data: those of this program, or those of the platform itself.
   package var view = Verdicts.View.keep
   /// The number of threads that scan (default: one for each processor).
@@ -47,6 +49,7 @@ package struct BackupSource: Sendable {
       destination: Destination(isUnencrypted: true), excluded: excluded, view: view,
       isStopping: isStopping)
     options.crossesMounts = crossesMounts
+    options.isLocked = isLocked
     if let workers { options.workers = workers }
     let device = device.stating(groupsOf: policy)
     let part = Part(of: device, try apps.apps(of: device))

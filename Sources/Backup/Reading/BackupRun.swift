@@ -197,10 +197,19 @@ extension BackupRun {
     /// The sizes of files whose size at reading differs from the scanned one.
     var sizes: [EntryID: UInt64] = [:]
 
+    /// Files that were not opened because the device is locked.
+    private(set) var waiting: [LockedFile] = []
     /// The capture method of each database.
     private(set) var databases: [DatabaseRecord] = []
     /// Files created after the scan, each with the entry whose data class it has.
     private(set) var extras: [(owner: EntryID, size: UInt64)] = []
+
+    /// Records a file that was not opened because the device is locked. Without an earlier version
+    /// it is missing.
+    mutating func addWaiting(_ entry: EntryID, _ file: LockedFile) {
+      waiting.append(file)
+      if !file.hasEarlier { missing.insert(entry) }
+    }
 
     /// Records how a database was captured.
     mutating func record(_ database: DatabaseRecord) { databases.append(database) }

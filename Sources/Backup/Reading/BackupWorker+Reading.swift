@@ -118,6 +118,30 @@ extension BackupWorker {
     return ReadEntry(entry: entry, status: status, isStable: isStable)
   }
 
+  /// Adds the version of the last snapshot of a file that cannot be read while the device is
+  /// locked, or records the file as missing. The next run reads it, whatever its status.
+  func keepEarlier(
+    _ index: Int, _ file: WaitingFile, in context: WorkItemContext
+  ) throws {
+    let directory = context.directory
+    let id = directory.id(index)
+    let size = directory.scan.entries[index].status.size
+    let waiting = LockedFile(
+      path: directory.path.appending(directory.scan.name(index)), bytes: size,
+      protection: file.protection, hasEarlier: file.earlier != nil)
+    run.record { $0.addWaiting(id, waiting) }
+    guard let earlier = file.earlier else { return context.results.addUnreadable(index) }
+    context.results.add(index, try earlier.encoded(), isStable: false)
+    if let stored = earlier.storedSize, stored != size { run.record { $0.sizes[id] = stored } }
+    for companion in file.companions {
+      context.results.add(
+        WorkItem.Results.Extra(
+          name: companion.name, encoded: try companion.encoded(),
+          status: directory.scan.entries[index].status, isStable: false))
+      run.record { $0.addExtra(of: id, size: companion.storedSize ?? 0) }
+    }
+  }
+
   /// Reads a file's attributes and flags; returns nil and records the problem if that fails.
   private mutating func readMetadata(
     ofFile index: Int, in directory: DirectoryContext
@@ -312,6 +336,13 @@ extension FileHints {
     self.init(
       size: status.size, isDatabase: isDatabase, permissions: status.permissions,
       modified: status.modified)
+  }
+}
+
+extension TreeEntry {
+  /// The size of a file's content in bytes; nil for other entries.
+  fileprivate var storedSize: UInt64? {
+    if case .file(let content) = node { content.size } else { nil }
   }
 }
 

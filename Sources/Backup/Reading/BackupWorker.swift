@@ -69,6 +69,9 @@ struct BackupWorker: ~Copyable {
   /// Reads an entry, then adds the other hard links to the same file.
   private mutating func store(_ index: Int, in context: WorkItemContext) throws {
     let directory = context.directory
+    if let waiting = directory.known.waiting[Int32(index)] {
+      return try keepEarlier(index, waiting, in: context)
+    }
     if let entry = directory.renamedLink(index) {
       if let read = try readStored(entry, index, in: directory) {
         context.results.add(index, try read.entry.encoded(), isStable: read.isStable)

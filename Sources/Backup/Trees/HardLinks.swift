@@ -48,6 +48,7 @@ struct HardLinks: Sendable {
         let known = known[container]
         return trees[container].isRead(index, known) && known.renamedLinks[id.index] == nil
           && known.databases[id.index] == nil && !known.companions.contains(id.index)
+          && known.waiting[id.index] == nil
       }
       guard let leader = read.first, read.count > 1 else { continue }
       followers[leader] = Array(read.dropFirst())
@@ -57,6 +58,9 @@ struct HardLinks: Sendable {
 
   /// Returns the name of a file's group, or nil if it is in none.
   func name(of identity: FileIdentity) -> ByteString? { groups[identity]?.name }
+
+  /// Returns the names of a file, or none if it is in no group.
+  func members(of identity: FileIdentity) -> [EntryID] { groups[identity]?.members ?? [] }
 
   /// Returns the members that are not read because this one is.
   func followers(of leader: EntryID) -> [EntryID] { followers[leader] ?? [] }

@@ -41,6 +41,8 @@ struct UnchangedEntries: Sendable {
   var databases: [Int32: DatabaseFiles] = [:]
   /// The logs and journals of these databases, which are read with them.
   var companions: Set<Int32> = []
+  /// Files that must be read and cannot be, because the device is locked.
+  var waiting: [Int32: WaitingFile] = [:]
   /// The container's root with its tree, or nil if something below it changed.
   var root: KnownContainer?
 

@@ -54,10 +54,26 @@ extension ContainerScanner {
     case .file: break
     }
     guard classifier.asksForDatabases(policy) else { return .file }
+    let found = bytes.span.extracting(entry.nameRange)
+    let mayOpen =
+      !options.isLocked || isReadableWhileLocked(found, entry.status, by: policy, in: directory)
     let isDatabase = DatabaseFile.isDatabase(
-      bytes.span.extracting(entry.nameRange), size: entry.status.size, in: directory.directory,
-      &name)
+      found, size: mayOpen ? entry.status.size : 0, in: directory.directory, &name)
     return isDatabase ? .database : .file
+  }
+
+  /// Whether a file can be opened while the device is locked, by its metadata, or otherwise by the
+  /// policy.
+  private func isReadableWhileLocked(
+    _ name: Span<UInt8>, _ status: FileStatus, by policy: Classifier.State,
+    in directory: borrowing WalkDirectory
+  ) -> Bool {
+    let attributes = directory.directory.attributes(of: ByteString(name))
+    let stated = (try? attributes.value(of: ProtectionClass.attribute)) ?? nil
+    let protection =
+      stated.flatMap { ProtectionClass(attribute: $0) }
+      ?? classifier.verdicts(policy, Self.facts(.file, status)).keep.protection
+    return protection?.isReadableWhileLocked ?? true
   }
 
   /// Whether an entry with a name is scanned. In a container that is one entry of a directory, only that entry

@@ -85,17 +85,22 @@ public struct DeviceScan: Sendable {
   }
 
   /// Returns the query for the entry at a path in a container with its marks, or for a regular file
-  /// if the entry does not exist. Reads only the directories above it.
+  /// if the entry does not exist, and the class of data protection that the metadata of a file
+  /// states. Reads only the directories above it.
   public static func query(
     _ inner: ByteString, in container: Container, of device: Device, policy: CompiledPolicy
-  ) -> (query: EntryQuery, exists: Bool) {
+  ) -> (query: EntryQuery, exists: Bool, stated: ProtectionClass?) {
     var options = ScanOptions()
     options.only = inner
     let scan = run(device, policy: policy, options: options) { $0 == container }
     if let found = scan.containers.first, let index = found.index(of: inner) {
-      return (found.query(index), true)
+      var reader = ProtectionReader(found)
+      let isFile = found.entries[index].status.kind == .file
+      return (found.query(index), true, isFile ? reader.stated(on: index) : nil)
     }
-    return (container.query(inner.components.map { Array($0.bytes) }, EntryFacts(.file)), false)
+    return (
+      container.query(inner.components.map { Array($0.bytes) }, EntryFacts(.file)), false, nil
+    )
   }
 
   /// Scans with several threads; returns nil if they cannot be started.
@@ -141,6 +146,8 @@ public struct ScanOptions: Sendable {
   /// Whether the scan is for a purge: it records access times, and looks only for marks that affect
   /// a purge. Most policies have none, and looking for marks takes a third of a scan.
   var isForPurge = false
+  /// Whether the device is locked: files that cannot be read while it is are not opened.
+  public var isLocked = false
   /// The number of threads, at least 1.
   public var workers = ScanOptions.usualWorkers
   @TaskLocal static var usualWorkers = Host.processors

@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import SandboxModel
 package import SystemIO
 
 /// The entries of an iTunes or Finder backup under their logical paths (`MobileSyncDomains`).
@@ -20,7 +21,7 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
 
   /// The name of the attribute in which an import keeps the class of data protection, in decimal
   /// digits, unless it is the usual one (3) or none.
-  static let protectionAttribute: ByteString = "user.sandboxctl.protection-class"
+  static let protectionAttribute = ProtectionClass.attribute
   /// The limit of an attribute's name in bytes (XATTR_NAME_MAX).
   private static let attributeNameLimit = 255
 

@@ -147,6 +147,7 @@ extension Classifier {
     var below = Covered()
     var here = Covered()
     var lowest: UInt32 = 0
+    var lowestProtection: UInt32 = 0
     for rule in Set(key.rules).sorted(by: >) {
       let operation = policy.operations[Int(rule >> 1)]
       let isSticky = rule & 1 == 1
@@ -157,9 +158,13 @@ extension Classifier {
       guard isSticky else { continue }
       below.insert(operation)
       if below.isEverything, lowest == 0 { lowest = rule >> 1 + 1 }
+      if below.isProtection, lowestProtection == 0 { lowestProtection = rule >> 1 + 1 }
     }
     key.rules = rules.reversed()
-    key.nodes = Set(key.nodes).filter { policy.trie.nodes[Int($0)].lastStep > lowest }.sorted()
+    key.nodes = Set(key.nodes).filter {
+      let node = policy.trie.nodes[Int($0)]
+      return node.lastStep > lowest || node.lastProtector > lowestProtection
+    }.sorted()
     return key
   }
 
@@ -168,7 +173,10 @@ extension Classifier {
     private var keep: Assignment.Fields = []
     private var platform: Assignment.Fields = []
 
-    var isEverything: Bool { keep == .all && platform == .all }
+    /// Whether the class and all dispositions are set.
+    var isEverything: Bool { keep.isSuperset(of: .all) && platform.isSuperset(of: .all) }
+    /// Whether the class of data protection is set.
+    var isProtection: Bool { keep.contains(.protection) && platform.contains(.protection) }
 
     func covers(_ operation: Operation) -> Bool {
       keep.isSuperset(of: operation.keep.fields)

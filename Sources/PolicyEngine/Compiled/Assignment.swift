@@ -16,7 +16,9 @@ struct Assignment: Sendable, Hashable {
     static let update = Fields(rawValue: 16)
     static let purge = Fields(rawValue: 32)
     static let restore = Fields(rawValue: 64)
+    static let protection = Fields(rawValue: 128)
     static let backup: Fields = [.backupStandard, .backupCloud, .backupUnencrypted]
+    /// The class and its dispositions, all of which a rule with a class sets.
     static let all: Fields = [.dataClass, .backup, .update, .purge, .restore]
 
     /// Returns the values that affect a backup to a destination.
@@ -67,13 +69,19 @@ struct Assignment: Sendable, Hashable {
       verdict.restore = restore
       fields.insert(.restore)
     }
+    if let protection = settings.protection {
+      verdict.protection = protection
+      fields.insert(.protection)
+    }
   }
 
   /// Applies the values to a verdict.
   @inline(__always)
   func apply(to other: inout Verdict) {
     if fields == .all {
+      let protection = other.protection
       other = verdict
+      other.protection = protection
       return
     }
     if fields.contains(.dataClass) { other.dataClass = verdict.dataClass }
@@ -85,6 +93,7 @@ struct Assignment: Sendable, Hashable {
     if fields.contains(.update) { other.update = verdict.update }
     if fields.contains(.purge) { other.purge = verdict.purge }
     if fields.contains(.restore) { other.restore = verdict.restore }
+    if fields.contains(.protection) { other.protection = verdict.protection }
   }
 
   /// Returns this assignment followed by another one.

@@ -47,6 +47,9 @@ struct Operation: Sendable {
   /// Whether the operation sets the same values for every entry that its pattern matches.
   var isUnconditional: Bool { condition.isEmpty && authority == .rule }
 
+  /// Whether the operation sets a class of data protection.
+  var setsProtection: Bool { keep.fields.union(platform.fields).contains(.protection) }
+
   /// Applies its values, as far as its authority permits.
   @inline(__always)
   func apply(to verdicts: inout Verdicts, belowCache: Bool) {

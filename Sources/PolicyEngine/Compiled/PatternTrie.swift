@@ -40,6 +40,8 @@ struct PatternTrie: Sendable {
     var accepted: [Accepted] = []
     /// One more than the last step that can match further down; 0 for none.
     var lastStep: UInt32 = 0
+    /// One more than the last step further down that sets a class of data protection; 0 for none.
+    var lastProtector: UInt32 = 0
     /// One more than the last step further down that can include data in a backup, for each view
     /// and destination; 0 for none.
     var lastKeeper = SIMD8<UInt32>()
@@ -142,6 +144,9 @@ struct PatternTrie: Sendable {
       nodes[index].lastStep = max(nodes[index].lastStep, step)
       nodes[index].siblings |= accepted.siblings
       let operation = operations[Int(accepted.step)]
+      if operation.setsProtection {
+        nodes[index].lastProtector = max(nodes[index].lastProtector, step)
+      }
       for destination in Destination.allCases {
         if operation.keep.mayKeep(for: destination) {
           raise(Self.question(.keep, destination), at: index, to: step)
@@ -155,6 +160,7 @@ struct PatternTrie: Sendable {
 
   private mutating func record(_ child: Node, at index: Int) {
     nodes[index].lastStep = max(nodes[index].lastStep, child.lastStep)
+    nodes[index].lastProtector = max(nodes[index].lastProtector, child.lastProtector)
     nodes[index].lastKeeper = pointwiseMax(nodes[index].lastKeeper, child.lastKeeper)
   }
 

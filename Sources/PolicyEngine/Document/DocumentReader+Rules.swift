@@ -61,7 +61,7 @@ extension DocumentReader {
   /// drop files from backups as time passes.
   private mutating func checkAges(_ node: YAMLNode, _ conditions: Rule.Conditions) {
     let ages = node["when"]?.mapping?.filter { $0.name == "older-than" || $0.name == "newer-than" }
-    let values = ["class", "backup", "update", "restore", "platform"]
+    let values = ["class", "backup", "update", "restore", "protection", "platform"]
     let other = values.first { node[$0] != nil }
     for age in ages ?? [] where other != nil || node["purge"] == nil {
       let problem =
@@ -87,7 +87,8 @@ extension DocumentReader {
   func settings(_ node: YAMLNode) -> Settings {
     Settings(
       dataClass: word(node["class"]), backup: backup(node["backup"]), update: word(node["update"]),
-      purge: purge(node["purge"]), restore: word(node["restore"]))
+      purge: purge(node["purge"]), restore: word(node["restore"]),
+      protection: word(node["protection"]))
   }
 
   func platform(_ node: YAMLNode?) -> Settings.Platform {
@@ -243,7 +244,8 @@ extension DocumentReader {
       backup: located(node["backup"], backup(node["backup"])),
       update: located(node["update"], word(node["update"])),
       purge: located(node["purge"], purgeExpectation(node["purge"])),
-      restore: located(node["restore"], word(node["restore"])))
+      restore: located(node["restore"], word(node["restore"])),
+      protection: located(node["protection"], word(node["protection"])))
   }
 
   private func purgeExpectation(_ node: YAMLNode?) -> Example.Expectation.Purge? {

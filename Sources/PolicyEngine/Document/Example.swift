@@ -40,6 +40,7 @@ extension Example {
     var update: Located<UpdateDisposition>?
     var purge: Located<Purge>?
     var restore: Located<RestoreDisposition>?
+    var protection: Located<ProtectionClass>?
 
     struct Located<Value: Sendable & Hashable>: Sendable, Hashable {
       let value: Value

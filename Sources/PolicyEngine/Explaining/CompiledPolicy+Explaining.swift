@@ -252,6 +252,9 @@ extension Assignment {
     if fields.contains(.update) { add("update", verdict.update.rawValue) }
     if fields.contains(.purge) { add("purge", verdict.purge.description) }
     if fields.contains(.restore) { add("restore", verdict.restore.rawValue) }
+    if fields.contains(.protection), let protection = verdict.protection {
+      add("protection", protection.rawValue)
+    }
     return changes
   }
 }

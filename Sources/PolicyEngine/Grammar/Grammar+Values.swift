@@ -12,6 +12,10 @@ extension Grammar {
     name: "class", shape: .choice(DataClass.self),
     about: "The data class; its dispositions replace all values set before.")
 
+  static let protection = Record.Key(
+    name: "protection", shape: .choice(ProtectionClass.self),
+    about: "The class of data protection, unless a file's metadata says another one.")
+
   static let versions = Record.Key(
     name: "versions", shape: .versions,
     about: "The OS versions to which it applies.")
@@ -121,10 +125,11 @@ extension Grammar {
   static let example = Record(
     name: "example", title: "an example",
     keys: exampleInput + [dataClass] + exampleValues + [
+      protection,
       Record.Key(
         name: "platform", shape: .record(examplePlatform),
-        about: "The expected values for the platform.")
-    ], needsAnyOf: ["class"] + exampleValues.map(\.name) + ["platform"])
+        about: "The expected values for the platform."),
+    ], needsAnyOf: ["class"] + exampleValues.map(\.name) + ["protection", "platform"])
 
   static let exampleInput = [
     Record.Key(

@@ -103,11 +103,12 @@ extension Grammar {
         about: "Whether ASCII letters match in either case."),
       dataClass,
     ] + dispositionKeys + [
+      protection,
       Record.Key(
         name: "platform", shape: platform, about: "The differences in the platform's verdict."),
       Record.Key(name: "when", shape: .record(conditions), about: "The additional conditions."),
       versions, why, source, allowLoss,
-    ], needsAnyOf: ["class"] + dispositionKeys.map(\.name) + ["platform"])
+    ], needsAnyOf: ["class"] + dispositionKeys.map(\.name) + ["protection", "platform"])
 
   static let conditions = Record(
     name: "conditions", title: "a rule's conditions",

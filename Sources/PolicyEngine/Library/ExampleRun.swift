@@ -146,6 +146,11 @@ extension ExampleRun {
         at: wanted.location, "restore", wanted: wanted.value.rawValue, got: verdict.restore.rawValue
       )
     }
+    if let wanted = expected.protection, wanted.value != verdict.protection {
+      fail(
+        at: wanted.location, "protection", wanted: wanted.value.rawValue,
+        got: verdict.protection?.rawValue ?? "no class")
+    }
     if let wanted = expected.purge, !wanted.value.accepts(verdict.purge) {
       fail(
         at: wanted.location, "purge", wanted: wanted.value.description,

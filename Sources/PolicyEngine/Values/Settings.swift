@@ -1,3 +1,5 @@
+public import SandboxModel
+
 /// The values that a rule sets.
 public struct Settings: Sendable, Hashable {
   /// The class, whose dispositions replace all values set before.
@@ -10,17 +12,21 @@ public struct Settings: Sendable, Hashable {
   public var purge: PurgeDisposition?
   /// The handling of the data on restore.
   public var restore: RestoreDisposition?
+  /// The class of data protection. It is independent of the data class, which leaves it unchanged.
+  public var protection: ProtectionClass?
 
   /// Creates settings.
   public init(
     dataClass: DataClass? = nil, backup: Backup? = nil, update: UpdateDisposition? = nil,
-    purge: PurgeDisposition? = nil, restore: RestoreDisposition? = nil
+    purge: PurgeDisposition? = nil, restore: RestoreDisposition? = nil,
+    protection: ProtectionClass? = nil
   ) {
     self.dataClass = dataClass
     self.backup = backup
     self.update = update
     self.purge = purge
     self.restore = restore
+    self.protection = protection
   }
 
   /// Whether no value is set.

@@ -1,3 +1,5 @@
+public import SandboxModel
+
 /// The class of data and the policy decision for it.
 public struct Verdict: Sendable, Hashable, BitwiseCopyable {
   /// The data class.
@@ -10,17 +12,21 @@ public struct Verdict: Sendable, Hashable, BitwiseCopyable {
   public var purge: PurgeDisposition
   /// The handling on restore.
   public var restore: RestoreDisposition
+  /// The class of data protection of its files, or nil if no rule sets one. The metadata of a file
+  /// can say another one, which then holds.
+  public var protection: ProtectionClass?
 
   /// Creates a verdict.
   public init(
     _ dataClass: DataClass, backup: BackupDisposition, update: UpdateDisposition,
-    purge: PurgeDisposition, restore: RestoreDisposition
+    purge: PurgeDisposition, restore: RestoreDisposition, protection: ProtectionClass? = nil
   ) {
     self.dataClass = dataClass
     self.backup = backup
     self.update = update
     self.purge = purge
     self.restore = restore
+    self.protection = protection
   }
 
   /// Returns the verdict if no rule matches: kept, may vanish on update, never purged.

@@ -43,6 +43,7 @@ extension BackupCommand {
       console.remarks(
         report?.unreadable ?? plan.unreadable, as: .warning("not in the snapshot: "),
         all: listsAll, text: realPaths.text)
+      if let report { showWaiting(report, console) }
       let warnings = report?.warnings ?? plan.warnings
       if isQuiet {
         guard isStrict else { return }
@@ -54,6 +55,32 @@ extension BackupCommand {
         warnings.filter { !reported.contains($0.path) }, as: .note(""), all: listsAll,
         text: realPaths.text)
       console.list(report?.remarks ?? [], as: .note(""), all: listsAll, text: \.self)
+    }
+
+    /// Writes a note on the files that a backup of the locked device would not read.
+    static func note(ofProtected totals: EntryTotals, _ console: Console) {
+      guard totals.files > 0 else { return }
+      console.note(
+        "\(Sizes.count(totals.files, "file")) (\(Sizes.text(totals.bytes))) cannot be read while the "
+          + "device is locked: those that changed since the last snapshot would wait")
+    }
+
+    /// Writes a warning about the files that wait because the device is locked, and lists the
+    /// largest.
+    private func showWaiting(_ report: BackupReport, _ console: Console) {
+      let waiting = report.waiting
+      guard !waiting.isEmpty else { return }
+      let earlier = waiting.count { $0.hasEarlier }
+      let bytes = waiting.lazy.map(\.bytes).clampedSum
+      console.warning(
+        "\(Sizes.count(waiting.count, "file")) (\(Sizes.text(bytes))) cannot be read while the "
+          + "device is locked; the snapshot has an earlier version of \(earlier)")
+      let excerpt = ListExcerpt(waiting, all: listsAll, isEmpty: { _ in false }, size: \.bytes)
+      for file in excerpt.shown {
+        console.warning(
+          "waiting: \(realPaths.text(file.note)), \(Sizes.text(file.bytes))")
+      }
+      if let remainder = excerpt.remainder { console.warning("waiting: \(remainder)") }
     }
 
     /// Writes notes on how the data was found: symbolic links and mounts that were followed, and
@@ -218,8 +245,14 @@ extension Snapshot {
 }
 
 extension BackupPlan {
-  /// The plan as `backup --dry-run --json` prints it.
-  var json: JSONStream {
+  /// The plan as `backup --json` prints it with a report.
+  var json: JSONStream { json(nil) }
+
+  /// Returns the plan as `backup --dry-run --json` prints it.
+  ///
+  /// - Parameter protected: the files that cannot be read while the device is locked, or nil if it
+  ///   is not.
+  func json(_ protected: EntryTotals?) -> JSONStream {
     var stream = JSONStream(
       [
         JSON.Member("device", .string(device.identity.description)),
@@ -236,6 +269,7 @@ extension BackupPlan {
       JSON.Member("warnings", RealPaths(device).json(warnings)),
       JSON.Member("system_containers", .array(device.systemContainers.map(\.json))),
     ])
+    if let protected { stream.add([JSON.Member("protected", protected.json)]) }
     return stream
   }
 }
@@ -267,7 +301,24 @@ extension BackupReport {
       "same_disk": .bool(isOnSameDisk),
     ]
     var stream = JSONStream(head.members ?? [])
+    if !waiting.isEmpty {
+      let paths = RealPaths(plan.device)
+      let largest = waiting.sorted { ($1.bytes, $0.path) < ($0.bytes, $1.path) }
+      stream.add("waiting", .elements(largest.lazy.map { $0.json(paths) }))
+    }
     stream.add("plan", .object(plan.json))
     return stream
+  }
+}
+
+extension LockedFile {
+  fileprivate func json(_ paths: RealPaths) -> JSON {
+    let real = paths.path(of: path).map { JSON.path($0, named: "real_path") } ?? []
+    return .object(
+      JSON.path(path) + real + [
+        JSON.Member("bytes", .integer(Int64(clamping: bytes))),
+        JSON.Member("protection", .string(protection.rawValue)),
+        JSON.Member("earlier_version", .bool(hasEarlier)),
+      ])
   }
 }

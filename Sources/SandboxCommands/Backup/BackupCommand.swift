@@ -81,6 +81,12 @@ struct BackupCommand: SandboxCommand {
       valueName: "number"))
   var jobs: Int?
 
+  @Flag(
+    help: ArgumentHelp(
+      "Do not open files that data protection makes unreadable while the device is locked; "
+        + "they wait for a backup without this option (exit status 3)."))
+  var locked = false
+
   @OptionGroup var metrics: MetricsOptions
 
   @OptionGroup var conditions: Conditions
@@ -180,6 +186,7 @@ struct BackupCommand: SandboxCommand {
       device, policy: try policy.compile(for: device, output, console, also: patterns))
     source.apps = part.names
     source.crossesMounts = crossMounts
+    source.isLocked = locked
     source.workers = jobs
     return source
   }
@@ -219,13 +226,15 @@ struct BackupCommand: SandboxCommand {
       }
       try plan.requireUseful()
       if !plan.unreadable.isEmpty || strict && !plan.warnings.isEmpty { status = .doneInPart }
+      let protected = locked ? plan.protectedTotals() : nil
       if output.json {
-        try console.result(plan.json)
+        try console.result(plan.json(protected))
         continue
       }
       if number > 0, !output.quiet { try console.result("") }
       try Text(plan, nil, listsAll: list.all)
         .write(console, isQuiet: output.quiet, isStrict: strict)
+      if let protected, !output.quiet { Text.note(ofProtected: protected, console) }
     }
     return status
   }
@@ -326,6 +335,10 @@ extension MetricsText {
     (
       "device_failures", "Entries that the policy keeps and that could not be read.",
       { UInt64($0.unreadable.count) }
+    ),
+    (
+      "device_waiting", "Files not read because the device was locked.",
+      { UInt64($0.waiting.count) }
     ),
     (
       "device_warnings", "Entries stored with a warning.",

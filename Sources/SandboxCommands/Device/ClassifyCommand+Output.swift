@@ -26,10 +26,14 @@ extension ClassifyCommand {
         return try writeLargest()
       }
       for container in scan.containers {
+        var reader = ProtectionReader(container)
         for index in container.entries.indices {
           if let within, !container.logicalPath(index).isWithin(within) { continue }
+          let stated = container.entries[index].statedProtection(index, &reader)
           try console.result(
-            asJSON ? json(index, of: container).compact : line(index, of: container))
+            asJSON
+              ? json(index, of: container, stated: stated).compact
+              : line(index, of: container, stated: stated))
         }
       }
     }
@@ -46,27 +50,40 @@ extension ClassifyCommand {
       let excerpt = ListExcerpt(files, all: false) {
         scan.containers[$0.container].entries[$0.index].status.size
       }
-      try console.list(excerpt) { line($0.index, of: scan.containers[$0.container]) }
+      try console.list(excerpt) { found in
+        let container = scan.containers[found.container]
+        var reader = ProtectionReader(container)
+        let stated = container.entries[found.index].statedProtection(found.index, &reader)
+        return line(found.index, of: container, stated: stated)
+      }
     }
 
-    private func line(_ index: Int, of container: ContainerScan) -> String {
+    private func line(
+      _ index: Int, of container: ContainerScan, stated: ProtectionClass?
+    ) -> String {
       let entry = container.entries[index]
       return Self.line(
         entry.verdicts[view], stored: entry.selection.word, at: container.logicalPath(index),
-        kind: entry.status.kind, isRoot: index == 0)
+        kind: entry.status.kind, isRoot: index == 0, stated: stated)
     }
 
-    private func json(_ index: Int, of container: ContainerScan) -> JSON {
+    private func json(
+      _ index: Int, of container: ContainerScan, stated: ProtectionClass?
+    ) -> JSON {
       container.entries[index].json(
         at: container.logicalPath(index),
         real: container.container.absolutePath.appending(container.path(index)), view,
-        isRoot: index == 0)
+        isRoot: index == 0, stated: stated)
     }
 
     /// Returns a line of text output. The columns have fixed widths, since lines are written as
     /// entries are found.
+    ///
+    /// - Parameter stated: the class of data protection that a file's metadata states. It is shown
+    ///   unless it is the usual one.
     static func line(
-      _ verdict: Verdict, stored: String, at path: ByteString, kind: FileKind, isRoot: Bool
+      _ verdict: Verdict, stored: String, at path: ByteString, kind: FileKind, isRoot: Bool,
+      stated: ProtectionClass? = nil
     ) -> String {
       let columns = [
         (verdict.className(isRoot: isRoot) ?? "-", 11), (stored, 8), (verdict.update.rawValue, 10),
@@ -75,7 +92,10 @@ extension ClassifyCommand {
       let cells = columns.map { text, width in
         text + String(repeating: " ", count: max(0, width - text.count))
       }
+      let protection = kind == .file ? stated ?? verdict.protection : nil
+      let note = protection == .untilFirstUnlock ? nil : protection?.rawValue
       return cells.joined(separator: "  ") + "  \(path)" + (kind == .directory ? "/" : "")
+        + (note.map { "  protection \($0)" } ?? "")
     }
 
     private func writeSummary(asJSON: Bool) throws {
@@ -127,9 +147,17 @@ extension ScannedEntry.Selection {
 }
 
 extension ScannedEntry {
+  /// Returns the class of data protection that a file's metadata states.
+  fileprivate func statedProtection(
+    _ index: Int, _ reader: inout ProtectionReader
+  ) -> ProtectionClass? {
+    status.kind == .file ? reader.stated(on: index) : nil
+  }
+
   /// Returns a line of `classify --json`.
   func json(
-    at path: ByteString, real: ByteString, _ view: Verdicts.View, isRoot: Bool
+    at path: ByteString, real: ByteString, _ view: Verdicts.View, isRoot: Bool,
+    stated: ProtectionClass?
   ) -> JSON {
     var members = JSON.path(path) + JSON.path(real, named: "real_path")
     members += [
@@ -138,6 +166,7 @@ extension ScannedEntry {
       JSON.Member("stored", .string(selection.word)),
     ]
     members += verdicts[view].members(isRoot: isRoot)
+    if status.kind == .file { members += verdicts[view].protectionMembers(stated: stated) }
     if view == .keep, verdicts.platform != verdicts.keep {
       members.append(JSON.Member("platform", .object(verdicts.platform.members(isRoot: isRoot))))
     }
@@ -150,6 +179,17 @@ extension Verdict {
   /// root has no data of its own, and "unknown" would suggest data that no rule matches.
   func className(isRoot: Bool) -> String? {
     isRoot && dataClass == .unknown ? nil : dataClass.rawValue
+  }
+
+  /// Returns the members about the class of data protection in JSON; none if it is unknown.
+  ///
+  /// - Parameter stated: the class that the file's metadata states.
+  func protectionMembers(stated: ProtectionClass?) -> [JSON.Member] {
+    guard let known = stated ?? protection else { return [] }
+    return [
+      JSON.Member("protection", .string(known.rawValue)),
+      JSON.Member("protection_by", .string(stated == nil ? "policy" : "metadata")),
+    ]
   }
 
   /// Returns the verdict's members in JSON.

@@ -158,6 +158,7 @@ extension ClassifyCommand {
             JSON.Member("type", .string(isDirectory ? "directory" : "file")),
             JSON.Member("stored", .string(stored.word)),
           ] + verdict.members(isRoot: inner.isEmpty)
+          + (isDirectory ? [] : verdict.protectionMembers(stated: nil))
         try console.result(JSON.object(members))
       } else {
         try console.result(

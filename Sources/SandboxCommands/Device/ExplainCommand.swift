@@ -55,10 +55,15 @@ struct ExplainCommand: SandboxCommand {
       let purge = judgement.map { $0.json(at: plan?.request.now ?? Host.now()) }
       try console.result(
         explanation.json(
-          logical, exists: query.exists, for: try verdict.destination, purge: purge))
+          logical, exists: query.exists, stated: query.stated, for: try verdict.destination,
+          purge: purge))
     } else {
       try Text(explanation, logical, exists: query.exists).write(
         console, destination: try verdict.destination)
+      if let stated = query.stated {
+        try console.result(
+          "protection \(stated.rawValue), by the file's attribute \(ProtectionClass.attribute)")
+      }
       for line in judgement?.lines(at: plan?.request.now ?? Host.now()) ?? [] {
         try console.result(line)
       }
@@ -142,7 +147,8 @@ extension ExplainCommand {
       try console.result(
         "\(name): \(className(verdict)), backup \(verdict.backup.mode(for: destination).rawValue), "
           + "update \(verdict.update.rawValue), purge \(verdict.purge.description), "
-          + "restore \(verdict.restore.rawValue)")
+          + "restore \(verdict.restore.rawValue)"
+          + (verdict.protection.map { ", protection \($0.rawValue)" } ?? ""))
     }
 
     private func className(_ verdict: Verdict) -> String {
@@ -163,9 +169,11 @@ extension Explanation {
 
   /// Returns the output of `explain --json`.
   func json(
-    _ path: LogicalPath, exists: Bool, for destination: Destination, purge: JSON? = nil
+    _ path: LogicalPath, exists: Bool, stated: ProtectionClass? = nil,
+    for destination: Destination, purge: JSON? = nil
   ) -> JSON {
     let backup = verdicts.keep.backup.mode(for: destination)
+    let isFile = query.facts.type == .file || query.facts.type == .database
     return .object(
       JSON.path(path.bytes) + [
         JSON.Member("exists", .bool(exists)),
@@ -180,7 +188,8 @@ extension Explanation {
             overruledMarks.map {
               ["mark": .string($0.mark), "rule": .string($0.rule), "at": .location($0.location)]
             })),
-      ] + (purge.map { [JSON.Member("purge", $0)] } ?? []))
+      ] + (isFile ? verdicts.keep.protectionMembers(stated: stated) : [])
+        + (purge.map { [JSON.Member("purge", $0)] } ?? []))
   }
 }
 

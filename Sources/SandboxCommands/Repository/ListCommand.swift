@@ -29,7 +29,9 @@ struct ListCommand: SandboxCommand {
   @Flag(name: .shortAndLong, help: "List all entries below the path.")
   var recursive = false
 
-  @Flag(name: .shortAndLong, help: "Also show owner, group, sizes in bytes and seconds.")
+  @Flag(
+    name: .shortAndLong,
+    help: "Also show owner, group, sizes in bytes, seconds and the class of data protection.")
   var long = false
 
   @OptionGroup var repository: RepositoryOptions

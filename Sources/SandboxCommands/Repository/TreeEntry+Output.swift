@@ -34,6 +34,9 @@ struct ListingLine {
     default: break
     }
     bytes.append(contentsOf: note.utf8)
+    if names != nil, let protection = entry.protection {
+      bytes.append(contentsOf: "  protection \(protection.rawValue)".utf8)
+    }
     bytes.append(UInt8(ascii: "\n"))
   }
 
@@ -156,7 +159,16 @@ extension TreeEntry {
       JSON.Member("modified", .string(modified.rfc3339)),
     ]
     if let linkGroup { members += JSON.path(linkGroup, named: "link_group") }
+    if let protection { members.append(JSON.Member("protection", .string(protection.rawValue))) }
     return members
+  }
+
+  /// The class of data protection that the entry's metadata states, or nil if it states none.
+  var protection: ProtectionClass? {
+    for attribute in attributes where attribute.name == ProtectionClass.attribute {
+      if case .inline(let value) = attribute.value { return ProtectionClass(attribute: value) }
+    }
+    return nil
   }
 }
 

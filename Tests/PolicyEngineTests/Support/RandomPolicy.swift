@@ -88,6 +88,11 @@ struct RandomPolicy {
     default: break
     }
     if rule.olderThan == nil, random.chance(25) {
+      let protection = random.pick(ProtectionClass.allCases).rawValue
+      if random.chance(50) { rule.sets = [] }
+      rule.sets.append(("protection", protection))
+    }
+    if rule.olderThan == nil, random.chance(25) {
       rule.platform = random.chance(50) ? [] : settings()
     }
     return rule

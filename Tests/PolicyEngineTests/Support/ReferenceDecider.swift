@@ -16,7 +16,7 @@ struct ReferenceDecider {
 
   static let silence: Words = [
     "class": "unknown", "default": "always", "cloud": "always", "unencrypted": "always",
-    "update": "may-vanish", "purge": "never", "restore": "restore",
+    "update": "may-vanish", "purge": "never", "restore": "restore", "protection": "",
   ]
 
   func verdicts() -> (keep: Words, platform: Words) {
@@ -129,6 +129,7 @@ extension Verdict {
       "class": dataClass.rawValue, "default": backup.standard.rawValue,
       "cloud": backup.cloud.rawValue, "unencrypted": backup.unencrypted.rawValue,
       "update": update.rawValue, "purge": purge, "restore": restore.rawValue,
+      "protection": protection?.rawValue ?? "",
     ]
   }
 }

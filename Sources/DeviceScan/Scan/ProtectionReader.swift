@@ -1,0 +1,59 @@
+internal import PolicyEngine
+public import SandboxModel
+internal import SystemIO
+
+/// Reads the classes of data protection that the metadata of a container's files states
+/// (docs/data-protection.md). No file is opened: attributes are read by name in their directory.
+public struct ProtectionReader: ~Copyable {
+  private let scan: ContainerScan
+  private var cursor: DirectoryCursor?
+  private var current = -1
+
+  /// Creates a reader for the entries of a scan.
+  public init(_ scan: ContainerScan) { self.scan = scan }
+
+  /// Returns the class of data protection of an entry: the one that its metadata states, otherwise
+  /// the policy's; nil if neither does.
+  ///
+  /// An attribute that cannot be read or has another value counts as absent. Consecutive calls for
+  /// entries of the same directory are cheap.
+  public mutating func protection(of index: Int) -> ProtectionClass? {
+    stated(on: index) ?? scan.entries[index].verdicts.keep.protection
+  }
+
+  /// Returns the class that an entry's metadata states, or nil if it states none.
+  public mutating func stated(on index: Int) -> ProtectionClass? {
+    guard index > 0, move(to: Int(scan.entries[index].parent)) else { return nil }
+    let name = scan.name(index)
+    switch cursor {
+    case .some(let cursor):
+      return cursor.withDirectory(named: "") { directory in
+        let value = try? directory.attributes(of: name).value(of: ProtectionClass.attribute)
+        return (value ?? nil).flatMap { ProtectionClass(attribute: $0) }
+      }
+    case .none: return nil
+    }
+  }
+
+  /// Goes to a directory of the scan; returns whether it is the one that the scan found.
+  private mutating func move(to directory: Int) -> Bool {
+    if current == directory { return cursor != nil }
+    current = directory
+    if cursor == nil { cursor = Self.openRoot(of: scan) }
+    guard var moved = cursor.take() else { return false }
+    do throws(DirectoryCursor.NumberedFailure) {
+      try moved.move(toNumbered: scan.directories(to: directory)) {
+        (scan.name($0), scan.entries[$0].status.identity)
+      }
+    } catch { return false }
+    cursor = consume moved
+    return true
+  }
+
+  private static func openRoot(of scan: ContainerScan) -> DirectoryCursor? {
+    guard let root = try? Directory.open(resolved: scan.container.absolutePath),
+      (try? root.status().identity) == scan.entries.first?.status.identity
+    else { return nil }
+    return DirectoryCursor(root: root)
+  }
+}
