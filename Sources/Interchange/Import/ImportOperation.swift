@@ -80,6 +80,7 @@ package struct ImportOperation {
       return try storeAll(&source, in: &intake)
     } catch let error as OperationError where error.kind == .interrupted {
       // The next run does not store again what this one has stored.
+      try intake.storeWaiting()
       try intake.writer.flush()
       try intake.session.checkpoint()
       throw error
@@ -102,6 +103,7 @@ package struct ImportOperation {
     }
     // The signal ends the writer of a pipe, too, and then the end is not that of the archive.
     if request.isStopping() { throw interrupted }
+    try intake.storeWaiting()
     return damage
   }
 
