@@ -27,7 +27,9 @@ import Testing
       guard case .file = item.entry.kind, case .bytes(let bytes)? = item.parts.first else {
         continue
       }
-      #expect(try fixture.bytes("folders/x/" + item.entry.joinedPath, report) == bytes)
+      #expect(
+        try fixture.bytes(ByteString("folders/x").appending(item.entry.joinedPath), report) == bytes
+      )
     }
     #expect(
       try fixture.bytes("folders/x/again", report) == fixture.bytes("folders/x/d3/f3", report))
@@ -71,10 +73,9 @@ import Testing
     let fixture = try Fixture()
     var damaged = ListedSource.Item.file("damaged", "begin")
     damaged.parts.append(.failure(.damagedEntry))
-    let long = String(repeating: "n", count: 200) + "/"
     let report = try fixture.run([
       .file("before", "1"), damaged, .file("middle", "2"),
-      .file(String(repeating: long, count: 21) + "f", "x"), .file("after", "3"),
+      .file("invalid/../f", "x"), .file("after", "3"),
     ])
     #expect(report.skipped.entryCount == 2)
     for (path, text) in [("before", "1"), ("middle", "2"), ("after", "3")] {

@@ -104,7 +104,7 @@ struct EntryIntake {
         name: entry.path.last ?? "root", node: node, permissions: entry.permissions,
         owner: entry.owner, group: entry.group, modified: entry.modified)
       stored.attributes = try attributes(of: entry, waiting.path)
-      entries.append(try stored.encoded(), at: entry.path)
+      try entries.append(stored, at: entry.path)
     } catch let error as StoreError where error.code == .invalid {
       return skip(waiting.path, error.reason)
     }
