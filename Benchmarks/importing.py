@@ -14,23 +14,26 @@ from budgets import Line
 
 SMALL, LARGE = 20_000, 20  # files at full scale
 SMALL_BYTES, LARGE_BYTES = 8_000, 20_000_000
+TINY_BYTES = 200
 BUDGET = 1.3  # of the time of a backup
 
 
 def lines(program, runs, scale):
-    """Yields a line for the budget."""
-    scratch = tempfile.mkdtemp(prefix="sandboxctl-bench-", dir="/tmp")
-    try:
-        yield Importing(program, scratch).line(max(1, runs // 3), scale)
-    finally:
-        shutil.rmtree(scratch)
+    """Yields the lines for the budget."""
+    small, large = int(SMALL * scale), max(1, int(LARGE * scale))
+    for files in ((small, SMALL_BYTES, large), (small, TINY_BYTES, 0)):
+        scratch = tempfile.mkdtemp(prefix="sandboxctl-bench-", dir="/tmp")
+        try:
+            yield Importing(program, scratch).line(max(1, runs // 3), *files)
+        finally:
+            shutil.rmtree(scratch)
 
 
-def make_tree(root, small, large):
+def make_tree(root, small, small_bytes, large):
     """Makes files of which one half is compressible. Their times have whole seconds, as those of an
     iTunes backup have: both ways give the same tree."""
     for number in range(small + large):
-        size = SMALL_BYTES if number < small else LARGE_BYTES
+        size = small_bytes if number < small else LARGE_BYTES
         place = os.path.join(root, f"folder-{number // 200:03}", f"file-{number:06}")
         os.makedirs(os.path.dirname(place), exist_ok=True)
         noise = random.Random(number).randbytes(size // 2)
@@ -49,9 +52,8 @@ class Importing:
         self.tree, self.phone = (os.path.join(scratch, name) for name in ("tree", "phone"))
         self.environment = os.environ | peers.environment(os.path.join(scratch, "home"))
 
-    def line(self, runs, scale):
-        small, large = int(SMALL * scale), max(1, int(LARGE * scale))
-        make_tree(self.tree, small, large)
+    def line(self, runs, small, small_bytes, large):
+        make_tree(self.tree, small, small_bytes, large)
         backup = ("backup", "--layout", "folder", "--root", self.tree)
         self.measure("first", *backup)
         programs.seconds(self.words("first", "export", "itunes", self.phone), self.environment)
@@ -62,7 +64,7 @@ class Importing:
                 taken[words].append(self.measure(words[0], *words))
         if self.tree_of("backup") != self.tree_of("import"):
             raise programs.Failed("the import stored another tree than the backup")
-        megabytes = (small * SMALL_BYTES + large * LARGE_BYTES) // 1_000_000
+        megabytes = (small * small_bytes + large * LARGE_BYTES) // 1_000_000
         return Line.ratio(f"import of an iTunes backup, {small + large:,} files, {megabytes:,} MB",
                           taken[imported], "backup", taken[backup], BUDGET)
 

@@ -85,6 +85,59 @@ import Testing
       .filter { !$0.hasSuffix("/_manifest") }.sorted()
   }
 
+  /// Returns the paths of the files in the latest snapshot of a new backup by rules as a policy.
+  private func files(byPolicy file: String, to repository: String) throws -> [String] {
+    _ = try cli.succeed("init \(repository) --plain --no-default --quiet")
+    _ = try cli.succeed(
+      "backup --layout android --root phone --repo \(repository) --policy \(file) --quiet")
+    return try cli.jsonLines("ls latest --recursive --json --repo \(repository)")
+      .filter { $0["type"] as? String == "file" }
+      .compactMap { $0["path"] as? String }.sorted()
+  }
+
+  /// A backup by rules as a policy has what an export by the rules has.
+  @Test(arguments: [
+    #"<exclude domain="file" path="drafts"/>"#,
+    #"<include domain="file" path="."/><exclude domain="file" path="drafts/one.txt"/>"#,
+    #"<include domain="root" path="."/>"#,
+    #"<include domain="sharedpref" path="app.xml"/><include domain="root" path="own/[1]*"/>"#,
+    #"<include domain="root" path="cache"/><include domain="root" path="files"/>"#,
+    #"<include domain="root" path="cache/x"/><include domain="external" path="."/>"#,
+    #"<exclude domain="root" path="own"/><include domain="root" path="own/[1]*/a"/>"#,
+  ])
+  func aBackupByTheRulesHasWhatAnExportHas(rules: String) throws {
+    for path in ["own/[1]*/a", "own/[1]x/b", "databases/d.db", "no_backup/token", "top"] {
+      try cli.directory.write("1", at: ByteString("phone/data/data/\(Self.notes)/" + path))
+    }
+    try cli.directory.write(
+      "<full-backup-content>\(rules)</full-backup-content>", at: "rules.xml")
+    _ = try cli.succeed(
+      "backup --layout android --root phone --repo repo --include ** --quiet")
+    _ = try cli.run("export android by-rules.ab --rules rules.xml --repo repo --quiet")
+    let found = try files(byPolicy: "rules.xml", to: "by-policy")
+    #expect(try found == files("by-rules.ab"))
+  }
+
+  /// The rules of a package are those of its app only, and an explanation names them.
+  @Test func thePackagesRulesAreAPolicyForItsApp() throws {
+    try makePackage(
+      "base.apk", [Self.section("cloud-backup", "exclude", "drafts")])
+    let data = "apps/\(Self.notes)/data"
+    #expect(
+      try files(byPolicy: "base.apk", to: "by-policy") == [
+        data + "/files/kept.txt", data + "/shared_prefs/app.xml",
+        "apps/\(Self.other)/data/files/drafts/a",
+      ])
+    let explained = try cli.succeed(
+      "explain phone/data/data/\(Self.notes)/files/drafts/one.txt --layout android --root phone "
+        + "--policy base.apk")
+    #expect(explained.contains("Auto Backup excludes it"), "\(explained)")
+    #expect(explained.contains("base.apk, byte"), "\(explained)")
+    try cli.directory.write("<full-backup-content><include/>", at: "broken.xml")
+    let broken = try cli.run("classify --layout android --root phone --policy broken.xml")
+    #expect(broken.code == 1 && broken.errors.contains("broken.xml"), "\(broken.errors)")
+  }
+
   @Test func thePackagesRulesExcludeDataOfItsApp() throws {
     try makePackage(
       "base.apk",

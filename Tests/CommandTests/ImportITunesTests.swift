@@ -267,6 +267,37 @@ import Testing
     #expect(try cli.succeed("check --read-data --repo other").hasSuffix("no damage found\n"))
   }
 
+  /// A device is backed up and exported in one command, as its snapshot is.
+  @Test func aDeviceIsExportedAtOnce() throws {
+    _ = try cli.succeed("sample device")
+    let outcome = try cli.run("export itunes --from-device device --app notebook phone --repo repo")
+    #expect(outcome.code == 3 && outcome.output.hasPrefix("stored the device: snapshot "))
+    let made = try cli.run("export itunes latest other --json --repo repo")
+    #expect(try CommandLine.object(made.output)["entries"] as? Int ?? 0 > 20)
+    try shell(
+      """
+      for name in phone other; do
+        (cd $name; find ?? -type f -exec sha256sum {} + | sort) > $name.sums
+      done
+      test -s phone.sums; cmp phone.sums other.sums
+      """)
+    // A second export reads only what changed, and is refused before that if it has no room.
+    let again = try cli.run("export itunes --from-device ios:device --json again --repo repo")
+    #expect(again.code == 3, "\(again.errors)")
+    let before = try cli.succeed("snapshots --json --repo repo")
+    for (line, code, reason) in [
+      ("export itunes --from-device device phone --repo repo", Int32(1), "not empty"),
+      ("export itunes latest phone2 --from-device device --repo repo", 2, "--from-device"),
+      ("export itunes phone2 --app notebook --repo repo", 2, "'--app' requires '--from-device'"),
+      ("export itunes --from-device nowhere phone2 --repo repo", 1, "nowhere"),
+      ("export itunes --from-device device --app none phone2 --repo repo", 1, "none"),
+    ] {
+      let outcome = try cli.run(line)
+      #expect(outcome.code == code && outcome.errors.contains(reason), "\(line): \(outcome)")
+    }
+    #expect(try cli.succeed("snapshots --json --repo repo") == before)
+  }
+
   @Test func wrongUseIsRefused() throws {
     try cli.directory.write("x", at: "full/x")
     for (line, code, reason) in [

@@ -20,7 +20,7 @@ extension Target {
       var rows = try ManifestDatabase(database, size: UInt64(content.count))
       while let row = try rows.next() {
         count += 1
-        guard case .success(let record) = row else { continue }
+        guard case .success(let record) = row.record() else { continue }
         require(MobileRecord.isFileID(record.fileID), "a record has an invalid file ID")
         require(!record.domain.isEmpty, "a record has no domain")
         _ = record.kind

@@ -23,8 +23,13 @@ extension Target {
     _ = keybag.unlock(password: SecretBytes(copying: Array("x".utf8).span))
   }
 
-  /// The metadata of a file. What is accepted must be the same after it is written.
+  /// The metadata of a file. What is accepted must be the same after it is written, and what the
+  /// direct reader accepts must be what the general one reads.
   @Sendable private static func mobileFile(_ bytes: [UInt8]) {
+    if let members = UsualArchive.members(of: bytes) {
+      require(
+        (try? KeyedArchive(bytes).members()) == members, "the two readers of metadata disagree")
+    }
     guard let file = try? MobileFile(archive: bytes) else { return }
     guard let written = try? file.archive(relativePath: "x"),
       let again = try? MobileFile(archive: written)

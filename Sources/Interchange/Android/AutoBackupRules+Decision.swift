@@ -73,7 +73,7 @@ extension AutoBackupRules {
 
   /// Returns the rules for a destination: those of the newer file if it has a section for it; for a
   /// transfer of a newer app none; otherwise the older file's.
-  private func scheme(of destination: Destination, isSeparate: Bool) -> FullBackup {
+  func scheme(of destination: Destination, isSeparate: Bool = false) -> FullBackup {
     let section = destination == .cloud ? extraction?.cloud : extraction?.transfer
     if let section { return .rules(section) }
     return isSeparate ? .everything : fullBackup

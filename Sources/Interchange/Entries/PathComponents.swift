@@ -13,8 +13,21 @@ package enum PathComponents {
   /// - Throws: `PathFault` if a component is `..` or too long, if the path contains a NUL, or if it
   ///   is too long. Dropping `..` would give the entry another name, so it is refused.
   package static func parse(_ path: ByteString) throws(PathFault) -> [ByteString] {
+    try parse(path, below: [])
+  }
+
+  /// Returns valid components followed by those of a path of an archive.
+  ///
+  /// - Throws: as `parse(_:)`, also if both together are too long.
+  static func parse(
+    _ path: ByteString, below first: [ByteString]
+  ) throws(PathFault) -> [ByteString] {
     if path.hasNUL { throw PathFault(reason: "its name contains a NUL byte") }
-    let components = path.components.filter { $0 != "." }
+    var components = first
+    for part in path.bytes.split(separator: ByteString.slash) {
+      if part.count == 1, part.first == UInt8(ascii: ".") { continue }
+      components.append(ByteString(part))
+    }
     if let fault = fault(in: components) { throw PathFault(reason: fault) }
     return components
   }

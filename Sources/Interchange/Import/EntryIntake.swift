@@ -3,6 +3,9 @@ internal import SystemIO
 
 /// Stores the entries of a source one after the other: contents in the repository, the rest in a
 /// table.
+///
+/// Small contents are collected and stored together, since hashing them together takes a fraction of
+/// the time. The entries after one wait with it, because the table has the order of the source.
 struct EntryIntake {
   let writer: ContentWriter
   let session: WritingSession
@@ -21,86 +24,201 @@ struct EntryIntake {
     self.request = request
   }
 
+  /// The entries that wait for small contents, and the bytes of these.
+  private var waiting: [Waiting] = []
+  private var small: [UInt8] = []
+
+  /// An entry whose content is stored or among those that wait.
+  private struct Waiting {
+    let entry: ForeignEntry
+    let path: ByteString
+    let node: PendingNode
+  }
+
+  private enum PendingNode {
+    case link(to: [ByteString])
+    case stored(Node)
+    case small(Range<Int>)
+  }
+
+  /// The maximum size of a content that is collected, of all of them, and the number of entries.
+  private static let smallFile = min(UInt64(ContentWriter.smallFile), 128 << 10)
+  private static let capacity = 1 << 20
+  private static let countLimit = 256
+
   /// Stores an entry, or records why that is not possible.
   mutating func store<Source: EntrySource & ~Copyable>(
     _ entry: ForeignEntry, from source: inout Source
   ) throws {
     let path = entry.joinedPath
     request.counters.begin(path)
-    if case .hardLink(let target) = entry.kind {
-      return entries.append(linkTo: target, at: entry.path)
-    }
     do {
       let node = try node(of: entry, path, from: &source)
-      var stored = TreeEntry(
-        name: entry.path.last ?? "root", node: node, permissions: entry.permissions,
-        owner: entry.owner, group: entry.group, modified: entry.modified)
-      stored.attributes = try attributes(of: entry, path)
-      entries.append(try stored.encoded(), at: entry.path)
-      if case .file(let content) = node {
-        request.counters.didHandle(files: 1)
-        if let version = entry.version { try contents.add(version, content) }
-      }
+      waiting.append(Waiting(entry: entry, path: path, node: node))
     } catch let error as StoreError where error.code == .invalid {
-      request.counters.didFail()
-      skipped.append(path: path, reason: error.reason)
+      skip(path, error.reason)
     } catch let error as InterchangeError where error.kind == .damagedEntry {
-      request.counters.didFail()
-      skipped.append(path: path, reason: "it is damaged: \(error.reason)")
+      skip(path, "it is damaged: \(error.reason)")
     } catch let error as InterchangeError where error.keepsEarlierEntries {
       skipped.append(path: path, reason: "it is incomplete: \(error.reason)")
       throw error
     }
+    if waiting.count >= Self.countLimit || small.count >= Self.capacity { try storeWaiting() }
     if session.checkpointIsDue {
+      try storeWaiting()
       try writer.flush()
       try session.checkpoint()
     }
   }
 
+  private mutating func skip(_ path: ByteString, _ reason: String) {
+    request.counters.didFail()
+    skipped.append(path: path, reason: reason)
+  }
+
+  /// Stores the entries that wait. Called also after the last entry.
+  mutating func storeWaiting() throws {
+    let contents = try smallContents()
+    var next = 0
+    for waiting in exchange(&waiting, with: []) {
+      switch waiting.node {
+      case .link(let target): entries.append(linkTo: target, at: waiting.entry.path)
+      case .stored(let node): try append(waiting, node)
+      case .small:
+        next += 1
+        switch contents[next - 1] {
+        case .success(let content): try append(waiting, .file(content))
+        case .failure(let error): skip(waiting.path, error.reason)
+        }
+      }
+    }
+    waiting.reserveCapacity(Self.countLimit)
+    small.removeAll(keepingCapacity: true)
+  }
+
+  /// Adds an entry to the table.
+  private mutating func append(_ waiting: Waiting, _ node: Node) throws {
+    let entry = waiting.entry
+    do {
+      var stored = TreeEntry(
+        name: entry.path.last ?? "root", node: node, permissions: entry.permissions,
+        owner: entry.owner, group: entry.group, modified: entry.modified)
+      stored.attributes = try attributes(of: entry, waiting.path)
+      try entries.append(stored, at: entry.path)
+    } catch let error as StoreError where error.code == .invalid {
+      return skip(waiting.path, error.reason)
+    }
+    if case .file(let content) = node {
+      request.counters.didHandle(files: 1)
+      if let version = entry.version { try contents.add(version, content) }
+    }
+  }
+
+  /// Stores the small contents, in their order.
+  private func smallContents() throws -> [Result<Content, StoreError>] {
+    let files = waiting.compactMap { waiting -> ContentWriter.SmallFile? in
+      guard case .small(let range) = waiting.node else { return nil }
+      return ContentWriter.SmallFile(
+        logicalPath: request.placement.prefix.appending(waiting.path), range: range,
+        hints: FileHints(of: waiting.entry, size: UInt64(range.count)))
+    }
+    do {
+      return try writer.storeFiles(files, of: small.span).map { .success($0) }
+    } catch let error as StoreError where error.code == .invalid {
+      // One of the paths is invalid: each file has its own result.
+      return try files.map { file in
+        do {
+          return .success(try writer.storeFiles([file], of: small.span)[0])
+        } catch let error as StoreError where error.code == .invalid {
+          return .failure(error)
+        }
+      }
+    }
+  }
+
+  // MARK: - Contents
+
   private mutating func node<Source: EntrySource & ~Copyable>(
     of entry: ForeignEntry, _ path: ByteString, from source: inout Source
-  ) throws -> Node {
+  ) throws -> PendingNode {
     switch entry.kind {
     case .file(let size):
       if let content = entry.content {
         unchanged += 1
         request.counters.didFindUnchanged()
-        return .file(content)
+        return .stored(.file(content))
       }
       request.counters.didOpen()
-      return .file(try content(size, of: entry, path, from: &source))
-    case .directory: return .directory(TreeAssembler.pending)
-    case .symlink(let target): return .symlink(target: target)
-    case .fifo: return .fifo
+      return try content(size, of: entry, path, from: &source)
+    case .directory: return .stored(.directory(TreeAssembler.pending))
+    case .symlink(let target): return .stored(.symlink(target: target))
+    case .fifo: return .stored(.fifo)
     case .characterDevice(let major, let minor):
-      return .characterDevice(TreeEntry.DeviceNumber(major: major, minor: minor))
+      return .stored(.characterDevice(TreeEntry.DeviceNumber(major: major, minor: minor)))
     case .blockDevice(let major, let minor):
-      return .blockDevice(TreeEntry.DeviceNumber(major: major, minor: minor))
-    case .hardLink: throw StoreError.notStored(path)
+      return .stored(.blockDevice(TreeEntry.DeviceNumber(major: major, minor: minor)))
+    case .hardLink(let target): return .link(to: target)
     }
   }
 
+  /// Reads a content: a small one into memory, another into the repository.
   private mutating func content<Source: EntrySource & ~Copyable>(
     _ size: UInt64, of entry: ForeignEntry, _ path: ByteString, from source: inout Source
+  ) throws -> PendingNode {
+    let start = small.count
+    var hole: UInt64 = 0
+    do {
+      // A source may give more bytes than the size that it claims, and holes.
+      while size <= Self.smallFile, hole == 0, small.count - start <= Int(Self.smallFile) {
+        hole = try source.skipHole()
+        if hole > 0 { break }
+        let bytes = try portion(of: &source)
+        if bytes == 0 { return .small(start..<small.count) }
+        buffer.withUnsafeBytes { small += $0[..<bytes] }
+      }
+      let begin = Array(small[start...])
+      let content = try large(size, of: entry, path, from: &source) { file in
+        try file.append(begin.span)
+        if hole > 0 { try file.appendHole(length: hole) }
+      }
+      small.removeLast(small.count - start)
+      return .stored(.file(content))
+    } catch {
+      small.removeLast(small.count - start)
+      throw error
+    }
+  }
+
+  private mutating func large<Source: EntrySource & ~Copyable>(
+    _ size: UInt64, of entry: ForeignEntry, _ path: ByteString, from source: inout Source,
+    after begin: (FileWriter) throws -> Void
   ) throws -> Content {
-    let hints = FileHints(
-      size: size, permissions: entry.permissions, modified: entry.modified)
+    let hints = FileHints(of: entry, size: size)
     let logicalPath = request.placement.prefix.appending(path)
     return try writer.storeFile(logicalPath: logicalPath, hints: hints) { file in
+      try begin(file)
       while true {
-        if request.isStopping() {
-          throw OperationError(.interrupted, "the import was interrupted: no snapshot was made")
-        }
         let hole = try source.skipHole()
         if hole > 0 { try file.appendHole(length: hole) }
-        let count = try buffer.withUnsafeMutableBytes { (raw) throws(InterchangeError) in
-          try source.read(into: raw)
-        }
+        let count = try portion(of: &source)
         if count == 0 { return }
         try file.append(buffer.span.extracting(0..<count))
-        request.counters.didHandle(bytes: UInt64(count))
       }
     }
+  }
+
+  /// Reads the next bytes into the buffer and returns their number; 0 at the end of the file.
+  private mutating func portion<Source: EntrySource & ~Copyable>(
+    of source: inout Source
+  ) throws -> Int {
+    if request.isStopping() {
+      throw OperationError(.interrupted, "the import was interrupted: no snapshot was made")
+    }
+    let count = try buffer.withUnsafeMutableBytes { (raw) throws(InterchangeError) in
+      try source.read(into: raw)
+    }
+    request.counters.didHandle(bytes: UInt64(count))
+    return count
   }
 
   /// Stores the attributes. Those that a snapshot cannot hold are recorded.
@@ -121,10 +239,9 @@ struct EntryIntake {
   }
 }
 
-extension StoreError {
-  /// The error for an entry that has no node of its own.
-  fileprivate static func notStored(_ path: ByteString) -> StoreError {
-    StoreError(
-      .invalid, "store", subject: path.description, reason: "a hard link has no content of its own")
+extension FileHints {
+  /// Creates the hints for the content of an entry.
+  fileprivate init(of entry: ForeignEntry, size: UInt64) {
+    self.init(size: size, permissions: entry.permissions, modified: entry.modified)
   }
 }

@@ -80,6 +80,7 @@ package struct ImportOperation {
       return try storeAll(&source, in: &intake)
     } catch let error as OperationError where error.kind == .interrupted {
       // The next run does not store again what this one has stored.
+      try intake.storeWaiting()
       try intake.writer.flush()
       try intake.session.checkpoint()
       throw error
@@ -102,6 +103,7 @@ package struct ImportOperation {
     }
     // The signal ends the writer of a pipe, too, and then the end is not that of the archive.
     if request.isStopping() { throw interrupted }
+    try intake.storeWaiting()
     return damage
   }
 
@@ -140,22 +142,26 @@ extension ImportOperation {
     var totals = Totals()
     var assembler = TreeAssembler(session, inheritsMetadata: !prefix.isEmpty)
     try entries.forEach(below: prefix) { result in
-      let path = ByteString(joining: result.path)
-      guard let entry = result.entry else {
-        let target = ByteString(joining: result.missingTarget)
+      let isAdded: Bool
+      switch result.found {
+      case .leaf(let encoded): isAdded = try assembler.add(leaf: encoded, at: result.path)
+      case .entry(let entry): isAdded = try assembler.add(entry, at: result.path)
+      case .missing(let target):
         return skipped.append(
-          path: path, reason: "the target '\(target)' of the hard link is no file before it")
+          path: ByteString(joining: result.path),
+          reason: "the target '\(ByteString(joining: target))' of the hard link is no file before it")
       }
-      guard try assembler.add(entry, at: result.path) else {
-        return skipped.append(path: path, reason: "an entry above it is not a directory")
+      guard isAdded else {
+        return skipped.append(
+          path: ByteString(joining: result.path), reason: "an entry above it is not a directory")
       }
-      if !keepsNames, result.isAmbiguous, entry.node.kind != .directory {
+      if !keepsNames, result.isAmbiguous {
         skipped.append(
-          path: path,
+          path: ByteString(joining: result.path),
           reason: "there are several entries of this name, perhaps in different Unicode forms, and "
             + "only the last one was imported")
       }
-      totals.add(entry, isRepeated: result.isRepeated)
+      totals.add(result)
       if prefix.isEmpty { containers.add(result.path) }
     }
     containers.noteOthers(in: &skipped)
@@ -175,11 +181,11 @@ extension ImportOperation {
 
 extension Totals {
   /// Counts an entry; the content of a hard-linked file counts once.
-  fileprivate mutating func add(_ entry: TreeEntry, isRepeated: Bool) {
+  fileprivate mutating func add(_ result: ImportedEntries.Result) {
     entries += 1
-    guard case .file(let content) = entry.node else { return }
+    guard let size = result.size else { return }
     files += 1
-    if !isRepeated { bytes &+= content.size }
+    if !result.isRepeated { bytes &+= size }
   }
 }
 

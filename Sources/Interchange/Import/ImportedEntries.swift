@@ -18,28 +18,48 @@ struct ImportedEntries {
     let valueStart: Int
     let pathLength: UInt32
     let valueLength: UInt32
-    let isLink: Bool
+    let kind: Kind
+    /// The size of a file's content in bytes.
+    let size: UInt64
+
+    var isLink: Bool { kind == .link }
+  }
+
+  private enum Kind: UInt8, BitwiseCopyable, Sendable {
+    case link, directory, file, other
+
+    init(_ node: Node) {
+      switch node {
+      case .directory: self = .directory
+      case .file: self = .file
+      default: self = .other
+      }
+    }
   }
 
   /// The number of rows.
   var count: Int { rows.count }
 
   /// Adds a stored entry.
-  mutating func append(_ entry: [UInt8], at path: [ByteString]) {
-    add(path, entry, isLink: false)
+  mutating func append(_ entry: TreeEntry, at path: [ByteString]) throws(StoreError) {
+    var size: UInt64 = 0
+    if case .file(let content) = entry.node { size = content.size }
+    add(path, try entry.encoded(), Kind(entry.node), size: size)
   }
 
   /// Adds a hard link.
   mutating func append(linkTo target: [ByteString], at path: [ByteString]) {
-    add(path, Self.key(target), isLink: true)
+    add(path, Self.key(target), .link, size: 0)
   }
 
-  private mutating func add(_ path: [ByteString], _ value: [UInt8], isLink: Bool) {
+  private mutating func add(
+    _ path: [ByteString], _ value: [UInt8], _ kind: Kind, size: UInt64
+  ) {
     let key = Self.key(path)
     rows.append(
       Row(
         pathStart: paths.count, valueStart: values.count, pathLength: UInt32(key.count),
-        valueLength: UInt32(value.count), isLink: isLink))
+        valueLength: UInt32(value.count), kind: kind, size: size))
     paths.append(key.span)
     values.append(value.span)
   }
@@ -69,15 +89,24 @@ extension ImportedEntries {
   /// A path of the result.
   struct Result {
     let path: [ByteString]
-    /// The entry, with the name of the path; nil if it is a hard link without a file.
-    let entry: TreeEntry?
-    /// The target of a hard link without a file.
-    let missingTarget: [ByteString]
+    let found: Found
+    /// The size of a file's content in bytes; nil for other entries.
+    var size: UInt64?
     /// Whether an earlier path of the result has the same content (a hard link).
-    let isRepeated: Bool
+    var isRepeated = false
     /// Whether it replaces an entry whose name may have had other bytes in a source that does not
     /// keep them (`EntrySource.keepsNames`).
     var isAmbiguous = false
+  }
+
+  /// The entry of a path.
+  enum Found {
+    /// An encoded entry with the name of the path, which is no directory.
+    case leaf([UInt8])
+    /// A directory or one of several names of a file, with the name of the path.
+    case entry(TreeEntry)
+    /// A hard link without a file: its target.
+    case missing([ByteString])
   }
 
   /// Passes the last entry of each path in tree order: components compared by bytes, a directory
@@ -90,27 +119,41 @@ extension ImportedEntries {
     let leaders = leaders(order)
     let groups = groups(order, leaders)
     for position in order.indices where isLast(position, in: order) {
-      let row = Int(order[position])
-      let path = path(row)
-      let leader = rows[row].isLink ? leaders[order[position]] : order[position]
-      guard let leader else {
-        let target = value(row).split(separator: 0).map { ByteString($0) }
-        try body(Result(path: path, entry: nil, missingTarget: target, isRepeated: false))
+      let row = order[position]
+      let path = path(Int(row))
+      guard let leader = rows[Int(row)].isLink ? leaders[row] : row else {
+        let target = value(Int(row)).split(separator: 0).map { ByteString($0) }
+        try body(Result(path: path, found: .missing(target)))
         continue
       }
-      var entry = try TreeEntry(encoded: value(Int(leader)))
-      entry.name = path.last ?? entry.name
-      var isRepeated = false
-      if let group = groups[leader], group.count > 1 {
-        entry.linkGroup = prefix.appending(group.name)
-        isRepeated = group.first != order[position]
-      }
-      var result = Result(path: path, entry: entry, missingTarget: [], isRepeated: isRepeated)
+      let (kind, size) = (rows[Int(leader)].kind, rows[Int(leader)].size)
+      let group = groups[leader].flatMap { $0.count > 1 ? $0 : nil }
+      var result = Result(
+        path: path,
+        found: try found(
+          leader, at: path, isLinked: leader != row, of: group.map { prefix.appending($0.name) }))
+      result.size = kind == .file ? size : nil
+      result.isRepeated = group.map { $0.first != row } ?? false
       result.isAmbiguous =
-        position > 0 && !isLast(position - 1, in: order)
+        kind != .directory && position > 0 && !isLast(position - 1, in: order)
         && path.contains { name in name.bytes.contains { $0 >= 0x80 } }
       try body(result)
     }
+  }
+
+  /// Returns the entry of a row for a path.
+  private func found(
+    _ row: UInt32, at path: [ByteString], isLinked: Bool, of group: ByteString?
+  ) throws(StoreError) -> Found {
+    let value = value(Int(row))
+    // The usual case: it has this name, and nothing changes.
+    if rows[Int(row)].kind != .directory, group == nil, !path.isEmpty, !isLinked {
+      return .leaf(value)
+    }
+    var entry = try TreeEntry(encoded: value)
+    entry.name = path.last ?? entry.name
+    entry.linkGroup = group
+    return .entry(entry)
   }
 
   /// Returns the rows by path, and those of one path in the order of the source.
@@ -148,11 +191,7 @@ extension ImportedEntries {
     return leaders
   }
 
-  private func isLinkable(_ row: UInt32) -> Bool {
-    guard let entry = try? TreeEntry(encoded: value(Int(row))) else { return false }
-    if case .directory = entry.node { return false }
-    return true
-  }
+  private func isLinkable(_ row: UInt32) -> Bool { rows[Int(row)].kind != .directory }
 
   /// Returns the last row of a path before another row, by binary search.
   private func row(of path: [UInt8], before last: Int, in order: [UInt32]) -> UInt32? {

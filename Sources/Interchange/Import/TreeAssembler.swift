@@ -52,6 +52,19 @@ struct TreeAssembler {
     return true
   }
 
+  /// Adds the next entry, which is no directory, as it is encoded.
+  mutating func add(leaf encoded: [UInt8], at path: [ByteString]) throws(StoreError) -> Bool {
+    let isInOpenDirectory =
+      levels.count == path.count && leaf.map { !path.starts(with: $0) } ?? true
+      && zip(levels.dropFirst(), path).allSatisfy { $0.entry.name == $1 }
+    guard isInOpenDirectory, let name = path.last else {
+      return try add(try TreeEntry(encoded: encoded), at: path)
+    }
+    leaf = path
+    try append(encoded, name)
+    return true
+  }
+
   /// Stores all directories and returns the entry of the root.
   mutating func finish() throws(StoreError) -> TreeEntry {
     try close(downTo: 0)
@@ -90,7 +103,10 @@ struct TreeAssembler {
   }
 
   private mutating func append(_ entry: TreeEntry, _ name: ByteString) throws(StoreError) {
-    let encoded = try entry.encoded()
+    try append(try entry.encoded(), name)
+  }
+
+  private mutating func append(_ encoded: [UInt8], _ name: ByteString) throws(StoreError) {
     let last = levels.count - 1
     try name.withSpan { name throws(StoreError) in
       try levels[last].children.append(name, encoded)

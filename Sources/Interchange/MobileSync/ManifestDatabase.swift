@@ -40,7 +40,7 @@ struct ManifestDatabase: ~Copyable {
   }
 
   /// Returns the next row, or nil after the last one.
-  mutating func next() throws(ManifestFault) -> Result<MobileRecord, SkippedRow>? {
+  mutating func next() throws(ManifestFault) -> ManifestRow? {
     do throws(SQLiteError) {
       guard try rows.step() else { return nil }
     } catch {
@@ -50,30 +50,41 @@ struct ManifestDatabase: ~Copyable {
       throw ManifestFault(reason: "it has more rows than its size permits")
     }
     rest -= 1
-    return record()
+    return ManifestRow(
+      fileID: rows.bytes(0), domain: rows.bytes(1) ?? [], path: rows.bytes(2) ?? [],
+      flags: rows.integer(3) ?? 0, archive: rows.bytes(4))
   }
+}
 
-  /// The current row.
-  private func record() -> Result<MobileRecord, SkippedRow> {
-    let (domain, path) = (rows.bytes(1) ?? [], rows.bytes(2) ?? [])
-    let shown = ByteString(domain).appending(ByteString(path))
-    guard let id = rows.bytes(0).map({ ByteString($0) }), MobileRecord.isFileID(id) else {
-      return .failure(SkippedRow(path: shown, reason: "its file ID is not 40 hexadecimal digits"))
+/// A row of Manifest.db as it is stored. Any thread can read the record in it.
+struct ManifestRow: Sendable {
+  let fileID: [UInt8]?
+  let domain: [UInt8]
+  let path: [UInt8]
+  let flags: Int64
+  let archive: [UInt8]?
+
+  /// Returns the record, or the reason why it cannot be taken.
+  func record() -> Result<MobileRecord, SkippedRow> {
+    let shown = { ByteString(domain).appending(ByteString(path)) }
+    guard let id = fileID.map({ ByteString($0) }), MobileRecord.isFileID(id) else {
+      return .failure(
+        SkippedRow(path: shown(), reason: "its file ID is not 40 hexadecimal digits"))
     }
     guard !domain.isEmpty else {
-      return .failure(SkippedRow(path: shown, reason: "it has no domain"))
+      return .failure(SkippedRow(path: shown(), reason: "it has no domain"))
     }
-    guard let archive = rows.bytes(4) else {
-      return .failure(SkippedRow(path: shown, reason: "it has no metadata"))
+    guard let archive else {
+      return .failure(SkippedRow(path: shown(), reason: "it has no metadata"))
     }
     do throws(RecordFault) {
       let file = try MobileFile(archive: archive)
       return .success(
         MobileRecord(
-          domain: ByteString(domain), relativePath: ByteString(path), fileID: id,
-          flags: rows.integer(3) ?? 0, file: file))
+          domain: ByteString(domain), relativePath: ByteString(path), fileID: id, flags: flags,
+          file: file))
     } catch {
-      return .failure(SkippedRow(path: shown, reason: error.reason))
+      return .failure(SkippedRow(path: shown(), reason: error.reason))
     }
   }
 }

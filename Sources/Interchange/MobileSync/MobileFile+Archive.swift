@@ -12,33 +12,34 @@ extension MobileFile {
   /// The objects may be in any order. Data is an object of its own, a dictionary with `NS.data`, or
   /// such a dictionary that refers to the data. No reference is followed more than three times.
   init(archive: [UInt8]) throws(RecordFault) {
-    let archive = try Archive(archive)
-    let root = archive.root
-    if let mode = root["Mode"] {
-      guard let mode = Archive.integer(mode), let mode = UInt16(exactly: mode) else {
+    if let members = UsualArchive.members(of: archive) {
+      try self.init(members)
+    } else {
+      try self.init(KeyedArchive(archive).members())
+    }
+  }
+
+  private init(_ members: ArchivedMembers) throws(RecordFault) {
+    if let number = members.mode {
+      guard let mode = UInt16(exactly: number) else {
         throw RecordFault(reason: "its mode is invalid")
       }
       self.mode = mode
     }
-    size = UInt64(clamping: archive.integer("Size") ?? 0)
-    owner = UInt32(truncatingIfNeeded: archive.integer("UserID") ?? 0)
-    group = UInt32(truncatingIfNeeded: archive.integer("GroupID") ?? 0)
-    inode = UInt64(bitPattern: archive.integer("InodeNumber") ?? 0)
-    modified = archive.integer("LastModified") ?? 0
-    changed = archive.integer("LastStatusChange") ?? 0
-    born = archive.integer("Birth") ?? 0
-    protectionClass = UInt8(exactly: archive.integer("ProtectionClass") ?? 0) ?? 0
-    target = archive.text("Target")
-    digest = archive.data("Digest")
-    if let bytes = archive.data("EncryptionKey") {
+    size = UInt64(clamping: members.size)
+    owner = UInt32(truncatingIfNeeded: members.owner)
+    group = UInt32(truncatingIfNeeded: members.group)
+    inode = UInt64(bitPattern: members.inode)
+    (modified, changed, born) = (members.modified, members.changed, members.born)
+    protectionClass = UInt8(exactly: members.protectionClass) ?? 0
+    (target, digest) = (members.target, members.digest)
+    if let bytes = members.key {
       guard let key = WrappedKey(bytes) else {
         throw RecordFault(reason: "its key has \(bytes.count) bytes instead of 44")
       }
       self.key = key
     }
-    if let bytes = archive.data("ExtendedAttributes") {
-      attributes = try Self.attributes(bytes)
-    }
+    if let bytes = members.attributes { attributes = try Self.attributes(bytes) }
   }
 
   /// Reads the extended attributes: a property list with a dictionary of data.
@@ -61,66 +62,103 @@ extension MobileFile {
       return ForeignEntry.Attribute(name: ByteString(member.key), value: value)
     }
   }
+}
 
-  /// The objects of a keyed archive and its root object.
-  private struct Archive {
-    private let objects: [PropertyList]
-    let root: PropertyList
+/// The members of an archived `MBFile` as they are stored. Missing numbers are 0.
+struct ArchivedMembers: Hashable, Sendable {
+  var mode: Int64?
+  var size: Int64 = 0
+  var owner: Int64 = 0
+  var group: Int64 = 0
+  var inode: Int64 = 0
+  var modified: Int64 = 0
+  var changed: Int64 = 0
+  var born: Int64 = 0
+  var protectionClass: Int64 = 0
+  var target: ByteString?
+  var digest: [UInt8]?
+  /// The wrapped key.
+  var key: [UInt8]?
+  /// The property list of the extended attributes.
+  var attributes: [UInt8]?
+}
 
-    init(_ bytes: [UInt8]) throws(RecordFault) {
-      let list: PropertyList
-      do throws(CodecError) {
-        list = try PropertyList(reading: bytes, limits: archiveLimits)
-      } catch {
-        throw RecordFault(reason: "its metadata is damaged: \(error.reason)")
-      }
-      guard let objects = list["$objects"]?.arrayValue, let top = list["$top"]?["root"],
-        let root = Self.resolve(top, in: objects), root.dictionaryValue != nil
-      else {
-        throw RecordFault(reason: "its metadata is no keyed archive of a file")
-      }
-      (self.objects, self.root) = (objects, root)
+/// The objects of a keyed archive of any form and its root object.
+struct KeyedArchive {
+  private let objects: [PropertyList]
+  private let root: PropertyList
+
+  init(_ bytes: [UInt8]) throws(RecordFault) {
+    let list: PropertyList
+    do throws(CodecError) {
+      list = try PropertyList(reading: bytes, limits: MobileFile.archiveLimits)
+    } catch {
+      throw RecordFault(reason: "its metadata is damaged: \(error.reason)")
     }
-
-    /// Returns a value, or the object that it refers to; nil for the null object and for references
-    /// to nothing.
-    private static func resolve(_ value: PropertyList, in objects: [PropertyList]) -> PropertyList?
-    {
-      var object = value
-      if case .uid(let number) = value {
-        guard let index = Int(exactly: number), objects.indices.contains(index) else { return nil }
-        object = objects[index]
-      }
-      if case .uid = object { return nil }
-      return object == .string("$null") ? nil : object
+    guard let objects = list["$objects"]?.arrayValue, let top = list["$top"]?["root"],
+      let root = Self.resolve(top, in: objects), root.dictionaryValue != nil
+    else {
+      throw RecordFault(reason: "its metadata is no keyed archive of a file")
     }
+    (self.objects, self.root) = (objects, root)
+  }
 
-    private func value(_ key: String) -> PropertyList? {
-      root[key].flatMap { Self.resolve($0, in: objects) }
+  /// The members of the file.
+  func members() throws(RecordFault) -> ArchivedMembers {
+    var members = ArchivedMembers()
+    if let mode = root["Mode"] {
+      guard let mode = Self.integer(mode) else { throw RecordFault(reason: "its mode is invalid") }
+      members.mode = mode
     }
+    members.size = integer("Size")
+    (members.owner, members.group) = (integer("UserID"), integer("GroupID"))
+    members.inode = integer("InodeNumber")
+    members.modified = integer("LastModified")
+    members.changed = integer("LastStatusChange")
+    members.born = integer("Birth")
+    members.protectionClass = integer("ProtectionClass")
+    (members.target, members.digest) = (text("Target"), data("Digest"))
+    (members.key, members.attributes) = (data("EncryptionKey"), data("ExtendedAttributes"))
+    return members
+  }
 
-    func integer(_ key: String) -> Int64? { value(key).flatMap(Self.integer) }
-
-    static func integer(_ value: PropertyList) -> Int64? {
-      switch value {
-      case .integer(let number): number
-      case .unsigned(let number): Int64(bitPattern: number)
-      case .real(let number): Int64(exactly: number.rounded(.down))
-      default: nil
-      }
+  /// Returns a value, or the object that it refers to; nil for the null object and for references
+  /// to nothing.
+  private static func resolve(_ value: PropertyList, in objects: [PropertyList]) -> PropertyList? {
+    var object = value
+    if case .uid(let number) = value {
+      guard let index = Int(exactly: number), objects.indices.contains(index) else { return nil }
+      object = objects[index]
     }
+    if case .uid = object { return nil }
+    return object == .string("$null") ? nil : object
+  }
 
-    func text(_ key: String) -> ByteString? {
-      let found = value(key)
-      let text = found?["NS.string"].flatMap { Self.resolve($0, in: objects) } ?? found
-      return text?.stringValue.map { ByteString($0) }
-    }
+  private func value(_ key: String) -> PropertyList? {
+    root[key].flatMap { Self.resolve($0, in: objects) }
+  }
 
-    func data(_ key: String) -> [UInt8]? {
-      let found = value(key)
-      let data = found?["NS.data"].flatMap { Self.resolve($0, in: objects) } ?? found
-      if case .data(let bytes) = data { return bytes }
-      return nil
+  private func integer(_ key: String) -> Int64 { value(key).flatMap(Self.integer) ?? 0 }
+
+  private static func integer(_ value: PropertyList) -> Int64? {
+    switch value {
+    case .integer(let number): number
+    case .unsigned(let number): Int64(bitPattern: number)
+    case .real(let number): Int64(exactly: number.rounded(.down))
+    default: nil
     }
+  }
+
+  private func text(_ key: String) -> ByteString? {
+    let found = value(key)
+    let text = found?["NS.string"].flatMap { Self.resolve($0, in: objects) } ?? found
+    return text?.stringValue.map { ByteString($0) }
+  }
+
+  private func data(_ key: String) -> [UInt8]? {
+    let found = value(key)
+    let data = found?["NS.data"].flatMap { Self.resolve($0, in: objects) } ?? found
+    if case .data(let bytes) = data { return bytes }
+    return nil
   }
 }

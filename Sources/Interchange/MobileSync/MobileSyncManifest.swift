@@ -14,24 +14,37 @@ enum MobileSyncManifest: ~Copyable {
     }
   }
 
-  /// Returns the next entry, or one that cannot be taken; nil after the last one.
-  mutating func next() throws(ManifestFault) -> Result<MobileRecord, SkippedRow>? {
+  /// Returns the next entry; nil after the last one.
+  mutating func next() throws(ManifestFault) -> ManifestEntry? {
     switch consume self {
     case .database(var database):
-      let result: Result<Result<MobileRecord, SkippedRow>?, ManifestFault>
-      do throws(ManifestFault) { result = .success(try database.next()) } catch {
+      let result: Result<ManifestEntry?, ManifestFault>
+      do throws(ManifestFault) { result = .success(try database.next().map { .row($0) }) } catch {
         result = .failure(error)
       }
       self = .database(database)
       return try result.get()
     case .records(var records):
-      let result: Result<Result<MobileRecord, SkippedRow>?, ManifestFault>
-      do throws(ManifestFault) { result = .success(try records.next().map { .success($0) }) } catch
-      {
+      let result: Result<ManifestEntry?, ManifestFault>
+      do throws(ManifestFault) { result = .success(try records.next().map { .record($0) }) } catch {
         result = .failure(error)
       }
       self = .records(records)
       return try result.get()
+    }
+  }
+}
+
+/// An entry of a manifest. Any thread can read the record in it.
+enum ManifestEntry: Sendable {
+  case row(ManifestRow)
+  case record(MobileRecord)
+
+  /// Returns the record, or the reason why it cannot be taken.
+  func record() -> Result<MobileRecord, SkippedRow> {
+    switch self {
+    case .row(let row): row.record()
+    case .record(let record): .success(record)
     }
   }
 }

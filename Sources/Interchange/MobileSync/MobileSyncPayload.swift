@@ -107,6 +107,16 @@ struct MobileSyncPayload: ~Copyable {
     return count
   }
 
+  /// Reads the rest of a small content.
+  mutating func readAll(appendingTo target: inout [UInt8]) throws(PayloadFault) {
+    while true {
+      if position == buffer.count { try fill() }
+      if position == buffer.count { return }
+      target += buffer[position...]
+      position = buffer.count
+    }
+  }
+
   /// Reads and decrypts the next portion.
   private mutating func fill() throws(PayloadFault) {
     let count = min(Self.portion, storedSize - offset)

@@ -53,6 +53,27 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     }
   }
 
+  /// Throws `unrepresentable` if a directory exists and is not empty. For a check before work that
+  /// takes long.
+  package static func requireEmpty(_ path: ByteString) throws(InterchangeError) {
+    guard let directory = try? Directory.open(path: path) else { return }
+    try requireEmpty(directory, path)
+  }
+
+  private static func requireEmpty(
+    _ directory: borrowing Directory, _ path: ByteString
+  ) throws(InterchangeError) {
+    let isEmpty: Bool
+    do throws(SystemError) { isEmpty = try directory.isEmpty() } catch {
+      throw InterchangeError(error, action, subject: path)
+    }
+    guard isEmpty else {
+      throw InterchangeError(
+        .unrepresentable, action, subject: path, reason: "the directory is not empty",
+        hint: "name a directory that does not exist")
+    }
+  }
+
   /// Creates the backup in a directory, which is made if it does not exist.
   ///
   /// - Parameters:
@@ -103,16 +124,10 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     database: SQLiteDatabase, insert: SQLiteStatement, select: SQLiteStatement
   ) {
     let directory = try makeDirectory(path)
+    try requireEmpty(directory, path)
     let resolved: ByteString
-    let isEmpty: Bool
-    do throws(SystemError) {
-      isEmpty = try directory.isEmpty()
-      resolved = try Host.realPath(path)
-    } catch { throw InterchangeError(error, action, subject: path) }
-    guard isEmpty else {
-      throw InterchangeError(
-        .unrepresentable, action, subject: path, reason: "the directory is not empty",
-        hint: "name a directory that does not exist")
+    do throws(SystemError) { resolved = try Host.realPath(path) } catch {
+      throw InterchangeError(error, action, subject: path)
     }
     do throws(SQLiteError) {
       let database = try SQLiteDatabase.create(

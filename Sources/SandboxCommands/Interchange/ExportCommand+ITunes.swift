@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
+internal import Codecs
 internal import Interchange
 internal import SnapshotQueries
 internal import SystemIO
@@ -10,15 +11,18 @@ extension ExportCommand {
     static var configuration: CommandConfiguration {
       CommandConfiguration(
         commandName: "itunes",
-        abstract: "Write a snapshot as a backup of iTunes, plain or encrypted",
-        usage: "sandboxctl export itunes [<snap[:path]>] <dir> [--password-file <file>] "
-          + "[<options>]",
+        abstract: "Write a snapshot or device as a backup of iTunes, plain or encrypted",
+        usage: """
+          sandboxctl export itunes [<snap[:path]>] <dir> [--password-file <file>] [<options>]
+          sandboxctl export itunes --from-device <root> <dir> [--app <app>] [<options>]
+          """,
         discussion: """
           Writes a backup in the form of iOS 10 and later into a new directory, encrypted if a \
           password is given, as iTunes and the Finder do. Otherwise whoever can read the directory \
           can read all data. Bundles and other things that such a backup does not contain are \
           named, and the exit status is 3. SNAP is 'latest' unless it is given. The containers of \
-          apps and groups keep their domains, also if PATH names a part of them.
+          apps and groups keep their domains, also if PATH names a part of them. --from-device \
+          first backs up a device into the repository, as 'sandboxctl backup' does.
 
           \(Examples.text([
             "sandboxctl export itunes latest:notebook/Documents/Attachments phone"
@@ -36,6 +40,7 @@ extension ExportCommand {
     var allowUnsigned = false
 
     @OptionGroup var password: BackupPasswordOptions
+    @OptionGroup var source: ExportedDeviceOptions
     @OptionGroup var repository: RepositoryOptions
     @OptionGroup var progress: ReadingOptions
     @OptionGroup var list: ListOptions
@@ -49,12 +54,27 @@ extension ExportCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       let directory = words.last ?? ""
-      try repository.choice().requireApart(
+      let choice = try repository.choice()
+      try choice.requireApart(
         from: directory, hint: "name a directory outside of the repository")
+      let device = try source.device()
+      if device != nil, words.count > 1 {
+        throw UsageError(
+          .optionsConflict, "a snapshot and '--from-device' cannot be combined",
+          hint: "give the directory to write only")
+      }
       let secret = try password.read(of: directory, isNew: true, console)
-      let query = try progress.open(repository, console, isQuiet: output.quiet)
+      let made = try device.map { device in
+        try MobileSyncSink.requireEmpty(directory)
+        return try source.backUp(
+          device, to: choice, progress.ofOperations, list, output, console)
+      }
+      let query = try made.map { made in
+        try progress.query(of: made.repository, console, isQuiet: output.quiet)
+      } ?? progress.open(repository, console, isQuiet: output.quiet)
       let content = try ExportedContent(
-        of: words.count > 1 ? words[0] : "latest", allowUnsigned: allowUnsigned, in: query)
+        of: made.map { ByteString($0.stored.id.hex) } ?? (words.count > 1 ? words[0] : "latest"),
+        allowUnsigned: allowUnsigned || made != nil, in: query)
       defer { console.warn(of: content.reader.remarks) }
       var sink = try MobileSyncSink(
         path: directory, device: MobileSyncDevice(of: content.stored.snapshot),
@@ -66,7 +86,7 @@ extension ExportCommand {
       console.show(skipped, "not exported: ", all: list.all)
       try written.show(
         as: directory, without: skipped, of: content.stored, size: size, console, output)
-      return written.status(skipped)
+      return ExitStatus.together([made?.status ?? .done, written.status(skipped)])
     }
   }
 }

@@ -100,8 +100,24 @@ struct ReadingOptions: ParsableArguments {
     _ repository: RepositoryOptions, _ console: Console, of noun: String = "file", isQuiet: Bool,
     isBytes: Bool = false
   ) throws -> SnapshotQuery {
-    let repository = try repository.open(console).repository
-    return SnapshotQuery(
+    try query(
+      of: repository.open(console).repository, console, of: noun, isQuiet: isQuiet,
+      isBytes: isBytes)
+  }
+
+  /// The options of a long operation before the reading.
+  var ofOperations: ProgressOptions {
+    var options = ProgressOptions()
+    options.verbose = verbose
+    return options
+  }
+
+  /// Begins queries of a repository that is open.
+  func query(
+    of repository: Repository, _ console: Console, of noun: String = "file", isQuiet: Bool,
+    isBytes: Bool = false
+  ) throws -> SnapshotQuery {
+    SnapshotQuery(
       repository, finder: SnapshotFinder(repository, console),
       watch: try watch(repository, console, of: noun, isQuiet: isQuiet, isBytes: isBytes),
       indexCache: { repository.hostIndexCache })

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import BuiltinPolicies
+internal import Interchange
 internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
@@ -31,7 +32,8 @@ struct PolicyChoice: ParsableArguments {
   }
 
   private static func isFile(_ word: ByteString) -> Bool {
-    word.bytes.contains(UInt8(ascii: "/")) || word.hasSuffix(".yaml") || word.hasSuffix(".yml")
+    word.bytes.contains(UInt8(ascii: "/"))
+      || [".yaml", ".yml", ".xml", ".apk"].contains { word.hasSuffix($0) }
   }
 }
 
@@ -132,7 +134,17 @@ enum PolicyFiles {
     if let config = Host.configurationDirectory {
       sources += try directory(config.appending("sandboxctl/policies"), .user)
     }
-    return sources + (try extra.map { try file($0, .commandLine) })
+    return sources + (try extra.map { try given($0) })
+  }
+
+  /// Reads a file of the command line: a policy, or rules of Android's Auto Backup, which become one.
+  private static func given(_ path: ByteString) throws -> PolicySource {
+    let source = try file(path, .commandLine)
+    guard AutoBackupRuleSet.begins(source.bytes) else { return source }
+    var rules = AutoBackupRuleSet()
+    try rules.add(path)
+    return PolicySource(
+      name: path.description, text: rules.overlay(of: path), origin: .commandLine)
   }
 
   /// Reads one file. If it exceeds the maximum size, one byte more than that is returned.

@@ -1,0 +1,91 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Backup
+internal import Codecs
+internal import DeviceDiscovery
+internal import DeviceTransaction
+internal import PolicyEngine
+internal import SandboxModel
+internal import SnapshotQueries
+internal import SystemIO
+
+/// The device that an export backs up first, instead of a snapshot that exists.
+struct ExportedDeviceOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Back up the device in this directory, and export that snapshot.",
+      valueName: "[layout:]root"),
+    completion: .directory)
+  var fromDevice: ByteString?
+
+  @Option(
+    name: .customLong("app"),
+    help: ArgumentHelp(
+      "Export only this app of the device and the groups it shares: its identifier or the last "
+        + "component of it; may be repeated.", valueName: "app"))
+  var apps: [ByteString] = []
+
+  @OptionGroup var policy: PolicyChoice
+
+  /// The result of the backup: the snapshot in its repository, and whether it has everything.
+  struct Outcome {
+    let repository: Repository
+    let stored: StoredSnapshot
+    let status: ExitStatus
+  }
+
+  /// Returns the device; nil if a snapshot is exported.
+  ///
+  /// - Throws: `UsageError` for options without a device, `ModelError` if the directory is none.
+  func device() throws -> Device? {
+    guard let fromDevice else {
+      let given = apps.isEmpty ? policy.policies.isEmpty ? nil : "--policy" : "--app"
+      guard let given else { return nil }
+      throw UsageError(
+        .optionRequired, "'\(given)' requires '--from-device'",
+        hint: "name the device with '--from-device ROOT'")
+    }
+    let place = try MigrationPlace(target: fromDevice)
+    return try Device.find(root: place.root ?? fromDevice, layout: place.layout)
+  }
+
+  /// Backs up the device as `backup` does: by the policy, incrementally, into the repository.
+  func backUp(
+    _ device: Device, to choice: RepositoryOptions.Choice, _ progress: ProgressOptions,
+    _ list: ListOptions, _ output: OutputOptions, _ console: Console
+  ) throws -> Outcome {
+    let (repository, storage, _) = try choice.openOrMake(console)
+    let backup = DeviceBackup(
+      to: repository, storage: try storage.identity(), cache: Host.cacheDirectory)
+    let version = device.osVersion?.utf8.flatMap { OSVersion($0) }
+    var source = BackupSource(
+      device, policy: try policy.compile(for: device.layout, version: version))
+    source.apps = AppNames(apps)
+    let counters = ProgressCounters()
+    let outcome = try progress.run(counters, output) { isStopping in
+      try backup.run(
+        source,
+        BackupRequest(
+          program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping,
+          counters: counters),
+        waiting: 0, again: { try Device.find(root: device.root, layout: device.layout) },
+        didFindRisk: console.warning)
+    }
+    let report = outcome.report
+    console.show(outcome.interrupted, of: outcome.plan.device, all: list.all)
+    console.remarks(report.unreadable, as: .warning("not in the snapshot: "), all: list.all)
+    if !output.quiet { console.remarks(report.warnings, as: .note(""), all: list.all) }
+    console.warn(ofRefused: report.snapshot, in: repository)
+    guard let stored = report.snapshot else {
+      throw OperationError(
+        .failed, code: .nothingReadable, "export", subject: device.root,
+        reason: "it has nothing to store")
+    }
+    if !output.json, !output.quiet {
+      try console.result("stored the device: snapshot \(stored.id.hex.prefix(8))")
+    }
+    let isComplete = report.isComplete && !outcome.interrupted.isPending
+    return Outcome(
+      repository: repository, stored: stored, status: isComplete ? .done : .doneInPart)
+  }
+}
