@@ -39,6 +39,10 @@ struct SnapshotNeeds {
     (self.action, self.removed) = (action, removed)
     let objects = try CondemnedObjects(repository.storage)
     (condemned, condemnedObjects) = (objects.packs, objects.objects)
+    // The packs of a damaged one count as usable, and another program may be about to remove them.
+    if !objects.damaged.isEmpty, try !repository.storage.leases.sleepingRemovers().isEmpty {
+      throw PruneLease.sleeping(action, repository.location)
+    }
     damagedCondemned = objects.damaged.map {
       $0.error.hinting("the next backup or prune removes it")
     }
@@ -68,8 +72,9 @@ struct SnapshotNeeds {
     }
     try addIndexObjects()
     search.markFound()
+    try mark(pending: pending.subtracting(trees))
     let heads = listing.heads.filter { !removed.contains($0.id) }
-    let added = pending.union(heads.map(\.tree)).subtracting(trees)
+    let added = Set(heads.map(\.tree)).subtracting(trees)
     do {
       try search.mark(added)
     } catch let error as StoreError where error.kind == .damaged {
@@ -77,6 +82,18 @@ struct SnapshotNeeds {
     }
     trees.formUnion(added)
     snapshots = heads.count
+  }
+
+  /// Marks what snapshots need that are about to be committed.
+  private mutating func mark(pending: Set<TreeReference>) throws {
+    guard !pending.isEmpty else { return }
+    do {
+      try search.mark(pending)
+    } catch let error as StoreError where error.kind == .damaged {
+      throw error.hinting(
+        "a program that was saving a snapshot ended or sleeps: try again a day after it began")
+    }
+    trees.formUnion(pending)
   }
 
   /// Ignores the leases that have expired.
