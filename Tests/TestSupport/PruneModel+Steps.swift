@@ -155,7 +155,7 @@ extension PruneModel {
     }
   }
 
-  /// A writer looks for the mark of its lease: it goes on, or takes a new lease once.
+  /// A writer looks for the mark of its lease: it continues, or takes a new lease once.
   private func looks(_ writer: inout Writer, then step: WriterStep) {
     if writer.hasLease {
       let hasRenewed = writer.hasRenewed

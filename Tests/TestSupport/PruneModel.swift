@@ -230,7 +230,7 @@ package struct PruneModel {
     var reader = ReaderStep.idle
     /// The packs that a prune removed although no index object had been written for them.
     var removedUnindexed: UInt8 = 0
-    /// What a prune that lost the right may still do once: delete packs, write the index without them,
+    /// Actions of a prune that lost the right, which it may still take once: delete packs, write the index without them,
     /// or put a condemned object with packs.
     var lateDeletion: UInt8 = 0
     var lateIndex: UInt8 = 0

@@ -61,7 +61,7 @@ struct SnapshotNeeds {
   /// the index that one of them needs is durable before it.
   mutating func update() throws {
     // First: a snapshot that is committed meanwhile is in the listing.
-    let pending = try repository.storage.leases.pendingTrees(in: repository, for: action)
+    let pending = try pendingTrees()
     let listing = try repository.heads(cache: headCache)
     if let error = listing.damaged.first {
       // The error of a snapshot that is not damaged, for example of a newer version, has its own hint.
@@ -82,6 +82,22 @@ struct SnapshotNeeds {
     }
     trees.formUnion(added)
     snapshots = heads.count
+  }
+
+  /// Returns the trees of snapshots that are about to be committed.
+  private func pendingTrees() throws(StoreError) -> Set<TreeReference> {
+    var trees: Set<TreeReference> = []
+    for (id, path) in try repository.storage.leases.pendingSnapshots(for: action) {
+      do throws(StoreError) {
+        let content = try repository.storage.load(id, at: path, limit: FormatLimit.snapshot)
+        let stored = try StoredSnapshot(id: id, content: content, object: "\(path)")
+        trees.insert(stored.snapshot.tree)
+      } catch {
+        guard error.code != .missing else { continue }
+        throw error
+      }
+    }
+    return trees
   }
 
   /// Marks what snapshots need that are about to be committed.

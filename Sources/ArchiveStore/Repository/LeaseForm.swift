@@ -65,10 +65,11 @@ protocol LeaseForm: Sendable {
   /// Releases the right of the holder of a lease.
   func releaseRight(_ lease: Lease)
 
-  /// Returns the trees of the snapshots that are about to be committed: they count as needed.
-  func pendingTrees(
-    in repository: Repository, for action: String
-  ) throws(StoreError) -> Set<TreeReference>
+  /// Returns the snapshots that are about to be committed, which count as needed. One that moves
+  /// meanwhile is in a listing of snapshots that is made afterwards.
+  ///
+  /// - Throws: `unsupported` for the work that is named as `action`, if the store must not have any.
+  func pendingSnapshots(for action: String) throws(StoreError) -> [Digest: ObjectPath]
 }
 
 /// An object that was taken away and can be put back.
