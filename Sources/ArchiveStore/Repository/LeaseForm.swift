@@ -1,8 +1,8 @@
 internal import Codecs
 internal import SystemIO
 
-/// What leases, the right to remove objects and the commit of a snapshot are in a kind of store
-/// (docs/repository-format.md, "Leases" and "Stores without rename").
+/// The form of leases, of the right to remove objects and of the commit of a snapshot in a kind of
+/// store (docs/repository-format.md, "Leases" and "Stores without rename").
 ///
 /// With rename, a lease is a directory that another program takes away by renaming it, so that its
 /// program can then change nothing more. Without, it is a prefix that another program marks as dead,
