@@ -9,7 +9,7 @@ package import SystemIO
 /// It counts requests, and a test can look at each before it is done, let it fail, or let its answer
 /// be lost although it was done.
 package final class MemoryObjectStorage: Storage {
-  /// What happens to a request.
+  /// A failure of a request.
   package enum Fault: Sendable {
     /// It is not done, and fails.
     case refused

@@ -92,6 +92,10 @@ extension PruneModel {
         writer.step = .indexed
         if writer.reliesOn == nil { state.indexed |= own }
       }
+    case .indexed where objects:
+      step { ($1.step, $1.hasPending) = (.pending, true) }
+    case .pending, .checked, .put, .renewed, .renewedListed:
+      commits(writer, needs: writer.reliesOn.map { 1 << $0 } ?? own, in: state, step)
     case .indexed:
       step { _, writer in
         let mayCommit = writer.hasLease || rule == .commitNeedsTheLease
@@ -101,9 +105,105 @@ extension PruneModel {
     }
     if ![.idle, .committed, .refused, .dead, .away].contains(writer.step) {
       // It is killed; its lease stays until it expires.
-      step { $1 = Writer(step: .dead, hasLease: $1.hasLease, seen: $1.seen) }
+      step { _, writer in
+        var dead = Writer(step: .dead, hasLease: writer.hasLease, seen: writer.seen)
+        dead.hasPending = writer.hasPending
+        (dead.isPut, dead.isLate) = (writer.isPut, writer.isLate)
+        writer = dead
+      }
     }
     return next
+  }
+
+  /// The commit in a store without rename.
+  ///
+  /// - Parameter needs: the pack that the snapshot needs.
+  private func commits(
+    _ writer: Writer, needs: UInt8, in state: State,
+    _ step: ((inout State, inout Writer) -> Void) -> Void
+  ) {
+    switch writer.step {
+    case .pending: step { looks(&$1, then: .checked) }
+    case .checked:
+      step { _, writer in
+        (writer.step, writer.isPut) = (.put, true)
+        writer.isLate = writer.isLate || !writer.hasPending
+      }
+    case .put:
+      if rule == .commitLooksAgain {
+        step { $1 = Writer(step: .committed) }
+      } else {
+        step { looks(&$1, then: .committed) }
+      }
+    case .renewed:
+      step { state, writer in
+        writer.step = .renewedListed
+        writer.seen = state.condemned.objects
+        writer.avoids = state.condemned.packs(of: 3)
+      }
+    default:
+      step { state, writer in
+        let isThere = state.packs & state.indexed & needs & ~writer.avoids != 0
+        writer.avoids = 0
+        guard isThere || rule == .renewalChecksPacks else {
+          writer = Writer(step: .refused)
+          return
+        }
+        writer.hasPending = true
+        writer.step = writer.isPut ? .put : .pending
+      }
+    }
+  }
+
+  /// A writer looks for the mark of its lease: it continues, or takes a new lease once.
+  private func looks(_ writer: inout Writer, then step: WriterStep) {
+    if writer.hasLease {
+      let hasRenewed = writer.hasRenewed
+      if step == .committed { writer = Writer(step: step) } else { writer.step = step }
+      writer.hasRenewed = hasRenewed
+    } else if writer.hasRenewed {
+      writer = Writer(step: .refused)
+    } else {
+      (writer.step, writer.hasLease, writer.seen) = (.renewed, true, 0)
+      writer.hasRenewed = true
+    }
+  }
+
+  /// A prune that lost the right does what it was about to do.
+  func stepsOfSleeper(in state: State) -> [State] {
+    guard state.hasSleeper else { return [] }
+    var changed = state
+    changed.packs &= ~state.lateDeletion
+    changed.indexed &= ~state.lateIndex
+    if state.lateCondemned != 0, state.number < 2 {
+      changed.condemned[Int(state.number)] = state.lateCondemned
+      changed.number += 1
+    }
+    (changed.lateDeletion, changed.lateIndex, changed.lateCondemned) = (0, 0, 0)
+    return [changed]
+  }
+
+  /// Without rename, a prune may lose the right and its lease while it sleeps before what it does next.
+  private func stepsOfFallingAsleep(in state: State) -> [State] {
+    guard objects, !state.hasSleeper, state.prune.runs == 0 else { return [] }
+    var asleep = state
+    switch state.prune.step {
+    case .planned, .copied:
+      var condemning = state
+      condemn(&condemning)
+      guard condemning.number > state.number else { return [] }
+      asleep.lateCondemned = condemning.condemned[Int(state.number)]
+    case .checkedAgain:
+      var decided = state
+      decide(&decided)
+      asleep.lateIndex = state.indexed & ~decided.indexed
+    case .indexWritten: asleep.lateDeletion = state.prune.sweeps & ~state.indexed & state.packs
+    default: return []
+    }
+    guard asleep.hasSleeper else { return [] }
+    asleep.hasSign = true
+    asleep.prune = Prune(step: .dead, runs: state.prune.runs)
+    return [asleep]
   }
 
   /// A condemned object is damaged.
@@ -121,6 +221,10 @@ extension PruneModel {
   private func mends(by number: Int, in state: State) -> [State] {
     var (refused, mended) = (state, state)
     mended.mend()
+    if objects, state.hasSign || state.isPruning, rule != .mendingWaitsForSleepers {
+      refused.writers[number] = Writer(step: .refused)
+      return [refused]
+    }
     guard state.isPruning, rule != .mendingNeedsTheRight else { return [mended] }
     refused.writers[number] = Writer(step: .refused)
     if rule != .mendingRemovesExpiredLeases { mended.prune.hasLease = false }
@@ -154,23 +258,35 @@ extension PruneModel {
     switch state.prune.step {
     // It writes and removes objects through its lease, so it ends if another program removed that.
     case .marked, .planned, .copied, .checkedAgain, .indexWritten:
-      if state.prune.hasLease { next += stepsWithLease(in: state) }
+      if state.prune.hasLease {
+        next += stepsWithLease(in: state) + stepsOfFallingAsleep(in: state)
+      }
     case .idle:
+      if state.hasSign, !state.hasSleeper {
+        // A day has passed.
+        step { $0.hasSign = false }
+      }
       // The clock may have let any lease expire before, in any combination.
       for gone in 0..<8 {
         step { state in
           for number in 0..<2 where gone >> number & 1 == 1 {
+            // What is left of one that has been dead for a day.
+            if !state.writers[number].hasLease { state.writers[number].hasPending = false }
             state.writers[number].hasLease = false
           }
           if gone >> 2 == 1 { state.removal.hasLeft = false }
-          if state.damage == .damaged { state.mend() }
-          (state.prune.isNeeded, state.prune.hasLease) = (state.isListed, true)
+          if state.damage == .damaged, !state.hasSign { state.mend() }
+          (state.prune.isNeeded, state.prune.hasLease) = (isNeeded(in: state), true)
           if condemnsUnindexed { state.prune.listed = state.packs }
           state.prune.step = .listed
         }
       }
     case .listed:
       step { state in
+        if objects, state.damaged != 0, state.hasSign, rule != .mendingWaitsForSleepers {
+          state.prune = Prune(step: .dead, runs: state.prune.runs)
+          return
+        }
         state.prune.view = state.indexed
         state.prune.objects = state.condemned.objects & ~state.damaged
         state.prune.condemned = state.condemned.packs(of: state.prune.objects)
@@ -184,7 +300,7 @@ extension PruneModel {
       }
     case .leasesChecked:
       step { state in
-        if rule != .sweepListsSnapshotsAfterLeases, state.isListed, !state.prune.isNeeded {
+        if rule != .sweepListsSnapshotsAfterLeases, isNeeded(in: state), !state.prune.isNeeded {
           (state.prune.isNeeded, state.prune.isLost) = (true, true)
         }
         state.prune.step = .listedAgain
@@ -204,6 +320,11 @@ extension PruneModel {
     }
     if state.isPruning { step { $0.prune = Prune(step: .dead, runs: $0.prune.runs) } }
     return next
+  }
+
+  /// Whether the listed snapshots, or the pending ones, need the blob.
+  private func isNeeded(in state: State) -> Bool {
+    state.isListed || state.isPending && rule != .pendingIsNeeded
   }
 
   private func stepsWithLease(in state: State) -> [State] {
@@ -290,6 +411,11 @@ extension PruneModel {
   private func decide(_ state: inout State) {
     let others = state.prune.view & state.packs & ~state.prune.condemned
     let marked = state.prune.sweeps & state.prune.marks
+    if marked != 0, others == 0, state.hasSign, rule != .keptPacksWaitForSleepers {
+      (state.prune.due, state.prune.sweeps) = (0, 0)
+      state.prune.step = state.prune.hasPlanned ? .done : .marked
+      return
+    }
     if marked != 0 {
       if others == 0 {
         state.prune.sweeps &= ~marked

@@ -5,6 +5,13 @@
 /// `condemnsUnindexed`, the prune condemns packs that no index names as well. With `hasDamage`, the bytes of a condemned object change once at any time, a writer that finds that
 /// removes the object, and the prune may sleep for an hour at any step before.
 ///
+/// Without rename (`objects`), a writer puts its snapshot as pending, looks for the mark that its lease
+/// is dead, puts the snapshot, and looks again; with a dead lease it takes a new one, once, and checks its
+/// pack. A prune whose right was taken over may still do what it was about to do: put a condemned
+/// object, write the index, or delete packs, at any later time. The docs state the bound: a writer that
+/// slept between its first look and the put for so long that its pending snapshot was removed must not
+/// be ended before it has looked again.
+///
 /// There is one blob. The old snapshot has it in pack 0; a writer that finds no usable copy stores
 /// it again as pack 1 or 2, and a prune that rewrites packs as pack 3. All snapshots have the same
 /// tree, so a prune that knows what one needs does not search the others.
@@ -15,10 +22,20 @@ package struct PruneModel {
     case commitNeedsTheLease, readersHaveLeases, neededCopiesAreMarked
     case sweepListsLeasesAgain, removalThatMovesBackLeavesItsLease, secondLookDropsOnly
     case mendingNeedsTheRight, mendingRemovesExpiredLeases
+    case commitLooksAgain, renewalChecksPacks, pendingIsNeeded, mendingWaitsForSleepers
+    case keptPacksWaitForSleepers
 
     /// Whether it concerns damaged condemned objects.
     package var isOfDamage: Bool {
-      self == .mendingNeedsTheRight || self == .mendingRemovesExpiredLeases
+      [.mendingNeedsTheRight, .mendingRemovesExpiredLeases, .mendingWaitsForSleepers].contains(self)
+    }
+
+    /// Whether it concerns stores without rename only.
+    package var isOfObjects: Bool {
+      [
+        .commitLooksAgain, .renewalChecksPacks, .pendingIsNeeded, .mendingWaitsForSleepers,
+        .keptPacksWaitForSleepers,
+      ].contains(self)
     }
   }
 
@@ -34,12 +51,15 @@ package struct PruneModel {
   /// Whether a prune condemns packs that no index names, those of running writers as well: whatever
   /// the clock says, no more can be condemned.
   package let condemnsUnindexed: Bool
+  /// Whether the store has no rename.
+  package let objects: Bool
 
   /// Makes a model, of some programs only, in which one rule is dropped.
   package init(
     writers: Int = 2, hasReader: Bool = true, removals: UInt8 = 2, hasDamage: Bool = false,
-    condemnsUnindexed: Bool = false, without rule: Rule? = nil
+    condemnsUnindexed: Bool = false, objects: Bool = false, without rule: Rule? = nil
   ) {
+    self.objects = objects
     (self.writers, self.hasReader, self.removals) = (writers, hasReader, removals)
     (self.hasDamage, self.condemnsUnindexed) = (hasDamage, condemnsUnindexed)
     self.rule = rule
@@ -67,6 +87,13 @@ package struct PruneModel {
     /// in which a pack was removed that no index had named.
     package var condemnedEarly = 0
     package var removedUnindexed = 0
+    /// Without rename: the states in which a snapshot is visible before it is committed, in which a
+    /// writer has committed with a new lease, in which one waits for a sleeping prune's action, and in
+    /// which a writer was ended in the moment that the docs exclude.
+    package var visible = 0
+    package var renewed = 0
+    package var sleeping = 0
+    package var excluded = 0
   }
 
   /// The steps of a writer.
@@ -74,6 +101,9 @@ package struct PruneModel {
     case idle, leased, listedCondemned, listedPacks, stored, indexed, committed, refused, dead
     /// Its snapshot was moved into the lease of a removal.
     case away
+    /// Without rename: its snapshot is pending, it has found its lease alive, it has put the snapshot,
+    /// it has a new lease, and it has listed condemned objects with it.
+    case pending, checked, put, renewed, renewedListed
   }
 
   struct Writer: Hashable {
@@ -85,6 +115,12 @@ package struct PruneModel {
     var avoids: UInt8 = 0
     /// The pack that it relies on, or nil if it stores the blob itself.
     var reliesOn: UInt8?
+    /// Without rename: whether there is a pending object, and the snapshot; whether the latter was put
+    /// without the former; and whether it has renewed its lease.
+    var hasPending = false
+    var isPut = false
+    var isLate = false
+    var hasRenewed = false
   }
 
   /// The two writers, without an array, so that states are compared quickly.
@@ -194,11 +230,26 @@ package struct PruneModel {
     var reader = ReaderStep.idle
     /// The packs that a prune removed although no index object had been written for them.
     var removedUnindexed: UInt8 = 0
+    /// Actions of a prune that lost the right, which it may still take once: delete packs, write the index without them,
+    /// or put a condemned object with packs.
+    var lateDeletion: UInt8 = 0
+    var lateIndex: UInt8 = 0
+    var lateCondemned: UInt8 = 0
+    /// Whether the dead lease of a prune that lost the right is still there: for a day.
+    var hasSign = false
+
+    /// Whether a prune that lost the right may still do something.
+    var hasSleeper: Bool { lateDeletion | lateIndex | lateCondemned != 0 }
 
     var isPruning: Bool { ![.idle, .done, .dead].contains(prune.step) }
 
     /// Whether a listing of snapshots finds one.
-    var isListed: Bool { hasOldSnapshot || writers.contains { $0.step == .committed } }
+    var isListed: Bool {
+      hasOldSnapshot || writers.contains { $0.step == .committed || $0.isPut }
+    }
+
+    /// Whether there is a pending snapshot.
+    var isPending: Bool { writers.contains { $0.hasPending } }
   }
 
   /// Visits all states that the rules allow, and checks each.
@@ -219,7 +270,8 @@ package struct PruneModel {
     // A blob is found if any existing pack that an index names has it; all packs have the blob.
     let isThere = state.packs & state.indexed != 0
     let isCommitted = state.writers.contains { $0.step == .committed }
-    if state.isListed, !isThere {
+    let isComplete = isThere || !state.hasOldSnapshot && !isCommitted
+    if !isComplete || !isThere && state.writers.contains(where: { $0.isLeftBehind }) {
       result.violations.append("a snapshot lacks its blob: \(state)")
     }
     if state.reader == .opened, !isThere {
@@ -233,6 +285,14 @@ package struct PruneModel {
     if state.removal.step == .back { result.returned += 1 }
     if state.damage == .mended { result.mended += 1 }
     if state.isPruning, !state.prune.hasLease { result.takenOver += 1 }
+    if state.writers.contains(where: { $0.isPut }) { result.visible += 1 }
+    if state.writers.contains(where: { $0.hasRenewed && $0.step == .committed }) {
+      result.renewed += 1
+    }
+    if state.hasSleeper { result.sleeping += 1 }
+    if state.writers.contains(where: { $0.step == .dead && $0.isPut && $0.isLate }) {
+      result.excluded += 1
+    }
     for number in Writers.indices {
       let (own, step) = (UInt8(2) << UInt8(number), state.writers[number].step)
       let isCondemned = state.condemned.packs(of: 3) & own != 0
@@ -244,5 +304,11 @@ package struct PruneModel {
   private func successors(of state: State) -> [State] {
     (0..<writers).flatMap { steps(ofWriter: $0, in: state) } + stepsOfRemoval(in: state)
       + stepsOfPrune(in: state) + stepsOfReader(in: state) + stepsOfDamage(in: state)
+      + stepsOfSleeper(in: state)
   }
+}
+
+extension PruneModel.Writer {
+  /// Whether the writer was ended after it had put a snapshot that has to be complete.
+  var isLeftBehind: Bool { step == .dead && isPut && !isLate }
 }

@@ -158,6 +158,11 @@ struct MirrorRun {
     let result = try copier.copy(
       objects, threads: mirror.workers, isReadSoon: true, isStopping: isStopping)
     copy(result)
+    if try session.lease.isDead() {
+      // What they need may have been removed meanwhile. The next run copies them again.
+      try target.remove(objects.map(\.path))
+      throw Lease.lost(target.location)
+    }
     report.copied.snapshots = result.copied
   }
 

@@ -42,27 +42,27 @@ struct PruneSweep {
     guard !due.isEmpty else { return result }
     let packs = Set(due.values.flatMap(\.packs))
     result.kept = needs.selectNeeded(among: packs)
+    if try waitsForSleepers(due, &result) { return result }
     try clear(packs.subtracting(result.kept), needs, into: &result)
-    let held = try holdBack(due, &result)
-    for id in due.keys where !held.contains(id) {
+    for id in due.keys {
       try right.requireHeld()
       try session.lease.remove(CondemnedObject.path(id))
     }
     return result
   }
 
-  /// Returns the condemned objects whose packs must not become usable again, because a program that
-  /// lost the right to remove them may still do it. They wait, with the packs that they name.
-  private func holdBack(
+  /// Whether condemned packs would have to stay that a program which lost the right may still remove.
+  /// None of them may become usable again, nor count as the copy for which another one is removed: all
+  /// objects wait.
+  private func waitsForSleepers(
     _ due: [Digest: CondemnedObject], _ result: inout Result
-  ) throws(StoreError) -> Set<Digest> {
-    guard !result.kept.isEmpty else { return [] }
+  ) throws(StoreError) -> Bool {
+    guard !result.kept.isEmpty else { return false }
     let sleeping = try storage.leases.sleepingRemovers()
-    guard !sleeping.isEmpty else { return [] }
-    let held = due.filter { !result.kept.isDisjoint(with: $0.value.packs) }
-    for id in held.keys { result.waiting[id] = sleeping }
+    guard !sleeping.isEmpty else { return false }
+    for id in due.keys { result.waiting[id] = sleeping }
     result.kept = []
-    return Set(held.keys)
+    return true
   }
 
   /// Returns the condemned objects that every program with a lease has seen. The others wait.

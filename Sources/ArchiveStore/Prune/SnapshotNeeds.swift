@@ -39,6 +39,10 @@ struct SnapshotNeeds {
     (self.action, self.removed) = (action, removed)
     let objects = try CondemnedObjects(repository.storage)
     (condemned, condemnedObjects) = (objects.packs, objects.objects)
+    // The packs of a damaged one count as usable, and another program may be about to remove them.
+    if !objects.damaged.isEmpty, try !repository.storage.leases.sleepingRemovers().isEmpty {
+      throw PruneLease.sleeping(action, repository.location)
+    }
     damagedCondemned = objects.damaged.map {
       $0.error.hinting("the next backup or prune removes it")
     }
@@ -57,7 +61,7 @@ struct SnapshotNeeds {
   /// the index that one of them needs is durable before it.
   mutating func update() throws {
     // First: a snapshot that is committed meanwhile is in the listing.
-    let pending = try repository.storage.leases.pendingTrees(in: repository, for: action)
+    let pending = try pendingTrees()
     let listing = try repository.heads(cache: headCache)
     if let error = listing.damaged.first {
       // The error of a snapshot that is not damaged, for example of a newer version, has its own hint.
@@ -68,8 +72,9 @@ struct SnapshotNeeds {
     }
     try addIndexObjects()
     search.markFound()
+    try mark(pending: pending.subtracting(trees))
     let heads = listing.heads.filter { !removed.contains($0.id) }
-    let added = pending.union(heads.map(\.tree)).subtracting(trees)
+    let added = Set(heads.map(\.tree)).subtracting(trees)
     do {
       try search.mark(added)
     } catch let error as StoreError where error.kind == .damaged {
@@ -77,6 +82,34 @@ struct SnapshotNeeds {
     }
     trees.formUnion(added)
     snapshots = heads.count
+  }
+
+  /// Returns the trees of snapshots that are about to be committed.
+  private func pendingTrees() throws(StoreError) -> Set<TreeReference> {
+    var trees: Set<TreeReference> = []
+    for (id, path) in try repository.storage.leases.pendingSnapshots(for: action) {
+      do throws(StoreError) {
+        let content = try repository.storage.load(id, at: path, limit: FormatLimit.snapshot)
+        let stored = try StoredSnapshot(id: id, content: content, object: "\(path)")
+        trees.insert(stored.snapshot.tree)
+      } catch {
+        guard error.code != .missing else { continue }
+        throw error
+      }
+    }
+    return trees
+  }
+
+  /// Marks what snapshots need that are about to be committed.
+  private mutating func mark(pending: Set<TreeReference>) throws {
+    guard !pending.isEmpty else { return }
+    do {
+      try search.mark(pending)
+    } catch let error as StoreError where error.kind == .damaged {
+      throw error.hinting(
+        "a program that was saving a snapshot ended or sleeps: try again a day after it began")
+    }
+    trees.formUnion(pending)
   }
 
   /// Ignores the leases that have expired.

@@ -162,17 +162,15 @@ struct DirectoryLeases: LeaseForm {
   private static let attempts = 16
 
   /// Checks that the directory `pending`, which only stores without rename use, has no snapshot.
-  func pendingTrees(
-    in repository: Repository, for action: String
-  ) throws(StoreError) -> Set<TreeReference> {
+  func pendingSnapshots(for action: String) throws(StoreError) -> [Digest: ObjectPath] {
     let names = try storage.listIfPresent(RepositoryLayout.pending) ?? []
     guard names.isEmpty else {
       throw StoreError(
-        .unsupported, action, subject: repository.location,
+        .unsupported, action, subject: storage.location,
         reason: "it has snapshots in the directory 'pending', which this version does not know",
         hint: "use a newer sandboxctl")
     }
-    return []
+    return [:]
   }
 }
 

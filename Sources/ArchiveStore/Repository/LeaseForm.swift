@@ -1,8 +1,8 @@
 internal import Codecs
 internal import SystemIO
 
-/// What leases, the right to remove objects and the commit of a snapshot are in a kind of store
-/// (docs/repository-format.md, "Leases" and "Stores without rename").
+/// The form of leases, of the right to remove objects and of the commit of a snapshot in a kind of
+/// store (docs/repository-format.md, "Leases" and "Stores without rename").
 ///
 /// With rename, a lease is a directory that another program takes away by renaming it, so that its
 /// program can then change nothing more. Without, it is a prefix that another program marks as dead,
@@ -65,10 +65,11 @@ protocol LeaseForm: Sendable {
   /// Releases the right of the holder of a lease.
   func releaseRight(_ lease: Lease)
 
-  /// Returns the trees of the snapshots that are about to be committed: they count as needed.
-  func pendingTrees(
-    in repository: Repository, for action: String
-  ) throws(StoreError) -> Set<TreeReference>
+  /// Returns the snapshots that are about to be committed, which count as needed. One that moves
+  /// meanwhile is in a listing of snapshots that is made afterwards.
+  ///
+  /// - Throws: `unsupported` for the work that is named as `action`, if the store must not have any.
+  func pendingSnapshots(for action: String) throws(StoreError) -> [Digest: ObjectPath]
 }
 
 /// An object that was taken away and can be put back.

@@ -49,24 +49,12 @@ extension ObjectLeases {
     }
   }
 
-  /// Returns the trees of pending snapshots. One that has moved meanwhile is in the listing of
-  /// snapshots that is made afterwards.
-  func pendingTrees(
-    in repository: Repository, for action: String
-  ) throws(StoreError) -> Set<TreeReference> {
-    var trees: Set<TreeReference> = []
+  func pendingSnapshots(for action: String) throws(StoreError) -> [Digest: ObjectPath] {
+    var pending: [Digest: ObjectPath] = [:]
     for name in try storage.list(RepositoryLayout.pending) {
       guard let id = storage.layout.id(name, kind: .snapshot) else { continue }
-      let path = RepositoryLayout.pending.appending(name)
-      do throws(StoreError) {
-        let content = try storage.load(id, at: path, limit: FormatLimit.snapshot)
-        let stored = try StoredSnapshot(id: id, content: content, object: "\(path)")
-        trees.insert(stored.snapshot.tree)
-      } catch {
-        guard error.code != .missing else { continue }
-        throw error
-      }
+      pending[id] = RepositoryLayout.pending.appending(name)
     }
-    return trees
+    return pending
   }
 }

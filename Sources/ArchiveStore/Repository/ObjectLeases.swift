@@ -126,9 +126,13 @@ extension ObjectLeases {
   /// Returns the leases that are alive.
   func statuses() throws(StoreError) -> [LeaseStatus] { Self.statuses(of: try entries()) }
 
-  private static func statuses(of entries: [ByteString: Entry]) -> [LeaseStatus] {
+  private static func statuses(
+    of entries: [ByteString: Entry], withDead: Bool = false
+  ) -> [LeaseStatus] {
     let holders = entries[PruneLease.path.name]?.objects ?? [:]
-    let leases = entries.filter { $0.key != PruneLease.path.name && $0.value.dead == nil }
+    let leases = entries.filter {
+      $0.key != PruneLease.path.name && (withDead || $0.value.dead == nil)
+    }
     return leases.sorted { $0.key < $1.key }.map { name, entry in
       let signs = entry.objects.keys.sorted()
       return LeaseStatus(
@@ -168,15 +172,18 @@ extension ObjectLeases {
     try storage.remove(lease.appending(Self.dead))
   }
 
-  /// Removes the pending snapshots that are older than all living programs that can write: theirs have
-  /// ended, or sleep and find that they are dead. Without a time of one of them, none is removed.
+  /// Removes the pending snapshots that are older than all programs that can write, including those that
+  /// have been dead for less than a day: one that sleeps may be about to put such a snapshot. Without
+  /// a time of one of them, none is removed.
   private func removePending(besides lease: Lease) throws(StoreError) {
     var pending: [(path: ObjectPath, modified: Timestamp)] = []
     try storage.forEachObject(below: RepositoryLayout.pending) { path, status in
       pending.append((path, status.modified))
     }
     guard !pending.isEmpty else { return }
-    let writers = try statuses().filter { !$0.isReader && $0.name != lease.path.name }
+    let writers = Self.statuses(of: try entries(), withDead: true).filter {
+      !$0.isReader && $0.name != lease.path.name
+    }
     let starts = writers.compactMap(\.began)
     guard starts.count == writers.count else { return }
     let first = starts.min()
