@@ -70,6 +70,7 @@ struct Target: Sendable {
     + appDataTargets
     + peerTargets
     + interAppTargets
+    + sftpTargets
 
   /// Crashes on certain bytes. A fuzzer that does not find them finds nothing.
   @Sendable private static func canary(_ bytes: [UInt8]) {

@@ -33,6 +33,7 @@ struct Seeds {
       try seeds.write(AppDataSeeds.all)
       try seeds.write(PeerSeeds.all)
       try seeds.write(InterAppSeeds.all)
+      try seeds.write(SFTPSeeds.all)
       return 0
     } catch {
       print("fuzz: error: cannot generate the seeds: \(error)")
