@@ -31,7 +31,8 @@ import Testing
         server.lose(at: nil, loss)
         try check(storage)
         if count < number { break }
-        #expect(storage.session.connectionCount == 2, "\(loss) \(number)")
+        // The answer of a close is not awaited.
+        #expect(storage.session.connectionCount <= 2, "\(loss) \(number)")
         number += 1
       }
       #expect(number > 3)
@@ -204,7 +205,9 @@ import Testing
     let server = FaultyServer()
     let storage = try fixture.make(through: server.connector)
     let writer = try storage.startObject(in: path("lease"))
-    try writer.append(Self.bytes)
+    // Enough that the first pieces are known to be stored, and are not sent again.
+    let first = [UInt8](repeating: 1, count: 8 << 20)
+    try writer.append(first)
     let store = fixture.directory.path("store")
     let name = try #require(try storage.list(path("lease")).first)
     server.lose(at: 1, .request)
@@ -213,7 +216,7 @@ import Testing
     try Directory.open(path: store.appending("lease")).openOrCreate(name).write([0, 0, 0, 0])
     let error = storeError {
       try writer.commit(
-        as: path("objects/a"), digest: Blake2b.hash(Self.bytes + Self.bytes), isReadSoon: true)
+        as: path("objects/a"), digest: Blake2b.hash(first + Self.bytes), isReadSoon: true)
     }
     #expect(error?.reason.contains("lost bytes") == true, "\(error as Any)")
     #expect(try storage.status(path("objects/a")) == nil)

@@ -131,12 +131,15 @@ final class FaultyServer: Sendable {
           state.connections += 1
           return state.isDown
         }
-        guard let input = input as? Input, !isDown else {
-          throw SystemError(.run, "ssh", number: 111)
-        }
+        guard let input = input as? Input else { throw SystemError(.run, "ssh", number: 2) }
+        if isDown { return try RunningProgram(Self.unreachable) }
         return Peer(try inner.connect(input.inner), input, self.lacking)
       })
   }
+
+  private static let unreachable: [ByteString] = [
+    "sh", "-c", "echo 'ssh: connect to host h port 22: Connection refused' >&2; exit 255",
+  ]
 
   /// Counts a request. Returns whether it reaches the server, and whether its answer arrives.
   fileprivate func next(_ packet: [UInt8]) -> (isSent: Bool, isAnswered: Bool) {

@@ -105,6 +105,7 @@ final class SSHServer {
   let directory: TemporaryDirectory
   let port: Int
   private let process: Process
+  private let input = Pipe()
 
   /// Whether the program is installed and this user can run it; prints a line if not.
   static let isInstalled: Bool = {
@@ -140,10 +141,15 @@ final class SSHServer {
       """, at: "sshd_config")
     // The directory for privilege separation, which the system's service creates.
     _ = try Directory.make(path: "/run/sshd", permissions: 0o755)
+    // The shell ends sshd when its input ends, also if the tests are killed. sshd closes all files,
+    // which Foundation would take for its end.
+    let script =
+      "/usr/sbin/sshd -D -f \(path)/sshd_config -E \(path)/log </dev/null >/dev/null 2>&1 &"
+      + " echo $! > \(path)/pid; read line; kill -9 $!"
     process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/sbin/sshd")
-    process.arguments = ["-D", "-f", "\(path)/sshd_config", "-E", "\(path)/log"]
-    process.standardInput = FileHandle.nullDevice
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = ["-c", script]
+    process.standardInput = input
     try process.run()
     try trustHost(as: "[127.0.0.1]:\(port)")
     try awaitStart()
@@ -151,7 +157,7 @@ final class SSHServer {
 
   deinit {
     try? killConnections()
-    kill(process.processIdentifier, SIGKILL)
+    try? input.fileHandleForWriting.close()
     process.waitUntilExit()
   }
 
@@ -186,7 +192,9 @@ final class SSHServer {
 
   /// Kills the server's processes of all connections.
   func killConnections() throws {
-    let children = try Program.run("pgrep", ["-P", "\(process.processIdentifier)"]).output
+    let server = String(decoding: try directory.read("pid"), as: UTF8.self)
+      .trimmingCharacters(in: .whitespacesAndNewlines)
+    let children = try Program.run("pgrep", ["-P", server]).output
     for child in children.split(separator: "\n").compactMap({ Int32($0) }) { kill(child, SIGKILL) }
   }
 

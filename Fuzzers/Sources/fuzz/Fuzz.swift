@@ -70,6 +70,7 @@ struct Target: Sendable {
     + appDataTargets
     + peerTargets
     + interAppTargets
+    + sftpTargets
     + storeTargets
     + locationTargets
 

@@ -33,6 +33,7 @@ struct Seeds {
       try seeds.write(AppDataSeeds.all)
       try seeds.write(PeerSeeds.all)
       try seeds.write(InterAppSeeds.all)
+      try seeds.write(SFTPSeeds.all)
       try seeds.write(StoreSeeds.all)
       return 0
     } catch {
