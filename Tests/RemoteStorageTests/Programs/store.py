@@ -190,7 +190,8 @@ class Request:
         size = int(self.query.get("max-keys", "1000"))
         text = "".join(self.entry(*item) for item in names[:size])
         more = len(names) > size
-        token = f"<NextContinuationToken>{escape(names[size - 1][0])}</NextContinuationToken>"
+        last = names[size - 1][0] if more else ""
+        token = f"<NextContinuationToken>{escape(last)}</NextContinuationToken>"
         return document(
             '<?xml version="1.0" encoding="UTF-8"?>\n'
             '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
