@@ -29,9 +29,9 @@ final class MountedView {
     try process.run()
     number = process.processIdentifier
     for _ in 0..<600 where !isMounted && process.isRunning { Host.pause(seconds: 0.02) }
-    guard isMounted else { throw Program.Failure(description: "not mounted: \(try errors())") }
+    guard isMounted else { throw Program.Failure(description: "not mounted: \(errors)") }
     // The line is printed after the mount.
-    for _ in 0..<600 where try output().isEmpty && process.isRunning { Host.pause(seconds: 0.02) }
+    for _ in 0..<600 where output.isEmpty && process.isRunning { Host.pause(seconds: 0.02) }
   }
 
   deinit {
@@ -53,8 +53,13 @@ final class MountedView {
   /// The path of a name in the view.
   func callAsFunction(_ name: String) -> String { path + "/" + name }
 
-  func output() throws -> String { try cli.text("out") }
-  func errors() throws -> String { try cli.text("err") }
+  var output: String { text("out") }
+  var errors: String { text("err") }
+
+  private func text(_ name: String) -> String {
+    let bytes = FileManager.default.contents(atPath: cli.directory.string + "/" + name) ?? Data()
+    return String(decoding: bytes, as: UTF8.self)
+  }
 
   /// Sends a signal and returns the exit status of the program.
   func end(by signal: Int32) -> Int32 {
