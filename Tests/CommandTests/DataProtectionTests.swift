@@ -94,7 +94,7 @@ import Testing
     let explained = try cli.json("explain \(options) --json \(path)")
     #expect(explained["protection"] as? String == "complete")
     #expect(explained["protection_by"] as? String == "policy")
-    let run = "backup \(options) --repo repo --locked --quiet"
+    let run = "backup \(options) --repo repo --locked --quiet --all"
     let app = try cli.run(run + " --app notebook --when unmetered")
     #expect(app.code == 3 && app.errors.contains("/plain"))
     #expect(try cli.run(run + " --app reader").code == 0)
