@@ -40,11 +40,13 @@ import Testing
     #expect(planned.code == 0 && planned.errors.contains("2 files (15 B) cannot be read"))
     let locked = try cli.run(Self.backup + " --locked --quiet")
     #expect(locked.code == 3 && locked.output.isEmpty)
-    let lines = locked.errors.split(separator: "\n")
-    #expect(
-      lines.first == "sandboxctl: warning: 2 files (15 B) cannot be read while the device is "
-        + "locked; the snapshot has an earlier version of 1")
-    #expect(lines.dropFirst().allSatisfy { $0.contains("warning: waiting: \(Self.notebook)/") })
+    let head =
+      "sandboxctl: warning: 2 files (15 B) cannot be read while the device is locked; the snapshot "
+      + "has an earlier version of 1\n"
+    #expect(locked.errors.hasPrefix(head), "\(locked.errors)")
+    let lines = locked.errors.split(separator: "\n").map { String($0) }
+    #expect(lines.count == 3)
+    #expect(lines.dropFirst().allSatisfy { $0.contains("warning: waiting: apps/org.example.") })
     #expect(locked.errors.contains("complete-unless-open; there is no earlier version, 10 B"))
     func stored(_ name: String) throws -> String {
       try cli.succeed("dump latest:\(Self.notebook)/Documents/\(name) --repo repo")
@@ -94,7 +96,7 @@ import Testing
     let explained = try cli.json("explain \(options) --json \(path)")
     #expect(explained["protection"] as? String == "complete")
     #expect(explained["protection_by"] as? String == "policy")
-    let run = "backup \(options) --repo repo --locked --quiet"
+    let run = "backup \(options) --repo repo --locked --quiet --all"
     let app = try cli.run(run + " --app notebook --when unmetered")
     #expect(app.code == 3 && app.errors.contains("/plain"))
     #expect(try cli.run(run + " --app reader").code == 0)

@@ -100,7 +100,7 @@ import Testing
     let locked = try fixture.backup(locked: true)
     #expect(
       locked.waiting.map(\.path)
-        == ["db", "db-wal", "other", "other-wal"].map { "folders/tree/\($0)" }.map(ByteString.init))
+        == ["db", "db-wal", "other", "other-wal"].map { ByteString("folders/tree/\($0)") })
     #expect(locked.waiting.map(\.hasEarlier) == [true, true, true, false])
     #expect(locked.opened == 0)
     var stored = try fixture.contents(locked)
