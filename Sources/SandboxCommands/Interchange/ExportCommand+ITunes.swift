@@ -67,11 +67,12 @@ extension ExportCommand {
       let made = try device.map { device in
         try MobileSyncSink.requireEmpty(directory)
         return try source.backUp(
-          device, to: choice, progress.ofOperations, list, output, console)
+          device, to: choice, progress: progress.ofOperations, list: list, output: output, console)
       }
-      let query = try made.map { made in
-        try progress.query(of: made.repository, console, isQuiet: output.quiet)
-      } ?? progress.open(repository, console, isQuiet: output.quiet)
+      let query =
+        try made.map { made in
+          try progress.query(of: made.repository, console, isQuiet: output.quiet)
+        } ?? progress.open(repository, console, isQuiet: output.quiet)
       let content = try ExportedContent(
         of: made.map { ByteString($0.stored.id.hex) } ?? (words.count > 1 ? words[0] : "latest"),
         allowUnsigned: allowUnsigned || made != nil, in: query)

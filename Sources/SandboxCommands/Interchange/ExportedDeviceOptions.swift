@@ -51,8 +51,8 @@ struct ExportedDeviceOptions: ParsableArguments {
 
   /// Backs up the device as `backup` does: by the policy, incrementally, into the repository.
   func backUp(
-    _ device: Device, to choice: RepositoryOptions.Choice, _ progress: ProgressOptions,
-    _ list: ListOptions, _ output: OutputOptions, _ console: Console
+    _ device: Device, to choice: RepositoryOptions.Choice, progress: ProgressOptions,
+    list: ListOptions, output: OutputOptions, _ console: Console
   ) throws -> Outcome {
     let (repository, storage, _) = try choice.openOrMake(console)
     let backup = DeviceBackup(
