@@ -187,7 +187,8 @@ import Testing
         line.split(separator: " ").map(String.init),
         environment: ["TMPDIR": "\(cli.directory.path("tmp"))"])
       #expect(outcome.code == 0, "\(outcome.errors)")
-      #expect(try Directory.open(path: cli.directory.path("tmp")).isEmpty())
+      let isEmpty = try Directory.open(path: cli.directory.path("tmp")).isEmpty()
+      #expect(isEmpty)
       return outcome.output
     }
     #expect(try migrate(line + " --dry-run").contains("would migrate"))

@@ -14,7 +14,7 @@ extension ExportCommand {
         abstract: "Write a snapshot or device as a backup of iTunes, plain or encrypted",
         usage: """
           sandboxctl export itunes [<snap[:path]>] <dir> [--password-file <file>] [<options>]
-          sandboxctl export itunes --from-device <root> <dir> [--app <app>] [<options>]
+          sandboxctl export itunes --from-device <root> <dir> [<options>]
           """,
         discussion: """
           Writes a backup in the form of iOS 10 and later into a new directory, encrypted if a \

@@ -79,8 +79,8 @@ struct DeviceMigration {
     let stored = try SnapshotFinder(repository, console).find(
       SnapshotPath(name).name, holding: command.apps)
     try repository.requireTrusted(stored, "migrate")
-    let name = stored.snapshot.device.layout
-    let own = Layout(rawValue: name)
+    let record = stored.snapshot.device
+    let own = Layout(rawValue: record.layout)
     if let home, let own, own != layout, let form = Packaging(ofDevicesIn: own) {
       let reader = try repository.beginCarefulReading()
       defer { console.warn(of: reader.remarks) }
@@ -91,7 +91,7 @@ struct DeviceMigration {
     }
     // A bundle has the data of one app, and a snapshot can have groups and extensions of it.
     guard let own, ContainerPairing.haveSameContainers(own, layout), bundle == nil else {
-      throw otherPlace(name, stored)
+      throw otherPlace(record.layout, stored)
     }
     return try restore(
       stored.labelled(layout), isOfTarget: own == layout, from: (repository, storage), console)

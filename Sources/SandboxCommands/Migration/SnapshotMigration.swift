@@ -1,11 +1,14 @@
 internal import ArchiveStore
 internal import Backup
+internal import Codecs
 internal import DeviceDiscovery
+internal import DeviceScan
 internal import DeviceTransaction
 internal import Migration
 internal import PolicyEngine
 internal import Restore
 internal import SandboxModel
+internal import SnapshotQueries
 internal import SystemIO
 
 /// The migration of apps from a snapshot to another form of them.
