@@ -101,9 +101,11 @@ import Testing
     #"<include domain="file" path="."/><exclude domain="file" path="drafts/one.txt"/>"#,
     #"<include domain="root" path="."/>"#,
     #"<include domain="sharedpref" path="app.xml"/><include domain="root" path="own/[1]*"/>"#,
-    #"<include domain="root" path="cache"/><include domain="root" path="files"/>"#,
+    #"<include domain="root" path="cache"/><include domain="root" path="files"/>"#
+      + #"<include domain="file" path="kept.txt"/>"#,
     #"<include domain="root" path="cache/x"/><include domain="external" path="."/>"#,
-    #"<exclude domain="root" path="own"/><include domain="root" path="own/[1]*/a"/>"#,
+    #"<exclude domain="root" path="own"/><include domain="root" path="own/[1]*/a"/>"#
+      + #"<include domain="database" path="."/>"#,
   ])
   func aBackupByTheRulesHasWhatAnExportHas(rules: String) throws {
     for path in ["own/[1]*/a", "own/[1]x/b", "databases/d.db", "no_backup/token", "top"] {
@@ -135,7 +137,7 @@ import Testing
     #expect(explained.contains("base.apk, byte"), "\(explained)")
     try cli.directory.write("<full-backup-content><include/>", at: "broken.xml")
     let broken = try cli.run("classify --layout android --root phone --policy broken.xml")
-    #expect(broken.code == 1 && broken.errors.contains("broken.xml"), "\(broken.errors)")
+    #expect(broken.code == 13 && broken.errors.contains("broken.xml"), "\(broken.errors)")
   }
 
   @Test func thePackagesRulesExcludeDataOfItsApp() throws {

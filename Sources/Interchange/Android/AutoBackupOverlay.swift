@@ -43,17 +43,18 @@ extension AutoBackupRules {
     let section: Section
     switch allowsBackup ? scheme(of: .cloud) : .disabled {
     case .disabled:
-      return [.init("disabled", nil, false, "the app permits no backups", file)]
+      return [.init("disabled", nil, why: "the app permits no backups", in: file)]
     case .everything: section = Section()
     case .rules(let found): section = found
     }
     if section.requiresEncryption, !transport.contains(.clientSideEncryption) {
-      return [.init("disabled", nil, false, "the app permits encrypted backups only", file)]
+      return [.init("disabled", nil, why: "the app permits encrypted backups only", in: file)]
     }
     var rules: [PolicyText] = []
     if !section.includes.isEmpty {
       rules.append(
-        .init("not-included", nil, false, "the rules of Auto Backup include other paths only", file))
+        .init(
+          "not-included", nil, why: "the rules of Auto Backup include other paths only", in: file))
     }
     let includes = section.includes.filter { rule in
       rule.isOfApp && transport.isSuperset(of: rule.required)
@@ -62,26 +63,39 @@ extension AutoBackupRules {
     }
     // A rule for the whole directory does not include those that have a domain of their own.
     for (number, rule) in includes.enumerated() where rule.location.path.isEmpty {
-      rules.append(.init("include-\(number + 1)", rule, true, "Auto Backup includes it", file))
+      rules.append(Self.included(rule, number, in: file))
       rules += Self.domains.map { name in
-        .init("domain-\(number + 1)-\(name)", [name], "it has a domain of its own", file)
+        .init(
+          "domain-\(number + 1)-\(name)", excluding: [name], why: "it has a domain of its own",
+          in: file)
       }
     }
     func add(_ isAdded: ([ByteString]) -> Bool) {
       for (number, rule) in includes.enumerated() where isAdded(rule.location.path) {
-        rules.append(.init("include-\(number + 1)", rule, true, "Auto Backup includes it", file))
+        rules.append(Self.included(rule, number, in: file))
       }
     }
     add { $0.count == 1 }
     rules += Self.uselessDirectories.sorted().map { name in
-      .init("system-\(name)", [name], "no backup of Android to the cloud has it", file)
+      .init(
+        "system-\(name)", excluding: [name], why: "no backup of Android to the cloud has it",
+        in: file)
     }
     // Within a directory of the system, a rule for a path is observed.
     add { $0.count > 1 }
     for (number, rule) in section.excludes.enumerated() where rule.isOfApp {
-      rules.append(.init("exclude-\(number + 1)", rule, false, "Auto Backup excludes it", file))
+      rules.append(
+        .init("exclude-\(number + 1)", rule, why: "Auto Backup excludes it", in: file))
     }
-    return rules
+    // A policy with a rule that a later one always overrides is refused.
+    return rules.indices.filter { index in
+      !rules[(index + 1)...].contains { rules[index].path.starts(with: $0.path) }
+    }.map { rules[$0] }
+  }
+
+  private static func included(_ rule: Rule, _ number: Int, in file: String) -> PolicyText {
+    .init(
+      "include-\(number + 1)", rule, isIncluded: true, why: "Auto Backup includes it", in: file)
   }
 
   /// The directories with a domain of their own.
@@ -97,14 +111,15 @@ extension AutoBackupRules.Rule {
 /// A rule of a policy as text.
 private struct PolicyText {
   private let id: String
-  private let path: [ByteString]
+  fileprivate let path: [ByteString]
   private let isIncluded: Bool
   private let why: String
   private let source: String
 
   /// Creates the policy's rule for a rule, or for the whole container.
   init(
-    _ id: String, _ rule: AutoBackupRules.Rule?, _ isIncluded: Bool, _ why: String, _ file: String
+    _ id: String, _ rule: AutoBackupRules.Rule?, isIncluded: Bool = false, why: String,
+    in file: String
   ) {
     (self.id, self.isIncluded, self.why) = (id, isIncluded, why)
     path = rule?.location.path ?? []
@@ -116,7 +131,7 @@ private struct PolicyText {
   }
 
   /// Creates a rule that excludes a directory of the system.
-  init(_ id: String, _ path: [ByteString], _ why: String, _ file: String) {
+  init(_ id: String, excluding path: [ByteString], why: String, in file: String) {
     (self.id, self.path, self.why) = (id, path, why)
     (isIncluded, source) = (false, "\(file); AOSP, FullBackup.java and BackupAgent.java")
   }

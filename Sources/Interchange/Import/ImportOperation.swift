@@ -149,7 +149,8 @@ extension ImportOperation {
       case .missing(let target):
         return skipped.append(
           path: ByteString(joining: result.path),
-          reason: "the target '\(ByteString(joining: target))' of the hard link is no file before it")
+          reason: "the target '\(ByteString(joining: target))' of the hard link is no file before "
+            + "it")
       }
       guard isAdded else {
         return skipped.append(

@@ -44,16 +44,16 @@ struct ImportedEntries {
   mutating func append(_ entry: TreeEntry, at path: [ByteString]) throws(StoreError) {
     var size: UInt64 = 0
     if case .file(let content) = entry.node { size = content.size }
-    add(path, try entry.encoded(), Kind(entry.node), size: size)
+    add(path, try entry.encoded(), kind: Kind(entry.node), size: size)
   }
 
   /// Adds a hard link.
   mutating func append(linkTo target: [ByteString], at path: [ByteString]) {
-    add(path, Self.key(target), .link, size: 0)
+    add(path, Self.key(target), kind: .link)
   }
 
   private mutating func add(
-    _ path: [ByteString], _ value: [UInt8], _ kind: Kind, size: UInt64
+    _ path: [ByteString], _ value: [UInt8], kind: Kind, size: UInt64 = 0
   ) {
     let key = Self.key(path)
     rows.append(

@@ -14,7 +14,7 @@ extension ExportCommand {
         abstract: "Write a snapshot or device as a backup of iTunes, plain or encrypted",
         usage: """
           sandboxctl export itunes [<snap[:path]>] <dir> [--password-file <file>] [<options>]
-          sandboxctl export itunes --from-device <root> <dir> [--app <app>] [<options>]
+          sandboxctl export itunes --from-device <root> <dir> [<options>]
           """,
         discussion: """
           Writes a backup in the form of iOS 10 and later into a new directory, encrypted if a \
@@ -67,11 +67,12 @@ extension ExportCommand {
       let made = try device.map { device in
         try MobileSyncSink.requireEmpty(directory)
         return try source.backUp(
-          device, to: choice, progress.ofOperations, list, output, console)
+          device, to: choice, progress: progress.ofOperations, list: list, output: output, console)
       }
-      let query = try made.map { made in
-        try progress.query(of: made.repository, console, isQuiet: output.quiet)
-      } ?? progress.open(repository, console, isQuiet: output.quiet)
+      let query =
+        try made.map { made in
+          try progress.query(of: made.repository, console, isQuiet: output.quiet)
+        } ?? progress.open(repository, console, isQuiet: output.quiet)
       let content = try ExportedContent(
         of: made.map { ByteString($0.stored.id.hex) } ?? (words.count > 1 ? words[0] : "latest"),
         allowUnsigned: allowUnsigned || made != nil, in: query)

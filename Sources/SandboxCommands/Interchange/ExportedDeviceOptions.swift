@@ -51,12 +51,13 @@ struct ExportedDeviceOptions: ParsableArguments {
 
   /// Backs up the device as `backup` does: by the policy, incrementally, into the repository.
   func backUp(
-    _ device: Device, to choice: RepositoryOptions.Choice, _ progress: ProgressOptions,
-    _ list: ListOptions, _ output: OutputOptions, _ console: Console
+    _ device: Device, to choice: RepositoryOptions.Choice, progress: ProgressOptions,
+    list: ListOptions, output: OutputOptions, _ console: Console
   ) throws -> Outcome {
-    let (repository, storage, _) = try choice.openOrMake(console)
+    let opened = try choice.openOrMake(console)
+    let repository = opened.repository
     let backup = DeviceBackup(
-      to: repository, storage: try storage.identity(), cache: Host.cacheDirectory)
+      to: repository, storage: try opened.storage.directoryIdentity(), cache: Host.cacheDirectory)
     let version = device.osVersion?.utf8.flatMap { OSVersion($0) }
     var source = BackupSource(
       device, policy: try policy.compile(for: device.layout, version: version))
