@@ -63,6 +63,15 @@ final class Lease: Sendable {
   /// asked.
   func isDead() throws(StoreError) -> Bool { try form.isDead(path) }
 
+  /// Removes an index object that was put too late, when the packs that it names may be gone.
+  ///
+  /// - Throws: `leaseLost` if the lease is dead.
+  func requireAlive(afterPutting index: ObjectPath) throws(StoreError) {
+    guard try isDead() else { return }
+    try? storage.remove(index)
+    throw Self.lost(storage.location)
+  }
+
   /// Takes a new lease in place of one that is dead. What the program relies on must be checked again
   /// afterwards.
   func renew() throws(StoreError) {

@@ -41,6 +41,7 @@ struct ObjectLeases: LeaseForm {
   func save(_ bytes: [UInt8], as object: ObjectPath, by lease: Lease) throws(StoreError) {
     try requireAlive(lease)
     try storage.save(bytes, as: object, by: lease.path)
+    if object.directory == RepositoryLayout.indexes { try lease.requireAlive(afterPutting: object) }
   }
 
   func claim(

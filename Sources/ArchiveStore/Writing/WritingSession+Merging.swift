@@ -108,6 +108,7 @@ extension WritingSession {
       try lease.explained { () throws(StoreError) in
         try object.commit(as: storage.layout.index(id), id: id, isReadSoon: true)
       }
+      try lease.requireAlive(afterPutting: storage.layout.index(id))
       return try IndexObject.readAgain(id, from: storage, cache: cache)
     } catch {
       object.discard()
