@@ -56,23 +56,27 @@ import Testing
     try storage.remove(large)
   }
 
-  private func checkErrors(_ lab: StoreLab, _ bucket: String) throws {
+  /// Checks what the store says about keys and buckets that are not there.
+  ///
+  /// - Parameter hasUnknown: whether the store tells an unknown key from a wrong secret.
+  private func checkErrors(_ lab: StoreLab, _ bucket: String, hasUnknown: Bool = true) throws {
     let wrong = failure {
       try storage(lab, bucket: bucket, keys: (lab.accessKey, "wrong")).touch(objectPath("a"))
     }
-    #expect(
-      wrong?.reason == "the store refuses the signature: the secret access key is wrong",
-      "\(String(describing: wrong))")
+    let isWrong = "the store refuses the signature: the secret access key is wrong"
+    #expect(wrong?.reason == isWrong, "\(String(describing: wrong))")
     let unknown = failure {
-      _ = try storage(lab, bucket: bucket, keys: ("UNKNOWNKEY", "wrong")).list(.root)
+      try storage(lab, bucket: bucket, keys: ("UNKNOWNKEY", "wrong")).touch(objectPath("a"))
     }
-    #expect(
-      unknown?.reason == "the store does not know the access key ID",
-      "\(String(describing: unknown))")
-    let missing = failure { _ = try storage(lab, bucket: "no-such-bucket-here").list(.root) }
-    #expect(missing?.code == .noRepository, "\(String(describing: missing))")
+    let isUnknown = hasUnknown ? "the store does not know the access key ID" : isWrong
+    #expect(unknown?.reason == isUnknown, "\(String(describing: unknown))")
     let put = failure { try storage(lab, bucket: "no-such-bucket-here").touch(objectPath("a")) }
     #expect(put?.code == .noRepository, "\(String(describing: put))")
+  }
+
+  private func checkMissingBucket(_ lab: StoreLab) {
+    let missing = failure { _ = try storage(lab, bucket: "no-such-bucket-here").list(.root) }
+    #expect(missing?.code == .noRepository, "\(String(describing: missing))")
   }
 
   private func checkClock(_ lab: StoreLab, _ bucket: String) throws {
@@ -94,6 +98,7 @@ import Testing
     #expect(try storage(lab, bucket: bucket).canCreateExclusively)
     try check(lab, bucket)
     try checkErrors(lab, bucket)
+    checkMissingBucket(lab)
     try checkClock(lab, bucket)
   }
 
@@ -102,26 +107,34 @@ import Testing
     let bucket = try makeBucket(lab)
     #expect(try !storage(lab, bucket: bucket).canCreateExclusively)
     try check(lab, bucket)
-    try checkErrors(lab, bucket)
+    try checkErrors(lab, bucket, hasUnknown: false)
+    checkMissingBucket(lab)
     try checkClock(lab, bucket)
   }
 
-  @Test(.enabled(if: StoreLab.moto != nil)) func motoMeetsTheRequirements() throws {
+  /// moto compares signatures of requests without encoded parameters only: it refuses those that
+  /// AWS's own library makes for a listing with a slash in its prefix. Objects are compared, and
+  /// policies.
+  @Test(.enabled(if: StoreLab.moto != nil)) func motoAcceptsSignaturesAndAppliesPolicies() throws {
     let lab = try #require(StoreLab.moto)
     let bucket = try makeBucket(lab)
-    try check(lab, bucket)
     try checkErrors(lab, bucket)
+    let own = try storage(lab, bucket: bucket)
+    let (a, b) = (try objectPath("x/a b"), try objectPath("x/b"))
+    try own.save([1, 2, 3], as: a, by: objectPath("lease"))
+    #expect(try own.load(a, limit: 3) == [1, 2, 3])
+    #expect(try own.load(a, offset: 1, count: 2) == [2, 3])
+    #expect(own.canCreateExclusively)
+    #expect(try own.create([1], as: b))
+    #expect(try !own.create([2], as: b))
     let keys = try #require(lab.reader)
-    try storage(lab, bucket: bucket).touch(objectPath("a"))
     let reader = try storage(lab, bucket: bucket, keys: keys)
-    #expect(try reader.load(objectPath("a"), limit: 1).isEmpty)
-    for body in [
-      { try reader.touch(objectPath("a")) }, { try reader.remove(objectPath("a")) },
-      { try reader.remove([objectPath("a"), objectPath("b")]) },
-    ] as [() throws -> Void] {
+    #expect(try reader.load(b, limit: 1) == [1])
+    for body in [{ try reader.touch(b) }, { try reader.remove(b) }] as [() throws -> Void] {
       let found = failure(body)
       #expect(found?.errorCode == .permissionDenied, "\(String(describing: found))")
     }
-    #expect(try reader.list(.root).contains("a"))
+    try own.remove(b)
+    #expect(failure { _ = try own.load(b, limit: 1) }?.code == .missing)
   }
 }
