@@ -2,9 +2,9 @@ import Foundation
 
 /// A program that ends when its standard input does: at the end of this value, or with the tests.
 package final class BoundProcess: Sendable {
-  private nonisolated(unsafe) let process = Process()
-  private nonisolated(unsafe) let input = Pipe()
-  private nonisolated(unsafe) let output = Pipe()
+  private let process = Process()
+  private let input = Pipe()
+  private let output = Pipe()
   /// The first line of its standard output.
   package let firstLine: String
 
@@ -13,6 +13,10 @@ package final class BoundProcess: Sendable {
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = [name] + arguments
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    // Another program that starts meanwhile must not keep the pipe open.
+    for end in [input.fileHandleForWriting, output.fileHandleForReading] {
+      _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC)
+    }
     process.standardInput = input
     process.standardOutput = output
     try process.run()
@@ -30,7 +34,7 @@ package final class BoundProcess: Sendable {
   /// Ends the program, and waits until it has ended.
   package func end() {
     try? input.fileHandleForWriting.close()
-    let limit = Date(timeIntervalSinceNow: 20)
+    let limit = Date(timeIntervalSinceNow: 10)
     while process.isRunning, Date() < limit { usleep(5000) }
     if process.isRunning { kill(process.processIdentifier, SIGKILL) }
     process.waitUntilExit()

@@ -103,7 +103,7 @@ extension S3Storage {
       _ = try client.send(request, into: &answer)
     } catch {
       // An earlier attempt may have completed it, although its answer was lost.
-      guard error.attempts > 1, error.refusal?.isMissing == true,
+      guard error.refusal?.isMissing == true,
         let status = try? status(upload.path), status.size == upload.count
       else { throw error }
       return

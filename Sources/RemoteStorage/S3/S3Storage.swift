@@ -277,8 +277,8 @@ extension S3Storage {
       return true
     } catch {
       guard error.refusal?.isExisting == true else { throw error }
-      // The first attempt may have created it, and its answer may be lost: then it has the mark.
-      guard error.attempts > 1 else { return false }
+      // An attempt whose answer was lost may have created it: then it has the mark. libcurl itself
+      // repeats a request if a kept connection was closed, so the number of attempts is unknown.
       return try client.send(S3Request(.head, key: key(path)), into: &answer)
         .header(Self.markHeader) == mark
     }

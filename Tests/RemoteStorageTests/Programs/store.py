@@ -190,7 +190,8 @@ class Request:
         size = int(self.query.get("max-keys", "1000"))
         text = "".join(self.entry(*item) for item in names[:size])
         more = len(names) > size
-        token = f"<NextContinuationToken>{escape(names[size - 1][0])}</NextContinuationToken>"
+        last = names[size - 1][0] if more else ""
+        token = f"<NextContinuationToken>{escape(last)}</NextContinuationToken>"
         return document(
             '<?xml version="1.0" encoding="UTF-8"?>\n'
             '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
@@ -210,6 +211,9 @@ class Request:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Headers and body in one segment: otherwise each answer waits 40 ms for an acknowledgment.
+    wbufsize = -1
+    disable_nagle_algorithm = True
     store = None
 
     def log_message(self, *_):
