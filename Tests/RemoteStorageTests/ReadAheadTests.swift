@@ -135,29 +135,32 @@ import Testing
   @Test func aRepositoryOnAnotherHostNeedsFewRequests() throws {
     let storage = try storage()
     _ = try Repository.create(in: storage, program: "test")
-    let cache = directory.path.appending("cache")
+    let (indexes, heads) = (
+      IndexCache(directory: directory.path.appending("indexes"), isEncrypted: false),
+      SnapshotHeadCache(directory: directory.path.appending("heads"))
+    )
     // Twelve runs: as many index objects and snapshots, and packs in several directories.
     for run in 0..<12 {
       let repository = try Repository.open(storage)
-      let session = try repository.beginWriting(cache: repository.indexCache(in: cache))
+      let session = try repository.beginWriting(cache: indexes)
       let writer = try session.makeWriter()
-      _ = try writer.storeBytes([UInt8]("content \(run)".utf8), kind: .data)
+      _ = try writer.storeBytes([UInt8]("content \(run)".utf8), kind: BlobKind.data)
       try writer.flush()
       let tree = try session.storeTree([])
       _ = try session.finish(snapshot(of: tree, run + 1, in: repository))
-      _ = try repository.beginReading(cache: repository.indexCache(in: cache))
+      _ = try repository.beginReading(cache: indexes)
     }
     let opened = try requests { _ = try Repository.open(storage) }
     #expect(opened == 1)
     let repository = try Repository.open(storage)
-    let listed = try requests { _ = try repository.heads(cache: repository.headCache(in: cache)) }
+    let listed = try requests { _ = try repository.heads(cache: heads) }
     #expect(opened + listed <= 3)
     let reading = try requests {
-      _ = try repository.beginReading(cache: repository.indexCache(in: cache))
+      _ = try repository.beginReading(cache: indexes)
     }
     #expect(reading <= 2)
     let writing = try requests {
-      let session = try repository.beginWriting(cache: repository.indexCache(in: cache))
+      let session = try repository.beginWriting(cache: indexes)
       session.abandon()
     }
     #expect(writing <= 16)

@@ -54,7 +54,8 @@ import Testing
     let workers = try Workers(count: 4, capacity: 4, name: "limit")
     for _ in 0..<4 { workers.submit { limit.take(1000) } }
     workers.finish()
-    #expect(waited.withLock { $0 } == 1 + 2 + 3 + 4)
+    let sum = waited.withLock { $0 }
+    #expect(sum == 10)
   }
 
   @Test func aLimitedReadIsEvenAndComplete() throws {
@@ -84,7 +85,8 @@ import Testing
 
   @Test func onlyTheGivenNumberOfTransfersIsInProgress() throws {
     let directory = try TemporaryDirectory("transfer")
-    let (active, most) = (Mutex(0), Mutex(0))
+    let active = Mutex(0)
+    let most = Mutex(0)
     let watched = WatchedStorage(try storage(in: directory))
     watched.state.withLock {
       $0.action = { event in
