@@ -172,29 +172,18 @@ import Testing
     #expect(try contents("new").keys.sorted() == [".config/tool/rc"])
   }
 
-  /// Apps move from a snapshot to another form of them, and nothing is left of the way there.
-  @Test func aSnapshotOfAnotherLayoutIsMigrated() throws {
-    try write([
-      ("home/.var/app/org.example.Notes/data/Notes/a", "note"),
-      ("home/.var/app/org.example.Other/data/b", "other"),
-    ])
+  /// The hint for a snapshot of another layout leads to a migration.
+  @Test func aSnapshotOfAnotherLayoutIsMigratedByADevice() throws {
+    try write([("home/.var/app/org.example.Notes/data/Notes/a", "note")])
     _ = try cli.succeed("init repo --plain --no-default")
     _ = try cli.succeed("backup --root home --layout flatpak --repo repo --quiet")
-    _ = try Directory.make(path: cli.directory.path("tmp"))
-    let line = "migrate --from latest --to host:new --app notes --repo repo"
-    func migrate(_ line: String) throws -> String {
-      let outcome = try cli.run(
-        line.split(separator: " ").map(String.init),
-        environment: ["TMPDIR": "\(cli.directory.path("tmp"))"])
-      #expect(outcome.code == 0, "\(outcome.errors)")
-      let isEmpty = try Directory.open(path: cli.directory.path("tmp")).isEmpty()
-      #expect(isEmpty)
-      return outcome.output
-    }
-    #expect(try migrate(line + " --dry-run").contains("would migrate"))
-    #expect(try contents("new").isEmpty)
-    _ = try migrate(line)
+    let refused = try cli.run("migrate --from latest --to host:new --app notes --repo repo")
+    #expect(refused.code == 1, "\(refused.errors)")
+    #expect(refused.errors.contains("the snapshot's layout is flatpak, the target's xdg"))
+    #expect(refused.errors.contains("--to-device DIR', then migrate '--from flatpak:DIR'"))
+    _ = try Directory.make(path: cli.directory.path("device/.var/app"))
+    _ = try cli.succeed("restore latest --to-device device --repo repo")
+    _ = try cli.succeed("migrate --from flatpak:device --to host:new --app notes")
     #expect(try text("new/.local/share/Notes/a") == "note")
-    #expect(try contents("new").keys.allSatisfy { !$0.description.contains("Other") })
   }
 }

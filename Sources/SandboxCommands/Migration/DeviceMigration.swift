@@ -23,8 +23,6 @@ struct DeviceMigration {
   private let source: MigrationPlace
   private let root: ByteString
   private let layout: Layout
-  /// The target as the apps of one form in a home directory; nil for other devices.
-  private let home: AppPairing.Side?
   /// The bundle to create as the target; nil if the target exists.
   private let bundle: NewAppDataBundle?
 
@@ -40,7 +38,6 @@ struct DeviceMigration {
     self.command = command
     self.source = source
     (self.root, self.layout) = (root, layout)
-    if case .home(let side) = target { home = side } else { home = nil }
     bundle = layout == .coreSimulator ? try NewAppDataBundle(at: root) : nil
   }
 
@@ -67,9 +64,7 @@ struct DeviceMigration {
     let opened = try command.repository.choice().openOrMake(console)
     let place = (opened.repository, opened.storage)
     let stored = try store(pairs, of: device, in: place, console)
-    let status = try make(of: app) {
-      try restore(stored, isOfTarget: device.layout == layout, from: place, console)
-    }
+    let status = try make(of: app) { try restore(stored, from: place, console) }
     showProblems(previews, console)
     return ExitStatus.together([status, Self.status(of: previews)])
   }
@@ -79,22 +74,10 @@ struct DeviceMigration {
     let stored = try SnapshotFinder(repository, console).find(
       SnapshotPath(name).name, holding: command.apps)
     try repository.requireTrusted(stored, "migrate")
-    let record = stored.snapshot.device
-    let own = Layout(rawValue: record.layout)
-    if let home, let own, own != layout, let form = Packaging(ofDevicesIn: own) {
-      let reader = try repository.beginCarefulReading()
-      defer { console.warn(of: reader.remarks) }
-      return try SnapshotMigration(
-        command: command, stored: stored, reader: reader, repository: repository,
-        storage: try storage.identity()
-      ).run(from: form, to: home, console)
-    }
+    let own = stored.snapshot.device.layout
     // A bundle has the data of one app, and a snapshot can have groups and extensions of it.
-    guard let own, ContainerPairing.haveSameContainers(own, layout), bundle == nil else {
-      throw otherPlace(record.layout, stored)
-    }
-    return try restore(
-      stored.labelled(layout), isOfTarget: own == layout, from: (repository, storage), console)
+    guard own == layout.rawValue, bundle == nil else { throw otherPlace(own, stored) }
+    return try restore(stored, from: (repository, storage), console)
   }
 
   private func target() throws -> Device { try Device.find(root: root, layout: layout) }
@@ -136,16 +119,32 @@ struct DeviceMigration {
         + "other formats")
   }
 
-  /// Returns the error for a snapshot with another layout than the target, or for a new bundle.
+  /// Returns the error for a snapshot with another layout than the target, or for a new bundle. If
+  /// apps can be migrated between the two, its hint has the commands.
   private func otherPlace(_ name: String, _ stored: StoredSnapshot) -> OperationError {
     let reason =
       bundle == nil
       ? "the snapshot's layout is \(ByteString(name)), the target's \(layout.rawValue)"
       : "a snapshot can have groups and extensions of an app, which a bundle has no place for"
+    let id = stored.id.hex.prefix(8)
+    var hint = "'sandboxctl restore \(id) --to DIR' writes the data to a plain directory"
+    if let own = Layout(rawValue: name), Self.isMigrated(own, to: layout),
+      let directory = own.directoryForDevice
+    {
+      let word = own == .xdg ? "host" : own.rawValue
+      hint =
+        "make a device of it first: 'mkdir -p DIR/\(directory)', 'sandboxctl restore \(id) "
+        + "--to-device DIR', then migrate '--from \(word):DIR'"
+    }
     return OperationError(
-      .failed, code: .layoutMismatch, "migrate", reason: reason,
-      hint: "'sandboxctl restore \(stored.id.hex.prefix(8)) --to DIR' writes the data to a plain "
-        + "directory")
+      .failed, code: .layoutMismatch, "migrate", reason: reason, hint: hint)
+  }
+
+  /// Whether apps can be migrated between devices of two layouts.
+  private static func isMigrated(_ source: Layout, to target: Layout) -> Bool {
+    let homes: Set<Layout> = [.flatpak, .snap, .xdg]
+    return ContainerPairing.haveSameContainers(source, target)
+      || homes.isSuperset(of: [source, target])
   }
 
   // MARK: - The source
@@ -217,11 +216,9 @@ struct DeviceMigration {
   // MARK: - The target
 
   /// Restores the snapshot of the source.
-  ///
-  /// - Parameter isOfTarget: whether its policy is one for the target's layout.
   private func restore(
-    _ stored: StoredSnapshot, isOfTarget: Bool,
-    from place: (repository: Repository, storage: LocalStorage), _ console: Console
+    _ stored: StoredSnapshot, from place: (repository: Repository, storage: LocalStorage),
+    _ console: Console
   ) throws -> ExitStatus {
     let (repository, storage) = place
     let apps = try stored.snapshot.identifiers(of: command.apps)
@@ -231,6 +228,8 @@ struct DeviceMigration {
     let preparation = try DeviceRestorePreparation(
       of: stored, to: root, from: reader, protecting: [try storage.identity()],
       isPreview: command.change.dryRun)
+    // The policy of another layout's source does not fit the target.
+    let isOfTarget = source.layout == nil || source.layout == layout
     let earlier = isOfTarget ? stored.snapshot.policy.name : nil
     let (plan, recovery) = try command.progress.plan("migration", command.output) { isStopping in
       try preparation.plan(
@@ -306,23 +305,16 @@ extension Device {
   }
 }
 
-extension StoredSnapshot {
-  /// Returns the snapshot for a restore into a device of another layout with the same containers.
-  fileprivate func labelled(_ layout: Layout) -> StoredSnapshot {
-    var snapshot = snapshot
-    snapshot.device.layout = layout.rawValue
-    return StoredSnapshot(id: id, snapshot: snapshot, signature: signature)
-  }
-}
-
-extension Packaging {
-  /// The form of the apps in devices of a layout; nil if apps have one form only there.
-  fileprivate init?(ofDevicesIn layout: Layout) {
-    switch layout {
-    case .flatpak: self = .flatpak
-    case .snap: self = .snap
-    case .xdg: self = .host
-    default: return nil
+extension Layout {
+  /// The directory that makes an empty directory a device of the layout; nil if there is none.
+  fileprivate var directoryForDevice: String? {
+    switch self {
+    case .coreSimulator: "Containers/Data"
+    case .flatpak: ".var/app"
+    case .macOS: "Library/Containers"
+    case .snap: "snap"
+    case .xdg: ".config"
+    case .android, .systemd, .folder: nil
     }
   }
 }
