@@ -33,3 +33,22 @@ extension Target {
     require((1...65535).contains(directory.port ?? 22), "the port of '\(directory.text)'")
   }
 }
+
+/// Texts that name repositories, or almost, and the words of a command.
+enum LocationSeeds {
+  static let all: [(target: String, bytes: [UInt8])] = texts.map {
+    ("repository-location", Array($0.utf8))
+  }
+
+  private static let texts = [
+    "sftp://user@host.example:22/srv/backup",
+    "sftp:alias/backup",
+    "s3://bucket/prefix/of it",
+    "/srv/backup",
+    "./s3:local",
+    "sftp://[::1]/srv",
+    "s3:/bucket",
+    "sftp://user:secret@host/x",
+    "ssh -o 'a b' \"x",
+  ]
+}

@@ -34,6 +34,7 @@ struct Seeds {
       try seeds.write(PeerSeeds.all)
       try seeds.write(InterAppSeeds.all)
       try seeds.write(SFTPSeeds.all)
+      try seeds.write(LocationSeeds.all)
       try seeds.write(StoreSeeds.all)
       return 0
     } catch {
