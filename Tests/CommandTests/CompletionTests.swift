@@ -45,7 +45,7 @@ import Testing
     #expect(try completions(cli, "back") == ["backup"])
     #expect(Set(try completions(cli, "s")).isSuperset(of: ["sample", "schedule", "snapshots"]))
     #expect(try completions(cli, "schedule", "in") == ["install"])
-    #expect(try completions(cli, "backup", "--lock") == ["--lock-wait"])
+    #expect(try completions(cli, "backup", "--lock-") == ["--lock-wait"])
     #expect(try completions(cli, "backup", "--when", "o") == ["on-ac"])
     #expect(try completions(cli, "backup", "--layout", "fl") == ["flatpak"])
     #expect(try completions(cli, "restore", "latest", "--overwrite", "if-n") == ["if-newer"])
