@@ -191,7 +191,7 @@ import Testing
       #expect(isEmpty)
       return outcome.output
     }
-    #expect(try migrate(line + " --dry-run").contains("would migrate"))
+    #expect(try migrate(line + " --dry-run").contains("would copy"))
     #expect(try contents("new").isEmpty)
     _ = try migrate(line)
     #expect(try text("new/.local/share/Notes/a") == "note")

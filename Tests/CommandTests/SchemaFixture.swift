@@ -65,8 +65,9 @@ struct SchemaFixture {
   private func makeGuarded() throws {
     _ = try cli.succeed("init guarded-repo --plain")
     try cli.directory.write("secret\n", at: "guarded/secret")
-    try Directory.open(path: cli.directory.path("guarded")).attributes(of: "secret")
-      .set("user.sandboxctl.protection-class", to: Array("1".utf8))
+    let directory = try Directory.open(path: cli.directory.path("guarded"))
+    try directory.attributes(of: "secret").set(
+      "user.sandboxctl.protection-class", to: Array("1".utf8))
   }
 
   /// Makes a program that speaks as other backup programs do, and fails for the second of its states.
