@@ -263,7 +263,8 @@ private struct LockedFixture {
     guard let protection else { return }
     let parts = ByteString(path).components
     let above = parts.dropLast().reduce(base.directory.path("tree")) { $0.appending($1) }
-    try Directory.open(path: above).attributes(of: parts[parts.count - 1])
+    let directory = try Directory.open(path: above)
+    try directory.attributes(of: parts[parts.count - 1])
       .set(ProtectionClass.attribute, to: Array(protection.utf8))
   }
 
