@@ -2,9 +2,12 @@
 """Runs `mutate_corpus.py`, which changes a corpus as a day of use does, from the directory in the
 first argument, but never edits property lists at random.
 
-That would make some of them invalid, and the changes of a later day read them."""
+That would make some of them invalid, and the changes of a later day read them. One that the first day
+made invalid, which the harness runs itself, counts as empty, as for an app that resets its settings."""
 
+import plistlib
 import sys
+import types
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv.pop(1))
@@ -16,6 +19,14 @@ class Changes(mutate_corpus.Mut):
         return super().files(lambda rel, st: not rel.endswith(".plist") and pred(rel, st))
 
 
+def load(file):
+    try:
+        return plistlib.load(file)
+    except (plistlib.InvalidFileException, ValueError, KeyError, IndexError):
+        return {}
+
+
 mutate_corpus.Mut = Changes
+mutate_corpus.plistlib = types.SimpleNamespace(**vars(plistlib) | {"load": load})
 if __name__ == "__main__":
     mutate_corpus.main()
