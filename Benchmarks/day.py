@@ -8,6 +8,7 @@ made invalid, which the harness runs itself, counts as empty, as for an app that
 import plistlib
 import sys
 import types
+from xml.parsers.expat import ExpatError
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv.pop(1))
@@ -20,9 +21,10 @@ class Changes(mutate_corpus.Mut):
 
 
 def load(file):
+    """Returns a property list of either format, or an empty one."""
     try:
         return plistlib.load(file)
-    except (plistlib.InvalidFileException, ValueError, KeyError, IndexError):
+    except (plistlib.InvalidFileException, ExpatError, ValueError, KeyError, IndexError):
         return {}
 
 

@@ -142,7 +142,7 @@ import Testing
   @Test func aMarkerNeedsAnAttributeOrAFile() {
     let head = "policy: x\nschema: 1\nmarkers:\n  - "
     expectIssue(
-      head + "¶{id: m, then: {backup: never}}\n", .key, problem: "neither xattr or file",
+      head + "¶{id: m, then: {backup: never}}\n", .key, problem: "a marker has none of 'xattr', 'file'",
       expected: "one of them")
     expectIssue(
       head + "{id: m, xattr: a, ¶begins-with: x, then: {backup: never}}\n", .key,

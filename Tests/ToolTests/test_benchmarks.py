@@ -2,6 +2,8 @@
 
 import io
 import pathlib
+import plistlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -127,6 +129,35 @@ class Programs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as empty:
             with unittest.mock.patch.dict("os.environ", {"SANDBOXCTL_SHARED": empty}):
                 self.assertIsNone(peers.harness())
+
+
+class Days(unittest.TestCase):
+    """The changes of a day, with a harness that reads a property list as the real one does."""
+
+    HARNESS = """
+import plistlib, sys
+class Mut:
+    def files(self, pred=lambda rel, st: True):
+        return [rel for rel in ("/a.plist", "/b.txt") if pred(rel, None)]
+def main():
+    with open(sys.argv[1], "rb") as file:
+        print(plistlib.load(file), Mut().files())
+"""
+
+    def changed(self, content):
+        with tempfile.TemporaryDirectory() as directory:
+            (pathlib.Path(directory) / "mutate_corpus.py").write_text(self.HARNESS)
+            settings = pathlib.Path(directory) / "settings.plist"
+            settings.write_bytes(content)
+            return subprocess.run(
+                [sys.executable, str(PACKAGE / "Benchmarks" / "day.py"), directory, str(settings)],
+                check=True, capture_output=True, text=True).stdout.strip()
+
+    def test_an_invalid_property_list_counts_as_empty(self):
+        valid = plistlib.dumps({"launches": 3}, fmt=plistlib.FMT_BINARY)
+        self.assertEqual(self.changed(valid), "{'launches': 3} ['/b.txt']")
+        for invalid in (valid[:-1], valid[:8] + bytes(len(valid) - 8), b"", b"<plist><dict>"):
+            self.assertEqual(self.changed(invalid), "{} ['/b.txt']")
 
 
 if __name__ == "__main__":
