@@ -276,13 +276,13 @@ import Testing
     let made = try CommandLine.object(outcome.output)
     #expect(outcome.code == 3 && made["entries"] as? Int ?? 0 > 20, "\(outcome.errors)")
     let id = try #require(made["id"] as? String)
-    #expect(try cli.run("export itunes \(id) other --repo repo").code == 3)
+    #expect(try cli.run("export itunes \(id) later --repo repo").code == 3)
     try shell(
       """
-      for name in phone other; do
+      for name in phone later; do
         (cd $name; find ?? -type f -exec sha256sum {} + | sort) > $name.sums
       done
-      test -s phone.sums; cmp phone.sums other.sums
+      test -s phone.sums; cmp phone.sums later.sums
       """)
     // A second export reads only what changed, and is refused before that if it has no room.
     let again = try cli.run("export itunes --from-device ios:device --json again --repo repo")

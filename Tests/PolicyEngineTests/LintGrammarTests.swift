@@ -142,8 +142,8 @@ import Testing
   @Test func aMarkerNeedsAnAttributeOrAFile() {
     let head = "policy: x\nschema: 1\nmarkers:\n  - "
     expectIssue(
-      head + "¶{id: m, then: {backup: never}}\n", .key, problem: "a marker has none of 'xattr', 'file'",
-      expected: "one of them")
+      head + "¶{id: m, then: {backup: never}}\n", .key,
+      problem: "a marker has none of 'xattr', 'file'", expected: "one of them")
     expectIssue(
       head + "{id: m, xattr: a, ¶begins-with: x, then: {backup: never}}\n", .key,
       problem: "'begins-with' without 'file'", expected: "'value'")
