@@ -46,8 +46,8 @@ import Testing
     #expect(missing?.kind == .noRepository)
 
     var options = server.options
-    options.sshCommand += ["-o", "IdentityFile=/dev/null", "-o", "HostKeyAlias=server"]
-    try server.trustHost(as: "server")
+    // The key of a host, which the account does not accept.
+    options.sshCommand[options.sshCommand.count - 1] = server.directory.path("other")
     let login = storeError { try SFTPStorage(server.location("store"), options: options) }
     #expect(login?.reason.contains("the server refused the login") == true, "\(login as Any)")
     #expect(login?.reason.contains("Permission denied") == true)
