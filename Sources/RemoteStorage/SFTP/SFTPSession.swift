@@ -90,7 +90,9 @@ final class SFTPSession: Sendable {
         return made
       } catch {
         state.failures += 1
-        state.nextAttempt = Host.monotonicSeconds() + Self.pause(after: state.failures)
+        // With little patience there are several attempts as well.
+        let pause = min(Self.pause(after: state.failures), options.patience / 4)
+        state.nextAttempt = Host.monotonicSeconds() + pause
         throw error
       }
     }
