@@ -29,6 +29,19 @@ package final class BoundProcess: Sendable {
     firstLine = String(decoding: line.prefix { $0 != 0x0a }, as: UTF8.self)
   }
 
+  /// Sends a line to its standard input, and returns the next line of its standard output; empty if
+  /// it has ended. For use by one thread at a time.
+  package func ask(_ line: String) throws -> String {
+    try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+    var answer = Data()
+    while answer.last != 0x0a {
+      let more = output.fileHandleForReading.availableData
+      if more.isEmpty { break }
+      answer += more
+    }
+    return String(decoding: answer.dropLast(), as: UTF8.self)
+  }
+
   deinit { end() }
 
   /// Ends the program, and waits until it has ended.

@@ -5,6 +5,16 @@ usage: store.py [SCRIPT [CERTIFICATE KEY]]
 It listens on a free port of 127.0.0.1, by TLS with a certificate, prints the port, and ends when its
 standard input ends. It checks no signatures: other tests do that with real stores.
 
+Each line of standard input is a command as JSON, which is answered with a line of JSON:
+
+  {"do": "rules", "rules": […]}   replaces the rules, and forgets the requests so far
+  {"do": "save", "name": …}       keeps a copy of all objects under a name
+  {"do": "load", "name": …}       replaces all objects by the copy
+  {"do": "advance", "seconds": …} moves the clock that dates the objects
+  {"do": "mode", "mode": …}       "append-only": neither overwrites nor removes objects; "versions": keeps
+                                  earlier versions; "locked": also refuses to remove one; "": neither
+  {"do": "log"}                   the requests so far
+
 SCRIPT is a file of JSON: a list of rules. The first rule that applies to a request is carried out,
 and only once unless it has "times". A request is answered from memory if none applies.
 
@@ -45,6 +55,50 @@ class Store:
         self.objects = {}
         self.uploads = {}
         self.count = 0
+        self.saved = {}
+        self.offset = 0.0
+        self.mode = ""
+        self.versions = {}
+
+    def control(self, command):
+        """Carries out a command of standard input and returns the answer."""
+        with self.lock:
+            action = command["do"]
+            if action == "rules":
+                self.rules, self.log = command["rules"], []
+            elif action == "save":
+                self.saved[command["name"]] = dict(self.objects)
+            elif action == "load":
+                self.objects = dict(self.saved[command["name"]])
+            elif action == "advance":
+                self.offset += command["seconds"]
+            elif action == "mode":
+                self.mode = command["mode"]
+            elif action == "log":
+                return self.log
+            return {}
+
+    @property
+    def keeps_versions(self):
+        return self.mode in ("versions", "locked")
+
+    def put(self, key, body, kept):
+        """Stores an object and returns its version, or None."""
+        kept = dict(kept)
+        version = None
+        if self.keeps_versions:
+            self.count += 1
+            version = kept["x-amz-version-id"] = f"v{self.count}"
+            self.versions.setdefault(key, {})[version] = (body, time.time() + self.offset, kept)
+        self.objects[key] = (body, time.time() + self.offset, kept)
+        return version
+
+    def remove(self, key):
+        """Removes an object, of which versions may stay. Returns whether that is permitted."""
+        if self.mode == "append-only":
+            return False
+        self.objects.pop(key, None)
+        return True
 
     def rule(self, method, path, query):
         """Returns the rule for a request, or None."""
@@ -115,17 +169,23 @@ class Request:
     def put(self):
         if self.headers.get("if-none-match") == "*" and self.key in self.store.objects:
             return error(412, "PreconditionFailed")
+        if self.store.mode == "append-only" and self.key in self.store.objects:
+            return error(403, "AccessDenied", "overwriting is not permitted")
         kept = {n: v for n, v in self.headers.items() if n.startswith("x-amz-meta-")}
         return self.keep(self.body, kept)
 
     def keep(self, body, kept):
-        self.store.objects[self.key] = (body, time.time(), kept)
-        return Answer(200, {"ETag": '"' + hashlib.md5(body).hexdigest() + '"'})
+        version = self.store.put(self.key, body, kept)
+        headers = {"ETag": '"' + hashlib.md5(body).hexdigest() + '"'}
+        return Answer(200, headers | ({"x-amz-version-id": version} if version else {}))
 
     def get(self):
-        if self.key not in self.store.objects:
+        objects, key = self.store.objects, self.key
+        if "versionId" in self.query:
+            objects, key = self.store.versions.get(self.key, {}), self.query["versionId"]
+        if key not in objects:
             return error(404, "NoSuchKey")
-        body, _, kept = self.store.objects[self.key]
+        body, _, kept = objects[key]
         wanted = re.match(r"bytes=(\d+)-(\d+)$", self.headers.get("range", ""))
         if not wanted:
             return Answer(200, kept, body)
@@ -137,8 +197,14 @@ class Request:
     head = get
 
     def delete(self):
-        self.store.objects.pop(self.key, None)
-        return Answer(204)
+        if "versionId" in self.query:
+            if self.store.mode == "locked":
+                return error(403, "AccessDenied", "the object is locked")
+            self.store.versions.get(self.key, {}).pop(self.query["versionId"], None)
+            return Answer(204)
+        if not self.store.remove(self.key):
+            return error(403, "AccessDenied", "removal is not permitted")
+        return Answer(204, {"x-amz-delete-marker": "true"} if self.store.keeps_versions else {})
 
     def post(self):
         return error(405, "MethodNotAllowed")
@@ -169,10 +235,11 @@ class Request:
 
     def of_bucket(self):
         if self.method == "POST" and "delete" in self.query:
-            for found in ElementTree.fromstring(self.body).iter():
-                if found.tag.endswith("Key"):
-                    self.store.objects.pop(found.text, None)
-            return document("<DeleteResult></DeleteResult>")
+            keys = [e.text for e in ElementTree.fromstring(self.body).iter() if e.tag.endswith("Key")]
+            text = "".join(
+                f"<Error><Key>{escape(key)}</Key><Code>AccessDenied</Code></Error>"
+                for key in keys if not self.store.remove(key))
+            return document(f"<DeleteResult>{text}</DeleteResult>")
         if self.method == "GET":
             return self.list()
         return error(405, "MethodNotAllowed")
@@ -287,7 +354,8 @@ def main(arguments):
         server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_address[1], flush=True)
-    sys.stdin.read()
+    for line in sys.stdin:
+        print(json.dumps(Handler.store.control(json.loads(line))), flush=True)
 
 
 main(sys.argv)

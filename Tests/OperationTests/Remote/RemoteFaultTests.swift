@@ -1,0 +1,109 @@
+import ArchiveStore
+import Backup
+import Restore
+import SystemIO
+import TestSupport
+import Testing
+
+/// Whole operations on a repository in a bucket, in which each request fails in turn in each way:
+/// nothing is lost, no snapshot is made twice, and an error says what to do. `make test` tests a sample.
+@Suite(.serialized) struct RemoteFaultTests {
+  @Test func aBackupMayMeetAFaultAtEachRequest() throws {
+    let original = try RemoteFixture()
+    try original.change()
+    try original.base.copy("cache", to: "cache-of-count")
+    try original.store.setRules("[]")
+    _ = try original.backUp("cache-of-count")
+    let count = try original.store.requests().count
+    #expect(count > 8)
+    for step in RemoteFaultStep.some(upTo: count, 37, "faults of a backup") {
+      try original.reset()
+      var fixture = original
+      let cache = "cache-\(step.fault)-\(step.number)"
+      try fixture.base.copy("cache", to: cache)
+      try fixture.store.setRules(step.fault.rule(at: step.number))
+      let outcome = Result { try fixture.backUp(ByteString(cache)) }
+      try fixture.store.setRules("[]")
+      try check(outcome, of: &fixture, step)
+      // The next backup stores what is missing.
+      let known = try fixture.open().snapshots().snapshots.count
+      try fixture.note(try fixture.backUp(ByteString(cache)))
+      let all = try fixture.expectSound("\(step), next backup")
+      #expect(all.count == known + 1, "\(step), next backup")
+      let last = try #require(all.max { $0.snapshot.sequence < $1.snapshot.sequence })
+      #expect(try fixture.restored(last) == fixture.base.records("tree"), "\(step)")
+      try fixture.base.directory.directory.removeTree(ByteString(cache))
+    }
+  }
+
+  private func check(
+    _ outcome: Result<BackupReport, any Error>, of fixture: inout RemoteFixture,
+    _ step: RemoteFaultStep
+  ) throws {
+    let before = fixture.snapshots.count
+    switch outcome {
+    case .success(let report):
+      try fixture.note(report)
+      let listed = try fixture.expectSound("\(step)")
+      #expect(listed.count == before + 1, "\(step): \(listed.count) snapshots")
+    case .failure(let error):
+      #expect(!step.fault.passes, "\(step): \(error)")
+      fixture.expectClear(error, "\(step)")
+      let listed = try fixture.expectSound("\(step)")
+      // One that is listed is named by the error.
+      let isNamed = "\(error)".contains("it was written and is listed")
+      #expect(listed.count == before + (isNamed ? 1 : 0), "\(step): \(error)")
+    }
+  }
+
+  @Test func aPruneMayMeetAFaultAtEachRequest() throws {
+    let fixture = try RemoteFixture()
+    try fixture.store.setRules("[]")
+    let all = try RepositoryPrune(fixture.open(), workers: 2).run()
+    #expect(all.removedPacks > 0)
+    let count = try fixture.store.requests().count
+    for step in RemoteFaultStep.some(upTo: count, 41, "faults of a prune") {
+      try fixture.reset()
+      try fixture.store.setRules(step.fault.rule(at: step.number))
+      let outcome = Result { try RepositoryPrune(fixture.open(), workers: 2).run() }
+      try fixture.store.setRules("[]")
+      if case .failure(let error) = outcome {
+        #expect(!step.fault.passes, "\(step): \(error)")
+        fixture.expectClear(error, "\(step)")
+      }
+      try fixture.expectSound("\(step)")
+      // Its lease ends, and the next prune does the rest.
+      for seconds in [3700.0, 90_000] {
+        try fixture.store.advance(by: seconds)
+        _ = try RepositoryPrune(fixture.open()).run()
+      }
+      #expect(try RepositoryPrune(fixture.open()).run().plan.isIdle, "\(step)")
+      try fixture.expectSound("\(step), next prune")
+    }
+  }
+
+  @Test func aRestoreMayMeetAFaultAtEachRequest() throws {
+    let fixture = try RemoteFixture()
+    let all = try fixture.open().snapshots().snapshots
+    let snapshot = try #require(all.max { $0.snapshot.sequence < $1.snapshot.sequence })
+    try fixture.store.setRules("[]")
+    let wanted = try fixture.restored(snapshot)
+    #expect(try wanted == fixture.base.records("tree"))
+    let count = try fixture.store.requests().count
+    for step in RemoteFaultStep.some(upTo: count, 13, "faults of a restore") {
+      try fixture.reset()
+      try fixture.store.setRules(step.fault.rule(at: step.number))
+      let outcome = Result { try fixture.restored(snapshot) }
+      try fixture.store.setRules("[]")
+      switch outcome {
+      case .success(let found): #expect(found == wanted, "\(step)")
+      case .failure(let error):
+        #expect(!step.fault.passes, "\(step): \(error)")
+        fixture.expectClear(error, "\(step)")
+        // It is there as a whole or not at all.
+        #expect(try !fixture.base.names("").contains("restored"), "\(step)")
+      }
+      #expect(try fixture.restored(snapshot) == wanted, "\(step), next restore")
+    }
+  }
+}
