@@ -388,7 +388,14 @@ import Testing
         ("forget --keep-last 1 --group-by device --json --repo other", 0),
       ]
     ),
-    ("check", [("check --read-data --json --repo repo", 0)]),
+    (
+      "check",
+      [
+        ("check --read-data --json --repo repo", 0),
+        ("check --append-only --json --repo repo", 5),
+        ("check --append-only --read-data --json --repo repo", 2),
+      ]
+    ),
     (
       "prune",
       [

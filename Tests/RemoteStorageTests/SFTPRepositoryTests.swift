@@ -98,6 +98,44 @@ import Testing
     #expect(storage.session.connectionCount > 2)
   }
 
+  /// The connection is lost at each request of a backup and a prune, before or after it was done: both
+  /// succeed, and make one snapshot. `make test` tests a sample.
+  @Test(arguments: FaultyServer.Loss.allCases)
+  func wholeOperationsSurviveALostConnection(_ loss: FaultyServer.Loss) throws {
+    let (first, second) = (Self.files(0..<8), Self.files(6..<12))
+    let original = try fixture.create("original")
+    let made = try Repository.create(in: original, program: "test")
+    let old = try backUp(first, made, sequence: 1)
+    let gone = try backUp(Self.files(40..<44), made, sequence: 2)
+    try original.remove(RepositoryLayout.tested.snapshot(gone.id))
+    for number in Sampling.steps(83, "lost connections, \(loss)") {
+      let name = "store-\(number)"
+      let copied = try Program.run("cp", ["-a", "original", name], in: fixture.directory.url)
+      #expect(copied.code == 0, "\(copied.errors)")
+      let server = FaultyServer()
+      let storage = try fixture.open(ByteString(name), through: server.connector)
+      server.lose(at: number, loss)
+      let repository = try Repository.open(storage)
+      let new = try backUp(second, repository, sequence: 3)
+      _ = try RepositoryPrune(repository, PruneRequest(), workers: 2).run()
+      let isLost = server.count >= number
+      let local = try LocalStorage(path: fixture.directory.path(ByteString(name)))
+      #expect(try Repository.open(local).snapshots().snapshots.map(\.id).count == 2, "\(number)")
+      try requireContent(first, of: old, in: local)
+      try requireContent(second, of: new, in: local)
+      let check = try RepositoryCheck(Repository.open(local), reading: .everything, workers: 1)
+        .run()
+      try check.forEachFinding { Issue.record("\(loss) \(number): \($0)") }
+      // Packs that the lost answers of a prune concern are removed by it or by a later one.
+      #expect(try local.list(RepositoryLayout.leases).isEmpty, "\(number)")
+      try fixture.directory.directory.removeTree(ByteString(name))
+      guard isLost else {
+        #expect(number > 83)
+        return
+      }
+    }
+  }
+
   @Test func serverWithoutExtensionsIsUsed() throws {
     let server = FaultyServer(lacking: SFTPExtension.allCases)
     let storage = try fixture.create(through: server.connector)

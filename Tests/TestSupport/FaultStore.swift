@@ -28,7 +28,9 @@ package final class FaultStore: Sendable {
   }
 
   /// Replaces the rules, in the form of the program as JSON, and forgets the requests so far.
-  package func setRules(_ rules: String) throws { try carryOut(#"{"do": "rules", "rules": \#(rules)}"#) }
+  package func setRules(_ rules: String) throws {
+    try carryOut(#"{"do": "rules", "rules": \#(rules)}"#)
+  }
 
   /// Keeps a copy of all objects under a name.
   package func save(_ name: String) throws { try carryOut(#"{"do": "save", "name": "\#(name)"}"#) }
@@ -60,6 +62,11 @@ package final class FaultStore: Sendable {
   /// The requests since the rules were set.
   package func requests() throws -> [Request] {
     try JSONDecoder().decode([Request].self, from: Data(process.ask(#"{"do": "log"}"#).utf8))
+  }
+
+  /// The keys of all objects, sorted.
+  package func keys() throws -> [String] {
+    try JSONDecoder().decode([String].self, from: Data(process.ask(#"{"do": "keys"}"#).utf8))
   }
 
   private func carryOut(_ command: String) throws {

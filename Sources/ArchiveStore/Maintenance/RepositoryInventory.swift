@@ -44,7 +44,11 @@ struct RepositoryInventory: Hashable {
     guard storage.canRename else {
       var (packs, unknown) = ([Digest: UInt64](), [ObjectPath]())
       try storage.forEachObject(below: RepositoryLayout.packs) { path, status in
-        if let id = layout.packID(path) { packs[id] = status.size } else { unknown.append(path) }
+        if let id = layout.packID(path) {
+          packs[id] = status.size
+        } else if !RepositoryLayout.isProbe(path.name) {
+          unknown.append(path)
+        }
       }
       self.packs = packs
       unknownFiles += unknown.sorted { $0.components.lexicographicallyPrecedes($1.components) }
@@ -72,7 +76,7 @@ struct RepositoryInventory: Hashable {
     for name in try names(directory, storage) {
       if let id = id(name) {
         ids.append(id)
-      } else {
+      } else if !RepositoryLayout.isProbe(name) {
         unknownFiles.append(directory.appending(name))
       }
     }

@@ -36,6 +36,8 @@ public struct RepositoryStorage: Storage {
 
   public var canCreateExclusively: Bool { base.canCreateExclusively }
 
+  public var versions: (any ObjectVersions)? { base.versions }
+
   public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     try base.load(path, limit: limit)
   }

@@ -194,6 +194,8 @@ extension RepositoryPrune {
         try rewriteInParts(packs, &needs)
       }
       result.removal = removal.totals
+      // What is left of probes costs nothing but a few bytes.
+      try? ProbeRemoval.run(storage, by: session.lease)
       return result
     }
 

@@ -92,8 +92,16 @@ final class Lease: Sendable {
       state.lastTouch = now
       return true
     }
-    if isDue { try touchAlive() }
+    if isDue { try beat() }
     return isDue
+  }
+
+  /// Updates the heartbeat. In a store without rename it may be refused to a user who may not replace
+  /// objects: then the lease ends by its age, and a commit after that takes a new one.
+  private func beat() throws(StoreError) {
+    do { try touchAlive() } catch {
+      guard !storage.canRename, error.cause?.isRefused == true else { throw error }
+    }
   }
 
   /// Updates the heartbeat now.

@@ -80,6 +80,9 @@ public protocol Storage: Sendable {
   /// Returns the identity of the directory of this host that contains the objects, or nil if they are
   /// on another host. No backup includes it, and no restore replaces it.
   func directoryIdentity() throws(StoreError) -> FileIdentity?
+
+  /// The earlier contents of objects; nil if the storage has none.
+  var versions: (any ObjectVersions)? { get }
 }
 
 extension Storage {
@@ -127,6 +130,9 @@ public protocol ObjectWriter: AnyObject {
 }
 
 extension Storage {
+  /// None, as a file system keeps no replaced files.
+  public var versions: (any ObjectVersions)? { nil }
+
   /// Returns false, as a file system replaces objects.
   public var canCreateExclusively: Bool { false }
 

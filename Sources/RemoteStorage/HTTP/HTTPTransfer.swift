@@ -9,6 +9,10 @@ final class HTTPTransfer {
   /// Whether the operation was already being stopped at the beginning, so that this request is part
   /// of cleaning up.
   private let isCleaningUp: Bool
+  /// The time of the last byte in either direction, and that of the request to stop, by the monotonic
+  /// clock in seconds.
+  private var lastMovement: Double
+  private var stopped: Double?
 
   private var sent: UInt64 = 0
   private var portion: [UInt8] = []
@@ -34,6 +38,8 @@ final class HTTPTransfer {
     limit = request.limit
     self.configuration = configuration
     isCleaningUp = configuration.isStopping()
+    lastMovement = Host.monotonicSeconds()
+    stopped = isCleaningUp ? lastMovement : nil
     body = buffer
     body.removeAll(keepingCapacity: true)
   }
@@ -55,12 +61,23 @@ final class HTTPTransfer {
     return body
   }
 
-  /// Whether the request is to be ended, because the operation was asked to stop after its begin.
+  /// The seconds without a byte after which a request ends once a stop was requested: one in
+  /// progress, and one that begins later.
+  private static let (patience, cleanupPatience) = (0.5, 3.0)
+
+  /// Whether the request is to be ended, because the operation was asked to stop and no bytes move.
+  /// One whose bytes move is completed: an object of which a part was sent is not sent unnecessarily.
   var isCancelled: Bool {
-    guard !isCleaningUp, configuration.isStopping() else { return false }
+    guard configuration.isStopping() else { return false }
+    let now = Host.monotonicSeconds()
+    let since = max(stopped ?? now, lastMovement)
+    if stopped == nil { stopped = now }
+    guard now - since >= (isCleaningUp ? Self.cleanupPatience : Self.patience) else { return false }
     if failure == nil { failure = HTTPFailure(.cancelled, "it was interrupted") }
     return true
   }
+
+  private func noteMovement() { lastMovement = Host.monotonicSeconds() }
 
   private func fail(_ kind: HTTPFailure.Kind, _ reason: String) {
     if failure == nil { failure = HTTPFailure(kind, reason) }
@@ -72,6 +89,7 @@ final class HTTPTransfer {
 extension HTTPTransfer {
   /// Receives a part of the body. Returns its size, or another number to end the request.
   func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+    noteMovement()
     configuration.onTransfer?(.download, bytes.count)
     if status >= 300 {
       errorSize += bytes.count
@@ -92,6 +110,7 @@ extension HTTPTransfer {
 
   /// Receives a status line, a header or the empty line after them.
   func receiveHeader(_ bytes: UnsafeRawBufferPointer) -> Int {
+    noteMovement()
     headerSize += bytes.count
     guard headerSize <= Self.headerLimit else {
       fail(.tooLarge, "the headers of the answer have more than \(Self.headerLimit) bytes")
@@ -117,6 +136,7 @@ extension HTTPTransfer {
 extension HTTPTransfer {
   /// Fills memory with the next bytes of the body. Returns their number; 0 at the end.
   func provide(_ room: UnsafeMutableRawBufferPointer) -> Int {
+    noteMovement()
     do throws(SystemError) {
       try source.read(count: room.count, at: sent, into: &portion)
     } catch {

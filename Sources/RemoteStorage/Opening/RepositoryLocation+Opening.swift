@@ -40,6 +40,7 @@ extension ConnectionSettings {
   fileprivate var s3: S3Storage.Options {
     var options = S3Storage.Options()
     options.spool = Host.cacheDirectory
+    options.http.isStopping = StopSignals.isStopping
     return options
   }
 

@@ -7,6 +7,8 @@ package struct RetryPolicy: Sendable {
   /// The maximum number of attempts while the store has not answered at all yet: the endpoint may be
   /// wrong.
   package var firstAttempts = 4
+  /// The maximum number of attempts at a request that begins after the user asked to stop.
+  package var attemptsAfterStop = 2
   /// The time in seconds for which requests are repeated without any answer: a connection may be lost
   /// for minutes.
   package var patience = 1200.0

@@ -72,6 +72,10 @@ package final class S3Client: Sendable {
       throw S3Failure(.connection(error, host: endpoint.host))
     }
     hasAnswered.store(true, ordering: .relaxed)
+    // A portal answers any request with success.
+    if response.isSuccess, S3Refusal.isWebPage(response, body: buffer) {
+      throw S3Failure(.answer("answers with a web page, not as a store", host: endpoint.host))
+    }
     if response.isSuccess, !(request.canFailLate && Self.isError(buffer)) { return response }
     let status = response.isSuccess ? 500 : response.status
     let refusal = S3Refusal(
@@ -116,8 +120,9 @@ extension S3Client {
     case .connection(let connection, _):
       guard connection.isPassing, !(http.isStopping && !state.isCleaningUp) else { return nil }
       let limit =
-        hasAnswered.load(ordering: .relaxed) && !state.isCleaningUp
-        ? Int.max : policy.firstAttempts
+        state.isCleaningUp
+        ? policy.attemptsAfterStop
+        : hasAnswered.load(ordering: .relaxed) ? Int.max : policy.firstAttempts
       let elapsed = Host.monotonicSeconds() - state.began
       guard state.count < limit, elapsed < policy.patience else { return nil }
       return policy.pause(after: state.count, jitter: Self.jitter())
@@ -127,8 +132,11 @@ extension S3Client {
         credentials.discard(refused)
         return 0
       }
-      guard refusal.isPassing, state.count < policy.attempts else { return nil }
-      return max(refusal.wait ?? 0, policy.pause(after: state.count, jitter: Self.jitter()))
+      let limit = state.isCleaningUp ? policy.attemptsAfterStop : policy.attempts
+      guard refusal.isPassing, state.count < limit else { return nil }
+      // The user waits for the end, whatever the store asks for.
+      let wait = state.isCleaningUp ? 0 : refusal.wait ?? 0
+      return max(wait, policy.pause(after: state.count, jitter: Self.jitter()))
     default: return nil
     }
   }

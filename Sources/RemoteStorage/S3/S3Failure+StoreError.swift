@@ -58,7 +58,9 @@ extension S3Failure {
   private func connection(_ failure: HTTPFailure, host: String, _ task: Task) -> StoreError {
     let about = "'\(host)': \(failure.reason)\(repeated)"
     switch failure.kind {
-    case .cancelled: return task.failed(failure.reason, hint: nil, code: .interrupted)
+    case .cancelled:
+      return task.failed(
+        failure.reason, hint: "run it again: what is stored is used", code: .interrupted)
     case .tooLarge: return task.failed(failure.reason, hint: nil, code: .damaged)
     case .source(let error): return S3Failure(.spool(error)).storeError(task)
     case .insecure:
@@ -147,12 +149,14 @@ extension S3Failure {
     }
     if refusal.status == 501 || refusal.status == 405 {
       return Explanation(
-        reason: "'\(host)' does not support the request", hint: nil, code: .unsupported)
+        reason: "'\(host)' does not support the request", hint: endpointHint, code: .unsupported)
     }
     let message = quoted(refusal.message)
     return Explanation(
       reason: "'\(host)' answered with \(refusal.code) (status \(refusal.status))\(message)",
-      hint: nil)
+      hint: refusal.isPassing
+        ? "the store is overloaded or has a problem: run it again later; what is stored is used"
+        : "look for this code in the documentation or the log of the store")
   }
 
   /// Returns the times of both clocks.

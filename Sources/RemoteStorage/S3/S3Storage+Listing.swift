@@ -100,10 +100,7 @@ extension S3Storage {
     ]
     let request = S3Request(.get, query: query, limit: S3Listing.limits.bytes)
     var answer: [UInt8] = []
-    let response = try send(request, to: "list", path, into: &answer)
-    if S3Refusal.isWebPage(response, body: answer) {
-      throw wrong("answers with a web page, not as a store", path)
-    }
+    _ = try send(request, to: "list", path, into: &answer)
     let page: S3Listing
     do throws(S3Failure.Words) { page = try S3Listing(reading: answer) } catch {
       throw wrong(error.text, path)

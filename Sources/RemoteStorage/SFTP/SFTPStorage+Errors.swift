@@ -42,7 +42,8 @@ extension SFTPStorage {
     case .interrupted(let ending):
       StoreError(
         .interrupted, "reach the repository", subject: location,
-        reason: "it was interrupted after \(ending.description)")
+        reason: "it was interrupted after \(ending.description)",
+        hint: "run it again: what is stored is used")
     }
   }
 

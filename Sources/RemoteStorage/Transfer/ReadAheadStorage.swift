@@ -136,6 +136,7 @@ extension ReadAheadStorage {
   package var location: String { base.location }
   package var canRename: Bool { base.canRename }
   package var canCreateExclusively: Bool { base.canCreateExclusively }
+  package var versions: (any ObjectVersions)? { base.versions }
 
   /// The warnings of the storage about what a crash can cost, each in one sentence.
   package var warnings: [String] { (base as? TransferStorage)?.warnings ?? [] }

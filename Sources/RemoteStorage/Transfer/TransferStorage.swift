@@ -35,6 +35,7 @@ package final class TransferStorage: Storage {
   package var location: String { base.location }
   package var canRename: Bool { base.canRename }
   package var canCreateExclusively: Bool { base.canCreateExclusively }
+  package var versions: (any ObjectVersions)? { base.versions }
 
   package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     counts.didRequest()

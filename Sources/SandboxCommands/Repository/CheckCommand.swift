@@ -9,7 +9,10 @@ struct CheckCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "check",
       abstract: "Check a repository for damage and list the affected files",
-      usage: "sandboxctl check [--read-data | --read-data-subset <part>] [<options>]",
+      usage: """
+        sandboxctl check [--read-data | --read-data-subset <part>] [<options>]
+        sandboxctl check --append-only [<options>]
+        """,
       discussion: """
         Reads all snapshots, their directories and the index, and checks that the packs with their \
         data exist. With --read-data also reads all packs completely and verifies the checksum of \
@@ -18,6 +21,9 @@ struct CheckCommand: SandboxCommand {
         Each damaged object is listed, then each path that cannot be restored, with the affected \
         snapshots; without --all the first 20 of each. All other paths can be restored. Damaged \
         packs are recorded: later backups store their content again from the source.
+
+        With --append-only only checks, with objects of its own, whether these credentials can \
+        replace or remove objects, and ends with status 5 if they can.
 
         See sandboxctl-check(1) for the JSON output and the exit statuses.
 
@@ -37,6 +43,9 @@ struct CheckCommand: SandboxCommand {
         + "2/7 for the second of seven groups, which together are all data.", valueName: "part"))
   var readDataSubset: String?
 
+  @Flag(help: "Check whether these credentials can replace or remove objects, and nothing else.")
+  var appendOnly = false
+
   @OptionGroup var metrics: MetricsOptions
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var list: ListOptions
@@ -44,7 +53,8 @@ struct CheckCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    try metrics.record(of: "check", console) {
+    if appendOnly { return try checkProtection(console) }
+    return try metrics.record(of: "check", console) {
       let (status, report) = try check(console)
       return (status, { $0.add(report) })
     }

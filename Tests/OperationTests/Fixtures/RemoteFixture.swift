@@ -144,8 +144,8 @@ enum RemoteFault: String, CaseIterable, Sendable {
   case truncated, delayed
   /// A store that answers with an error from then on, or no longer.
   case alwaysBusy, gone
-  /// Credentials that are no longer valid from then on.
-  case expired
+  /// Credentials that expire and are read again, or are no longer valid from then on.
+  case renewed, expired
 
   /// Whether a program repeats the request and succeeds.
   var passes: Bool {
@@ -172,7 +172,7 @@ enum RemoteFault: String, CaseIterable, Sendable {
     case .doneWithError: #""done": true, "# + Self.error(500, "InternalError")
     case .truncated: #""truncate": 1"#
     case .delayed: #""delay": 0.05"#
-    case .expired: Self.error(400, "ExpiredToken")
+    case .renewed, .expired: Self.error(400, "ExpiredToken")
     }
   }
 

@@ -13,7 +13,7 @@ Each line of standard input is a command as JSON, which is answered with a line 
   {"do": "advance", "seconds": …} moves the clock that dates the objects
   {"do": "mode", "mode": …}       "append-only": neither overwrites nor removes objects; "versions": keeps
                                   earlier versions; "locked": also refuses to remove one; "": neither
-  {"do": "log"}                   the requests so far
+  {"do": "log"}, {"do": "keys"}   the requests so far, the keys of all objects
 
 SCRIPT is a file of JSON: a list of rules. The first rule that applies to a request is carried out,
 and only once unless it has "times". A request is answered from memory if none applies.
@@ -76,6 +76,8 @@ class Store:
                 self.mode = command["mode"]
             elif action == "log":
                 return self.log
+            elif action == "keys":
+                return sorted(self.objects)
             return {}
 
     @property

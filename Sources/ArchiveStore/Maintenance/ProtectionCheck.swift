@@ -1,0 +1,149 @@
+internal import Codecs
+internal import SystemIO
+
+/// Checks whether this program's user can replace or remove the objects of a repository.
+///
+/// It attempts both with objects of its own, in each directory whose objects snapshots need. They are
+/// written as a backup writes them. One that cannot be removed stays, is no object of the repository
+/// for any reader, and is removed by a prune of another user (`ProbeRemoval`).
+public struct ProtectionCheck {
+  private let repository: Repository
+
+  /// Prepares a check.
+  public init(_ repository: Repository) { self.repository = repository }
+
+  /// The result of an attempt to destroy the content of an object.
+  public enum Outcome: String, Sendable, CaseIterable {
+    /// The storage refuses it.
+    case refused
+    /// The storage does it, but keeps the content as a version, and refuses to remove that.
+    case kept
+    /// The content is gone.
+    case possible
+  }
+
+  /// The result for the objects of one directory.
+  public struct Result: Sendable, Hashable {
+    /// The directory: packs, index or snapshots.
+    public let directory: String
+    /// The outcome of a put in place of an object.
+    public internal(set) var replacement = Outcome.refused
+    /// The outcome of a removal.
+    public internal(set) var removal = Outcome.refused
+
+    /// Whether nothing that is stored can be lost.
+    public var isProtected: Bool { replacement != .possible && removal != .possible }
+  }
+
+  /// The directories whose objects snapshots need.
+  private static let directories = [
+    RepositoryLayout.packs, RepositoryLayout.indexes, RepositoryLayout.snapshots,
+  ]
+
+  private var storage: RepositoryStorage { repository.storage }
+
+  /// Makes the attempts.
+  ///
+  /// - Throws: if an object cannot be written, or an attempt fails for another reason than a refusal.
+  public func run() throws(StoreError) -> [Result] {
+    let (settings, location) = (repository.settings, repository.location)
+    try settings.requireKnown(settings.features.write, for: "write", location: location)
+    let lease = try Lease(storage)
+    defer { lease.release() }
+    return try Self.directories.map { directory throws(StoreError) in
+      try attempt(in: directory, lease)
+    }
+  }
+
+  private func attempt(
+    in directory: ObjectPath, _ lease: Lease
+  ) throws(StoreError) -> Result {
+    let path = directory.appending(RepositoryLayout.newProbe())
+    var result = Result(directory: "\(directory)")
+    try lease.save(Host.random(count: Self.size), as: path)
+    let object = try Content(path, storage)
+    defer { try? storage.remove(path) }
+    let isReplaced = try isDone(
+      object,
+      [
+        { () throws(StoreError) in try lease.save(Host.random(count: Self.size), as: path) },
+        // A file may be written to although none may take its place.
+        { () throws(StoreError) in try storage.touch(path) },
+      ])
+    if isReplaced { result.replacement = try outcome(object) }
+    let rest = isReplaced ? try Content(path, storage) : object
+    var removals: [() throws(StoreError) -> Void] = [
+      { () throws(StoreError) in try storage.remove(path) }
+    ]
+    if storage.canRename {
+      removals.append { () throws(StoreError) in
+        try storage.rename(path, to: lease.path.appending(path.name))
+      }
+    }
+    if try isDone(rest, removals) { result.removal = try outcome(rest) }
+    return result
+  }
+
+  /// The size of an object in bytes.
+  private static let size = 64
+
+  /// The content of an object before an attempt.
+  private struct Content {
+    let path: ObjectPath
+    let bytes: [UInt8]
+    /// The version that has it; nil if the storage keeps none.
+    let version: String?
+
+    init(_ path: ObjectPath, _ storage: RepositoryStorage) throws(StoreError) {
+      self.path = path
+      bytes = try storage.load(path, limit: ProtectionCheck.size)
+      version = try storage.versions?.currentVersion(of: path)
+    }
+  }
+
+  /// Makes attempts until the storage does one. Returns whether the object no longer has the content,
+  /// whatever the storage answered.
+  private func isDone(
+    _ object: Content, _ attempts: [() throws(StoreError) -> Void]
+  ) throws(StoreError) -> Bool {
+    for attempt in attempts {
+      _ = try isPermitted(attempt)
+      do throws(StoreError) {
+        guard try storage.load(object.path, limit: Self.size) == object.bytes else { return true }
+      } catch {
+        guard error.code == .missing || error.code == .damaged else { throw error }
+        return true
+      }
+    }
+    return false
+  }
+
+  /// Makes a call. Returns false if the storage refuses it.
+  private func isPermitted(_ call: () throws(StoreError) -> Void) throws(StoreError) -> Bool {
+    do throws(StoreError) {
+      try call()
+      return true
+    } catch {
+      guard error.cause?.isRefused == true || error.code == .unsupported else { throw error }
+      return false
+    }
+  }
+
+  /// Returns whether the content of an object that was replaced or removed is gone, or can be removed
+  /// for good. That of a storage without versions is gone.
+  private func outcome(_ object: Content) throws(StoreError) -> Outcome {
+    guard let versions = storage.versions, let version = object.version else { return .possible }
+    do throws(StoreError) {
+      let bytes = try versions.load(object.path, version: version, limit: Self.size)
+      guard bytes == object.bytes else { return .possible }
+    } catch {
+      if error.code == .missing { return .possible }
+      // Who may not read versions cannot see it, but has the store's word for the version.
+      guard error.cause?.isRefused == true else { throw error }
+    }
+    let isRemoved = try isPermitted { () throws(StoreError) in
+      try versions.remove(object.path, version: version)
+    }
+    return isRemoved ? .possible : .kept
+  }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `check --append-only`: whether credentials can destroy what is stored.
+@Suite struct AppendOnlyTests {
+  private static let check = "check --append-only --repo s3://bucket/place"
+
+  /// A backup works with such credentials, and no command mistakes what the check leaves for something
+  /// else.
+  @Test(arguments: [
+    (FaultStore.Mode.none, "possible", "these credentials can replace and remove objects"),
+    (.appendOnly, "refused", "these credentials can neither replace nor remove objects"),
+    (.versions, "possible", "these credentials can replace and remove objects"),
+    (.locked, "kept", "stays as a version that they cannot remove"),
+  ]) func aBucketIsCheckedByAttempts(
+    mode: FaultStore.Mode, outcome: String, words: String
+  ) throws {
+    let fixture = try S3CommandFixture()
+    _ = try fixture.succeed("init s3://bucket/place --plain")
+    _ = try fixture.backUp()
+    let before = try fixture.store.keys()
+    try fixture.store.protect(mode)
+    let isProtected = outcome != "possible"
+    let checked = try fixture.run(Self.check)
+    #expect(checked.code == (isProtected ? 0 : 5), "\(checked)")
+    #expect(checked.output.hasSuffix(words + "\n"), "\(checked.output)")
+    #expect(checked.errors.contains("hint: use a bucket with object lock") == !isProtected)
+    let lines = try fixture.run(Self.check + " --json").output.split(separator: "\n")
+      .map { try CommandLine.object($0) }
+    let directories = lines.dropLast().compactMap { $0["directory"] as? String }
+    #expect(directories == ["packs", "index", "snapshots"])
+    for line in lines.dropLast() {
+      #expect(line["replacement"] as? String == outcome && line["removal"] as? String == outcome)
+    }
+    #expect(lines.last?["append_only"] as? Bool == isProtected)
+    if mode != .appendOnly { #expect(try fixture.store.keys() == before) }
+    _ = try fixture.backUp()
+    let all = try fixture.run("check --read-data --repo s3://bucket/place")
+    #expect(all.code == 0 && !all.output.contains("probe-"), "\(all)")
+    try requireCleanUp(fixture)
+  }
+
+  /// A prune by a user with more rights removes what the check had to leave, after an hour.
+  private func requireCleanUp(_ fixture: S3CommandFixture) throws {
+    try fixture.store.protect(.none)
+    _ = try fixture.succeed("prune --repo s3://bucket/place")
+    try fixture.store.advance(by: 3700)
+    _ = try fixture.succeed("prune --repo s3://bucket/place")
+    #expect(try fixture.store.keys().filter { $0.contains("probe-") }.isEmpty)
+    #expect(try fixture.snapshots().count == 2)
+    _ = try fixture.succeed("check --read-data --repo s3://bucket/place")
+  }
+
+  /// A user of a directory can remove its files.
+  @Test func aDirectoryIsNotProtected() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("init repo --plain")
+    let outcome = try cli.run("check --append-only --repo repo")
+    #expect(outcome.code == 5, "\(outcome)")
+    #expect(outcome.output.contains("packs      replacement possible, removal possible"))
+    #expect(outcome.errors.contains("hint: a file system and SFTP cannot forbid it"))
+    #expect(try cli.names(in: "repo/packs").allSatisfy { $0.description.count == 2 })
+    #expect(try cli.names(in: "repo/leases").isEmpty)
+  }
+
+  private static let server = ["/usr/lib/openssh/sftp-server", "/usr/libexec/sftp-server"]
+    .first { FileManager.default.isExecutableFile(atPath: $0) }
+
+  /// A forced command that denies removals still lets files be replaced, and says so.
+  @Test(.enabled(if: server != nil)) func aServerThatDeniesRemovalsIsNotProtected() throws {
+    let cli = try CommandLine()
+    let place = cli.directory.string
+    try cli.directory.write(
+      "#!/bin/sh\nexec \(try #require(Self.server)) -e $(cat \(place)/denied)\n", at: "ssh")
+    try cli.directory.write("", at: "denied")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: place + "/ssh")
+    let (at, ssh) = ("sftp:host\(place)/store", "--ssh-command \(place)/ssh")
+    let repo = "--repo \(at) \(ssh)"
+    _ = try cli.succeed("init \(at) --plain --no-default \(ssh)")
+    try cli.directory.write("-P remove,rmdir", at: "denied")
+    let outcome = try cli.run("check --append-only \(repo)")
+    #expect(outcome.code == 5, "\(outcome)")
+    #expect(outcome.output.contains("replacement possible"), "\(outcome)")
+    try cli.directory.write("", at: "denied")
+    _ = try cli.succeed("prune \(repo)")
+    _ = try cli.succeed("check --read-data \(repo)")
+  }
+
+  @Test func otherChecksCannotBeMadeAtTheSameTime() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("init repo --plain")
+    let outcome = try cli.run("check --append-only --read-data --repo repo")
+    #expect(outcome.code == 2 && outcome.errors.contains("cannot be used together"), "\(outcome)")
+  }
+}
