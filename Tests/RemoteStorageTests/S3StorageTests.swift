@@ -222,6 +222,47 @@ import Testing
     #expect(failure { try storage.touch(objectPath("a")) }?.code == .interrupted)
   }
 
+  /// After a stop the program tries to clean up, but does not wait for a store that cannot.
+  @Test func cleaningUpAfterAStopIsShort() throws {
+    let server = try StoreServer(
+      #"[{"status": 503, "times": 0, "headers": {"Retry-After": "50"}}]"#)
+    var options = testOptions()
+    options.http.isStopping = { true }
+    let storage = try testStorage(server.endpoint, options)
+    let began = Host.monotonicSeconds()
+    #expect(failure { try storage.remove(objectPath("a")) }?.errorCode != nil)
+    #expect(Host.monotonicSeconds() - began < 10)
+    #expect(try server.requests().count == 2)
+  }
+
+  @Test func versionsAreReadAndRemoved() throws {
+    let server = try StoreServer(
+      #"""
+      [{"method": "HEAD", "status": 200, "headers": {"x-amz-version-id": "v 1"}},
+       {"method": "HEAD", "status": 200, "headers": {"x-amz-version-id": "null"}},
+       {"method": "HEAD", "status": 200},
+       {"method": "GET", "query": "versionId=v%201", "status": 200, "body": "old"},
+       {"method": "DELETE", "query": "versionId=v%201", "status": 204},
+       {"method": "DELETE", "query": "versionId=v2", "status": 403, "times": 1},
+       {"method": "DELETE", "query": "versionId=v2", "status": 204, "times": 1},
+       {"method": "DELETE", "query": "versionId=v3", "status": 403, "times": 2}]
+      """#)
+    let storage = try testStorage(server.endpoint)
+    let path = try objectPath("a")
+    #expect(try storage.currentVersion(of: path) == "v 1")
+    #expect(try storage.currentVersion(of: path) == nil)
+    #expect(try storage.currentVersion(of: path) == nil)
+    #expect(try storage.load(path, version: "v 1", limit: 3) == Array("old".utf8))
+    try storage.remove(path, version: "v 1")
+    // A lock in governance mode ends for those who may bypass it.
+    try storage.remove(path, version: "v2")
+    #expect(failure { try storage.remove(path, version: "v3") }?.errorCode == .permissionDenied)
+    let bypassed = try server.requests().compactMap {
+      $0.headers["x-amz-bypass-governance-retention"]
+    }
+    #expect(bypassed == ["true", "true"])
+  }
+
   @Test func refusedTokensAreRenewedOnce() throws {
     let server = try StoreServer(
       #"[{"status": 400, "body": "<Error><Code>ExpiredToken</Code></Error>", "times": 3}]"#)
