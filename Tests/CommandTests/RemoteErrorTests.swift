@@ -220,7 +220,7 @@ import Testing
     try writeProgram("exec \(server) -e -R")
     let refused = try outcome("backup --root data --layout folder --repo \(repo)")
     #expect(refused.code == 1, "\(refused)")
-    #expect(refused.errors.contains("permission denied"), "\(refused.errors)")
+    #expect(refused.errors.contains("the server denies permission"), "\(refused.errors)")
     for line in ["snapshots", "check --read-data", "restore latest --to back"] {
       let outcome = try outcome("\(line) --repo \(repo)")
       #expect(outcome.code == 0, "\(line): \(outcome.errors)")

@@ -50,9 +50,9 @@ public struct ProtectionCheck {
     try settings.requireKnown(settings.features.write, for: "write", location: location)
     let lease = try Lease(storage)
     defer { lease.release() }
-    return try Self.directories.map { directory throws(StoreError) in
-      try attempt(in: directory, lease)
-    }
+    var results: [Result] = []
+    for directory in Self.directories { results.append(try attempt(in: directory, lease)) }
+    return results
   }
 
   private func attempt(
@@ -61,27 +61,38 @@ public struct ProtectionCheck {
     let path = directory.appending(RepositoryLayout.newProbe())
     var result = Result(directory: "\(directory)")
     try lease.save(Host.random(count: Self.size), as: path)
-    let object = try Content(path, storage)
     defer { try? storage.remove(path) }
-    let isReplaced = try isDone(
-      object,
-      [
-        { () throws(StoreError) in try lease.save(Host.random(count: Self.size), as: path) },
-        // A file may be written to although none may take its place.
-        { () throws(StoreError) in try storage.touch(path) },
-      ])
-    if isReplaced { result.replacement = try outcome(object) }
-    let rest = isReplaced ? try Content(path, storage) : object
-    var removals: [() throws(StoreError) -> Void] = [
-      { () throws(StoreError) in try storage.remove(path) }
-    ]
-    if storage.canRename {
-      removals.append { () throws(StoreError) in
-        try storage.rename(path, to: lease.path.appending(path.name))
-      }
+    var object = try Content(path, storage)
+    if try isDone([.replacement, .writing], to: object, lease) {
+      result.replacement = try outcome(object)
+      object = try Content(path, storage)
     }
-    if try isDone(rest, removals) { result.removal = try outcome(rest) }
+    if try isDone([.removal, .moving], to: object, lease) { result.removal = try outcome(object) }
     return result
+  }
+
+  /// The ways to destroy the content of an object.
+  private enum Attempt {
+    /// Another object takes its place.
+    case replacement
+    /// It is written to, which a file may permit although none may take its place.
+    case writing
+    case removal
+    /// It is moved into the lease.
+    case moving
+  }
+
+  private func make(
+    _ attempt: Attempt, on path: ObjectPath, _ lease: Lease
+  ) throws(StoreError) {
+    switch attempt {
+    case .replacement: try lease.save(Host.random(count: Self.size), as: path)
+    case .writing: try storage.touch(path)
+    case .removal: try storage.remove(path)
+    case .moving:
+      guard storage.canRename else { return }
+      try storage.rename(path, to: lease.path.appending(path.name))
+    }
   }
 
   /// The size of an object in bytes.
@@ -104,10 +115,12 @@ public struct ProtectionCheck {
   /// Makes attempts until the storage does one. Returns whether the object no longer has the content,
   /// whatever the storage answered.
   private func isDone(
-    _ object: Content, _ attempts: [() throws(StoreError) -> Void]
+    _ attempts: [Attempt], to object: Content, _ lease: Lease
   ) throws(StoreError) -> Bool {
     for attempt in attempts {
-      _ = try isPermitted(attempt)
+      do throws(StoreError) { try make(attempt, on: object.path, lease) } catch {
+        guard Self.isRefusal(error) else { throw error }
+      }
       do throws(StoreError) {
         guard try storage.load(object.path, limit: Self.size) == object.bytes else { return true }
       } catch {
@@ -118,15 +131,9 @@ public struct ProtectionCheck {
     return false
   }
 
-  /// Makes a call. Returns false if the storage refuses it.
-  private func isPermitted(_ call: () throws(StoreError) -> Void) throws(StoreError) -> Bool {
-    do throws(StoreError) {
-      try call()
-      return true
-    } catch {
-      guard error.cause?.isRefused == true || error.code == .unsupported else { throw error }
-      return false
-    }
+  /// Whether the storage does not permit a call to this user, or to nobody.
+  private static func isRefusal(_ error: StoreError) -> Bool {
+    error.cause?.isRefused == true || error.code == .unsupported
   }
 
   /// Returns whether the content of an object that was replaced or removed is gone, or can be removed
@@ -141,9 +148,10 @@ public struct ProtectionCheck {
       // Who may not read versions cannot see it, but has the store's word for the version.
       guard error.cause?.isRefused == true else { throw error }
     }
-    let isRemoved = try isPermitted { () throws(StoreError) in
-      try versions.remove(object.path, version: version)
+    do throws(StoreError) { try versions.remove(object.path, version: version) } catch {
+      guard Self.isRefusal(error) else { throw error }
+      return .kept
     }
-    return isRemoved ? .possible : .kept
+    return .possible
   }
 }

@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import SystemIO
 
 /// `sandboxctl check --append-only`: checks whether these credentials can replace or remove objects.
 extension CheckCommand {

@@ -22,10 +22,8 @@ struct CheckCommand: SandboxCommand {
         snapshots; without --all the first 20 of each. All other paths can be restored. Damaged \
         packs are recorded: later backups store their content again from the source.
 
-        With --append-only only checks, with objects of its own, whether these credentials can \
-        replace or remove objects, and ends with status 5 if they can.
-
-        See sandboxctl-check(1) for the JSON output and the exit statuses.
+        With --append-only attempts only to replace and remove objects of its own. See \
+        sandboxctl-check(1) for this, the JSON output and the exit statuses.
 
         \(Examples.text([
           "sandboxctl check --repo repo", "sandboxctl check --read-data --repo repo",
