@@ -227,4 +227,31 @@ import Testing
     #expect(none.errors.contains("has no app '\(Self.notes)'"), "\(none)")
     #expect(try !cli.isThere("b.ab"))
   }
+
+  /// What Android ignores in a file of rules is reported with its line, by an export and by a policy.
+  @Test func rulesThatAndroidIgnoresAreReported() throws {
+    try cli.directory.write(
+      """
+      <full-backup-content>
+        <exclude domain="fil" path="drafts"/>
+        <include domain="file" path="/kept.txt" requireFlags="clientSideEncryption|other"/>
+        <exclude domain="file" path="../x"/>
+      </full-backup-content>
+      """, at: "rules.xml")
+    let lines = [
+      #"rules.xml, line 2: <exclude domain="fil" path="drafts"/>: the domain 'fil' is unknown: "#
+        + "Android ignores the rule",
+      "the path is absolute: Android ignores the slash and applies the rule below the domain",
+      "the flags 'other' are unknown",
+      "rules.xml, line 4: <exclude domain=\"file\" path=\"../x\"/>: the path contains '..'",
+    ]
+    let export = try cli.run("export android x.ab --rules rules.xml --repo repo")
+    #expect(export.code == 0)
+    for line in lines { #expect(export.errors.contains(line), "\(export.errors)") }
+    let json = try cli.run("export android y.ab --rules rules.xml --repo repo --json")
+    let warnings = json.errors.split(separator: "\n").filter { $0.hasPrefix(#"{"warning":"#) }
+    #expect(warnings.count == 4, "\(json.errors)")
+    let policy = try cli.run("classify --layout android --root phone --policy rules.xml --quiet")
+    for line in lines { #expect(policy.errors.contains(line), "\(policy.errors)") }
+  }
 }

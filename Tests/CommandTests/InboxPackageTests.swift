@@ -170,4 +170,34 @@ import Testing
     }
     #expect(found == ["nothing", "all"] && number > 5)
   }
+
+  /// A scenario delivers a package as the command does, and refuses another directory.
+  @Test func aScenarioDeliversAPackageAsAWhole() throws {
+    let cli = try sample()
+    try cli.directory.write("text", at: "Plain/a.txt")
+    let inbox = "apps/org.example.notebook/data/Documents/Inbox"
+    try cli.directory.write(
+      """
+      scenario: packages
+      schema: 1
+      device: {root: device}
+      steps:
+        - deliver: {app: notebook, file: Notes.rtfd}
+        - deliver: {app: notebook, file: Notes.rtfd}
+        - deliver: {app: notebook, file: Notes.rtfd, name: Letter.rtfd}
+        - interrupt:
+            step: {deliver: {app: notebook, file: Notes.rtfd, name: Cut.rtfd}}
+            at: 30
+            of: call
+        - deliver: {app: notebook, file: Plain}
+          fails: type_refused
+        - expect:
+            - {match: \(inbox)/Notes.rtfd/images/a/1.png, exists: true, class: inbox}
+            - {match: \(inbox)/Notes-1.rtfd/TXT.rtf, exists: true}
+            - {match: \(inbox)/Letter.rtfd/TXT.rtf, exists: true}
+            - {match: \(inbox)/Plain, exists: false}
+      """, at: "packages.yaml")
+    let run = try cli.run("scenario run packages.yaml")
+    #expect(run.code == 0, "\(run.output)\(run.errors)")
+  }
 }

@@ -48,15 +48,18 @@ package struct Delivery {
   /// The processes that use files of the app: it runs.
   package var uses: [Processes.Use] { inbox.uses }
 
-  /// Delivers a file under its name.
+  /// Delivers a file or a package.
   ///
   /// - Parameters:
   ///   - path: The path of a regular file or of a package; a symbolic link is followed.
+  ///   - name: The name in the inbox, or nil for the one that it has.
   ///   - dryRun: Whether nothing is changed.
   /// - Throws: `OperationError` if it is neither a regular file nor a package, if the app does not accept its type, or
   ///   if it cannot be copied. The inbox is then as before.
-  package func deliver(_ path: ByteString, dryRun: Bool = false) throws(OperationError) -> Outcome {
-    let source = try DeliverySource(path, in: model.tree)
+  package func deliver(
+    _ path: ByteString, named name: ByteString? = nil, dryRun: Bool = false
+  ) throws(OperationError) -> Outcome {
+    let source = try DeliverySource(path, named: name, in: model.tree)
     let handler = try handler(for: source)
     if dryRun {
       let name = try freeName(for: source)

@@ -24,20 +24,24 @@ struct DeliverySource: ~Copyable {
   /// Opens a regular file, or a directory of a type that conforms to `com.apple.package`. A symbolic
   /// link is followed; its own name is used.
   ///
+  /// - Parameter name: The name for the copy instead of that of the file or package.
   /// - Throws: `OperationError` for anything else, and for a package that cannot be copied as a
   ///   whole.
-  init(_ path: ByteString, in tree: TypeTree) throws(OperationError) {
+  init(
+    _ path: ByteString, named name: ByteString? = nil, in tree: TypeTree
+  ) throws(OperationError) {
     let found: Content?
     do throws(SystemError) { found = try Self.open(path) } catch { throw Self.failure(error, path) }
-    guard let found, path.lastComponent?.nameFault == nil else {
+    let name = name ?? path.lastComponent ?? path
+    guard let found, name.nameFault == nil else {
       throw OperationError(
         .failed, code: .notAFile, "deliver", subject: path,
         reason: "it is neither a regular file nor a document package",
         hint: "deliver the files of a directory, or an archive")
     }
-    let facts = try Self.facts(of: found, path, in: tree)
+    let facts = try Self.facts(of: found, path, name, in: tree)
     self.path = path
-    name = path.lastComponent ?? path
+    self.name = name
     (type, size, entries, isPackage) = facts
     content = found
   }
@@ -59,9 +63,8 @@ struct DeliverySource: ~Copyable {
   private typealias Facts = (type: FileType, size: UInt64, entries: Int, isPackage: Bool)
 
   private static func facts(
-    of content: borrowing Content, _ path: ByteString, in tree: TypeTree
+    of content: borrowing Content, _ path: ByteString, _ name: ByteString, in tree: TypeTree
   ) throws(OperationError) -> Facts {
-    let name = path.lastComponent ?? path
     switch content {
     case .bytes(let bytes):
       return (tree.type(ofFile: name, kind: .file, head: bytes), UInt64(bytes.count), 1, false)

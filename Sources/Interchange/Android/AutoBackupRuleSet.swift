@@ -9,6 +9,25 @@ package struct AutoBackupRuleSet: Sendable {
   /// The packages of apps by their names.
   package private(set) var packages: [ByteString: AndroidPackage] = [:]
 
+  /// What Android ignores in the files, by their names.
+  package private(set) var remarks: [FileRemark] = []
+
+  /// A remark on a file.
+  package struct FileRemark: Sendable, CustomStringConvertible {
+    package let file: ByteString
+    package let remark: AutoBackupRemark
+
+    /// A line with the file, the place, the rule, the problem and its effect.
+    package var description: String {
+      let place =
+        switch remark.position {
+        case .mark(let mark): "line \(mark.line)"
+        case .offset(let offset): "byte \(offset)"
+        }
+      return "\(file), \(place): \(remark.rule): \(remark.problem.clause)"
+    }
+  }
+
   private static let action = "read the rules"
 
   /// Creates an empty set.
@@ -41,29 +60,41 @@ package struct AutoBackupRuleSet: Sendable {
       guard packages.updateValue(package, forKey: package.name) == nil else {
         throw Self.repeated(path, "there are two packages of '\(package.name)'")
       }
+      addRemarks(of: package.rules, in: path)
       return
     }
     let isFirst: Bool
-    do throws(CodecError) { isFirst = try addXML(bytes) } catch {
+    do throws(CodecError) { isFirst = try addXML(bytes, of: path) } catch {
       throw InterchangeError(error, Self.action, subject: path)
     }
     if !isFirst { throw Self.repeated(path, "there are two files of this kind") }
+  }
+
+  private mutating func addRemarks(of rules: AutoBackupRules, in file: ByteString) {
+    remarks += rules.remarks.map { FileRemark(file: file, remark: $0) }
   }
 
   /// The first bytes of a zip archive.
   private static let packageMagic = Array("PK".utf8)
 
   /// Adds the rules of an XML file. Returns false if there are rules of this kind.
-  private mutating func addXML(_ bytes: [UInt8]) throws(CodecError) -> Bool {
+  private mutating func addXML(
+    _ bytes: [UInt8], of file: ByteString
+  ) throws(CodecError) -> Bool {
     // Android 11 and earlier observe the older file for transfers as well.
     var rules = general ?? AutoBackupRules(targetVersion: AutoBackupRules.separateTransfers - 1)
     if try AndroidXML(bytes).name == "data-extraction-rules" {
       if rules.extraction != nil { return false }
       rules.targetVersion = AutoBackupRules.separateTransfers
-      rules.extraction = try AutoBackupRules.DataExtraction(bytes)
+      let extraction = try AutoBackupRules.DataExtraction(bytes)
+      addRemarks(of: AutoBackupRules(extraction: extraction), in: file)
+      rules.extraction = extraction
     } else {
       if case .rules = rules.fullBackup { return false }
-      rules.fullBackup = .rules(try AutoBackupRules.Section(fullBackupContent: bytes))
+      let content = AutoBackupRules.FullBackup.rules(
+        try AutoBackupRules.Section(fullBackupContent: bytes))
+      addRemarks(of: AutoBackupRules(fullBackup: content), in: file)
+      rules.fullBackup = content
     }
     general = rules
     return true

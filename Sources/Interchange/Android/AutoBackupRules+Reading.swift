@@ -17,6 +17,7 @@ extension AutoBackupRules.Section {
   fileprivate init(rulesIn element: AndroidXML, hasFlags: Bool) throws(CodecError) {
     self.init()
     try addChildren(of: element, hasFlags: hasFlags)
+    addRemarksOnUselessExcludes(below: element)
   }
 
   /// Adds the rules below an element. Android reads the elements in sequence, so one within another
@@ -37,11 +38,19 @@ extension AutoBackupRules.Section {
     guard element.ownAttributes.count <= limit else {
       throw AutoBackupRules.fault("'\(element.name)' has more than \(limit) attributes", element)
     }
-    // Android ignores a rule with an unknown domain or an invalid path.
-    guard let domain = element.value("domain").flatMap({ AutoBackupDomain(rawValue: $0) }),
-      let path = Self.path(element.value("path") ?? "")
-    else { return }
-    let flags = isInclude && hasFlags ? element.value("requireFlags") ?? "" : ""
+    let hasFlags = isInclude && hasFlags
+    remarks += AutoBackupRemark.ofAttributes(of: element, hasFlags: hasFlags)
+    let domain: AutoBackupDomain
+    let path: [ByteString]
+    do throws(AutoBackupRemark.Problem) {
+      domain = try Self.domain(of: element)
+      path = try Self.path(of: element)
+    } catch {
+      remarks.append(AutoBackupRemark(error, element))
+      return
+    }
+    if isInclude { remarks += AutoBackupRemark.ofDirectory(path, in: domain, element) }
+    let flags = hasFlags ? element.value("requireFlags") ?? "" : ""
     for path in Self.expanded(path, of: domain) {
       let rule = AutoBackupRules.Rule(
         domain: domain, location: AutoBackupLocation(domain, path),
@@ -50,11 +59,43 @@ extension AutoBackupRules.Section {
     }
   }
 
-  /// Returns the components of a path, or nil if Android does not accept it: it refuses `..` and
-  /// `//` anywhere.
-  private static func path(_ text: String) -> [ByteString]? {
-    if text.contains("..") || text.contains("//") { return nil }
+  /// Returns the domain of a rule. Android ignores a rule without a known one.
+  private static func domain(
+    of element: AndroidXML
+  ) throws(AutoBackupRemark.Problem) -> AutoBackupDomain {
+    guard let name = element.value("domain"), !name.isEmpty else { throw .noDomain }
+    guard let domain = AutoBackupDomain(rawValue: name) else { throw .unknownDomain(name) }
+    return domain
+  }
+
+  /// Returns the components of a rule's path; none for the whole domain. Android ignores a rule whose
+  /// path has `..` or `//` anywhere.
+  private static func path(
+    of element: AndroidXML
+  ) throws(AutoBackupRemark.Problem) -> [ByteString] {
+    let text = element.value("path") ?? ""
+    if text.contains("..") { throw .parentPath }
+    if text.contains("//") { throw .doubleSlash }
     return ByteString(text).components.filter { $0 != "." }
+  }
+
+  /// Adds remarks on each `exclude` that is neither in nor above an included path.
+  private mutating func addRemarksOnUselessExcludes(below element: AndroidXML) {
+    if includes.isEmpty || excludes.isEmpty { return }
+    var useful: Set<CodecError.Position> = []
+    var useless: Set<CodecError.Position> = []
+    let included = AutoBackupPathSet(includes.map(\.location))
+    for rule in excludes {
+      if included.touches(rule.location) {
+        useful.insert(rule.position)
+      } else {
+        useless.insert(rule.position)
+      }
+    }
+    useless.subtract(useful)
+    if useless.isEmpty { return }
+    remarks += element.descendants.filter { useless.contains($0.position) }
+      .map { AutoBackupRemark(.notIncluded, $0) }
   }
 
   /// Returns the path and those of the files that belong to it: the logs of a database, and the file
@@ -72,7 +113,7 @@ extension AutoBackupRules.Section {
   }
 
   /// Returns the flags of a text such as `clientSideEncryption|deviceToDeviceTransfer`; unknown ones
-  /// are ignored, as Android does.
+  /// are ignored, as by Android.
   private static func transport(_ text: String) -> AutoBackupTransport {
     text.split(separator: "|").reduce(into: []) { all, name in
       all.formUnion(AutoBackupTransport.names[String(name)] ?? [])
@@ -89,6 +130,7 @@ extension AutoBackupRules.DataExtraction {
     try AutoBackupRules.require("data-extraction-rules", root)
     self.init(
       cloud: try Self.section(.cloud, in: root), transfer: try Self.section(.transfer, in: root))
+    remarks = AutoBackupRemark.ofSections(in: root)
   }
 
   /// Returns the rules of all elements for a destination, or nil if there is none.
@@ -101,6 +143,7 @@ extension AutoBackupRules.DataExtraction {
       var section = whole ?? AutoBackupRules.Section()
       section.includes += part.includes
       section.excludes += part.excludes
+      section.remarks += part.remarks
       if destination == .cloud, child.value("disableIfNoEncryptionCapabilities") == "true" {
         section.requiresEncryption = true
       }

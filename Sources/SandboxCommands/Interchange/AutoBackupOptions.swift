@@ -32,6 +32,11 @@ struct AutoBackupOptions: ParsableArguments {
 }
 
 extension AutoBackupRuleSet {
+  /// Warns about parts of the files that Android ignores.
+  func showRemarks(_ console: Console, all: Bool = false) {
+    console.list(remarks, as: .warning(""), all: all, text: \.description)
+  }
+
   /// Checks that the snapshot has the app of each package, so that no rules are without effect.
   func requireApps(of snapshot: Snapshot, _ name: ByteString) throws {
     let apps = Set(snapshot.apps.map { ByteString($0.identifier) })

@@ -19,7 +19,8 @@ extension ExportCommand {
           It has files and directories: links and special files are named, and the exit status is \
           3. Android restores a package only with its manifest, which an imported backup has. SNAP \
           is 'latest' unless it is given. '-' writes to standard output. With --rules, what \
-          Android's Auto Backup would not store is excluded and named.
+          Android's Auto Backup would not store is excluded and named, and rules that Android \
+          ignores are reported.
 
           \(Examples.text([
             "sandboxctl export android latest:notebook/Documents/Notes notes.ab"
@@ -37,6 +38,7 @@ extension ExportCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       let rules = try rules.read()
+      rules.showRemarks(console, all: list.all)
       let secret = try password.read(of: export.file, isNew: true, console)
       var sink: AutoBackupSink?
       let status = try ArchiveExport(

@@ -15,15 +15,16 @@ struct PolicyChoice: ParsableArguments {
       valueName: "name|file"))
   var policies: [ByteString] = []
 
-  /// Compiles the policy for a layout. If none is named, `earlier` is used if it is known here.
+  /// Compiles the policy for a layout. If none is named, `earlier` is used if it is known here. With
+  /// a console, warns about rules of Auto Backup that Android ignores.
   func compile(
     for layout: Layout, version: OSVersion? = nil, patterns: [CommandLinePattern] = [],
-    orElse earlier: String? = nil
+    orElse earlier: String? = nil, _ console: Console? = nil
   ) throws -> CompiledPolicy {
     // An argument that is not UTF-8 names no policy; the error shows its description.
     let named = policies.last { !Self.isFile($0) }.map { $0.utf8 ?? $0.description }
     let library = try PolicyFiles.library(
-      policy: named ?? earlier, layout: layout, extra: policies.filter(Self.isFile))
+      policy: named ?? earlier, layout: layout, extra: policies.filter(Self.isFile), console)
     let known = earlier.flatMap { library.policy($0) == nil ? nil : $0 }
     return try library.compile(
       PolicyRequest(
@@ -68,7 +69,7 @@ struct PolicyOptions: ParsableArguments {
     also patterns: [CommandLinePattern] = []
   ) throws -> CompiledPolicy {
     let policy = try compile(
-      for: device.layout, version: device.osVersion?.utf8, also: patterns)
+      for: device.layout, version: device.osVersion?.utf8, also: patterns, console)
     if policy.osVersion == nil, !output.quiet,
       policy.markers.contains(where: { $0.versions != .all })
     {
@@ -78,14 +79,15 @@ struct PolicyOptions: ParsableArguments {
     return policy
   }
 
-  /// Compiles the policy for a layout.
+  /// Compiles the policy for a layout. With a console, warns as `PolicyChoice` does.
   func compile(
-    for layout: Layout, version: String?, also patterns: [CommandLinePattern] = []
+    for layout: Layout, version: String?, also patterns: [CommandLinePattern] = [],
+    _ console: Console? = nil
   ) throws -> CompiledPolicy {
     try choice.compile(
       for: layout, version: try (osVersion ?? version).map(Self.parsed),
       patterns: exclude.map { .exclude(Pattern.Text($0)) } + patterns
-        + include.map { .include(Pattern.Text($0)) })
+        + include.map { .include(Pattern.Text($0)) }, console)
   }
 
   private static func parsed(_ text: String) throws -> OSVersion {
@@ -109,15 +111,16 @@ enum PolicyFiles {
   static func library(
     extra: [ByteString] = [], drafts: [PolicySource] = []
   ) throws -> PolicyLibrary {
-    PolicyLibrary(builtin + (try others(extra)), replacements: drafts)
+    PolicyLibrary(builtin + (try others(extra, nil)), replacements: drafts)
   }
 
   /// Returns a library of the policies that a policy needs, selected by name or by layout. If there
   /// are only built-in policies, only those that it extends are read: to read all of them takes an
   /// eighth of the time of a small backup.
-  static func library(policy: String?, layout: Layout, extra: [ByteString]) throws -> PolicyLibrary
-  {
-    let others = try others(extra)
+  static func library(
+    policy: String?, layout: Layout, extra: [ByteString], _ console: Console? = nil
+  ) throws -> PolicyLibrary {
+    let others = try others(extra, console)
     let needed = BuiltinPolicies.files(policy: policy, layout: layout.rawValue)
     return PolicyLibrary(others.isEmpty && !needed.isEmpty ? sources(needed) : builtin + others)
   }
@@ -129,20 +132,23 @@ enum PolicyFiles {
     files.map { PolicySource(name: "builtin:\($0.name)", bytes: $0.bytes, origin: .builtin) }
   }
 
-  private static func others(_ extra: [ByteString]) throws -> [PolicySource] {
+  private static func others(
+    _ extra: [ByteString], _ console: Console?
+  ) throws -> [PolicySource] {
     var sources = try directory("/etc/sandboxctl/policies", .system)
     if let config = Host.configurationDirectory {
       sources += try directory(config.appending("sandboxctl/policies"), .user)
     }
-    return sources + (try extra.map { try given($0) })
+    return sources + (try extra.map { try given($0, console) })
   }
 
   /// Reads a file of the command line: a policy, or rules of Android's Auto Backup, which become one.
-  private static func given(_ path: ByteString) throws -> PolicySource {
+  private static func given(_ path: ByteString, _ console: Console?) throws -> PolicySource {
     let source = try file(path, .commandLine)
     guard AutoBackupRuleSet.begins(source.bytes) else { return source }
     var rules = AutoBackupRuleSet()
     try rules.add(path)
+    if let console { rules.showRemarks(console) }
     return PolicySource(
       name: path.description, text: rules.overlay(of: path), origin: .commandLine)
   }

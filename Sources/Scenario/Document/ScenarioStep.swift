@@ -82,11 +82,11 @@ extension ScenarioAction {
 // MARK: - Changes by apps
 
 extension ScenarioAction {
-  /// A file that is passed to an app.
+  /// A file or document package that is passed to an app.
   package struct Delivery: Sendable, Hashable {
     /// The bundle identifier of the receiving app.
     package let app: ByteString
-    /// The name of the file, or nil for the name of the file that is copied.
+    /// The name in the inbox, or nil for that of the file or package that is copied.
     package let name: ByteString?
     /// The content.
     package let content: ScenarioContent
@@ -119,7 +119,8 @@ package enum ScenarioContent: Sendable, Hashable {
   case text(String)
   /// The bytes of `bytes(count:)`, by their number.
   case size(Int64)
-  /// A copy of a file: an absolute path, or one relative to the directory of the document.
+  /// A copy of a file, in a delivery also of a document package: an absolute path, or one relative to
+  /// the directory of the document.
   case file(ByteString)
 
   /// Returns bytes that are the same in each run and do not compress, by xorshift64 (Marsaglia,

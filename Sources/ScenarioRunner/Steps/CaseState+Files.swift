@@ -65,13 +65,27 @@ extension CaseState {
 
   // MARK: - Delivery
 
-  /// Delivers a document to an app as AirDrop and document interaction do.
+  /// Delivers a document to an app as AirDrop and document interaction do: a file, or a document
+  /// package as a whole.
   func deliver(_ delivery: ScenarioAction.Delivery) throws {
     let device = try device()
-    let (name, bytes) = try document(delivery)
+    let package = try package(of: delivery)
+    let (name, bytes) = package == nil ? try document(delivery) : ("", [])
     let operation = try Delivery(
       to: device.app(delivery.app), on: device, model: shared.options.declarations(device))
-    _ = try carryOut { try operation.deliver(bytes, named: name) }
+    _ = try carryOut {
+      if let package { return try operation.deliver(package, named: delivery.name) }
+      return try operation.deliver(bytes, named: name)
+    }
+  }
+
+  /// Returns the path of the directory that is delivered, or nil if it is no directory.
+  private func package(of delivery: ScenarioAction.Delivery) throws -> ByteString? {
+    guard case .file(let path) = delivery.content else { return nil }
+    let resolved = try Host.realPath(document.resolved(path))
+    guard let name = resolved.lastComponent else { return resolved }
+    let kind = try Directory.open(path: resolved.parent).status(name).kind
+    return kind == .directory ? document.resolved(path) : nil
   }
 
   private func document(

@@ -137,10 +137,65 @@ import Testing
       <include domain='unknown' path='a'/><include path='a'/><exclude domain='file' path='a..b'/>
       """)
     guard case .rules(let section) = rules.fullBackup else { return }
-    #expect(section == AutoBackupRules.Section())
+    #expect(section.includes.isEmpty && section.excludes.isEmpty)
+    #expect(
+      section.remarks.map(\.problem) == [
+        .parentPath, .doubleSlash, .unknownDomain("unknown"), .noDomain, .parentPath,
+      ])
+    #expect(section.remarks[2].rule == #"<include domain="unknown" path="a"/>"#)
+    #expect(section.remarks[2].position == .mark(Mark(line: 2, column: 1)))
     #expect(includes(rules, "anything", in: .file))
     let slashes = try full("<exclude domain='file' path='/a/./b/'/>")
     #expect(!includes(slashes, "a/b", in: .file) && includes(slashes, "a", in: .file))
+  }
+
+  /// Rules that hold otherwise than they read, or have no effect.
+  @Test func remarksOnWhatAndroidAppliesOtherwise() throws {
+    let rules = try full(
+      """
+      <include domain='file' path='/a' requireFlags='clientSideEncryption|x|y'/>
+      <include domain='root' path='databases'/><include domain='root' path='cache'/>
+      <exclude domain='file' path='a/b'/><exclude domain='file' path='other'/>
+      <exclude domain='device_file' path='' android:path='a' xmlns:android='urn:a'/>
+      """)
+    #expect(
+      rules.remarks.map(\.problem) == [
+        .absolutePath, .unknownFlags(["x", "y"]), .otherDomain("databases"),
+        .systemDirectory("cache"), .emptyPath, .unknownAttribute("path"), .notIncluded,
+        .notIncluded,
+      ])
+    #expect(includes(rules, "a/c", in: .file) && !includes(rules, "a/b", in: .file))
+    #expect(!includes(rules, "databases/x") && !includes(rules, "cache/x"))
+    let none = try full("<include domain='device_root'/><exclude domain='device_root' path='a'/>")
+    #expect(none.remarks.isEmpty)
+  }
+
+  @Test func remarksOnRulesOutsideOfTheirSections() throws {
+    let rules = try extraction(
+      """
+      <exclude domain='file' path='a'/><cloud-backups><exclude domain='file'/></cloud-backups>
+      <device-transfer disableIfNoEncryptionCapabilities='true'>
+      <include domain='file' path='a' requireFlags='clientSideEncryption'/></device-transfer>
+      <cross-platform-transfer platform='ios'><include domain='file'/></cross-platform-transfer>
+      """)
+    #expect(
+      rules.remarks.map(\.problem) == [
+        .outsideSection, .unknownSection("cloud-backups"), .encryptionOfTransfer, .unreadFlags,
+      ])
+    #expect(includes(rules, "a", in: .file) && includes(rules, "a", in: .file, to: .transfer))
+    #expect(rules.remarks[3].position == .mark(Mark(line: 3, column: 1)))
+  }
+
+  /// A text of the file is escaped and shortened in a remark; one of any length is compared.
+  @Test func remarksOnHostileTextsAreBounded() throws {
+    let long = String(repeating: "a/", count: 2_000)
+    let rules = try full(
+      "<include domain='file' path='\(long)b'/><exclude domain='file' path='\(long)c'/>"
+        + "<exclude domain='fi&#10;le' path='\(long)'/>")
+    #expect(rules.remarks.map(\.problem) == [.unknownDomain("fi\nle")])
+    let remark = try #require(rules.remarks.first)
+    #expect(remark.rule.utf8.count < 400 && !remark.rule.contains("\n"))
+    #expect(!remark.problem.clause.contains("\n"))
   }
 
   // MARK: - Conditions
