@@ -25,13 +25,15 @@ package enum DeviceAudit {
   /// - Parameters:
   ///   - history: The changes between the last snapshots of the device; nil if there are none.
   ///   - options: The options of the commands in findings.
+  ///   - baseline: The known findings, which are not reported.
   ///   - now: The time from which ages count.
   package static func run(
     _ scan: DeviceScan, history: ChangeHistory? = nil,
-    options: CommandOptions = CommandOptions(), now: Timestamp = Host.now()
+    options: CommandOptions = CommandOptions(), excluding baseline: AuditBaseline? = nil,
+    now: Timestamp = Host.now()
   ) -> AuditReport {
     let context = AuditContext(scan, now: now, history: history, options: options)
-    var findings = FindingCollector()
+    var findings = FindingCollector(baseline: baseline)
     for check in checks { check.run(context, into: &findings) }
     return AuditReport(
       scan.device, findings, unreadable: scan.containers.flatMap(\.unreadableByLogicalPath),

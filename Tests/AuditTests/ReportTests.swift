@@ -17,8 +17,10 @@ import Testing
       bytes: 5, detail: "by the attribute", key: key, command: "sandboxctl include x")
   }
 
-  private static func report(_ findings: [AuditFinding]) -> AuditReport {
-    var collector = FindingCollector()
+  private static func report(
+    _ findings: [AuditFinding], excluding baseline: AuditBaseline? = nil
+  ) -> AuditReport {
+    var collector = FindingCollector(baseline: baseline)
     for finding in findings { collector.add(finding) }
     let device = Device(
       root: "/device", layout: .coreSimulator, identity: .named("d"), apps: [], containers: [],
@@ -34,7 +36,8 @@ import Testing
 
   @Test func fingerprintDependsOnRulePathAndKeyOnly() {
     let one = Self.finding()
-    #expect(one.fingerprint.count == 32)
+    #expect(one.fingerprint.description.count == 32)
+    #expect(Fingerprint(one.fingerprint.description) == one.fingerprint)
     #expect(one.fingerprint == Self.finding(real: "/other/x", isDirectory: true).fingerprint)
     let others = [
       Self.finding("apps/a/data/y"), Self.finding(rule: .churn), Self.finding(key: "k"),
@@ -56,7 +59,8 @@ import Testing
     let report = Self.report(
       (0..<(FindingCollector.limit + 3)).map { Self.finding(ByteString("\($0)")) })
     #expect(report.findings.count == FindingCollector.limit)
-    #expect(report.omitted["user-data-marked"] == .init(count: 3, bytes: 15))
+    let omission = report.omitted["user-data-marked"]
+    #expect(omission?.count == 3 && omission?.bytes == 15 && omission?.fingerprints.count == 3)
     #expect(report.count(of: .warning) == FindingCollector.limit + 3)
     #expect(report.worst == .warning && report.count(of: .error) == 0)
     #expect(Self.report([]).worst == nil)
@@ -66,19 +70,41 @@ import Testing
 
   @Test func knownFindingsAreNotReported() throws {
     let (one, other) = (Self.finding(), Self.finding("apps/a/data/y"))
-    let report = Self.report([one, other])
+    let report = { Self.report([one, other], excluding: $0) }
     let line = #"{"rule":"user-data-marked","fingerprint":"\#(one.fingerprint)"}"#
     for text in [line, line + "\n" + #"{"summary":{}}"# + "\n\n", "\n \n" + line] {
-      let rest = report.excluding(try Self.baseline(text))
+      let rest = report(try Self.baseline(text))
       #expect(rest.findings == [other] && rest.known == 1)
     }
     let log = SarifLog(Self.report([one]), version: "1.2.3").json
     for text in [log.compact, log.pretty] {
-      #expect(report.excluding(try Self.baseline(text)).findings == [other])
+      #expect(report(try Self.baseline(text)).findings == [other])
     }
     // The output of an audit without findings.
-    let none = report.excluding(try Self.baseline(#"{"summary":{"error":0}}"#))
+    let none = report(try Self.baseline(#"{"summary":{"error":0}}"#))
     #expect(none.findings == [one, other] && none.known == 0)
+  }
+
+  /// A baseline has the findings that its output does not list, and new ones are listed although
+  /// known ones exceed the limit.
+  @Test func aBaselineHasTheFindingsBeyondTheLimit() throws {
+    let all = (0..<(FindingCollector.limit + 3)).map { Self.finding(ByteString("\($0)")) }
+    let log = SarifLog(Self.report(all), version: "1.2.3").json
+    let (first, new) = (Self.finding("first"), Self.finding("new"))
+    for text in [log.compact, log.pretty] {
+      let report = Self.report([first] + all + [new], excluding: try Self.baseline(text))
+      #expect(report.findings == [first, new] && report.omitted.isEmpty)
+      #expect(report.known == all.count && report.worst == .warning)
+    }
+    let rest = Self.report(all, excluding: try Self.baseline(log.compact))
+    #expect(rest.findings.isEmpty && rest.worst == nil && !rest.isIncompleteAsBaseline)
+  }
+
+  /// The reason is the size, not that the log is no lines of JSON.
+  @Test func aLogWithTooManyValuesIsRefusedWithTheReason() throws {
+    let many = #"{"runs":["# + String(repeating: "0,", count: 1 << 21) + "0]}"
+    let error = #expect(throws: OperationError.self) { _ = try Self.baseline(many) }
+    #expect(error?.description.contains("values") == true, "\(String(describing: error))")
   }
 
   @Test(
@@ -93,6 +119,7 @@ import Testing
         "it is a SARIF log without a run of sandboxctl"
       ),
       ("{\"fingerprint\":1}", "line 1 has no fingerprint"),
+      (#"{"fingerprint":"12"}"#, "the fingerprint in line 1 is not valid"),
       ("\u{0}\u{1}\u{2}\u{ff}", "line 1 is not a JSON object of an audit"),
     ] as [(String, String)])
   func fileThatIsNoBaselineIsRefused(text: String, reason: String) throws {
@@ -134,7 +161,7 @@ import Testing
       result["message"]?["text"]?.string
         == "User data is marked as excluded from backups: by the attribute.")
     #expect(
-      result["partialFingerprints"]?["sandboxctlFinding/v1"]?.string == finding.fingerprint)
+      result["partialFingerprints"]?["sandboxctlFinding/v1"]?.string == finding.fingerprint.description)
     #expect(result["properties"]?["command"]?.string == finding.command)
   }
 

@@ -8,9 +8,19 @@ import Testing
 
 /// The system's types, those of apps, and the types of files.
 @Suite struct TypeTests {
-  @Test func systemHasHundredsOfTypesWithoutACycle() throws {
+  @Test func thereAreMoreThanAThousandTypesWithoutACycle() throws {
     let table = try InterAppFixture.types()
-    #expect(table.declarations.count > 700)
+    #expect(table.declarations.count > 1_800)
+    // The names that this program gives are marked: they are not those of the system.
+    let given = table.declarations.filter {
+      $0.identifier.key.bytes.starts(with: "org.iana.".utf8)
+        || $0.identifier.key.bytes.starts(with: "org.freedesktop.application.".utf8)
+    }
+    #expect(given.count > 900)
+    #expect(
+      given.allSatisfy {
+        $0.origin == .assigned && !$0.extensions.isEmpty && !$0.mimeTypes.isEmpty
+      })
     #expect(Set(table.declarations.map(\.identifier)).count == table.declarations.count)
     let known = Set(table.declarations.map(\.identifier))
     let unknown = table.declarations.flatMap(\.conformsTo).filter { !known.contains($0) }
@@ -24,6 +34,27 @@ import Testing
       let cycle = declaration.conformsTo.contains { tree.conforms($0, to: declaration.identifier) }
       #expect(!cycle, "\(declaration.identifier)")
     }
+  }
+
+  /// Types by media type: what they conform to is that of the base class or of the kind, and they
+  /// take no extension from another type.
+  @Test(
+    arguments: [
+      ("mxmf", "org.iana.audio.mobile-xmf", "public.audio"),
+      (
+        "fods", "org.freedesktop.application.vnd.oasis.opendocument.spreadsheet-flat-xml",
+        "public.xml"
+      ),
+      ("abw", "org.freedesktop.application.x-abiword", "public.xml"),
+      ("kra", "org.freedesktop.application.x-krita", "public.data"),
+      ("sub", "org.freedesktop.text.x-microdvd", "public.plain-text"),
+    ] as [(String, String, String)])
+  func typeOfAMediaTypeConforms(ending: String, name: String, parent: String) throws {
+    let tree = TypeTree(system: try InterAppFixture.types())
+    let found = tree.types(ofExtension: ByteString(ending))
+    let type = try #require(found.first, "\(ending)")
+    #expect(type.key == ByteString(name), "\(ending): \(found.map(\.key))")
+    #expect(tree.conforms(type, to: try InterAppFixture.type(ByteString(parent))), "\(ending)")
   }
 
   @Test func typesConformToTheirParents() throws {

@@ -5,7 +5,7 @@ package import SystemIO
 package struct AuditReport: Sendable {
   package let device: Device
   /// The findings that are not in the baseline, in the order of the rules, then of their paths.
-  package private(set) var findings: [AuditFinding]
+  package let findings: [AuditFinding]
   /// The findings beyond the limit of a rule, by the rule's identifier.
   package let omitted: [String: FindingCollector.Omission]
   /// The files that a rule needs and that cannot be used.
@@ -13,7 +13,7 @@ package struct AuditReport: Sendable {
   /// The rules that were not applied, with the reason.
   package let skipped: [SkippedRule]
   /// The number of findings that the baseline contains.
-  package private(set) var known = 0
+  package let known: Int
 
   /// A rule that was not applied.
   package struct SkippedRule: Sendable, Hashable {
@@ -33,17 +33,13 @@ package struct AuditReport: Sendable {
       (order[$0.rule.id] ?? 0, $0.path, $0.key) < (order[$1.rule.id] ?? 0, $1.path, $1.key)
     }
     omitted = collector.omitted
+    known = collector.known
     unusable = unreadable + collector.unusable
     self.skipped = skipped
   }
 
-  /// Returns the report without the findings of a baseline.
-  package func excluding(_ baseline: AuditBaseline) -> AuditReport {
-    var report = self
-    report.findings = findings.filter { !baseline.has($0) }
-    report.known = findings.count - report.findings.count
-    return report
-  }
+  /// Whether a baseline of this report lacks findings, for there are too many.
+  package var isIncompleteAsBaseline: Bool { omitted.values.contains(where: \.isIncomplete) }
 
   /// Returns the number of findings of a level.
   package func count(of level: AuditLevel) -> Int {

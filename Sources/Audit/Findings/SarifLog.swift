@@ -9,6 +9,8 @@ package struct SarifLog {
   static let program = "sandboxctl"
   /// The base of relative paths: the device's root.
   private static let base = "DEVICE"
+  /// The property of a notification with the fingerprints of findings that are not listed.
+  static let fingerprints = "sandboxctlFingerprints"
 
   private let report: AuditReport
   private let version: String
@@ -70,7 +72,10 @@ package struct SarifLog {
     }
     let omitted = report.omitted.sorted { $0.key < $1.key }.map { rule, omission in
       Self.notification(
-        "\(omission.count) further findings of \(rule) are not listed", level: "warning")
+        "\(omission.count) further findings of \(rule) are not listed", level: "warning",
+        properties: [
+          Self.fingerprints: .array(omission.fingerprints.map { .string($0.description) })
+        ])
     }
     let skipped = report.skipped.map {
       Self.notification("the rule \($0.rule.id) was not applied: \($0.reason)", level: "note")
@@ -81,8 +86,13 @@ package struct SarifLog {
     ]
   }
 
-  private static func notification(_ message: String, level: String) -> JSON {
-    ["level": .string(level), "message": text(message)]
+  private static func notification(
+    _ message: String, level: String, properties: JSON? = nil
+  ) -> JSON {
+    let members = [
+      JSON.Member("level", .string(level)), JSON.Member("message", text(message)),
+    ]
+    return .object(members + (properties.map { [JSON.Member("properties", $0)] } ?? []))
   }
 
   private func result(_ finding: AuditFinding) -> JSON {
@@ -93,7 +103,7 @@ package struct SarifLog {
       "message": Self.text(Self.sentence(finding.message)),
       "locations": .array([location(finding)]),
       "partialFingerprints": .object([
-        JSON.Member(AuditFinding.fingerprintName, .string(finding.fingerprint))
+        JSON.Member(AuditFinding.fingerprintName, .string(finding.fingerprint.description))
       ]),
       "properties": [
         "files": .integer(Int64(finding.files)),

@@ -29,6 +29,7 @@ public enum Base64 {
     _ text: some Collection<UInt8>, padded: Bool = true, strayBits: Bool = false
   ) -> [UInt8]? {
     var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.count / 4 * 3 + 3)
     var (pending, bits, pads) = (UInt32(0), UInt32(0), 0)
     for character in text {
       if character == padding {

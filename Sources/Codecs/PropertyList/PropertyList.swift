@@ -45,7 +45,10 @@ public enum PropertyList: Hashable, Sendable {
 extension PropertyList {
   /// The value for `key`, or nil if this is not a dictionary or does not contain the key.
   public subscript(key: String) -> PropertyList? {
-    dictionaryValue?.last { $0.key.utf8.elementsEqual(key.utf8) }?.value
+    let member = dictionaryValue?.last {
+      $0.key.utf8.count == key.utf8.count && $0.key.utf8.elementsEqual(key.utf8)
+    }
+    return member?.value
   }
 
   /// The text, or nil if this is not a string.

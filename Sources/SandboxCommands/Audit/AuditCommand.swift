@@ -91,10 +91,10 @@ struct AuditCommand: SandboxCommand {
       DeviceScan.run(
         found, policy: compiled, options: ScanOptions(isStopping: isStopping))
     }
-    var report = DeviceAudit.run(
+    let report = DeviceAudit.run(
       scan, history: history,
-      options: CommandOptions(device: device.words, repository: repository.suffix))
-    if let known { report = report.excluding(known) }
+      options: CommandOptions(device: device.words, repository: repository.suffix),
+      excluding: known)
     try write(report, console)
     if let failOn, let worst = report.worst, worst >= failOn { return .goalNotMet }
     return report.unusable.isEmpty ? .done : .doneInPart
@@ -106,6 +106,11 @@ struct AuditCommand: SandboxCommand {
     case .json: try report.writeJSON(console)
     case .sarif: try console.result(SarifLog(report, version: Version.number).json.pretty)
     }
+    if report.isIncompleteAsBaseline {
+      console.warning(
+        "there are more findings than the output can have fingerprints of: as a baseline it does "
+          + "not have all of them")
+    }
     console.remarks(
       report.unusable, as: .warning("not examined: "), all: list.all,
       text: RealPaths(report.device).text)
@@ -115,7 +120,8 @@ struct AuditCommand: SandboxCommand {
     guard let bytes = try Descriptor.open(path: path).readAll(limit: AuditBaseline.limit) else {
       throw OperationError(
         .failed, code: .limitExceeded, "use the baseline", subject: path,
-        reason: "it has more than \(AuditBaseline.limit >> 20) MiB")
+        reason: "it has more than \(AuditBaseline.limit >> 20) MiB",
+        hint: "mend findings until there are fewer, and write it again with 'sandboxctl audit --json'")
     }
     return try AuditBaseline(reading: bytes, as: path)
   }

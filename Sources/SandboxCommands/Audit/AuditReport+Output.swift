@@ -92,6 +92,7 @@ extension AuditReport {
       [
         "rule": .string(rule), "count": .integer(Int64(omission.count)),
         "bytes": .integer(Int64(clamping: omission.bytes)),
+        "fingerprints": .array(omission.fingerprints.map { .string($0.description) }),
       ]
     }
     let unapplied = skipped.map { rule -> JSON in
@@ -124,7 +125,7 @@ extension AuditReport {
       JSON.Member("command", .string(finding.command)),
       JSON.Member("source", .string(finding.rule.source)),
       JSON.Member("url", .string(finding.rule.url)),
-      JSON.Member("fingerprint", .string(finding.fingerprint)),
+      JSON.Member("fingerprint", .string(finding.fingerprint.description)),
     ]
     return .object(members)
   }

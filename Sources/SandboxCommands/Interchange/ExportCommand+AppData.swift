@@ -87,14 +87,8 @@ extension ExportCommand {
       let (content, app) = try export.open("data", query)
       defer { console.warn(of: content.reader.remarks) }
       var sink = try XcodeDataSink(path: directory, app: app)
-      let written = try content.write(
-        to: &sink, keepsPaths: true, isQuiet: output.quiet, console)
-      try sink.finish()
-      let (skipped, size) = (sink.skipped, sink.size)
-      console.show(skipped, "not exported: ", all: list.all)
-      try written.show(
-        as: directory, without: skipped, of: content.stored, size: size, console, output)
-      return written.status(skipped)
+      return try content.write(
+        toDirectory: directory, by: &sink, size: { $0.size }, list: list, console, output)
     }
   }
 

@@ -80,14 +80,9 @@ extension ExportCommand {
       var sink = try MobileSyncSink(
         path: directory, device: MobileSyncDevice(of: content.stored.snapshot),
         keys: secret.map { MobileSyncKeys(for: $0) })
-      let written = try content.write(
-        to: &sink, keepsPaths: true, isQuiet: output.quiet, console)
-      try sink.finish()
-      let (skipped, size) = (sink.skipped, sink.size)
-      console.show(skipped, "not exported: ", all: list.all)
-      try written.show(
-        as: directory, without: skipped, of: content.stored, size: size, console, output)
-      return ExitStatus.together([made?.status ?? .done, written.status(skipped)])
+      let status = try content.write(
+        toDirectory: directory, by: &sink, size: { $0.size }, list: list, console, output)
+      return ExitStatus.together([made?.status ?? .done, status])
     }
   }
 }

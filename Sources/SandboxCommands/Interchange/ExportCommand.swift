@@ -180,6 +180,25 @@ struct ExportedContent {
   }
 }
 
+extension ExportedContent {
+  /// Writes the content to a sink that makes a directory, prints the result, and returns the exit
+  /// status.
+  ///
+  /// - Parameter size: The size of what the sink wrote in bytes.
+  func write<Sink: EntrySink & ~Copyable>(
+    toDirectory directory: ByteString, by sink: inout Sink, size: (borrowing Sink) -> UInt64,
+    list: ListOptions, _ console: Console, _ output: OutputOptions
+  ) throws -> ExitStatus {
+    let written = try write(to: &sink, keepsPaths: true, isQuiet: output.quiet, console)
+    try sink.finish()
+    let skipped = sink.skipped
+    console.show(skipped, "not exported: ", all: list.all)
+    try written.show(
+      as: directory, without: skipped, of: stored, size: size(sink), console, output)
+    return written.status(skipped)
+  }
+}
+
 /// The export of a snapshot to a file with the options of its command.
 struct ArchiveExport {
   let export: ArchiveExportOptions

@@ -32,11 +32,7 @@ extension ImportCommand {
     var file: ByteString
 
     @OptionGroup var password: BackupPasswordOptions
-    @OptionGroup var snapshot: ImportedSnapshotOptions
-    @OptionGroup var repository: RepositoryOptions
-    @OptionGroup var list: ListOptions
-    @OptionGroup var progress: ProgressOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var options: LogicalImport
 
     private var isStandardInput: Bool { file == "-" }
 
@@ -48,13 +44,13 @@ extension ImportCommand {
     }
 
     func run(_ console: Console) throws -> ExitStatus {
-      let opened = try repository.open(console).repository
+      let opened = try options.repository.open(console).repository
       let location = isStandardInput ? "/dev/stdin" : file.absolute ?? file
       let secret = try password.read(of: location, console)
       let counters = ProgressCounters()
       let (report, header) = try BackupPasswordOptions.namingOptions {
-        try progress.run(counters, output) { isStopping in
-          var request = snapshot.request(
+        try options.progress.run(counters, options.output) { isStopping in
+          var request = options.snapshot.request(
             ImportRequest.Placement(androidBackupAt: location), to: opened, counters: counters,
             isStopping: isStopping)
           var source = try openSource(secret, &request)
@@ -64,10 +60,10 @@ extension ImportCommand {
       }
       console.warnOfUnused(secret, isEncrypted: header.encryption != nil, of: location)
       let packages = report.snapshot.snapshot.apps.count
-      return try report.show(
-        at: "", of: Sizes.count(packages, "Android package"), format: header.summary,
-        with: [JSON.Member("packages", .integer(Int64(packages)))], in: opened, all: list.all,
-        console, output)
+      let origin = LogicalImport.Origin(
+        name: Sizes.count(packages, "Android package"), format: header.summary,
+        members: [JSON.Member("packages", .integer(Int64(packages)))])
+      return try options.show(report, of: origin, in: opened, console)
     }
 
     /// Opens the backup. The snapshot has the time of its file unless another one is given.
@@ -93,11 +89,7 @@ extension ImportRequest.Placement {
   /// device: all of them are of one source.
   fileprivate init(androidBackupAt location: ByteString) {
     self.init(
-      prefix: "",
-      device: DeviceRecord(
-        identity: "import:android", platform: "Android", layout: Layout.android.rawValue,
-        root: location),
-      classes: ClassRun.ofLogicalPaths)
+      ofLogicalPathsFrom: "import:android", platform: "Android", layout: .android, in: location)
   }
 }
 

@@ -31,26 +31,16 @@ extension ImportCommand {
       completion: .directory)
     var directory: ByteString
 
-    @OptionGroup var snapshot: ImportedSnapshotOptions
-    @OptionGroup var repository: RepositoryOptions
-    @OptionGroup var list: ListOptions
-    @OptionGroup var progress: ProgressOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var options: LogicalImport
 
     func run(_ console: Console) throws -> ExitStatus {
-      let opened = try repository.open(console).repository
-      let counters = ProgressCounters()
-      let (report, app) = try progress.run(counters, output) { isStopping in
-        var source = try XcodeDataSource(path: directory)
-        let request = snapshot.request(
-          ImportRequest.Placement(of: source.app, in: source.path), to: opened,
-          counters: counters, isStopping: isStopping)
-        let report = try ImportOperation(to: opened, request).run(&source)
-        return (report, source.app)
+      try options.run(console) { _ in
+        try XcodeDataSource(path: directory)
+      } placement: { source in
+        ImportRequest.Placement(of: source.app, in: source.path)
+      } origin: { source in
+        source.app.origin(format: "app data of Xcode")
       }
-      return try report.show(
-        at: "", of: "'\(app.identifier)'", format: "app data of Xcode", with: app.members,
-        in: opened, all: list.all, console, output)
     }
   }
 
@@ -76,28 +66,18 @@ extension ImportCommand {
     @Argument(help: ArgumentHelp("The package.", valueName: "file"), completion: .file())
     var file: ByteString
 
-    @OptionGroup var snapshot: ImportedSnapshotOptions
-    @OptionGroup var repository: RepositoryOptions
-    @OptionGroup var list: ListOptions
-    @OptionGroup var progress: ProgressOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var options: LogicalImport
 
     func run(_ console: Console) throws -> ExitStatus {
-      let opened = try repository.open(console).repository
-      let archive = try ArchiveFile(path: file)
-      let counters = ProgressCounters()
-      let (report, app) = try progress.run(counters, output) { isStopping in
+      try options.run(console) { isStopping in
+        let archive = try ArchiveFile(path: file)
         archive.isStopping = isStopping
-        var source = try PackageDataSource(archive)
-        let request = snapshot.request(
-          ImportRequest.Placement(of: source.app, in: file.absolute ?? file), to: opened,
-          counters: counters, isStopping: isStopping)
-        let report = try ImportOperation(to: opened, request).run(&source)
-        return (report, source.app)
+        return try PackageDataSource(archive)
+      } placement: { source in
+        ImportRequest.Placement(of: source.app, in: file.absolute ?? file)
+      } origin: { source in
+        source.app.origin(format: "app package")
       }
-      return try report.show(
-        at: "", of: "'\(app.identifier)'", format: "app package", with: app.members, in: opened,
-        all: list.all, console, output)
     }
   }
 }
@@ -107,16 +87,15 @@ extension ImportRequest.Placement {
   /// all of one app are of one source.
   fileprivate init(of app: AppIdentity, in location: ByteString) {
     self.init(
-      prefix: "",
-      device: DeviceRecord(
-        identity: "import:\(app.identifier)", platform: "iOS",
-        layout: Layout.coreSimulator.rawValue, root: location),
-      classes: ClassRun.ofLogicalPaths)
+      ofLogicalPathsFrom: "import:\(app.identifier)", platform: "iOS", layout: .coreSimulator,
+      in: location)
   }
 }
 
 extension AppIdentity {
-  fileprivate var members: [JSON.Member] {
-    [JSON.Member("app", .string(identifier.description))]
+  fileprivate func origin(format: String) -> LogicalImport.Origin {
+    LogicalImport.Origin(
+      name: "'\(identifier)'", format: format,
+      members: [JSON.Member("app", .string(identifier.description))])
   }
 }

@@ -97,19 +97,8 @@ extension ImportRequest.Placement {
   fileprivate init(_ device: MobileSyncDevice, in path: ByteString) {
     let udid = device.identifier.map { ByteString($0) } ?? path.lastComponent ?? "unknown"
     self.init(
-      prefix: "",
-      device: DeviceRecord(
-        identity: Device.Identity.udid(udid).description, platform: "iOS",
-        layout: Layout.coreSimulator.rawValue, root: path, osVersion: device.osVersion),
-      classes: ClassRun.ofLogicalPaths)
-  }
-}
-
-extension ClassRun {
-  /// The classes of a backup of another program, whose paths are logical paths: all of it is user
-  /// data.
-  static var ofLogicalPaths: [ClassRun] {
-    ["apps", "folders", "groups"].map { ClassRun(path: $0, name: "user-data") }
+      ofLogicalPathsFrom: Device.Identity.udid(udid).description, platform: "iOS",
+      layout: .coreSimulator, in: path, osVersion: device.osVersion)
   }
 }
 

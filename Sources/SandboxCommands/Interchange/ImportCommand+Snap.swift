@@ -37,30 +37,22 @@ extension ImportCommand {
         "The user whose data is imported, if there is that of several.", valueName: "name"))
     var user: ByteString?
 
-    @OptionGroup var snapshot: ImportedSnapshotOptions
-    @OptionGroup var repository: RepositoryOptions
-    @OptionGroup var list: ListOptions
-    @OptionGroup var progress: ProgressOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var options: LogicalImport
 
     func run(_ console: Console) throws -> ExitStatus {
-      let opened = try repository.open(console).repository
-      let archive = file == "-" ? try ArchiveFile() : try ArchiveFile(path: file)
       let location = file == "-" ? "/dev/stdin" : file.absolute ?? file
-      let counters = ProgressCounters()
-      let (report, format, snaps) = try progress.run(counters, output) { isStopping in
+      return try options.run(console) { isStopping in
+        let archive = file == "-" ? try ArchiveFile() : try ArchiveFile(path: file)
         archive.isStopping = isStopping
-        var source = try SnapSource.open(archive, user: user)
-        let request = snapshot.request(
-          ImportRequest.Placement(snapshotAt: location, of: source.foundUser), to: opened,
-          counters: counters, isStopping: isStopping)
-        let report = try ImportOperation(to: opened, request).run(&source)
-        return (report, source.formatName, source.snaps.count)
+        return try SnapSource.open(archive, user: user)
+      } placement: { source in
+        ImportRequest.Placement(snapshotAt: location, of: source.foundUser)
+      } origin: { source in
+        let count = source.snaps.count
+        return LogicalImport.Origin(
+          name: Sizes.count(count, "snap"), format: source.formatName,
+          members: [JSON.Member("snaps", .integer(Int64(count)))])
       }
-      return try report.show(
-        at: "", of: Sizes.count(snaps, "snap"), format: format,
-        with: [JSON.Member("snaps", .integer(Int64(snaps)))], in: opened, all: list.all, console,
-        output)
     }
   }
 }
@@ -70,10 +62,7 @@ extension ImportRequest.Placement {
   /// system: all of one user are of one source.
   fileprivate init(snapshotAt location: ByteString, of user: ByteString?) {
     self.init(
-      prefix: "",
-      device: DeviceRecord(
-        identity: "import:snap" + (user.map { ":\($0)" } ?? ""), platform: "snap",
-        layout: Layout.snap.rawValue, root: location),
-      classes: ClassRun.ofLogicalPaths)
+      ofLogicalPathsFrom: "import:snap" + (user.map { ":\($0)" } ?? ""), platform: "snap",
+      layout: .snap, in: location)
   }
 }

@@ -146,14 +146,25 @@ struct ImportedSnapshotOptions: ParsableArguments {
     _ placement: ImportRequest.Placement, to repository: Repository, counters: ProgressCounters,
     isStopping: @escaping @Sendable () -> Bool
   ) -> ImportRequest {
-    var request = ImportRequest(placement, program: Version.text)
-    request.indexCache = repository.hostIndexCache
-    request.headCache = repository.hostHeadCache
+    var request = ImportRequest(
+      placement, to: repository, tags: tags, counters: counters, isStopping: isStopping)
     request.time = time.value
-    request.tags = tags
-    request.counters = counters
-    request.isStopping = isStopping
     return request
+  }
+}
+
+extension ImportRequest {
+  /// Creates the request of an import into a repository, with the caches of this host.
+  init(
+    _ placement: Placement, to repository: Repository, tags: [String], counters: ProgressCounters,
+    isStopping: @escaping @Sendable () -> Bool
+  ) {
+    self.init(placement, program: Version.text)
+    indexCache = repository.hostIndexCache
+    headCache = repository.hostHeadCache
+    self.tags = tags
+    self.counters = counters
+    self.isStopping = isStopping
   }
 }
 

@@ -70,12 +70,9 @@ struct PeerImportRun {
     _ snapshot: PeerSnapshot, by work: inout PeerImport,
     isStopping: @escaping @Sendable () -> Bool
   ) throws {
-    var request = ImportRequest(work.placement(of: snapshot), program: Version.text)
-    request.indexCache = repository.hostIndexCache
-    request.headCache = repository.hostHeadCache
-    request.tags = options.tags
-    request.counters = counters
-    request.isStopping = isStopping
+    let request = ImportRequest(
+      work.placement(of: snapshot), to: repository, tags: options.tags, counters: counters,
+      isStopping: isStopping)
     do {
       let report = try work.run(snapshot, request)
       imported += 1
