@@ -161,7 +161,8 @@ import Testing
       result["message"]?["text"]?.string
         == "User data is marked as excluded from backups: by the attribute.")
     #expect(
-      result["partialFingerprints"]?["sandboxctlFinding/v1"]?.string == finding.fingerprint.description)
+      result["partialFingerprints"]?["sandboxctlFinding/v1"]?.string
+        == finding.fingerprint.description)
     #expect(result["properties"]?["command"]?.string == finding.command)
   }
 

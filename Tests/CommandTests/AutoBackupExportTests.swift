@@ -228,7 +228,7 @@ import Testing
     #expect(try !cli.isThere("b.ab"))
   }
 
-  /// What Android ignores in a file of rules is reported with its line, by an export and by a policy.
+  /// A rule that Android ignores is reported with its line, by an export and by a policy.
   @Test func rulesThatAndroidIgnoresAreReported() throws {
     try cli.directory.write(
       """

@@ -28,6 +28,7 @@ package struct TypeIdentifier: Sendable {
   /// Returns the reason why bytes are not an identifier, or nil if they are: at least two components
   /// of letters, digits, hyphens and characters above U+007F, separated by dots.
   package static func fault(of bytes: ByteString) -> String? {
+    if isPlain(bytes) { return nil }
     if bytes.isEmpty { return "it is empty" }
     if bytes.count > maximumLength {
       return "it has \(bytes.count) bytes, more than the limit of \(maximumLength)"
@@ -39,6 +40,24 @@ package struct TypeIdentifier: Sendable {
     if parts.contains(where: \.isEmpty) { return "it has an empty component" }
     guard let wrong = bytes.bytes.first(where: { !isDot($0) && !isAllowed($0) }) else { return nil }
     return "it contains '\(ByteString([wrong]))', and only letters, digits, '-' and '.' are allowed"
+  }
+
+  /// Whether bytes are an identifier of ASCII characters, as those of the system are. This takes a
+  /// fraction of the time of the search for a reason.
+  private static func isPlain(_ bytes: ByteString) -> Bool {
+    if bytes.count > maximumLength { return false }
+    var (dots, length) = (0, 0)
+    for byte in bytes.bytes {
+      if byte == UInt8(ascii: ".") {
+        if length == 0 { return false }
+        (dots, length) = (dots + 1, 0)
+      } else if byte < 0x80, isAllowed(byte) {
+        length += 1
+      } else {
+        return false
+      }
+    }
+    return dots > 0 && length > 0
   }
 
   private static func isAllowed(_ byte: UInt8) -> Bool {

@@ -154,7 +154,7 @@ extension AutoBackupRemark {
 }
 
 extension AutoBackupRules {
-  /// What Android ignores in the files of the rules, by their order.
+  /// The remarks on the files of the rules, by their order.
   package var remarks: [AutoBackupRemark] {
     var remarks: [AutoBackupRemark] = []
     if case .rules(let section) = fullBackup { remarks += section.remarks }

@@ -9,7 +9,7 @@ package struct AutoBackupRuleSet: Sendable {
   /// The packages of apps by their names.
   package private(set) var packages: [ByteString: AndroidPackage] = [:]
 
-  /// What Android ignores in the files, by their names.
+  /// The remarks on what Android ignores in the files.
   package private(set) var remarks: [FileRemark] = []
 
   /// A remark on a file.

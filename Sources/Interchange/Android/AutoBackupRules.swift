@@ -82,7 +82,7 @@ package struct AutoBackupRules: Hashable, Sendable {
     /// Whether the backup is disabled unless it is encrypted on the device
     /// (`disableIfNoEncryptionCapabilities`).
     package var requiresEncryption = false
-    /// What Android ignores in it.
+    /// The remarks on what Android ignores in it.
     package var remarks: [AutoBackupRemark] = []
 
     /// Creates a section without rules, which includes everything.
@@ -104,7 +104,7 @@ package struct AutoBackupRules: Hashable, Sendable {
     package var cloud: Section?
     /// `device-transfer`; nil if the section is absent.
     package var transfer: Section?
-    /// What Android ignores outside of the sections.
+    /// The remarks on what Android ignores outside of the sections.
     package var remarks: [AutoBackupRemark] = []
 
     /// Creates rules of both sections.

@@ -121,7 +121,8 @@ struct AuditCommand: SandboxCommand {
       throw OperationError(
         .failed, code: .limitExceeded, "use the baseline", subject: path,
         reason: "it has more than \(AuditBaseline.limit >> 20) MiB",
-        hint: "mend findings until there are fewer, and write it again with 'sandboxctl audit --json'")
+        hint: "mend findings until there are fewer, and write it again with 'sandboxctl audit "
+          + "--json'")
     }
     return try AuditBaseline(reading: bytes, as: path)
   }
