@@ -45,6 +45,7 @@ COVERAGE = --product sandboxctl --scratch-path .build-coverage $(STRICT) \
   -Xswiftc -profile-generate -Xswiftc -profile-coverage-mapping
 
 SOAK_MINUTES ?= 10
+HOSTS ?= 200
 ENTRIES ?= 60000
 DATABASE_MB ?= 3000
 PRUNE_MINUTES ?= 1
@@ -103,11 +104,17 @@ tsan: ## run the threaded suites under the thread sanitizer (half an hour)
 	  "$$($(SWIFT) build $(TSAN) --show-bin-path)/sandboxctlPackageTests.xctest" \
 	  --testing-library swift-testing --filter "$(TSAN_SUITES)"
 
-soak: soak-databases ## kill and verify backups and restores, SOAK_MINUTES (10) for each kind
+soak: soak-databases ## kill and verify backups and restores, SOAK_MINUTES (10) for each kind, HOSTS (200)
 	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
 	$(PYTHON) Tools/soak_prune.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
+	@set -e; for store in test ceph ssh; do \
+	  $(PYTHON) Tools/soak_prune.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
+	    $(SOAK_MINUTES) --store $$store; \
+	done
+	$(PYTHON) Tools/soak_fleet.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
+	  --hosts $(HOSTS) --files 1000
 	$(PYTHON) Tools/soak_trees.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
 	SANDBOXCTL_TEST_ALL=1 $(SWIFT) test \

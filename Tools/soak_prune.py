@@ -2,7 +2,7 @@
 """Backs up, forgets, prunes, copies, mirrors and checks at the same time, with programs that are
 killed or sleep.
 
-usage: soak_prune.py PROGRAM [MINUTES]
+usage: soak_prune.py PROGRAM [MINUTES] [--store directory|test|ceph|ssh]
 
 WRITERS directories share files and are backed up repeatedly by a program each, all into one
 repository. At the same time snapshots are forgotten and the repository is pruned in a loop, its
@@ -15,9 +15,13 @@ once in a sample of the rounds and compared with its source, and at the end all 
 repository and from the mirror. `check --read-data` must find no damage in any of the three; while it
 runs, only if no lease was set back meanwhile, since a program without its lease may find that data
 has been removed.
+The repositories are in a directory, or in another store (soak_stores.py); one that is not installed
+is skipped with a line. In Ceph RGW leases cannot be set back: programs only pause there, and the
+leases of those that were killed are removed, as a prune would do it an hour later.
 The seed is printed; SANDBOXCTL_SEED repeats the choices. The directory of a failed run is kept.
 """
 
+import argparse
 import hashlib
 import json
 import os
@@ -31,22 +35,29 @@ import tempfile
 import threading
 import time
 
+sys.dont_write_bytecode = True
+import soak_stores  # noqa: E402
+
 WRITERS = 8
 # Exit statuses of a program that lost its lease, found another prune, or was killed.
 EXPECTED = {0, 1, 11, -signal.SIGKILL}
 # That of a reader that found lost data, which is an error unless it may have lost its lease.
 DAMAGED = 13
 REPOSITORIES = ["repo", "second", "mirror"]
-COPY = ["copy", "--to", "second", "--repo", "repo", "--quiet"]
-MIRROR = ["mirror", "--to", "mirror", "--repo", "repo", "--quiet", "--allow-large-removal"]
 AN_HOUR = 3700
+# The minutes from which on each kind of program has to have ended at least once.
+LONG = 0.5
 
 
 class Soak:
     """A run: the repository, its writers, and the content of each reported snapshot."""
 
-    def __init__(self, program, folder, chance):
-        self.program, self.folder, self.chance = program, folder, chance
+    def __init__(self, program, folder, store, chance):
+        self.program, self.folder, self.store, self.chance = program, folder, store, chance
+        repo, second, mirror = map(store.location, REPOSITORIES)
+        self.repo = ["--repo", repo]
+        self.copying = ["copy", "--to", second, *self.repo, "--quiet"]
+        self.mirroring = ["mirror", "--to", mirror, *self.repo, "--quiet", "--allow-large-removal"]
         self.end = 0.0
         self.lock = threading.Lock()
         self.reported = {}
@@ -55,8 +66,8 @@ class Soak:
         self.counts = dict.fromkeys(
             ["backups", "prunes", "removed packs", "forgotten", "copies", "mirrors", "checks",
              "killed", "slept", "refused", "restored"], 0)
-        self.run("init", "repo", "--plain", "--no-default")
-        self.run("init", "second", "--plain", "--no-default")
+        self.run("init", repo, "--plain", "--no-default")
+        self.run("init", second, "--plain", "--no-default")
 
     def count(self, what, number=1):
         with self.lock:
@@ -67,8 +78,10 @@ class Soak:
             self.failures.append(text)
 
     def start(self, *words, home="home"):
-        environment = {"HOME": str(self.folder / home), "PATH": os.environ["PATH"], "TZ": "UTC"}
-        return subprocess.Popen([self.program, *words], cwd=self.folder, env=environment,
+        environment = {"HOME": str(self.folder / home), "PATH": os.environ["PATH"], "TZ": "UTC",
+                       **self.store.environment}
+        return subprocess.Popen([self.program, *words, *self.store.options], cwd=self.folder,
+                                env=environment,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, *words, home="home"):
@@ -89,6 +102,7 @@ class Soak:
             if fate < 0.15:
                 process.kill()
                 self.count("killed")
+                self.store.forget(process, REPOSITORIES)
             else:
                 process.send_signal(signal.SIGSTOP)
                 self.set_leases_back()
@@ -110,13 +124,7 @@ class Soak:
         """Sets the heartbeats of all programs back by more than an hour."""
         with self.lock:
             self.sleeps += 1
-        then = time.time() - AN_HOUR
-        for repository in REPOSITORIES:
-            for alive in (self.folder / repository / "leases").glob("*/alive"):
-                try:
-                    os.utime(alive, (then, then))
-                except FileNotFoundError:
-                    pass
+        self.store.set_leases_back(REPOSITORIES, AN_HOUR)
 
     def write(self, number):
         """Changes one directory and backs it up until the time is over."""
@@ -126,8 +134,8 @@ class Soak:
         while time.monotonic() < self.end and not self.failures:
             self.change(source, chance)
             code, output = self.disturbed(
-                chance, "backup", "--layout", "folder", "--root", source.name, "--repo", "repo",
-                "--json", home=f"home{number}")
+                chance, "backup", "--layout", "folder", "--root", source.name, *self.repo, "--json",
+                home=f"home{number}")
             if code == 0:
                 self.count("backups")
             identity = self.reported_snapshot(output)
@@ -172,7 +180,7 @@ class Soak:
         source, wanted = self.reported[identity]
         target = self.folder / name
         process = self.start("restore", f"{identity}:folders/{source}", "--to", name, "--repo",
-                             repository, "--quiet", home=home)
+                             self.store.location(repository), "--quiet", home=home)
         _, errors = process.communicate()
         with self.lock:
             is_forgotten = identity not in self.reported
@@ -197,9 +205,9 @@ class Soak:
                 for name in gone:
                     del self.reported[name]
             if gone:
-                self.run("forget", *gone, "--allow-last", "--repo", "repo", "--quiet")
+                self.run("forget", *gone, "--allow-last", *self.repo, "--quiet")
                 self.count("forgotten", len(gone))
-            code, output = self.disturbed(chance, "prune", "--repo", "repo", "--json")
+            code, output = self.disturbed(chance, "prune", *self.repo, "--json")
             if code == 0:
                 self.count("prunes")
                 self.count("removed packs", json.loads(output)["removed_packs"])
@@ -238,41 +246,57 @@ class Soak:
         threads = [threading.Thread(target=self.guarded, args=[self.write, number])
                    for number in range(WRITERS)]
         threads.append(threading.Thread(target=self.guarded, args=[self.prune]))
-        for work in [("copies", *COPY), ("mirrors", *MIRROR),
-                     ("checks", "check", "--read-data", "--quiet", "--repo", "repo")]:
+        for work in [("copies", *self.copying), ("mirrors", *self.mirroring),
+                     ("checks", "check", "--read-data", "--quiet", *self.repo)]:
             threads.append(threading.Thread(target=self.guarded, args=[self.repeat, *work]))
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        for words in [("prune", "--repo", "repo"), (*COPY, "--check"), MIRROR]:
+        for words in [("prune", *self.repo), (*self.copying, "--check"), self.mirroring]:
             self.settle(*words)
         for number, identity in enumerate(list(self.reported)):
             for repository in ["repo", "mirror"]:
                 self.verify(identity, f"last{number}", repository=repository)
         if not self.failures:
             for repository in REPOSITORIES:
-                self.run("check", "--read-data", "--repo", repository)
+                self.run("check", "--read-data", "--repo", self.store.location(repository))
         return not self.failures
 
 
-def main():
-    program = os.path.abspath(sys.argv[1])
-    minutes = float(sys.argv[2]) if len(sys.argv) > 2 else 1
+def run(program, minutes, kind, folder):
+    """Runs the soak in a store. Returns whether it is good; True if the store is not installed."""
     seed = int(os.environ.get("SANDBOXCTL_SEED", random.randrange(1 << 32)))
+    store = soak_stores.open_store(kind, folder)
+    if store is None:
+        return True
     print(f"soak: seed {seed} (SANDBOXCTL_SEED={seed} repeats the choices)", flush=True)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-prune-"))
-    soak = Soak(program, folder, random.Random(seed))
-    is_good = soak.soak(minutes)
-    print("soak: " + ", ".join(f"{number} {what}" for what, number in soak.counts.items()))
+    try:
+        soak = Soak(program, folder, store, random.Random(seed))
+        is_good = soak.soak(minutes)
+    finally:
+        store.close()
+    print(f"soak: {kind}: "
+          + ", ".join(f"{number} {what}" for what, number in soak.counts.items()))
     for failure in soak.failures[:5]:
         print(f"soak: error: {failure}", file=sys.stderr)
-    needed = ["backups", "prunes", "removed packs", "copies", "mirrors", "checks", "killed", "slept",
-              "restored"]
+    needed = ["backups", "prunes", "restored"]
+    if minutes >= LONG:
+        needed += ["removed packs", "copies", "mirrors", "checks", "killed", "slept"]
     missing = [what for what in needed if not soak.counts[what]]
     if missing:
         print(f"soak: error: no {', no '.join(missing)}: the run was too short", file=sys.stderr)
-    if is_good and not missing:
+    return is_good and not missing
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Prune beside writers, with kills.")
+    parser.add_argument("program")
+    parser.add_argument("minutes", type=float, nargs="?", default=1)
+    parser.add_argument("--store", choices=soak_stores.KINDS, default="directory")
+    options = parser.parse_args()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-prune-"))
+    if run(os.path.abspath(options.program), options.minutes, options.store, folder):
         shutil.rmtree(folder)
         return 0
     print(f"soak: the directory is {folder}", file=sys.stderr)

@@ -35,6 +35,7 @@ import Testing
     #expect(outcome.code == 0 && outcome.output.isEmpty && outcome.errors.isEmpty)
     let first = try metrics()
     #expect(first.types.values.allSatisfy { $0 == "gauge" })
+    #expect(first.samples.allSatisfy { $0.labels["host"] == Host.name })
     #expect(first.value("last_exit_code") == 0)
     let last = try #require(first.value("last_run_timestamp_seconds"))
     #expect(last >= before && last <= Date().timeIntervalSince1970 + 1)

@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import ArgumentParser
 internal import SystemIO
 
@@ -65,7 +66,7 @@ private struct MetricsFile {
   ///   overwritten.
   private func old(_ name: ByteString, in directory: borrowing Directory) throws -> String {
     guard let status = try directory.statusIfPresent(name) else { return "" }
-    let bytes = status.kind == .file ? try directory.file(name).readAll(limit: 1 << 20) : nil
+    let bytes = status.kind == .file ? try directory.file(name).readAll(limit: 4 << 20) : nil
     let text = bytes.map { String(decoding: $0, as: UTF8.self) }
     guard let text, text.isEmpty || text.hasPrefix("# HELP \(prefix)") else {
       throw OperationError(
@@ -82,9 +83,12 @@ private struct MetricsFile {
       "last_run_timestamp_seconds", help: "Unix time of the end of the last run.",
       value: Self.seconds(now))
     let isSuccess = status == .done || status == .nothingToDo
-    let earlier = old.split(separator: "\n").last { $0.hasPrefix(lastSuccess + " ") }
-      .flatMap { Double($0.dropFirst(lastSuccess.count + 1)) }
-      .flatMap { $0.isFinite && $0 >= 0 ? "\($0)" : nil }
+    // Without labels in files of versions that did not name the host.
+    let earlier = old.split(separator: "\n").last {
+      $0.hasPrefix(lastSuccess + " ") || $0.hasPrefix(lastSuccess + "{")
+    }
+    .flatMap { $0.split(separator: " ").last.flatMap { Double($0) } }
+    .flatMap { $0.isFinite && $0 >= 0 ? "\($0)" : nil }
     if let success = isSuccess ? Self.seconds(now) : earlier {
       text.add(
         "last_success_timestamp_seconds",
@@ -104,12 +108,17 @@ private struct MetricsFile {
   }
 }
 
-/// Metrics in the text exposition format, each with its help, type and samples.
+/// Metrics in the text exposition format, each with its help, type and samples. Each sample has a
+/// label `host`, so that files of many hosts can be collected in one place.
 struct MetricsText {
   private let prefix: String
+  private let host = Host.name
   private(set) var text = ""
 
   init(prefix: String) { self.prefix = prefix }
+
+  /// A value with its labels besides `host`.
+  typealias Sample = (labels: [(String, String)], value: String)
 
   /// Adds a gauge with one sample.
   mutating func add(_ name: String, help: String, value: String) {
@@ -121,16 +130,18 @@ struct MetricsText {
     add(name, help: help, value: "\(value)")
   }
 
-  /// Adds a gauge, unless there are no samples.
-  mutating func add(
-    _ name: String, help: String, samples: [(labels: [(String, String)], value: String)]
-  ) {
+  /// Adds a gauge of this host, unless there are no samples.
+  mutating func add(_ name: String, help: String, samples: [Sample]) {
+    add(name, help: help, samplesOfHosts: samples.map { ([("host", host)] + $0.labels, $0.value) })
+  }
+
+  /// Adds a gauge whose samples have all of their labels, unless there are none.
+  private mutating func add(_ name: String, help: String, samplesOfHosts samples: [Sample]) {
     if samples.isEmpty { return }
     text += "# HELP \(prefix)\(name) \(help)\n# TYPE \(prefix)\(name) gauge\n"
     for sample in samples {
       let labels = sample.labels.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }
-      let shown = labels.isEmpty ? "" : "{\(labels.joined(separator: ","))}"
-      text += "\(prefix)\(name)\(shown) \(sample.value)\n"
+      text += "\(prefix)\(name){\(labels.joined(separator: ","))} \(sample.value)\n"
     }
   }
 
@@ -143,5 +154,30 @@ struct MetricsText {
       default: result.unicodeScalars.append(scalar)
       }
     }
+  }
+}
+
+extension MetricsText {
+  /// The maximum number of hosts with metrics of their own, those that made a snapshot last.
+  private static let maximumHosts = 2000
+  /// The maximum length of a host's name in characters, that of the domain name system.
+  private static let maximumName = 255
+
+  /// Adds the snapshots of each host of a repository, labelled with that host.
+  mutating func add(_ hosts: [HostSnapshots]) {
+    add("hosts", help: "Hosts with snapshots in the repository.", value: hosts.count)
+    let latest = hosts.sorted { ($1.newest, $0.host) < ($0.newest, $1.host) }
+      .prefix(Self.maximumHosts).sorted { $0.host < $1.host }
+    // Two names that are equal after the cut would be the same sample.
+    let shown = latest.filter { $0.host.count <= Self.maximumName }
+    func samples(_ value: (HostSnapshots) -> String) -> [Sample] {
+      shown.map { ([("host", $0.host)], value($0)) }
+    }
+    add(
+      "host_snapshots", help: "Snapshots of the host.", samplesOfHosts: samples { "\($0.count)" })
+    add(
+      "host_newest_snapshot_timestamp_seconds",
+      help: "Unix time of the host's newest snapshot, by its own clock.",
+      samplesOfHosts: samples { "\($0.newest.seconds)" })
   }
 }

@@ -58,9 +58,15 @@ struct CheckCommand: SandboxCommand {
     }
   }
 
+  /// What the metrics contain.
+  fileprivate struct Found {
+    let report: RepositoryCheck.Report
+    let hosts: [HostSnapshots]
+  }
+
   private func check(
     _ console: Console
-  ) throws -> (status: ExitStatus, report: RepositoryCheck.Report) {
+  ) throws -> (status: ExitStatus, report: Found) {
     let reading = try reading()
     let checked = try repository.open(console).repository
     let counters = ProgressCounters()
@@ -87,7 +93,7 @@ struct CheckCommand: SandboxCommand {
     record(result, console)
     result.recordRound()
     hint(report, console)
-    return (report.isGood ? .done : .damaged, report)
+    return (report.isGood ? .done : .damaged, Found(report: report, hosts: result.hosts))
   }
 
   private func hint(_ report: RepositoryCheck.Report, _ console: Console) {
@@ -144,7 +150,8 @@ struct CheckCommand: SandboxCommand {
 
 extension MetricsText {
   /// Adds the metrics of a check.
-  fileprivate mutating func add(_ report: RepositoryCheck.Report) {
+  fileprivate mutating func add(_ found: CheckCommand.Found) {
+    let report = found.report
     add("snapshots", help: "Snapshots in the repository.", value: report.snapshots)
     add("packs", help: "Packs in the repository.", value: report.packs)
     add("stored_bytes", help: "Bytes of the packs.", value: report.storedBytes)
@@ -157,6 +164,7 @@ extension MetricsText {
       value: report.untrusted)
     add("lost_paths", help: "Paths that cannot be restored completely.", value: report.costs)
     add("remarks", help: "Remarks that affect no snapshot.", value: report.remarks)
+    add(found.hosts)
   }
 }
 

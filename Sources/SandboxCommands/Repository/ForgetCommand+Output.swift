@@ -68,6 +68,7 @@ extension MetricsText {
     add(
       "refused_groups", help: "Groups of which the rules keep no snapshot, and all stay.",
       value: done.plan.groups.count(where: \.isRefused))
+    add(done.hosts)
     if let pruned = done.pruned { add(pruned, prefix: "prune_") }
   }
 }

@@ -109,6 +109,8 @@ struct ForgetCommand: SandboxCommand {
     var status: ExitStatus
     let plan: RetentionPlan
     let removed: Int
+    /// The hosts of the accepted snapshots that are kept.
+    let hosts: [HostSnapshots]
     var pruned: RepositoryPrune.Report?
   }
 
@@ -126,7 +128,12 @@ struct ForgetCommand: SandboxCommand {
       snapshots.isEmpty
       ? warn(of: plan, operation, console)
       : warn(of: operation.heads.damaged[known...], console)
-    var done = Done(status: status, plan: plan, removed: removed)
+    let kept = plan.groups.flatMap(\.entries).filter {
+      $0.isKept && opened.refusal(of: $0.head) == nil
+    }
+    var done = Done(
+      status: status, plan: plan, removed: removed,
+      hosts: HostSnapshots.grouped(kept.map { ($0.head.host, $0.head.time) }))
     guard prune else { return done }
     let pruned = try limits.run(
       opened, without: dryRun ? Set(plan.removed) : nil, mayRemoveAll: allowLast && removed > 0,

@@ -28,7 +28,8 @@ and only once unless it has "times". A request is answered from memory if none a
   truncate              the number of bytes of the body after which the connection is closed
   status, headers, body the answer; {port} in a header is the port of this server
 
-A request to /-/log is answered with the requests so far, as JSON.
+A request to /-/log is answered with the requests so far, as JSON; one to /-/log?take also forgets
+them. One to /-/sleep?SECONDS makes all objects so much older, as if the store had waited.
 """
 
 import base64
@@ -120,6 +121,12 @@ class Store:
                     rule["times"] = times - 1 or -1
                 return rule
         return None
+
+    def sleep(self, seconds):
+        """Makes all objects older."""
+        with self.lock:
+            for key, (body, at, kept) in self.objects.items():
+                self.objects[key] = (body, at - seconds, kept)
 
 
 class Answer:
@@ -250,9 +257,8 @@ class Request:
         prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter", "")
         after = self.query.get("continuation-token", "")
         names = {}
-        for key in sorted(self.store.objects, key=str.encode):
-            if not key.startswith(prefix):
-                continue
+        keys = [key for key in self.store.objects if key.startswith(prefix)]
+        for key in sorted(keys, key=str.encode):
             rest, found, _ = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
             names[prefix + rest + delimiter if found else key] = not found
         names = [item for item in names.items() if item[0] > after]
@@ -284,18 +290,28 @@ class Handler(BaseHTTPRequestHandler):
     wbufsize = -1
     disable_nagle_algorithm = True
     store = None
+    # The entry of the log for the last request of this connection.
+    entry = None
 
     def log_message(self, *_):
         pass
 
     def handle_request(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if self.path == "/-/log":
-            return self.send(Answer(200, {}, json.dumps(self.store.log).encode()))
+        if self.path in ("/-/log", "/-/log?take"):
+            with self.store.lock:
+                log = self.store.log
+                if self.path != "/-/log":
+                    self.store.log = []
+            return self.send(Answer(200, {}, json.dumps(log).encode()))
+        if self.path.startswith("/-/sleep?"):
+            self.store.sleep(float(self.path.partition("?")[2]))
+            return self.send(Answer())
         headers = {name.lower(): value for name, value in self.headers.items()}
         entry = {
             "method": self.command, "target": self.path, "headers": headers, "size": len(body),
-            "connection": self.client_address[1]}
+            "connection": self.client_address[1], "sent": 0}
+        self.entry = entry
         with self.store.lock:
             self.store.log.append(entry)
         # The target of a request to a proxy is a URL.
@@ -327,6 +343,8 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "HEAD":
             return
+        if self.entry:
+            self.entry["sent"] = len(answer.body[:truncate])
         self.wfile.write(answer.body[:truncate])
         if truncate is not None:
             self.wfile.flush()

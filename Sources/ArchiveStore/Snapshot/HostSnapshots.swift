@@ -1,0 +1,34 @@
+public import SystemIO
+
+/// The snapshots of one host in a repository that many hosts share.
+public struct HostSnapshots: Sendable, Hashable {
+  /// The name of the host, as its snapshots have it.
+  public let host: String
+  /// The number of its snapshots.
+  public private(set) var count: Int
+  /// The start of the newest, by the clock of that host.
+  public private(set) var newest: Timestamp
+
+  /// Groups snapshots by host. Returns the hosts in the order of their names.
+  public static func grouped(
+    _ snapshots: some Sequence<(host: String, time: Timestamp)>
+  ) -> [HostSnapshots] {
+    var hosts: [String: HostSnapshots] = [:]
+    for (host, time) in snapshots {
+      var found = hosts[host] ?? HostSnapshots(host: host, count: 0, newest: time)
+      found.count += 1
+      found.newest = max(found.newest, time)
+      hosts[host] = found
+    }
+    return hosts.values.sorted { $0.host < $1.host }
+  }
+}
+
+extension RepositoryCheck.Result {
+  /// The hosts and their snapshots that are accepted: one that no trusted signer signed may name any
+  /// host.
+  public var hosts: [HostSnapshots] {
+    let accepted = run.snapshots.lazy.filter { run.check.repository.refusal(of: $0) == nil }
+    return HostSnapshots.grouped(accepted.map { ($0.snapshot.host, $0.snapshot.time) })
+  }
+}

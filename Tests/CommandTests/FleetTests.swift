@@ -1,0 +1,30 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Many hosts with one repository in a store of objects (Tools/soak_fleet.py), and writers beside
+/// removals, prunes, copies and kills in such a store (Tools/soak_prune.py). `make soak` runs both for
+/// longer, also with real stores.
+@Suite struct FleetTests {
+  private func run(_ tool: String, _ options: String...) throws -> Program.Outcome {
+    let path = Shared.packageRoot.appendingPathComponent("Tools/\(tool)").path
+    let directory = try TemporaryDirectory("fleet", inMemory: true)
+    return try Program.run(
+      "python3", [path, CommandLine.program] + options,
+      environment: ["TMPDIR": directory.string])
+  }
+
+  @Test func hostsOfAFleetDoNotWaitForEachOtherAndLoseNothing() throws {
+    let files = Sampling.count(50, of: 1000)
+    let outcome = try run("soak_fleet.py", "--hosts", "20", "--files", "\(files)")
+    #expect(outcome.code == 0, "\(outcome.output)\(outcome.errors)")
+    #expect(outcome.output.contains("costs of a host, 20 hosts, \(files) files each"))
+  }
+
+  @Test func writersAndAPruneShareAStoreOfObjects() throws {
+    let outcome = try run("soak_prune.py", "0.04", "--store", "test")
+    #expect(outcome.code == 0, "\(outcome.output)\(outcome.errors)")
+    #expect(outcome.output.contains(" backups, "))
+  }
+}

@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+"""Many hosts with one repository in a store of objects: backs all up at once, kills and stops some,
+prunes in the middle, restores each, and measures what a host costs.
+
+usage: soak_fleet.py PROGRAM [--hosts 20] [--files 100] [--at-once 8]
+
+Each host has its own files, caches, state, keys of the store and, with root's rights, host name.
+Three quarters of the files are the same on all hosts, as those of installed apps are.
+
+1. One host makes the first backup; then all others back up at once. One of them is killed and one
+   stopped in the middle, each with an open lease. All others must end with status 0 while the one is
+   still stopped: nobody waits for another. Files that hosts share must be stored once.
+2. An hour passes. An update changes some files on all hosts in the same way, and each changes some
+   of its own. All back up at once again, while one more host removes old snapshots and prunes, and
+   the stopped host continues. Data may be stored twice only by programs that ran at the same time.
+3. Hosts back up without changes, and list all snapshots.
+4. After a last prune, `check --read-data` must find no damage, the newest snapshot of each host must
+   be there, and each host restores all of its snapshots that no rule removed: names, contents, modes
+   and times have to be equal.
+
+The costs of a host must stay within those of docs/scale.md (`Fleet.check_costs`), and are printed.
+The directory of a failed run is kept.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+import soak_stores  # noqa: E402
+
+# The seconds for which the store delays the first packs of the hosts that are disturbed, so that they
+# have a lease meanwhile.
+DELAY = 1
+AN_HOUR = 3700
+# Statuses of a prune: done, and that a program may still rely on what it would remove.
+PRUNED = {0, 11}
+# Statuses of a program that lost its lease while it was stopped for more than an hour.
+LOST = {0, 1, 11}
+
+
+class Host:
+    """A host of the fleet: its files, its home directory, and the snapshots that it made."""
+
+    def __init__(self, fleet, number):
+        self.fleet, self.number, self.name = fleet, number, f"host-{number:04}"
+        self.folder = fleet.folder / self.name
+        self.files = self.folder / "data"
+        self.snapshots = {}
+        (self.folder / "home").mkdir(parents=True)
+        self.files.mkdir()
+        for file in range(fleet.files):
+            self.write(file, self.text(file))
+
+    @staticmethod
+    def is_shared(file):
+        return file % 4 != 3
+
+    def text(self, file, version=0):
+        """The seed of a file's content: the same on all hosts for a shared file."""
+        return f"{'all' if self.is_shared(file) else self.name}/{file}/{version}"
+
+    def write(self, file, seed):
+        chance = random.Random(seed)
+        path = self.files / f"app{file % 7}" / f"d{file % 29}" / f"file{file}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(chance.randbytes(chance.randint(100, 4000)))
+        path.chmod(chance.choice([0o600, 0o640, 0o644, 0o755]))
+        os.utime(path, ns=(0, 1_700_000_000_000_000_000 + chance.randrange(10**15)))
+
+    def start(self, *words):
+        environment = {"HOME": str(self.folder / "home"), "PATH": os.environ["PATH"], "TZ": "UTC",
+                       "SANDBOXCTL_REPOSITORY": self.fleet.location,
+                       **self.fleet.store.of_key(self.name)}
+        return subprocess.Popen(
+            [*self.fleet.named(self.name), self.fleet.program, *words], cwd=self.folder,
+            env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+
+    def finish(self, process, allowed=(0,)):
+        output, errors = process.communicate()
+        if process.returncode not in allowed:
+            raise Failure(f"{self.name}: {' '.join(process.args[-6:])} ended with "
+                          f"{process.returncode}: {errors}")
+        return output
+
+    def run(self, *words, allowed=(0,)):
+        return self.finish(self.start(*words), allowed)
+
+    BACKUP = ("backup", "--layout", "folder", "--root", "data", "--quiet", "--json")
+
+    def back_up(self, allowed=(0,)):
+        self.record(self.run(*self.BACKUP, allowed=allowed))
+
+    def record(self, output):
+        """Notes the snapshot that a backup reported, with the present files."""
+        for line in output.splitlines():
+            identity = json.loads(line).get("snapshot")
+            if identity:
+                self.snapshots[identity] = tree(self.files)
+
+    def restore(self):
+        """Restores all snapshots that were not removed, and compares them."""
+        for identity, wanted in self.snapshots.items():
+            if identity not in self.fleet.kept:
+                continue
+            target = self.folder / "restored"
+            self.run("restore", f"{identity}:folders/data", "--to", target.name, "--quiet")
+            if tree(target) != wanted:
+                raise Failure(f"{self.name}: snapshot {identity} is restored with other content")
+            shutil.rmtree(target)
+
+    def change(self):
+        """Changes a fifth of its own files, and with the update a tenth of the shared ones."""
+        for file in range(self.fleet.files):
+            if file < self.fleet.files // (10 if self.is_shared(file) else 5):
+                self.write(file, self.text(file, version=1))
+
+    def cached_bytes(self):
+        cache = self.folder / "home/.cache"
+        return sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
+
+
+class Failure(Exception):
+    """Something that must not be."""
+
+
+def tree(folder):
+    """The names, contents, modes and times of all files below a directory."""
+    return {str(path.relative_to(folder)): (
+        path.read_bytes() if path.is_file() else None, path.stat().st_mode, path.stat().st_mtime_ns)
+        for path in folder.rglob("*")}
+
+
+class Fleet:
+    """All hosts, the store, and what was measured."""
+
+    def __init__(self, program, folder, options):
+        self.program, self.folder, self.files = program, folder, options.files
+        self.at_once = options.at_once
+        # The first two packs are those of the first host.
+        self.store = soak_stores.TestStore(
+            folder, [{"method": "PUT", "path": "/packs/", "skip": 2, "times": 2, "delay": DELAY}])
+        self.location = self.store.location("fleet")
+        self.has_names = os.geteuid() == 0 and subprocess.run(
+            ["unshare", "--uts", "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
+        self.hosts = [Host(self, number) for number in range(options.hosts)]
+        self.first, self.stopped, self.killed, *self.others = self.hosts
+        self.keeper = Host(self, options.hosts)
+        self.lock = threading.Lock()
+        self.totals, self.made, self.writing = {}, {"snapshots": 0, "index": 0}, set()
+        self.kept = set()
+        self.costs = {}
+
+    def named(self, name):
+        """The words of a wrapper that gives a program a host name."""
+        if not self.has_names:
+            return []
+        return ["unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"', name]
+
+    def each(self, hosts, work):
+        """Calls `work` for hosts in threads, and returns the most seconds of one."""
+        def timed(host):
+            begun = time.monotonic()
+            work(host)
+            seconds = time.monotonic() - begun
+            self.count()
+            return seconds
+        with concurrent.futures.ThreadPoolExecutor(self.at_once) as pool:
+            return max(pool.map(timed, hosts))
+
+    # Costs
+
+    def count(self):
+        """Counts the requests since the last call."""
+        with self.lock:
+            for client, method, target, sent, received in self.store.take_log():
+                old = self.totals.get(client, (0, 0, 0))
+                self.totals[client] = (old[0] + 1, old[1] + sent, old[2] + received)
+                if method == "PUT":
+                    self.made["snapshots"] += "/snapshots/" in target
+                    self.made["index"] += "/index/" in target
+                    if "/packs/" in target:
+                        self.writing.add(client)
+
+    def requests(self):
+        """The requests, the sent and the received bytes of each host since the last call."""
+        self.count()
+        with self.lock:
+            found, self.totals = self.totals, {}
+        return found
+
+    def measure(self, what, hosts):
+        """Records the costs of a round: requests, bytes sent and received, bytes of the cache."""
+        found = self.requests()
+        self.costs[what] = [(*found[host.name], host.cached_bytes()) for host in hosts]
+
+    def statistics(self):
+        return json.loads(self.keeper.run("stats", "--json"))
+
+    def check_costs(self):
+        """Compares the costs with what docs/scale.md says: S snapshots of all hosts, I index objects."""
+        self.count()
+        snapshots = self.made["snapshots"]
+        per_object = 2 * (snapshots + self.made["index"])
+        limits = {
+            "first backup": 30 + per_object, "backup after changes": 30 + per_object,
+            "unchanged backup": 40, "list of snapshots": 3 + 2 * snapshots,
+            "list of snapshots again": 3}
+        for what, most in limits.items():
+            requests = max(row[0] for row in self.costs[what])
+            if requests > most:
+                raise Failure(f"{what}: {requests} requests of a host, more than {most}")
+
+    def print_costs(self):
+        print(f"soak: costs of a host, {len(self.hosts)} hosts, {self.files} files each, "
+              f"{self.at_once} at once: median (and maximum)")
+        for what, rows in self.costs.items():
+            columns = [f"{statistics.median(column):.0f} ({max(column)})" for column in zip(*rows)]
+            print(f"soak: | {what} | {' | '.join(columns)} |")
+
+    def check_duplicates(self, what, allowed):
+        """Requires that packs have little more than the distinct data.
+
+        Their contents are random, so what they have beyond the data are trees, tables of contents,
+        and data that is stored twice.
+        """
+        found = self.statistics()
+        more = found["pack_bytes"] - found["data"]["bytes"]
+        limit = found["trees"]["bytes"] + 150 * found["data"]["blobs"] + allowed
+        print(f"soak: {what}: {found['data']['bytes']} bytes of distinct data, "
+              f"{found['pack_bytes']} of packs, {found['index_bytes']} of index", flush=True)
+        if more > limit:
+            raise Failure(f"{what}: {more} bytes of packs beyond the data, more than {limit}")
+
+    # The rounds
+
+    def first_round(self):
+        self.first.run("init", self.location, "--plain", "--no-default", "--quiet")
+        self.requests()
+        self.first.back_up()
+        disturbed = [self.stopped, self.killed]
+        programs = [host.start(*host.BACKUP) for host in disturbed]
+        self.wait_for_packs(disturbed)
+        programs[0].send_signal(signal.SIGSTOP)
+        programs[1].kill()
+        self.killed.finish(programs[1], [-signal.SIGKILL])
+        self.requests()
+        seconds = self.each(self.others, Host.back_up)
+        if programs[0].poll() is not None:
+            raise Failure("the stopped host has ended")
+        print(f"soak: {len(self.others)} first backups, {self.at_once} at once, beside a stopped and "
+              f"a killed one: {seconds:.1f} s at most", flush=True)
+        self.measure("first backup", self.others)
+        # Packs of the two that were disturbed.
+        sent = max(row[1] for row in self.costs["first backup"])
+        self.check_duplicates("after the first backups", 2 * sent)
+        return programs[0]
+
+    def wait_for_packs(self, hosts):
+        """Waits until each host is writing its first pack."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            self.count()
+            if {host.name for host in hosts} <= self.writing:
+                return
+            time.sleep(0.01)
+        raise Failure("no pack of the disturbed hosts appeared")
+
+    def second_round(self, stopped):
+        """Backs all up while the keeper removes and prunes, and the stopped host continues."""
+        self.store.set_leases_back(None, AN_HOUR)
+        for host in [self.first, self.killed, *self.others]:
+            host.change()
+        self.requests()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            backups = pool.submit(self.each, [self.first, self.killed, *self.others], Host.back_up)
+            prunes = removed = 0
+            while not backups.done():
+                self.keeper.run("forget", "--keep-last", "1", "--quiet")
+                output = self.keeper.run("prune", "--json", allowed=PRUNED)
+                prunes += not backups.done()
+                removed += sum(json.loads(line).get("removed_packs", 0)
+                               for line in output.splitlines())
+                if prunes == 1:
+                    stopped.send_signal(signal.SIGCONT)
+            seconds = backups.result()
+        if not prunes:
+            raise Failure("no prune ended while hosts backed up")
+        self.stopped.record(self.stopped.finish(stopped, LOST))
+        print(f"soak: {len(self.hosts) - 1} backups after changes: {seconds:.1f} s at most; beside "
+              f"them {prunes} prunes, {removed} packs removed; the stopped host ended with "
+              f"{stopped.returncode}", flush=True)
+        self.measure("backup after changes", self.others)
+        self.stopped.change()
+        self.stopped.back_up()
+        self.check_duplicates("after the update", self.updated_bytes())
+
+    def updated_bytes(self):
+        """The bytes that programs may store twice: the changed shared files for each at once."""
+        shared = [path.stat().st_size for path in self.first.files.rglob("file*")
+                  if Host.is_shared(int(path.name[4:]))]
+        return self.at_once * sum(shared) // 5
+
+    def third_round(self):
+        sample = self.others[:5]
+        for host in sample:
+            host.back_up()
+        # What the others have stored since their last run is read by the first of these.
+        self.requests()
+        for host in sample:
+            host.back_up()
+        self.measure("unchanged backup", sample)
+        for what in ("list of snapshots", "list of snapshots again"):
+            self.others[-1].run("snapshots", "--json")
+            self.measure(what, self.others[-1:])
+
+    def last_round(self):
+        self.store.set_leases_back(None, AN_HOUR)
+        self.keeper.run("prune", "--quiet")
+        self.keeper.run("prune", "--quiet")
+        self.check_duplicates("after the last prune", self.updated_bytes())
+        self.keeper.run("check", "--read-data", "--quiet")
+        self.kept = {json.loads(line)["id"]
+                     for line in self.keeper.run("snapshots", "--json").splitlines()}
+        for host in self.hosts:
+            if list(host.snapshots)[-1] not in self.kept:
+                raise Failure(f"{host.name}: its last snapshot is gone")
+        self.requests()
+        self.each(self.hosts, Host.restore)
+        self.measure("restore", self.others)
+
+    def run(self):
+        stopped = self.first_round()
+        try:
+            self.second_round(stopped)
+        finally:
+            if stopped.poll() is None:
+                stopped.kill()
+                stopped.wait()
+        self.third_round()
+        self.last_round()
+        self.print_costs()
+        self.check_costs()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--hosts", type=int, default=20)
+    parser.add_argument("--files", type=int, default=100)
+    parser.add_argument("--at-once", type=int, default=8)
+    options = parser.parse_args()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-fleet-"))
+    fleet = Fleet(os.path.abspath(options.program), folder, options)
+    try:
+        fleet.run()
+    except Failure as failure:
+        print(f"soak: error: {failure}\nsoak: the directory is {folder}", file=sys.stderr)
+        return 1
+    finally:
+        fleet.store.close()
+    seconds = [sum(resource.getrusage(whose)[:2])
+               for whose in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
+    print("soak: {:.1f} s of processor time in all programs, {:.1f} s here".format(*seconds))
+    shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
