@@ -115,6 +115,8 @@ soak: soak-databases ## kill and verify backups and restores, SOAK_MINUTES (10) 
 	done
 	$(PYTHON) Tools/soak_fleet.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  --hosts $(HOSTS) --files 1000
+	$(PYTHON) Tools/soak_fleet.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
+	  --hosts 20 --files 1000 --write-only
 	$(PYTHON) Tools/soak_trees.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
 	SANDBOXCTL_TEST_ALL=1 $(SWIFT) test \

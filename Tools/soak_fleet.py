@@ -2,7 +2,7 @@
 """Many hosts with one repository in a store of objects: backs all up at once, kills and stops some,
 prunes in the middle, restores each, and measures what a host costs.
 
-usage: soak_fleet.py PROGRAM [--hosts 20] [--files 100] [--at-once 8]
+usage: soak_fleet.py PROGRAM [--hosts 20] [--files 100] [--at-once 8] [--write-only]
 
 Each host has its own files, caches, state, keys of the store and, with root's rights, host name.
 Three quarters of the files are the same on all hosts, as those of installed apps are.
@@ -17,6 +17,10 @@ Three quarters of the files are the same on all hosts, as those of installed app
 4. After a last prune, `check --read-data` must find no damage, the newest snapshot of each host must
    be there, and each host restores all of its snapshots that no rule removed: names, contents, modes
    and times have to be equal.
+
+With --write-only the repository is encrypted for a recipient, and only the host that prunes has its
+identity, so hosts do not know what others have stored; that is removed by the prunes. It restores
+all snapshots itself.
 
 The costs of a host must stay within those of docs/scale.md (`Fleet.check_costs`), and are printed.
 The directory of a failed run is kept.
@@ -80,10 +84,12 @@ class Host:
         path.chmod(chance.choice([0o600, 0o640, 0o644, 0o755]))
         os.utime(path, ns=(0, 1_700_000_000_000_000_000 + chance.randrange(10**15)))
 
-    def start(self, *words):
+    def start(self, *words, reads=False):
         environment = {"HOME": str(self.folder / "home"), "PATH": os.environ["PATH"], "TZ": "UTC",
                        "SANDBOXCTL_REPOSITORY": self.fleet.location,
                        **self.fleet.store.of_key(self.name)}
+        if reads and self.fleet.identity:
+            environment["SANDBOXCTL_IDENTITY_FILE"] = self.fleet.identity
         return subprocess.Popen(
             [*self.fleet.named(self.name), self.fleet.program, *words], cwd=self.folder,
             env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -96,8 +102,8 @@ class Host:
                           f"{process.returncode}: {errors}")
         return output
 
-    def run(self, *words, allowed=(0,)):
-        return self.finish(self.start(*words), allowed)
+    def run(self, *words, allowed=(0,), reads=False):
+        return self.finish(self.start(*words, reads=reads), allowed)
 
     BACKUP = ("backup", "--layout", "folder", "--root", "data", "--quiet", "--json")
 
@@ -117,7 +123,8 @@ class Host:
             if identity not in self.fleet.kept:
                 continue
             target = self.folder / "restored"
-            self.run("restore", f"{identity}:folders/data", "--to", target.name, "--quiet")
+            self.run("restore", f"{identity}:folders/data", "--to", target.name, "--quiet",
+                     reads=True)
             if tree(target) != wanted:
                 raise Failure(f"{self.name}: snapshot {identity} is restored with other content")
             shutil.rmtree(target)
@@ -131,6 +138,13 @@ class Host:
     def cached_bytes(self):
         cache = self.folder / "home/.cache"
         return sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
+
+
+class Keeper(Host):
+    """The host that forgets, prunes and checks, and has the identity of an encrypted repository."""
+
+    def run(self, *words, allowed=(0,), reads=True):
+        return super().run(*words, allowed=allowed, reads=reads)
 
 
 class Failure(Exception):
@@ -158,7 +172,8 @@ class Fleet:
             ["unshare", "--uts", "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
         self.hosts = [Host(self, number) for number in range(options.hosts)]
         self.first, self.stopped, self.killed, *self.others = self.hosts
-        self.keeper = Host(self, options.hosts)
+        self.keeper = Keeper(self, options.hosts)
+        self.identity = self.make_identity() if options.write_only else None
         self.lock = threading.Lock()
         self.totals, self.made, self.writing = {}, {"snapshots": 0, "index": 0}, set()
         self.kept = set()
@@ -169,6 +184,20 @@ class Fleet:
         if not self.has_names:
             return []
         return ["unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"', name]
+
+    def make_identity(self):
+        """Makes an identity: the recovery key of a repository that nothing else uses."""
+        identity, passphrase = self.folder / "identity", self.folder / "passphrase"
+        passphrase.write_text("a passphrase of a soak")
+        passphrase.chmod(0o600)
+        environment = {"HOME": str(self.folder), "PATH": os.environ["PATH"]}
+        words = ["--passphrase-file", passphrase]
+        for command in (["init", "made", "--recovery-key", identity, "--no-default", "--quiet"],
+                        ["key", "show-recipient", "--repo", "made"]):
+            made = subprocess.run([self.program, *command, *words], cwd=self.folder, check=True,
+                                  env=environment, stdout=subprocess.PIPE, text=True)
+        self.recipient = made.stdout.strip()
+        return str(identity)
 
     def each(self, hosts, work):
         """Calls `work` for hosts in threads, and returns the most seconds of one."""
@@ -237,6 +266,9 @@ class Fleet:
         Their contents are random, so what they have beyond the data are trees, tables of contents,
         and data that is stored twice.
         """
+        if self.identity:
+            # Each host that cannot read has stored the shared data.
+            allowed += len(self.hosts) * self.shared_bytes()
         found = self.statistics()
         more = found["pack_bytes"] - found["data"]["bytes"]
         limit = found["trees"]["bytes"] + 150 * found["data"]["blobs"] + allowed
@@ -248,7 +280,8 @@ class Fleet:
     # The rounds
 
     def first_round(self):
-        self.first.run("init", self.location, "--plain", "--no-default", "--quiet")
+        form = ["--recipient", self.recipient] if self.identity else ["--plain"]
+        self.first.run("init", self.location, *form, "--no-default", "--quiet")
         self.requests()
         self.first.back_up()
         disturbed = [self.stopped, self.killed]
@@ -290,15 +323,15 @@ class Fleet:
             prunes = removed = 0
             while not backups.done():
                 self.keeper.run("forget", "--keep-last", "1", "--quiet")
-                output = self.keeper.run("prune", "--json", allowed=PRUNED)
                 prunes += not backups.done()
+                output = self.keeper.run("prune", "--json", allowed=PRUNED)
                 removed += sum(json.loads(line).get("removed_packs", 0)
                                for line in output.splitlines())
                 if prunes == 1:
                     stopped.send_signal(signal.SIGCONT)
             seconds = backups.result()
         if not prunes:
-            raise Failure("no prune ended while hosts backed up")
+            raise Failure("no prune began while hosts backed up")
         self.stopped.record(self.stopped.finish(stopped, LOST))
         print(f"soak: {len(self.hosts) - 1} backups after changes: {seconds:.1f} s at most; beside "
               f"them {prunes} prunes, {removed} packs removed; the stopped host ended with "
@@ -308,11 +341,13 @@ class Fleet:
         self.stopped.back_up()
         self.check_duplicates("after the update", self.updated_bytes())
 
+    def shared_bytes(self):
+        return sum(path.stat().st_size for path in self.first.files.rglob("file*")
+                   if Host.is_shared(int(path.name[4:])))
+
     def updated_bytes(self):
         """The bytes that programs may store twice: the changed shared files for each at once."""
-        shared = [path.stat().st_size for path in self.first.files.rglob("file*")
-                  if Host.is_shared(int(path.name[4:]))]
-        return self.at_once * sum(shared) // 5
+        return self.at_once * self.shared_bytes() // 5
 
     def third_round(self):
         sample = self.others[:5]
@@ -324,7 +359,7 @@ class Fleet:
             host.back_up()
         self.measure("unchanged backup", sample)
         for what in ("list of snapshots", "list of snapshots again"):
-            self.others[-1].run("snapshots", "--json")
+            self.others[-1].run("snapshots", "--json", reads=True)
             self.measure(what, self.others[-1:])
 
     def last_round(self):
@@ -362,6 +397,7 @@ def main():
     parser.add_argument("--hosts", type=int, default=20)
     parser.add_argument("--files", type=int, default=100)
     parser.add_argument("--at-once", type=int, default=8)
+    parser.add_argument("--write-only", action="store_true")
     options = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-fleet-"))
     fleet = Fleet(os.path.abspath(options.program), folder, options)

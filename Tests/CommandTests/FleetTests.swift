@@ -22,6 +22,13 @@ import Testing
     #expect(outcome.output.contains("costs of a host, 20 hosts, \(files) files each"))
   }
 
+  /// Hosts that cannot read store the same data again, until a prune.
+  @Test(.enabled(if: Sampling.isWhole)) func hostsWithoutAKeyLoseNothing() throws {
+    let outcome = try run(
+      "soak_fleet.py", "--hosts", "10", "--files", "60", "--at-once", "4", "--write-only")
+    #expect(outcome.code == 0, "\(outcome.output)\(outcome.errors)")
+  }
+
   @Test func writersAndAPruneShareAStoreOfObjects() throws {
     let outcome = try run("soak_prune.py", "0.04", "--store", "test")
     #expect(outcome.code == 0, "\(outcome.output)\(outcome.errors)")

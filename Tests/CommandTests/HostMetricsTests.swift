@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The metrics of a repository that many hosts share: a label for the host of each sample, and the
+/// The metrics of a repository of several hosts: a label for the host of each sample, and the
 /// snapshots of each host where one of them checks or removes.
 @Suite struct HostMetricsTests {
   private let cli: CommandLine

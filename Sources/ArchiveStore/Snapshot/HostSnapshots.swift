@@ -1,6 +1,6 @@
 public import SystemIO
 
-/// The snapshots of one host in a repository that many hosts share.
+/// The snapshots of one host in a repository of several hosts.
 public struct HostSnapshots: Sendable, Hashable {
   /// The name of the host, as its snapshots have it.
   public let host: String

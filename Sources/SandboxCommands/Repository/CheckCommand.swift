@@ -58,7 +58,7 @@ struct CheckCommand: SandboxCommand {
     }
   }
 
-  /// What the metrics contain.
+  /// The contents of the metrics.
   fileprivate struct Found {
     let report: RepositoryCheck.Report
     let hosts: [HostSnapshots]

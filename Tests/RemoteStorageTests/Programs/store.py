@@ -29,7 +29,7 @@ and only once unless it has "times". A request is answered from memory if none a
   status, headers, body the answer; {port} in a header is the port of this server
 
 A request to /-/log is answered with the requests so far, as JSON; one to /-/log?take also forgets
-them. One to /-/sleep?SECONDS makes all objects so much older, as if the store had waited.
+them. One to /-/sleep?SECONDS makes all objects older, as if the store had waited.
 """
 
 import base64
