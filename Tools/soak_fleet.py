@@ -12,15 +12,14 @@ Three quarters of the files are the same on all hosts, as those of installed app
    still stopped: nobody waits for another. Files that hosts share must be stored once.
 2. An hour passes. An update changes some files on all hosts in the same way, and each changes some
    of its own. All back up at once again, while one more host removes old snapshots and prunes, and
-   the stopped host continues. Data may be stored twice only by programs that ran at the same time.
+   the stopped host continues.
 3. Hosts back up without changes, and list all snapshots.
-4. After a last prune, `check --read-data` must find no damage, the newest snapshot of each host must
-   be there, and each host restores all of its snapshots that no rule removed: names, contents, modes
-   and times have to be equal.
+4. After a last prune nothing may be stored twice, `check --read-data` must find no damage, the newest
+   snapshot of each host must be there, and each host restores all of its snapshots that no rule
+   removed: names, contents, modes and times have to be equal.
 
 With --write-only the repository is encrypted for a recipient, and only the host that prunes has its
-identity, so hosts do not know what others have stored; that is removed by the prunes. It restores
-all snapshots itself.
+identity, so hosts store what others have stored, until a prune. For restores they get the identity.
 
 The costs of a host must stay within those of docs/scale.md (`Fleet.check_costs`), and are printed.
 The directory of a failed run is kept.
@@ -90,13 +89,18 @@ class Host:
                        **self.fleet.store.of_key(self.name)}
         if reads and self.fleet.identity:
             environment["SANDBOXCTL_IDENTITY_FILE"] = self.fleet.identity
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*self.fleet.named(self.name), self.fleet.program, *words], cwd=self.folder,
             env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
+        with self.fleet.lock:
+            self.fleet.programs.add(process)
+        return process
 
     def finish(self, process, allowed=(0,)):
         output, errors = process.communicate()
+        with self.fleet.lock:
+            self.fleet.programs.discard(process)
         if process.returncode not in allowed:
             raise Failure(f"{self.name}: {' '.join(process.args[-6:])} ended with "
                           f"{process.returncode}: {errors}")
@@ -176,7 +180,9 @@ class Fleet:
         self.identity = self.make_identity() if options.write_only else None
         self.lock = threading.Lock()
         self.totals, self.made, self.writing = {}, {"snapshots": 0, "index": 0}, set()
+        self.programs = set()
         self.kept = set()
+        self.index_bytes = 0
         self.costs = {}
 
     def named(self, name):
@@ -252,6 +258,12 @@ class Fleet:
             requests = max(row[0] for row in self.costs[what])
             if requests > most:
                 raise Failure(f"{what}: {requests} requests of a host, more than {most}")
+        # Copies of the index, the heads of snapshots, and the state of the host's own files. Objects
+        # that a prune has merged stay until the next run.
+        most = 2 * self.index_bytes + 1000 * snapshots + 400 * self.files + 30_000
+        cache = max(row[3] for rows in self.costs.values() for row in rows)
+        if cache > most:
+            raise Failure(f"{cache} bytes in the cache of a host, more than {most}")
 
     def print_costs(self):
         print(f"soak: costs of a host, {len(self.hosts)} hosts, {self.files} files each, "
@@ -260,20 +272,25 @@ class Fleet:
             columns = [f"{statistics.median(column):.0f} ({max(column)})" for column in zip(*rows)]
             print(f"soak: | {what} | {' | '.join(columns)} |")
 
-    def check_duplicates(self, what, allowed):
+    def show_sizes(self, what, found):
+        self.index_bytes = max(self.index_bytes, found["index_bytes"])
+        print(f"soak: {what}: {found['data']['bytes']} bytes of distinct data, "
+              f"{found['pack_bytes']} of packs, {found['index_bytes']} of index", flush=True)
+
+    def check_duplicates(self, what, allowed=0):
         """Requires that packs have little more than the distinct data.
 
         Their contents are random, so what they have beyond the data are trees, tables of contents,
-        and data that is stored twice.
+        the headers of encrypted packs, and data that is stored twice.
         """
-        if self.identity:
+        if self.identity and allowed:
             # Each host that cannot read has stored the shared data.
             allowed += len(self.hosts) * self.shared_bytes()
         found = self.statistics()
+        self.show_sizes(what, found)
         more = found["pack_bytes"] - found["data"]["bytes"]
-        limit = found["trees"]["bytes"] + 150 * found["data"]["blobs"] + allowed
-        print(f"soak: {what}: {found['data']['bytes']} bytes of distinct data, "
-              f"{found['pack_bytes']} of packs, {found['index_bytes']} of index", flush=True)
+        limit = (found["trees"]["bytes"] + 150 * found["data"]["blobs"] + 2000 * found["packs"]
+                 + allowed)
         if more > limit:
             raise Failure(f"{what}: {more} bytes of packs beyond the data, more than {limit}")
 
@@ -339,15 +356,12 @@ class Fleet:
         self.measure("backup after changes", self.others)
         self.stopped.change()
         self.stopped.back_up()
-        self.check_duplicates("after the update", self.updated_bytes())
+        # Programs that ran at once have stored the update twice, and replaced data is still there.
+        self.show_sizes("after the update", self.statistics())
 
     def shared_bytes(self):
         return sum(path.stat().st_size for path in self.first.files.rglob("file*")
                    if Host.is_shared(int(path.name[4:])))
-
-    def updated_bytes(self):
-        """The bytes that programs may store twice: the changed shared files for each at once."""
-        return self.at_once * self.shared_bytes() // 5
 
     def third_round(self):
         sample = self.others[:5]
@@ -364,9 +378,10 @@ class Fleet:
 
     def last_round(self):
         self.store.set_leases_back(None, AN_HOUR)
-        self.keeper.run("prune", "--quiet")
-        self.keeper.run("prune", "--quiet")
-        self.check_duplicates("after the last prune", self.updated_bytes())
+        # The second one removes the packs that the first has rewritten.
+        for _ in range(2):
+            self.keeper.run("prune", "--max-unused", "0", "--quiet")
+        self.check_duplicates("after the last prune")
         self.keeper.run("check", "--read-data", "--quiet")
         self.kept = {json.loads(line)["id"]
                      for line in self.keeper.run("snapshots", "--json").splitlines()}
@@ -377,14 +392,15 @@ class Fleet:
         self.each(self.hosts, Host.restore)
         self.measure("restore", self.others)
 
+    def close(self):
+        """Ends what still runs after a failure, and the store."""
+        for process in self.programs:
+            process.kill()
+            process.wait()
+        self.store.close()
+
     def run(self):
-        stopped = self.first_round()
-        try:
-            self.second_round(stopped)
-        finally:
-            if stopped.poll() is None:
-                stopped.kill()
-                stopped.wait()
+        self.second_round(self.first_round())
         self.third_round()
         self.last_round()
         self.print_costs()
@@ -407,7 +423,7 @@ def main():
         print(f"soak: error: {failure}\nsoak: the directory is {folder}", file=sys.stderr)
         return 1
     finally:
-        fleet.store.close()
+        fleet.close()
     seconds = [sum(resource.getrusage(whose)[:2])
                for whose in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
     print("soak: {:.1f} s of processor time in all programs, {:.1f} s here".format(*seconds))
