@@ -223,16 +223,16 @@ class Soak:
             time.sleep(chance.uniform(0, 3))
 
     def settle(self, *words):
-        """Runs a program after all others have ended. The right to remove objects of a program that
-        was killed before its first heartbeat is given an hour."""
+        """Runs a program after all others have ended, and returns its output. The right to remove
+        objects of a program that was killed before its first heartbeat is given an hour."""
         for _ in range(2):
             self.set_leases_back()
             process = self.start(*words)
-            process.communicate()
+            output, _ = process.communicate()
             if process.returncode == 0:
-                return
+                return output
         self.set_leases_back()
-        self.run(*words)
+        return self.run(*words)
 
     def guarded(self, work, *arguments):
         """Records the failure of a thread."""
@@ -253,7 +253,11 @@ class Soak:
             thread.start()
         for thread in threads:
             thread.join()
-        for words in [("prune", *self.repo), (*self.copying, "--check"), self.mirroring]:
+        # The second prune removes what the first has condemned.
+        for _ in range(2):
+            output = self.settle("prune", *self.repo, "--json")
+            self.count("removed packs", json.loads(output)["removed_packs"])
+        for words in [(*self.copying, "--check"), self.mirroring]:
             self.settle(*words)
         for number, identity in enumerate(list(self.reported)):
             for repository in ["repo", "mirror"]:
