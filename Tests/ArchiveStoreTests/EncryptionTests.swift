@@ -246,7 +246,8 @@ import Testing
     let host = try writer()
     let stored = try host.back(up: [("file", [1])], sequence: 7)
     let source = stored.snapshot.source
-    host.record(stored, in: heads)
+    let status = try host.storage.status(host.storage.layout.snapshot(stored.id))
+    host.record(stored, size: try #require(status?.size), in: heads)
     let known = try host.history(of: source, scope: .device, cache: heads)
     #expect(known.sequence == 7 && known.last?.id == stored.id)
     #expect(known.last?.snapshot.tree == stored.snapshot.tree)

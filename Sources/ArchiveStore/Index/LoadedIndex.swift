@@ -56,19 +56,21 @@ extension LoadedIndex {
   /// An object that is damaged, of an unsupported version or inaccessible to this user is reported
   /// in `faults` and does not affect the others. Of an object with a copy on this host only the
   /// size is checked.
+  ///
+  /// - Parameter sizes: the sizes of all objects, if they were listed with them.
   static func load(
     _ ids: [Digest], from storage: RepositoryStorage, cache: IndexCache? = nil,
-    known: [IndexObject] = []
+    known: [IndexObject] = [], sizes: [ObjectPath: UInt64]? = nil
   ) throws(StoreError) -> LoadedIndex {
-    var ids = ids
+    var (ids, sizes) = (ids, sizes)
     var known = Dictionary(known.map { ($0.id, $0) }) { first, _ in first }
     for _ in 1..<maximumAttempts {
-      if let index = try loadOnce(ids, from: storage, cache: cache, known: &known, isLast: false) {
-        return index
-      }
-      ids = try RepositoryListing.indexes(storage)
+      let index = try loadOnce(
+        ids, from: storage, cache: cache, known: &known, sizes: sizes, isLast: false)
+      if let index { return index }
+      (ids, sizes) = (try RepositoryListing.indexes(storage), nil)
     }
-    return try loadOnce(ids, from: storage, cache: cache, known: &known, isLast: true)
+    return try loadOnce(ids, from: storage, cache: cache, known: &known, sizes: nil, isLast: true)
       ?? LoadedIndex()
   }
 
@@ -79,10 +81,11 @@ extension LoadedIndex {
   /// Returns nil if an object no longer exists.
   private static func loadOnce(
     _ ids: [Digest], from storage: RepositoryStorage, cache: IndexCache?,
-    known: inout [Digest: IndexObject], isLast: Bool
+    known: inout [Digest: IndexObject], sizes: [ObjectPath: UInt64]?, isLast: Bool
   ) throws(StoreError) -> LoadedIndex? {
     var index = LoadedIndex()
-    let sizes = try sizes(of: ids, in: storage, cache: cache)
+    var sizes = sizes
+    if sizes == nil { sizes = try self.sizes(of: ids, in: storage, cache: cache) }
     for id in ids {
       do throws(StoreError) {
         if known[id] == nil { known[id] = try IndexObject.open(id, from: storage, cache: cache) }

@@ -71,7 +71,7 @@ extension RepositoryKeys {
     case .identities(let identities):
       return try matching(identities, recipients, older: older, location: storage.location)
     case .passphrase(let passphrase):
-      var search = try KeySearch(storage, repository: repository)
+      var search = KeySearch(storage, repository: repository)
       return try search.open(with: passphrase)
     }
   }
@@ -112,10 +112,12 @@ extension RepositoryKeys {
   }
 }
 
-/// The key files of a repository, read but not opened.
+/// The search for the key file of a repository that a passphrase opens.
 private struct KeySearch {
-  private let location: String
+  private let storage: any Storage
   private let repository: Digest
+  /// The name of the key of this host.
+  private let own = KeyFile.name(ofHost: Host.name)
   /// The files that a passphrase may open.
   private var files: [(name: String, bytes: [UInt8])] = []
   /// The other files, each with the reason.
@@ -129,34 +131,39 @@ private struct KeySearch {
   private static let identityHint =
     "use the recovery key, or the identity of another recipient, with '--identity FILE'"
 
-  /// Reads the files, the one of this host first, then the others by name. Damaged ones are skipped, and
-  /// do not count for the number of files that are tried.
-  init(_ storage: any Storage, repository: Digest) throws(StoreError) {
-    location = storage.location
-    self.repository = repository
+  init(_ storage: any Storage, repository: Digest) {
+    (self.storage, self.repository) = (storage, repository)
+  }
+
+  private var location: String { storage.location }
+
+  /// Reads the files other than that of this host, by name. Damaged ones are skipped, and do not count
+  /// for the number of files that are tried.
+  private mutating func readOthers() throws(StoreError) {
     let names = try storage.listIfPresent(KeyFile.directory) ?? []
-    let own = KeyFile.name(ofHost: Host.name)
-    let keys = names.compactMap { KeyFile.name(of: $0) }
-    let ordered = keys.filter { $0 == own } + keys.filter { $0 != own }
-    for name in ordered {
+    for name in names.compactMap({ KeyFile.name(of: $0) }) where name != own {
       if files.count == KeyFile.maximumCount || unusable.count == Self.maximumUnusable {
         untried += 1
-        continue
+      } else {
+        try read(name)
       }
-      let path = KeyFile.path(name)
-      do throws(StoreError) {
-        let bytes = try storage.load(path, limit: KeyFile.maximumSize)
-        if let fault = KeyFile.fault(of: bytes) {
-          skip(path, fault)
-        } else {
-          files.append((name, bytes))
-        }
-      } catch {
-        // A file that was removed meanwhile is no longer a key.
-        if error.code == .missing { continue }
-        guard error.costsTheObjectAlone else { throw error }
-        skip(path, error.reason)
+    }
+  }
+
+  private mutating func read(_ name: String) throws(StoreError) {
+    let path = KeyFile.path(name)
+    do throws(StoreError) {
+      let bytes = try storage.load(path, limit: KeyFile.maximumSize)
+      if let fault = KeyFile.fault(of: bytes) {
+        skip(path, fault)
+      } else {
+        files.append((name, bytes))
       }
+    } catch {
+      // This host has no key, or the file was removed meanwhile.
+      if error.code == .missing { return }
+      guard error.costsTheObjectAlone else { throw error }
+      skip(path, error.reason)
     }
   }
 
@@ -164,13 +171,28 @@ private struct KeySearch {
     unusable.append("'\(path)' cannot be used: \(reason)")
   }
 
-  /// Opens the first file that the passphrase opens. It is requested only if there is a file to open.
+  /// Opens the first file that the passphrase opens: that of this host, which is read without a listing,
+  /// then the others by name. The passphrase is requested only if there is a file to open.
   mutating func open(
     with source: () throws(StoreError) -> AgePassphrase
   ) throws(StoreError) -> RepositoryKeys {
+    try read(own)
+    let ownCount = files.count
+    if ownCount == 0 { try readOthers() }
     guard !files.isEmpty else { throw noKey }
     let passphrase = try source()
     Host.disableCoreDumps()
+    if let keys = find(in: files[...], with: passphrase) { return keys }
+    if ownCount > 0 {
+      try readOthers()
+      if let keys = find(in: files[ownCount...], with: passphrase) { return keys }
+    }
+    throw wrongKey
+  }
+
+  private mutating func find(
+    in files: ArraySlice<(name: String, bytes: [UInt8])>, with passphrase: AgePassphrase
+  ) -> RepositoryKeys? {
     for (name, bytes) in files {
       let path = KeyFile.path(name)
       do throws(KeyFile.Refusal) {
@@ -187,7 +209,7 @@ private struct KeySearch {
         if case .unusable(let reason) = error { skip(path, reason) }
       }
     }
-    throw wrongKey
+    return nil
   }
 
   /// The error if there is no file to open.

@@ -14,11 +14,25 @@ final class ObjectCipher: Sendable {
 
   /// The number of packs whose keys are kept, about 1 KiB each.
   private static let keptPacks = 4096
+  /// The monotonic time, in seconds, at which reading `repository.json` began.
+  let opened: Double
   /// The number of bytes that are read for a header first: enough for about 40 recipients.
   private static let firstHead = 4096
 
-  init(identities: [AgeIdentity], recipients: [AgeRecipient]) {
-    (self.identities, self.recipients) = (identities, recipients)
+  init(
+    identities: [AgeIdentity], recipients: [AgeRecipient],
+    opened: Double = Host.monotonicSeconds()
+  ) {
+    (self.identities, self.recipients, self.opened) = (identities, recipients, opened)
+  }
+
+  /// Returns a range of stored bytes that contains a range of the content of an object, of which only
+  /// the stored size is known: its pieces, and a little more for the head.
+  static func storedRange(around content: Range<UInt64>, size: UInt64) -> Range<UInt64> {
+    let (plain, stored) = (UInt64(AgePayload.plainCount), UInt64(AgePayload.storedCount))
+    let start = min(content.lowerBound / plain * stored, size)
+    let pieces = (content.upperBound + plain - 1) / plain
+    return start..<max(start, min(size, pieces * stored + UInt64(firstHead)))
   }
 
   /// Whether objects can be read.

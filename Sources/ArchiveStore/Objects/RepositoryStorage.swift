@@ -74,6 +74,21 @@ public struct RepositoryStorage: Storage {
 
   public func touch(_ path: ObjectPath) throws(StoreError) { try base.touch(path) }
 
+  public func touch(_ paths: [ObjectPath]) throws(StoreError) { try base.touch(paths) }
+
+  public func listAll(_ directories: [ObjectPath]) throws(StoreError) -> [DirectoryListing?] {
+    try base.listAll(directories)
+  }
+
+  public func forEachObject(
+    belowAny directories: [ObjectPath],
+    _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try base.forEachObject(belowAny: directories, body)
+  }
+
+  public func expect(_ ranges: [ObjectRange]) { base.expect(ranges) }
+
   public func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
     try base.rename(path, to: target)
   }
@@ -207,6 +222,25 @@ extension RepositoryStorage {
     var ciphertext: [UInt8] = []
     try load(pack: id, offset: offset, count: count, into: &bytes, ciphertext: &ciphertext)
     return bytes
+  }
+}
+
+extension RepositoryStorage {
+  /// Says which ranges of the contents of packs are read next. Of encrypted packs the places of their
+  /// pieces are only about known before their heads are read: a little more is expected.
+  ///
+  /// - Parameter sizes: the stored sizes of the packs.
+  func expect(
+    _ ranges: [(pack: Digest, content: Range<UInt64>)], sizes: [Digest: UInt64]
+  ) {
+    base.expect(
+      ranges.compactMap { pack, content in
+        guard let size = sizes[pack], content.upperBound <= size else { return nil }
+        return ObjectRange(
+          path: layout.pack(pack),
+          range: cipher == nil
+            ? content : ObjectCipher.storedRange(around: content, size: size))
+      })
   }
 }
 

@@ -130,7 +130,7 @@ extension WritingSession {
       let id = Blake2b.hash(bytes)
       try reserve.whenFull { () throws(StoreError) in
         // This program's own lease does not delay the sweep by a later one.
-        try lease.recordSeen(id)
+        try lease.recordSeen([id])
         try right.requireHeld()
         try lease.save(bytes, as: CondemnedObject.path(id))
       }

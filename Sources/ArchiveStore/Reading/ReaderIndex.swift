@@ -83,7 +83,10 @@ struct ReaderIndex {
   }
 
   /// The size of all known packs in bytes.
-  var packedBytes: UInt64 {
+  var packedBytes: UInt64 { packSizes.values.reduce(0) { $0 &+ $1 } }
+
+  /// The stored sizes of all known packs in bytes.
+  var packSizes: [Digest: UInt64] {
     var sizes: [Digest: UInt64] = [:]
     for object in set.objects {
       for number in 0..<object.packs {
@@ -91,7 +94,7 @@ struct ReaderIndex {
         sizes[pack.id] = pack.size
       }
     }
-    return sizes.values.reduce(0) { $0 &+ $1 }
+    return sizes
   }
 
   /// Lists the objects and loads the new ones. Returns whether the list changed.

@@ -17,7 +17,7 @@ public final class ReaderLease: Sendable {
   public init(_ repository: Repository) throws(StoreError) {
     lease = try Lease(repository.storage)
     do {
-      try repository.storage.touch(lease.path.appending(Lease.readerSign))
+      try lease.put(signs: [Lease.readerSign])
     } catch {
       lease.release()
       throw error

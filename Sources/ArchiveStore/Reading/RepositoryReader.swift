@@ -308,7 +308,16 @@ extension RepositoryReader {
       try makeSink().reportMissing(plan.missing, .missing("\(plan.missing.count) blobs"))
     }
     let count = min(max(1, threads), plan.frames.count)
-    try BlobDelivery(plan, from: repository.storage, threads: count, isStopping: isStopping)
+    let storage = repository.storage
+    if storage.isOnAnotherHost {
+      let ranges = plan.frames.map { frame in
+        let (pack, place) = (frame.location.pack, frame.location.frame)
+        return (pack: pack, content: place.offset..<(place.offset &+ UInt64(place.stored)))
+      }
+      storage.expect(ranges, sizes: index.packSizes)
+    }
+    defer { storage.expect([]) }
+    try BlobDelivery(plan, from: storage, threads: count, isStopping: isStopping)
       .run(threads: count, makeSink)
   }
 }

@@ -78,7 +78,12 @@ struct DamageRecords {
   /// Loads the records. An unusable record is skipped, because the next check finds the damage
   /// again.
   init(_ storage: RepositoryStorage) throws(StoreError) {
-    for name in try storage.listIfPresent(RepositoryLayout.damaged) ?? [] {
+    try self.init(try storage.listIfPresent(RepositoryLayout.damaged) ?? [], storage)
+  }
+
+  /// Loads the records of a listing. Other names are ignored.
+  init(_ listed: [ByteString], _ storage: RepositoryStorage) throws(StoreError) {
+    for name in listed {
       guard let id = RepositoryLayout.id(name, suffix: ".json") else { continue }
       let path = RepositoryLayout.damaged.appending(name)
       do throws(StoreError) {

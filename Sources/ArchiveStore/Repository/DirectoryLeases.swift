@@ -27,6 +27,8 @@ struct DirectoryLeases: LeaseForm {
     }
   }
 
+  var firstSigns: [ByteString] { [Lease.alive, LeaseStatus.Owner.sign] }
+
   func isDead(_ lease: ObjectPath) -> Bool { false }
 
   func save(_ bytes: [UInt8], as object: ObjectPath, by lease: Lease) throws(StoreError) {
@@ -78,7 +80,16 @@ struct DirectoryLeases: LeaseForm {
     try storage.rename(object, to: target)
   }
 
-  func release(_ lease: ObjectPath) { Self.remove(lease, storage) }
+  /// Removes the signs and the directory. If that has other content, such as unfinished objects, it is
+  /// listed.
+  func release(_ lease: ObjectPath, signs: [ByteString]?, with leftovers: [ObjectPath]) {
+    if let signs, (try? storage.remove(signs.map { lease.appending($0) })) != nil,
+      (try? storage.remove(lease)) != nil
+    {
+      return
+    }
+    Self.remove(lease, storage)
+  }
 
   func statuses() throws(StoreError) -> [LeaseStatus] {
     let names = try storage.listIfPresent(RepositoryLayout.leases) ?? []

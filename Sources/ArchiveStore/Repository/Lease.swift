@@ -21,6 +21,12 @@ final class Lease: Sendable {
     var isLost = false
     /// Whether the directory stays after the release.
     var isLeft = false
+    /// Whether another program was seen to have marked the lease as dead.
+    var isDead = false
+    /// The names of the signs that this program has put.
+    var signs: Set<ByteString> = []
+    /// Objects elsewhere that are no longer needed, and are removed with the lease.
+    var leftovers: [ObjectPath] = []
   }
 
   /// The interval in seconds at which `alive` is touched, and the age in seconds at which prune
@@ -53,15 +59,28 @@ final class Lease: Sendable {
 
   private func begin() throws(StoreError) {
     try form.make(path)
-    try touchAlive()
+    try put(signs: form.firstSigns)
+  }
+
+  /// Puts signs into the lease, or updates their times.
+  func put(signs names: [ByteString]) throws(StoreError) {
+    let path = state.withLock { state in
+      state.signs.formUnion(names)
+      return state.path
+    }
     try explained { () throws(StoreError) in
-      try storage.touch(path.appending(LeaseStatus.Owner.sign))
+      try storage.touch(names.map { path.appending($0) })
     }
   }
 
   /// Whether another program marked the lease as dead. Only in a store without rename it has to be
   /// asked.
-  func isDead() throws(StoreError) -> Bool { try form.isDead(path) }
+  func isDead() throws(StoreError) -> Bool {
+    let path = path
+    let isDead = try form.isDead(path)
+    if isDead { state.withLock { if $0.path == path { $0.isDead = true } } }
+    return isDead
+  }
 
   /// Removes an index object that was put too late, when the packs that it names may be gone.
   ///
@@ -75,7 +94,10 @@ final class Lease: Sendable {
   /// Takes a new lease in place of one that is dead. What the program relies on must be checked again
   /// afterwards.
   func renew() throws(StoreError) {
-    state.withLock { ($0.path, $0.lastTouch) = (Self.newPath(), clock()) }
+    state.withLock { state in
+      (state.path, state.lastTouch) = (Self.newPath(), clock())
+      (state.signs, state.isDead) = ([], false)
+    }
     try begin()
   }
 
@@ -106,14 +128,13 @@ final class Lease: Sendable {
 
   /// Updates the heartbeat now.
   func touchAlive() throws(StoreError) {
-    try explained { () throws(StoreError) in try storage.touch(path.appending(Self.alive)) }
+    try put(signs: [Self.alive])
   }
 
-  /// Records that this writer has seen a condemned object and relies on none of its packs.
-  func recordSeen(_ condemned: Digest) throws(StoreError) {
-    try explained { () throws(StoreError) in
-      try storage.touch(path.appending(ByteString("seen-" + condemned.hex)))
-    }
+  /// Records that this writer has seen condemned objects and relies on none of their packs.
+  func recordSeen(_ condemned: [Digest]) throws(StoreError) {
+    if condemned.isEmpty { return }
+    try put(signs: condemned.map { ByteString("seen-" + $0.hex) })
   }
 
   /// The empty file in the lease of a program that stores nothing.
@@ -191,12 +212,32 @@ final class Lease: Sendable {
   /// Removes the lease with all unfinished objects. Anything that cannot be removed is left to
   /// prune.
   func release() {
-    let isRemoved = state.withLock { state in
-      defer { state.isHeld = false }
-      return state.isHeld && !state.isLeft
+    let (isRemoved, signs, leftovers) = state.withLock { state in
+      defer { (state.isHeld, state.leftovers) = (false, []) }
+      // A dead lease contains objects of other programs as well, and is listed.
+      let signs = state.isDead ? nil : state.signs.sorted()
+      return (state.isHeld && !state.isLeft, signs, state.leftovers)
     }
-    if isRemoved { form.release(path) }
+    if isRemoved {
+      form.release(path, signs: signs, with: leftovers)
+    } else if !leftovers.isEmpty {
+      try? storage.remove(leftovers)
+    }
   }
+
+  /// Removes an object that only protected what is now protected otherwise, together with the lease, so
+  /// that it needs no request of its own. Not more than a few wait for that.
+  func leave(_ object: ObjectPath) {
+    let due = state.withLock { state in
+      state.leftovers.append(object)
+      guard state.leftovers.count >= Self.leftoverLimit else { return [ObjectPath]() }
+      defer { state.leftovers = [] }
+      return state.leftovers
+    }
+    if !due.isEmpty { try? storage.remove(due) }
+  }
+
+  private static let leftoverLimit = 16
 
   /// Lets the directory stay after the release, so that no prune removes packs until it expires.
   func retain(_ isLeft: Bool = true) { state.withLock { $0.isLeft = isLeft } }

@@ -14,8 +14,11 @@ protocol LeaseForm: Sendable {
   /// Whether a program that only reads may take a lease: it creates no directory for it.
   func mayTakeReaderLease() -> Bool
 
-  /// Prepares a new lease of a path, before its first heartbeat.
+  /// Prepares a new lease of a path, before its first signs.
   func make(_ lease: ObjectPath) throws(StoreError)
+
+  /// The signs that a new lease gets, in this order.
+  var firstSigns: [ByteString] { get }
 
   /// Whether the program of a lease has to find out by asking that another one took it away. With
   /// rename it need not ask: its next commit fails.
@@ -42,7 +45,12 @@ protocol LeaseForm: Sendable {
   func move(_ object: ObjectPath, to target: ObjectPath, by lease: Lease) throws(StoreError)
 
   /// Removes a lease, as far as possible.
-  func release(_ lease: ObjectPath)
+  ///
+  /// - Parameters:
+  ///   - signs: the names of the signs that its program has put, if there should be no other objects
+  ///     in it; nil to look.
+  ///   - leftovers: objects elsewhere that are removed with it.
+  func release(_ lease: ObjectPath, signs: [ByteString]?, with leftovers: [ObjectPath])
 
   /// Returns the leases of all programs, ordered by name.
   func statuses() throws(StoreError) -> [LeaseStatus]

@@ -26,12 +26,13 @@ extension ObjectLeases {
     do throws(StoreError) {
       try storage.save(snapshot.bytes, as: pending, by: lease.path)
       for _ in 0..<Self.attempts {
-        if try isDead(lease.path) {
+        if try lease.isDead() {
           try renew()
           // Again, because a program may have removed it with the dead lease.
           try storage.save(snapshot.bytes, as: pending, by: lease.path)
         } else if isPut {
-          try? storage.remove(pending)
+          // With the lease: until then it only protects what the snapshot does.
+          lease.leave(pending)
           return
         } else {
           mayBePut = true

@@ -26,6 +26,10 @@ struct ObjectLeases: LeaseForm {
 
   func make(_ lease: ObjectPath) {}
 
+  /// Only the one that names the program: its time is the heartbeat until the first one, a minute
+  /// later, so a short run needs no other request for that.
+  var firstSigns: [ByteString] { [LeaseStatus.Owner.sign] }
+
   func isDead(_ lease: ObjectPath) throws(StoreError) -> Bool {
     let names = try storage.list(lease)
     return names.contains(Self.dead) || !names.contains { LeaseStatus.Owner($0) != nil }
@@ -35,7 +39,7 @@ struct ObjectLeases: LeaseForm {
   ///
   /// - Throws: `leaseLost` if not.
   func requireAlive(_ lease: Lease) throws(StoreError) {
-    if try isDead(lease.path) { throw Lease.lost(storage.location) }
+    if try lease.isDead() { throw Lease.lost(storage.location) }
   }
 
   func save(_ bytes: [UInt8], as object: ObjectPath, by lease: Lease) throws(StoreError) {
@@ -94,9 +98,12 @@ struct ObjectLeases: LeaseForm {
     try remove([object], by: lease)
   }
 
-  func release(_ lease: ObjectPath) {
-    guard let names = try? storage.list(lease) else { return }
-    try? storage.remove(names.map { lease.appending($0) })
+  /// Removes the lease in one request. Its content is known unless it is dead: a lease has only signs
+  /// of its own program then. If it was marked as dead since it was last looked at, the mark stays, and
+  /// is removed with the next dead leases.
+  func release(_ lease: ObjectPath, signs: [ByteString]?, with leftovers: [ObjectPath]) {
+    let names = signs ?? (try? storage.list(lease)) ?? []
+    try? storage.remove(leftovers + names.map { lease.appending($0) })
   }
 }
 

@@ -170,6 +170,21 @@ extension Repository {
     }
   }
 
+  /// Whether a listing under a lease shows that `repository.json` is the one that was read when the
+  /// repository was opened, so that it need not be read again: it was last written well before. Both
+  /// times are by the store's clock, from which those of its servers may differ a little.
+  ///
+  /// - Parameter leased: the monotonic time at which the lease was there, in seconds.
+  func isCurrent(by listing: RepositoryListing, leased: Double) -> Bool {
+    guard let began = listing.began, let modified = listing.settingsModified,
+      let opened = storage.cipher?.opened
+    else { return false }
+    return began.since(modified) > leased - opened + Self.clockTolerance
+  }
+
+  /// The seconds by which the clocks of a store's servers may differ.
+  private static let clockTolerance = 900.0
+
   private func isOpened(
     _ path: ObjectPath, by passphrase: AgePassphrase
   ) throws(StoreError) -> Bool {

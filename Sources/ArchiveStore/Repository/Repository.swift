@@ -17,15 +17,21 @@ public struct Repository: Sendable {
   /// snapshot is saved.
   public var signingKey: (@Sendable () -> SigningKey?)?
 
-  init(_ storage: any Storage, settings: RepositorySettings, keys: RepositoryKeys?) {
+  init(
+    _ storage: any Storage, settings: RepositorySettings, keys: RepositoryKeys?,
+    opened: Double = Host.monotonicSeconds()
+  ) {
     let cipher = ObjectCipher(
-      identities: keys?.identities ?? [], recipients: keys?.recipients ?? [])
+      identities: keys?.identities ?? [], recipients: keys?.recipients ?? [], opened: opened)
     self.storage = RepositoryStorage(storage, cipher: settings.isEncrypted ? cipher : nil)
     (self.settings, self.keys) = (settings, keys)
   }
 
   /// Whether packs, index objects and snapshots are encrypted.
   public var isEncrypted: Bool { settings.isEncrypted }
+
+  /// The names of the directories in the root of a repository.
+  package static var directories: [ByteString] { RepositoryLayout.directories }
 
   /// The unique id of the repository.
   public var id: Digest { settings.id }
@@ -44,8 +50,9 @@ public struct Repository: Sendable {
   public static func open(
     _ storage: any Storage, key: KeySource = .none
   ) throws(StoreError) -> Repository {
+    let opened = Host.monotonicSeconds()
     let settings = try settings(of: storage)
-    let repository = Repository(storage, settings: settings, keys: nil)
+    let repository = Repository(storage, settings: settings, keys: nil, opened: opened)
     return key.isNone ? repository : try repository.unlocked(with: key)
   }
 
@@ -55,20 +62,22 @@ public struct Repository: Sendable {
   /// - Throws: `wrongKey`, and errors of the source.
   public func unlocked(with key: KeySource) throws(StoreError) -> Repository {
     guard isEncrypted else { return self }
+    let opened = storage.cipher?.opened ?? Host.monotonicSeconds()
     let keys = try RepositoryKeys.unlock(
       storage.base, repository: id, recipients: settings.recipients,
       older: settings.olderRecipients, source: key)
-    return Repository(storage.base, settings: settings, keys: keys)
+    return Repository(storage.base, settings: settings, keys: keys, opened: opened)
   }
 
   /// Opens a copy of this repository in another storage with the same keys.
   func open(copyIn storage: any Storage) throws(StoreError) -> Repository {
+    let opened = Host.monotonicSeconds()
     let settings = try Self.settings(of: storage)
     guard settings.recipients == self.settings.recipients else {
       throw .damaged(
         "repository.json in \(storage.location)", "its recipients are not those of the original")
     }
-    return Repository(storage, settings: settings, keys: keys)
+    return Repository(storage, settings: settings, keys: keys, opened: opened)
   }
 
   static func settings(of storage: any Storage) throws(StoreError) -> RepositorySettings {

@@ -21,8 +21,20 @@ struct RepositoryListing {
   /// The packs that a check recorded as damaged.
   var damagedPacks: Set<Digest> = []
   var snapshots: [Digest] = []
+  /// The sizes and times of the snapshots, if the listing has them.
+  private(set) var snapshotStatuses: [Digest: ObjectStatus]?
+  /// The sizes of the index objects, if the listing has them.
+  private(set) var indexSizes: [ObjectPath: UInt64]?
+  /// The packs with their sizes, in a store without directories.
+  private var listedPacks: [Digest: UInt64] = [:]
+  /// The time of the sign that names this program, and that of `repository.json`, by the storage's
+  /// clock, if the listing has them.
+  private(set) var began: Timestamp?
+  private(set) var settingsModified: Timestamp?
   /// The directories that do not exist.
   private var missing: [ObjectPath] = []
+  /// The directories of another host that were listed together.
+  private var together: [ObjectPath: DirectoryListing?] = [:]
 
   /// Starts to list for a writer, and records each condemned object in its lease. Damaged ones are
   /// removed. The index must be read before `finish` is called.
@@ -37,9 +49,78 @@ struct RepositoryListing {
     }
     hasCondemned = !condemned.ids.isEmpty
     condemnedPacks = condemned.packs
-    for id in condemned.objects.keys.sorted() { try lease.recordSeen(id) }
-    damagedPacks = Set(try DamageRecords(storage).packs.keys)
+    try lease.recordSeen(condemned.objects.keys.sorted())
+    guard storage.canRename else {
+      try listAll(storage, lease)
+      return
+    }
+    if storage.isOnAnotherHost { try listTogether(storage, lease) }
+    damagedPacks = Set(
+      try DamageRecords(try names(ofRecords: storage), storage).packs.keys)
     indexes = Self.ids(.index, in: try names(RepositoryLayout.indexes, storage), of: storage)
+  }
+
+  /// Lists the directories of another host that are listed after the condemned objects, at once, with
+  /// the sizes and times if it shows them. Their order has no influence (`listAll`).
+  private mutating func listTogether(
+    _ storage: RepositoryStorage, _ lease: Lease
+  ) throws(StoreError) {
+    let directories = [
+      RepositoryLayout.damaged, RepositoryLayout.indexes, RepositoryLayout.packs,
+      RepositoryLayout.snapshots, .root, lease.path,
+    ]
+    let found = try storage.listAll(directories)
+    for (directory, listing) in zip(directories, found) { together[directory] = .some(listing) }
+    if let statuses = found[1]?.statuses {
+      indexSizes = Dictionary(
+        uniqueKeysWithValues: statuses.lazy.filter { !$1.isDirectory }.map {
+          (RepositoryLayout.indexes.appending($0), $1.size)
+        })
+    }
+    if let statuses = found[3]?.statuses {
+      snapshotStatuses = [:]
+      for (name, status) in statuses where !status.isDirectory {
+        if let id = storage.layout.id(name, kind: .snapshot) { snapshotStatuses?[id] = status }
+      }
+    }
+    settingsModified = found[4]?.statuses?[RepositoryLayout.settings.name]?.modified
+    began = found[5]?.statuses?[LeaseStatus.Owner.sign]?.modified
+  }
+
+  /// Lists everything except condemned objects in a store without directories, by one request for 1,000
+  /// objects.
+  ///
+  /// The order in which damage records, index objects, packs and snapshots are seen has no influence,
+  /// also if the store looks at them at different moments: the condemned objects were listed before
+  /// all of them. A pack that is seen after that, and is in no condemned object, stays: one that was
+  /// put into such an object later is not removed while this lease exists, and one whose object was
+  /// removed before was removed before its object.
+  private mutating func listAll(
+    _ storage: RepositoryStorage, _ lease: Lease
+  ) throws(StoreError) {
+    let layout = storage.layout
+    let sign = lease.path.appending(LeaseStatus.Owner.sign)
+    var damaged: [ByteString] = []
+    var sizes: [ObjectPath: UInt64] = [:]
+    var found: [Digest: ObjectStatus] = [:]
+    try storage.forEachObject(below: .root) { path, status in
+      if let pack = layout.packID(path) {
+        listedPacks[pack] = status.size
+      } else if let snapshot = layout.snapshotID(path) {
+        found[snapshot] = status
+      } else if path.directory == RepositoryLayout.indexes {
+        sizes[path] = status.size
+      } else if path.directory == RepositoryLayout.damaged {
+        damaged.append(path.name)
+      } else if path == sign {
+        began = status.modified
+      } else if path == RepositoryLayout.settings {
+        settingsModified = status.modified
+      }
+    }
+    damagedPacks = Set(try DamageRecords(damaged, storage).packs.keys)
+    indexes = Self.ids(.index, in: sizes.keys.map(\.name).sorted(), of: storage)
+    (snapshots, snapshotStatuses, indexSizes) = (found.keys.sorted(), found, sizes)
   }
 
   /// Whether a writer may rely on the index entries of a pack.
@@ -58,12 +139,19 @@ struct RepositoryListing {
   mutating func finish(
     _ storage: RepositoryStorage, indexed: [Digest: UInt64], listed: Set<Digest>
   ) throws(StoreError) {
-    guard storage.canRename else { return try finishWithoutDirectories(storage, indexed: indexed) }
+    guard storage.canRename else {
+      packs = Set(listedPacks.filter { indexed[$0] == $1 }.keys)
+      listedPacks = [:]
+      return
+    }
     let directories = Set(indexed.keys.map { storage.layout.pack($0).directory })
     let present = Set(try names(RepositoryLayout.packs, storage))
     let isListedAtOnce = storage.isOnAnotherHost
     if isListedAtOnce, !directories.isEmpty {
-      packs = Set(try Self.packSizes(storage).filter { indexed[$0] == $1 }.keys)
+      try storage.forEachObject(belowAny: directories.sorted { $0.name < $1.name }) {
+        path, status in
+        if let id = storage.layout.packID(path), indexed[id] == status.size { packs.insert(id) }
+      }
     }
     for name in RepositoryLayout.packDirectories {
       let directory = RepositoryLayout.packs.appending(name)
@@ -81,16 +169,6 @@ struct RepositoryListing {
         hasSnapshots: !snapshots.isEmpty, hasIndexes: !indexes.isEmpty,
         hasPacksAlone: try hasPacksAlone(storage),
         packDirectories: Set(listed.map { storage.layout.pack($0).directory })))
-  }
-
-  /// Lists the rest of a store that has no directories, in few requests.
-  private mutating func finishWithoutDirectories(
-    _ storage: RepositoryStorage, indexed: [Digest: UInt64]
-  ) throws(StoreError) {
-    if !indexed.isEmpty {
-      packs = Set(try Self.packSizes(storage).filter { indexed[$0] == $1 }.keys)
-    }
-    snapshots = try Self.snapshots(storage)
   }
 
   private func hasPacksAlone(_ storage: RepositoryStorage) throws(StoreError) -> Bool {
@@ -111,10 +189,20 @@ struct RepositoryListing {
     }
   }
 
+  /// Returns the names in the directory of damage records, which is missing in most repositories.
+  private func names(ofRecords storage: RepositoryStorage) throws(StoreError) -> [ByteString] {
+    if let listing = together[RepositoryLayout.damaged] { return listing?.names ?? [] }
+    return try storage.listIfPresent(RepositoryLayout.damaged) ?? []
+  }
+
   private mutating func names(
     _ directory: ObjectPath, _ storage: RepositoryStorage
   ) throws(StoreError) -> [ByteString] {
-    if let names = try storage.listIfPresent(directory) { return names }
+    if let listing = together[directory] {
+      if let names = listing?.names { return names }
+    } else if let names = try storage.listIfPresent(directory) {
+      return names
+    }
     missing.append(directory)
     return []
   }

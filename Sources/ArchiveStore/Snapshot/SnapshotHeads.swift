@@ -128,9 +128,14 @@ extension Repository {
     var damaged: [StoreError] = []
     var isChanged = false
     for id in ids {
-      if let record = known.records[id], statuses == nil || record.status == statuses?[id] {
+      if let record = known.records[id], statuses == nil || record.isOf(statuses?[id]) {
         heads.append(record.head)
         current.records[id] = record
+        // The first listing after a snapshot was made shows its time.
+        if let status = statuses?[id], status != record.status {
+          current.records[id] = SnapshotHeadCache.Record(head: record.head, status: status)
+          isChanged = true
+        }
         continue
       }
       if !storage.canRead { continue }
@@ -153,9 +158,12 @@ extension Repository {
   }
 
   /// Adds the head of a snapshot that was just made to a cache. A host that cannot read finds its
-  /// earlier snapshots by this alone.
-  public func record(_ stored: StoredSnapshot, in cache: SnapshotHeadCache) {
-    guard let status = try? storage.status(storage.layout.snapshot(stored.id)) else { return }
+  /// earlier snapshots by this alone. No request is made: the next listing shows its time.
+  ///
+  /// - Parameter size: the stored size in bytes.
+  func record(_ stored: StoredSnapshot, size: UInt64, in cache: SnapshotHeadCache) {
+    let status = ObjectStatus(
+      isDirectory: false, size: size, modified: SnapshotHeadCache.Record.unknownTime)
     var content = cache.load()
     let head = content.interned(SnapshotHead(stored))
     content.records[stored.id] = SnapshotHeadCache.Record(head: head, status: status)
@@ -231,6 +239,16 @@ public struct SnapshotHeadCache: Sendable {
     let status: ObjectStatus
     /// The offset of the record in the file that it was read from, or nil if it is not in the file.
     var offset: Int?
+
+    /// The time of an object that this host has just made, until it is listed.
+    static let unknownTime = Timestamp(seconds: .min)
+
+    /// Whether an object with this status is the one that the head was read from, or was made with.
+    func isOf(_ found: ObjectStatus?) -> Bool {
+      guard let found else { return false }
+      return found == status
+        || status.modified == Self.unknownTime && !found.isDirectory && found.size == status.size
+    }
   }
 
   private let file: CacheFile

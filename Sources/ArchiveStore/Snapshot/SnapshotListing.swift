@@ -90,10 +90,13 @@ extension SnapshotListing {
 extension Repository {
   /// The earlier runs of a source in the repository.
   public struct SourceHistory: Sendable {
-    /// The last snapshot of the requested scope; without its tables on a host that cannot read.
+    /// The last snapshot of the requested scope; without its tables on a host that cannot read, and
+    /// if the listing shows that it is still the object whose head is in the cache.
     public let last: StoredSnapshot?
     /// The greatest sequence among the source's snapshots; 0 without snapshots.
     public let sequence: UInt64
+    /// The identities of the devices of all snapshots whose heads could be read.
+    public var devices: Set<String> = []
   }
 
   /// Returns the earlier runs of a source. Snapshots without a cached head are read one after
@@ -103,31 +106,43 @@ extension Repository {
   /// Cached heads are used without a look at their snapshots: the last one is read completely, and
   /// of the others only the sequence is used. So the cost hardly grows with the snapshots.
   ///
-  /// - Parameter ids: the snapshots to search, or nil to list them.
+  /// In a listing with sizes and times a cached head is that of the object as it is, which is not read
+  /// again.
+  ///
+  /// - Parameters:
+  ///   - ids: the snapshots to search, or nil to list them.
+  ///   - statuses: their sizes and times, if they were listed with them.
   public func history(
-    of source: Digest, scope: Scope, cache: SnapshotHeadCache? = nil, in ids: Set<SnapshotID>? = nil
+    of source: Digest, scope: Scope, cache: SnapshotHeadCache? = nil,
+    in ids: Set<SnapshotID>? = nil, statuses: [SnapshotID: ObjectStatus]? = nil
   ) throws(StoreError) -> SourceHistory {
     let listed: Set<SnapshotID>
     if let ids { listed = ids } else { listed = Set(try RepositoryListing.snapshots(storage)) }
-    let found = try heads(of: listed, cache: cache, statuses: nil)
+    let found = try heads(of: listed, cache: cache, statuses: statuses)
+    let devices = Set(found.heads.map(\.device.identity))
     let heads = found.heads.filter { $0.source == source }.sortedByAge()
     var sequence = heads.map(\.sequence).max() ?? 0
     guard storage.canRead else {
       // Earlier snapshots of the source may be among those that this host does not know. The seconds
       // exceed any number that is counted, so that the next snapshot comes after them.
       if found.heads.count < listed.count {
-        let times = try RepositoryListing.snapshotStatuses(storage).values.map(\.modified.seconds)
+        var statuses = statuses
+        if statuses == nil { statuses = try RepositoryListing.snapshotStatuses(storage) }
+        let times = (statuses ?? [:]).values.map(\.modified.seconds)
         let latest = max(Host.now().seconds, times.max() ?? 0)
         sequence = max(sequence, UInt64(max(0, latest)))
       }
       let last = heads.last { $0.scope == scope }
-      return SourceHistory(last: last?.withoutTables, sequence: sequence)
+      return SourceHistory(last: last?.withoutTables, sequence: sequence, devices: devices)
     }
     for head in heads.reversed() where head.scope == scope && refusal(of: head) == nil {
-      if let stored = try? snapshot(head.id) {
-        return SourceHistory(last: stored, sequence: sequence)
+      let known = statuses != nil && cache != nil ? head.withoutTables : nil
+      if let stored = known ?? readable(head.id) {
+        return SourceHistory(last: stored, sequence: sequence, devices: devices)
       }
     }
-    return SourceHistory(last: nil, sequence: sequence)
+    return SourceHistory(last: nil, sequence: sequence, devices: devices)
   }
+
+  private func readable(_ id: SnapshotID) -> StoredSnapshot? { try? snapshot(id) }
 }

@@ -83,6 +83,45 @@ public protocol Storage: Sendable {
 
   /// The earlier contents of objects; nil if the storage has none.
   var versions: (any ObjectVersions)? { get }
+
+  /// Touches several objects, with as little waiting as possible.
+  func touch(_ paths: [ObjectPath]) throws(StoreError)
+
+  /// Lists several directories, with as little waiting as possible, in any order. A missing one is nil.
+  func listAll(_ directories: [ObjectPath]) throws(StoreError) -> [DirectoryListing?]
+
+  /// Calls `body` for each object below some directories, as the same call for one does. Missing ones
+  /// are ignored.
+  func forEachObject(
+    belowAny directories: [ObjectPath],
+    _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError)
+
+  /// Says which ranges of objects are read next, about in this order and once each, so that a storage on
+  /// another host can fetch them ahead. Replaces what was said before; none ends it.
+  func expect(_ ranges: [ObjectRange])
+}
+
+/// The names in a directory.
+public struct DirectoryListing: Sendable {
+  /// The names, sorted by bytes.
+  public var names: [ByteString]
+  /// The status of each object and directory; nil if the storage would have to ask for them.
+  public var statuses: [ByteString: ObjectStatus]?
+
+  /// Creates a listing.
+  public init(names: [ByteString], statuses: [ByteString: ObjectStatus]? = nil) {
+    (self.names, self.statuses) = (names, statuses)
+  }
+}
+
+/// A range of the bytes of an object.
+public struct ObjectRange: Hashable, Sendable {
+  public let path: ObjectPath
+  public let range: Range<UInt64>
+
+  /// Creates a range.
+  public init(path: ObjectPath, range: Range<UInt64>) { (self.path, self.range) = (path, range) }
 }
 
 extension Storage {
@@ -142,6 +181,44 @@ extension Storage {
       .unsupported, "create", subject: "\(path)",
       reason: "the storage cannot create an object only if it is missing")
   }
+
+  /// Touches one object after another.
+  public func touch(_ paths: [ObjectPath]) throws(StoreError) {
+    for path in paths { try touch(path) }
+  }
+
+  /// Lists one directory after another.
+  public func listAll(_ directories: [ObjectPath]) throws(StoreError) -> [DirectoryListing?] {
+    var found: [DirectoryListing?] = []
+    for directory in directories {
+      found.append(try listIfPresent(directory).map { DirectoryListing(names: $0) })
+    }
+    return found
+  }
+
+  /// Lists one directory after another.
+  public func forEachObject(
+    belowAny directories: [ObjectPath],
+    _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    for directory in directories {
+      var failure: StoreError?
+      do throws(StoreError) {
+        try forEachObject(below: directory) { path, status throws(StoreError) in
+          do throws(StoreError) { try body(path, status) } catch {
+            failure = error
+            throw error
+          }
+        }
+      } catch {
+        if let failure { throw failure }
+        guard error.code == .missing, error.cause?.isAbsent != false else { throw error }
+      }
+    }
+  }
+
+  /// Has no effect: reads of this host are not slow.
+  public func expect(_ ranges: [ObjectRange]) {}
 
   /// Removes one object after another.
   public func remove(_ paths: [ObjectPath]) throws(StoreError) {

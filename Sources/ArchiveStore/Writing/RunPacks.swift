@@ -6,7 +6,7 @@ internal import SystemIO
 ///
 /// A full pack becomes durable on a thread of its own, so that compression does not wait for the
 /// disk. Only one further pack may wait for that thread, which bounds memory and the loss in a
-/// crash.
+/// crash. Another host answers later, and several packs are on their way to it.
 final class RunPacks: Sendable {
   let lease: Lease
   private let status: RunStatus
@@ -23,8 +23,13 @@ final class RunPacks: Sendable {
     var closer: Workers?
   }
 
+  /// The number of packs that are made durable at once. A storage may permit fewer transfers.
+  private let closers: Int
+  private static let closersOfOtherHosts = 4
+
   init(_ lease: Lease, _ status: RunStatus) {
     self.lease = lease
+    closers = lease.storage.isOnAnotherHost ? Self.closersOfOtherHosts : 1
     self.status = status
     state = Mutex(State())
   }
@@ -97,7 +102,7 @@ final class RunPacks: Sendable {
     try state.withLock { state throws(StoreError) in
       if let closer = state.closer { return closer }
       let closer = try StoreError.wrap { () throws(SystemError) in
-        try Workers(count: 1, capacity: 1, name: "packs")
+        try Workers(count: closers, capacity: closers, name: "packs")
       }
       state.closer = closer
       return closer

@@ -24,6 +24,6 @@ extension WritingSession {
           + "of the packs that this one relies on",
         hint: "run the command again: data stored so far is reused")
     }
-    for id in condemned.objects.keys.sorted() { try lease.recordSeen(id) }
+    try lease.recordSeen(condemned.objects.keys.sorted())
   }
 }

@@ -9,7 +9,9 @@ extension WritingSession {
   /// durable and read back before the first object that it replaces is removed.
   func mergeIndexes() {
     do throws(StoreError) {
-      guard mayMerge, try !plan(for: RepositoryListing.indexes(storage)).groups.isEmpty,
+      // Most runs find nothing due among the objects that they know, and need no listing.
+      guard mayMerge, try !plan(for: known.objects.map(\.id)).groups.isEmpty,
+        try !plan(for: RepositoryListing.indexes(storage)).groups.isEmpty,
         let right = try PruneLease(lease)
       else { return }
       defer { right.release() }

@@ -43,6 +43,9 @@ public final class WritingSession: Sendable {
   let mergeFailure = Mutex<StoreError?>(nil)
   private let listObserver = Mutex<(@Sendable (StoredList) -> Void)?>(nil)
   private let snapshots: Set<Digest>
+  private let snapshotStatuses: [Digest: ObjectStatus]?
+  /// The last snapshot that was saved, and its stored size in bytes.
+  private let lastSaved = Mutex<(id: SnapshotID, size: UInt64)?>(nil)
   private let isReleased = Atomic<Bool>(false)
   private let ending = Mutex<Void>(())
 
@@ -56,10 +59,16 @@ public final class WritingSession: Sendable {
     let storage = repository.storage
     let workers = max(1, workers)
     lease = try Lease(storage)
-    try repository.requireCurrent("write to")
+    let leased = Host.monotonicSeconds()
+    let isShown = storage.isOnAnotherHost
+    if !isShown { try repository.requireCurrent("write to") }
     var started = try RepositoryListing(repository, lease: lease)
+    if isShown, !repository.isCurrent(by: started, leased: leased) {
+      try repository.requireCurrent("write to")
+    }
     cache?.invalidateVerification()
-    let objects = try LoadedIndex.load(started.indexes, from: storage, cache: cache)
+    let objects = try LoadedIndex.load(
+      started.indexes, from: storage, cache: cache, sizes: started.indexSizes)
     try started.finish(
       storage, indexed: objects.packSizes, listed: objects.packs(of: Set(started.indexes)))
     let listing = started
@@ -70,6 +79,7 @@ public final class WritingSession: Sendable {
     self.cache = cache
     canRelyOnLists = !listing.hasCondemned
     snapshots = Set(listing.snapshots)
+    snapshotStatuses = listing.snapshotStatuses
     status = RunStatus(location: repository.location)
     let index = IndexSet(objects.objects, relyingOn: listing.isReliable)
     known = KnownBlobs(index)
@@ -116,7 +126,8 @@ public final class WritingSession: Sendable {
   public func history(
     of source: Digest, scope: Scope, cache: SnapshotHeadCache?
   ) throws(StoreError) -> Repository.SourceHistory {
-    try repository.history(of: source, scope: scope, cache: cache, in: snapshots)
+    try repository.history(
+      of: source, scope: scope, cache: cache, in: snapshots, statuses: snapshotStatuses)
   }
 
   /// The statistics of the run so far.
@@ -298,6 +309,13 @@ extension WritingSession {
     return StoredSnapshot(id: id, snapshot: snapshot, signature: .valid(key.signer))
   }
 
+  /// Adds the head of the snapshot that this session has just made to this host's cache, so that no
+  /// command reads it, and a host that cannot read finds it.
+  public func record(_ stored: StoredSnapshot, in cache: SnapshotHeadCache) {
+    guard let saved = lastSaved.withLock({ $0 }), saved.id == stored.id else { return }
+    repository.record(stored, size: saved.size, in: cache)
+  }
+
   /// Saves a snapshot, from its content, whose blobs are durable.
   func save(encoded bytes: [UInt8], renewing: Bool = false) throws(StoreError) -> SnapshotID {
     let object = try repository.storage.encode(bytes)
@@ -317,6 +335,7 @@ extension WritingSession {
         guard renewing else { throw Lease.lost(repository.location) }
         try renewLease()
       }
+      lastSaved.withLock { $0 = (object.id, object.size) }
     } catch {
       guard error.code == .notDurable else { throw error }
       throw StoreError(

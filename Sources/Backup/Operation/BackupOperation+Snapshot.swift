@@ -135,6 +135,8 @@ extension BackupOperation {
     let stored: StoredSnapshot?
     /// The greatest sequence number of the source's snapshots, 0 if there are none.
     let sequence: UInt64
+    /// The identities of the devices that have snapshots.
+    let devices: Set<String>
   }
 
   /// The directories of a snapshot above its containers: `apps`, `apps/<id>`, `apps/<id>/extensions`,

@@ -49,6 +49,7 @@ package struct BackupOperation {
       let earlier = try earlier(session)
       let (last, run) = try readAll(into: session, state: state, earlier: earlier)
       var report = BackupReport()
+      report.devices = earlier.devices
       report.remarks = state.remarks
       report.damagedObjects = session.damagedCondemned + session.damagedIndexes
       let tree = try last.storeAbove(run)
@@ -112,7 +113,10 @@ package struct BackupOperation {
   private func checkSpace(
     _ check: SpaceCheck, for trees: [SelectedTree], state: SourceState, earlier: StoredSnapshot?
   ) throws {
-    guard request.checksSpace, let space = try repository.storage.space() else { return }
+    // A run that reads nothing is not refused whatever the space, and saves the request.
+    guard request.checksSpace, check.totals.files > 0 || request.neededAfterwards > 0,
+      let space = try repository.storage.space()
+    else { return }
     var growth: UInt64?
     if state.containers.isEmpty, let last = earlier?.snapshot.totals.bytes {
       let contents = SpaceCheck.contents(of: trees)
@@ -179,7 +183,8 @@ package struct BackupOperation {
   private func earlier(_ session: WritingSession) throws(StoreError) -> EarlierSnapshot {
     let history = try session.history(
       of: source, scope: request.scope, cache: request.cache.map { repository.headCache(in: $0) })
-    return EarlierSnapshot(stored: history.last, sequence: history.sequence)
+    return EarlierSnapshot(
+      stored: history.last, sequence: history.sequence, devices: history.devices)
   }
 
   /// Writes the snapshot, then the state that belongs to it.
@@ -199,8 +204,8 @@ package struct BackupOperation {
       stored = try run.session.finish(makeSnapshot(of: tree, after: earlier, report: report))
       report.snapshot = stored
       // Without a key the head is found there alone, for example by 'schedule status'.
-      if repository.isEncrypted, let cache = request.cache {
-        repository.record(stored, in: repository.headCache(in: cache))
+      if let cache = request.cache {
+        run.session.record(stored, in: repository.headCache(in: cache))
       }
     }
     report.statistics = run.session.statistics

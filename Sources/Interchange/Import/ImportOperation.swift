@@ -54,7 +54,7 @@ package struct ImportOperation {
       snapshot.add(containers, of: source.apps)
       snapshot.set(skipped, damage, below: request.placement.prefix)
       let stored = try session.finish(snapshot)
-      remember(stored)
+      remember(stored, session)
       if let contents = request.contents {
         intake.contents.save(
           in: contents.directory, source: sourceIdentity, snapshot: stored.id,
@@ -122,9 +122,8 @@ package struct ImportOperation {
   }
 
   /// The heads of an encrypted repository can be found in this host's cache alone.
-  private func remember(_ stored: StoredSnapshot) {
-    guard repository.isEncrypted, let cache = request.headCache else { return }
-    repository.record(stored, in: cache)
+  private func remember(_ stored: StoredSnapshot, _ session: WritingSession) {
+    if let cache = request.headCache { session.record(stored, in: cache) }
   }
 }
 

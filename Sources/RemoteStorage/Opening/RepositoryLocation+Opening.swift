@@ -10,7 +10,8 @@ extension RepositoryLocation {
     case .local(let path): return settings.limiting(try LocalStorage(path: path))
     case .sftp(let directory):
       return settings.counting(try SFTPStorage(directory, options: settings.sftp))
-    case .s3(let bucket): return settings.counting(try S3Storage(bucket, options: settings.s3))
+    case .s3(let bucket):
+      return settings.counting(try S3Storage(bucket, options: settings.s3), isSpooling: true)
     }
   }
 
@@ -24,7 +25,7 @@ extension RepositoryLocation {
     case .s3(let bucket):
       let storage = try S3Storage(bucket, options: settings.s3)
       try storage.requireConsistency()
-      return settings.counting(storage)
+      return settings.counting(storage, isSpooling: true)
     }
   }
 }
@@ -41,6 +42,8 @@ extension ConnectionSettings {
     var options = S3Storage.Options()
     options.spool = Host.cacheDirectory
     options.http.isStopping = StopSignals.isStopping
+    options.connections = connections
+    options.count(in: .ofProcess, limitingUploadTo: uploadRate.map { RateLimit($0) })
     return options
   }
 
@@ -53,10 +56,24 @@ extension ConnectionSettings {
   }
 
   /// Returns a storage of another host with the limits. Its requests are counted.
-  fileprivate func counting(_ storage: any Storage) -> any Storage {
+  fileprivate func counting(_ storage: any Storage, isSpooling: Bool = false) -> any Storage {
     ReadAheadStorage(
       TransferStorage(
         storage, counts: .ofProcess, upload: uploadRate.map { RateLimit($0) },
-        download: downloadRate.map { RateLimit($0) }, connections: connections))
+        download: downloadRate.map { RateLimit($0) }, connections: connections,
+        isSpooling: isSpooling),
+      connections: connections)
+  }
+}
+
+extension S3Storage.Options {
+  /// Counts and limits the bytes of bodies when they are sent, not when they are written to the local
+  /// files in which objects wait until they are complete. Bytes that are sent again count again.
+  package mutating func count(in counts: TransferCounts, limitingUploadTo limit: RateLimit?) {
+    http.onTransfer = { direction, bytes in
+      guard direction == .upload else { return }
+      counts.didSend(bytes: bytes)
+      limit?.take(bytes)
+    }
   }
 }

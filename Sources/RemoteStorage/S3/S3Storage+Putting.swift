@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import Synchronization
 internal import SystemIO
 
 extension S3Storage {
@@ -66,24 +67,74 @@ extension S3Storage {
     let count: UInt64
   }
 
-  /// Puts the parts and returns their entity tags.
+  /// Puts the parts, several at the same time, and returns their entity tags.
   private func putParts(
     of file: SpoolFile, _ upload: PartialUpload
   ) throws(S3Failure) -> [String] {
     let mebibyte: UInt64 = 1 << 20
     let least = (upload.count / Self.partLimit / mebibyte + 1) * mebibyte
     let size = options.partSize * Self.partLimit < upload.count ? least : options.partSize
-    var tags: [String] = []
-    var answer: [UInt8] = []
-    var offset: UInt64 = 0
-    while offset < upload.count {
-      let body = HTTPBody.file(file, offset: offset, count: min(size, upload.count - offset))
-      let query = [("partNumber", "\(tags.count + 1)"), ("uploadId", upload.id)]
-      let request = S3Request(.put, key: upload.key, query: query, body: body)
-      tags.append(try requireStored(try client.send(request, into: &answer)))
-      offset += size
+    let parts = Parts(count: Int((upload.count + size - 1) / size))
+    let work: @Sendable () -> Void = { [self] in
+      var answer: [UInt8] = []
+      while let number = parts.next() {
+        let offset = UInt64(number) * size
+        let body = HTTPBody.file(file, offset: offset, count: min(size, upload.count - offset))
+        let query = [("partNumber", "\(number + 1)"), ("uploadId", upload.id)]
+        let request = S3Request(.put, key: upload.key, query: query, body: body)
+        partPlaces.enqueue(0)
+        do throws(S3Failure) {
+          parts.finish(number, try requireStored(try client.send(request, into: &answer)))
+        } catch { parts.fail(error) }
+        _ = partPlaces.dequeue(waitingAtMost: 0)
+      }
     }
-    return tags
+    let others = min(options.connections, parts.count) - 1
+    var workers: Workers?
+    // Without threads this one puts all parts.
+    if others > 0 { workers = try? Workers(count: others, capacity: others, name: "parts") }
+    for _ in 0..<max(0, others) { workers?.submit(work) }
+    work()
+    workers?.finish()
+    return try parts.tags()
+  }
+
+  /// The parts of an object that several threads put.
+  private final class Parts: Sendable {
+    let count: Int
+    private let state: Mutex<State>
+
+    private struct State {
+      var next = 0
+      var tags: [String]
+      var failure: S3Failure?
+    }
+
+    init(count: Int) {
+      self.count = count
+      state = Mutex(State(tags: [String](repeating: "", count: count)))
+    }
+
+    /// Returns the number of a part that no thread puts yet, or nil if there is none, or after a
+    /// failure.
+    func next() -> Int? {
+      state.withLock { state in
+        guard state.failure == nil, state.next < count else { return nil }
+        defer { state.next += 1 }
+        return state.next
+      }
+    }
+
+    func finish(_ number: Int, _ tag: String) { state.withLock { $0.tags[number] = tag } }
+
+    func fail(_ failure: S3Failure) { state.withLock { $0.failure = $0.failure ?? failure } }
+
+    /// Returns the entity tags of all parts, or throws the first failure.
+    func tags() throws(S3Failure) -> [String] {
+      let (tags, failure) = state.withLock { ($0.tags, $0.failure) }
+      if let failure { throw failure }
+      return tags
+    }
   }
 
   /// Makes the parts an object.

@@ -19,6 +19,8 @@ package final class S3Storage: Storage {
     package var multipartThreshold: UInt64 = 64 << 20
     /// The size of a part in bytes; larger if an object had more than 10,000. S3 wants 5 MiB.
     package var partSize: UInt64 = 16 << 20
+    /// The number of parts that are put at the same time, of all objects together.
+    package var connections = 4
     /// The environment of the AWS settings.
     package var environment: @Sendable (String) -> ByteString? = { Host.environment($0) }
     package var clock: @Sendable () -> Timestamp = { Host.now() }
@@ -35,6 +37,8 @@ package final class S3Storage: Storage {
   private let prefix: ByteString
   private let bucket: String
   private let spool: Directory
+  /// One element for each part that is being put.
+  let partPlaces: BoundedQueue<UInt8>
   /// Whether the store creates objects exclusively, once it was asked.
   private let isExclusive = Mutex<Bool?>(nil)
 
@@ -45,6 +49,7 @@ package final class S3Storage: Storage {
     self.location = location.text.description
     bucket = location.bucket
     prefix = location.prefix.isEmpty ? "" : location.prefix.concatenating("/")
+    partPlaces = BoundedQueue(capacity: options.connections)
     do throws(S3Failure) {
       let settings = S3Settings(profile: location.profile, environment: options.environment)
       var options = options

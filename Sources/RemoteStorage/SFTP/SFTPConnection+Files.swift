@@ -61,7 +61,7 @@ extension SFTPConnection {
   /// The maximum number of entries of a directory.
   static let entryLimit = 1 << 22
   /// The number of directories that are listed at once.
-  static let listWindow = 16
+  static let listWindow = 64
 
   /// Calls `body` with the entries of directories, in any order. Links of the paths are followed.
   ///

@@ -90,15 +90,14 @@ final class SFTPConnection: Sendable {
   /// Sends requests without waiting in between, and returns their answers in the same order. Any
   /// status is an answer.
   func callAll(_ requests: [SFTPRequest]) throws(SFTPFailure) -> [SFTPReply] {
+    let exchange = exchange()
     var replies: [SFTPReply] = []
-    var start = 0
-    while start < requests.count {
-      let end = min(start + Self.window, requests.count)
-      let exchange = exchange()
-      var ids: [UInt32] = []
-      for request in requests[start..<end] { ids.append(try exchange.send(request)) }
-      for id in ids { replies.append(try exchange.anyAnswer(id)) }
-      start = end
+    var ids: [UInt32] = []
+    while replies.count < requests.count {
+      while ids.count < requests.count, exchange.pending < Self.window {
+        ids.append(try exchange.send(requests[ids.count]))
+      }
+      replies.append(try exchange.anyAnswer(ids[replies.count]))
     }
     return replies
   }

@@ -20,12 +20,21 @@ extension SFTPStorage {
       try session.perform { connection, isRepeated throws(SFTPFailure) in
         try requireDirectory(directory, connection)
         let paths = names.map { directory.appending($0) }
+        let openings = openings(directory, connection)
         let replies = try connection.callAll(
-          paths.map { .makeDirectory(serverPath($0), permissions: 0o700) })
+          paths.map { .makeDirectory(serverPath($0), permissions: 0o700) }
+            + openings.map { .open(path: serverPath($0), flags: .read, permissions: nil) })
+        for (path, reply) in zip(openings, replies.dropFirst(paths.count)) {
+          guard case .handle(let handle) = reply else { continue }
+          connection.openFiles.keep(connection.file(handle), as: serverPath(path))
+        }
         existing = nil
         for (path, reply) in zip(paths, replies) where existing == nil {
-          guard try !isMade(path, reply, on: connection, isRepeated: isRepeated) else { continue }
-          existing = path
+          if try isMade(path, reply, on: connection, isRepeated: isRepeated) {
+            note([path])
+          } else {
+            existing = path
+          }
         }
         try sync(directory, connection)
       }
@@ -77,6 +86,33 @@ extension SFTPStorage {
         for reply in replies { try SFTPConnection.requireSuccess(reply) }
       }
     } catch { throw writeError(error, .write, at: path) }
+  }
+
+  /// Touches objects. Those that are missing are created, all at once; the server gives a new file its
+  /// current time. No link is followed then.
+  package func touch(_ paths: [ObjectPath]) throws(StoreError) {
+    var rest: [ObjectPath] = []
+    do throws(SFTPFailure) {
+      try session.perform { connection, _ throws(SFTPFailure) in
+        for path in paths { try requireDirectory(path.directory, connection) }
+        let replies = try connection.callAll(
+          paths.map {
+            .open(
+              path: serverPath($0), flags: [.write, .create, .exclusive], permissions: 0o600)
+          })
+        rest = []
+        for (path, reply) in zip(paths, replies) {
+          if case .handle(let handle) = reply {
+            _ = connection.file(handle)
+          } else if case .refused = SFTPConnection.failure(reply) {
+            rest.append(path)
+          } else {
+            throw SFTPConnection.failure(reply)
+          }
+        }
+      }
+    } catch { throw writeError(error, .write, at: paths.first ?? .root) }
+    for path in rest { try touch(path) }
   }
 
   /// Renames an object or a directory, and syncs both directories.
@@ -157,8 +193,12 @@ extension SFTPStorage {
       try session.perform { connection, isRepeated throws(SFTPFailure) in
         try requireDirectory(path.directory, connection)
         forget(path, connection)
+        // Both at once: only one of them can succeed, for a file or for an empty directory.
+        let name = serverPath(path)
+        let replies = try connection.callAll([.remove(name), .removeDirectory(name)])
+        if replies.contains(where: \.isSuccess) { return }
         do throws(SFTPFailure) {
-          try connection.perform(.remove(serverPath(path)))
+          try SFTPConnection.requireSuccess(replies[0])
         } catch {
           // The first attempt, whose answer was lost, has removed it.
           if error.isMissing, isRepeated { return }

@@ -125,6 +125,50 @@ extension SFTPStorage {
     }
   }
 
+  /// Lists directories at once, with the sizes and times if the server shows them.
+  package func listAll(_ directories: [ObjectPath]) throws(StoreError) -> [DirectoryListing?] {
+    try perform(.list, at: .root) { connection, _ throws(SFTPFailure) in
+      var found: [DirectoryListing?] = []
+      var present: [Int] = []
+      for (number, directory) in directories.enumerated() {
+        found.append(nil)
+        do throws(SFTPFailure) {
+          try requireDirectory(directory, connection)
+          present.append(number)
+        } catch { if !error.isMissing { throw error } }
+      }
+      var entries = [[SFTPName]](repeating: [], count: present.count)
+      for number in present { found[number] = DirectoryListing(names: []) }
+      try connection.list(present.map { serverPath(directories[$0]) }) { index, names in
+        entries[index] += names
+      } failed: { index, failure throws(SFTPFailure) in
+        guard failure.isMissing else { throw failure }
+        found[present[index]] = nil
+      }
+      for (index, number) in present.enumerated() where found[number] != nil {
+        found[number] = Self.listing(of: entries[index])
+        // The server lists links as links, so these need no look of their own.
+        note(
+          entries[index].filter { $0.attributes.kind == .directory }.map {
+            directories[number].appending($0.name)
+          })
+      }
+      return found
+    }
+  }
+
+  private static func listing(of entries: [SFTPName]) -> DirectoryListing {
+    var statuses: [ByteString: ObjectStatus]? = [:]
+    for entry in entries {
+      switch status(entry.attributes) {
+      case .some(.some(let status)): statuses?[entry.name] = status
+      case .some(.none): break
+      case .none: statuses = nil
+      }
+    }
+    return DirectoryListing(names: entries.map(\.name).sorted(), statuses: statuses)
+  }
+
   /// Lists several directories at a time. Sizes and times are those of the listing.
   package func forEachObject(
     below root: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
@@ -132,7 +176,33 @@ extension SFTPStorage {
     try perform(.list, at: root) { connection, _ throws(SFTPFailure) in
       try requireDirectory(root, connection)
     }
-    var pending = [root]
+    try forEachObject(in: [root], root: root, body)
+  }
+
+  /// Lists the directories and those in them, several at a time.
+  package func forEachObject(
+    belowAny directories: [ObjectPath],
+    _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    let present = try perform(.list, at: .root) { connection, _ throws(SFTPFailure) in
+      var present: [ObjectPath] = []
+      for directory in directories {
+        do throws(SFTPFailure) {
+          try requireDirectory(directory, connection)
+          present.append(directory)
+        } catch { if !error.isMissing { throw error } }
+      }
+      return present
+    }
+    try forEachObject(in: present, root: nil, body)
+  }
+
+  /// - Parameter root: a directory that must not be removed meanwhile, and above all others.
+  private func forEachObject(
+    in directories: [ObjectPath], root: ObjectPath?,
+    _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    var pending = directories
     while !pending.isEmpty {
       let batch = Array(pending.suffix(SFTPConnection.listWindow))
       pending.removeLast(batch.count)
@@ -149,9 +219,9 @@ extension SFTPStorage {
   /// Returns the files and directories in directories. Those that were removed in the meantime have
   /// none, other than the first one.
   private func statuses(
-    in directories: [ObjectPath], below root: ObjectPath
+    in directories: [ObjectPath], below root: ObjectPath?
   ) throws(StoreError) -> [(ObjectPath, ObjectStatus)] {
-    try perform(.list, at: directories.first ?? root) { connection, _ throws(SFTPFailure) in
+    try perform(.list, at: directories.first ?? .root) { connection, _ throws(SFTPFailure) in
       var found: [(ObjectPath, ObjectStatus)] = []
       var incomplete: [ObjectPath] = []
       try connection.list(directories.map { serverPath($0) }) { index, names in
@@ -172,7 +242,7 @@ extension SFTPStorage {
         if let status = Self.knownStatus(attributes) { found.append((path, status)) }
       }
       let isTooDeep = found.contains {
-        $0.0.components.count > root.components.count + Self.depthLimit
+        $0.0.components.count > (root?.components.count ?? 0) + Self.depthLimit
       }
       if isTooDeep { throw SFTPFailure(SFTPViolation(reason: "it lists directories without end")) }
       return found

@@ -135,9 +135,14 @@ extension SFTPStorage {
         throw .unusable(SystemError(.open, serverPath(path), number: ErrorNumber.notDirectory))
       }
     }
+    note(unknown)
+  }
+
+  /// Remembers directories that are no links.
+  func note(_ directories: [ObjectPath]) {
     state.withLock { state in
-      if state.checked.count + unknown.count > Self.checkedLimit { state.checked = [] }
-      state.checked.formUnion(unknown)
+      if state.checked.count + directories.count > Self.checkedLimit { state.checked = [] }
+      state.checked.formUnion(directories)
     }
   }
 
@@ -209,6 +214,17 @@ extension SFTPStorage {
     return can
   }
 
+  /// Returns the directories to be opened before a directory is synced: it and, before it is known
+  /// whether directories can be synced, the root. They are opened with other requests, so that the
+  /// sync does not wait for that.
+  func openings(_ directory: ObjectPath, _ connection: SFTPConnection) -> [ObjectPath] {
+    guard connection.has(.sync) else { return [] }
+    let known = state.withLock { $0.syncsDirectories }
+    if known == false { return [] }
+    let wanted = known == nil && directory != .root ? [.root, directory] : [directory]
+    return wanted.filter { connection.openFiles.find(serverPath($0)) == nil }
+  }
+
   private func opened(
     _ directory: ObjectPath, _ connection: SFTPConnection
   ) throws(SFTPFailure) -> SFTPOpenFile {
@@ -233,10 +249,23 @@ extension SFTPStorage {
     }
   }
 
-  /// Checks that the root is a directory.
+  /// Checks that the root is a directory. The directories of a repository in it are looked at with the
+  /// same wait, so that their first uses have none.
   func requireRoot() throws(StoreError) {
-    let status = try perform(.open, at: .root) { connection, _ throws(SFTPFailure) in
-      try rootStatus(connection)
+    let status: SFTPAttributes? = try perform(.open, at: .root) {
+      connection, _ throws(SFTPFailure) in
+      let directories = Repository.directories.map { ObjectPath.root.appending($0) }
+      let replies = try connection.callAll(
+        [.followedStatus(root)] + directories.map { .status(serverPath($0)) })
+      for (path, reply) in zip(directories, replies.dropFirst()) {
+        if case .attributes(let found) = reply, found.kind == .directory { note([path]) }
+      }
+      do {
+        return try SFTPConnection.attributes(replies[0])
+      } catch {
+        guard error.isMissing else { throw error }
+        return nil
+      }
     }
     let reason: String
     switch status?.kind {

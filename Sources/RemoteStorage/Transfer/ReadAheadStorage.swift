@@ -13,6 +13,9 @@ package import SystemIO
 package final class ReadAheadStorage: Storage {
   private let base: any Storage
   private let state = Mutex(State())
+  private let expected = Mutex<ExpectedRanges?>(nil)
+  /// The number of threads that fetch what is expected.
+  private let threads: Int
 
   /// The first and the largest window in bytes.
   private static let windows = 256 << 10...4 << 20
@@ -21,7 +24,11 @@ package final class ReadAheadStorage: Storage {
   private static let knownPacks = 4096
 
   /// Wraps a storage.
-  package init(_ base: any Storage) { self.base = base }
+  ///
+  /// - Parameter connections: the number of ranges that are fetched ahead at once.
+  package init(_ base: any Storage, connections: Int = 1) {
+    (self.base, threads) = (base, max(1, connections))
+  }
 
   private struct State {
     var positions: [ObjectPath: Position] = [:]
@@ -69,6 +76,11 @@ package final class ReadAheadStorage: Storage {
     _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
   ) throws(StoreError) {
     let range = offset..<(offset + UInt64(count))
+    if let expected = expected.withLock({ $0 }),
+      expected.take(ObjectRange(path: path, range: range), into: &buffer)
+    {
+      return
+    }
     if let block = state.withLock({ $0.block(of: path, range) }) {
       let start = Int(offset - block.offset)
       buffer.removeAll(keepingCapacity: true)
@@ -170,6 +182,29 @@ extension ReadAheadStorage {
   }
 
   package func touch(_ path: ObjectPath) throws(StoreError) { try base.touch(path) }
+
+  package func touch(_ paths: [ObjectPath]) throws(StoreError) { try base.touch(paths) }
+
+  package func listAll(_ directories: [ObjectPath]) throws(StoreError) -> [DirectoryListing?] {
+    try base.listAll(directories)
+  }
+
+  package func forEachObject(
+    belowAny directories: [ObjectPath],
+    _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try base.forEachObject(belowAny: directories, body)
+  }
+
+  /// Fetches ranges ahead, several at once.
+  package func expect(_ ranges: [ObjectRange]) {
+    let fetch = ranges.count > 1 ? ExpectedRanges(ranges, from: base, threads: threads) : nil
+    let old = expected.withLock { expected in
+      defer { expected = fetch }
+      return expected
+    }
+    old?.end()
+  }
 
   package func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool {
     try base.create(bytes, as: path)

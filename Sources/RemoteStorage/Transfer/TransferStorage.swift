@@ -9,6 +9,8 @@ package final class TransferStorage: Storage {
   fileprivate let counts: TransferCounts
   fileprivate let upload: RateLimit?
   private let download: RateLimit?
+  /// Whether the other storage itself counts and limits what it sends.
+  fileprivate let isSpooling: Bool
   /// A place for each transfer in progress; nil for any number.
   private let places: BoundedQueue<Void>?
 
@@ -19,10 +21,13 @@ package final class TransferStorage: Storage {
   ///   - upload: the limit of the bytes that are sent; nil for none.
   ///   - download: the limit of the bytes that are received; nil for none.
   ///   - connections: the number of transfers of objects at the same time; nil for any number.
+  ///   - isSpooling: whether the other storage keeps written objects on this host until they are complete,
+  ///     and counts and limits the bytes when it sends them.
   package init(
     _ base: any Storage, counts: TransferCounts, upload: RateLimit? = nil,
-    download: RateLimit? = nil, connections: Int? = nil
+    download: RateLimit? = nil, connections: Int? = nil, isSpooling: Bool = false
   ) {
+    self.isSpooling = isSpooling
     self.base = base
     self.counts = counts
     places = connections.map { BoundedQueue(capacity: $0) }
@@ -113,11 +118,31 @@ package final class TransferStorage: Storage {
     try base.touch(path)
   }
 
+  /// Counts one request for each object in a store of objects, and one for all of a server with files,
+  /// which gets them at once.
+  package func touch(_ paths: [ObjectPath]) throws(StoreError) {
+    for _ in 0..<(canRename ? 1 : paths.count) { counts.didRequest() }
+    try base.touch(paths)
+  }
+
+  package func listAll(_ directories: [ObjectPath]) throws(StoreError) -> [DirectoryListing?] {
+    for _ in 0..<(canRename ? 1 : directories.count) { counts.didRequest() }
+    return try base.listAll(directories)
+  }
+
+  package func forEachObject(
+    belowAny directories: [ObjectPath],
+    _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    for _ in 0..<(canRename ? 1 : directories.count) { counts.didRequest() }
+    try base.forEachObject(belowAny: directories, body)
+  }
+
   package func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool {
     counts.didRequest()
-    upload?.take(bytes.count)
+    if !isSpooling { upload?.take(bytes.count) }
     let isNew = try base.create(bytes, as: path)
-    counts.didSend(bytes: bytes.count)
+    if !isSpooling { counts.didSend(bytes: bytes.count) }
     return isNew
   }
 
@@ -137,8 +162,10 @@ package final class TransferStorage: Storage {
   }
 
   package func space() throws(StoreError) -> VolumeSpace? {
-    counts.didRequest()
-    return try base.space()
+    let space = try base.space()
+    // A store of objects has none, and is not asked.
+    if space != nil { counts.didRequest() }
+    return space
   }
 
   package func directoryIdentity() throws(StoreError) -> FileIdentity? {
@@ -161,6 +188,7 @@ private final class TransferWriter: ObjectWriter {
   }
 
   func append(_ bytes: [UInt8]) throws(StoreError) {
+    if storage.isSpooling { return try base.append(bytes) }
     storage.upload?.take(bytes.count)
     try base.append(bytes)
     storage.counts.didSend(bytes: bytes.count)

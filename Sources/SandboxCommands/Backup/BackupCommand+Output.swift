@@ -199,16 +199,14 @@ extension BackupCommand {
     /// "next: sandboxctl restore latest --app firefox --to restored     sandboxctl ls latest"
     let line: String
 
-    /// Nil if no snapshot was made. `suffix` is added to each command; `heads` are the repository's
-    /// snapshots: `latest` is suggested only if it names the snapshot just made.
-    init?(
-      _ done: [DeviceBackup.Outcome], among heads: [SnapshotHead],
-      suffix: String
-    ) {
+    /// Nil if no snapshot was made. `suffix` is added to each command. `latest` is suggested only if it
+    /// names the snapshot just made, as far as the runs have seen: this line is worth no request.
+    init?(_ done: [DeviceBackup.Outcome], suffix: String) {
       let made = done.filter { $0.report.snapshot != nil }
       guard let first = made.first, let stored = first.report.snapshot else { return nil }
       // 'latest' names a snapshot of a whole device, and warns if there are several devices.
-      let isOnlyDevice = heads.allSatisfy { $0.device.identity == stored.snapshot.device.identity }
+      let devices = done.reduce(into: Set<String>()) { $0.formUnion($1.report.devices) }
+      let isOnlyDevice = devices.isSubset(of: [stored.snapshot.device.identity])
       let isLatest = made.count == 1 && stored.snapshot.scope == .device && isOnlyDevice
       let name = isLatest ? "latest" : String(stored.id.hex.prefix(8))
       let app = Self.app(first.plan, in: stored.snapshot)

@@ -262,8 +262,7 @@ struct BackupCommand: SandboxCommand {
     // Without its key nothing can be restored from here.
     guard stored.isReadable else { return }
     let done = results.compactMap(\.done)
-    let next = NextSteps(
-      done, among: try stored.hostHeads().heads, suffix: repository.suffix)
+    let next = NextSteps(done, suffix: repository.suffix)
     if let next { try console.result(next.line) }
   }
 

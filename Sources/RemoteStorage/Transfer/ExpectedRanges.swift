@@ -1,0 +1,216 @@
+internal import ArchiveStore
+internal import Synchronization
+internal import SystemIO
+
+/// Ranges of objects that are read soon, and are fetched ahead by several threads, neighbours in one
+/// request: a reader that knows what it needs does not wait for each answer.
+///
+/// Pieces are fetched in the order of their first use, and only as many as `window` are held. A
+/// reader that needs a piece on which no thread works yet fetches it itself, so it never waits for
+/// others. What cannot be fetched is read again by the reader, which gets the error.
+final class ExpectedRanges: Sendable {
+  /// The largest piece in bytes, and the largest gap between two ranges in one piece.
+  private static let pieceLimit: UInt64 = 4 << 20
+  private static let gapLimit: UInt64 = 64 << 10
+  /// The number of pieces that are fetched or held at once.
+  private static let window = 8
+  /// The number of pieces before the one that is used for which readers may still ask.
+  private static let behind = 4
+
+  /// Neighbouring ranges of one object.
+  private struct Piece {
+    let path: ObjectPath
+    var range: Range<UInt64>
+    /// The bytes of the ranges that were not taken yet. Ranges of encrypted objects may overlap.
+    var rest: UInt64
+  }
+
+  private enum Fetched {
+    case waiting
+    /// Closed at the end.
+    case loading(BoundedQueue<UInt8>)
+    case held([UInt8], hasSlot: Bool)
+    case gone
+  }
+
+  private struct State {
+    var pieces: [Piece]
+    var fetched: [Fetched]
+    /// The first piece that may be waiting.
+    var next = 0
+    /// The pieces before this one are gone.
+    var first = 0
+    var isOver = false
+  }
+
+  private let base: any Storage
+  private let state: Mutex<State>
+  /// The numbers of the pieces of an object, in the order of their offsets.
+  private let numbers: [ObjectPath: [Int]]
+  /// One element for each piece that is fetched ahead or held.
+  private let slots = BoundedQueue<UInt8>(capacity: ExpectedRanges.window)
+  private let workers: Workers?
+
+  init(_ ranges: [ObjectRange], from base: any Storage, threads: Int) {
+    self.base = base
+    let pieces = Self.pieces(of: ranges)
+    var numbers: [ObjectPath: [Int]] = [:]
+    for (number, piece) in pieces.enumerated() { numbers[piece.path, default: []].append(number) }
+    self.numbers = numbers.mapValues { list in
+      list.sorted { pieces[$0].range.lowerBound < pieces[$1].range.lowerBound }
+    }
+    state = Mutex(
+      State(pieces: pieces, fetched: [Fetched](repeating: .waiting, count: pieces.count)))
+    workers = try? Workers(count: threads, capacity: threads, name: "ahead")
+    for _ in 0..<threads { workers?.submit { [self] in work() } }
+  }
+
+  private static func pieces(of ranges: [ObjectRange]) -> [Piece] {
+    var pieces: [Piece] = []
+    for range in ranges where !range.range.isEmpty {
+      let count = UInt64(range.range.count)
+      if let last = pieces.last, last.path == range.path,
+        range.range.lowerBound >= last.range.lowerBound,
+        range.range.lowerBound <= last.range.upperBound + gapLimit,
+        range.range.upperBound - last.range.lowerBound <= pieceLimit
+      {
+        pieces[pieces.count - 1].range =
+          last.range.lowerBound..<max(last.range.upperBound, range.range.upperBound)
+        pieces[pieces.count - 1].rest += count
+      } else {
+        pieces.append(Piece(path: range.path, range: range.range, rest: count))
+      }
+    }
+    return pieces
+  }
+
+  /// Stops to fetch. Readers that wait read by themselves.
+  func end() {
+    state.withLock { $0.isOver = true }
+    slots.close()
+    workers?.finish()
+  }
+
+  // MARK: - Fetching
+
+  /// Fetches pieces until none is left.
+  private func work() {
+    while slots.enqueue(0) {
+      let found: (number: Int, done: BoundedQueue<UInt8>)? = state.withLock { state in
+        guard !state.isOver, let number = Self.nextWaiting(&state) else { return nil }
+        return (number, Self.begin(number, &state))
+      }
+      guard let found else { return }
+      fetch(found.number, done: found.done, hasSlot: true)
+    }
+  }
+
+  private static func nextWaiting(_ state: inout State) -> Int? {
+    while state.next < state.fetched.count {
+      if case .waiting = state.fetched[state.next] { return state.next }
+      state.next += 1
+    }
+    return nil
+  }
+
+  private static func begin(_ number: Int, _ state: inout State) -> BoundedQueue<UInt8> {
+    let done = BoundedQueue<UInt8>(capacity: 1)
+    state.fetched[number] = .loading(done)
+    return done
+  }
+
+  /// Fetches a piece. One that a reader fetches has no slot: there are as many as readers.
+  private func fetch(_ number: Int, done: BoundedQueue<UInt8>, hasSlot: Bool) {
+    let piece = state.withLock { $0.pieces[number] }
+    let bytes = try? base.load(
+      piece.path, offset: piece.range.lowerBound, count: piece.range.count)
+    let isHeld = state.withLock { state in
+      if let bytes, !state.isOver, number >= state.first {
+        state.fetched[number] = .held(bytes, hasSlot: hasSlot)
+        return true
+      }
+      state.fetched[number] = .gone
+      return false
+    }
+    done.close()
+    if hasSlot, !isHeld { _ = slots.dequeue(waitingAtMost: 0) }
+  }
+
+  // MARK: - Taking
+
+  private enum Found {
+    case nothing
+    case bytes([UInt8], start: UInt64)
+    case wait(BoundedQueue<UInt8>)
+    case fetch(BoundedQueue<UInt8>)
+  }
+
+  /// Copies a range that is within a piece. Returns false if the caller has to read it.
+  func take(_ wanted: ObjectRange, into buffer: inout [UInt8]) -> Bool {
+    guard let number = number(of: wanted) else { return false }
+    while true {
+      switch find(number, wanted.range) {
+      case .nothing: return false
+      case .bytes(let bytes, let start):
+        let first = Int(wanted.range.lowerBound - start)
+        buffer.removeAll(keepingCapacity: true)
+        buffer += bytes[first..<(first + wanted.range.count)]
+        return true
+      case .wait(let done): _ = done.dequeue()
+      case .fetch(let done): fetch(number, done: done, hasSlot: false)
+      }
+    }
+  }
+
+  /// Returns the number of the piece that contains a range.
+  private func number(of wanted: ObjectRange) -> Int? {
+    guard let list = numbers[wanted.path] else { return nil }
+    return state.withLock { state in
+      var (low, high) = (0, list.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if state.pieces[list[middle]].range.upperBound < wanted.range.upperBound {
+          low = middle + 1
+        } else {
+          high = middle
+        }
+      }
+      guard low < list.count,
+        state.pieces[list[low]].range.lowerBound <= wanted.range.lowerBound
+      else { return nil }
+      return list[low]
+    }
+  }
+
+  /// Returns what there is of a piece, and drops those that are no longer needed.
+  private func find(_ number: Int, _ wanted: Range<UInt64>) -> Found {
+    let (found, dropped) = state.withLock { state -> (Found, Int) in
+      if state.isOver { return (.nothing, 0) }
+      let start = state.pieces[number].range.lowerBound
+      switch state.fetched[number] {
+      case .waiting: return (.fetch(Self.begin(number, &state)), 0)
+      case .loading(let done): return (.wait(done), 0)
+      case .gone: return (.nothing, 0)
+      case .held(let bytes, _):
+        let taken = UInt64(wanted.count)
+        state.pieces[number].rest -= min(taken, state.pieces[number].rest)
+        var dropped = 0
+        if state.pieces[number].rest == 0 { dropped += Self.drop(number, &state) }
+        while state.first + Self.behind < number {
+          dropped += Self.drop(state.first, &state)
+          state.first += 1
+        }
+        return (.bytes(bytes, start: start), dropped)
+      }
+    }
+    for _ in 0..<dropped { _ = slots.dequeue(waitingAtMost: 0) }
+    return found
+  }
+
+  /// Drops a held piece. Returns the number of its slots.
+  private static func drop(_ number: Int, _ state: inout State) -> Int {
+    guard case .held(_, let hasSlot) = state.fetched[number] else { return 0 }
+    state.fetched[number] = .gone
+    return hasSlot ? 1 : 0
+  }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// The requests of commands on repositories of other hosts. On a link with a round trip of 20 ms they
+/// are the cost of a short command: an unchanged backup makes at most 10, a list of snapshots 3.
+@Suite struct RemoteRequestTests {
+  private let cli: CommandLine
+
+  init() throws {
+    cli = try CommandLine()
+    for number in 0..<30 {
+      try cli.directory.write("file \(number)", at: ByteString("data/d\(number % 3)/\(number)"))
+    }
+  }
+
+  /// A store of objects that logs its requests (RemoteStorageTests/Programs/store.py).
+  private struct Store {
+    let process: BoundProcess
+    let environment: [String: String]
+    private let log: String
+
+    init() throws {
+      let program = Shared.packageRoot.appendingPathComponent(
+        "Tests/RemoteStorageTests/Programs/store.py")
+      process = try BoundProcess("python3", [program.path])
+      let endpoint = "http://127.0.0.1:\(process.firstLine)"
+      log = endpoint + "/-/log"
+      environment = [
+        "AWS_ACCESS_KEY_ID": "KEY", "AWS_SECRET_ACCESS_KEY": "SECRET",
+        "AWS_ENDPOINT_URL": endpoint, "no_proxy": "127.0.0.1",
+      ]
+    }
+
+    /// Returns all requests so far: the method, and the place in the repository without ids.
+    func requests() throws -> [String] {
+      let reader = """
+        import json, re, sys, urllib.parse, urllib.request
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        for entry in json.load(opener.open(sys.argv[1])):
+            target = urllib.parse.urlsplit(entry["target"])
+            query = urllib.parse.parse_qs(target.query)
+            place = query["prefix"][0] if "prefix" in query else target.path[len("/bucket/"):]
+            place = re.sub("[0-9a-f]{32,}.*", "ID", re.sub("/by-.*", "/by", place))
+            print("LIST" if "prefix" in query else entry["method"], re.sub("/../ID", "/ID", place))
+        """
+      let found = try Program.run("python3", ["-c", reader, log])
+      return found.output.split(separator: "\n").map(String.init)
+    }
+  }
+
+  /// Runs a command, and returns the requests that it makes.
+  private func requests(_ line: String, _ store: Store) throws -> [String] {
+    let before = try store.requests().count
+    let words = line.split(separator: " ").map(String.init)
+    let outcome = try cli.run(words, environment: store.environment)
+    #expect(outcome.code == 0, "\(line): \(outcome.errors)")
+    return Array(try store.requests().dropFirst(before))
+  }
+
+  private static let backup = "backup --root data --layout folder"
+
+  @Test func shortCommandsOnAStoreOfObjectsMakeFewRequests() throws {
+    let store = try Store()
+    _ = try requests("init s3://bucket/r --plain", store)
+    let first = try requests(Self.backup, store)
+    #expect(first.count <= 16 + (TestEncryption.isOn ? 1 : 0), "\(first)")
+    // Of a repository that was made just now, the recipients are read again.
+    let again = TestEncryption.isOn ? ["GET r/repository.json"] : []
+    let listed = ["GET r/repository.json", "PUT r/leases/ID", "LIST r/condemned/", "LIST r/"]
+    let committed = [
+      "PUT r/pending/ID", "LIST r/leases/ID", "PUT r/snapshots/ID", "LIST r/leases/ID", "POST ",
+    ]
+    let unchanged = try requests(Self.backup, store)
+    #expect(unchanged == listed + again + committed)
+    #expect(unchanged.count <= 10)
+    try cli.directory.write("changed", at: "data/d0/0")
+    let changed = try requests(Self.backup, store)
+    #expect(changed.count <= 16 + again.count, "\(changed)")
+    #expect(
+      try requests("snapshots", store)
+        == ["GET r/repository.json", "LIST r/snapshots/", "LIST r/pins/"])
+    // All that was put is still one repository, and nothing is left of the programs.
+    _ = try requests("check --read-data", store)
+    _ = try requests("restore latest --to back", store)
+    #expect(String(decoding: try cli.directory.read("back/folders/data/d0/0"), as: UTF8.self) == "changed")
+    #expect(try requests("leases", store).count == 2)
+  }
+
+  private static let servers = ["/usr/lib/openssh/sftp-server", "/usr/libexec/sftp-server"]
+  private static let server = servers.first { FileManager.default.isExecutableFile(atPath: $0) }
+
+  /// Returns the number of requests that a command reports with `--verbose`.
+  private func reported(_ line: String) throws -> Int {
+    let outcome = try cli.run(line + " --verbose")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let words = outcome.errors.split(whereSeparator: { " \n,".contains($0) })
+    let last = try #require(words.lastIndex { $0 == "requests" || $0 == "request" })
+    return try #require(Int(words[last - 1]))
+  }
+
+  @Test(.enabled(if: server != nil)) func anUnchangedBackupOverSFTPMakesFewRequests() throws {
+    let place = cli.directory.string
+    try cli.directory.write("#!/bin/sh\nexec \(Self.server ?? "false") -e\n", at: "ssh")
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o755], ofItemAtPath: place + "/ssh")
+    _ = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
+    _ = try reported(Self.backup)
+    let unchanged = try reported(Self.backup)
+    #expect(unchanged <= 10 + (TestEncryption.isOn ? 1 : 0), "\(unchanged)")
+    _ = try cli.succeed("check --read-data --repo store")
+  }
+}

@@ -1,0 +1,103 @@
+import ArchiveStore
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import RemoteStorage
+
+/// Ranges that are fetched ahead of their readers.
+@Suite struct ExpectedRangesTests {
+  private let memory = MemoryObjectStorage()
+  private let bytes = (0..<(24 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ ($0 >> 9)) }
+
+  private func path(_ number: Int) -> ObjectPath {
+    ObjectPath.root.appending("packs").appending(ByteString("p\(number)"))
+  }
+
+  /// Neighbouring ranges with small gaps, of two objects.
+  private func ranges(_ seed: UInt64) throws -> [ObjectRange] {
+    for number in 0..<2 { try memory.save(bytes, as: path(number), by: .root) }
+    var random = Seeded(seed)
+    var ranges: [ObjectRange] = []
+    for number in 0..<2 {
+      var offset = 0
+      while offset < bytes.count - (1 << 20) {
+        let count = Int.random(in: 1..<(1 << 20), using: &random)
+        ranges.append(
+          ObjectRange(path: path(number), range: UInt64(offset)..<UInt64(offset + count)))
+        offset += count + (Bool.random(using: &random) ? 0 : 100)
+      }
+    }
+    return ranges
+  }
+
+  private func isRight(_ range: ObjectRange, _ read: [UInt8]) -> Bool {
+    read.elementsEqual(bytes[Int(range.range.lowerBound)..<Int(range.range.upperBound)])
+  }
+
+  private func load(_ range: ObjectRange, _ storage: any Storage) throws -> [UInt8] {
+    try storage.load(range.path, offset: range.range.lowerBound, count: range.range.count)
+  }
+
+  @Test func readersGetTheirBytesByFewRequests() throws {
+    let ranges = try ranges(1)
+    let storage = ReadAheadStorage(memory, connections: 3)
+    memory.state.withLock { $0.requests = [] }
+    storage.expect(ranges)
+    let (next, wrong) = (Atomic(0), Atomic(0))
+    let readers = try Workers(count: 4, capacity: 4, name: "reader")
+    for _ in 0..<4 {
+      readers.submit {
+        while true {
+          let number = next.add(1, ordering: .relaxed).oldValue
+          guard number < ranges.count else { return }
+          let read = try? load(ranges[number], storage)
+          if read.map({ isRight(ranges[number], $0) }) != true {
+            wrong.add(1, ordering: .relaxed)
+          }
+        }
+      }
+    }
+    readers.finish()
+    storage.expect([])
+    #expect(wrong.load(ordering: .relaxed) == 0)
+    let requests = memory.state.withLock { $0.requests }.count
+    #expect(ranges.count > 80 && requests < 24, "\(requests) for \(ranges.count)")
+  }
+
+  /// A reader in another order, one that reads more or stops early, and one that asks for what was not
+  /// expected get the right bytes as well, and nothing waits forever.
+  @Test(arguments: 2..<5 as Range<UInt64>) func anyOrderIsRight(seed: UInt64) throws {
+    var random = Seeded(seed)
+    let ranges = try ranges(seed)
+    let storage = ReadAheadStorage(memory, connections: 2)
+    storage.expect(ranges)
+    for range in ranges.shuffled(using: &random).prefix(30) {
+      #expect(isRight(range, try load(range, storage)))
+      #expect(isRight(range, try load(range, storage)))
+    }
+    let odd = ObjectRange(path: path(1), range: 5..<(9 << 20))
+    #expect(isRight(odd, try load(odd, storage)))
+    storage.expect(ranges)
+    storage.expect([])
+    #expect(isRight(ranges[0], try load(ranges[0], storage)))
+  }
+
+  /// A range that cannot be fetched is an error of its reader alone.
+  @Test func failuresAreThoseOfTheReader() throws {
+    let ranges = try ranges(6)
+    let storage = ReadAheadStorage(memory, connections: 2)
+    try memory.remove(path(1))
+    storage.expect(ranges)
+    for range in ranges {
+      if range.path == path(0) {
+        #expect(isRight(range, try load(range, storage)))
+      } else {
+        #expect(throws: StoreError.self) { try load(range, storage) }
+      }
+    }
+    storage.expect([])
+  }
+}

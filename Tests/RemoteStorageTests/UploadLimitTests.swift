@@ -1,0 +1,36 @@
+import ArchiveStore
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import RemoteStorage
+
+/// The limit of bytes that are sent to a store of objects, in which objects wait in a local file until
+/// they are complete.
+@Suite struct UploadLimitTests {
+  /// The bytes that are sent wait for the limit, not those that are written to the local file, and bytes
+  /// that are sent again count again.
+  @Test func theLimitIsForTheBytesThatAreSent() throws {
+    let server = try StoreServer(#"[{"method": "PUT", "path": "large", "status": 503}]"#)
+    let counts = TransferCounts()
+    let waited = Mutex(0.0)
+    let clock = RateLimit.Clock(
+      now: { waited.withLock { $0 } }, pause: { seconds in waited.withLock { $0 += seconds } })
+    var options = testOptions()
+    options.count(in: counts, limitingUploadTo: RateLimit(1 << 20, clock: clock))
+    let limited = TransferStorage(
+      try testStorage(server.endpoint, options), counts: counts,
+      upload: RateLimit(1, clock: clock), isSpooling: true)
+    let writer = try limited.startObject(in: .root)
+    for _ in 0..<3 { try writer.append([UInt8](repeating: 7, count: 1 << 20)) }
+    #expect(waited.withLock { $0 } == 0 && counts.state.sent == 0)
+    try writer.commit(as: objectPath("large"), digest: Blake2b.hash([]), isReadSoon: false)
+    // The first attempt was refused.
+    #expect(counts.state.sent == 6 << 20)
+    let seconds = waited.withLock { $0 }
+    #expect(abs(seconds - 6) < 0.5, "\(seconds)")
+    #expect(try limited.load(objectPath("large"), limit: 3 << 20).count == 3 << 20)
+  }
+}
