@@ -1,6 +1,6 @@
 public import Codecs
 internal import RecoverScript
-internal import SystemIO
+package import SystemIO
 
 /// An open repository: its settings and its storage, and the entry point for writing and reading.
 ///

@@ -11,7 +11,9 @@ enum SFTPReply: Hashable, Sendable {
   case extended([UInt8])
 
   /// Whether it is the status of a request that was done.
-  var isSuccess: Bool { if case .status(let status) = self { status.code == .success } else { false } }
+  var isSuccess: Bool {
+    if case .status(let status) = self { status.code == .success } else { false }
+  }
 }
 
 /// The result of a request that returns nothing else (SFTP 7).

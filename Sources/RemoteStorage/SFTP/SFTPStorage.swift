@@ -260,7 +260,7 @@ extension SFTPStorage {
       for (path, reply) in zip(directories, replies.dropFirst()) {
         if case .attributes(let found) = reply, found.kind == .directory { note([path]) }
       }
-      do {
+      do throws(SFTPFailure) {
         return try SFTPConnection.attributes(replies[0])
       } catch {
         guard error.isMissing else { throw error }

@@ -1,0 +1,83 @@
+import Codecs
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// The requests of a writer to a store without rename.
+@Suite struct ObjectStoreRequestTests {
+  private let directory: TemporaryDirectory
+  private let files = PruneFixture.files(0..<3)
+
+  init() throws { directory = try TemporaryDirectory("requests") }
+
+  private var heads: SnapshotHeadCache { SnapshotHeadCache(directory: directory.path("heads")) }
+
+  private var index: IndexCache {
+    IndexCache(directory: directory.path("index"), isEncrypted: TestEncryption.isOn)
+  }
+
+  /// Makes a snapshot of the files as a backup does, and returns the requests, without ids.
+  private func run(_ fixture: ObjectStoreFixture, _ sequence: UInt64) throws -> [String] {
+    fixture.store.state.withLock { $0.requests = [] }
+    let program = try ObjectStoreProgram(fixture.store)
+    let session = try program.repository.beginWriting(cache: index)
+    let source = program.repository.makeSnapshot(TreeReference(.some), sequence: 0).source
+    let history = try session.history(of: source, scope: .device, cache: heads)
+    #expect(history.sequence == sequence - 1)
+    #expect((history.last == nil) == (sequence == 1))
+    let tree = try program.store(files, session)
+    let stored = try session.finish(
+      program.repository.makeSnapshot(tree, sequence: sequence))
+    session.record(stored, in: heads)
+    #expect(try fixture.names(RepositoryLayout.leases).isEmpty)
+    #expect(try fixture.names(RepositoryLayout.pending).isEmpty)
+    let requests = fixture.store.state.withLock { $0.requests }.dropLast(2)
+    return requests.map { request in
+      let words = request.split(separator: " ", omittingEmptySubsequences: false)
+      let place = words.count > 1 ? words[1].split(separator: "/").first ?? "" : ""
+      return "\(words[0]) \(words[0] == "delete" && words.count > 2 ? "objects" : place)"
+    }
+  }
+
+  private static let unchanged = [
+    "get repository.json", "put leases", "list condemned", "objects ", "put pending",
+    "list leases", "put snapshots", "list leases", "delete objects",
+  ]
+
+  /// An unchanged run lists twice, reads no snapshot and no index object, and puts and looks at its
+  /// snapshot in four requests.
+  @Test func anUnchangedRunMakesNineRequests() throws {
+    let fixture = try ObjectStoreFixture()
+    _ = try run(fixture, 1)
+    // The recipients of a new repository are read again.
+    fixture.store.advance(by: 7200)
+    for sequence in 2...4 as ClosedRange<UInt64> {
+      let requests = try run(fixture, sequence)
+      #expect(requests == Self.unchanged, "\(requests)")
+    }
+    // The next list reads no snapshot.
+    fixture.store.state.withLock { $0.requests = [] }
+    #expect(try fixture.open().heads(cache: heads).heads.count == 4)
+    let requests = fixture.store.state.withLock { $0.requests }
+    #expect(requests == ["get repository.json", "objects snapshots"], "\(requests)")
+  }
+
+  /// If the recipients may have changed since the repository was opened, they are read again: the file
+  /// was written shortly before, or after the lease was taken, as the store's clock says.
+  @Test func changedRecipientsAreNoticed() throws {
+    guard TestEncryption.isOn else { return }
+    let fixture = try ObjectStoreFixture()
+    _ = try run(fixture, 1)
+    fixture.store.advance(by: 7200)
+    let repository = try fixture.open()
+    let settings = try fixture.store.load(RepositoryLayout.settings, limit: 1 << 20)
+    let other = AgeIdentity().recipient
+    let text = String(decoding: settings, as: UTF8.self)
+    let own = try #require(TestEncryption.recipients.first)
+    try fixture.store.save(
+      Array(text.replacing(own, with: "\(other)").utf8), as: RepositoryLayout.settings, by: .root)
+    #expect(storeError { try repository.beginWriting() }?.code == .busy)
+  }
+}
