@@ -51,6 +51,55 @@ import Testing
     #expect(try fixture.mode("a/b/store/lease/alive") == 0o600)
   }
 
+  /// Several objects are touched, and several directories listed, at once.
+  @Test(arguments: [true, false]) func manyAtOnce(isComplete: Bool) throws {
+    let server = FaultyServer(lacking: isComplete ? [] : SFTPExtension.allCases)
+    let storage = try fixture.create(through: server.connector)
+    try storage.makeDirectories(["packs", "index", "lease"], in: .root)
+    try storage.makeDirectories(["00", "01", "02"], in: path("packs"))
+    for number in 0..<3 {
+      try storage.save(
+        [UInt8](repeating: 1, count: number + 1), as: path("packs/0\(number)/p"),
+        by: path("lease"))
+    }
+    let signs = try [path("lease/alive"), path("lease/by")]
+    try storage.touch(signs)
+    let before = try storage.status(signs[0])
+    #expect(before?.size == 0 && before?.isDirectory == false)
+    // Those that exist get a new time, and another one is created beside them.
+    try storage.save([7], as: signs[1], by: path("lease"))
+    try storage.touch(signs + [path("lease/seen")])
+    #expect(try storage.list(path("lease")) == ["alive", "by", "seen"])
+    #expect(try storage.status(signs[1])?.size == 0)
+    let listings = try storage.listAll([path("packs"), path("damaged"), path("lease")])
+    #expect(listings.map { $0?.names } == [["00", "01", "02"], nil, ["alive", "by", "seen"]])
+    #expect(listings[0]?.statuses?["01"]?.isDirectory == true)
+    #expect(listings[2]?.statuses?["alive"]?.size == 0)
+    var sizes: [ObjectPath: UInt64] = [:]
+    try storage.forEachObject(
+      belowAny: [path("packs/00"), path("packs/02"), path("packs/ff")]
+    ) { sizes[$0] = $1.size }
+    #expect(try sizes == [path("packs/00/p"): 1, path("packs/02/p"): 3])
+    #expect(storeError { try storage.touch([path("none/alive")]) }?.code == .missing)
+    // A directory and a file are removed alike, and one with content stays.
+    #expect(throws: StoreError.self) { try storage.remove(path("lease")) }
+    for name in ["lease/alive", "lease/by", "lease/seen", "lease"] {
+      try storage.remove(path(name))
+    }
+    #expect(storeError { try storage.remove(path("lease")) }?.code == .missing)
+  }
+
+  /// A link in the place of an object is not followed.
+  @Test func linksAreNotTouched() throws {
+    let storage = try fixture.make()
+    try fixture.directory.write("kept", at: "outside")
+    try FileManager.default.createSymbolicLink(
+      atPath: fixture.directory.string + "/store/lease/alive",
+      withDestinationPath: fixture.directory.string + "/outside")
+    #expect(throws: StoreError.self) { try storage.touch([path("lease/alive")]) }
+    #expect(try fixture.directory.read("outside") == Array("kept".utf8))
+  }
+
   @Test func existingEmptyDirectoryIsClosedToOthers() throws {
     _ = try Directory.make(path: fixture.directory.path("store"), permissions: 0o755)
     _ = try fixture.create()
