@@ -1,13 +1,16 @@
 """The evaluation of benchmark results, without measurements."""
 
 import io
+import json
 import pathlib
 import plistlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import unittest.mock
+import urllib.request
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PACKAGE / "Benchmarks"))
@@ -158,6 +161,48 @@ def main():
         self.assertEqual(self.changed(valid), "{'launches': 3} ['/b.txt']")
         for invalid in (valid[:-1], valid[:8] + bytes(len(valid) - 8), b"", b"<plist><dict>"):
             self.assertEqual(self.changed(invalid), "{} ['/b.txt']")
+
+
+class Links(unittest.TestCase):
+    """The link with a delay between client and server."""
+
+    def delay(self, counts, *arguments):
+        return [sys.executable, str(PACKAGE / "Benchmarks" / "delay.py"), "--ms", "60", "--counts",
+                str(counts), *arguments]
+
+    def test_a_pipe_delays_and_counts(self):
+        packet = (5).to_bytes(4, "big") + b"\x01" + (3).to_bytes(4, "big")
+        with tempfile.TemporaryDirectory() as directory:
+            counts = pathlib.Path(directory) / "counts"
+            start = time.monotonic()
+            done = subprocess.run(
+                self.delay(counts, "pipe", "--", "cat", "-o", "ignored", "host"), check=True,
+                input=packet * 3, capture_output=True)
+            self.assertGreaterEqual(time.monotonic() - start, 0.06)
+            self.assertEqual(done.stdout, packet * 3)
+            found = json.loads(counts.read_text())
+            self.assertEqual(found, {"requests": {"init": 3}, "sent": 27, "received": 27})
+
+    def test_a_connection_is_delayed_and_counted(self):
+        store = PACKAGE / "Tests" / "RemoteStorageTests" / "Programs" / "store.py"
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with tempfile.TemporaryDirectory() as directory:
+            counts = pathlib.Path(directory) / "counts"
+            with subprocess.Popen([sys.executable, str(store)], **pipes) as server:
+                port = server.stdout.readline().strip()
+                with subprocess.Popen(self.delay(counts, "tcp", port), **pipes) as link:
+                    place = f"http://127.0.0.1:{link.stdout.readline().strip()}/-/log"
+                    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+                    start = time.monotonic()
+                    self.assertEqual(json.load(opener.open(place)), [])
+                    self.assertGreaterEqual(time.monotonic() - start, 0.12)
+                    for _ in range(100):
+                        if counts.exists():
+                            break
+                        time.sleep(0.05)
+                    self.assertEqual(json.loads(counts.read_text())["requests"], {"GET": 1})
+                    link.stdin.close()
+                server.stdin.close()
 
 
 if __name__ == "__main__":
