@@ -18,8 +18,8 @@ import Testing
     return try testStorage(lab.endpoint, bucket: bucket, prefix: prefix, options)
   }
 
-  /// Makes a bucket with a new name.
-  private func makeBucket(_ lab: StoreLab) throws -> String {
+  /// Makes a bucket with a new name, in which each version is locked for a day if it is to be.
+  private func makeBucket(_ lab: StoreLab, isLocked: Bool = false) throws -> String {
     let name = "sandboxctl-" + Host.randomHex(bytes: 6)
     let settings = S3Settings { variable in
       switch variable {
@@ -32,7 +32,17 @@ import Testing
       endpoint: try S3Endpoint(bucket: name, region: "us-east-1", url: lab.endpoint),
       region: "us-east-1", credentials: S3CredentialSource(settings), http: testOptions().http)
     var answer: [UInt8] = []
-    _ = try client.send(S3Request(.put), into: &answer)
+    let headers = isLocked ? [("x-amz-bucket-object-lock-enabled", "true")] : []
+    _ = try client.send(S3Request(.put, headers: headers), into: &answer)
+    guard isLocked else { return name }
+    let text =
+      "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled><Rule>"
+      + "<DefaultRetention><Mode>COMPLIANCE</Mode><Days>1</Days></DefaultRetention></Rule>"
+      + "</ObjectLockConfiguration>"
+    let request = S3Request(
+      .put, query: [("object-lock", "")], headers: [("content-type", "application/xml")],
+      body: .bytes(Array(text.utf8)))
+    _ = try client.send(request, into: &answer)
     return name
   }
 
@@ -100,6 +110,23 @@ import Testing
     try checkErrors(lab, bucket)
     checkMissingBucket(lab)
     try checkClock(lab, bucket)
+  }
+
+  /// What is replaced or removed in a bucket with object lock stays, and no command sees it.
+  @Test(.enabled(if: StoreLab.ceph != nil), arguments: [false, true])
+  func cephKeepsWhatIsLocked(isLocked: Bool) throws {
+    let lab = try #require(StoreLab.ceph)
+    let storage = try storage(lab, bucket: makeBucket(lab, isLocked: isLocked))
+    _ = try Repository.create(in: storage, program: "test")
+    let results = try ProtectionCheck(Repository.open(storage)).run()
+    let wanted = isLocked ? ProtectionCheck.Outcome.kept : .possible
+    #expect(results.map(\.directory) == ["packs", "index", "snapshots"])
+    for result in results {
+      #expect(result.replacement == wanted && result.removal == wanted, "\(result)")
+      #expect(result.isProtected == isLocked)
+    }
+    let names = try ["packs", "index", "snapshots"].flatMap { try storage.list(objectPath($0)) }
+    #expect(names.isEmpty)
   }
 
   @Test(.enabled(if: StoreLab.swift != nil)) func swiftMeetsTheRequirements() throws {
