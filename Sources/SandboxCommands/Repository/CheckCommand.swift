@@ -22,8 +22,7 @@ struct CheckCommand: SandboxCommand {
         snapshots; without --all the first 20 of each. All other paths can be restored. Damaged \
         packs are recorded: later backups store their content again from the source.
 
-        With --append-only attempts only to replace and remove objects of its own. See \
-        sandboxctl-check(1) for this, the JSON output and the exit statuses.
+        See sandboxctl-check(1) for --append-only, the JSON output and exit statuses.
 
         \(Examples.text([
           "sandboxctl check --repo repo", "sandboxctl check --read-data --repo repo",
