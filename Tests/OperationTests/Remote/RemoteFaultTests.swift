@@ -62,7 +62,7 @@ import Testing
     let all = try RepositoryPrune(fixture.open(), workers: 2).run()
     #expect(all.removedPacks > 0)
     let count = try fixture.store.requests().count
-    for step in RemoteFaultStep.some(upTo: count, 211, "faults of a prune") {
+    for step in RemoteFaultStep.some(upTo: count, 331, "faults of a prune") {
       try fixture.reset()
       try fixture.store.setRules(step.fault.rule(at: step.number))
       let outcome = Result { try RepositoryPrune(fixture.open(), workers: 2).run() }
