@@ -256,6 +256,7 @@ class Soak:
         # The second prune removes what the first has condemned.
         for _ in range(2):
             output = self.settle("prune", *self.repo, "--json")
+            self.count("prunes")
             self.count("removed packs", json.loads(output)["removed_packs"])
         for words in [(*self.copying, "--check"), self.mirroring]:
             self.settle(*words)

@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test func writersAndAPruneShareAStoreOfObjects() throws {
-    let outcome = try run("soak_prune.py", "0.04", "--store", "test")
+    let outcome = try run("soak_prune.py", "0.02", "--store", "test")
     #expect(outcome.code == 0, "\(outcome.output)\(outcome.errors)")
     #expect(outcome.output.contains(" backups, "))
   }
