@@ -46,7 +46,8 @@ import Testing
     let storage = ReadAheadStorage(memory, connections: 3)
     memory.state.withLock { $0.requests = [] }
     storage.expect(ranges)
-    let (next, wrong) = (Atomic(0), Atomic(0))
+    let next = Atomic(0)
+    let wrong = Atomic(0)
     let readers = try Workers(count: 4, capacity: 4, name: "reader")
     for _ in 0..<4 {
       readers.submit {
