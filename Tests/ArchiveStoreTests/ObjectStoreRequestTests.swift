@@ -1,4 +1,5 @@
 import Codecs
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -7,15 +8,15 @@ import Testing
 
 /// The requests of a writer to a store without rename.
 @Suite struct ObjectStoreRequestTests {
-  private let directory: TemporaryDirectory
+  private let directory = TemporaryDirectory()
   private let files = PruneFixture.files(0..<3)
 
-  init() throws { directory = try TemporaryDirectory("requests") }
-
-  private var heads: SnapshotHeadCache { SnapshotHeadCache(directory: directory.path("heads")) }
+  private var heads: SnapshotHeadCache {
+    SnapshotHeadCache(directory: ByteString(directory("heads")))
+  }
 
   private var index: IndexCache {
-    IndexCache(directory: directory.path("index"), isEncrypted: TestEncryption.isOn)
+    IndexCache(directory: ByteString(directory("index")), isEncrypted: TestEncryption.isOn)
   }
 
   /// Makes a snapshot of the files as a backup does, and returns the requests, without ids.
