@@ -73,7 +73,10 @@ package final class Mount: Sendable {
   package static func isPermitted(new kind: String) -> Bool {
     do {
       let scratch = try TemporaryDirectory("mount")
-      _ = try Mount(new: kind, mebibytes: 310, in: scratch, "m")
+      // Until the volume is unmounted: a directory with a mount in it cannot be removed.
+      try withExtendedLifetime(scratch) {
+        _ = try Mount(new: kind, mebibytes: 310, in: scratch, "m")
+      }
       return true
     } catch {
       print("skipped: no \(kind) can be mounted: \(error)")
@@ -85,7 +88,9 @@ package final class Mount: Sendable {
   package static func isPermitted() throws -> Bool {
     let scratch = try TemporaryDirectory("mount")
     do {
-      _ = try Mount(on: scratch.directory, at: scratch.path, "m")
+      try withExtendedLifetime(scratch) {
+        _ = try Mount(on: scratch.directory, at: scratch.path, "m")
+      }
       return true
     } catch {
       print("skipped: mounting is not permitted: \(error)")
