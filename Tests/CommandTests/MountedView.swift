@@ -11,13 +11,15 @@ final class MountedView {
   let path: String
   let number: Int32
 
-  /// Mounts `repo` on a new directory, and waits until it is mounted.
-  init(_ cli: CommandLine, _ arguments: String = "", on name: String = "view") throws {
+  /// Mounts a repository on a new directory, and waits until it is mounted.
+  init(
+    _ cli: CommandLine, _ arguments: String = "", on name: String = "view", repo: String = "repo"
+  ) throws {
     self.cli = cli
     path = cli.directory.string + "/" + name
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     let words =
-      ["mount", name, "--repo", "repo"] + arguments.split(separator: " ").map(String.init)
+      ["mount", name, "--repo", repo] + arguments.split(separator: " ").map(String.init)
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = ["--default-signal", CommandLine.program] + words
     process.environment = cli.environment

@@ -63,6 +63,22 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: place + "/sftp:host"))
   }
 
+  @Test(hasServer, .enabled(if: MountedView.isPossible))
+  func aRepositoryOfAnotherHostIsMounted() throws {
+    _ = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
+    var random = Seeded(31)
+    try cli.directory.write(random.bytes(3_000_000), at: "data/large")
+    _ = try backUp()
+    let view = try MountedView(
+      cli, "--ssh-command \(place)/ssh", repo: "sftp:host\(place)/store")
+    try ChangeDetector.expectSame(cli.directory, "data", "view/latest/folders/data")
+    let copied = try Program.run(
+      "cp", ["-a", view("latest/folders/data"), place + "/copy"], in: cli.directory.url)
+    #expect(copied.code == 0, "\(copied.errors)")
+    try ChangeDetector.expectSame(cli.directory, "data", "copy")
+    #expect(view.end(by: SIGTERM) == 0 && !view.isMounted, "\(view.errors)")
+  }
+
   @Test(hasServer) func theConfigurationNamesTheRepositoryOfAnotherHost() throws {
     _ = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
     let file = try text("home/.config/sandboxctl/config.yaml")

@@ -73,9 +73,9 @@ extension SharedReader {
     func frame(
       _ key: Key, decode: () throws(StoreError) -> Frame
     ) throws(StoreError) -> Frame {
-      if let frame = try held(key) { return frame }
+      if let frame = try heldOrLost(key) { return frame }
       return try gates[key.hashValue & (gates.count - 1)].lock.withLock { _ throws(StoreError) in
-        if let frame = try held(key) { return frame }
+        if let frame = try heldOrLost(key) { return frame }
         do throws(StoreError) {
           let frame = try decode()
           state.withLock {
@@ -90,7 +90,10 @@ extension SharedReader {
       }
     }
 
-    private func held(_ key: Key) throws(StoreError) -> Frame? {
+    /// Returns a frame if it is held.
+    func held(_ key: Key) -> Frame? { state.withLock { $0.frames.value(key) } }
+
+    private func heldOrLost(_ key: Key) throws(StoreError) -> Frame? {
       try state.withLock { state throws(StoreError) in
         if let frame = state.frames.value(key) { return frame }
         if let error = state.lost[key] { throw error }

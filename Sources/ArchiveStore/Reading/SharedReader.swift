@@ -1,4 +1,4 @@
-internal import Codecs
+package import Codecs
 internal import Synchronization
 
 /// Reads the content of a repository for several threads at once, and for as long as the program
@@ -97,6 +97,20 @@ package final class SharedReader: Sendable {
     throw failure ?? .missing("\(blob)")
   }
 
+  /// Returns a data blob of an expected length if its frame is held, after verifying its hash. Nil if
+  /// the frame would have to be read, or if the blob is damaged there: `find` tells which.
+  package func heldData(_ digest: Digest, length: UInt64) -> Slice? {
+    let blob = BlobID(kind: .data, digest: digest)
+    for location in index.withLock({ $0.index.locations(blob) }) {
+      let key = FrameDecoder.Cache.Key(pack: location.pack, frame: location.frameNumber)
+      guard location.length == Int(clamping: length), let frame = dataFrames.held(key) else {
+        continue
+      }
+      if let slice = try? slice(blob, of: frame, at: location) { return slice }
+    }
+    return nil
+  }
+
   /// Looks for more packs, unless another thread has since. Returns whether there may be any.
   private func widen(since generation: Int) throws(StoreError) -> Bool {
     try index.withLock { state throws(StoreError) in
@@ -110,7 +124,13 @@ package final class SharedReader: Sendable {
   private func read(
     _ blob: BlobID, at location: IndexSet.BlobLocation
   ) throws(StoreError) -> Slice {
-    let frame = try frame(location, kind: blob.kind)
+    try slice(blob, of: try frame(location, kind: blob.kind), at: location)
+  }
+
+  /// Returns a blob in a decoded frame after verifying its hash.
+  private func slice(
+    _ blob: BlobID, of frame: Frame, at location: IndexSet.BlobLocation
+  ) throws(StoreError) -> Slice {
     let range = location.offset..<(location.offset + location.length)
     guard range.upperBound <= frame.bytes.count, frame.isWhole(range, blob.digest) else {
       throw .damaged(

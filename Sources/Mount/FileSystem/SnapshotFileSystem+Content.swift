@@ -27,22 +27,29 @@ extension SnapshotFileSystem {
   ) throws(FileSystemError) -> [FilePart] {
     let node = try node(number)
     let content = try content(of: node)
+    do throws(StoreError) {
+      return try parts(of: content, from: offset, count: count)
+    } catch { throw fault(error, at: node) }
+  }
+
+  /// Returns the bytes of a file from an offset on: at most `count`, and fewer at its end.
+  func parts(
+    of content: Content, from offset: UInt64, count: Int
+  ) throws(StoreError) -> [FilePart] {
     guard offset < content.size, count > 0 else { return [] }
     let end = min(content.size, offset + UInt64(count))
     var parts: [FilePart] = []
-    do throws(StoreError) {
-      try forEachPiece(of: content, from: offset) { start, piece throws(StoreError) in
-        guard start < end else { return false }
-        let from = Int(max(offset, start) - start)
-        let to = Int(min(end - start, piece.length))
-        switch piece {
-        case .hole: parts.append(.zeros(to - from))
-        case .blob(let digest, let length):
-          parts.append(.bytes(try reader.data(digest, length: length).part(from..<to)))
-        }
-        return true
+    try forEachPiece(of: content, from: offset) { start, piece throws(StoreError) in
+      guard start < end else { return false }
+      let from = Int(max(offset, start) - start)
+      let to = Int(min(end - start, piece.length))
+      switch piece {
+      case .hole: parts.append(.zeros(to - from))
+      case .blob(let digest, let length):
+        parts.append(.bytes(try reader.data(digest, length: length).part(from..<to)))
       }
-    } catch { throw fault(error, at: node) }
+      return true
+    }
     return parts
   }
 
@@ -95,7 +102,8 @@ extension SnapshotFileSystem {
     pieces.reduce(0) { $1.digest == nil ? $0 : $0 + $1.length }
   }
 
-  private func content(of node: Node) throws(FileSystemError) -> Content {
+  /// Returns the content of a node that is a file.
+  func content(of node: Node) throws(FileSystemError) -> Content {
     switch node.origin {
     case .fixed, .viewRoot, .entry(_, tree: _?): throw .isDirectory
     case .latest: throw .invalid

@@ -72,14 +72,14 @@ extension SnapshotFileSystem {
         name: name, kind: .directory, number: number, next: Int64(index) + 1, found: nil)
       guard body(item) else { return }
     }
-    let start = UInt64(clamping: max(offset, 2) - 2)
     switch open.listing {
     case .fixed(let entries):
-      for (index, found) in entries.enumerated().dropFirst(Int(clamping: start)) {
+      for (index, found) in entries.enumerated().dropFirst(Int(clamping: max(offset, 2) - 2)) {
         guard body(item(found, next: UInt64(index) + 1)) else { return }
       }
     case .stored(let tree, let view, let pages):
-      let pages = PageRange(tree: tree, view: view, count: pages, start: start)
+      let pages = PageRange(
+        tree: tree, view: view, count: pages, start: Self.position(offset))
       try readPages(pages, of: open, body)
     }
   }
@@ -87,12 +87,20 @@ extension SnapshotFileSystem {
   /// The bits of an offset for the position on a page, which has at most 16,384 entries.
   private static let positionBits: UInt64 = 20
 
+  /// Returns the page and the position on it of an offset in a stored directory.
+  static func position(_ offset: Int64) -> (page: Int, position: Int) {
+    let place = UInt64(clamping: max(offset, 2) - 2)
+    return (
+      Int(clamping: place >> positionBits), Int(place & ((1 << positionBits) - 1))
+    )
+  }
+
   /// The pages of a stored directory from a page and a position on it.
   private struct PageRange {
     let tree: TreeReference
     let view: SnapshotView
     let count: Int
-    let start: UInt64
+    let start: (page: Int, position: Int)
 
     func pointer(page: Int, position: Int) -> EntryPointer {
       EntryPointer(view: view, directory: tree, page: UInt32(page), position: UInt32(position))
@@ -102,8 +110,8 @@ extension SnapshotFileSystem {
   private func readPages(
     _ pages: PageRange, of open: DirectoryHandle, _ body: (DirectoryItem) -> Bool
   ) throws(FileSystemError) {
-    let first = Int(clamping: pages.start >> Self.positionBits)
-    var position = Int(pages.start & ((1 << Self.positionBits) - 1))
+    let first = pages.start.page
+    var position = pages.start.position
     var hasPassed = false
     for number in first..<max(first, pages.count) {
       do throws(StoreError) {

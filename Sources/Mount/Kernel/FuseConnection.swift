@@ -9,10 +9,16 @@ final class FuseConnection: Sendable {
   let checksPermissions: Bool
   /// Whether files need not be opened: the kernel learns it once.
   let opensNothing = Atomic<Bool>(false)
+  /// Puts content into the kernel's cache; nil until the file system is mounted.
+  private let started = Mutex<ContentAhead?>(nil)
 
   init(_ files: SnapshotFileSystem, checksPermissions: Bool) {
     (self.files, self.checksPermissions) = (files, checksPermissions)
   }
+
+  var ahead: ContentAhead? { started.withLock { $0 } }
+
+  func start(_ ahead: ContentAhead) { started.withLock { $0 = ahead } }
 }
 
 extension fuse_lowlevel_ops {

@@ -60,6 +60,7 @@ struct FuseRequest {
   func listAttributes(_ number: UInt64, room: Int) {
     answering { () throws(FileSystemError) in
       reply(try files.attributeNames(of: number).flatMap { $0.bytes + [0] }, room: room)
+      connection.ahead?.didListAttributes()
     }
   }
 
@@ -118,6 +119,7 @@ struct FuseRequest {
       var buffer = [CChar](repeating: 0, count: room)
       var used = 0
       var entered: [UInt64] = []
+      var end = offset
       try files.readDirectory(handle, from: offset) { item in
         withName(item.name) { name in
           guard cf_size_of_entry(raw, name) <= room - used else { return false }
@@ -130,10 +132,14 @@ struct FuseRequest {
               attributes == nil ? 0 : 1, attributes?.nameSeconds ?? 0, attributes?.seconds ?? 0,
               item.next)
           }
+          end = item.next
           return true
         }
       }
-      if fuse_reply_buf(raw, buffer, used) == 0 { return }
+      if fuse_reply_buf(raw, buffer, used) == 0 {
+        if end > offset { connection.ahead?.didList(handle, from: offset, to: end) }
+        return
+      }
       for number in entered { files.forget(number, references: 1) }
     }
   }
@@ -162,6 +168,7 @@ struct FuseRequest {
       guard offset >= 0 else { throw .invalid }
       let parts = try files.read(number, from: UInt64(offset), count: count)
       FuseVectors.send(parts) { vectors, count in _ = fuse_reply_iov(raw, vectors, count) }
+      connection.ahead?.didRead(number, from: UInt64(offset), count: count, parts)
     }
   }
 }

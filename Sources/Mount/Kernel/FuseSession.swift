@@ -62,8 +62,10 @@ package final class FuseSession: Sendable {
     }
     running = Atomic(options.threads)
     do {
+      connection.start(try Self.ahead(files, of: self.session))
       threads = try Workers(count: options.threads, capacity: options.threads, name: "fuse")
     } catch {
+      connection.ahead?.stop()
       fuse_session_unmount(session)
       fuse_session_destroy(session)
       throw error
@@ -83,6 +85,17 @@ package final class FuseSession: Sendable {
     }
     guard let session else { throw failure(path, Int32(CF_EINVAL)) }
     return session
+  }
+
+  /// Returns what puts content into the kernel's cache ahead. A file that the kernel has forgotten is
+  /// no reason to end that.
+  private static func ahead(
+    _ files: SnapshotFileSystem, of session: Handle
+  ) throws -> ContentAhead {
+    try ContentAhead(files) { number, offset, bytes in
+      let result = cf_put(session.raw, number, offset, bytes.baseAddress, bytes.count)
+      return result == 0 || result == -Int32(CF_ENOENT)
+    }
   }
 
   private func serve(on count: Int) {
@@ -118,6 +131,7 @@ package final class FuseSession: Sendable {
   /// unmounted.
   package func finish() {
     threads.finish()
+    connection.ahead?.stop()
     fuse_session_unmount(session.raw)
     fuse_session_destroy(session.raw)
   }

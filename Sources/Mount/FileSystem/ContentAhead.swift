@@ -1,0 +1,140 @@
+internal import ArchiveStore
+internal import Synchronization
+internal import SystemIO
+
+/// Puts content into the kernel's cache that programs will probably read next, so that they need not
+/// ask for it: each request costs two changes of threads, and on a busy machine the wait for both.
+///
+/// - Small files: after one was read, those beside it whose content is in the same decoded frame; and
+///   while a program reads files or lists their attributes, those of each directory that it lists.
+/// - Large files that are read in order: the next part, decoded before it is needed.
+///
+/// It works on two threads of its own, since putting content waits for requests that read the same
+/// pages. What it does not do is done by requests; only verified bytes are put.
+final class ContentAhead: Sendable {
+  /// Puts bytes at an offset of a node. Returns false if the kernel takes none any longer.
+  typealias Put = @Sendable (UInt64, UInt64, UnsafeRawBufferPointer) -> Bool
+
+  private let files: SnapshotFileSystem
+  private let put: Put
+  private let workers: Workers
+  private let waiting = Atomic<Int>(0)
+  private let isStopped = Atomic<Bool>(false)
+  /// The number of directories whose small files are put when they are listed.
+  private let interest = Atomic<Int>(0)
+  private let streams = Mutex(ReadStreams())
+  /// The parts that were put, so that no read that was faster puts them again.
+  private let done = Mutex(CostBoundedCache<Done, Bool>(capacity: 10_000))
+
+  private struct Done: Hashable {
+    let part: DirectoryPart
+    let frame: ObjectIdentifier
+  }
+
+  /// The maximum number of waiting jobs: further ones are dropped.
+  private static let limit = 256
+  /// The number of directories listed after a read that count as its continuation.
+  private static let listings = 64
+  /// The bytes that are put at once, which are whole pages.
+  private static let step = 512 << 10
+
+  init(_ files: SnapshotFileSystem, put: @escaping Put) throws {
+    (self.files, self.put) = (files, put)
+    workers = try Workers(count: 2, capacity: 2 * Self.limit, name: "fuse-ahead")
+  }
+
+  /// Ends the threads. What was not put is not put any longer.
+  func stop() {
+    isStopped.store(true, ordering: .relaxed)
+    workers.finish()
+  }
+
+  // MARK: - Observations
+
+  /// Notes that a range of a file was read.
+  func didRead(_ number: UInt64, from offset: UInt64, count: Int, _ parts: [FilePart]) {
+    interest.store(Self.listings, ordering: .relaxed)
+    guard case .bytes(let slice)? = parts.first else { return }
+    submit { [self] in
+      guard let (size, part) = files.place(of: number) else { return }
+      if size <= SnapshotFileSystem.smallSize {
+        putFiles(of: part, in: slice.frame, except: number)
+      } else if let range = streams.withLock({
+        $0.next(number, from: offset, count: UInt64(count), size: size)
+      }) {
+        putRange(range, of: number)
+      }
+    }
+  }
+
+  /// Notes that the names of extended attributes of a file were read, as programs do that copy files.
+  func didListAttributes() { interest.store(Self.listings, ordering: .relaxed) }
+
+  /// Notes that the entries of an open directory between two offsets were sent.
+  func didList(_ handle: UInt64, from start: Int64, to end: Int64) {
+    guard interest.load(ordering: .relaxed) > 0 else { return }
+    interest.subtract(1, ordering: .relaxed)
+    for part in files.parts(of: handle, from: start, to: end) {
+      submit { [self] in putFiles(of: part) }
+    }
+  }
+
+  // MARK: - Work
+
+  private func submit(_ job: @escaping @Sendable () -> Void) {
+    guard waiting.load(ordering: .relaxed) < Self.limit, !hasStopped else { return }
+    waiting.add(1, ordering: .relaxed)
+    workers.submit { [self] in
+      waiting.subtract(1, ordering: .relaxed)
+      if !hasStopped { job() }
+    }
+  }
+
+  private var hasStopped: Bool { isStopped.load(ordering: .relaxed) }
+
+  private func send(_ bytes: UnsafeRawBufferPointer, to number: UInt64, at offset: UInt64) {
+    if !put(number, offset, bytes) { isStopped.store(true, ordering: .relaxed) }
+  }
+
+  /// Puts the small files of a part of a directory: those in one frame, or in all held frames.
+  private func putFiles(
+    of part: DirectoryPart, in frame: SharedReader.Frame? = nil, except number: UInt64? = nil
+  ) {
+    if let frame, wasDone(part, frame) { return }
+    var added: [ObjectIdentifier: Bool] = [:]
+    for file in files.heldFiles(in: part) where file.number != number && !hasStopped {
+      guard frame == nil || file.content.frame === frame else { continue }
+      let id = ObjectIdentifier(file.content.frame)
+      let isNew = added[id] ?? !wasDone(part, file.content.frame)
+      added[id] = isNew
+      guard isNew else { continue }
+      file.content.frame.bytes.withUnsafeBytes {
+        send(UnsafeRawBufferPointer(rebasing: $0[file.content.range]), to: file.number, at: 0)
+      }
+    }
+    done.withLock { done in
+      for (id, isNew) in added where isNew {
+        done.insert(true, for: Done(part: part, frame: id), cost: 1)
+      }
+    }
+  }
+
+  private func wasDone(_ part: DirectoryPart, _ frame: SharedReader.Frame) -> Bool {
+    done.withLock { $0.value(Done(part: part, frame: ObjectIdentifier(frame))) != nil }
+  }
+
+  /// Puts a range of whole pages of a large file, or up to its end. Stops at a hole, and at damage,
+  /// which is for those who read it.
+  private func putRange(_ range: Range<UInt64>, of number: UInt64) {
+    var offset = range.lowerBound
+    while offset < range.upperBound, !hasStopped {
+      let count = Int(min(UInt64(Self.step), range.upperBound - offset))
+      guard let parts = files.partsToPut(number, from: offset, count: count) else { return }
+      var bytes: [UInt8] = []
+      bytes.reserveCapacity(count)
+      for case .bytes(let slice) in parts { bytes += slice.frame.bytes[slice.range] }
+      bytes.withUnsafeBytes { send($0, to: number, at: offset) }
+      offset += UInt64(count)
+    }
+  }
+}

@@ -1,0 +1,188 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+@testable import Mount
+
+/// Content that is put into the kernel's cache ahead. A recorder takes the place of the kernel.
+@Suite struct ContentAheadTests {
+  private let fixture: MountFixture
+  private let recorder = Recorder()
+
+  init() throws { fixture = try MountFixture() }
+
+  /// The bytes that were put, by number of the node and offset.
+  private final class Recorder: Sendable {
+    private let all = Mutex<[UInt64: [UInt64: [UInt8]]]>([:])
+    private let calls = Mutex(0)
+
+    var count: Int { calls.withLock { $0 } }
+
+    subscript(number: UInt64) -> [UInt64: [UInt8]] { all.withLock { $0[number] ?? [:] } }
+
+    func put(_ number: UInt64, _ offset: UInt64, _ bytes: UnsafeRawBufferPointer) -> Bool {
+      calls.withLock { $0 += 1 }
+      let copy = Array(bytes)
+      all.withLock { $0[number, default: [:]][offset] = copy }
+      return true
+    }
+  }
+
+  private func ahead(_ files: SnapshotFileSystem) throws -> ContentAhead {
+    try ContentAhead(files) { [recorder] in recorder.put($0, $1, $2) }
+  }
+
+  /// A snapshot of a directory `d` of small files and a file `large`, and their file system.
+  private func makeFiles(
+    _ count: Int = 200, large: [UInt8] = MountFixture.large
+  ) throws -> SnapshotFileSystem {
+    let session = try fixture.repository.beginWriting()
+    let writer = try session.makeWriter()
+    let names = (0..<count).map { ByteString("f\(1000 + $0)") }
+    var entries: [TreeEntry] = []
+    for name in names {
+      let content = try writer.storeFile(logicalPath: name, bytes: Self.text(name).span)
+      entries.append(TreeEntry(name: name, node: .file(content)))
+    }
+    let content = try writer.storeFile(logicalPath: "large", bytes: large.span)
+    try writer.flush()
+    let directory = try session.storeTree(entries)
+    let root = try session.storeTree([
+      TreeEntry(name: "d", node: .directory(directory)),
+      TreeEntry(name: "large", node: .file(content)),
+    ])
+    let stored = try session.finish(fixture.snapshot(root, 1))
+    let reader = try fixture.repository.beginSharedReading()
+    return try SnapshotFileSystem(reader, snapshot: SnapshotHead(stored)) { [fixture] in
+      fixture.reports.add($0)
+    }
+  }
+
+  private static func text(_ name: ByteString) -> [UInt8] {
+    (0..<20).flatMap { _ in name.bytes }
+  }
+
+  /// Reads a range as a request does.
+  private func read(
+    _ ahead: ContentAhead, _ files: SnapshotFileSystem, _ number: UInt64, from offset: UInt64 = 0,
+    count: Int = 131_072
+  ) throws {
+    let parts = try files.read(number, from: offset, count: count)
+    ahead.didRead(number, from: offset, count: count, parts)
+  }
+
+  @Test func filesBesideAReadOneArePut() throws {
+    let files = try makeFiles()
+    let ahead = try ahead(files)
+    let known = ["f1000", "f1001", "f1127", "f1128"] as [ByteString]
+    let numbers = try known.map { try files.find(ByteString("d").appending($0)).number }
+    try read(ahead, files, numbers[0])
+    try read(ahead, files, numbers[0])
+    ahead.stop()
+    // Of the same 128 entries those that the kernel knows, each once, and not the one that was read.
+    #expect(recorder.count == 2)
+    #expect(recorder[numbers[1]] == [0: Self.text("f1001")])
+    #expect(recorder[numbers[2]] == [0: Self.text("f1127")])
+  }
+
+  @Test func listedFilesArePutWhileFilesAreRead() throws {
+    let files = try makeFiles()
+    let ahead = try ahead(files)
+    let directory = try files.find("d").number
+    let handle = try files.openDirectory(directory).handle
+    var (end, numbers): (Int64, [ByteString: UInt64]) = (0, [:])
+    try files.readDirectory(handle, from: 0) { item in
+      if let entered = try? files.enter(item, of: handle) { numbers[item.name] = entered.number }
+      end = item.next
+      return true
+    }
+    ahead.didList(handle, from: 0, to: end)
+    // Nothing was read yet, and then nothing is held.
+    ahead.didListAttributes()
+    ahead.didList(handle, from: 0, to: end)
+    let first = try #require(numbers["f1000"])
+    _ = try files.read(first, from: 0, count: 10)
+    #expect(files.parts(of: handle, from: 0, to: end).count == 2)
+    #expect(files.parts(of: handle, from: 0, to: 2 + 127).isEmpty, "a part that is not whole")
+    #expect(files.parts(of: handle, from: 2 + 127, to: 2 + 130).map(\.number) == [0])
+    ahead.didList(handle, from: 0, to: end)
+    ahead.stop()
+    #expect(recorder.count == 200 && numbers.count == 200)
+    for (name, number) in numbers { #expect(recorder[number] == [0: Self.text(name)]) }
+  }
+
+  @Test func nothingIsPutForListingsAlone() throws {
+    let files = try makeFiles(10)
+    let ahead = try ahead(files)
+    let first = try files.find("d/f1000").number
+    _ = try files.read(first, from: 0, count: 10)
+    let handle = try files.openDirectory(files.find("d").number).handle
+    ahead.didList(handle, from: 0, to: 12)
+    ahead.stop()
+    #expect(recorder.count == 0)
+  }
+
+  @Test func largeFilesArePutAheadOfReadsInOrder() throws {
+    let large = MountFixture.large + [1, 2, 3]
+    let files = try makeFiles(1, large: large)
+    let ahead = try ahead(files)
+    let number = try files.find("large").number
+    try read(ahead, files, number)
+    try read(ahead, files, number, from: 131_072)
+    ahead.stop()
+    #expect(recorder[number] == [262_144: Array(large[262_144..<524_288])])
+    var streams = ReadStreams()
+    let size = UInt64(large.count)
+    var (offset, ranges): (UInt64, [Range<UInt64>]) = (0, [])
+    while offset < size {
+      let range = streams.next(7, from: offset, count: 131_072, size: size)
+      if let range { ranges.append(range) }
+      offset = range?.upperBound ?? offset + 131_072
+    }
+    #expect(ranges.last?.upperBound == size, "\(ranges)")
+    #expect(ranges.count == 5, "the ranges grow: \(ranges)")
+  }
+
+  /// Reads at any place, as of databases, put nothing.
+  @Test func scatteredReadsPutNothing() {
+    var streams = ReadStreams()
+    let size: UInt64 = 1 << 40
+    for number in UInt64(0)..<200 {
+      let offset = (number * 7_919 % 200) << 24
+      #expect(streams.next(number % 5, from: offset, count: 4096, size: size) == nil)
+    }
+    // Two readers in order at once, with requests that overtake each other.
+    #expect(streams.next(8, from: 0, count: 131_072, size: size) == nil)
+    #expect(streams.next(9, from: 0, count: 131_072, size: size) == nil)
+    #expect(streams.next(8, from: 262_144, count: 131_072, size: size) == 393_216..<655_360)
+    #expect(streams.next(9, from: 131_072, count: 131_072, size: size) == 262_144..<524_288)
+    #expect(streams.next(8, from: 131_072, count: 131_072, size: size) != nil)
+  }
+
+  /// Damage is neither put nor reported by what works ahead.
+  @Test func damagedContentIsNotPut() throws {
+    let files = try makeFiles(1)
+    let number = try files.find("large").number
+    let reader = try fixture.repository.beginReading()
+    let tree = try #require(try fixture.repository.heads().heads.first).tree
+    let entry = try #require(try reader.entry(at: "large", in: tree))
+    guard case .file(let content) = entry.node else { return }
+    let blobs = content.pieces.compactMap { $0.digest.map { BlobID(kind: .data, digest: $0) } }
+    try fixture.damage(Array(blobs.dropFirst()))
+    let ahead = try ahead(files)
+    try read(ahead, files, number, count: 4096)
+    let end = try #require(content.pieces.first).length
+    let offset = end / 4096 * 4096 - 131_072
+    try read(ahead, files, number, from: offset, count: 4096)
+    try read(ahead, files, number, from: offset + 4096, count: 4096)
+    ahead.stop()
+    for (offset, bytes) in recorder[number] {
+      #expect(bytes.elementsEqual(MountFixture.large[Int(offset)...].prefix(bytes.count)))
+      #expect(offset + UInt64(bytes.count) <= end)
+    }
+    #expect(fixture.reports.all.isEmpty)
+  }
+}
