@@ -29,6 +29,10 @@ final class ContentAhead: Sendable {
   private struct Done: Hashable {
     let part: DirectoryPart
     let frame: ObjectIdentifier
+
+    init(_ part: DirectoryPart, _ frame: SharedReader.Frame) {
+      (self.part, self.frame) = (part, ObjectIdentifier(frame))
+    }
   }
 
   /// The maximum number of waiting jobs: further ones are dropped.
@@ -54,17 +58,17 @@ final class ContentAhead: Sendable {
   /// Notes that a range of a file was read.
   func didRead(_ number: UInt64, from offset: UInt64, count: Int, _ parts: [FilePart]) {
     interest.store(Self.listings, ordering: .relaxed)
-    guard case .bytes(let slice)? = parts.first else { return }
-    submit { [self] in
-      guard let (size, part) = files.place(of: number) else { return }
-      if size <= SnapshotFileSystem.smallSize {
-        putFiles(of: part, in: slice.frame, except: number)
-      } else if let range = streams.withLock({
-        $0.next(number, from: offset, count: UInt64(count), size: size)
-      }) {
-        putRange(range, of: number)
-      }
+    guard case .bytes(let slice)? = parts.first, let (size, part) = files.place(of: number) else {
+      return
     }
+    if size <= SnapshotFileSystem.smallSize {
+      submit { [self] in putFiles(of: part, in: slice.frame, except: number) }
+      return
+    }
+    let range = streams.withLock {
+      $0.next(number, from: offset, count: UInt64(count), size: size)
+    }
+    if let range { submit { [self] in putRange(range, of: number) } }
   }
 
   /// Notes that the names of extended attributes of a file were read, as programs do that copy files.
@@ -100,27 +104,27 @@ final class ContentAhead: Sendable {
   private func putFiles(
     of part: DirectoryPart, in frame: SharedReader.Frame? = nil, except number: UInt64? = nil
   ) {
-    if let frame, wasDone(part, frame) { return }
-    var added: [ObjectIdentifier: Bool] = [:]
+    if let frame, done.withLock({ $0.value(Done(part, frame)) != nil }) { return }
+    var claimed: [Done: Bool] = [:]
     for file in files.heldFiles(in: part) where file.number != number && !hasStopped {
       guard frame == nil || file.content.frame === frame else { continue }
-      let id = ObjectIdentifier(file.content.frame)
-      let isNew = added[id] ?? !wasDone(part, file.content.frame)
-      added[id] = isNew
+      let key = Done(part, file.content.frame)
+      let isNew = claimed[key] ?? claim(key)
+      claimed[key] = isNew
       guard isNew else { continue }
       file.content.frame.bytes.withUnsafeBytes {
         send(UnsafeRawBufferPointer(rebasing: $0[file.content.range]), to: file.number, at: 0)
       }
     }
-    done.withLock { done in
-      for (id, isNew) in added where isNew {
-        done.insert(true, for: Done(part: part, frame: id), cost: 1)
-      }
-    }
   }
 
-  private func wasDone(_ part: DirectoryPart, _ frame: SharedReader.Frame) -> Bool {
-    done.withLock { $0.value(Done(part: part, frame: ObjectIdentifier(frame))) != nil }
+  /// Notes that a thread puts what is in a frame. Returns false if one has done or does so.
+  private func claim(_ key: Done) -> Bool {
+    done.withLock { done in
+      if done.value(key) != nil { return false }
+      done.insert(true, for: key, cost: 1)
+      return true
+    }
   }
 
   /// Puts a range of whole pages of a large file, or up to its end. Stops at a hole, and at damage,

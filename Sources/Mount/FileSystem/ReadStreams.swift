@@ -34,10 +34,12 @@ struct ReadStreams {
     var stream = streams.remove(at: index)
     defer { streams.append(stream) }
     let isNear = offset <= stream.end + Self.slack && offset + Self.slack >= stream.end
-    guard isNear, offset > 0 else {
+    guard isNear else {
       (stream.end, stream.window) = (readEnd, Self.firstWindow)
       return nil
     }
+    // The first request of a program may arrive after its second.
+    guard offset > 0 else { return nil }
     let start = max(stream.end, readEnd)
     let end = min(size, start + stream.window)
     guard start % Self.page == 0, start < end else { return nil }
