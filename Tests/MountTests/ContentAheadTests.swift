@@ -81,7 +81,7 @@ import Testing
     let numbers = try known.map { try files.find(ByteString("d").appending($0)).number }
     try read(ahead, files, numbers[0])
     try read(ahead, files, numbers[0])
-    ahead.stop()
+    ahead.workers.finish()
     // Of the same 128 entries those that the kernel knows, each once, and not the one that was read.
     #expect(recorder.count == 2)
     #expect(recorder[numbers[1]] == [0: Self.text("f1001")])
@@ -108,7 +108,7 @@ import Testing
     #expect(files.parts(of: handle, from: 2 + 127, to: 2 + 130).map(\.number) == [0])
     ahead.didListAttributes()
     ahead.didList(handle, from: 0, to: end)
-    ahead.stop()
+    ahead.workers.finish()
     #expect(recorder.count == 200 && numbers.count == 200)
     for (name, number) in numbers { #expect(recorder[number] == [0: Self.text(name)]) }
   }
@@ -120,7 +120,7 @@ import Testing
     _ = try files.read(first, from: 0, count: 10)
     let handle = try files.openDirectory(files.find("d").number).handle
     ahead.didList(handle, from: 0, to: 12)
-    ahead.stop()
+    ahead.workers.finish()
     #expect(recorder.count == 0)
   }
 
@@ -131,8 +131,9 @@ import Testing
     let number = try files.find("large").number
     try read(ahead, files, number)
     try read(ahead, files, number, from: 131_072)
-    ahead.stop()
-    #expect(recorder[number] == [262_144: Array(large[262_144..<524_288])])
+    ahead.workers.finish()
+    let isNext = recorder[number] == [262_144: Array(large[262_144..<524_288])]
+    #expect(isNext, "\(recorder[number].mapValues(\.count))")
     var streams = ReadStreams()
     let size = UInt64(large.count)
     var (offset, ranges): (UInt64, [Range<UInt64>]) = (0, [])
@@ -177,9 +178,10 @@ import Testing
     let offset = end / 4096 * 4096 - 131_072
     try read(ahead, files, number, from: offset, count: 4096)
     try read(ahead, files, number, from: offset + 4096, count: 4096)
-    ahead.stop()
+    ahead.workers.finish()
     for (offset, bytes) in recorder[number] {
-      #expect(bytes.elementsEqual(MountFixture.large[Int(offset)...].prefix(bytes.count)))
+      let isStored = bytes.elementsEqual(MountFixture.large[Int(offset)...].prefix(bytes.count))
+      #expect(isStored, "\(offset)")
       #expect(offset + UInt64(bytes.count) <= end)
     }
     #expect(fixture.reports.all.isEmpty)

@@ -17,7 +17,8 @@ final class ContentAhead: Sendable {
 
   private let files: SnapshotFileSystem
   private let put: Put
-  private let workers: Workers
+  /// The threads. Tests wait for their jobs.
+  let workers: Workers
   private let waiting = Atomic<Int>(0)
   private let isStopped = Atomic<Bool>(false)
   /// The number of directories whose small files are put when they are listed.
