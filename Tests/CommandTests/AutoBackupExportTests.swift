@@ -249,7 +249,8 @@ import Testing
     #expect(export.code == 0)
     for line in lines { #expect(export.errors.contains(line), "\(export.errors)") }
     let json = try cli.run("export android y.ab --rules rules.xml --repo repo --json")
-    let warnings = json.errors.split(separator: "\n").filter { $0.hasPrefix(#"{"warning":"#) }
+    let warnings = json.errors.split(separator: "\n")
+      .filter { $0.hasPrefix(#"{"warning":"rules.xml"#) }
     #expect(warnings.count == 4, "\(json.errors)")
     let policy = try cli.run("classify --layout android --root phone --policy rules.xml --quiet")
     for line in lines { #expect(policy.errors.contains(line), "\(policy.errors)") }

@@ -187,7 +187,7 @@ import Testing
         - deliver: {app: notebook, file: Notes.rtfd, name: Letter.rtfd}
         - interrupt:
             step: {deliver: {app: notebook, file: Notes.rtfd, name: Cut.rtfd}}
-            at: 30
+            at: 12
             of: call
         - deliver: {app: notebook, file: Plain}
           fails: type_refused

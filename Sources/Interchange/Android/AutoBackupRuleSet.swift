@@ -17,6 +17,14 @@ package struct AutoBackupRuleSet: Sendable {
     package let file: ByteString
     package let remark: AutoBackupRemark
 
+    /// The position for the order of remarks: line and column, or the offset.
+    fileprivate var place: (Int, Int) {
+      switch remark.position {
+      case .mark(let mark): (mark.line, mark.column)
+      case .offset(let offset): (0, offset)
+      }
+    }
+
     /// A line with the file, the place, the rule, the problem and its effect.
     package var description: String {
       let place =
@@ -72,6 +80,7 @@ package struct AutoBackupRuleSet: Sendable {
 
   private mutating func addRemarks(of rules: AutoBackupRules, in file: ByteString) {
     remarks += rules.remarks.map { FileRemark(file: file, remark: $0) }
+      .sorted { $0.place < $1.place }
   }
 
   /// The first bytes of a zip archive.

@@ -156,12 +156,12 @@ import Testing
       <include domain='file' path='/a' requireFlags='clientSideEncryption|x|y'/>
       <include domain='root' path='databases'/><include domain='root' path='cache'/>
       <exclude domain='file' path='a/b'/><exclude domain='file' path='other'/>
-      <exclude domain='device_file' path='' android:path='a' xmlns:android='urn:a'/>
+      <exclude domain='device_file' path=''/><include domain='file' path='z' x='1'/>
       """)
     #expect(
       rules.remarks.map(\.problem) == [
         .absolutePath, .unknownFlags(["x", "y"]), .otherDomain("databases"),
-        .systemDirectory("cache"), .emptyPath, .unknownAttribute("path"), .notIncluded,
+        .systemDirectory("cache"), .emptyPath, .unknownAttribute("x"), .notIncluded,
         .notIncluded,
       ])
     #expect(includes(rules, "a/c", in: .file) && !includes(rules, "a/b", in: .file))
