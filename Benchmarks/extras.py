@@ -93,8 +93,7 @@ class Extras:
     def audit(self):
         """Audits the device without a repository, paired with find, by wall time: the audit uses
         all processors."""
-        ours = [self.program, "audit", "--root", str(self.source), "--json", "--repo",
-                str(self.scratch / "none")]
+        ours = [self.program, "audit", "--root", str(self.source), "--json"]
         find = ["find", str(self.source), "-printf", "%s %T@\n"]
         pairs = programs.paired(ours, find, max(self.runs, programs.RUNS_OF_SHORT),
                                 self.environment)
