@@ -112,7 +112,7 @@ import Testing
     try checkClock(lab, bucket)
   }
 
-  /// What is replaced or removed in a bucket with object lock stays, and no command sees it.
+  /// The content that is replaced or removed in a bucket with object lock stays as a version.
   @Test(.enabled(if: StoreLab.ceph != nil), arguments: [false, true])
   func cephKeepsWhatIsLocked(isLocked: Bool) throws {
     let lab = try #require(StoreLab.ceph)
