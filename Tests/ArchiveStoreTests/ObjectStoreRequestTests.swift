@@ -43,7 +43,7 @@ import Testing
   }
 
   private static let unchanged = [
-    "get repository.json", "put leases", "list condemned", "objects ", "put pending",
+    "get repository.json", "put leases", "list condemned", "objects .", "put pending",
     "list leases", "put snapshots", "list leases", "delete objects",
   ]
 
