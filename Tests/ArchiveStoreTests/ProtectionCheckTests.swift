@@ -28,7 +28,7 @@ import Testing
     let inner: any Storage = hasRename ? MemoryStorage() : MemoryObjectStorage()
     _ = try Repository.create(in: inner, program: "test")
     #expect(try results(of: inner) == ["possible possible"])
-    let ways = hasRename ? ["commit ", "touch ", "remove ", "rename "] : ["commit ", "remove "]
+    let ways = hasRename ? ["commit ", "remove ", "rename "] : ["commit ", "remove "]
     for permitted in [nil] + ways.map({ Optional($0) }) {
       let storage = WatchedStorage(inner)
       let seen = Mutex<Set<String>>([])
@@ -41,7 +41,7 @@ import Testing
           return isNew || isPermitted ? nil : Self.refusal(event)
         }
       }
-      let replaced = permitted == "commit " || permitted == "touch "
+      let replaced = permitted == "commit "
       let removed = permitted == "remove " || permitted == "rename "
       let wanted = "\(replaced ? "possible" : "refused") \(removed ? "possible" : "refused")"
       #expect(try results(of: storage) == [wanted], "\(permitted ?? "none")")
