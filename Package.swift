@@ -133,7 +133,8 @@ let package = Package(
     .target(
       name: "Audit",
       dependencies: [
-        "Codecs", "DeviceDiscovery", "DeviceScan", "PolicyEngine", "SandboxModel", "SystemIO",
+        "Codecs", "DeviceDiscovery", "DeviceScan", "InterApp", "PolicyEngine", "SandboxModel",
+        "SystemIO",
       ],
       swiftSettings: common),
     .target(
@@ -212,8 +213,8 @@ let package = Package(
     .testTarget(
       name: "AuditTests",
       dependencies: [
-        "Audit", "BuiltinPolicies", "Codecs", "DeviceDiscovery", "DeviceScan", "PolicyEngine",
-        "SandboxModel", "SystemIO", "TestSupport",
+        "Audit", "BuiltinPolicies", "Codecs", "DeviceDiscovery", "DeviceScan", "InterApp",
+        "PolicyEngine", "SandboxModel", "SystemIO", "TestSupport",
       ],
       swiftSettings: tests),
     .testTarget(

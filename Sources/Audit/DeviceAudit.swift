@@ -2,11 +2,13 @@
 // the changes between the last snapshots with the rules of `AuditRule.all`.
 //
 // It walks the device once, by the scan, and reads property lists, the first bytes of large ones,
-// files that have the name and size of one in their app's bundle, and nothing else. Each check goes
+// files that have the name and size of one in their app's bundle, files of bundles that are newer than
+// their signature, and nothing else. Each check goes
 // through the entries once or twice. The number of findings is bounded (`FindingCollector`). Not
 // guaranteed: a rule that rests on names (caches, documents) may be wrong; a finding changes neither
 // a backup nor a purge.
 package import DeviceScan
+package import InterApp
 internal import SandboxModel
 package import SystemIO
 
@@ -27,12 +29,15 @@ package enum DeviceAudit {
   ///   - options: The options of the commands in findings.
   ///   - baseline: The known findings, which are not reported.
   ///   - now: The time from which ages count.
+  ///   - types: Returns the types of the system; called only if an app declares documents.
+  /// - Throws: The error of `types`.
   package static func run(
     _ scan: DeviceScan, history: ChangeHistory? = nil,
     options: CommandOptions = CommandOptions(), excluding baseline: AuditBaseline? = nil,
-    now: Timestamp = Host.now()
-  ) -> AuditReport {
-    let context = AuditContext(scan, now: now, history: history, options: options)
+    now: Timestamp = Host.now(), types: () throws -> TypeTable
+  ) rethrows -> AuditReport {
+    let context = try AuditContext(
+      scan, now: now, history: history, options: options, types: types)
     var findings = FindingCollector(baseline: baseline)
     for check in checks { check.run(context, into: &findings) }
     return AuditReport(
@@ -40,13 +45,20 @@ package enum DeviceAudit {
       skipped: skipped(context))
   }
 
+  /// Returns the reason why the rules about changes are not applied: snapshots of one day do not tell
+  /// what changes daily.
+  private static func reason(fewDays history: ChangeHistory?) -> String {
+    let needed = "it needs snapshots of the device from \(ChangeCheck.minimumIntervals + 1) days"
+    guard let intervals = history?.intervals, intervals > 0 else { return needed }
+    return "\(needed), and there are those of \(intervals + 1)"
+  }
+
   /// Returns the rules that were not applied.
   private static func skipped(_ context: AuditContext) -> [AuditReport.SkippedRule] {
     var skipped: [AuditReport.SkippedRule] = []
-    let needed = ChangeCheck.minimumIntervals + 1
     if (context.history?.intervals ?? 0) < ChangeCheck.minimumIntervals {
       skipped += [AuditRule.churn, .flatFile].map {
-        .init(rule: $0, reason: "it needs \(needed) snapshots of the device")
+        .init(rule: $0, reason: reason(fewDays: context.history))
       }
     } else if context.history?.isTruncated == true {
       skipped += [AuditRule.churn, .flatFile].map {

@@ -2,6 +2,7 @@ import BuiltinPolicies
 import Codecs
 import DeviceDiscovery
 import DeviceScan
+import InterApp
 import PolicyEngine
 import SandboxModel
 import SystemIO
@@ -59,6 +60,16 @@ struct AuditFixture {
 
   func putInBundle(_ path: ByteString, content: [UInt8]) throws {
     try directory.write(content, at: Self.bundle.appending("Example.app").appending(path))
+  }
+
+  /// Sets the modification times of files in the app's bundle to some days from now.
+  func setModified(days: Int64, ofBundle paths: [ByteString]) throws {
+    let bundle = directory.path(Self.bundle.appending("Example.app"))
+    for path in paths {
+      let above = try Directory.open(path: bundle.appending(path.parent))
+      try above.setModified(
+        Timestamp(seconds: Host.now().seconds + days * 86_400), of: path.lastComponent ?? "")
+    }
   }
 
   /// Writes the Info.plist of the app, or of a bundle in the app's, with further members.
@@ -121,16 +132,20 @@ struct AuditFixture {
   }
 
   private static let newest = Result { try policy() }
+  private static let types = Result {
+    try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "types.yaml")
+  }
 
   /// Audits the device.
   ///
   /// - Parameter days: The number of days by which the clock is ahead.
   func audit(history: ChangeHistory? = nil, days: Int64 = 0) throws -> AuditReport {
     let scan = DeviceScan.run(try device(), policy: try Self.newest.get())
-    return DeviceAudit.run(
+    return try DeviceAudit.run(
       scan, history: history,
       options: CommandOptions(device: " --root device", repository: " --repo repo"),
-      now: Timestamp(seconds: Host.now().seconds + days * 86_400 + 60))
+      now: Timestamp(seconds: Host.now().seconds + days * 86_400 + 60),
+      types: { try Self.types.get() })
   }
 
   /// Returns the paths of a rule's findings, in the app's data or as logical paths.

@@ -57,6 +57,20 @@ import Testing
     }
   }
 
+  /// Xcode's editor has a key of its own for the class, which is missing in the second one.
+  @Test func extensionOfXcodeNamesItsClassByAnotherKey() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    let point = PropertyList.Member(
+      "NSExtensionPointIdentifier", .string("com.apple.dt.Xcode.extension.source-editor"))
+    for (key, count) in [("XCSourceEditorExtensionPrincipalClass", 0), ("Other", 1)] {
+      try fixture.writeExtension([
+        point, .init("NSExtensionAttributes", .dictionary([.init(key, .string("A.Editor"))])),
+      ])
+      #expect(try findings(fixture, .launchInterface).count == count, "\(key)")
+    }
+  }
+
   // MARK: document-type
 
   private static func types(_ types: [PropertyList]) -> [PropertyList.Member] {
@@ -193,6 +207,37 @@ import Testing
     #expect(try findings(fixture, .bundleChanged).isEmpty)
   }
 
+  /// Files of the list that are newer than it are compared by their hashes: SHA-256 before SHA-1.
+  @Test func contentThatDiffersFromTheSignatureIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    let good = [UInt8](repeating: 7, count: 10)
+    let sha1 = PropertyList.data(MessageDigest.digest(of: good.span, .sha1))
+    let sha256 = PropertyList.data(MessageDigest.digest(of: good.span, .sha256))
+    let wrong = PropertyList.data([UInt8](repeating: 0, count: 20))
+    let members: [PropertyList.Member] = [
+      .init("a", .dictionary([.init("hash", wrong), .init("hash2", sha256)])),
+      .init("b", .dictionary([.init("hash", sha1)])), .init("c", sha1),
+      .init("d", .dictionary([.init("hash2", .data([1]))])),
+      .init("sub/e", .dictionary([.init("hash2", sha256)])),
+    ]
+    try fixture.writeList(
+      .dictionary([.init("files2", .dictionary(members)), .init("rules2", .dictionary([]))]),
+      in: "_CodeSignature/CodeResources")
+    let names: [ByteString] = ["a", "b", "c", "d", "sub/e"]
+    for name in names { try fixture.putInBundle(name, content: good) }
+    try fixture.setModified(days: 1, ofBundle: names)
+    #expect(try findings(fixture, .bundleChanged).isEmpty)
+    for name in names { try fixture.putInBundle(name, content: good.reversed() + [1]) }
+    // What is not newer than the list is not read.
+    try fixture.setModified(days: -1, ofBundle: names)
+    #expect(try findings(fixture, .bundleChanged).isEmpty)
+    try fixture.setModified(days: 1, ofBundle: names)
+    let found = try findings(fixture, .bundleChanged)
+    #expect(found.map(\.detail) == ["4 files differ from the signature ('a')"])
+    #expect(found.map(\.bytes) == [44])
+  }
+
   /// Without rules it is not the list of a signature, and a list of a wrong type is reported.
   @Test func listWithoutRulesSaysNothing() throws {
     let fixture = try AuditFixture()
@@ -218,5 +263,14 @@ import Testing
     let found = try fixture.audit(history: history).findings.filter { $0.rule == .bundleChanged }
     #expect(found.map(\.detail) == ["1 entry differs between snapshots of the same version"])
     #expect(found.map(\.path) == ["apps/org.example.app/bundle"])
+  }
+
+  @Test func changeSinceTheLastSnapshotIsFound() throws {
+    let fixture = try AuditFixture()
+    try fixture.writeInfo()
+    var history = ChangeHistory()
+    for _ in 0..<2 { history.addChangeSince(in: "apps/org.example.app/bundle") }
+    let found = try fixture.audit(history: history).findings.filter { $0.rule == .bundleChanged }
+    #expect(found.map(\.detail) == ["2 entries differ from the last snapshot of the same version"])
   }
 }

@@ -86,7 +86,7 @@ import Testing
     let history = Self.history(paths, changed: 6)
     let found = try fixture.audit(history: history).findings.filter { $0.rule == .churn }
     #expect(found.map(\.path.lastComponent) == ["note", "state.json"])
-    #expect(found.first?.detail == "changed 6 times in the last 8 snapshots")
+    #expect(found.first?.detail == "changed 6 times in the last 8 daily snapshots")
     // Neither the user's own data nor the app's is to be excluded.
     let data = AuditFixture.prefix
     #expect(
@@ -135,10 +135,44 @@ import Testing
       let report = try fixture.audit(history: history)
       #expect(report.findings.isEmpty)
       #expect(report.skipped.map(\.rule) == [.churn, .flatFile])
-      #expect(report.skipped.first?.reason == "it needs 4 snapshots of the device")
+      let days = history.map { ", and there are those of \($0.intervals + 1)" } ?? ""
+      #expect(
+        report.skipped.first?.reason == "it needs snapshots of the device from 4 days\(days)")
     }
     let enough = try fixture.audit(history: Self.history(["Library/a"], changed: 3, of: 3))
     #expect(enough.findings.map(\.rule) == [.churn] && enough.skipped.isEmpty)
+  }
+
+  /// The pairs of snapshots are added from the newest on: the file was created in the last but four.
+  @Test func snapshotsFromBeforeTheFileDoNotCount() throws {
+    let fixture = try AuditFixture()
+    try fixture.put("Library/new", bytes: 2_000_000)
+    let path = AuditFixture.prefix.appending("Library/new")
+    var history = ChangeHistory()
+    for number in 0..<7 {
+      history.beginInterval(Timestamp(seconds: 1_700_000_000 - Int64(number) * 86_400))
+      if number < 3 || number == 5 { history.addChange(path) }
+      if number == 3 { history.addCreation(path) }
+      history.addCreation(AuditFixture.prefix.appending("Library/unchanged"))
+    }
+    let found = try fixture.audit(history: history).findings.filter { $0.rule == .churn }
+    #expect(found.map(\.detail) == ["changed 3 times in the last 4 daily snapshots"])
+    #expect(history.files.count == 1)
+  }
+
+  /// Of hourly snapshots the last of each day is compared, by the host's time zone.
+  @Test func oneSnapshotOfEachDayIsCompared() throws {
+    func time(day: Int, hour: Int) throws -> Timestamp {
+      let time = CalendarTime(year: 2026, month: 6, day: day, hour: hour, minute: 30, second: 0)
+      return try #require(Timestamp(time))
+    }
+    let times = try (1...10).flatMap { day in try (0...23).map { try time(day: day, hour: $0) } }
+    #expect(ChangeHistory.daily(times) == (2..<10).map { $0 * 24 + 23 })
+    #expect(ChangeHistory.daily(Array(times.prefix(20))) == [19])
+    #expect(ChangeHistory.daily([]).isEmpty)
+    // A week between two snapshots, and a clock that was set back.
+    let some = [try time(day: 1, hour: 3), try time(day: 8, hour: 3), try time(day: 1, hour: 5)]
+    #expect(ChangeHistory.daily(some) == [1, 2])
   }
 
   @Test func historyIsBounded() {

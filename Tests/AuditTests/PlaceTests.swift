@@ -120,6 +120,76 @@ import Testing
     }
   }
 
+  /// The declaration of a document type of the app.
+  private static func document(
+    _ type: String, role: String? = nil, rank: String? = nil
+  ) -> PropertyList {
+    var members: [PropertyList.Member] = [
+      .init("CFBundleTypeName", .string("Document")),
+      .init("LSItemContentTypes", .array([.string(type)])),
+    ]
+    if let role { members.append(.init("CFBundleTypeRole", .string(role))) }
+    if let rank { members.append(.init("LSHandlerRank", .string(rank))) }
+    return .dictionary(members)
+  }
+
+  /// Types of the system, and one of another app that this one imports.
+  @Test func typesOfTheSystemAndImportedOnesAreDocuments() throws {
+    let fixture = try AuditFixture()
+    let imported: PropertyList = .dictionary([
+      .init("UTTypeIdentifier", .string("org.example.other.sheet")),
+      .init("UTTypeConformsTo", .array([.string("public.data")])),
+      .init(
+        "UTTypeTagSpecification",
+        .dictionary([.init("public.filename-extension", .array([.string("imp")]))])),
+    ])
+    try fixture.writeInfo([
+      .init(
+        "CFBundleDocumentTypes",
+        .array([
+          Self.document("com.adobe.pdf", rank: "Owner"),
+          Self.document("org.openxmlformats.wordprocessingml.document", role: "Editor"),
+          Self.document("ORG.example.other.sheet", role: "Editor"),
+          Self.document("org.openxmlformats.spreadsheetml.sheet", role: "Viewer"),
+          Self.document("com.microsoft.word.doc", rank: "Alternate"),
+        ])), .init("UTImportedTypeDeclarations", .array([imported])),
+    ])
+    let own: [ByteString] = [
+      "Library/Caches/a.imp", "Library/Caches/letter.docx", "Library/Caches/thesis.pdf",
+      "tmp/report.PDF",
+    ]
+    let others: [ByteString] = ["tmp/other.doc", "tmp/other.xlsx"]
+    for path in own + others { try fixture.put(path) }
+    #expect(try fixture.paths(.userDataInCache) == own)
+    #expect(try fixture.paths(.temporaryLeftover, days: 4) == others)
+  }
+
+  /// An editor of everything has no documents by name, and pictures in a cache may be previews; but
+  /// nothing that may be a document is to be deleted.
+  @Test func generalTypesAndFormatsOfCachesAreNoDocuments() throws {
+    let fixture = try AuditFixture()
+    let files: [ByteString] = [
+      "tmp/a.bin", "tmp/b.jpg", "tmp/c.json", "tmp/d.mp4", "tmp/e.zip", "tmp/f.txt",
+    ]
+    for path in files { try fixture.put(path) }
+    let types = [
+      "public.data", "public.item", "public.content", "public.image", "public.text", "public.jpeg",
+      "public.json", "public.mpeg-4", "public.zip-archive", "public.plain-text",
+    ]
+    func declare(_ role: String?, _ rank: String?) throws {
+      let documents = types.map { Self.document($0, role: role, rank: rank) }
+      try fixture.writeInfo([.init("CFBundleDocumentTypes", .array(documents))])
+    }
+    try declare("Editor", nil)
+    #expect(try fixture.paths(.userDataInCache) == ["tmp/f.txt"])
+    #expect(try fixture.paths(.temporaryLeftover, days: 4) == ["tmp/a.bin"])
+    try declare("Viewer", "Alternate")
+    #expect(try fixture.paths(.userDataInCache).isEmpty)
+    #expect(try fixture.paths(.temporaryLeftover, days: 4) == files)
+    try declare(nil, "Owner")
+    #expect(try fixture.paths(.userDataInCache) == Array(files.dropFirst()))
+  }
+
   @Test func otherFilesInACacheAreNotFound() throws {
     let fixture = try AuditFixture()
     try fixture.writeInfo(Self.documents)

@@ -75,13 +75,25 @@ enum BundleCheck: AuditCheck {
             .launchInterface, declarations, detail: "it names both", key: "both",
             mend: ["-remove", ByteString("NSExtension.\(principal)")]))
       case (false, false):
-        if selfStarting.contains(own["NSExtensionPointIdentifier"]?.stringValue ?? "") { return }
+        if selfStarting.contains(own["NSExtensionPointIdentifier"]?.stringValue ?? "")
+          || Self.hasOwnKey(own)
+        {
+          return
+        }
         findings.add(
           finding(
             .launchInterface, declarations, detail: "it names neither", key: "neither",
             mend: ["-insert", ByteString("NSExtension.\(principal)"), "-string", "CLASS"]))
       default: break
       }
+    }
+
+    /// Whether an extension of Xcode's editor names its principal class: Xcode reads a key of its own
+    /// (XcodeKit; Xcode's template of a Source Editor Extension).
+    private static func hasOwnKey(_ list: PropertyList) -> Bool {
+      list["NSExtensionPointIdentifier"]?.stringValue
+        == "com.apple.dt.Xcode.extension.source-editor"
+        && list["NSExtensionAttributes"]?["XCSourceEditorExtensionPrincipalClass"] != nil
     }
 
     func checkDocuments(_ declarations: BundleDeclarations, _ findings: inout FindingCollector) {

@@ -36,7 +36,9 @@ enum ChangeCheck: AuditCheck {
     of history: ChangeHistory, context: AuditContext
   ) -> AuditFinding? {
     let size = scan.entries[index].status.size
-    let detail = "changed \(changes.count) times in the last \(history.intervals + 1) snapshots"
+    // Snapshots from before the file was created do not count.
+    let intervals = changes.intervals ?? history.intervals
+    let detail = "changed \(changes.count) times in the last \(intervals + 1) daily snapshots"
     let path = scan.logicalPath(index)
     if size > largeFile, changes.days >= daily, !isDatabase(index, scan) {
       return context.finding(
@@ -44,7 +46,7 @@ enum ChangeCheck: AuditCheck {
         command: .query(["versions", path]))
     }
     // Three quarters of the snapshots.
-    guard changes.count * 4 >= history.intervals * 3,
+    guard changes.count * 4 >= intervals * 3,
       size >= minimumRewritten / UInt64(changes.count)
     else { return nil }
     // Only data that can be made again is to be excluded: an app's database of class support can be

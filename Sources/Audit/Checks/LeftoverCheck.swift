@@ -13,11 +13,10 @@ enum LeftoverCheck: AuditCheck {
 
   static func run(_ context: AuditContext, into findings: inout FindingCollector) {
     if !context.isApple { return }
-    let documents = MisplacedDataCheck.documents(context)
     for scan in context.scan.containers
     where scan.container.kind == .data || scan.container.kind == .extension {
       findInbox(scan, context, into: &findings)
-      let names = scan.container.owner.flatMap { documents[$0] } ?? DocumentNames()
+      let names = scan.container.owner.flatMap { context.documents[$0] } ?? DocumentNames()
       findTemporary(scan, context, besides: names, into: &findings)
     }
   }
@@ -64,7 +63,8 @@ enum LeftoverCheck: AuditCheck {
       program: "mv -n --", [real(scan.path(index), scan), real("Documents/.", scan)])
   }
 
-  /// Finds old files in tmp. What is or contains documents of the app is none: the command deletes.
+  /// Finds old files in tmp. What is, contains or may be documents of the app is none: the command
+  /// deletes.
   private static func findTemporary(
     _ scan: ContainerScan, _ context: AuditContext, besides names: DocumentNames,
     into findings: inout FindingCollector
@@ -82,7 +82,7 @@ enum LeftoverCheck: AuditCheck {
     }
   }
 
-  /// Whether an entry or one below it has the name of a document, or is precious.
+  /// Whether an entry or one below it has a name that a document may have, or is precious.
   private static func hasDocuments(
     _ top: Int, in scan: ContainerScan, _ names: DocumentNames
   ) -> Bool {
@@ -90,7 +90,7 @@ enum LeftoverCheck: AuditCheck {
     while let index = pending.popLast() {
       let entry = scan.entries[index]
       let dataClass = entry.verdicts.keep.dataClass
-      if dataClass.isPrecious || names.has(scan.name(index)) { return true }
+      if dataClass.isPrecious || names.mayHave(scan.name(index)) { return true }
       if entry.status.kind == .directory { pending += entry.children }
     }
     return false

@@ -8,26 +8,13 @@ internal import SystemIO
 enum MisplacedDataCheck: AuditCheck {
   static func run(_ context: AuditContext, into findings: inout FindingCollector) {
     if !context.isApple { return }
-    let documents = documents(context)
     for scan in context.scan.containers {
       guard scan.container.kind == .data || scan.container.kind == .extension,
-        let names = scan.container.owner.flatMap({ documents[$0] }), !names.extensions.isEmpty
+        let names = scan.container.owner.flatMap({ context.documents[$0] }),
+        !names.extensions.isEmpty
       else { continue }
       find(names, in: scan, context, into: &findings)
     }
-  }
-
-  /// Returns the names of documents by app.
-  static func documents(_ context: AuditContext) -> [BundleIdentifier: DocumentNames] {
-    var documents: [BundleIdentifier: DocumentNames] = [:]
-    for scan in context.scan.containers {
-      guard let owner = scan.container.owner else { continue }
-      // `BundleCheck` reports lists that cannot be used.
-      for found in context.declarations(in: scan).found where !found.isExtension {
-        documents[owner] = DocumentNames(found.list)
-      }
-    }
-    return documents
   }
 
   private static func find(

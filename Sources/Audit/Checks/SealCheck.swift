@@ -3,21 +3,24 @@ internal import DeviceScan
 internal import SandboxModel
 internal import SystemIO
 
-/// Bundles whose files differ from the list in their signature, or between snapshots of the same
-/// version.
+/// Bundles whose files differ from the list in their signature, between snapshots of the same
+/// version, or from the last of them.
 enum SealCheck: AuditCheck {
   static func run(_ context: AuditContext, into findings: inout FindingCollector) {
     for scan in context.scan.containers where scan.container.kind == .bundle {
       for bundle in context.declarations(in: scan).found {
         check(bundle, in: scan, context: context, into: &findings)
       }
-      if let count = context.history?.bundles[scan.container.logicalPrefix] {
+      for (counts, place, key) in [
+        (context.history?.bundles, "between snapshots of the same version", "snapshots"),
+        (context.history?.changedSince, "from the last snapshot of the same version", "device"),
+      ] {
+        guard let count = counts?[scan.container.logicalPrefix] else { continue }
         let entries = count == 1 ? "1 entry differs" : "\(count) entries differ"
         findings.add(
           context.finding(
             .bundleChanged, "", in: scan.container, isDirectory: true,
-            detail: "\(entries) between snapshots of the same version", key: "snapshots",
-            command: .change(["update", "PACKAGE"])))
+            detail: "\(entries) \(place)", key: key, command: .change(["update", "PACKAGE"])))
       }
     }
   }
@@ -28,7 +31,7 @@ enum SealCheck: AuditCheck {
   ) {
     let base = bundle.path.parent
     let file = base.appending("_CodeSignature/CodeResources")
-    guard let top = scan.index(of: base), scan.index(of: file) != nil else { return }
+    guard let top = scan.index(of: base), let listed = scan.index(of: file) else { return }
     let list: PropertyList
     do {
       var reader = try ContainerReader(scan.container)
@@ -39,10 +42,15 @@ enum SealCheck: AuditCheck {
         scan.container.logicalPrefix.appending(file), because: reason)
     }
     guard let seal = BundleSeal(list) else { return }
-    let found = seal.differences(in: scan, at: top, executable: executable(of: bundle))
+    var found = seal.differences(in: scan, at: top, executable: executable(of: bundle))
+    let content = SealedContent(seal, in: scan, at: top, list: listed)
+    found.altered = content.altered
+    for (path, reason) in content.remarks {
+      findings.addUnusable(scan.container.logicalPrefix.appending(path), because: reason)
+    }
     if found.isEmpty { return }
     var totals = EntryTotals()
-    for added in found.added { totals.add(scan.entries[added.index].status) }
+    for added in found.added + found.altered { totals.add(scan.entries[added.index].status) }
     findings.add(
       context.finding(
         .bundleChanged, bundle.bundle, in: scan.container, totals: totals, isDirectory: true,
@@ -65,6 +73,11 @@ enum SealCheck: AuditCheck {
     }
     if let first = found.added.first {
       parts.append("\(count(found.added.count)) not in the signature ('\(first.path)')")
+    }
+    if let first = found.altered.first {
+      let number = found.altered.count
+      let files = number == 1 ? "1 file differs" : "\(number) files differ"
+      parts.append("\(files) from the signature ('\(first.path)')")
     }
     return parts.joined(separator: ", ")
   }

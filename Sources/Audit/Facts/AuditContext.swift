@@ -1,4 +1,6 @@
+internal import Codecs
 internal import DeviceScan
+internal import InterApp
 internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
@@ -25,9 +27,16 @@ struct AuditContext {
   let options: CommandOptions
   /// The declarations of the bundles, by the logical path of their container.
   private let declarations: [ByteString: BundleDeclarations.Result]
+  /// The names of the documents of apps that have some; none on other platforms than Apple's.
+  let documents: [BundleIdentifier: DocumentNames]
 
   /// Reads the declarations of all bundles.
-  init(_ scan: DeviceScan, now: Timestamp, history: ChangeHistory?, options: CommandOptions) {
+  ///
+  /// - Parameter types: Returns the types of the system.
+  init(
+    _ scan: DeviceScan, now: Timestamp, history: ChangeHistory?, options: CommandOptions,
+    types: () throws -> TypeTable
+  ) rethrows {
     self.scan = scan
     self.now = now
     self.history = history
@@ -38,6 +47,21 @@ struct AuditContext {
         in: container, of: scan.device)
     }
     self.declarations = declarations
+    documents =
+      Self.isApple(scan.device)
+      ? try DocumentNames.all(Self.apps(in: scan, declarations), types: types) : [:]
+  }
+
+  /// Returns the lists of apps, in the order of their containers. `BundleCheck` reports lists that
+  /// cannot be used.
+  private static func apps(
+    in scan: DeviceScan, _ declarations: [ByteString: BundleDeclarations.Result]
+  ) -> [(app: BundleIdentifier, list: PropertyList)] {
+    scan.containers.flatMap { container -> [(app: BundleIdentifier, list: PropertyList)] in
+      guard let owner = container.container.owner else { return [] }
+      return (declarations[container.container.logicalPrefix]?.found ?? [])
+        .filter { !$0.isExtension }.map { (owner, $0.list) }
+    }
   }
 
   /// Returns the declarations of the bundles in a container.
@@ -49,7 +73,11 @@ struct AuditContext {
   var policy: CompiledPolicy { scan.policy }
 
   /// Whether the device's apps follow Apple's guides.
-  var isApple: Bool { device.layout == .coreSimulator || device.layout == .macOS }
+  var isApple: Bool { Self.isApple(device) }
+
+  private static func isApple(_ device: Device) -> Bool {
+    device.layout == .coreSimulator || device.layout == .macOS
+  }
 
   /// A command that mends what a finding names.
   enum Command {

@@ -6,11 +6,32 @@ internal import SystemIO
 /// The list of a bundle's files in its signature, `_CodeSignature/CodeResources` (Technical Note
 /// TN2206, Signature resource envelope).
 ///
-/// Only names are compared: that costs no reading of the bundle. A list without rules is none that
-/// `codesign` wrote, and says nothing.
+/// Names are compared, and the hashes of the files that may have changed since the list was written
+/// (`SealedContent`). A list without rules is none that `codesign` wrote, and says nothing.
 struct BundleSeal {
   /// The files in the list, each with whether it may be missing.
   private let files: [ByteString: Bool]
+  /// The hashes of the files that have one; links and nested code have none.
+  let hashes: [ByteString: Hash]
+
+  /// The hash of a file's content.
+  struct Hash: Hashable {
+    let function: MessageDigest.Function
+    let digest: [UInt8]
+
+    /// Reads the strongest known hash of a member: `hash2` is SHA-256, `hash` and a member that is
+    /// data are SHA-1.
+    init?(_ member: PropertyList) {
+      for (value, function) in [
+        (member["hash2"], MessageDigest.Function.sha256), (member["hash"], .sha1), (member, .sha1),
+      ] {
+        guard case .data(let bytes)? = value, bytes.count == function.size else { continue }
+        (self.function, digest) = (function, bytes)
+        return
+      }
+      return nil
+    }
+  }
 
   init?(_ list: PropertyList) {
     guard list["rules"]?.dictionaryValue != nil || list["rules2"]?.dictionaryValue != nil,
@@ -23,6 +44,9 @@ struct BundleSeal {
       files[ByteString(member.key)] = member.value["optional"] == .bool(true)
     }
     self.files = files
+    var hashes: [ByteString: Hash] = [:]
+    for member in members { hashes[ByteString(member.key)] = Hash(member.value) }
+    self.hashes = hashes
   }
 
   /// The differences between a bundle and its list.
@@ -31,8 +55,10 @@ struct BundleSeal {
     var missing: [ByteString] = []
     /// The entries that the list lacks, by their indexes in the scan.
     var added: [(path: ByteString, index: Int)] = []
+    /// The files whose content differs from the list, by path.
+    var altered: [(path: ByteString, index: Int)] = []
 
-    var isEmpty: Bool { missing.isEmpty && added.isEmpty }
+    var isEmpty: Bool { missing.isEmpty && added.isEmpty && altered.isEmpty }
   }
 
   /// Compares the list with the files of a bundle.

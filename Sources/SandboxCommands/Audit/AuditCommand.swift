@@ -3,6 +3,7 @@ internal import ArgumentParser
 internal import Audit
 internal import Codecs
 internal import DeviceScan
+internal import InterApp
 internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
@@ -86,15 +87,15 @@ struct AuditCommand: SandboxCommand {
     let found = try device.find()
     console.warn(ofInterruptedOn: found)
     let compiled = try policy.compile(for: found, output, console)
-    let history = try AuditHistory(of: found, in: repository, console).read()
     let scan = try progress.plan("audit", output) { isStopping in
       DeviceScan.run(
         found, policy: compiled, options: ScanOptions(isStopping: isStopping))
     }
-    let report = DeviceAudit.run(
+    let history = try AuditHistory(of: scan, in: repository, console).read()
+    let report = try DeviceAudit.run(
       scan, history: history,
       options: CommandOptions(device: device.words, repository: repository.suffix),
-      excluding: known)
+      excluding: known, types: TypeTable.ofTheSystem)
     try write(report, console)
     if let failOn, let worst = report.worst, worst >= failOn { return .goalNotMet }
     return report.unusable.isEmpty ? .done : .doneInPart

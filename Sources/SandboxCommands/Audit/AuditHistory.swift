@@ -1,20 +1,21 @@
 internal import ArchiveStore
 internal import Audit
+internal import DeviceScan
 internal import SandboxModel
 internal import SnapshotQueries
 internal import SystemIO
 
 /// Reads the changes between the last snapshots of a device for an audit.
 struct AuditHistory {
-  /// The maximum number of snapshots: a week of daily ones and the one before it.
+  /// The number of the last snapshots between which bundles are compared, whatever their days.
   static let snapshots = 8
 
-  private let device: Device
+  private let scan: DeviceScan
   private let options: RepositoryOptions
   private let console: Console
 
-  init(of device: Device, in options: RepositoryOptions, _ console: Console) {
-    (self.device, self.options, self.console) = (device, options, console)
+  init(of scan: DeviceScan, in options: RepositoryOptions, _ console: Console) {
+    (self.scan, self.options, self.console) = (scan, options, console)
   }
 
   /// Returns the changes, or nil if there is no repository. One that is not named and cannot be
@@ -40,31 +41,66 @@ struct AuditHistory {
 
   private func read(_ repository: Repository) throws -> ChangeHistory {
     let heads = try repository.hostHeads().heads.filter {
-      $0.device.identity == device.identity.description && $0.scope == .device
+      $0.device.identity == scan.device.identity.description && $0.scope == .device
         && $0.reason != .preRestore
-    }.suffix(Self.snapshots)
+    }
     var history = ChangeHistory()
-    guard heads.count > 1 else { return history }
+    guard let last = heads.last else { return history }
     let reader = try repository.beginReading(cache: repository.hostIndexCache)
     defer { console.warn(of: reader.remarks) }
-    for (before, after) in zip(heads, heads.dropFirst()) {
+    let daily = ChangeHistory.daily(heads.map(\.time)).map { heads[$0] }
+    for (before, after) in zip(daily, daily.dropFirst()).reversed() {
       try StopSignals.throwIfStopping()
       let pair = try (repository.snapshot(before.id), repository.snapshot(after.id))
       history.beginInterval(after.time)
-      let same = Self.bundles(of: before, after)
       try SnapshotComparison(pair.0, pair.1, path: "", from: reader).run { finding in
         guard case .difference(let difference) = finding else { return }
-        Self.add(difference, to: &history, same: same)
+        Self.addFile(difference, to: &history)
       }
     }
+    let recent = heads.suffix(Self.snapshots)
+    for (before, after) in zip(recent, recent.dropFirst()) {
+      let bundles = Self.bundles(of: before, after.apps)
+      if bundles.isEmpty { continue }
+      try StopSignals.throwIfStopping()
+      let pair = try (repository.snapshot(before.id), repository.snapshot(after.id))
+      for bundle in bundles {
+        try SnapshotComparison(pair.0, pair.1, path: bundle, from: reader).run { finding in
+          guard case .difference(let difference) = finding, difference.path != bundle,
+            difference.kind != .metadata
+          else { return }
+          history.addBundleChange(in: bundle)
+        }
+      }
+    }
+    try compare(repository.snapshot(last.id), last, reader, &history)
     return history
   }
 
-  /// Returns the bundle containers of the apps whose version and build are the same in both
-  /// snapshots.
-  private static func bundles(of before: SnapshotHead, _ after: SnapshotHead) -> [ByteString] {
+  /// Compares the bundles on the device with their records in the last snapshot.
+  private func compare(
+    _ snapshot: StoredSnapshot, _ head: SnapshotHead, _ reader: RepositoryReader,
+    _ history: inout ChangeHistory
+  ) throws {
+    let apps = scan.device.apps.map { app in
+      AppRecord(
+        identifier: app.identifier.description, version: app.version?.description,
+        build: app.build?.description,
+        containers: scan.device.containers(of: app).map(\.logicalPrefix))
+    }
+    let bundles = Set(Self.bundles(of: head, apps))
+    for container in scan.containers where bundles.contains(container.container.logicalPrefix) {
+      try StopSignals.throwIfStopping()
+      var comparison = BundleComparison(container, since: head.time, reader)
+      let count = try comparison.differences(from: snapshot)
+      for _ in 0..<count { history.addChangeSince(in: container.container.logicalPrefix) }
+    }
+  }
+
+  /// Returns the bundle containers of the apps whose version and build are those of a snapshot.
+  private static func bundles(of before: SnapshotHead, _ after: [AppRecord]) -> [ByteString] {
     let old = Dictionary(before.apps.map { ($0.identifier, $0) }) { first, _ in first }
-    return after.apps.flatMap { app -> [ByteString] in
+    return after.flatMap { app -> [ByteString] in
       guard let earlier = old[app.identifier], app.build != nil, earlier.build == app.build,
         earlier.version == app.version
       else { return [] }
@@ -74,18 +110,12 @@ struct AuditHistory {
     }
   }
 
-  private static func add(
-    _ difference: SnapshotDifference, to history: inout ChangeHistory, same bundles: [ByteString]
-  ) {
-    let isOfBundle = difference.path.components.dropFirst(2).first == "bundle"
+  private static func addFile(_ difference: SnapshotDifference, to history: inout ChangeHistory) {
+    if difference.path.components.dropFirst(2).first == "bundle" { return }
     switch difference.kind {
-    case .content where !isOfBundle: history.addChange(difference.path)
-    case .content, .added, .removed, .type:
-      guard isOfBundle, let bundle = bundles.first(where: { difference.path.isWithin($0) }),
-        difference.path != bundle
-      else { return }
-      history.addBundleChange(in: bundle)
-    case .metadata: return
+    case .content: history.addChange(difference.path)
+    case .added, .type: history.addCreation(difference.path)
+    case .removed, .metadata: return
     }
   }
 }

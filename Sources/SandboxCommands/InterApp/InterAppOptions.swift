@@ -61,7 +61,7 @@ extension InterAppModel {
   init(reading device: Device, version: SystemVersion? = nil) throws {
     self.init(
       AppCatalog(reading: device),
-      types: try TypeTable(reading: BuiltinPolicies.interAppTypes, name: "interapp/types.yaml"),
+      types: try TypeTable.ofTheSystem(),
       schemes: try SystemSchemes(
         reading: BuiltinPolicies.interAppSchemes, name: "interapp/schemes.yaml"),
       version: version ?? device.osVersion.flatMap { SystemVersion($0) })
