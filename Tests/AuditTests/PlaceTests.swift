@@ -169,19 +169,20 @@ import Testing
   @Test func generalTypesAndFormatsOfCachesAreNoDocuments() throws {
     let fixture = try AuditFixture()
     let files: [ByteString] = [
-      "tmp/a.bin", "tmp/b.jpg", "tmp/c.json", "tmp/d.mp4", "tmp/e.zip", "tmp/f.txt",
+      "tmp/a.bin", "tmp/b.jpg", "tmp/c.json", "tmp/d.mp4", "tmp/e.zip", "tmp/f.txt", "tmp/g.md",
     ]
     for path in files { try fixture.put(path) }
     let types = [
       "public.data", "public.item", "public.content", "public.image", "public.text", "public.jpeg",
       "public.json", "public.mpeg-4", "public.zip-archive", "public.plain-text",
+      "net.daringfireball.markdown",
     ]
     func declare(_ role: String?, _ rank: String?) throws {
       let documents = types.map { Self.document($0, role: role, rank: rank) }
       try fixture.writeInfo([.init("CFBundleDocumentTypes", .array(documents))])
     }
     try declare("Editor", nil)
-    #expect(try fixture.paths(.userDataInCache) == ["tmp/f.txt"])
+    #expect(try fixture.paths(.userDataInCache) == ["tmp/g.md"])
     #expect(try fixture.paths(.temporaryLeftover, days: 4) == ["tmp/a.bin"])
     try declare("Viewer", "Alternate")
     #expect(try fixture.paths(.userDataInCache).isEmpty)

@@ -48,8 +48,8 @@ struct AuditContext {
     }
     self.declarations = declarations
     documents =
-      Self.isApple(scan.device)
-      ? try DocumentNames.all(Self.apps(in: scan, declarations), types: types) : [:]
+      try Self.isApple(scan.device)
+      ? DocumentNames.all(Self.apps(in: scan, declarations), types: types) : [:]
   }
 
   /// Returns the lists of apps, in the order of their containers. `BundleCheck` reports lists that

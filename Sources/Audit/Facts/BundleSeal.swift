@@ -22,9 +22,10 @@ struct BundleSeal {
     /// Reads the strongest known hash of a member: `hash2` is SHA-256, `hash` and a member that is
     /// data are SHA-1.
     init?(_ member: PropertyList) {
-      for (value, function) in [
-        (member["hash2"], MessageDigest.Function.sha256), (member["hash"], .sha1), (member, .sha1),
-      ] {
+      let values: [(PropertyList?, MessageDigest.Function)] = [
+        (member["hash2"], .sha256), (member["hash"], .sha1), (member, .sha1),
+      ]
+      for (value, function) in values {
         guard case .data(let bytes)? = value, bytes.count == function.size else { continue }
         (self.function, digest) = (function, bytes)
         return

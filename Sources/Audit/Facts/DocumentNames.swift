@@ -1,5 +1,4 @@
 internal import Codecs
-internal import DeviceScan
 internal import InterApp
 internal import SandboxModel
 internal import SystemIO
@@ -50,7 +49,8 @@ struct DocumentNames {
   }
 
   private static func isUsualInCaches(_ type: TypeIdentifier, in tree: TypeTree) -> Bool {
-    usualInCaches.contains(type.key)
+    // Of plain text only the general type: Markdown, for example, conforms to it.
+    usualInCaches.contains(type.key) || type.key == "public.plain-text"
       || tree.ancestors(of: type).contains { usualInCaches.contains($0.key) }
   }
 

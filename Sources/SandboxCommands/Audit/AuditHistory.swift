@@ -73,14 +73,14 @@ struct AuditHistory {
         }
       }
     }
-    try compare(repository.snapshot(last.id), last, reader, &history)
+    try compareDevice(with: last, repository.snapshot(last.id), from: reader, to: &history)
     return history
   }
 
   /// Compares the bundles on the device with their records in the last snapshot.
-  private func compare(
-    _ snapshot: StoredSnapshot, _ head: SnapshotHead, _ reader: RepositoryReader,
-    _ history: inout ChangeHistory
+  private func compareDevice(
+    with head: SnapshotHead, _ snapshot: StoredSnapshot, from reader: RepositoryReader,
+    to history: inout ChangeHistory
   ) throws {
     let apps = scan.device.apps.map { app in
       AppRecord(

@@ -28,7 +28,7 @@ struct BundleComparison {
   ///
   /// - Throws: `StoreError` if the snapshot cannot be read at all.
   mutating func differences(from snapshot: StoredSnapshot) throws -> Int {
-    let reader = reader
+    let reader = self.reader
     guard
       case .directory(let tree, _) = try reader.source(
         scan.container.logicalPrefix, in: snapshot)
@@ -42,8 +42,7 @@ struct BundleComparison {
         return .skip
       }
       stored.insert(path)
-      guard let index = lookup.index(of: path), isSame(entry, index, path) else {
-        // An entry that the policy no longer selects is compared as well: it is there or not.
+      guard let index = lookup.index(of: path), isSame(entry, index, at: path) else {
         count += 1
         return .skip
       }
@@ -71,7 +70,7 @@ struct BundleComparison {
     return count
   }
 
-  private mutating func isSame(_ entry: TreeEntry, _ index: Int, _ path: ByteString) -> Bool {
+  private mutating func isSame(_ entry: TreeEntry, _ index: Int, at path: ByteString) -> Bool {
     let status = scan.entries[index].status
     switch entry.node {
     case .directory: return status.kind == .directory
@@ -93,17 +92,21 @@ struct BundleComparison {
         try directory.fileUntouched(name)
       }
       guard let bytes = try file.readAll(limit: Int(content.size)) else { return false }
-      return try Self.isEqual(bytes, content, reader)
+      return try Self.isEqual(bytes, content, from: reader)
     } catch { return true }
   }
 
   private static func isEqual(
-    _ bytes: [UInt8], _ content: Content, _ reader: RepositoryReader
+    _ bytes: [UInt8], _ content: Content, from reader: RepositoryReader
   ) throws -> Bool {
     guard UInt64(bytes.count) == content.size else { return false }
     var (isSame, end): (Bool, Int) = (true, 0)
     try reader.readContent(content) { offset, blob in
       let start = Int(offset)
+      guard start >= end, blob.count <= bytes.count - start else {
+        isSame = false
+        return
+      }
       isSame = isSame && bytes[end..<start].allSatisfy { $0 == 0 }
       for index in blob.indices where isSame { isSame = bytes[start + index] == blob[index] }
       end = start + blob.count
