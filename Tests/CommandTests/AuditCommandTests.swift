@@ -247,6 +247,21 @@ import Testing
     #expect(outcome.output.contains("Drafts: changed"))
   }
 
+  /// A mark for one destination leaves the backups to the others as they are.
+  @Test func aMarkForADestinationNamesIt() throws {
+    let cli = try Self.sample()
+    for (destination, backup) in [
+      ("cloud", "backup to the cloud"), ("unencrypted", "unencrypted backup"),
+    ] {
+      let outcome = try cli.run(
+        "exclude notebook/Documents/Drafts --root device --for \(destination)")
+      #expect(outcome.code == 0)
+      #expect(outcome.errors.contains("user data, which no \(backup) will"), "\(outcome.errors)")
+      let entries = try cli.jsonLines("classify --root device --json notebook/Documents/Drafts")
+      #expect(!entries.isEmpty && entries.allSatisfy { $0["stored"] as? String == "kept" })
+    }
+  }
+
   @Test func unknownDestinationIsAMistake() throws {
     let cli = try Self.sample()
     let outcome = try cli.run("exclude notebook/Documents --root device --for moon")

@@ -44,6 +44,13 @@ import Testing
     #expect(photo.code == 0 && photo.errors.contains("unlike its extension"))
     #expect(photo.output.contains("opened by org.example.darkroom"))
     #expect(try cli.run("interapp handlers --root device --file nowhere.png").code == 1)
+    // It is not opened: no process writes to it.
+    try cli.directory.directory.createSpecial("pipe.pdf", kind: .fifo, permissions: 0o600)
+    for command in ["handlers --file pipe.pdf", "share pipe.pdf", "handlers --file /dev/null"] {
+      let refused = try cli.run("interapp \(command) --root device")
+      #expect(refused.code == 1 && refused.output.isEmpty, "\(command)")
+      #expect(refused.errors.contains("it is a FIFO, a socket or a device"), "\(refused.errors)")
+    }
   }
 
   @Test func handlersOfSchemesNameSystemAppsAndConflicts() throws {
@@ -79,6 +86,21 @@ import Testing
     #expect(calls.contains("application:handleOpenURL:"))
     #expect((old["image"] as? [String: Any])?["kind"] as? String == "snapshot")
     #expect(old["launched"] as? Bool == false)
+  }
+
+  /// A URL without an authority and a path has a resource specifier only (NSURL).
+  @Test func openShowsWhatAnOpaqueURLPasses() throws {
+    let cli = try sample()
+    for (url, specifier) in [
+      ("mailto:x@y", "x@y"), ("notebook:abc/def", "abc/def"), ("notebook:a?b=c#d", "a?b=c#d"),
+    ] {
+      let text = try cli.run(["interapp", "open", url, "--root", "device"]).output
+      #expect(text.contains("\n  resource specifier: \(specifier)\n"), "\(text)")
+    }
+    for url in ["notebook://host/a", "notebook:/a", "notebook:"] {
+      let text = try cli.run(["interapp", "open", url, "--root", "device"]).output
+      #expect(text.hasPrefix("URL  ") && !text.contains("resource specifier"), "\(text)")
+    }
   }
 
   @Test func openShowsNoPassword() throws {
@@ -161,7 +183,9 @@ import Testing
     ] { #expect(try cli.run(line).code == 2, "\(line)") }
   }
 
-  /// 200 apps with 20 document types and 10 types of their own each.
+  /// 200 apps with 20 document types and 20 types of their own each. The budget, 100 ms of elapsed
+  /// time, is measured by `Benchmarks/interapp.py`. The tests run on busy machines, beside many
+  /// others: here the processor time of the release build is bounded, 0.1 s when it is alone.
   @Test func twoHundredAppsAreFast() throws {
     let cli = try sample()
     for number in 0..<200 {
@@ -169,10 +193,13 @@ import Testing
     }
     let all = try cli.json("interapp handlers --scheme shared --root device --json")
     #expect(apps(all).count == 200)
-    let begin = ContinuousClock.now
-    _ = try cli.succeed("interapp handlers --type com.example.app7.t3 --root device --quiet")
-    // The budget is 100 ms; the tests run on busy machines, beside many others.
-    #expect(ContinuousClock.now - begin < .seconds(20))
+    let outcome = try cli.run(
+      "interapp handlers --type com.example.app7.t3 --root device --quiet",
+      under: ["bash", "-c", "TIMEFORMAT='took %U %S'; time \"$0\" \"$@\""])
+    #expect(outcome.code == 0)
+    let words = outcome.errors.split(separator: "\n").last { $0.hasPrefix("took ") }
+    let seconds = try #require(words).split(separator: " ").compactMap { Double($0) }
+    #expect(seconds.count == 2 && seconds.reduce(0, +) < 0.5, "\(outcome.errors)")
   }
 
   /// Adds an app to the device and returns the path of its bundle.

@@ -103,6 +103,52 @@ import Testing
     #expect(try cli.succeed("scenario run \(names[0]) --only-version now").contains("1 passed"))
   }
 
+  /// A step before the last expectations of a scenario of the program which breaks a promise of the
+  /// guides: each is found.
+  @Test func scenariosOfTheProgramFindBrokenPromises() throws {
+    let cli = try Self.fixture()
+    let notebook = "apps/org.example.notebook/data"
+    let share = "apps/org.example.notebook/extensions/org.example.notebook.share/data"
+    let group = "groups/group.org.example.library"
+    let broken: [(scenario: String, step: String)] = [
+      ("delivered-file-survives", "remove: \(notebook)/Documents/Inbox/letter.pdf"),
+      ("interrupted-update-loses-nothing", "remove: \(group)/Shared/Tags.json"),
+      ("offload-keeps-data", "remove: \(notebook)/Invented/state"),
+      ("offload-keeps-data", "remove: \(share)/Library/Application Support/Pending"),
+      ("purge-takes-caches-only", "write: {path: \(notebook)/tmp/upload.part, text: x}"),
+      ("purge-takes-caches-only", "write: {path: \(share)/tmp/draft.part, text: x}"),
+      ("purge-takes-caches-only", "remove: \(notebook)/Library/Saved Application State"),
+      ("restore-keeps-documents", "remove: \(notebook)/Library/Cookies"),
+      ("restore-keeps-documents", "remove: \(share)/Documents/clipping.txt"),
+      ("restore-keeps-documents", "remove: \(group)/Shared/highlights.txt"),
+      (
+        "restore-lacks-caches-and-temporary-files",
+        "write: {path: \(notebook)/Invented/state, text: x}"
+      ),
+      (
+        "restore-lacks-caches-and-temporary-files",
+        "write: {path: \(notebook)/Library/SyncedPreferences/org.example.notebook.plist, text: x}"
+      ),
+      ("update-keeps-documents-and-library", "remove: \(notebook)/Library/Caches"),
+      ("update-keeps-documents-and-library", "remove: \(group)/Shared/Tags.json"),
+      ("update-may-drop-temporary-files", "write: {path: \(notebook)/Invented/state, text: x}"),
+    ]
+    let directory = Shared.packageRoot.appendingPathComponent("policies/scenarios")
+    for (number, (name, step)) in broken.enumerated() {
+      let text = try String(
+        contentsOf: directory.appendingPathComponent(name + ".yaml"), encoding: .utf8)
+      let last = try #require(text.range(of: "  - expect:\n", options: .backwards))
+      try cli.directory.write(
+        text.replacingCharacters(in: last, with: "  - \(step)\n  - expect:\n"),
+        at: ByteString("\(number).yaml"))
+    }
+    let files = broken.indices.map { "\($0).yaml" }.joined(separator: " ")
+    let outcome = try cli.run("scenario run \(files) --only-version now --json")
+    #expect(outcome.code == 5, "\(outcome.errors)")
+    let report = try CommandLine.object(outcome.output)
+    #expect(report["failed"] as? Int == broken.count, "\(outcome.output)")
+  }
+
   @Test func draftOfADevicePassesAndTheDeviceStays() throws {
     let cli = try Self.fixture()
     _ = try cli.succeed("sample device")

@@ -117,6 +117,80 @@ import Testing
     }
   }
 
+  private func interrupt(
+    _ action: ScenarioAction, at count: Int, of unit: ScenarioAction.Interruption.Unit
+  ) -> ScenarioStep {
+    Step.step(.interrupt(.init(action: action, count: count, unit: unit, recovers: true)))
+  }
+
+  /// The places at which operations are interrupted: the first ones, and some in the middle.
+  private static let places: [(Int, ScenarioAction.Interruption.Unit)] = [
+    (1, .phase), (3, .phase), (1, .call), (12, .call), (25, .call),
+  ]
+
+  @Test func interruptedBackupLeavesTheEarlierOne() throws {
+    let backup = ScenarioAction.backup(.init(name: "second", view: .platform))
+    for (count, unit) in Self.places {
+      try RunnerFixture().pass(
+        Step.step(.backup(.init(name: "first", view: .platform))),
+        Step.write("Documents/Later.txt", "later"), interrupt(backup, at: count, of: unit),
+        Step.step(.backup(.init(name: "third", view: .platform))),
+        Step.step(.restore(.init(target: .newDevice, snapshot: "first", app: nil))),
+        Step.expect(Step.notes, .exists, .sameBytes(as: "beginning")),
+        Step.step(.restore(.init(target: .newDevice, snapshot: "third", app: nil))),
+        Step.expect("apps/org.example.notebook/data/Documents/Later.txt", .exists))
+    }
+  }
+
+  @Test func interruptedPurgeTakesCachesOnly() throws {
+    let purge = ScenarioAction.purge(.level(.critical))
+    for count in [1, 12, 40] {
+      try RunnerFixture().pass(
+        interrupt(purge, at: count, of: .call),
+        Step.expect(Step.notes, .exists, .sameBytes(as: "beginning")), Step.step(purge),
+        Step.expect("apps/org.example.notebook/data/Library/Caches/*", .absent),
+        Step.expect(Step.notes, .exists, .sameBytes(as: "beginning")))
+    }
+  }
+
+  @Test func interruptedRestoreIsRepeated() throws {
+    for (target, view) in [
+      (ScenarioAction.Restore.Target.inPlace, Verdicts.View.keep), (.newDevice, .platform),
+    ] {
+      let restore = ScenarioAction.restore(.init(target: target, snapshot: "first", app: nil))
+      for (count, unit) in Self.places {
+        try RunnerFixture().pass(
+          Step.step(.backup(.init(name: "first", view: view))),
+          Step.step(.remove(LogicalPath(Step.notebook.appending("Documents/Notes/Ideas.txt")))),
+          interrupt(restore, at: count, of: unit), Step.step(restore),
+          Step.expect(Step.notes, .exists, .sameBytes(as: "beginning")))
+      }
+    }
+  }
+
+  @Test func interruptedRollbackLosesNothing() throws {
+    let update = ScenarioAction.update(
+      .init(app: "notebook", source: .version("9.0"), isStrict: false))
+    let rollback = ScenarioAction.rollback(.init(app: "notebook", data: .before))
+    for (count, unit) in Self.places {
+      try RunnerFixture().pass(
+        Step.step(update), interrupt(rollback, at: count, of: unit),
+        Step.expect(Step.notes, .exists, .sameBytes(as: "beginning")),
+        Step.expect("apps/org.example.notebook/bundle/**", .exists))
+    }
+  }
+
+  @Test func interruptionAtAPhaseOfAnOperationWithoutPhasesIsAnError() throws {
+    let purge = ScenarioAction.purge(.level(.critical))
+    let results = try RunnerFixture().run(
+      Step.document([interrupt(purge, at: 1, of: .phase)]))
+    guard case .error(let problem) = results[0].outcome else {
+      Issue.record("\(results)")
+      return
+    }
+    #expect(problem.message.contains("it has no phases"), "\(problem.message)")
+  }
+
   @Test func interruptionAfterTheEndIsAnError() throws {
     let offload = ScenarioAction.offload(app: "notebook")
     try RunnerFixture().pass(

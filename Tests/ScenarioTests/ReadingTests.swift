@@ -35,6 +35,18 @@ import Testing
     #expect(try #require(issues(steps).first).location.line == 5)
   }
 
+  /// A purge makes nothing durable, so it has no phases (sandboxctl-scenario(5)).
+  @Test func aPurgeIsInterruptedAtACallOnly() throws {
+    let step = "steps:\n  - interrupt:\n      step: {purge: {level: low}}\n      at: 1\n"
+    for (unit, line, column) in [("", 7, 11), ("      of: phase\n", 8, 11)] {
+      let issue = try #require(issues(step + unit).first)
+      #expect(issue.location == PolicyLocation(file: "a.yaml", line: line, column: column))
+      #expect(issue.problem == "a purge has no phases" && issue.expected.contains("of: call"))
+    }
+    #expect(issues(step + "      of: call\n").isEmpty)
+    #expect(issues("steps:\n  - interrupt: {step: {offload: {app: a}}, at: 1}\n").isEmpty)
+  }
+
   @Test func textThatIsNoScenarioIsRefused() {
     for text in ["", "[", "\u{0}", "- a", "scenario: x", String(repeating: "[", count: 10_000)] {
       #expect(!ScenarioDocument.read(source(text)).issues.isEmpty)

@@ -63,6 +63,7 @@ package struct Delivery {
     let handler = try handler(for: source)
     if dryRun {
       let name = try freeName(for: source)
+      try requireRoom(for: source)
       return Outcome(
         path: inbox.path(name), type: source.type.type, handler: handler, size: source.size,
         hash: "", isPackage: source.isPackage)
@@ -134,7 +135,7 @@ extension Delivery {
   ) throws(OperationError) -> Outcome {
     var locked = try Inbox.Locked(inbox)
     let directory = try inbox.make()
-    try requireRoom(for: source, in: directory)
+    try requireRoom(for: source)
     let staged = try source.stage(in: directory)
     do throws(SystemError) {
       var names = try FreeName(in: directory)
@@ -172,10 +173,9 @@ extension Delivery {
     try directory.inheritOwner(note.name)
   }
 
-  private func requireRoom(
-    for source: borrowing DeliverySource, in directory: borrowing Directory
-  ) throws(OperationError) {
-    let space = try reporting { () throws(SystemError) in try directory.space() }
+  /// Throws if the volume of the inbox has no room for a file or package.
+  private func requireRoom(for source: borrowing DeliverySource) throws(OperationError) {
+    let space = try inbox.space()
     // Each entry of a package takes at least a block.
     let blocks = source.isPackage ? UInt64(source.entries) * space.allocated(by: 1) : 0
     let wanted = space.allocated(by: source.size) + blocks
@@ -184,11 +184,5 @@ extension Delivery {
       .failed, code: .noSpace, "deliver", subject: source.path,
       reason: "it needs \(wanted) bytes, and the device has \(space.available) available",
       hint: "'sandboxctl purge' makes room")
-  }
-
-  private func reporting<Result: ~Copyable>(
-    _ body: () throws(SystemError) -> Result
-  ) throws(OperationError) -> Result {
-    do throws(SystemError) { return try body() } catch { throw OperationError(error) }
   }
 }

@@ -71,6 +71,18 @@ package struct Inbox {
     } catch { throw unusable(error) }
   }
 
+  /// The space of the volume of the inbox; if it does not exist, of the container, in which it would
+  /// be made.
+  func space() throws(OperationError) -> VolumeSpace {
+    let directory = try open()
+    do throws(SystemError) {
+      guard let directory else {
+        return try Directory.open(resolved: container.absolutePath).space()
+      }
+      return try directory.space()
+    } catch { throw OperationError(error) }
+  }
+
   private static func make(
     _ name: ByteString, in parent: borrowing Directory
   ) throws(SystemError) -> Directory {

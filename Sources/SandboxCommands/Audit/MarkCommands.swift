@@ -45,14 +45,20 @@ struct ExcludeCommand: SandboxCommand {
     return try marks.change(paths, console) { operation in
       try operation.exclude(for: destination, force: force, dryRun: marks.dryRun)
     } show: { outcome in
-      show(outcome, console)
+      show(outcome, for: destination, console)
     }
   }
 
-  private func show(_ outcome: MarkOperation.Outcome, _ console: Console) {
+  private func show(
+    _ outcome: MarkOperation.Outcome, for destination: Destination, _ console: Console
+  ) {
     if marks.output.quiet { return }
     if outcome.dataClass == .userData || outcome.dataClass == .inbox {
-      console.warning("\(outcome.path): it is user data, which no backup will contain")
+      // Backups to other destinations still contain it.
+      let backup =
+        destination.isCloud
+        ? "backup to the cloud" : destination.isUnencrypted ? "unencrypted backup" : "backup"
+      console.warning("\(outcome.path): it is user data, which no \(backup) will contain")
     }
     if !outcome.isOfPlatform {
       console.note("\(outcome.path): only sandboxctl observes the mark on this platform")

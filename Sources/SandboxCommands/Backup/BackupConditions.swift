@@ -62,21 +62,23 @@ extension BackupCommand {
       for condition in when.all {
         if let obstacle = Self.obstacle(condition, on: machine) { return obstacle }
       }
-      if let maxLoad, let load = machine.load, load > maxLoad {
-        return "the load is \(load), above \(maxLoad)"
-      }
-      return nil
+      return maxLoad.flatMap { Self.obstacle(above: $0, on: machine) }
     }
 
-    private static func obstacle(_ condition: Condition, on machine: MachineState) -> String? {
+    /// Returns the reason why the load is too high, as a sentence; nil if it is not, or unknown.
+    static func obstacle(above maxLoad: Double, on machine: MachineState) -> String? {
+      guard let load = machine.load, load > maxLoad else { return nil }
+      return "the load is \(load), above \(maxLoad)"
+    }
+
+    /// Returns the reason why a condition does not hold, as a sentence; nil if it holds.
+    static func obstacle(_ condition: Condition, on machine: MachineState) -> String? {
       switch condition {
       case .onMains: return machine.isOnMainsPower ? nil : "the machine is on battery power"
       case .unmetered: return machine.isMetered == true ? "the network is metered" : nil
       case .idle:
         if machine.areSessionsIdle == false { return "a session is in use" }
-        let limit = idleLoad * Double(Host.processors)
-        guard let load = machine.load, load > limit else { return nil }
-        return "the load is \(load), above \(limit)"
+        return obstacle(above: idleLoad * Double(Host.processors), on: machine)
       }
     }
   }

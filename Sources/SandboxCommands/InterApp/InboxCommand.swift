@@ -50,6 +50,32 @@ struct InboxOptions: ParsableArguments {
     }
     return found.apps.compactMap { try? Inbox(of: $0, on: found) }
   }
+
+  /// Does some work for each inbox. An app can replace its inbox by a link or a file: without
+  /// `--app`, such an inbox is reported in a warning, and the others are still treated.
+  ///
+  /// - Returns: The results, and `doneInPart` if the work failed for an inbox.
+  /// - Throws: `OperationError` if it failed for the inbox of `--app`.
+  func each<Result>(
+    of inboxes: [Inbox], _ console: Console, _ work: (Inbox) throws -> Result
+  ) throws -> (results: [Result], status: ExitStatus) {
+    var results: [Result] = []
+    for inbox in inboxes {
+      do {
+        results.append(try work(inbox))
+      } catch let error as OperationError where app == nil {
+        console.warning("\(inbox.app.identifier): \(error)")
+      }
+    }
+    return (results, results.count == inboxes.count ? .done : .doneInPart)
+  }
+
+  /// Does some work for each inbox of `inboxes(_:)`.
+  func each<Result>(
+    _ console: Console, _ work: (Inbox) throws -> Result
+  ) throws -> (results: [Result], status: ExitStatus) {
+    try each(of: inboxes(console), console, work)
+  }
 }
 
 extension InboxCommand {
@@ -73,11 +99,11 @@ extension InboxCommand {
     @OptionGroup var list: ListOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let files = try inbox.inboxes(console).flatMap { inbox in
+      let (found, status) = try inbox.each(console) { inbox in
         try inbox.files().filter { $0.state != .removed }.map { (inbox, $0) }
       }
-      try InboxFilesText(files, inbox.output, listsAll: list.all).write(console)
-      return .done
+      try InboxFilesText(Array(found.joined()), inbox.output, listsAll: list.all).write(console)
+      return status
     }
   }
 
@@ -103,11 +129,12 @@ extension InboxCommand {
     @OptionGroup var list: ListOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let files = try inbox.inboxes(console).flatMap { inbox in
+      let (found, status) = try inbox.each(console) { inbox in
         try inbox.files().map { (inbox, $0) }
       }
+      let files = Array(found.joined())
       try InboxFilesText(files, inbox.output, listsAll: list.all).write(console)
-      return files.contains { $0.1.state.isViolation } ? .goalNotMet : .done
+      return files.contains { $0.1.state.isViolation } ? .goalNotMet : status
     }
   }
 
@@ -190,9 +217,10 @@ extension InboxCommand {
     private var age: Double { olderThan?.seconds ?? Self.usualAge }
 
     func run(_ console: Console) throws -> ExitStatus {
-      let found = try inbox.inboxes(console).map { inbox in
+      let (all, status) = try inbox.each(console) { inbox in
         (inbox: inbox, files: try inbox.removable(olderThan: age))
-      }.filter { !$0.files.isEmpty }
+      }
+      let found = all.filter { !$0.files.isEmpty }
       for (target, files) in found where dryRun || !yes {
         for file in files {
           if dryRun || !inbox.output.json {
@@ -201,21 +229,22 @@ extension InboxCommand {
           }
         }
       }
-      if dryRun { return .done }
+      if dryRun { return status }
       if found.isEmpty {
         if !inbox.output.json, !inbox.output.quiet { try console.result("nothing is old enough") }
-        return .done
+        return status
       }
       guard try isConfirmed(console) else { return .failed }
-      for (target, files) in found {
-        let names = Set(files.map(\.name))
-        let (moves, operation) = try target.clean(names, olderThan: age)
+      let names = Dictionary(
+        uniqueKeysWithValues: found.map { ($0.inbox.path(), Set($0.files.map(\.name))) })
+      let cleaned = try inbox.each(of: found.map(\.inbox), console) { target in
+        let (moves, operation) = try target.clean(names[target.path()] ?? [], olderThan: age)
         for move in moves {
           try move.write(
             from: target, dryRun: false, operation: operation, inbox.output, console)
         }
       }
-      return .done
+      return status == .done ? cleaned.status : status
     }
 
     private func isConfirmed(_ console: Console) throws -> Bool {

@@ -50,11 +50,16 @@ extension URLOpening {
     isLaunched ? "launched" : image == .visible ? "running already" : "woken"
   }
 
-  /// The parts that the app receives, with their names.
+  /// The parts that the app receives, with their names. An opaque URL such as `mailto:x@y` has a
+  /// resource specifier instead of a host and a path.
   private var parts: [(name: String, value: String)] {
     let received = url.received
+    let specifier = url.hidingPassword.received.resourceSpecifier
+    let isOpaque = url.authority == nil && !url.path.isAbsolute && !specifier.isEmpty
     let all: [(String, String?)] = [
-      ("scheme", url.scheme.description), ("user", received.user?.description),
+      ("scheme", url.scheme.description),
+      ("resource specifier", isOpaque ? specifier.description : nil),
+      ("user", received.user?.description),
       ("password", received.password.map { _ in "(not shown)" }),
       ("host", received.host?.description), ("port", received.port.map(String.init)),
       ("path", received.path?.description), ("parameters", received.parameters?.description),

@@ -56,6 +56,10 @@ extension ScenarioAction {
     package static let interruptible: [Kind] = [
       .deliver, .backup, .update, .rollback, .purge, .offload, .restore,
     ]
+
+    /// Whether the operation has phases, at which it makes its changes durable. A purge has none: it
+    /// deletes only what apps make again.
+    package var hasPhases: Bool { self != .purge }
   }
 
   /// The kind.
@@ -230,7 +234,7 @@ extension ScenarioAction {
 
     /// The unit in which the place of an interruption is counted.
     package enum Unit: String, CaseIterable, Sendable, Hashable {
-      /// A step of the operation's journal.
+      /// A point at which the operation makes its data or its journal durable (fsync(2), syncfs(2)).
       case phase
       /// A system call that changes files.
       case call

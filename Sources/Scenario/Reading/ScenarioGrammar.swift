@@ -72,7 +72,7 @@ package enum ScenarioGrammar {
         about: "The number of the phase or call."),
       Key(
         name: "of", shape: .choice(ScenarioAction.Interruption.Unit.self),
-        about: "The unit (default: phase)."),
+        about: "The unit (default: phase); a purge has only calls."),
       Key(name: "recover", shape: .bool, about: "Whether a recovery follows (default: true)."),
     ])
 

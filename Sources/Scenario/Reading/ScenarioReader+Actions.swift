@@ -123,10 +123,16 @@ extension ScenarioReader {
     guard let entry = action(in: node["step"]), let action = action(entry),
       let count = node["at"]?.integer
     else { return nil }
-    let unit = node["of"]?.text.flatMap { ScenarioAction.Interruption.Unit(rawValue: $0) }
+    let words = node["of"]?.text.flatMap { ScenarioAction.Interruption.Unit(rawValue: $0) }
+    let unit = words ?? .phase
+    if unit == .phase, !action.kind.hasPhases, let mark = (node["of"] ?? node["at"])?.mark {
+      add(
+        .value, at: mark, "a \(action.kind.rawValue) has no phases",
+        expected: "'of: call' beside 'at', to count its system calls")
+    }
     return .interrupt(
       .init(
-        action: action, count: Int(clamping: count), unit: unit ?? .phase,
+        action: action, count: Int(clamping: count), unit: unit,
         recovers: node["recover"]?.bool ?? true))
   }
 

@@ -37,13 +37,29 @@ extension CaseState {
     interruption = nil
     if !plan.hasFired {
       if let failure { throw failure }
-      let unit = wanted.unit == .call ? "call" : "phase"
-      throw OperationError(
-        .failed, code: .invalidValue, "interrupt the step \(wanted.action.kind.rawValue)",
-        reason: "it ends after \(unit) \(plan.count), before \(unit) \(wanted.count)",
-        hint: "give a number from 1 to \(max(1, plan.count))")
+      throw tooLate(wanted, after: plan.count)
     }
     if wanted.recovers { try recover() }
+  }
+
+  /// The error of an interruption at a phase or call that the operation does not reach.
+  ///
+  /// - Parameter count: The number of phases or calls that it has.
+  private func tooLate(
+    _ wanted: ScenarioAction.Interruption, after count: Int
+  ) -> OperationError {
+    let unit = wanted.unit.rawValue
+    let action = "interrupt the step \(wanted.action.kind.rawValue)"
+    guard count > 0 else {
+      return OperationError(
+        .failed, code: .invalidValue, action, reason: "it has no \(unit)s",
+        hint: wanted.unit == .call
+          ? "it changes nothing here" : "give 'of: call' to count its system calls")
+    }
+    return OperationError(
+      .failed, code: .invalidValue, action,
+      reason: "it ends after \(unit) \(count), before \(unit) \(wanted.count)",
+      hint: "give a number from 1 to \(count)")
   }
 
   /// Recovers interrupted operations, as 'sandboxctl recover' and the next operation do.

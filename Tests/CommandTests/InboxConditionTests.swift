@@ -1,0 +1,160 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Inboxes of apps that are running, not installed or without room, inboxes that cannot be used, and
+/// the question of `inbox clean`.
+@Suite struct InboxConditionTests {
+  private static let notebook = "org.example.notebook"
+  private static let clean = "interapp inbox clean --root device --older-than 0s"
+  private static let picture: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+
+  /// A sample device with empty inboxes, a PDF and a picture.
+  private func sample() throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed(Self.clean + " --yes")
+    try cli.directory.write("%PDF-1.7\n", at: "report.pdf")
+    try cli.directory.write(Self.picture, at: "photo.png")
+    return cli
+  }
+
+  /// Returns the real path of an app's documents.
+  private func documents(
+    of app: String, _ cli: CommandLine, device: String = "device"
+  ) throws -> ByteString {
+    let containers = try cli.jsonLines("apps --root \(device) --json").flatMap {
+      $0["containers"] as? [[String: Any]] ?? []
+    }
+    let data = containers.first { $0["path"] as? String == "apps/\(app)/data" }
+    return ByteString(try #require(data?["real_path"] as? String)).appending("Documents")
+  }
+
+  private func inbox(
+    of app: String, _ cli: CommandLine, device: String = "device"
+  ) throws -> [ByteString] {
+    try Directory.open(path: documents(of: app, cli, device: device).appending("Inbox")).names()
+  }
+
+  // MARK: - The app
+
+  @Test func aRunningAppGetsItsFilesAndKeepsThem() throws {
+    let cli = try sample()
+    _ = try cli.succeed("interapp deliver photo.png --to darkroom --root device")
+    let note = try documents(of: Self.notebook, cli).appending("Notes/Recipes.md")
+    let holder = try OpenFileHolder(of: note.description)
+    defer { holder.end() }
+    let delivered = try cli.run("interapp deliver report.pdf --to notebook --root device")
+    #expect(delivered.code == 0 && delivered.output.contains("Inbox/report.pdf"))
+    #expect(
+      delivered.errors.contains("\(Self.notebook) is running: process \(holder.process) "),
+      "\(delivered.errors)")
+    let claim = "interapp inbox claim report.pdf --app notebook --root device"
+    for command in [claim, Self.clean + " --app notebook --yes"] {
+      let refused = try cli.run(command)
+      #expect(refused.code == 11, "\(command)")
+      #expect(refused.errors.contains("the app is running: process \(holder.process) "))
+    }
+    // The app that runs keeps its file; the other inboxes are cleaned.
+    let all = try cli.run(Self.clean + " --yes")
+    #expect(all.code == 3 && all.output.contains("photo.png"), "\(all.output)")
+    #expect(all.errors.contains("\(Self.notebook): cannot clean"), "\(all.errors)")
+    #expect(try inbox(of: Self.notebook, cli) == ["report.pdf"])
+    #expect(try inbox(of: "org.example.darkroom", cli).isEmpty)
+    holder.end()
+    _ = try cli.succeed(claim)
+    #expect(try inbox(of: Self.notebook, cli).isEmpty)
+  }
+
+  @Test func anAppThatIsNotInstalledGetsNothing() throws {
+    let cli = try sample()
+    let before = try TreeRecord.all(in: cli.directory, "device")
+    for options in ["", " --dry-run"] {
+      let refused = try cli.run(
+        "interapp deliver report.pdf --to com.example.podcast --root device" + options)
+      #expect(refused.code == 1 && refused.output.isEmpty)
+      #expect(refused.errors.contains("the app is not installed"), "\(refused.errors)")
+      #expect(refused.errors.contains("sandboxctl install"))
+    }
+    #expect(try TreeRecord.all(in: cli.directory, "device") == before)
+  }
+
+  @Test(.enabled(if: SmallVolume.isPermitted)) func aFileWithoutRoomIsRefusedAndOthersAreDelivered()
+    throws
+  {
+    let cli = try CommandLine()
+    let volume = try SmallVolume(at: cli.directory.string + "/small", "size=8m")
+    defer { volume.unmount() }
+    _ = try cli.succeed("sample small/device")
+    try cli.directory.write("%PDF-1.7\n", at: "report.pdf")
+    try cli.directory.write([UInt8](repeating: 1, count: 9 << 20), at: "long.pdf")
+    let before = try inbox(of: Self.notebook, cli, device: "small/device")
+    let deliver = "interapp deliver --to notebook --root small/device"
+    for options in ["", " --dry-run"] {
+      let refused = try cli.run(deliver + " long.pdf" + options)
+      #expect(refused.code == 1 && refused.output.isEmpty, "\(options)")
+      #expect(refused.errors.contains("it needs 9437184 bytes, and the device has "))
+      let mixed = try cli.run(deliver + " long.pdf report.pdf --dry-run")
+      #expect(mixed.code == 3 && mixed.output.contains("report.pdf: would be delivered"))
+      #expect(try inbox(of: Self.notebook, cli, device: "small/device") == before)
+    }
+    let mixed = try cli.run(deliver + " long.pdf report.pdf")
+    #expect(mixed.code == 3 && mixed.output.contains("report.pdf: delivered"), "\(mixed.errors)")
+    #expect(
+      try inbox(of: Self.notebook, cli, device: "small/device").sorted()
+        == (before + ["report.pdf"]).sorted())
+    #expect(try cli.run("interapp inbox check --app notebook --root small/device").code == 0)
+  }
+
+  // MARK: - The inbox
+
+  @Test(arguments: [true, false]) func anInboxThatCannotBeUsedStopsNoOther(_ isLink: Bool) throws {
+    let cli = try sample()
+    _ = try cli.succeed("interapp deliver photo.png --to darkroom --root device")
+    try cli.directory.write("kept", at: "outside/report.pdf")
+    let documents = try Directory.open(path: documents(of: Self.notebook, cli))
+    try documents.removeTree("Inbox")
+    if isLink {
+      try documents.createLink("Inbox", to: cli.directory.path("outside"))
+    } else {
+      try documents.create("Inbox").close()
+    }
+    for command in [
+      "interapp inbox list --root device", "interapp inbox check --root device",
+      Self.clean + " --dry-run", Self.clean + " --yes",
+    ] {
+      let outcome = try cli.run(command)
+      #expect(outcome.code == 3 && outcome.output.contains("Inbox/photo.png"), "\(command)")
+      #expect(
+        outcome.errors.contains("warning: \(Self.notebook): cannot open the inbox"),
+        "\(outcome.errors)")
+      #expect(outcome.errors.contains("and not a directory"))
+      let single = try cli.run(command + " --app notebook")
+      #expect(single.code == 1 && single.output.isEmpty, "\(command)")
+    }
+    #expect(try inbox(of: "org.example.darkroom", cli).isEmpty)
+    #expect(try cli.directory.read("outside/report.pdf") == Array("kept".utf8))
+  }
+
+  @Test func cleanAsksOnATerminal() throws {
+    let cli = try sample()
+    _ = try cli.succeed("interapp deliver report.pdf --to notebook --root device")
+    let typist = Shared.packageRoot.appendingPathComponent("Tests/CommandTests/Programs/type.py")
+    func clean(answering answer: String) throws -> Program.Outcome {
+      try cli.run(
+        Self.clean.split(separator: " ").map(String.init),
+        under: ["python3", "-B", typist.path],
+        input: Array(JSONEncoder().encode([["Move these files to the trash?", answer]])))
+    }
+    for answer in ["n", ""] {
+      let refused = try clean(answering: answer)
+      #expect(refused.code == 1, "\(refused.output)")
+      #expect(refused.output.contains("Inbox/report.pdf: would be moved to the trash"))
+      #expect(try inbox(of: Self.notebook, cli) == ["report.pdf"])
+    }
+    let agreed = try clean(answering: "y")
+    #expect(agreed.code == 0 && agreed.output.contains("report.pdf: moved to the trash"))
+    #expect(try inbox(of: Self.notebook, cli).isEmpty)
+  }
+}
