@@ -301,6 +301,23 @@ import Testing
     #expect(try cli.succeed("snapshots --json --repo repo") == before)
   }
 
+  /// A snapshot of a backup with an app, its extension and a group has a place for everything: it is
+  /// exported without a remark, and an import restores it as it was.
+  @Test func appsWithExtensionsAreExportedWhole() throws {
+    _ = try cli.succeed("sample device")
+    for name in ["second", "third"] { _ = try cli.succeed("init \(name) --plain --no-default") }
+    // Bundles are not exported.
+    #expect(
+      try cli.run("export itunes --from-device device first --quiet --repo repo").code == 3)
+    _ = try cli.succeed("import itunes first --repo second --quiet")
+    let list = try cli.succeed("ls latest:apps/org.example.notebook/extensions --repo second")
+    #expect(list.contains("org.example.notebook.share"), "\(list)")
+    let outcome = try cli.run("export itunes again --repo second")
+    #expect(outcome.code == 0 && !outcome.errors.contains("not exported"), "\(outcome.errors)")
+    _ = try cli.succeed("import itunes again --repo third --quiet")
+    #expect(try tree("third") == tree("second"))
+  }
+
   @Test func wrongUseIsRefused() throws {
     try cli.directory.write("x", at: "full/x")
     for (line, code, reason) in [

@@ -8,8 +8,35 @@ import Testing
 /// The property lists and the metadata of a written backup, in the form that other programs require.
 /// (CommandTests.ITunesPeersTests lets six of them read backups.)
 @Suite struct MobileSyncListsTests {
-  private func list(_ name: ByteString, of device: MobileSyncDevice) throws -> PropertyList {
-    try #require(MobileSyncLists(device: device, keys: nil).all.first { $0.name == name }).list
+  private func list(
+    _ name: ByteString, of device: MobileSyncDevice, domains: Set<ByteString> = []
+  ) throws -> PropertyList {
+    let lists = MobileSyncLists(device: device, domains: domains, keys: nil)
+    return try #require(lists.all.first { $0.name == name }).list
+  }
+
+  /// A device accepts the files of listed containers only: apps, extensions and groups.
+  @Test func allContainersWithFilesAreListed() throws {
+    var device = MobileSyncDevice()
+    device.apps = [.init(identifier: "com.example.app", build: "42")]
+    let manifest = try list(
+      "Manifest.plist", of: device,
+      domains: [
+        "AppDomain-com.example.app", "AppDomainPlugin-com.example.app.e", "AppDomain-org.unlisted",
+        "AppDomainGroup-group.example", "AppDomainGroup-com.example.app", "HomeDomain",
+        "SysContainerDomain-com.apple.x",
+      ])
+    let listed = manifest["Applications"]?.dictionaryValue ?? []
+    let classes = listed.map { [$0.key, $0.value["ContainerContentClass"]?.stringValue] }
+    #expect(
+      classes == [
+        ["com.example.app", "Data/Application"], ["com.example.app.e", "Data/PluginKitPlugin"],
+        ["group.example", "Shared/AppGroup"], ["org.unlisted", "Data/Application"],
+      ])
+    #expect(listed.allSatisfy { $0.value["CFBundleIdentifier"]?.stringValue == $0.key })
+    #expect(manifest["Applications"]?["com.example.app"]?["CFBundleVersion"] == .string("42"))
+    let read = MobileSyncProperties(manifest: manifest, info: nil, status: nil).device
+    #expect(read.apps.map(\.identifier) == ["com.example.app", "org.unlisted"])
   }
 
   /// Readers take a backup for one in an older form, or fail, with another version.

@@ -86,6 +86,24 @@ import Testing
     #expect(backup.device.apps == Self.device.apps)
   }
 
+  /// The directories above containers have no entry in a backup, and nothing is missing without them.
+  @Test func directoriesAboveContainersAreNotNamed() throws {
+    let target = try TemporaryDirectory("itunes")
+    let paths = [
+      "apps", "apps/com.example.app", "apps/com.example.app/extensions",
+      "apps/com.example.app/extensions/com.example.app.e", "folders", "groups",
+    ]
+    let skipped = try write(
+      paths.map { (entry($0, .directory), []) } + [
+        (entry("apps/com.example.app/extensions/com.example.app.e/data", .directory), []),
+        (entry("apps/com.example.app/bundle", .directory), []), (entry("other", .directory), []),
+      ], to: target.path("backup"))
+    #expect(skipped.listed.map(\.path) == ["apps/com.example.app/bundle", "other"])
+    let manifest = try PropertyList(reading: target.read("backup/Manifest.plist"))
+    let listed = manifest["Applications"]?["com.example.app.e"]
+    #expect(listed?["ContainerContentClass"] == .string("Data/PluginKitPlugin"))
+  }
+
   private static func keys(_ password: String) -> MobileSyncKeys {
     MobileSyncKeys(
       for: BackupPassword(SecretBytes(copying: Array(password.utf8).span)), firstRounds: 3,

@@ -104,6 +104,23 @@ import Testing
     }
   }
 
+  /// An app that no list of the backup names has its extensions if it has data.
+  @Test(arguments: MobileSyncFixture.Form.allCases)
+  func unlistedAppsHaveTheirExtensions(form: MobileSyncFixture.Form) throws {
+    var fixture = MobileSyncFixture([
+      .init("AppDomainPlugin-net.unlisted.e", "x", .file([1])),
+      .init("AppDomain-net.unlisted", "y", .file([2])),
+      .init("AppDomainPlugin-net.other.e", "z", .file([3])),
+    ])
+    fixture.form = form
+    let paths = try fixture.read().entries.keys.sorted()
+    #expect(
+      paths == [
+        "apps/net.unlisted/data/y", "apps/net.unlisted/extensions/net.unlisted.e/data/x",
+        "folders/AppDomainPlugin-net.other.e/z",
+      ])
+  }
+
   @Test func deviceIsDescribed() throws {
     let directory = try MobileSyncFixture(Self.items).write()
     #expect(try MobileSyncBackup.isBackup(directory.directory))

@@ -22,13 +22,44 @@ struct MBDBReader: ~Copyable {
     }
   }
 
-  /// Returns the next record, or nil at the end.
-  mutating func next() throws(ManifestFault) -> MobileRecord? {
+  /// Returns the apps that have data. Damage ends the list: the records themselves report it.
+  static func apps(in file: consuming Descriptor) throws(ManifestFault) -> Set<ByteString> {
+    var reader = try MBDBReader(file)
+    var (apps, last): (Set<ByteString>, [UInt8]) = ([], [])
+    while let domain = try? reader.nextDomain() {
+      // The records of a domain are next to each other.
+      if domain != last, let app = MobileSyncDomains.app(of: ByteString(domain)) {
+        apps.insert(app)
+      }
+      last = domain
+    }
+    return apps
+  }
+
+  /// Returns the domain of the next record, or nil at the end.
+  private mutating func nextDomain() throws(ManifestFault) -> [UInt8]? {
+    guard let domain = try nextStart() else { return nil }
+    _ = try input.string()
+    var file = MobileFile()
+    for _ in 0..<3 { _ = try input.string() }
+    try readNumbers(&file)
+    try readAttributes(&file)
+    return domain
+  }
+
+  /// Reads the domain of the next record, or returns nil at the end.
+  private mutating func nextStart() throws(ManifestFault) -> [UInt8]? {
     if try input.isAtEnd() { return nil }
     let start = input.offset
     guard let domain = try input.string(), !domain.isEmpty else {
       throw ManifestFault(reason: "a record has no domain", offset: start)
     }
+    return domain
+  }
+
+  /// Returns the next record, or nil at the end.
+  mutating func next() throws(ManifestFault) -> MobileRecord? {
+    guard let domain = try nextStart() else { return nil }
     let path = ByteString(try input.string() ?? [])
     var file = MobileFile()
     // Some writers store no target as an empty string.

@@ -4,6 +4,7 @@ internal import SystemIO
 /// The rows of Manifest.db, the manifest of backups since iOS 10.
 struct ManifestDatabase: ~Copyable {
   private let rows: SQLiteStatement
+  private let domains: SQLiteStatement
   /// The number of rows that are still accepted. Pages that are referenced repeatedly can give a
   /// small file any number of them.
   private var rest: UInt64
@@ -16,12 +17,30 @@ struct ManifestDatabase: ~Copyable {
   /// - Parameter size: The size of the database in bytes.
   init(_ database: SQLiteDatabase, size: UInt64) throws(ManifestFault) {
     rest = size / Self.bytesPerRow
-    let statement: SQLiteStatement?
-    do throws(SQLiteError) { statement = try Self.select(from: database) } catch {
-      throw ManifestFault(reason: "it is no valid database: \(error.reason)")
+    let statements: (rows: SQLiteStatement, domains: SQLiteStatement)?
+    do throws(SQLiteError) {
+      let rows = try Self.select(from: database)
+      statements = try rows.map { rows throws(SQLiteError) in
+        // The index of the domains has them in their order.
+        (rows, try database.prepare("SELECT domain FROM Files"))
+      }
+    } catch { throw ManifestFault(reason: "it is no valid database: \(error.reason)") }
+    guard let statements else { throw ManifestFault(reason: "it has no table of files") }
+    (rows, domains) = statements
+  }
+
+  /// Returns the apps that have data. Damage ends the list: the rows themselves report it.
+  ///
+  /// All rows are counted here, and not selected by SQLite, which would not end in a damaged table.
+  func apps() -> Set<ByteString> {
+    var (apps, last, rest): (Set<ByteString>, [UInt8], UInt64) = ([], [], self.rest)
+    while rest > 0, (try? domains.step()) == true {
+      rest -= 1
+      guard let domain = domains.bytes(0), domain != last else { continue }
+      last = domain
+      if let app = MobileSyncDomains.app(of: ByteString(domain)) { apps.insert(app) }
     }
-    guard let statement else { throw ManifestFault(reason: "it has no table of files") }
-    rows = statement
+    return apps
   }
 
   /// Returns the query of all rows, or nil if the database has no table of files.

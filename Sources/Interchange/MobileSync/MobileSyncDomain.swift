@@ -10,7 +10,7 @@ package import SystemIO
 /// | `AppDomainGroup-<id>` | `groups/<id>` |
 /// | every other one | `folders/<domain>` |
 package struct MobileSyncDomains: Sendable {
-  /// The identifiers of the installed apps.
+  /// The identifiers of the installed apps, and of those with data.
   private let apps: Set<ByteString>
 
   /// Creates the domains of a device with these apps.
@@ -68,6 +68,35 @@ package struct MobileSyncDomains: Sendable {
     case .folder: return (name, inner)
     default: return nil
     }
+  }
+
+  /// Whether a directory is above containers that a backup has, and so has no entry of its own.
+  static func isAboveContainers(_ path: [ByteString]) -> Bool {
+    switch path.count {
+    case 0: true
+    case 1: ["apps", "folders", "groups"].contains(path[0])
+    case 2: path[0] == "apps"
+    case 3, 4: path[0] == "apps" && path[2] == "extensions"
+    default: false
+    }
+  }
+
+  /// Returns the class of the container of a domain as the list of a backup names it, and the
+  /// identifier; nil for a domain of the system.
+  static func listedContainer(of domain: ByteString) -> (name: ByteString, contentClass: String)? {
+    guard let (kind, name) = split(domain) else { return nil }
+    switch kind {
+    case "AppDomain": return (name.identifier, "Data/Application")
+    case "AppDomainGroup": return (name.identifier, "Shared/AppGroup")
+    case "AppDomainPlugin": return (name.identifier, "Data/PluginKitPlugin")
+    default: return nil
+    }
+  }
+
+  /// Returns the identifier of the app whose data a domain has; nil for other domains.
+  static func app(of domain: ByteString) -> ByteString? {
+    guard let (kind, name) = split(domain), kind == "AppDomain" else { return nil }
+    return name.identifier
   }
 
   private static func joined(_ kind: String, _ name: ByteString) -> ByteString {

@@ -4,6 +4,8 @@ internal import SystemIO
 /// The property lists of a backup that is written.
 struct MobileSyncLists {
   let device: MobileSyncDevice
+  /// The domains of the files.
+  let domains: Set<ByteString>
   /// The keys of an encrypted backup.
   let keys: MobileSyncKeys?
 
@@ -46,18 +48,33 @@ struct MobileSyncLists {
       ])
   }
 
-  private var manifest: PropertyList {
-    let apps = device.apps.compactMap { app in
-      app.identifier.utf8.map { name in
+  /// The containers by identifier: the apps, and the extensions and groups with files. A device
+  /// accepts no file of a container that is not listed.
+  private var containers: [PropertyList.Member] {
+    var listed: [ByteString: (contentClass: String, build: String?)] = [:]
+    for domain in domains {
+      guard let (name, contentClass) = MobileSyncDomains.listedContainer(of: domain) else {
+        continue
+      }
+      // Of an app and a group with one identifier the app is listed.
+      if listed[name]?.contentClass == "Data/Application" { continue }
+      listed[name] = (contentClass, nil)
+    }
+    for app in device.apps { listed[app.identifier] = ("Data/Application", app.build) }
+    return listed.sorted { $0.key < $1.key }.compactMap { name, container in
+      name.utf8.map { name in
         PropertyList.Member(
           name,
           .dictionary(
             Self.texts([
-              ("CFBundleIdentifier", name), ("CFBundleVersion", app.build),
-              ("ContainerContentClass", "Data/Application"),
+              ("CFBundleIdentifier", name), ("CFBundleVersion", container.build),
+              ("ContainerContentClass", container.contentClass),
             ])))
       }
     }
+  }
+
+  private var manifest: PropertyList {
     // Readers expect a text, which is empty if it is not known.
     let lockdown = Self.texts([
       ("BuildVersion", device.buildVersion), ("DeviceName", device.name ?? ""),
@@ -69,7 +86,7 @@ struct MobileSyncLists {
     ]
     if let keys { encryption.append(.init("ManifestKey", .data(keys.manifestKey))) }
     let members: [PropertyList.Member] = [
-      .init("Applications", .dictionary(apps)), .init("Date", date),
+      .init("Applications", .dictionary(containers)), .init("Date", date),
       .init("IsEncrypted", .bool(keys != nil)), .init("Lockdown", .dictionary(lockdown)),
       .init("SystemDomainsVersion", .string("24.0")), .init("Version", .string("10.0")),
       .init("WasPasscodeSet", .bool(false)),

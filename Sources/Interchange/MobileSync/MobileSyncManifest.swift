@@ -51,9 +51,17 @@ enum ManifestEntry: Sendable {
 
 extension MobileSyncBackup {
   /// Opens the manifest: Manifest.db, otherwise Manifest.mbdb.
-  func openManifest() throws(InterchangeError) -> MobileSyncManifest {
+  ///
+  /// - Parameter apps: Gets the apps that have data: a list of the backup need not name them.
+  func openManifest(
+    addingAppsTo apps: inout Set<ByteString>
+  ) throws(InterchangeError) -> MobileSyncManifest {
     if try has(Self.database) {
-      do throws(ManifestFault) { return .database(try openDatabase()) } catch {
+      do throws(ManifestFault) {
+        let database = try openDatabase()
+        apps.formUnion(database.apps())
+        return .database(database)
+      } catch {
         throw error.error(in: path.appending(Self.database))
       }
     }
@@ -66,7 +74,10 @@ extension MobileSyncBackup {
           : "it has neither Manifest.db nor Manifest.mbdb",
         hint: "name the directory of one backup of iOS 4 or later")
     }
-    do throws(ManifestFault) { return .records(try MBDBReader(open(Self.records))) } catch {
+    do throws(ManifestFault) {
+      apps.formUnion(try MBDBReader.apps(in: open(Self.records)))
+      return .records(try MBDBReader(open(Self.records)))
+    } catch {
       throw error.error(in: path.appending(Self.records))
     }
   }

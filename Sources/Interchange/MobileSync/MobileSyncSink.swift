@@ -25,6 +25,8 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
 
   /// The directories of the last entry that have a row: those of one domain, by depth.
   private var open: (domain: ByteString, directories: [ByteString])?
+  /// The domains that have a row.
+  private var domains: Set<ByteString> = []
   /// The file whose content is being written.
   private var content: OpenContent?
   /// The bytes of a skipped file that are still to come.
@@ -162,7 +164,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     if case .file(let size) = entry.kind { ignored = size }
     guard let (domain, inner) = MobileSyncDomains.domain(of: entry.path) else {
       // The directories above the containers have no entry of their own.
-      if entry.kind != .directory || entry.path.count > 2 {
+      if entry.kind != .directory || !MobileSyncDomains.isAboveContainers(entry.path) {
         skipped.append(path: entry.joinedPath, reason: "a backup contains no such container")
       }
       return
@@ -213,6 +215,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
   ) throws(InterchangeError) {
     if open?.domain != domain {
       open = (domain, [])
+      domains.insert(domain)
       if !inner.isEmpty { try addDirectory(domain, []) }
     }
     guard var directories = open?.directories else { return }
@@ -365,7 +368,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
         try keys.encryptDatabase(plain, to: target)
       } catch { throw failure(error) }
     }
-    for (name, list) in MobileSyncLists(device: device, keys: keys).all {
+    for (name, list) in MobileSyncLists(device: device, domains: domains, keys: keys).all {
       let bytes: [UInt8]
       do throws(CodecError) { bytes = try list.binary() } catch {
         throw InterchangeError(error, Self.action, subject: directory.path.appending(name))

@@ -38,13 +38,14 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
   package init(
     _ backup: consuming MobileSyncBackup, threads: Int = max(1, min(3, Host.processors - 1))
   ) throws(InterchangeError) {
-    let manifest = try backup.openManifest()
+    var apps = Set(backup.device.apps.map(\.identifier))
+    let manifest = try backup.openManifest(addingAppsTo: &apps)
     let root = try MobileSyncBackup.system(backup.path) { () throws(SystemError) in
       try backup.directory.duplicate()
     }
     hasDirectories = manifest.hasDirectories
     reader = MobileSyncEntryReader(
-      domains: MobileSyncDomains(apps: backup.device.apps.map(\.identifier)),
+      domains: MobileSyncDomains(apps: apps),
       contents: MobileSyncContents(in: root, hasDirectories: hasDirectories), keys: backup.keys,
       madeAt: backup.device.madeAt, hasDirectories: hasDirectories)
     batches = MobileSyncReadAhead(manifest, threads: threads)
