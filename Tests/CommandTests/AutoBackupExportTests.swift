@@ -135,6 +135,9 @@ import Testing
         + "--policy base.apk")
     #expect(explained.contains("Auto Backup excludes it"), "\(explained)")
     #expect(explained.contains("base.apk, byte"), "\(explained)")
+    // The position in the policy that is made of the rules is no position in the file.
+    #expect(explained.contains("  base.apk (rules of Auto Backup)\n"), "\(explained)")
+    #expect(!explained.contains("base.apk:") && !explained.contains("Backup):"), "\(explained)")
     try cli.directory.write("<full-backup-content><include/>", at: "broken.xml")
     let broken = try cli.run("classify --layout android --root phone --policy broken.xml")
     #expect(broken.code == 13 && broken.errors.contains("broken.xml"), "\(broken.errors)")

@@ -98,13 +98,13 @@ extension ExplainCommand {
         try write(explanation.verdicts.platform, of: "platform", for: destination, console)
       }
       for mark in explanation.overruledMarks {
-        let suffix = mark.location.map { ", \($0)" } ?? ""
+        let suffix = mark.location.map { ", \($0.text)" } ?? ""
         try console.result("kept despite the mark \(mark.mark), by \(mark.rule)\(suffix)")
       }
     }
 
     private func write(_ step: Explanation.Step, _ console: Console) throws {
-      let suffix = step.location.map { "  \($0)" } ?? ""
+      let suffix = step.location.map { "  \($0.text)" } ?? ""
       try console.result("")
       try console.result(step.kind == .start ? start : "\(step.kind.rawValue) \(step.id)\(suffix)")
       if !step.bearers.isEmpty {

@@ -104,6 +104,15 @@ extension Pattern.Text {
   init(_ word: ByteString) { self.init(Array(word.bytes), shown: word.description) }
 }
 
+extension PolicyLocation {
+  /// The end of the name of a policy that was converted from rules of Auto Backup.
+  fileprivate static let convertedMark = " (rules of Auto Backup)"
+
+  /// The location for the user. A position in a converted policy is none in the user's file, whose
+  /// lines the sources of the rules name.
+  var text: String { file.hasSuffix(Self.convertedMark) ? file : description }
+}
+
 /// The policy files: built in, of the system, of the user, and of the command line.
 enum PolicyFiles {
   /// Returns a library of all policies. `extra` are files named on the command line; `drafts`
@@ -150,7 +159,8 @@ enum PolicyFiles {
     try rules.add(path)
     if let console { rules.showRemarks(console) }
     return PolicySource(
-      name: path.description, text: rules.overlay(of: path), origin: .commandLine)
+      name: path.description + PolicyLocation.convertedMark, text: rules.overlay(of: path),
+      origin: .commandLine)
   }
 
   /// Reads one file. If it exceeds the maximum size, one byte more than that is returned.
