@@ -131,6 +131,8 @@ import Testing
       try cli.directory.write("round \(round)", at: "tree/file")
       _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     }
+    let option = try cli.run("export --all out --repo repo")
+    #expect(option.code == 2 && option.errors.contains("'sandboxctl export all DIR'"), "\(option)")
     let first = try cli.succeed("export all out --repo repo")
     #expect(first.hasSuffix("to 'out'\n") && first.contains("wrote 3 of 3 snapshots"), "\(first)")
     let names = try Self.names(cli, "out")

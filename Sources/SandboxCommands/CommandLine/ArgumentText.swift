@@ -103,6 +103,13 @@ extension UsageError {
     }
     let command = fullMessage.firstMatch(of: /'(sandboxctl[^']*--help)'/)?.output.1
     let help = "'\(command ?? "sandboxctl --help")' shows how it is used"
+    // An option in other programs, and a command here.
+    if command == "sandboxctl export --help", message.hasPrefix("Unknown option '--all'") {
+      self.init(
+        .invalidArguments, parts.first ?? message.showingBytes,
+        hint: "'sandboxctl export all DIR' writes all snapshots")
+      return
+    }
     let advice = parts.count > 1 ? parts[1] + (parts[1].hasSuffix("?") ? " " : "; ") : ""
     self.init(
       Self.code(ofParser: message), parts.first ?? message.showingBytes, hint: advice + help)
