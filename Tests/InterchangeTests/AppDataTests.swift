@@ -28,7 +28,8 @@ import Testing
     let items: [ListedSource.Item] = [
       .entry(data, .directory), .file(data + "/Documents/large", random.bytes(200_000)),
       .file(data + "/Library/empty", ""), .entry(data + "/tmp", .directory), secrets,
-      .file(data + "/private/note", "secret"),
+      .file(data + "/private/note", "secret"), .file(data + "/caf\u{e9}", "one"),
+      .file(data + "/cafe\u{301}", "other"),
       .entry(data + "/Documents/link", .symlink(target: "../../elsewhere")),
       .file("apps/com.example.app/bundle/App.app/Info.plist", list),
       .file("apps/com.example.app/bundle/App.app/App", "code"),

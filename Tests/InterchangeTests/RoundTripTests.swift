@@ -176,6 +176,46 @@ import Testing
     #expect(tested.code == 0 && tested.errors.isEmpty, "\(tested.output)\(tested.errors)")
   }
 
+  /// Names keep their bytes, and two forms of one name are two files, in a zip archive in any reader.
+  @Test(arguments: [ArchiveReader.Format.zip, .any])
+  func zipNamesKeepTheirBytes(format: ArchiveReader.Format) throws {
+    let fixture = try Fixture()
+    var items: [ListedSource.Item] = [.entry("", .directory)]
+    for name in ["caf\u{e9}", "cafe\u{301}", "\u{212b}", "\u{1100}\u{1161}", "a", "\u{e0041}"] {
+      // A content that looks like a header with flags.
+      items.append(.file(name, "PK\u{3}\u{4}\u{8}\u{8}\u{8}\u{8}\u{8}" + name))
+      items.append(.entry("to-" + name, .symlink(target: ByteString(name))))
+      items.append(.entry("in-" + name, .directory))
+      items.append(.file("in-\(name)/\(name)", name))
+    }
+    for index in items.indices { items[index].entry.modified = Timestamp(seconds: 1_600_000_000) }
+    let first = try fixture.run(items)
+    var archive: [UInt8] = []
+    var sink = try ZipSink { bytes throws(InterchangeError) in
+      archive += bytes.indices.map { bytes[$0] }
+    }
+    try fixture.export(first, to: &sink)
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(archive, at: "a")
+    var source = try ArchiveSource(try ArchiveFile(path: directory.path("a")), format: format)
+    let second = try fixture.run(&source)
+    #expect(second.isComplete, "\(second.skipped.listed)")
+    #expect(first.snapshot.snapshot.tree == second.snapshot.snapshot.tree)
+    // Archives with a damaged end or directory are read, or refused.
+    for count in stride(from: 1, to: 150, by: 7) {
+      var changed = archive
+      changed[changed.count - count] ^= 0xFF
+      for bytes in [archive.dropLast(count), changed[...]] {
+        try directory.write(Array(bytes), at: "damaged")
+        guard
+          var damaged = try? ArchiveSource(
+            ArchiveFile(path: directory.path("damaged")), format: format)
+        else { continue }
+        while (try? damaged.next()) != nil {}
+      }
+    }
+  }
+
   /// The names of lists that only libarchive's form of ACLs has become the kernel's attribute.
   @Test func accessListsOfOtherProgramsAreAttributes() throws {
     let directory = try TemporaryDirectory("archive")

@@ -14,6 +14,8 @@ extension ArchiveReader {
     /// The bytes that come before those of the input.
     private var repeated: ArraySlice<UInt8> = []
     private var hasFailed = false
+    /// The flags of a zip archive's names to clear.
+    private let nameFlags: ZipNameFlags?
 
     private static let size = 256 << 10
     /// The maximum number of bytes to keep. The first header of a tar is at most some blocks of a
@@ -23,12 +25,16 @@ extension ArchiveReader {
     /// - Parameter isRepeatable: whether a second reader may begin again.
     init(_ input: any ArchiveInput, isRepeatable: Bool) {
       self.input = input
+      nameFlags = ZipNameFlags(in: input)
       kept = isRepeatable ? [] : nil
       unsafe buffer = .allocate(capacity: Self.size)
       unsafe buffer.initialize(repeating: 0)
     }
 
     deinit { unsafe buffer.deallocate() }
+
+    /// Whether libarchive gets the names of a zip archive without their flags, and does not convert them.
+    var keepsZipNames: Bool { nameFlags != nil }
 
     func open(_ archive: OpaquePointer) -> Int32 {
       unsafe archive_read_set_read_callback(archive, readClient)
@@ -63,6 +69,7 @@ extension ArchiveReader {
       let count = input.read(into: &scratch)
       hasFailed = count < 0
       guard count > 0 else { return count }
+      nameFlags?.clear(in: &scratch, count: count, at: position)
       _ = unsafe buffer.update(fromContentsOf: scratch.prefix(count))
       if let size = kept?.count {
         if size + count > Self.keptLimit {

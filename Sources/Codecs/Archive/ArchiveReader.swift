@@ -10,8 +10,9 @@ internal import Glibc
 ///
 /// The names in a tar archive are its bytes. libarchive would convert the UTF-8 of pax records to
 /// Unicode's form NFC; if it cannot convert a name to the thread's locale, it takes the bytes
-/// (archive_read_support_format_tar.c, `pax_header`), so tar archives are read in the C locale. Other
-/// formats have no bytes to take (7-Zip has UTF-16) and need UTF-8.
+/// (archive_read_support_format_tar.c, `pax_header`), so tar archives are read in the C locale. The
+/// names in a zip archive in a file are its bytes as well (`ZipNameFlags`). Other formats have no bytes
+/// to take (7-Zip has UTF-16) and need UTF-8.
 @safe public struct ArchiveReader: ~Copyable {
   /// The formats to accept.
   public enum Format: Sendable, Hashable {
@@ -171,9 +172,11 @@ internal import Glibc
   }
 
   /// Whether names are the bytes of the archive, which libarchive does not convert in tar and cpio
-  /// archives. Known after the first member.
+  /// archives, nor in a zip archive in a file. Known after the first member.
   public var keepsNames: Bool {
-    unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR || isCPIO
+    let format = unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK
+    return format == ARCHIVE_FORMAT_TAR || isCPIO
+      || format == ARCHIVE_FORMAT_ZIP && client.keepsZipNames
   }
 
   /// The number of bytes of the archive that were read, before decompression.
