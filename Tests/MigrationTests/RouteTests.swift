@@ -36,7 +36,18 @@ import Testing
     #expect(debian.destination(of: ".steam/debian-installation/userdata/1") == .path(target))
     let host = makeRoute("steam", from: .host, to: "com.valvesoftware.Steam", as: .flatpak)
     #expect(host.destination(of: ".local/share/Steam/userdata/1") == .path(target))
-    #expect(host.destination(of: ".steam/debian-installation/userdata/1").isSkipped)
+    let client: ByteString = ".var/app/com.valvesoftware.Steam/.steam"
+    #expect(
+      host.destination(of: ".steam/debian-installation/userdata/1")
+        == .path(client.appending("debian-installation/userdata/1")))
+    // An older installation is a directory where newer ones have a link.
+    #expect(host.destination(of: ".steam/steam", isLink: true).isSkipped)
+    #expect(host.destination(of: ".steam/steam") == .path(client.appending("steam")))
+    #expect(
+      host.destination(of: ".steam/steam/bin", isLink: true)
+        == .path(client.appending("steam/bin")))
+    #expect(
+      host.destination(of: ".steam/registry.vdf") == .path(client.appending("registry.vdf")))
   }
 
   @Test func aClassicSnapUsesTheHomeDirectory() {

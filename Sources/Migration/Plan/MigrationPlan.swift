@@ -117,7 +117,7 @@ package struct MigrationPlanner {
   }
 
   private mutating func add(_ entry: MigrationEntry) {
-    switch route.destination(of: entry.path) {
+    switch route.destination(of: entry.path, isLink: entry.kind == .symlink) {
     case .noHome:
       // A directory above a place is only on the way to it.
       if entry.kind == .directory, isAbovePlace(entry.path) { return }

@@ -78,6 +78,9 @@ package enum MigrationGrammar {
       Record.Key(
         name: "match", shape: .pattern, isRequired: true,
         about: "The pattern of the entries, relative to the place."),
+      Record.Key(
+        name: "type", shape: .choice(["link"]),
+        about: "Only symbolic links at exactly a path that the pattern matches."),
       Record.Key(name: "why", shape: .text(), isRequired: true, about: "The reason."),
     ])
 

@@ -66,10 +66,14 @@ package struct MigrationRoute: Sendable {
   /// apply. Otherwise the place with the longest path decides, the app's own table before the
   /// general one.
   ///
-  /// - Parameter path: The entry, relative to the source's home directory.
-  package func destination(of path: ByteString) -> Destination {
+  /// - Parameters:
+  ///   - path: The entry, relative to the source's home directory.
+  ///   - isLink: Whether it is a symbolic link.
+  package func destination(of path: ByteString, isLink: Bool = false) -> Destination {
     let found = place(of: path)
-    if let skip = found.flatMap({ $0.place.skip(of: $0.inner) }) { return .skipped(skip.why) }
+    if let skip = found.flatMap({ $0.place.skip(of: $0.inner, isLink: isLink) }) {
+      return .skipped(skip.why)
+    }
     if from.packaging == to.packaging, from.packaging.isSandbox, path.isWithin(from.container) {
       return .path(to.container.appending(path.relative(to: from.container)))
     }

@@ -102,8 +102,12 @@ extension MigrationTable {
 
     /// Returns why an entry is not moved, or nil if it is.
     ///
-    /// - Parameter inner: The path relative to the place; empty for the place itself.
-    package func skip(of inner: ByteString) -> Skip? { skips.first { $0.covers(inner) } }
+    /// - Parameters:
+    ///   - inner: The path relative to the place; empty for the place itself.
+    ///   - isLink: Whether the entry is a symbolic link.
+    package func skip(of inner: ByteString, isLink: Bool = false) -> Skip? {
+      skips.first { $0.isOfLinks ? isLink && $0.matches(inner) : $0.covers(inner) }
+    }
   }
 
   /// A path in a form: in the directory of the app's data, or in the home directory.
@@ -130,13 +134,24 @@ extension MigrationTable {
   package struct Skip: Sendable, Hashable {
     /// The pattern, relative to the place.
     package let pattern: Pattern
+    /// Whether the rule is for symbolic links only, and not for what is below a directory.
+    package let isOfLinks: Bool
     /// The reason.
     package let why: String
 
     /// Creates a rule.
-    package init(_ pattern: Pattern, why: String) {
+    package init(_ pattern: Pattern, isOfLinks: Bool = false, why: String) {
       self.pattern = pattern
+      self.isOfLinks = isOfLinks
       self.why = why
+    }
+
+    /// Whether the pattern matches an entry itself.
+    func matches(_ inner: ByteString) -> Bool {
+      let end = inner.components.reduce(pattern.start) { progress, name in
+        name.withSpan { pattern.advance(progress, by: $0) }
+      }
+      return pattern.isMatch(end)
     }
 
     /// Whether the pattern matches an entry or a directory above it.

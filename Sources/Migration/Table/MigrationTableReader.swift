@@ -140,7 +140,9 @@ struct MigrationTableReader {
       guard let match = element["match"], let text = match.text, let why = element["why"]?.text
       else { continue }
       do throws(Pattern.SyntaxError) {
-        skips.append(MigrationTable.Skip(try Pattern(parsing: text), why: why))
+        skips.append(
+          MigrationTable.Skip(
+            try Pattern(parsing: text), isOfLinks: element["type"]?.text == "link", why: why))
       } catch {
         add(.pattern, at: match.mark, error.problem, expected: error.expected)
       }
