@@ -171,6 +171,30 @@ import Testing
       result.outside == [.init(key: "download.default_directory", value: "/home/u/Downloads")])
   }
 
+  /// Values at unknown keys stay, and those that point to an old place are reported with their keys.
+  @Test func valuesAtUnknownKeysAreReported() throws {
+    let text = #"""
+      {"x":"/home/u/.config/chromium/Default/a","y":[{"z\u0041":"\/home\/u\/.config\/chromium"}],
+      "u":"file:///home/u/.config/chromium/b%20c","download":{"default_directory":"/home/u"},
+      "v":"/home/u/Documents","w":"found at /home/u/.config/chromium","f":"free","j":"/home/u/../x"}
+      """#
+    let (result, new) = try rewrite(.chromiumPreferences, text)
+    #expect(new == text)
+    #expect(result.changes.isEmpty)
+    #expect(
+      result.left == [
+        .init(key: "x", value: "/home/u/.config/chromium/Default/a"),
+        .init(key: "y.0.zA", value: "/home/u/.config/chromium"),
+        .init(key: "u", value: "file:///home/u/.config/chromium/b%20c"),
+      ])
+    let list = "[Profile0]\nIsRelative=1\nPath=x\nLocal=/home/u/.mozilla/cache\nOther=/srv\n"
+    let (profiles, same) = try rewrite(.mozillaProfiles, list)
+    #expect(same == list)
+    #expect(profiles.left == [.init(key: "Profile0.Local", value: "/home/u/.mozilla/cache")])
+    let known = try rewrite(.mozillaInstalls, "[A]\nDefault=/home/u/.mozilla/firefox/x").0
+    #expect(known.left.isEmpty && known.changes.count == 1)
+  }
+
   @Test func theResultIsTheSameValueButForThePaths() throws {
     var random = Seeded(7)
     for _ in 0..<300 {

@@ -30,6 +30,8 @@ package struct AppMigration: Sendable {
     package let changes: [Rewriting.Change]
     /// The paths that the rule leaves as they are since they are in no place of the app.
     package let outside: [Rewriting.Value]
+    /// The values at unknown keys that still point to the old place.
+    package let left: [Rewriting.Value]
     /// The reason why the file stays as it is; nil if the rule can be applied.
     package let refusal: String?
   }
@@ -146,15 +148,14 @@ package struct AppMigration: Sendable {
   private static func rewriting(
     _ planned: MigrationPlan.PlannedRewrite, by mapping: PathMapping, reading source: MigrationHome
   ) -> FileRewriting {
-    var (changes, outside): ([Rewriting.Change], [Rewriting.Value]) = ([], [])
+    var result: Rewriting?
     var refusal: String?
     do {
       let file = try source.file(planned.move.entry.path)
       guard let bytes = try file.readAll(limit: planned.rule.maximumSize) else {
         throw RewriteRefusal(reason: "it has more than \(planned.rule.maximumSize) bytes")
       }
-      let result = try planned.rule.rewrite(bytes, by: mapping)
-      (changes, outside) = (result.changes, result.outside)
+      result = try planned.rule.rewrite(bytes, by: mapping)
     } catch let error as RewriteRefusal {
       refusal = error.reason
     } catch let error as SystemError {
@@ -163,8 +164,8 @@ package struct AppMigration: Sendable {
       refusal = "\(error)"
     }
     return FileRewriting(
-      path: planned.move.destination, rule: planned.rule, changes: changes, outside: outside,
-      refusal: refusal)
+      path: planned.move.destination, rule: planned.rule, changes: result?.changes ?? [],
+      outside: result?.outside ?? [], left: result?.left ?? [], refusal: refusal)
   }
 
   /// Whether there is nothing to copy.

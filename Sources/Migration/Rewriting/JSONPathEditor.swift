@@ -2,7 +2,8 @@ internal import Codecs
 internal import SystemIO
 
 /// Replaces strings at known keys of a JSON text. All other bytes of the text remain, so numbers,
-/// spaces and the order of members are as the app wrote them.
+/// spaces and the order of members are as the app wrote them. Strings at other keys that point to an
+/// old place are reported.
 struct JSONPathEditor {
   private let text: [UInt8]
   private let keys: [[String?]]
@@ -11,6 +12,15 @@ struct JSONPathEditor {
   private var output: [UInt8] = []
   /// The start of the bytes that are not in `output` yet.
   private var copied = 0
+  /// The keys above the current value.
+  private var trail: [Key] = []
+
+  /// A key or an index of the text.
+  private enum Key {
+    /// The range of the key with its quotes.
+    case member(Range<Int>)
+    case element(Int)
+  }
 
   /// Creates an editor of a text, which is validated first, with bounds.
   init(_ text: [UInt8], keys: [[String?]], _ mapping: PathMapping) throws(RewriteRefusal) {
@@ -30,7 +40,9 @@ struct JSONPathEditor {
   consuming func rewriting() throws(RewriteRefusal) -> Rewriting {
     value(at: [], keys.indices.map { $0 })
     output += text[copied...]
-    return Rewriting(bytes: output, changes: findings.changes, outside: findings.outside)
+    return Rewriting(
+      bytes: output, changes: findings.changes, outside: findings.outside,
+      left: findings.left)
   }
 
   /// Reads a value.
@@ -57,7 +69,7 @@ struct JSONPathEditor {
       let name = candidates.isEmpty ? "" : Self.decoded(text[range]) ?? ""
       skipSpace()
       position += 1  // The colon.
-      child(name, at: path, candidates)
+      child(name, as: .member(range), at: path, candidates)
     }
     position += 1
   }
@@ -67,7 +79,8 @@ struct JSONPathEditor {
     skipSpace()
     var index = 0
     while text[position] != UInt8(ascii: "]") {
-      child(candidates.isEmpty ? "" : String(index), at: path, candidates)
+      child(
+        candidates.isEmpty ? "" : String(index), as: .element(index), at: path, candidates)
       index += 1
     }
     position += 1
@@ -75,9 +88,13 @@ struct JSONPathEditor {
 
   /// Reads a member or an element and the comma behind it. Its path is only needed while a key can
   /// match.
-  private mutating func child(_ name: String, at path: [String], _ candidates: [Int]) {
+  private mutating func child(
+    _ name: String, as key: Key, at path: [String], _ candidates: [Int]
+  ) {
     let next = matching(candidates, name, depth: path.count)
+    trail.append(key)
     value(at: next.isEmpty ? [] : path + [name], next)
+    trail.removeLast()
     skipSpace()
     if text[position] == UInt8(ascii: ",") { position += 1 }
     skipSpace()
@@ -85,13 +102,34 @@ struct JSONPathEditor {
 
   private mutating func string(at path: [String], _ candidates: [Int]) {
     let range = stringRange()
-    guard candidates.contains(where: { keys[$0].count == path.count }),
-      let value = Self.decoded(text[range]),
+    guard candidates.contains(where: { keys[$0].count == path.count }) else {
+      return inspect(text[range])
+    }
+    guard let value = Self.decoded(text[range]),
       let new = findings.replacement(of: value, at: path.joined(separator: "."))
     else { return }
     output += text[copied..<range.lowerBound]
     output += JSON.string(new).compactBytes
     copied = range.upperBound
+  }
+
+  /// Reports a string at an unknown key if it points to an old place: a path or a URL of a file. Other
+  /// strings are not decoded, most of the text.
+  private mutating func inspect(_ literal: ArraySlice<UInt8>) {
+    guard let first = literal.dropFirst().first, "/\\fj".utf8.contains(first),
+      let value = Self.decoded(literal), findings.pointsToOldPlace(value)
+    else { return }
+    findings.keepOld(value, at: trailText)
+  }
+
+  /// The keys above the current value as text.
+  private var trailText: String {
+    trail.map { key in
+      switch key {
+      case .member(let range): Self.decoded(text[range]) ?? ""
+      case .element(let index): String(index)
+      }
+    }.joined(separator: ".")
   }
 
   /// Returns the candidates whose key at a depth is the name or any.

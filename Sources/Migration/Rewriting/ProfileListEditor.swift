@@ -37,6 +37,7 @@ struct ProfileListEditor {
   ///   reader.
   consuming func rewriting() throws(RewriteRefusal) -> Rewriting {
     var section = Section()
+    var others: [(key: String, value: String, line: Int)] = []
     for index in lines.indices {
       let text = Self.trimmed(lines[index])
       if text.first == UInt8(ascii: "[") {
@@ -44,10 +45,16 @@ struct ProfileListEditor {
         section = Section(name: Self.name(of: text))
       } else if let (key, value) = Self.pair(text) {
         try section.add(key, value, line: index)
+        others.append((section.name.isEmpty ? key : "\(section.name).\(key)", value, index))
       }
     }
     finish(section)
-    return Rewriting(bytes: joined, changes: findings.changes, outside: findings.outside)
+    for other in others
+    where edits[other.line] == nil && findings.pointsToOldPlace(other.value) {
+      findings.keepOld(other.value, at: other.key)
+    }
+    return Rewriting(
+      bytes: joined, changes: findings.changes, outside: findings.outside, left: findings.left)
   }
 
   /// Replaces the path of a complete section.

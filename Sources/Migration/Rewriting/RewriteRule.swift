@@ -82,6 +82,9 @@ package struct Rewriting: Sendable, Hashable {
   /// The paths that point neither to an old place nor to the system's programs, in the order of the
   /// file. A sandboxed app may lack access to them.
   package let outside: [Value]
+  /// The values at keys that the rule does not know which point to an old place, in the order of the
+  /// file. They stay as they are.
+  package let left: [Value]
 
   /// A value of the file.
   package struct Value: Sendable, Hashable {
@@ -116,21 +119,40 @@ struct RewritingFindings {
   private let mapping: PathMapping
   private(set) var changes: [Rewriting.Change] = []
   private(set) var outside: [Rewriting.Value] = []
+  private(set) var left: [Rewriting.Value] = []
 
   init(_ mapping: PathMapping) { self.mapping = mapping }
 
   /// Returns the new value of a path or a URL of a file, or nil if it remains.
   mutating func replacement(of value: String, at key: String) -> String? {
-    let isURL = !value.hasPrefix("/")
-    if isURL, !value.hasPrefix("file:"), !value.hasPrefix("jar:file:") { return nil }
-    let new = isURL ? mapping.newURL(of: value) : mapping.newPath(of: ByteString(value))?.utf8
-    guard let new else {
+    guard Self.isPath(value) else { return nil }
+    guard let new = mapped(value) else {
       if !Self.isOfSystem(value) { outside.append(Rewriting.Value(key: key, value: value)) }
       return nil
     }
     guard !new.utf8.elementsEqual(value.utf8) else { return nil }
     changes.append(Rewriting.Change(key: key, old: value, new: new))
     return new
+  }
+
+  /// Whether a value points to an old place that moves.
+  func pointsToOldPlace(_ value: String) -> Bool {
+    guard Self.isPath(value), let new = mapped(value) else { return false }
+    return !new.utf8.elementsEqual(value.utf8)
+  }
+
+  /// Records a value at an unknown key that points to an old place.
+  mutating func keepOld(_ value: String, at key: String) {
+    left.append(Rewriting.Value(key: key, value: value))
+  }
+
+  /// Returns the new form of a path or a URL, or nil if it is in no old place.
+  private func mapped(_ value: String) -> String? {
+    value.hasPrefix("/") ? mapping.newPath(of: ByteString(value))?.utf8 : mapping.newURL(of: value)
+  }
+
+  private static func isPath(_ value: String) -> Bool {
+    value.hasPrefix("/") || value.hasPrefix("file:") || value.hasPrefix("jar:file:")
   }
 
   /// Records a value that cannot be mapped.

@@ -111,6 +111,11 @@ struct MigrationOutcome {
     console.list(migration.outside, as: .note("outside the app's places: "), all: listsAll) {
       $0.description
     }
+    for file in migration.rewritings where !file.left.isEmpty {
+      console.list(file.left, as: .warning("still names the old place: "), all: listsAll) {
+        "\(file.path), \(ByteString($0.key)): \(ByteString($0.value))"
+      }
+    }
     if let command = migration.overrideCommand {
       console.note("the app has no access to some of these; '\(command)' grants it")
     }
@@ -206,6 +211,7 @@ struct MigrationOutcome {
         JSON.Member("refusal", file.refusal.map { .string($0) } ?? .null),
         JSON.Member("changes", list(file.changes, Self.json)),
         JSON.Member("outside", list(file.outside, Self.json)),
+        JSON.Member("left", list(file.left, Self.json)),
       ])
   }
 
