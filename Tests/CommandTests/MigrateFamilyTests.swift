@@ -137,6 +137,41 @@ import Testing
     #expect(back.code == 1 && back.errors.contains("version 128.5.0"), "\(back.errors)")
   }
 
+  /// The paths that a Flatpak may not use are named with the command that permits them, by its metadata
+  /// and overrides; a value that still names the old place is named as well.
+  @Test func aFlatpaksMissingPermissionsAreNamed() throws {
+    let app = "org.chromium.Chromium"
+    try install(app, version: "130.0", in: "new")
+    let left = "\(cli.directory.string)/old/.config/chromium/Default/a"
+    try write([
+      (
+        "new/.local/share/flatpak/app/\(app)/x86_64/stable/abc123/metadata",
+        "[Application]\nname=\(app)\n\n[Context]\nfilesystems=/srv/media:ro;\n"
+      ),
+      (
+        "new/.local/share/flatpak/overrides/\(app)", "[Context]\nfilesystems=/media/games;\n"
+      ),
+      (
+        "old/.config/chromium/Default/Preferences",
+        #"{"download":{"default_directory":"/run/media/me/disk"},"selectfile":{"last_directory":"#
+          + #""/media/games/a"},"savefile":{"default_directory":"/run/user/1000/x"},"own":"\#(left)"}"#
+      ),
+    ])
+    let line = "migrate --from host:old --to flatpak:new --app chromium --dry-run"
+    let command = "flatpak override --user --filesystem=/run/media/me/disk \(app)"
+    let outcome = try cli.run(line)
+    #expect(outcome.code == 0 && outcome.errors.contains("'\(command)'"), "\(outcome.errors)")
+    #expect(
+      outcome.errors.contains("still names the old place: ")
+        && outcome.errors.contains("Preferences, own: \(left)"), "\(outcome.errors)")
+    let report = try #require(
+      try cli.jsonLines(line + " --json").first { $0["override_command"] != nil })
+    #expect(report["override_command"] as? String == command)
+    let files = report["rewrites"] as? [[String: Any]] ?? []
+    let values = files.first?["left"] as? [[String: Any]] ?? []
+    #expect(values.map { $0["value"] as? String } == [left])
+  }
+
   /// The new laptop: each form of apps, and a report of what has no place.
   @Test func aWholeHomeMovesToANewMachine() throws {
     try write([
@@ -144,22 +179,24 @@ import Testing
       ("old/.config/tool/rc", "tool"), ("old/.local/share/tool/d", "data"),
       ("old/.thunderbird/profiles.ini", "[Profile0]\nIsRelative=1\nPath=a\n"),
       ("old/.oldapp/data", "12345"), ("old/.bashrc", "x"), ("old/.cache/tool/c", "cache"),
+      ("old/.toolrc", "rc"), ("old/Documents/letter", "Dear A"),
     ])
     let line = "migrate --from old --to new --all"
     let before = try TreeRecord.all(in: cli.directory, "old")
     let preview = try cli.succeed(line + " --dry-run")
-    #expect(preview.contains("  no place  .oldapp  5 B in 1 file"), "\(preview)")
-    #expect(preview.contains("would migrate 4 apps"), "\(preview)")
+    #expect(preview.contains("  no place  Documents  6 B in 1 file: no app's data"), "\(preview)")
+    #expect(!preview.contains(".bashrc") && !preview.contains("no place  ."), "\(preview)")
+    #expect(preview.contains("would migrate 6 apps"), "\(preview)")
     #expect(try contents("new").isEmpty)
     let lines = try cli.jsonLines(line + " --json")
     let summary = try #require(lines.last?["summary"] as? [String: Any])
-    #expect(summary["apps"] as? Int == 4 && summary["failed"] as? Int == 0)
-    #expect(summary["bytes_without_place"] as? Int == 5)
+    #expect(summary["apps"] as? Int == 6 && summary["failed"] as? Int == 0)
+    #expect(summary["bytes_without_place"] as? Int == 6)
     #expect(
       summary["install_commands"] as? [String]
         == ["flatpak install org.example.Notes", "snap install editor"])
     var wanted = try contents("old")
-    for path: ByteString in [".oldapp/data", ".bashrc", ".cache/tool/c"] { wanted[path] = nil }
+    for path: ByteString in ["Documents/letter", ".bashrc", ".cache/tool/c"] { wanted[path] = nil }
     #expect(try contents("new") == wanted)
     #expect(try TreeRecord.all(in: cli.directory, "old") == before)
     let again = try cli.succeed(line)

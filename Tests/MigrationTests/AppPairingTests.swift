@@ -82,27 +82,33 @@ import Testing
       (".oldapp/a", "12345"), (".oldapp/b/c", "678"), (".config/tool/x", "1"),
       (".bash_sessions/x", "x"), (".oh-my-zsh/x", "x"), (".var/app/org.example.A/x", "x"),
       (".cache/tool/x", "x"), (".local/share/flatpak/app/x", "x"), (".profile", "x"),
-      ("Documents/x", "x"),
+      ("Documents/x", "x"), (".toolrc", "12"), (".zshrc", "x"), (".Xauthority", "x"),
     ] {
       try directory.write(text, at: ByteString("old/\(path)"))
     }
     let unnamed = pairing(.host, .flatpak).all().unnamed
-    #expect(unnamed.map(\.path) == [".config/tool", ".oldapp"])
-    #expect(unnamed.map(\.bytes) == [1, 8])
-    #expect(unnamed.map(\.files) == [1, 2])
+    #expect(unnamed.map(\.path) == [".config/tool", ".oldapp", ".toolrc"])
+    #expect(unnamed.map(\.bytes) == [1, 8, 2])
+    #expect(unnamed.map(\.files) == [1, 2, 1])
   }
 
-  /// Between two homes outside sandboxes every name in the base directories is an app.
+  /// Between two homes outside sandboxes every name in the base directories is an app, and so is each
+  /// dotted entry. What else is in the home is listed.
   @Test func outsideSandboxesEveryNameIsAnApp() throws {
     for path in [
       ".config/Tool/a", ".local/share/Tool/b", ".config/tool/c", ".config/single", ".thunderbird/x",
-      ".config/dconf/user", ".oldapp/a",
+      ".config/dconf/user", ".oldapp/a", ".toolrc", ".bashrc", ".config/.toolrc/d", "Documents/x",
+      "snap/x/current",
     ] {
       try directory.write("x", at: ByteString("old/\(path)"))
     }
     let found = pairing(.host, .host).all()
-    #expect(found.routes.map(\.to.app) == ["Tool", "single", "thunderbird", "tool"])
-    #expect(found.unnamed.map(\.path) == [".oldapp"])
+    #expect(
+      found.routes.map(\.to.app) == [".oldapp", ".toolrc", "Tool", "single", "thunderbird", "tool"])
+    #expect(found.unnamed.map(\.path) == ["Documents"] && found.unnamed.map(\.bytes) == [1])
+    #expect(found.routes.first?.destination(of: ".oldapp/a") == .path(".oldapp/a"))
+    #expect(found.routes[1].sources.contains(".config/.toolrc"))
+    #expect(found.routes[1].destination(of: ".toolrc") == .path(".toolrc"))
     let route = try pairing(.host, .deb).route(for: "Tool")
     #expect(route.destination(of: ".config/Tool/a") == .path(".config/Tool/a"))
     #expect(route.destination(of: ".config/tool/c") == .noHome)

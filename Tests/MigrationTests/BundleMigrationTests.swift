@@ -133,6 +133,11 @@ import Testing
     let found = BundleMigrations(home: home)
     #expect(found.tables.isEmpty)
     #expect(found.problems.map(\.path.lastComponent) == ["container-migration.plist"])
+    let pairing = AppPairing(
+      from: AppPairing.Side(.host, home: home), to: AppPairing.Side(.macOS, home: home),
+      in: builtin, installed: [Self.app], refused: found.refused)
+    let error = #expect(throws: OperationError.self) { try pairing.route(for: Self.app) }
+    #expect(error?.parts.reason == "its container-migration.plist is not usable")
     #expect(found.versions[Self.app] != nil)
   }
 

@@ -17,8 +17,10 @@ extension AppMigration {
     return access.overrideCommand(for: paths)
   }
 
-  /// Whether a path is in a directory that a sandbox has of its own.
+  /// Whether a path is in a directory that a sandbox has of its own. The volumes of a desktop session
+  /// are in `/run/media` (udisks(8)).
   private static func isOfSystem(_ path: ByteString) -> Bool {
+    if path.isWithin("/run/media") { return false }
     let own: [ByteString] = [
       "/app", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/tmp",
       "/usr",

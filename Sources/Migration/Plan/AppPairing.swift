@@ -1,3 +1,4 @@
+internal import PolicyEngine
 package import SystemIO
 
 /// The apps of a source that `AppPairing.all()` found.
@@ -33,18 +34,23 @@ package struct AppPairing {
   private let library: MigrationLibrary
   /// The identifiers of the apps that are installed in the target.
   private let installed: Set<ByteString>
+  /// The apps whose bundles have a list of places that is not usable.
+  private let refused: Set<ByteString>
 
   /// Creates a pairing.
   ///
   /// - Parameter installed: The identifiers of the apps that are installed in the target; only those
   ///   get data from outside sandboxes with `all()`.
+  /// - Parameter refused: The identifiers of apps whose `container-migration.plist` is not usable.
   package init(
-    from source: Side, to target: Side, in library: MigrationLibrary, installed: Set<ByteString>
+    from source: Side, to target: Side, in library: MigrationLibrary, installed: Set<ByteString>,
+    refused: Set<ByteString> = []
   ) {
     self.source = source
     self.target = target
     self.library = library
     self.installed = installed
+    self.refused = refused
   }
 
   /// Returns the route of an app.
@@ -65,7 +71,9 @@ package struct AppPairing {
     if source.packaging == .macOS || target.packaging == .macOS {
       throw OperationError(
         .notFound, code: .noApp, "migrate", subject: app,
-        reason: "its bundle has no container-migration.plist",
+        reason: refused.contains(app)
+          ? "its container-migration.plist is not usable"
+          : "its bundle has no container-migration.plist",
         hint: "copy its files into the container by hand")
     }
     guard isSame || !source.packaging.isSandbox || !target.packaging.isSandbox else {
@@ -110,10 +118,16 @@ package struct AppPairing {
   private func allOutsideSandboxes() -> PairedApps {
     var found = PairedApps()
     _ = addTables(to: &found)
-    let names = Set(
-      unnamedPaths(besides: found.routes).filter { !$0.parent.isEmpty }.compactMap(\.lastComponent))
-    for name in names.sorted() { found.routes.append(route(name, name)) }
-    return complete(found)
+    let paths = unnamedPaths(besides: found.routes)
+    let dotted = Set(paths.filter { $0.parent.isEmpty })
+    for name in Set(paths.compactMap(\.lastComponent)).sorted() {
+      found.routes.append(dotted.contains(name) ? route(ofDotted: name) : route(name, name))
+    }
+    found = complete(found)
+    found.unnamed += ownEntries(besides: found.routes).sorted().map { path in
+      group(path, reason: "no app's data: copy it by itself")
+    }
+    return found
   }
 
   /// Adds the routes of the tables with data in the source. Returns the identifiers in the target of
@@ -149,13 +163,18 @@ package struct AppPairing {
   ) -> PairedApps {
     var found = found
     found.unnamed = unnamedPaths(besides: found.routes + others).sorted().map { path in
-      var group = MigrationPlan.Group(path: path, reason: "no table and no installed app names it")
-      (group.files, group.bytes) = size(of: [path])
-      return group
+      group(path, reason: "no table and no installed app names it")
     }
     found.routes.sort { $0.to.app < $1.to.app }
     found.without.sort { $0.path < $1.path }
     return found
+  }
+
+  /// Returns data of the source with its size.
+  private func group(_ path: ByteString, reason: String) -> MigrationPlan.Group {
+    var group = MigrationPlan.Group(path: path, reason: reason)
+    (group.files, group.bytes) = size(of: [path])
+    return group
   }
 
   /// Returns the number and the bytes of the files at paths of the source.
@@ -169,8 +188,8 @@ package struct AppPairing {
     return (files, bytes)
   }
 
-  /// Returns the entries of the base directories, and the dotted directories of the home, that belong
-  /// to none of the apps. Those that the general table skips or excludes, of the desktop and the shell,
+  /// Returns the entries of the base directories, and the dotted entries of the home, that belong to
+  /// none of the apps. Those that the general table skips or excludes, of the desktop and the shell,
   /// are omitted, as are caches.
   private func unnamedPaths(besides routes: [MigrationRoute]) -> [ByteString] {
     let known = SourcePaths(routes)
@@ -186,14 +205,37 @@ package struct AppPairing {
         if !known.touch(path) { found.append(path) }
       }
     }
-    guard let home = try? Directory.open(resolved: source.home) else { return found }
-    for name in (try? home.names()) ?? [] where name.bytes.first == UInt8(ascii: ".") {
-      guard library.general?.isNoApp(name) != true, !known.touch(name),
-        ((try? home.statusIfPresent(name)) ?? nil)?.kind == .directory
-      else { continue }
-      found.append(name)
-    }
-    return found
+    return found + homeEntries.filter { Self.isDotted($0) && !known.touch($0) }
+  }
+
+  /// Returns the entries of the home that are the user's own and no app's: `Documents`.
+  private func ownEntries(besides routes: [MigrationRoute]) -> [ByteString] {
+    let known = SourcePaths(routes)
+    return homeEntries.filter { !Self.isDotted($0) && !known.touch($0) }
+  }
+
+  /// The names in the source's home directory, except those of the shell, the session and sandboxes.
+  private var homeEntries: [ByteString] {
+    guard let home = try? Directory.open(resolved: source.home) else { return [] }
+    return ((try? home.names()) ?? []).filter { library.general?.isNoApp($0) != true }
+  }
+
+  private static func isDotted(_ name: ByteString) -> Bool {
+    name.bytes.first == UInt8(ascii: ".")
+  }
+
+  /// Returns the route of a dotted entry of the home directory, which has the same path in each home,
+  /// and of the directories of its name in the base directories.
+  private func route(ofDotted name: ByteString) -> MigrationRoute {
+    let location = PolicyLocation(file: "home directory", line: 1, column: 1)
+    let place = MigrationTable.Place(
+      id: "entry", paths: [.host: MigrationTable.Path(name)], source: "the same path",
+      location: location)
+    return MigrationRoute(
+      from: MigrationEnd(source.packaging, app: name, home: source.home),
+      to: MigrationEnd(target.packaging, app: name, home: target.home),
+      table: MigrationTable(name: name.description, places: [place], location: location),
+      general: library.general, names: MigrationNames(exactly: name))
   }
 
   private func route(_ from: ByteString, _ to: ByteString) -> MigrationRoute {

@@ -16,6 +16,8 @@ package struct BundleMigrations: Sendable {
   package private(set) var versions: [ByteString: AppVersion] = [:]
   /// The lists that could not be used, by path.
   package private(set) var problems: [PathRemark] = []
+  /// The apps of these lists.
+  package private(set) var refused: Set<ByteString> = []
 
   /// The maximum size of an Info.plist, and of a list, in bytes.
   private static let maximumSize = 8 << 20
@@ -61,6 +63,7 @@ package struct BundleMigrations: Sendable {
           migration, of: identifier.bytes, title: title?.utf8, file: path.description))
     } catch {
       problems.append(PathRemark(path: path, remark: error.reason))
+      refused.insert(identifier.bytes)
     }
   }
 

@@ -39,9 +39,10 @@ struct AppVersions {
   var installed: Set<ByteString> { apps.map { Set($0.keys) } ?? [] }
 
   /// Whether an app is installed. Outside sandboxes an app can have several packages, of which one
-  /// suffices; where nothing is recorded it counts as installed.
+  /// suffices; where nothing is recorded it counts as installed, and so does what is no app: a table
+  /// without apps is that of an entry of the home.
   func isInstalled(_ end: MigrationEnd, _ table: MigrationTable?) -> Bool {
-    guard let apps else { return true }
+    guard let apps, table?.apps.isEmpty != true else { return true }
     return Self.names(of: end, table).contains { apps[$0] != nil }
   }
 

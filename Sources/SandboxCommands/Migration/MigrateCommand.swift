@@ -133,10 +133,11 @@ struct FormMigration {
   /// Migrates the apps and counts them.
   func run(adding total: inout MigrationTotals, _ console: Console) throws {
     let recovered = try recover(console)
-    let library = try library(console)
+    let (library, refused) = try library(console)
     let versions = (from: AppVersions(of: source), to: AppVersions(of: target))
     let pairing = AppPairing(
-      from: source, to: target, in: library, installed: versions.to.installed)
+      from: source, to: target, in: library, installed: versions.to.installed,
+      refused: refused)
     var routes: [MigrationRoute] = []
     if command.all {
       let found = pairing.all()
@@ -159,15 +160,18 @@ struct FormMigration {
     }
   }
 
-  /// Returns the tables; for apps of macOS also those that their bundles contain.
-  private func library(_ console: Console) throws -> MigrationLibrary {
+  /// Returns the tables; for apps of macOS also those that their bundles contain, and the apps whose
+  /// lists are not usable.
+  private func library(
+    _ console: Console
+  ) throws -> (tables: MigrationLibrary, refused: Set<ByteString>) {
     let library = try MigrationFiles.library()
     guard let side = [source, target].first(where: { $0.packaging == .macOS }) else {
-      return library
+      return (library, [])
     }
     let bundles = BundleMigrations(home: side.home)
     console.remarks(bundles.problems, as: .warning("not used: "), all: command.all)
-    return library.adding(bundles.tables)
+    return (library.adding(bundles.tables), bundles.refused)
   }
 
   private func migrate(
