@@ -8,8 +8,8 @@ internal import SystemIO
 struct DocumentNames {
   /// The extensions whose files are documents wherever they are.
   private(set) var extensions: Set<ByteString> = []
-  /// The extensions of the system's formats in which apps keep caches, too, and which the app edits
-  /// without being their owner: a file may be a document or not.
+  /// The extensions of plain text, and of the system's formats in which apps keep caches, too, and
+  /// which the app edits without being their owner: a file may be a document or not.
   private(set) var ambiguous: Set<ByteString> = []
 
   /// Creates names for an app without documents.
@@ -41,7 +41,10 @@ struct DocumentNames {
     guard let declaration = tree.declaration(of: type) else { return }
     // A format of the system's, of which other files are usual in caches.
     let isOfTheSystem = declaration.origin.app == nil
-    if document.rank != .owner, isOfTheSystem, Self.isUsualInCaches(type, in: tree) {
+    // Plain text is a general type, whoever claims to own it, but Markdown, for example, is not.
+    if type.key == "public.plain-text"
+      || (document.rank != .owner && isOfTheSystem && Self.isUsualInCaches(type, in: tree))
+    {
       ambiguous.formUnion(declaration.extensions)
     } else {
       extensions.formUnion(declaration.extensions)
@@ -49,8 +52,7 @@ struct DocumentNames {
   }
 
   private static func isUsualInCaches(_ type: TypeIdentifier, in tree: TypeTree) -> Bool {
-    // Of plain text only the general type: Markdown, for example, conforms to it.
-    usualInCaches.contains(type.key) || type.key == "public.plain-text"
+    usualInCaches.contains(type.key)
       || tree.ancestors(of: type).contains { usualInCaches.contains($0.key) }
   }
 
