@@ -200,7 +200,12 @@ import Testing
     var source = try ArchiveSource(try ArchiveFile(path: directory.path("a")), format: format)
     let second = try fixture.run(&source)
     #expect(second.isComplete, "\(second.skipped.listed)")
-    #expect(first.snapshot.snapshot.tree == second.snapshot.snapshot.tree)
+    let (wanted, found) = (try fixture.entries(first), try fixture.entries(second))
+    #expect(found.keys.sorted() == wanted.keys.sorted() && wanted.count > 24)
+    for (path, entry) in wanted {
+      if case .directory = entry.node { continue }
+      #expect(found[path]?.node == entry.node, "\(path)")
+    }
     // Archives with a damaged end or directory are read, or refused.
     for count in stride(from: 1, to: 150, by: 7) {
       var changed = archive
