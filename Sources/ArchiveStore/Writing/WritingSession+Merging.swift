@@ -9,11 +9,7 @@ extension WritingSession {
   /// durable and read back before the first object that it replaces is removed.
   func mergeIndexes() {
     do throws(StoreError) {
-      // Most runs find nothing due among the objects that they know, and need no listing.
-      guard mayMerge, try !plan(for: known.objects.map(\.id)).groups.isEmpty,
-        try !plan(for: RepositoryListing.indexes(storage)).groups.isEmpty,
-        let right = try PruneLease(lease)
-      else { return }
+      guard mayMerge, try isMergeDue(), let right = try PruneLease(lease) else { return }
       defer { right.release() }
       try mergeIndexes(right)
     } catch {
@@ -35,6 +31,15 @@ extension WritingSession {
 
   private var supportsPruning: Bool {
     repository.settings.features.prune.allSatisfy(RepositorySettings.known.contains)
+  }
+
+  /// Whether a merge is due among the objects of all writers. On another host these are listed only if
+  /// one is due among the objects that this session knows: a later run merges the others.
+  private func isMergeDue() throws(StoreError) -> Bool {
+    if storage.isOnAnotherHost, try plan(for: known.objects.map(\.id)).groups.isEmpty {
+      return false
+    }
+    return try !plan(for: RepositoryListing.indexes(storage)).groups.isEmpty
   }
 
   /// Returns the merges due among objects, based on their sizes.
