@@ -73,7 +73,8 @@ package final class S3Client: Sendable {
     }
     hasAnswered.store(true, ordering: .relaxed)
     // A portal answers any request with success.
-    if response.isSuccess, S3Refusal.isWebPage(response, body: buffer) {
+    let reads = request.method == .get || request.method == .head
+    if response.isSuccess, S3Refusal.isWebPage(response, body: buffer, typeCounts: reads) {
       throw S3Failure(.answer("answers with a web page, not as a store", host: endpoint.host))
     }
     if response.isSuccess, !(request.canFailLate && Self.isError(buffer)) { return response }

@@ -59,8 +59,14 @@ package struct S3Refusal: Sendable, Hashable {
   }
 
   /// Whether the answer is a page for people: another server than a store has answered.
-  static func isWebPage(_ response: HTTPResponse, body: [UInt8]) -> Bool {
-    if response.header("content-type")?.lowercased().contains("html") == true { return true }
+  ///
+  /// - Parameter typeCounts: whether the type in the header is enough. moto answers a successful put with
+  ///   the type of a page and without one.
+  static func isWebPage(
+    _ response: HTTPResponse, body: [UInt8], typeCounts: Bool = true
+  ) -> Bool {
+    let type = response.header("content-type")?.lowercased()
+    if typeCounts, type?.contains("html") == true { return true }
     let start = String(decoding: body.drop { $0 <= 0x20 }.prefix(14), as: UTF8.self).lowercased()
     return start.hasPrefix("<!doctype html") || start.hasPrefix("<html")
   }
