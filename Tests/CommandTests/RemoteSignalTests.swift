@@ -53,12 +53,12 @@ import Testing
   @Test func aKilledBackupLosesNothing() throws {
     _ = try fixture.backUp()
     var random = Seeded.fresh("killed backup")
-    for round in 0..<Sampling.count(2, of: 30) {
+    for round in 0..<Sampling.count(2, of: 8) {
       try fixture.cli.directory.write(random.bytes(100_000), at: "data/new")
       let before = try fixture.snapshots()
       try fixture.store.setRules(#"[{"delay": 0.02, "times": 0}]"#)
       let run = fixture.start("backup --root data --layout folder")
-      try fixture.awaitRequests(Int.random(in: 1...16, using: &random), "", "")
+      try fixture.awaitRequests(Int.random(in: 1...10, using: &random), "", "")
       try fixture.signal(SIGKILL)
       _ = try run.outcome()
       try fixture.store.setRules("[]")

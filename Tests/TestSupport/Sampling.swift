@@ -4,11 +4,18 @@ import Foundation
 /// or draws many values. `make test` runs a sample with a seed that is printed; `make test-all` runs
 /// everything.
 package enum Sampling {
+  private static let setting = ProcessInfo.processInfo.environment["SANDBOXCTL_TEST_ALL"]
+
   /// Whether complete sweeps run.
-  package static let isWhole = ProcessInfo.processInfo.environment["SANDBOXCTL_TEST_ALL"] == "1"
+  package static let isWhole = setting == "1" || isExhaustive
+
+  /// Whether also sweeps of many minutes run completely.
+  private static let isExhaustive = setting == "2"
 
   /// The distance between two steps of a sweep: `sample`, or `whole` for complete sweeps.
-  package static func stride(_ sample: Int, whole: Int = 1) -> Int { isWhole ? whole : sample }
+  package static func stride(_ sample: Int, whole: Int = 1) -> Int {
+    isExhaustive ? 1 : isWhole ? whole : sample
+  }
 
   /// The number of repetitions of something random: `sample`, or `whole` for complete sweeps.
   package static func count(_ sample: Int, of whole: Int) -> Int { isWhole ? whole : sample }
@@ -34,11 +41,12 @@ package enum Sampling {
     Array(steps(sample, label).prefix { $0 <= count })
   }
 
-  /// All elements, or every n-th from a random one on: at least one of them.
+  /// All elements, or every n-th from a random one on, also in a complete sweep if `whole` is above 1: at
+  /// least one of them.
   package static func some<Element>(
-    of all: [Element], _ sample: Int, _ label: String
+    of all: [Element], _ sample: Int, whole: Int = 1, _ label: String
   ) -> [Element] {
-    let width = Swift.min(stride(sample), all.count)
+    let width = Swift.min(stride(sample, whole: whole), all.count)
     guard width > 1 else { return all }
     var random = Seeded.fresh(label)
     let first = Int.random(in: 0..<width, using: &random)

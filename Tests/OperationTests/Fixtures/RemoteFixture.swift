@@ -189,10 +189,12 @@ struct RemoteFaultStep: CustomStringConvertible {
   var description: String { "\(fault) at request \(number)" }
 
   /// All faults at each of `count` requests, or a sample of them.
-  static func some(upTo count: Int, _ width: Int, _ label: String) -> [RemoteFaultStep] {
+  static func some(
+    upTo count: Int, _ width: Int, whole: Int, _ label: String
+  ) -> [RemoteFaultStep] {
     let all = (1...max(1, count)).flatMap { number in
       RemoteFault.allCases.map { RemoteFaultStep(fault: $0, number: number) }
     }
-    return Sampling.some(of: all, width, label)
+    return Sampling.some(of: all, width, whole: whole, label)
   }
 }

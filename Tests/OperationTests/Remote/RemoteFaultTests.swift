@@ -16,7 +16,7 @@ import Testing
     _ = try original.backUp("cache-of-count")
     let count = try original.store.requests().count
     #expect(count > 8)
-    for step in RemoteFaultStep.some(upTo: count, 53, "faults of a backup") {
+    for step in RemoteFaultStep.some(upTo: count, 53, whole: 5, "faults of a backup") {
       try original.reset()
       var fixture = original
       let cache = "cache-\(step.fault)-\(step.number)"
@@ -62,7 +62,7 @@ import Testing
     let all = try RepositoryPrune(fixture.open(), workers: 2).run()
     #expect(all.removedPacks > 0)
     let count = try fixture.store.requests().count
-    for step in RemoteFaultStep.some(upTo: count, 331, "faults of a prune") {
+    for step in RemoteFaultStep.some(upTo: count, 331, whole: 37, "faults of a prune") {
       try fixture.reset()
       try fixture.store.setRules(step.fault.rule(at: step.number))
       let outcome = Result { try RepositoryPrune(fixture.open(), workers: 2).run() }
@@ -90,7 +90,7 @@ import Testing
     let wanted = try fixture.restored(snapshot)
     #expect(try wanted == fixture.base.records("tree"))
     let count = try fixture.store.requests().count
-    for step in RemoteFaultStep.some(upTo: count, 13, "faults of a restore") {
+    for step in RemoteFaultStep.some(upTo: count, 13, whole: 3, "faults of a restore") {
       try fixture.reset()
       try fixture.store.setRules(step.fault.rule(at: step.number))
       let outcome = Result { try fixture.restored(snapshot) }
