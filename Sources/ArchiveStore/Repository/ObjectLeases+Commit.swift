@@ -45,19 +45,19 @@ extension ObjectLeases {
       // Also after a failure of the store: it may have been put, and its answer lost. The next run makes
       // another one. The pending object protects what it needs, so it goes last, and stays with it.
       if mayBePut {
-        do { try storage.remove(path) } catch _ { throw Self.left(path, isPut: isPut, error) }
+        do { try storage.remove(path) } catch _ { throw Self.left(path, error) }
       }
       try? storage.remove(pending)
       throw error
     }
   }
 
-  /// Returns the error for a snapshot that could not be removed after its commit failed.
-  private static func left(_ path: ObjectPath, isPut: Bool, _ error: StoreError) -> StoreError {
-    let state = isPut ? "it was written and is listed" : "it may have been written"
-    return StoreError(
+  /// Returns the error for a snapshot whose commit failed, and whose removal did, or has no answer.
+  private static func left(_ path: ObjectPath, _ error: StoreError) -> StoreError {
+    StoreError(
       error.code, "verify the commit of", subject: "snapshot \(path.name.description.prefix(8))",
-      reason: "\(state); after that: cannot \(error.action) '\(error.subject)': \(error.reason)",
+      reason: "it may be listed; the store failed: cannot \(error.action) '\(error.subject)': "
+        + error.reason,
       hint: error.hint, cause: error.cause)
   }
 
