@@ -21,7 +21,9 @@ struct ZipNameFlags {
     guard let size = input.size else { return nil }
     defer { input.seek(to: 0) }
     var window = Window(input)
-    guard let directory = Self.directory(in: &window, size: size),
+    // Another archive may end with a zip archive, whose bytes are content.
+    guard let head = window.bytes(4, at: 0, ahead: 4), head.starts(with: [0x50, 0x4B, 3, 4]),
+      let directory = Self.directory(in: &window, size: size),
       readDirectory(directory.range, shift: directory.shift, in: &window)
     else { return nil }
     localHeaders.sort()
@@ -65,6 +67,7 @@ struct ZipNameFlags {
     guard count >= 22, let tail = window.bytes(count, at: tailStart, ahead: count),
       let index = (tail.startIndex...(tail.endIndex - 22)).last(where: {
         tail[$0...].starts(with: [0x50, 0x4B, 5, 6])
+          && number(tail, at: $0 - tail.startIndex + 20, size: 2) == UInt64(tail.endIndex - $0 - 22)
       })
     else { return nil }
     var end = tailStart + UInt64(index - tail.startIndex)
