@@ -176,6 +176,20 @@ import Testing
     #expect(tested.code == 0 && tested.errors.isEmpty, "\(tested.output)\(tested.errors)")
   }
 
+  /// A zip archive at the end of a tar archive is content, also if the flags of its names are UTF-8.
+  @Test func aZipArchiveInATarArchiveKeepsItsBytes() throws {
+    let fixture = try Fixture()
+    let directory = try TemporaryDirectory("archive")
+    let script =
+      "import zipfile\nwith zipfile.ZipFile('in.zip', 'w') as f: f.writestr('cafe\\u0301', 'x')"
+    let made = try Program.run("python3", ["-B", "-c", script], in: directory.url)
+    let packed = try Program.run("tar", ["-cf", "a.tar", "in.zip"], in: directory.url)
+    #expect(made.code == 0 && packed.code == 0, "\(made.errors)\(packed.errors)")
+    var source = try ArchiveSource(try ArchiveFile(path: directory.path("a.tar")))
+    let report = try fixture.run(&source)
+    #expect(try fixture.bytes("folders/x/in.zip", report) == directory.read("in.zip"))
+  }
+
   /// Names keep their bytes, and two forms of one name are two files, in a zip archive in any reader.
   @Test(arguments: [ArchiveReader.Format.zip, .any])
   func zipNamesKeepTheirBytes(format: ArchiveReader.Format) throws {
