@@ -45,8 +45,8 @@ package enum DeviceAudit {
       skipped: skipped(context))
   }
 
-  /// Returns the reason why the rules about changes are not applied: snapshots of one day do not tell
-  /// what changes daily.
+  /// Returns the reason why the rules about changes are not applied: snapshots of one day do not show
+  /// files that change daily.
   private static func reason(fewDays history: ChangeHistory?) -> String {
     let needed = "it needs snapshots of the device from \(ChangeCheck.minimumIntervals + 1) days"
     guard let intervals = history?.intervals, intervals > 0 else { return needed }

@@ -159,7 +159,7 @@ struct MirrorRun {
       objects, threads: mirror.workers, isReadSoon: true, isStopping: isStopping)
     copy(result)
     if try session.lease.isDead() {
-      // What they need may have been removed meanwhile. The next run copies them again.
+      // Their data may have been removed meanwhile. The next run copies them again.
       try target.remove(objects.map(\.path))
       throw Lease.lost(target.location)
     }

@@ -194,7 +194,7 @@ extension RepositoryPrune {
         try rewriteInParts(packs, &needs)
       }
       result.removal = removal.totals
-      // What is left of probes costs nothing but a few bytes.
+      // Probes that stay take a few bytes.
       try? ProbeRemoval.run(storage, by: session.lease)
       return result
     }

@@ -78,7 +78,7 @@ package struct ChangeHistory: Sendable {
       return
     }
     var changes = files[path] ?? Changes()
-    // What an earlier file of the name did says nothing about the one that was created later.
+    // Changes of an earlier file of the name are not changes of the one that was created later.
     if changes.intervals != nil { return }
     changes.count += 1
     if changes.lastDay != day { changes.days += 1 }

@@ -63,7 +63,7 @@ extension S3Location {
     if rest.starts(with: "//".utf8) { return }
     let bytes = rest.drop { $0 == ByteString.slash }
     if bytes.contains(UInt8(ascii: "@")) {
-      // What is before it may be a key, which no hint may show.
+      // The text before it may be a key, which no hint may show.
       throw location.refused("'//' is missing after 's3:'", hint: form)
     }
     let text = ByteString(bytes)
