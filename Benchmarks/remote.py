@@ -62,6 +62,9 @@ class Store:
             self.counts.unlink()
         return kinds, transferred
 
+    def renew(self):
+        """Removes what is stored, if the store holds little."""
+
     def start(self, command):
         """Starts a server that prints its port, and ends with its standard input."""
         process = subprocess.Popen(
@@ -125,11 +128,21 @@ class S3(Store):
         self.has_started = listens(19000)
         return self.has_started
 
+    def stop_ceph(self):
+        subprocess.run(["bash", str(self.lab / "ceph-down.sh"), str(self.folder / "ceph")],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+    def renew(self):
+        """Starts Ceph again: its objects are in memory, at most 2 GB, and it waits if they are more."""
+        if getattr(self, "has_started", False):
+            self.stop_ceph()
+            if not self.start_ceph():
+                raise programs.Failed("Ceph does not start again")
+
     def close(self):
         super().close()
         if getattr(self, "has_started", False):
-            subprocess.run(["bash", str(self.lab / "ceph-down.sh"), str(self.folder / "ceph")],
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            self.stop_ceph()
 
     def ours(self, name):
         return f"s3://{BUCKET}/{name}", []
@@ -271,6 +284,8 @@ def lines(store, profile, options):
     both = [Ours(store, work, options), Restic(store, work, options)]
     for run in range(options.reps):
         order = both if run % 2 == 0 else both[::-1]
+        if run:
+            store.renew()
         # restic makes the bucket if it is missing.
         for program in both[::-1]:
             program.begin()

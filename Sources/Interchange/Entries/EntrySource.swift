@@ -27,6 +27,10 @@ package protocol EntrySource: ~Copyable {
   ///   kinds as `next` does.
   mutating func read(into buffer: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int
 
+  /// Takes the content of the file that `next` returned last out of the source. Returns nil if it can
+  /// only be read in sequence, which is the default.
+  mutating func detachContent() -> (any DetachedContent)?
+
   /// Skips the hole at the current position of the file and returns its length in bytes; 0 if there
   /// is data, the end, or if the source does not know holes. The default is 0: holes are read as
   /// zeros.
@@ -52,6 +56,7 @@ package protocol EntrySource: ~Copyable {
 
 extension EntrySource where Self: ~Copyable {
   package mutating func recognize(in contents: KnownContents) {}
+  package mutating func detachContent() -> (any DetachedContent)? { nil }
   package mutating func skipHole() throws(InterchangeError) -> UInt64 { 0 }
   package var madeAt: Timestamp? { nil }
   package var keepsNames: Bool { true }

@@ -16,7 +16,9 @@ struct EntryIntake {
   private(set) var unchanged = 0
   /// The versions of the contents, for the next import.
   private(set) var contents = ContentRecord.Builder()
-  private var buffer = [UInt8](repeating: 0, count: 1 << 20)
+  private var buffer = [UInt8](repeating: 0, count: Self.portion)
+  /// The threads that store contents which are apart from the source.
+  var helpers: ImportHelpers?
 
   init(_ session: WritingSession, _ request: ImportRequest) throws(StoreError) {
     writer = try session.makeWriter()
@@ -39,12 +41,16 @@ struct EntryIntake {
     case link(to: [ByteString])
     case stored(Node)
     case small(Range<Int>)
+    /// A helper stores the content.
+    case pending(ImportHelpers.Pending)
   }
 
   /// The maximum size of a content that is collected, of all of them, and the number of entries.
   private static let smallFile = min(UInt64(ContentWriter.smallFile), 128 << 10)
   private static let capacity = 1 << 20
   private static let countLimit = 256
+  /// The number of bytes of a large content that are read at once.
+  private static let portion = 1 << 20
 
   /// Stores an entry, or records why that is not possible.
   mutating func store<Source: EntrySource & ~Copyable>(
@@ -55,19 +61,27 @@ struct EntryIntake {
     do {
       let node = try node(of: entry, path, from: &source)
       waiting.append(Waiting(entry: entry, path: path, node: node))
-    } catch let error as StoreError where error.code == .invalid {
-      skip(path, error.reason)
-    } catch let error as InterchangeError where error.kind == .damagedEntry {
-      skip(path, "it is damaged: \(error.reason)")
     } catch let error as InterchangeError where error.keepsEarlierEntries {
       skipped.append(path: path, reason: "it is incomplete: \(error.reason)")
       throw error
+    } catch {
+      try skip(path, after: error)
     }
     if waiting.count >= Self.countLimit || small.count >= Self.capacity { try storeWaiting() }
     if session.checkpointIsDue {
       try storeWaiting()
       try writer.flush()
       try session.checkpoint()
+    }
+  }
+
+  /// Skips an entry that cannot be stored; rethrows errors that are not those of an entry.
+  private mutating func skip(_ path: ByteString, after error: any Error) throws {
+    switch error {
+    case let error as StoreError where error.code == .invalid: skip(path, error.reason)
+    case let error as InterchangeError where error.kind == .damagedEntry:
+      skip(path, "it is damaged: \(error.reason)")
+    default: throw error
     }
   }
 
@@ -90,10 +104,24 @@ struct EntryIntake {
         case .success(let content): try append(waiting, .file(content))
         case .failure(let error): skip(waiting.path, error.reason)
         }
+      case .pending(let pending): try append(waiting, pending)
       }
     }
     waiting.reserveCapacity(Self.countLimit)
     small.removeAll(keepingCapacity: true)
+  }
+
+  /// Stores what waits after an interruption, which has ended the contents of the helpers as well.
+  mutating func storeInterrupted() throws {
+    do { try storeWaiting() } catch let error as OperationError where error.kind == .interrupted {}
+  }
+
+  /// Adds an entry to the table when a helper has stored its content.
+  private mutating func append(_ waiting: Waiting, _ pending: ImportHelpers.Pending) throws {
+    do {
+      guard let result = helpers?.result(of: pending, helpedBy: writer) else { return }
+      try append(waiting, .file(try result.get()))
+    } catch { try skip(waiting.path, after: error) }
   }
 
   /// Adds an entry to the table.
@@ -165,6 +193,7 @@ struct EntryIntake {
   private mutating func content<Source: EntrySource & ~Copyable>(
     _ size: UInt64, of entry: ForeignEntry, _ path: ByteString, from source: inout Source
   ) throws -> PendingNode {
+    if let pending = detached(size, of: entry, path, from: &source) { return .pending(pending) }
     let start = small.count
     var hole: UInt64 = 0
     do {
@@ -189,6 +218,46 @@ struct EntryIntake {
     }
   }
 
+  /// Lets a helper store a content that is large and can be apart from the source; otherwise returns
+  /// nil.
+  private func detached<Source: EntrySource & ~Copyable>(
+    _ size: UInt64, of entry: ForeignEntry, _ path: ByteString, from source: inout Source
+  ) -> ImportHelpers.Pending? {
+    guard size > Self.smallFile, let helpers, !helpers.isEmpty,
+      let content = source.detachContent()
+    else { return nil }
+    let pending = ImportHelpers.Pending(capacity: 1)
+    let (request, hints) = (request, FileHints(of: entry, size: size))
+    let logicalPath = request.placement.prefix.appending(path)
+    let job = ImportHelpers.Job { writer in
+      pending.enqueue(
+        Result {
+          try writer.storeFile(logicalPath: logicalPath, hints: hints) { file in
+            try Self.append(content, to: file, request) { helpers.isFinished }
+          }
+        })
+    }
+    helpers.run(job, orHereBy: writer)
+    return pending
+  }
+
+  /// Appends a whole content to a file of the repository.
+  private static func append(
+    _ content: any DetachedContent, to file: FileWriter, _ request: ImportRequest,
+    isAbandoned: () -> Bool
+  ) throws {
+    var buffer = [UInt8](repeating: 0, count: portion)
+    while true {
+      if request.isStopping() || isAbandoned() { throw interrupted }
+      let count = try buffer.withUnsafeMutableBytes { (raw) throws(InterchangeError) in
+        try content.read(into: raw)
+      }
+      if count == 0 { return }
+      try file.append(buffer.span.extracting(0..<count))
+      request.counters.didHandle(bytes: UInt64(count))
+    }
+  }
+
   private mutating func large<Source: EntrySource & ~Copyable>(
     _ size: UInt64, of entry: ForeignEntry, _ path: ByteString, from source: inout Source,
     after begin: (FileWriter) throws -> Void
@@ -207,13 +276,15 @@ struct EntryIntake {
     }
   }
 
+  private static var interrupted: OperationError {
+    OperationError(.interrupted, "the import was interrupted: no snapshot was made")
+  }
+
   /// Reads the next bytes into the buffer and returns their number; 0 at the end of the file.
   private mutating func portion<Source: EntrySource & ~Copyable>(
     of source: inout Source
   ) throws -> Int {
-    if request.isStopping() {
-      throw OperationError(.interrupted, "the import was interrupted: no snapshot was made")
-    }
+    if request.isStopping() { throw Self.interrupted }
     let count = try buffer.withUnsafeMutableBytes { (raw) throws(InterchangeError) in
       try source.read(into: raw)
     }

@@ -2,7 +2,6 @@ package import ArchiveStore
 internal import Codecs
 internal import DeviceDiscovery
 internal import SandboxModel
-internal import Synchronization
 internal import SystemIO
 
 /// Stores the entries of a source as a snapshot: contents as they arrive, cut and deduplicated as
@@ -70,17 +69,22 @@ package struct ImportOperation {
     }
   }
 
-  /// Stores the entries, while other threads compress. Returns the error that ended the source early.
+  /// Stores the entries, while other threads help. Returns the error that ended the source early.
   private func store<Source: EntrySource & ~Copyable>(
     _ source: inout Source, in intake: inout EntryIntake
   ) throws -> InterchangeError? {
-    let helpers = try CompressionHelpers(intake.session, count: request.workers - 1)
-    defer { helpers.finish() }
+    let helpers = try ImportHelpers(intake.session, count: request.workers - 1)
+    intake.helpers = helpers
+    defer {
+      helpers.finish()
+      intake.helpers = nil
+    }
     do {
       return try storeAll(&source, in: &intake)
     } catch let error as OperationError where error.kind == .interrupted {
       // The next run does not store again what this one has stored.
-      try intake.storeWaiting()
+      try intake.storeInterrupted()
+      helpers.finish()
       try intake.writer.flush()
       try intake.session.checkpoint()
       throw error
@@ -282,36 +286,4 @@ extension Reason {
 extension PolicyRecord {
   /// The record of a snapshot that no policy selected: the digest is that of no bytes.
   package static let ofImports = PolicyRecord(name: "import", digest: Blake2b.hash([]))
-}
-
-/// Threads that compress what the importing thread has collected.
-private final class CompressionHelpers: Sendable {
-  private let isDone = Atomic<Bool>(false)
-  private let workers: Workers?
-
-  init(_ session: WritingSession, count: Int) throws {
-    let writers = try (0..<max(0, count)).map { _ in Sent(try session.makeWriter()) }
-    workers =
-      writers.isEmpty ? nil : try Workers(count: count, capacity: count, name: "compress")
-    for writer in writers {
-      workers?.submit { [self] in
-        writer.value.helpUntilDone { isDone.load(ordering: .acquiring) }
-        // A failure has ended the session, which its next step reports.
-        try? writer.value.flush()
-      }
-    }
-  }
-
-  /// A value that is created on one thread and used on another only.
-  private struct Sent: @unchecked Sendable {
-    let value: ContentWriter
-
-    init(_ value: ContentWriter) { self.value = value }
-  }
-
-  /// Waits until all threads have ended.
-  func finish() {
-    isDone.store(true, ordering: .releasing)
-    workers?.finish()
-  }
 }

@@ -118,9 +118,10 @@ extension ImportedEntries {
     let order = sorted()
     let leaders = leaders(order)
     let groups = groups(order, leaders)
+    var last = LastPath()
     for position in order.indices where isLast(position, in: order) {
       let row = order[position]
-      let path = path(Int(row))
+      let path = last.path(of: paths.copy(key(Int(row))))
       guard let leader = rows[Int(row)].isLink ? leaders[row] : row else {
         let target = value(Int(row)).split(separator: 0).map { ByteString($0) }
         try body(Result(path: path, found: .missing(target)))
@@ -138,6 +139,26 @@ extension ImportedEntries {
         kind != .directory && position > 0 && !isLast(position - 1, in: order)
         && path.contains { name in name.bytes.contains { $0 >= 0x80 } }
       try body(result)
+    }
+  }
+
+  /// The last path in tree order. The next one usually is in the same directory, and shares its
+  /// names.
+  private struct LastPath {
+    private var path: [ByteString] = []
+    /// The key of the directory, with the NUL after it.
+    private var directory: ArraySlice<UInt8> = []
+
+    /// Returns the path of a key.
+    mutating func path(of key: ArraySlice<UInt8>) -> [ByteString] {
+      let start = key.lastIndex(of: 0).map { $0 + 1 } ?? 0
+      if start > 0, key[..<start] == directory {
+        path[path.count - 1] = ByteString(key[start...])
+      } else {
+        path = key.split(separator: 0).map { ByteString($0) }
+        directory = key[..<start]
+      }
+      return path
     }
   }
 

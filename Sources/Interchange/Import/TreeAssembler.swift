@@ -8,6 +8,8 @@ struct TreeAssembler {
   private let session: WritingSession
   /// The open directories; the first is the root.
   private var levels: [Level]
+  /// The names of the open directories below the root.
+  private var names: [ByteString] = []
   /// The last entry that is not a directory: nothing can be below it.
   private var leaf: [ByteString]?
   /// Whether every directory that the source does not have gets the owner and time of what is first
@@ -41,10 +43,10 @@ struct TreeAssembler {
     try close(downTo: commonDepth(with: path.dropLast()))
     for directory in path.dropLast().dropFirst(levels.count - 1) {
       let inherits = inheritsMetadata || levels.count >= Self.containerDepth(in: path)
-      levels.append(Level(entry: implicit(directory, above: inherits ? entry : nil)))
+      open(implicit(directory, above: inherits ? entry : nil), directory)
     }
     if case .directory = entry.node {
-      levels.append(Level(entry: entry))
+      open(entry, name)
     } else {
       leaf = path
       try append(entry, name)
@@ -56,7 +58,7 @@ struct TreeAssembler {
   mutating func add(leaf encoded: [UInt8], at path: [ByteString]) throws(StoreError) -> Bool {
     let isInOpenDirectory =
       levels.count == path.count && leaf.map { !path.starts(with: $0) } ?? true
-      && zip(levels.dropFirst(), path).allSatisfy { $0.entry.name == $1 }
+      && names.elementsEqual(path.dropLast())
     guard isInOpenDirectory, let name = path.last else {
       return try add(try TreeEntry(encoded: encoded), at: path)
     }
@@ -73,7 +75,7 @@ struct TreeAssembler {
 
   /// The number of open directories below the root that are on a path.
   private func commonDepth(with path: ArraySlice<ByteString>) -> Int {
-    zip(levels.dropFirst(), path).prefix { $0.entry.name == $1 }.count
+    zip(names, path).prefix { $0 == $1 }.count
   }
 
   /// The number of components of a container's path, or of one above it: `apps/<app>/extensions`.
@@ -90,8 +92,14 @@ struct TreeAssembler {
       group: entry.group, modified: entry.modified)
   }
 
+  private mutating func open(_ entry: TreeEntry, _ name: ByteString) {
+    levels.append(Level(entry: entry))
+    names.append(name)
+  }
+
   private mutating func close(downTo depth: Int) throws(StoreError) {
     while levels.count > depth + 1, let level = levels.popLast() {
+      names.removeLast()
       try append(try stored(level), level.entry.name)
     }
   }

@@ -36,7 +36,7 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
   ///
   /// - Parameter threads: the number of threads that read and decrypt small files.
   package init(
-    _ backup: consuming MobileSyncBackup, threads: Int = max(1, min(3, Host.processors - 1))
+    _ backup: consuming MobileSyncBackup, threads: Int = min(3, Host.processors)
   ) throws(InterchangeError) {
     var apps = Set(backup.device.apps.map(\.identifier))
     let manifest = try backup.openManifest(addingAppsTo: &apps)
@@ -113,6 +113,11 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
     content = consume payload
   }
 
+  package mutating func detachContent() -> (any DetachedContent)? {
+    guard let payload = content.take() else { return nil }
+    return MobileSyncContent(payload, of: currentPath)
+  }
+
   package mutating func read(
     into buffer: UnsafeMutableRawBufferPointer
   ) throws(InterchangeError) -> Int {
@@ -128,9 +133,7 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
     } catch {
       content = nil
       fault = nil
-      throw InterchangeError(
-        .damagedEntry, "read the file in the backup", subject: currentPath, reason: error.reason,
-        cause: error.cause)
+      throw error.error(of: currentPath)
     }
   }
 }
