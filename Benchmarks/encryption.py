@@ -51,7 +51,7 @@ class Encryption:
         """Measures a first backup to new repositories, and a restore from them."""
         for kind in self.KINDS:
             for place in (self.place(kind), self.scratch / f"{kind}-restored"):
-                shutil.rmtree(place, ignore_errors=True)
+                programs.set_aside(place)
             self.key.unlink(missing_ok=True)
             options = ["--plain"] if kind == "plain" else [
                 "--passphrase-file", str(self.passphrase), "--recovery-key", str(self.key)]

@@ -71,8 +71,8 @@ class Extras:
                                repository=fresh)
         peak = max(programs.peak_memory(backup, environment),
                    programs.peak_memory(restore, environment))
-        shutil.rmtree(self.scratch / "restored")
-        shutil.rmtree(fresh)
+        programs.set_aside(self.scratch / "restored")
+        programs.set_aside(fresh)
         return Line.absolute("memory (RssAnon)", peak, budgets.MEMORY, unit="B")
 
     def one_file(self):

@@ -133,7 +133,7 @@ class Mounting:
             seconds += time.perf_counter() - start
             if is_checked:
                 self.check(target)
-            shutil.rmtree(target)
+            programs.set_aside(target)
         self.taken.setdefault(operation, []).append(seconds)
 
     def check(self, copy):

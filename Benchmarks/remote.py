@@ -303,7 +303,7 @@ def lines(store, profile, options):
             program.restore(source, target)
             if program is both[0] and run == 0:
                 verify(source, target)
-            shutil.rmtree(target)
+            programs.set_aside(target)
     for operation, goal in GOALS.items():
         yield Line.ratio(operation, both[0].seconds(operation), "restic",
                          both[1].seconds(operation), goal)

@@ -3,11 +3,11 @@
 import os
 import pathlib
 import shlex
-import shutil
 import subprocess
 import time
 
 import peers
+import programs
 
 COMMANDS = {
     "restic": {"list": "restic -q -r {repo} ls latest",
@@ -30,9 +30,9 @@ def rows(folder, profile, program, times):
 
 
 def once(place, tool, operation, template):
-    """Runs a command once and removes the restored tree."""
+    """Runs a command once and moves the restored tree aside."""
     fields = {"repo": place / "repo", "dst": place / "again", "state": place / "state"}
-    shutil.rmtree(fields["dst"], ignore_errors=True)
+    programs.set_aside(fields["dst"])
     fields["dst"].mkdir(parents=True)
     command = template.format(**{name: shlex.quote(str(path)) for name, path in fields.items()})
     state = str(fields["state"])
@@ -45,7 +45,7 @@ def once(place, tool, operation, template):
     wall = time.monotonic() - start
     subprocess.run(["sync", "-f", str(place)], check=True)
     flush = time.monotonic() - start - wall
-    shutil.rmtree(fields["dst"])
+    programs.set_aside(fields["dst"])
     return {"tool": tool, "op": operation, "wall": wall, "flush": flush, "rc": ended.returncode,
             "err": ended.stderr, "note": ""}
 

@@ -105,7 +105,7 @@ class Retention:
             for place, seconds in taken.items():
                 repeats.warm(place / "repo")
                 seconds.append(self.run(place, *self.restoring(place)))
-                shutil.rmtree(place / "restored")
+                programs.set_aside(place / "restored")
         self.verify(aged)
         return Line.ratio(name, taken[aged], "new repository", taken[fresh],
                           budgets.AGED_OF_FRESH)
@@ -120,6 +120,6 @@ class Retention:
             [sys.executable, str(peers.harness() / "verify_tree.py"), str(self.source),
              str(place / "restored"), "--max-print", "3"], check=False, capture_output=True,
             text=True)
-        shutil.rmtree(place / "restored")
+        programs.set_aside(place / "restored")
         if compared.returncode:
             raise programs.Failed(f"the restored tree differs: {compared.stdout[:200]}")

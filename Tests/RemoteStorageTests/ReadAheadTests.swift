@@ -94,7 +94,32 @@ import Testing
         #expect(read == Array(bytes[start..<(start + (4 << 10))]))
       }
     }
-    #expect(backward <= 5)
+    // The last range, and one for the rest.
+    #expect(backward == 2)
+  }
+
+  /// Trees are read from the end of a pack to its beginning, and not always one after the other.
+  @Test func aRangeAtTheBeginningIsReadUpToTheLastOne() throws {
+    let storage = try storage()
+    let (path, bytes) = try pack(in: storage)
+    let made = try requests {
+      for start in [(1 << 20) - 100, 0, 600_000, 300_000] {
+        let read = try storage.load(path, offset: UInt64(start), count: 100)
+        #expect(read == Array(bytes[start..<(start + 100)]))
+      }
+    }
+    #expect(made == 2)
+  }
+
+  /// A pack that lost its end in the meantime still gives the ranges that it has.
+  @Test func aTruncatedPackGivesWhatItHas() throws {
+    let storage = try storage()
+    let (path, bytes) = try pack(in: storage)
+    _ = try storage.load(path, offset: (1 << 20) - 100, count: 100)
+    let base = try LocalStorage(path: directory.path.appending("repo"))
+    try base.remove(path)
+    try base.save(Array(bytes.prefix(5000)), as: path, by: .root)
+    #expect(try storage.load(path, offset: 0, count: 4000) == Array(bytes.prefix(4000)))
   }
 
   @Test func aSingleRangeIsReadAlone() throws {
@@ -120,6 +145,60 @@ import Testing
     try storage.save([UInt8](repeating: 9, count: 100), as: path, by: .root)
     try storage.rename(path, to: #require(ObjectPath("packs/q")))
     #expect(throws: StoreError.self) { try storage.load(path, offset: 0, count: 10) }
+  }
+
+  /// A directory with three objects.
+  private func directory(in storage: any Storage) throws -> ObjectPath {
+    try storage.makeDirectories(["index"], in: .root)
+    let index = ObjectPath.root.appending("index")
+    for name: ByteString in ["a", "b", "c"] {
+      try storage.save([1, 2], as: index.appending(name), by: .root)
+    }
+    return index
+  }
+
+  private func names(below directory: ObjectPath, _ storage: any Storage) throws -> [ByteString] {
+    var names: [ByteString] = []
+    try storage.forEachObject(below: directory) { path, status in
+      if status.size == 2 { names.append(path.name) }
+    }
+    return names.sorted()
+  }
+
+  @Test func aListingAheadIsUsedOnce() throws {
+    let storage = try #require(try storage() as? ReadAheadStorage)
+    let index = try directory(in: storage)
+    let made = try requests { () throws in
+      storage.listAhead([index, .root.appending("missing")])
+      let found = try names(below: index, storage)
+      #expect(found == ["a", "b", "c"])
+      #expect(throws: StoreError.self) { try storage.list(.root.appending("missing")) }
+    }
+    #expect(made == 2)
+    let again = try requests { _ = try names(below: index, storage) }
+    #expect(again == 1)
+    storage.listAhead([index])
+    #expect(try storage.list(index) == ["a", "b", "c"])
+  }
+
+  /// A writer never relies on what was listed before its lease.
+  @Test func aListingAheadIsNotUsedAfterAChange() throws {
+    let storage = try #require(try storage() as? ReadAheadStorage)
+    let index = try directory(in: storage)
+    let new = index.appending("d")
+    let changes: [(ReadAheadStorage) throws -> Void] = [
+      { try $0.save([1, 2], as: new, by: .root) }, { try $0.touch(new) }, { try $0.touch([new]) },
+      { try $0.rename(new, to: index.appending("e")) },
+      { try $0.remove([index.appending("e")]) }, { try $0.makeDirectories(["x"], in: .root) },
+      { try $0.remove(index.appending("c")) },
+    ]
+    for change in changes {
+      storage.listAhead([index])
+      try change(storage)
+      let made = try requests { _ = try names(below: index, storage) }
+      #expect(made == 1)
+    }
+    #expect(try names(below: index, storage) == ["a", "b"])
   }
 
   private func snapshot(of tree: TreeReference, _ run: Int, in repository: Repository) -> Snapshot {

@@ -101,10 +101,10 @@ struct ReaderIndex {
   @discardableResult
   private mutating func reload() throws(StoreError) -> Bool {
     isCurrent = true
-    let ids = try Self.list(storage)
+    let (ids, sizes) = try Self.list(storage)
     if let loaded, loaded.ids == Set(ids) { return false }
     let next = try LoadedIndex.load(
-      ids, from: storage, cache: cache, known: loaded?.objects ?? [])
+      ids, from: storage, cache: cache, known: loaded?.objects ?? [], sizes: sizes)
     for (id, error) in next.faults { faults[id] = error }
     loaded = next
     rescue = nil
@@ -112,14 +112,17 @@ struct ReaderIndex {
     return true
   }
 
-  /// Lists the index objects. If a file occupies the directory's name, the list is empty, and the
-  /// packs' tables are used.
-  private static func list(_ storage: RepositoryStorage) throws(StoreError) -> [Digest] {
+  /// Lists the index objects, on another host with their sizes. If a file occupies the directory's
+  /// name, the list is empty, and the packs' tables are used.
+  private static func list(
+    _ storage: RepositoryStorage
+  ) throws(StoreError) -> (ids: [Digest], sizes: [ObjectPath: UInt64]?) {
     do {
-      return try RepositoryListing.indexes(storage)
+      guard storage.isOnAnotherHost else { return (try RepositoryListing.indexes(storage), nil) }
+      return try RepositoryListing.indexesWithSizes(storage)
     } catch {
       guard error.code == .missing else { throw error }
-      return []
+      return ([], nil)
     }
   }
 

@@ -239,6 +239,20 @@ struct RepositoryListing {
     ids(.index, in: try storage.listIfPresent(RepositoryLayout.indexes) ?? [], of: storage)
   }
 
+  /// Returns all index objects and the sizes of those that are regular files, for a storage that lists
+  /// both with one request.
+  ///
+  /// - Throws: `missing` if the directory is missing.
+  static func indexesWithSizes(
+    _ storage: RepositoryStorage
+  ) throws(StoreError) -> (ids: [Digest], sizes: [ObjectPath: UInt64]) {
+    var sizes: [ObjectPath: UInt64] = [:]
+    try storage.forEachObject(below: RepositoryLayout.indexes) { path, status in
+      if path.directory == RepositoryLayout.indexes { sizes[path] = status.size }
+    }
+    return (ids(.index, in: sizes.keys.map(\.name).sorted(), of: storage), sizes)
+  }
+
   /// Returns all snapshots. A missing directory counts as empty.
   static func snapshots(_ storage: RepositoryStorage) throws(StoreError) -> [Digest] {
     ids(.snapshot, in: try storage.listIfPresent(RepositoryLayout.snapshots) ?? [], of: storage)

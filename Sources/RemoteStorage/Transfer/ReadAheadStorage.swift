@@ -14,11 +14,12 @@ package final class ReadAheadStorage: Storage {
   private let base: any Storage
   private let state = Mutex(State())
   private let expected = Mutex<ExpectedRanges?>(nil)
+  private let listings = Mutex<ListingsAhead?>(nil)
   /// The number of threads that fetch what is expected.
   private let threads: Int
 
   /// The first and the largest window in bytes.
-  private static let windows = 256 << 10...4 << 20
+  private static let windows = 2 << 20...4 << 20
   /// The bytes that are kept, and the number of packs whose last reads are known.
   private static let capacity = 32 << 20
   private static let knownPacks = 4096
@@ -92,14 +93,25 @@ package final class ReadAheadStorage: Storage {
       }
       return
     }
-    guard let wider = try widened(range, of: path) else {
-      return try base.load(path, offset: offset, count: count, into: &buffer)
-    }
-    let bytes = try base.load(path, offset: wider.lowerBound, count: wider.count)
+    guard let wider = try widened(range, of: path),
+      let bytes = try bytes(of: path, wider)
+    else { return try base.load(path, offset: offset, count: count, into: &buffer) }
     let start = Int(offset - wider.lowerBound)
     buffer.removeAll(keepingCapacity: true)
     buffer += bytes[start..<(start + count)]
     state.withLock { $0.keep(Block(path: path, offset: wider.lowerBound, bytes: bytes)) }
+  }
+
+  /// Returns the bytes of a wider range; nil if the pack does not have all of them.
+  private func bytes(
+    of path: ObjectPath, _ range: Range<UInt64>
+  ) throws(StoreError) -> [UInt8]? {
+    do throws(StoreError) {
+      return try base.load(path, offset: range.lowerBound, count: range.count)
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      return nil
+    }
   }
 
   /// Returns the range to read instead of another one, or nil to read no more than that.
@@ -117,22 +129,41 @@ package final class ReadAheadStorage: Storage {
       return last
     }
     guard var last, range.count < last.window else { return nil }
-    if last.size == nil { last.size = try base.status(path)?.size ?? 0 }
-    let (size, window, isBehind) = (last.size ?? 0, last.window, range.lowerBound < last.offset)
+    let (window, isBehind) = (last.window, range.lowerBound < last.offset)
+    // What is before the range exists if the range does.
+    if !isBehind, last.size == nil { last.size = try base.status(path)?.size ?? 0 }
     let next = Position(
-      offset: range.lowerBound, window: min(window * 2, UInt64(Self.windows.upperBound)), size: size
-    )
+      offset: range.lowerBound, window: min(window * 2, UInt64(Self.windows.upperBound)),
+      size: last.size)
     state.withLock { $0.positions[path] = next }
-    guard range.upperBound <= size else { return nil }
     if isBehind {
       let start = range.upperBound - min(window, range.upperBound)
-      return start..<range.upperBound
+      // At the beginning of a pack, up to what was read last.
+      return start..<max(range.upperBound, min(start + window, last.offset))
     }
+    let size = last.size ?? 0
+    guard range.upperBound <= size else { return nil }
     return range.lowerBound..<min(range.lowerBound + window, size)
   }
 
+  /// Lists directories ahead, all at once: those that a command lists first if it takes no lease.
+  package func listAhead(_ directories: [ObjectPath]) {
+    let ahead = ListingsAhead(directories, of: base)
+    listings.withLock { $0 = ahead }
+  }
+
+  private func listed(
+    _ directory: ObjectPath
+  ) throws(StoreError) -> [(path: ObjectPath, status: ObjectStatus)]? {
+    try listings.withLock { $0 }?.take(directory)
+  }
+
+  /// Drops the listings, before a change.
+  private func change() { listings.withLock { $0 }?.drop() }
+
   /// Forgets what was read of an object, or of everything below a directory.
   private func forget(_ path: ObjectPath) {
+    change()
     state.withLock { state in
       state.blocks.removeAll { $0.path.components.starts(with: path.components) }
       state.positions = state.positions.filter {
@@ -158,13 +189,18 @@ extension ReadAheadStorage {
   }
 
   package func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
-    try base.list(directory)
+    guard let found = try listed(directory) else { return try base.list(directory) }
+    let depth = directory.components.count
+    return Set(found.compactMap { $0.path.components.dropFirst(depth).first }).sorted()
   }
 
   package func forEachObject(
     below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
-    try base.forEachObject(below: directory, body)
+    guard let found = try listed(directory) else {
+      return try base.forEachObject(below: directory, body)
+    }
+    for (path, status) in found { try body(path, status) }
   }
 
   package func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
@@ -172,18 +208,26 @@ extension ReadAheadStorage {
   }
 
   package func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
-    try base.startObject(in: directory)
+    change()
+    return try base.startObject(in: directory)
   }
 
   package func makeDirectories(
     _ names: [ByteString], in directory: ObjectPath
   ) throws(StoreError) {
+    change()
     try base.makeDirectories(names, in: directory)
   }
 
-  package func touch(_ path: ObjectPath) throws(StoreError) { try base.touch(path) }
+  package func touch(_ path: ObjectPath) throws(StoreError) {
+    change()
+    try base.touch(path)
+  }
 
-  package func touch(_ paths: [ObjectPath]) throws(StoreError) { try base.touch(paths) }
+  package func touch(_ paths: [ObjectPath]) throws(StoreError) {
+    change()
+    try base.touch(paths)
+  }
 
   package func listAll(_ directories: [ObjectPath]) throws(StoreError) -> [DirectoryListing?] {
     try base.listAll(directories)
@@ -207,7 +251,8 @@ extension ReadAheadStorage {
   }
 
   package func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool {
-    try base.create(bytes, as: path)
+    change()
+    return try base.create(bytes, as: path)
   }
 
   package func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {

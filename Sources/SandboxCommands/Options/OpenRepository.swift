@@ -48,6 +48,8 @@ extension Repository {
   func beginCarefulReading() throws -> RepositoryReader {
     let cache = hostIndexCache
     cache?.prefetchVerification()
-    return try beginReading(cache: cache, lease: try? ReaderLease(self))
+    let lease = try? ReaderLease(self)
+    (storage.base as? ReadAheadStorage)?.listAhead(Self.listedByQueries)
+    return try beginReading(cache: cache, lease: lease)
   }
 }

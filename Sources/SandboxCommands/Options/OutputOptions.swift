@@ -101,8 +101,8 @@ struct ReadingOptions: ParsableArguments {
     isBytes: Bool = false
   ) throws -> SnapshotQuery {
     try query(
-      of: repository.open(console).repository, console, of: noun, isQuiet: isQuiet,
-      isBytes: isBytes)
+      of: repository.open(console, firstListings: Repository.listedByQueries).repository, console,
+      of: noun, isQuiet: isQuiet, isBytes: isBytes)
   }
 
   /// The options of a long operation before the reading.

@@ -15,6 +15,8 @@ extension RepositoryOptions {
     /// Whether the key is meant for another repository, and is used for this one only if it is
     /// encrypted.
     var isKeyOfAnother = false
+    /// What a command without a lease lists first. A repository on another host lists it ahead.
+    var firstListings: [ObjectPath] = []
 
     private init(standard path: ByteString) { (location, isStandard) = (.local(path), true) }
 
@@ -77,8 +79,12 @@ extension RepositoryOptions {
       OpenRepository(repository: try Repository.open(storage()))
     }
 
-    /// Opens the storage.
-    func storage() throws -> any Storage { try location.open(connection) }
+    /// Opens the storage, and begins to list what the command lists first.
+    func storage() throws -> any Storage {
+      let storage = try location.open(connection)
+      (storage as? ReadAheadStorage)?.listAhead(firstListings)
+      return storage
+    }
 
     /// Opens the storage, which is created if it does not exist.
     func makeStorage() throws -> any Storage { try location.create(connection) }

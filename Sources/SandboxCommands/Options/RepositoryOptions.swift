@@ -39,7 +39,15 @@ struct RepositoryOptions: ParsableArguments {
   func open() throws -> OpenRepository { try choice().open() }
 
   /// Opens the repository. The key of an encrypted one may be asked for.
-  func open(_ console: Console) throws -> OpenRepository { try choice().open(console) }
+  ///
+  /// - Parameter firstListings: what the command lists first, if it takes no lease.
+  func open(
+    _ console: Console, firstListings: [ObjectPath] = []
+  ) throws -> OpenRepository {
+    var choice = try choice()
+    choice.firstListings = firstListings
+    return try choice.open(console)
+  }
 
   /// The options that suggested commands need to use the same repository.
   var suffix: String {

@@ -75,7 +75,9 @@ extension SnapshotsCommand {
         throw UsageError(
           .invalidValue, "'--last \(last)' selects no snapshot", hint: "give a number of 1 or more")
       }
-      let opened = try repository.open(console).repository
+      let opened = try repository.open(
+        console, firstListings: Repository.listedBySnapshots
+      ).repository
       let listing = try opened.hostHeads()
       let pins = try opened.pins()
       let selected = listing.heads.filter(isSelected)
