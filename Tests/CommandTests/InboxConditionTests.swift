@@ -107,6 +107,27 @@ import Testing
     #expect(try cli.run("interapp inbox check --app notebook --root small/device").code == 0)
   }
 
+  @Test(.enabled(if: SmallVolume.isPermitted)) func aDryRunCountsTheRoomOfTheFilesBefore() throws {
+    let cli = try CommandLine()
+    let volume = try SmallVolume(at: cli.directory.string + "/small", "size=8m")
+    defer { volume.unmount() }
+    _ = try cli.succeed("sample small/device")
+    let available = try Directory.open(path: cli.directory.path("small")).space().available
+    // Two of them have room, three do not.
+    for name in ["a.pdf", "b.pdf", "c.pdf"] {
+      try cli.directory.write([UInt8](repeating: 1, count: Int(available) * 2 / 5), at: name)
+    }
+    let deliver = "interapp deliver a.pdf b.pdf c.pdf --to notebook --root small/device"
+    for options in [" --dry-run", ""] {
+      let result = try cli.run(deliver + options)
+      #expect(result.code == 3, "\(result.errors)")
+      #expect(result.output.contains("a.pdf: ") && result.output.contains("b.pdf: "))
+      #expect(!result.output.contains("c.pdf: "))
+      #expect(result.errors.contains("'c.pdf': it needs "), "\(result.errors)")
+      #expect(result.errors.contains("available after the files before it") == !options.isEmpty)
+    }
+  }
+
   // MARK: - The inbox
 
   @Test(arguments: [true, false]) func anInboxThatCannotBeUsedStopsNoOther(_ isLink: Bool) throws {

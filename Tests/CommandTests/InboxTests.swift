@@ -49,6 +49,8 @@ import Testing
     let dry = try cli.succeed("\(Self.deliver) report.pdf --dry-run")
     #expect(dry.contains("would be delivered to apps/org.example.notebook/data/Documents/Inbox/"))
     #expect(try states(cli)["report.pdf"] == nil)
+    let both = try cli.succeed("\(Self.deliver) report.pdf report.pdf --dry-run")
+    #expect(both.contains("Inbox/report.pdf ") && both.contains("Inbox/report-1.pdf "), "\(both)")
     for name in ["report.pdf", "report-1.pdf", "report-2.pdf"] {
       let told = try cli.json("\(Self.deliver) report.pdf --json")
       #expect((told["path"] as? String)?.hasSuffix("Documents/Inbox/\(name)") == true)

@@ -45,6 +45,18 @@ package struct Delivery {
     package let isPackage: Bool
   }
 
+  /// The files that were previewed so far: the names that they would have, and their room, are in use
+  /// for the next ones.
+  package struct Preview {
+    /// Nil before the first one.
+    fileprivate var names: FreeName?
+    /// The bytes that they would take on the volume.
+    fileprivate var bytes: UInt64 = 0
+
+    /// No files.
+    package init() {}
+  }
+
   /// The processes that use files of the app: it runs.
   package var uses: [Processes.Use] { inbox.uses }
 
@@ -53,22 +65,31 @@ package struct Delivery {
   /// - Parameters:
   ///   - path: The path of a regular file or of a package; a symbolic link is followed.
   ///   - name: The name in the inbox, or nil for the one that it has.
-  ///   - dryRun: Whether nothing is changed.
-  /// - Throws: `OperationError` if it is neither a regular file nor a package, if the app does not accept its type, or
-  ///   if it cannot be copied. The inbox is then as before.
+  /// - Throws: `OperationError` if it is neither a regular file nor a package, if the app does not
+  ///   accept its type, or if it cannot be copied. The inbox is then as before.
   package func deliver(
-    _ path: ByteString, named name: ByteString? = nil, dryRun: Bool = false
+    _ path: ByteString, named name: ByteString? = nil
   ) throws(OperationError) -> Outcome {
     let source = try DeliverySource(path, named: name, in: model.tree)
+    return try place(source, for: try handler(for: source))
+  }
+
+  /// Returns the outcome that the delivery of a file or a package would have after others, and adds it
+  /// to these. Changes nothing; the hash is empty.
+  ///
+  /// - Throws: as `deliver`.
+  package func preview(
+    _ path: ByteString, after others: inout Preview
+  ) throws(OperationError) -> Outcome {
+    let source = try DeliverySource(path, in: model.tree)
     let handler = try handler(for: source)
-    if dryRun {
-      let name = try freeName(for: source)
-      try requireRoom(for: source)
-      return Outcome(
-        path: inbox.path(name), type: source.type.type, handler: handler, size: source.size,
-        hash: "", isPackage: source.isPackage)
-    }
-    return try place(source, for: handler)
+    var names = if let names = others.names { names } else { try usedNames() }
+    others.bytes.addClamping(try requireRoom(for: source, besides: others.bytes))
+    let name = names.take(source.name)
+    others.names = names
+    return Outcome(
+      path: inbox.path(name), type: source.type.type, handler: handler, size: source.size, hash: "",
+      isPackage: source.isPackage)
   }
 
   /// Delivers bytes under a name, as an app passes data that is not a file.
@@ -79,13 +100,12 @@ package struct Delivery {
     return try place(source, for: try handler(for: source))
   }
 
-  /// Returns the name that a file would get.
-  private func freeName(for source: borrowing DeliverySource) throws(OperationError) -> ByteString {
-    guard let directory = try inbox.open() else { return source.name }
-    do throws(SystemError) {
-      var names = try FreeName(in: directory)
-      return names.take(source.name)
-    } catch { throw OperationError(error) }
+  /// Returns the names that are in use in the inbox, which may not exist yet.
+  private func usedNames() throws(OperationError) -> FreeName {
+    guard let directory = try inbox.open() else { return FreeName() }
+    do throws(SystemError) { return try FreeName(in: directory) } catch {
+      throw OperationError(error)
+    }
   }
 
   /// Returns the declaration by which the app accepts a file.
@@ -135,7 +155,7 @@ extension Delivery {
   ) throws(OperationError) -> Outcome {
     var locked = try Inbox.Locked(inbox)
     let directory = try inbox.make()
-    try requireRoom(for: source)
+    _ = try requireRoom(for: source)
     let staged = try source.stage(in: directory)
     do throws(SystemError) {
       var names = try FreeName(in: directory)
@@ -173,16 +193,23 @@ extension Delivery {
     try directory.inheritOwner(note.name)
   }
 
-  /// Throws if the volume of the inbox has no room for a file or package.
-  private func requireRoom(for source: borrowing DeliverySource) throws(OperationError) {
+  /// Checks that the volume of the inbox has room for a file or package besides others.
+  ///
+  /// - Parameter others: the bytes of the others.
+  /// - Returns: the bytes that it takes.
+  private func requireRoom(
+    for source: borrowing DeliverySource, besides others: UInt64 = 0
+  ) throws(OperationError) -> UInt64 {
     let space = try inbox.space()
     // Each entry of a package takes at least a block.
     let blocks = source.isPackage ? UInt64(source.entries) * space.allocated(by: 1) : 0
     let wanted = space.allocated(by: source.size) + blocks
-    guard wanted > space.available else { return }
+    let available = space.available - min(others, space.available)
+    guard wanted > available else { return wanted }
     throw OperationError(
       .failed, code: .noSpace, "deliver", subject: source.path,
-      reason: "it needs \(wanted) bytes, and the device has \(space.available) available",
+      reason: "it needs \(wanted) bytes, and the device has \(available) available"
+        + (others > 0 ? " after the files before it" : ""),
       hint: "'sandboxctl purge' makes room")
   }
 }

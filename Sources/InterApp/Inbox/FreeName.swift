@@ -9,7 +9,10 @@ struct FreeName {
   /// The maximum length of a name in bytes.
   private static let limit = 255
 
-  /// Creates the names of a directory.
+  /// Creates names for an empty directory.
+  init() { used = [] }
+
+  /// Creates names for a directory.
   init(in directory: borrowing Directory) throws(SystemError) {
     used = Set(try directory.names().map(Self.folded))
   }

@@ -52,9 +52,12 @@ struct DeliverCommand: SandboxCommand {
       console.note("\(app.identifier) is running: process \(use.process) (\(use.name))")
     }
     var failures = 0
+    var preview = Delivery.Preview()
     for file in files {
       do {
-        try show(try delivery.deliver(file, dryRun: dryRun), of: file, console)
+        let outcome =
+          dryRun ? try delivery.preview(file, after: &preview) : try delivery.deliver(file)
+        try show(outcome, of: file, console)
       } catch let error as OperationError where files.count > 1 {
         failures += 1
         console.warning(error.description)
