@@ -126,39 +126,14 @@ extension PruneFixture {
 }
 
 /// A storage that cannot be written to.
-final class ReadOnlyStorage: Storage {
-  private let inner: any Storage
+final class ReadOnlyStorage: ForwardingStorage {
+  let base: any Storage
 
-  init(_ inner: any Storage) { self.inner = inner }
+  init(_ base: any Storage) { self.base = base }
 
   private var refusal: StoreError {
     StoreError(.system, "write to", subject: location, reason: "it is read-only")
   }
-
-  var location: String { inner.location }
-  var canRename: Bool { true }
-
-  func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
-    try inner.load(path, limit: limit)
-  }
-
-  func load(
-    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
-  ) throws(StoreError) {
-    try inner.load(path, offset: offset, count: count, into: &buffer)
-  }
-
-  func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
-    try inner.list(directory)
-  }
-
-  func forEachObject(
-    below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
-  ) throws(StoreError) {
-    try inner.forEachObject(below: directory, body)
-  }
-
-  func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? { try inner.status(path) }
 
   func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
     throw refusal
@@ -170,9 +145,15 @@ final class ReadOnlyStorage: Storage {
 
   func touch(_ path: ObjectPath) throws(StoreError) { throw refusal }
 
+  func touch(_ paths: [ObjectPath]) throws(StoreError) { if !paths.isEmpty { throw refusal } }
+
+  func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool { throw refusal }
+
   func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) { throw refusal }
 
   func remove(_ path: ObjectPath) throws(StoreError) { throw refusal }
+
+  func remove(_ paths: [ObjectPath]) throws(StoreError) { if !paths.isEmpty { throw refusal } }
 }
 
 extension RepositoryCheck.Finding {

@@ -14,41 +14,10 @@ import Testing
   init() throws { directory = try TemporaryDirectory("ahead") }
 
   /// A storage that is not a directory of this host.
-  private final class Elsewhere: Storage {
-    let base: LocalStorage
-    init(_ base: LocalStorage) { self.base = base }
-    var location: String { base.location }
-    var canRename: Bool { true }
-    func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
-      try base.load(path, limit: limit)
-    }
-    func load(
-      _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
-    ) throws(StoreError) {
-      try base.load(path, offset: offset, count: count, into: &buffer)
-    }
-    func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
-      try base.list(directory)
-    }
-    func forEachObject(
-      below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
-    ) throws(StoreError) {
-      try base.forEachObject(below: directory, body)
-    }
-    func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? { try base.status(path) }
-    func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
-      try base.startObject(in: directory)
-    }
-    func makeDirectories(
-      _ names: [ByteString], in directory: ObjectPath
-    ) throws(StoreError) {
-      try base.makeDirectories(names, in: directory)
-    }
-    func touch(_ path: ObjectPath) throws(StoreError) { try base.touch(path) }
-    func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
-      try base.rename(path, to: target)
-    }
-    func remove(_ path: ObjectPath) throws(StoreError) { try base.remove(path) }
+  private final class Elsewhere: ForwardingStorage {
+    let base: any Storage
+    init(_ base: any Storage) { self.base = base }
+    func directoryIdentity() throws(StoreError) -> FileIdentity? { nil }
   }
 
   private func storage() throws -> any Storage {

@@ -10,8 +10,8 @@ package import SystemIO
 /// the beginning; data is read from the beginning to the end. What is read ahead is therefore before or
 /// after the requested range, on the side on which the request is seen from the last one. Only ranges
 /// of packs are read ahead, because everything else is read completely.
-package final class ReadAheadStorage: Storage {
-  private let base: any Storage
+package final class ReadAheadStorage: ForwardingStorage {
+  package let base: any Storage
   private let state = Mutex(State())
   private let expected = Mutex<ExpectedRanges?>(nil)
   private let listings = Mutex<ListingsAhead?>(nil)
@@ -173,20 +173,11 @@ package final class ReadAheadStorage: Storage {
   }
 }
 
-// MARK: - Calls that are passed on
+// MARK: - Other calls
 
 extension ReadAheadStorage {
-  package var location: String { base.location }
-  package var canRename: Bool { base.canRename }
-  package var canCreateExclusively: Bool { base.canCreateExclusively }
-  package var versions: (any ObjectVersions)? { base.versions }
-
   /// The warnings of the storage about what a crash can cost, each in one sentence.
   package var warnings: [String] { (base as? TransferStorage)?.warnings ?? [] }
-
-  package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
-    try base.load(path, limit: limit)
-  }
 
   package func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
     guard let found = try listed(directory) else { return try base.list(directory) }
@@ -201,10 +192,6 @@ extension ReadAheadStorage {
       return try base.forEachObject(below: directory, body)
     }
     for (path, status) in found { try body(path, status) }
-  }
-
-  package func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
-    try base.status(path)
   }
 
   package func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
@@ -227,17 +214,6 @@ extension ReadAheadStorage {
   package func touch(_ paths: [ObjectPath]) throws(StoreError) {
     change()
     try base.touch(paths)
-  }
-
-  package func listAll(_ directories: [ObjectPath]) throws(StoreError) -> [DirectoryListing?] {
-    try base.listAll(directories)
-  }
-
-  package func forEachObject(
-    belowAny directories: [ObjectPath],
-    _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
-  ) throws(StoreError) {
-    try base.forEachObject(belowAny: directories, body)
   }
 
   /// Fetches ranges ahead, several at once.
@@ -269,11 +245,5 @@ extension ReadAheadStorage {
   package func remove(_ paths: [ObjectPath]) throws(StoreError) {
     for path in paths { forget(path) }
     try base.remove(paths)
-  }
-
-  package func space() throws(StoreError) -> VolumeSpace? { try base.space() }
-
-  package func directoryIdentity() throws(StoreError) -> FileIdentity? {
-    try base.directoryIdentity()
   }
 }

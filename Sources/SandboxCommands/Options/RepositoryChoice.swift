@@ -15,7 +15,8 @@ extension RepositoryOptions {
     /// Whether the key is meant for another repository, and is used for this one only if it is
     /// encrypted.
     var isKeyOfAnother = false
-    /// What a command without a lease lists first. A repository on another host lists it ahead.
+    /// The directories that a command without a lease lists first. A repository on another host lists
+    /// them ahead.
     var firstListings: [ObjectPath] = []
 
     private init(standard path: ByteString) { (location, isStandard) = (.local(path), true) }

@@ -40,7 +40,7 @@ struct RepositoryOptions: ParsableArguments {
 
   /// Opens the repository. The key of an encrypted one may be asked for.
   ///
-  /// - Parameter firstListings: what the command lists first, if it takes no lease.
+  /// - Parameter firstListings: the directories that the command lists first, if it takes no lease.
   func open(
     _ console: Console, firstListings: [ObjectPath] = []
   ) throws -> OpenRepository {
