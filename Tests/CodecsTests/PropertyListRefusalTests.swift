@@ -26,7 +26,7 @@ import Testing
     ("<plist><null/></plist>", 1, 8, "unknown element"),
     ("<plist></plist>", 1, 8, "unknown element"),
     ("<plist><!-- <true/></plist>", 1, 8, "a comment is not terminated"),
-    ("<plist><string a=\"></string></plist>", 1, 8, "the tag is not terminated"),
+    ("<plist><string a=\"></string></plist>", 1, 8, "a tag is not terminated"),
     ("<?xml version=\"1.0\" encoding=\"koi8-r\"?><plist><true/></plist>", 1, 1, "'koi8-r'"),
     ("{ a = b; }", 1, 1, "neither an XML nor a binary property list"),
     ("", 1, 1, "neither an XML nor a binary property list"),

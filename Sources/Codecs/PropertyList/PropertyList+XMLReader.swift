@@ -1,9 +1,8 @@
 extension PropertyList {
   /// Reads an XML property list. Supports only Apple's document type and XML's own entities.
   struct XMLReader {
-    let bytes: [UInt8]
+    var scanner: XMLScanner
     let limits: PropertyList.Limits
-    var at = 0
     var objects = 0
 
     /// The elements of a property list.
@@ -14,7 +13,7 @@ extension PropertyList {
     }
 
     init(_ bytes: [UInt8], limits: PropertyList.Limits) throws(CodecError) {
-      self.bytes = try Self.utf8(bytes)
+      scanner = XMLScanner(text: try Self.utf8(bytes), in: .propertyList)
       self.limits = limits
     }
 
@@ -22,27 +21,27 @@ extension PropertyList {
     mutating func document() throws(CodecError) -> PropertyList {
       try prolog()
       guard try openTag() == (.plist, false) else {
-        throw failure("the first element is not <plist>", at: 0)
+        throw scanner.failure("the first element is not <plist>", at: 0)
       }
       try skipMiscellany()
       let value = try value(depth: 0)
       try skipMiscellany()
       try closeTag(.plist)
       try skipMiscellany()
-      if at < bytes.count { throw failure("unexpected content after </plist>") }
+      if scanner.byte != nil { throw scanner.failure("unexpected content after </plist>") }
       return value
     }
 
     /// Reads the element at the current position.
     mutating func value(depth: Int) throws(CodecError) -> PropertyList {
-      let start = at
+      let start = scanner.at
       try count(start)
       let (element, isEmpty) = try openTag()
       switch element {
       case .dict: return try dictionary(isEmpty: isEmpty, depth: try deeper(depth, start))
       case .array: return try array(isEmpty: isEmpty, depth: try deeper(depth, start))
       case .plist, .key:
-        throw failure("expected a value, found <\(element.rawValue)>", at: start)
+        throw scanner.failure("expected a value, found <\(element.rawValue)>", at: start)
       case .yes, .no:
         if !isEmpty { try closeTag(element) }
         return .bool(element == .yes)
@@ -54,7 +53,8 @@ extension PropertyList {
 
     private func deeper(_ depth: Int, _ start: Int) throws(CodecError) -> Int {
       if depth >= limits.depth {
-        throw failure("it is nested more than \(limits.depth) levels deep", at: start, kind: .limit)
+        throw scanner.failure(
+          "it is nested more than \(limits.depth) levels deep", at: start, kind: .limit)
       }
       return depth + 1
     }
@@ -62,7 +62,7 @@ extension PropertyList {
     private mutating func count(_ start: Int) throws(CodecError) {
       objects += 1
       if objects > limits.objects {
-        throw failure("it has more than \(limits.objects) values", at: start, kind: .limit)
+        throw scanner.failure("it has more than \(limits.objects) values", at: start, kind: .limit)
       }
     }
 
@@ -71,7 +71,7 @@ extension PropertyList {
       if isEmpty { return .array(elements) }
       while true {
         try skipMiscellany()
-        if has("</") { break }
+        if scanner.has("</") { break }
         elements.append(try value(depth: depth))
       }
       try closeTag(.array)
@@ -83,16 +83,16 @@ extension PropertyList {
       if isEmpty { return .dictionary([]) }
       while true {
         try skipMiscellany()
-        if has("</") { break }
-        let start = at
+        if scanner.has("</") { break }
+        let start = scanner.at
         try count(start)
         let (element, isEmptyKey) = try openTag()
         guard element == .key else {
-          throw failure("expected <key>, found <\(element.rawValue)>", at: start)
+          throw scanner.failure("expected <key>, found <\(element.rawValue)>", at: start)
         }
         let key = String(decoding: isEmptyKey ? [] : try text(of: .key), as: UTF8.self)
         try skipMiscellany()
-        if has("</") { throw failure("the key '\(key)' has no value", at: start) }
+        if scanner.has("</") { throw scanner.failure("the key '\(key)' has no value", at: start) }
         members.add(key, try value(depth: depth))
       }
       try closeTag(.dict)
@@ -124,7 +124,7 @@ extension PropertyList.XMLReader {
     default: break
     }
     let shown = String(decoding: text.prefix(40), as: UTF8.self)
-    throw failure("'\(shown)' is not a valid <\(element.rawValue)>", at: start)
+    throw scanner.failure("'\(shown)' is not a valid <\(element.rawValue)>", at: start)
   }
 
   /// Parses an optional sign and decimal digits, or `0x` and hexadecimal digits.

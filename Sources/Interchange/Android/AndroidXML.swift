@@ -63,7 +63,7 @@ package struct AndroidXML: Hashable, Sendable {
       var reader = AndroidXMLBinaryReader(bytes)
       self = try reader.document()
     } else {
-      var reader = AndroidXMLTextReader(bytes)
+      var reader = try AndroidXMLTextReader(bytes)
       self = try reader.document()
     }
   }

@@ -46,7 +46,7 @@ import Testing
     "<a b='<'/>",
     "<a b='1'c='2'/>", "<a x:b='1'/>", "<a b='&x;'/>", "<a b='&#0;'/>", "<a b='1", "<a", "< a/>",
     "</a>",
-    "<!-- <a/>", "<?xml <a/>", "text<a/>", "<a/>text", "<a b='&amp'/>",
+    "<!-- <a/>", "<?xml <a/>", "text<a/>", "<a/>text", "<a b='&amp'/>", "<a>&x;</a>",
   ]) func refusesInvalidText(text: String) {
     #expect(fault(text) != nil)
   }
