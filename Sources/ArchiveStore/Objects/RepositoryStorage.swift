@@ -1,5 +1,5 @@
 internal import Codecs
-public import SystemIO
+internal import SystemIO
 
 /// The storage of a repository, with the content of its objects: packs, index objects and snapshots,
 /// which are age files in an encrypted repository.
