@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Measures time, anonymous memory and temporary disk space of the main commands by entries.
 
-usage: scale_memory.py PROGRAM [ENTRIES…]
+usage: scale_memory.py PROGRAM [ENTRIES…] [--formats]
 
 Creates a directory of each size (100000 1000000 3000000): nine tenths of the files in directories
 of 100, a tenth in one directory (`--flat 1`: all). Runs the commands that read or write every entry
 and prints a Markdown table: processor seconds, peak anonymous memory (RssAnon) and peak size of the
 unnamed temporary file, both in MB. The exports and imports of Android backups, packages and snap
-snapshots have the files as the data of one app. `--limit MB` fails if a command exceeds that memory
-at up to 1,000,000 entries. Fails as well if the processor time of a command grows by more than
-three times n log n from the second largest size to the largest. The files are created in the
-directory for temporary files; the default sizes need 40 GB and an hour.
+snapshots have the files as the data of one app; `--formats` runs only what reads or writes formats
+of other programs. `--limit MB` fails if a command exceeds that memory at up to 1,000,000 entries.
+Fails as well if the processor time of a command grows by more than three times n log n from the
+second largest size to the largest. The files are created in the directory for temporary files; the
+default sizes need 40 GB and an hour.
 """
 
 import argparse
@@ -48,15 +49,24 @@ SUITE = (
     ("import itunes", "import itunes {phone} --repo {second} --quiet"),
     ("export tar", "export tar latest {phone}.tar --quiet"),
     ("import tar", "import tar {phone}.tar --repo {second} --quiet"),
+    ("export zip", "export zip latest {phone}.zip --quiet"),
+    ("import zip", "import zip {phone}.zip --repo {second} --quiet"),
     ("backup android", "backup --root {device} --layout android --repo {apps} --quiet"),
     ("export android", "export android latest {phone}.ab --repo {apps} --quiet"),
     ("import android", "import android {phone}.ab --repo {second} --quiet"),
     ("export ipa", "export ipa latest {phone}.ipa --app com.example.big --repo {apps} --quiet"),
     ("import ipa", "import ipa {phone}.ipa --repo {second} --quiet"),
+    ("export xcappdata",
+     "export xcappdata latest {phone}.xcappdata --app com.example.big --repo {apps} --quiet"),
+    ("import xcappdata", "import xcappdata {phone}.xcappdata --repo {second} --quiet"),
     ("backup snap", "backup --root {home}/snap --layout snap --repo {snaps} --quiet"),
     ("export snap", "export snap latest {phone}.snapshot --repo {snaps} --quiet"),
     ("import snap", "import snap {phone}.snapshot --repo {second} --quiet"),
 )
+
+# The steps with formats of other programs, and the backups that their exports need.
+FORMATS = tuple(step for step, _ in SUITE if step.startswith(("export ", "import "))
+                or step in ("first backup", "backup android", "backup snap"))
 
 
 def make_tree(root, entries, share):
@@ -177,7 +187,8 @@ def faults(found, sizes, limit):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage="scale_memory.py PROGRAM [ENTRIES…] [--limit MB]")
+    parser = argparse.ArgumentParser(
+        usage="scale_memory.py PROGRAM [ENTRIES…] [--limit MB] [--formats]")
     parser.add_argument("program")
     parser.add_argument("entries", nargs="*", type=int, default=[100_000, 1_000_000, 3_000_000])
     parser.add_argument("--limit", type=float,
@@ -185,6 +196,8 @@ def main():
     parser.add_argument("--flat", type=float, default=0.1,
                         help="the share of files in one directory")
     parser.add_argument("--only", action="append", help="run only this step")
+    parser.add_argument("--formats", action="store_const", const=list(FORMATS), dest="only",
+                        help="run only the exports and imports, and the backups that they need")
     options = parser.parse_args()
     program, found = str(pathlib.Path(options.program).resolve()), {}
     for entries in options.entries:

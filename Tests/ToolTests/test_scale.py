@@ -42,6 +42,16 @@ class Memory(unittest.TestCase):
         # Too short for a comparison.
         self.assertEqual(self.faults([0, 0.01, 0.4], [1, 1, 1]), [])
 
+    def test_each_format_is_written_and_read(self):
+        formats = {step.split()[1] for step in scale_memory.FORMATS if step.startswith("export ")}
+        read = {step.split()[1] for step in scale_memory.FORMATS if step.startswith("import ")}
+        self.assertEqual(formats, read)
+        self.assertLessEqual({"android", "ipa", "itunes", "snap", "tar", "xcappdata", "zip"},
+                             formats)
+        steps = [step for step, _ in scale_memory.SUITE]
+        for name in formats:
+            self.assertLess(steps.index(f"export {name}"), steps.index(f"import {name}"))
+
 
 class Snapshots(unittest.TestCase):
     """The limits for many snapshots, with a thousandth more than each allows and without."""

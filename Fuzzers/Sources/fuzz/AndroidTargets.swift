@@ -1,7 +1,7 @@
 import Codecs
-import SystemIO
 
 @testable import Interchange
+@testable import SystemIO
 
 extension Target {
   /// Android backups, and the XML files of apps.
@@ -11,6 +11,7 @@ extension Target {
     Target(name: "android-rules", run: androidRules),
     Target(name: "android-resources", run: androidResources),
     Target(name: "android-package", run: androidPackage),
+    Target(name: "android-manifest", run: androidManifest),
   ]
 
   /// A backup, with the password `x` if it is encrypted. Entries have valid paths, and a file has not
@@ -57,7 +58,8 @@ extension Target {
     _ = try? AndroidAppManifest(bytes)
   }
 
-  /// Rules of backups: those of either file, and their decisions for some paths.
+  /// Rules of backups: those of either file, and their decisions for some paths. As an overlay they are
+  /// YAML, whatever their paths are.
   @Sendable private static func androidRules(_ bytes: [UInt8]) {
     var rules = AutoBackupRules(targetVersion: 30)
     if let section = try? AutoBackupRules.Section(fullBackupContent: bytes) {
@@ -70,6 +72,7 @@ extension Target {
     } else {
       return
     }
+    checkOverlay(of: bytes)
     for domain in AutoBackupDomain.allCases {
       for destination in AutoBackupRules.Destination.allCases {
         for path: [ByteString] in [[], ["a"], ["a", "b"], ["cache", "x"]] {
@@ -111,6 +114,29 @@ extension Target {
   }
 }
 
+extension Target {
+  /// A manifest of a package in a backup. What is accepted is the same after it is written.
+  @Sendable private static func androidManifest(_ bytes: [UInt8]) {
+    guard let manifest = AndroidManifest(bytes) else { return }
+    require(!manifest.package.isEmpty, "a package has no name")
+    let written = manifest.encoded()
+    guard written.count < AndroidManifest.sizeLimit else { return }
+    require(
+      AndroidManifest(written) == manifest, "a manifest changed when it was written and read again")
+  }
+
+  private static func checkOverlay(of bytes: [UInt8]) {
+    guard let file = try? Descriptor.inMemory(bytes) else { return }
+    var rules = AutoBackupRuleSet()
+    guard (try? rules.add(ByteString("/proc/self/fd/\(file.raw)"))) != nil else { return }
+    withExtendedLifetime(file) {}
+    do throws(CodecError) {
+      let text = try YAML.parse(Array(rules.overlay(of: "rules.xml").utf8))
+      require(text["overlay"] != nil, "an overlay is not one")
+    } catch { fatalError("an overlay is not YAML: \(error)") }
+  }
+}
+
 /// Small backups, XML files, tables of resources and packages.
 enum AndroidSeeds {
   static let all: [(target: String, bytes: [UInt8])] =
@@ -119,6 +145,12 @@ enum AndroidSeeds {
     + backups.map { ("android-backup", $0) }
     + (texts.map { Array($0.utf8) } + binaries).map { ("android-xml", $0) }
     + (texts.map { Array($0.utf8) } + binaries).map { ("android-rules", $0) }
+    + [("android-manifest", manifest)]
+
+  private static let manifest = AndroidManifest(
+    package: "a.b", versionCode: 42, platformVersion: 30, installer: "com.example.store",
+    hasPackageFile: true, certificates: ["3082", "3083"]
+  ).encoded()
 
   private static let texts = [
     """

@@ -1,4 +1,5 @@
 import Codecs
+import SandboxModel
 import SystemIO
 
 @testable import Interchange
@@ -9,6 +10,7 @@ extension Target {
     Target(name: "snap", run: snap),
     Target(name: "snap-metadata", run: snapMetadata),
     Target(name: "app-identity", run: appIdentity),
+    Target(name: "package-data", run: packageData),
   ]
 
   /// A whole snapshot or export. Entries must have paths below the containers of a snap.
@@ -61,6 +63,32 @@ extension Target {
     else { fatalError("an accepted app cannot be read after it is written") }
     require(again == app, "an app changed when it was written and read again")
   }
+
+  /// A package with an app's data. Entries are in the containers of the app, or in those of groups.
+  @Sendable private static func packageData(_ bytes: [UInt8]) {
+    guard let descriptor = try? Descriptor.inMemory(bytes),
+      let file = try? ArchiveFile(descriptor, name: "fuzz.ipa"),
+      var source = try? PackageDataSource(file)
+    else { return }
+    let name = source.app.name
+    let containers = [LogicalContainer.bundle(name), .data(name)].map(\.prefix.components)
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    var (entries, total) = (0, 0)
+    while entries < 1000, total < 4 << 20, let entry = try? source.next() {
+      entries += 1
+      require(PathComponents.fault(in: entry.path) == nil, "an entry has an invalid path")
+      let isInGroup = entry.path.first == "groups" && entry.path.count >= 2
+      require(
+        isInGroup || containers.contains { entry.path.starts(with: $0) },
+        "an entry is in no container of the app")
+      guard case .file = entry.kind else { continue }
+      while total < 4 << 20,
+        let count = try? buffer.withUnsafeMutableBytes({ try source.read(into: $0) }), count > 0
+      {
+        total += count
+      }
+    }
+  }
 }
 
 /// The seeds of these targets.
@@ -69,8 +97,21 @@ enum AppDataSeeds {
     [
       ("snap", snapshot), ("snap-metadata", Array(metadata.utf8)),
       ("app-identity", Array(list.utf8)), ("app-identity", Array(storeList.utf8)),
+      ("package-data", package), ("package-data", dataOnly),
     ]
   }
+
+  private static let members: [ZipBuilder.Entry] = [
+    .init("Container/", mode: 0o040755), .init("Container/Documents/x", [1, 2]),
+    .init("Container/AppGroups/group.example/y", [3]), .init("iTunesArtwork", [4]),
+  ]
+
+  private static let package = ZipBuilder.app(members).bytes()
+
+  /// Data without the bundle, which a list names.
+  private static let dataOnly = ZipBuilder(
+    [.init("iTunesMetadata.plist", Array(storeList.utf8))] + members
+  ).bytes()
 
   /// The metadata without line breaks, with the sum of an archive that the snapshot does not have.
   private static let metadata =

@@ -73,6 +73,7 @@ struct Target: Sendable {
     + sftpTargets
     + storeTargets
     + locationTargets
+    + migrationTargets
 
   /// Crashes on certain bytes. A fuzzer that does not find them finds nothing.
   @Sendable private static func canary(_ bytes: [UInt8]) {

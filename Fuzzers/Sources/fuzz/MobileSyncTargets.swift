@@ -9,6 +9,8 @@ extension Target {
     Target(name: "keybag", run: keybag),
     Target(name: "mobile-file", run: mobileFile),
     Target(name: "mbdb", run: mbdb),
+    Target(name: "backup-lists", run: backupLists),
+    Target(name: "backup-content", run: backupContent),
   ]
 
   /// A keybag. One that is accepted must be opened in a bounded time.
@@ -52,6 +54,64 @@ extension Target {
     } catch {}
     require(count * 51 <= bytes.count, "a manifest has more records than bytes for them")
   }
+
+  /// The property lists of a backup, all in one. A backup that is written for the same device has the
+  /// same description.
+  @Sendable private static func backupLists(_ bytes: [UInt8]) {
+    guard let list = try? PropertyList(reading: bytes, limits: .init(bytes: 1 << 20)) else { return }
+    let device = MobileSyncProperties(manifest: list, info: list, status: list).device
+    let names = device.apps.map(\.identifier)
+    require(zip(names, names.dropFirst()).allSatisfy { $0 < $1 }, "an app is listed twice")
+    require(abs(device.madeAt?.seconds ?? 0) < 1 << 41, "a backup is of no possible time")
+    let texts = [
+      device.name, device.identifier, device.productType, device.osVersion, device.buildVersion,
+      device.serialNumber,
+    ]
+    require(!texts.contains(""), "a text is empty")
+    let written = MobileSyncLists(device: device, domains: [], keys: nil).all.map { name, list in
+      guard let bytes = try? list.binary(), let read = try? PropertyList(reading: bytes) else {
+        fatalError("\(name) cannot be read after it was written")
+      }
+      return read
+    }
+    var again = MobileSyncProperties(manifest: written[1], info: written[0], status: written[2])
+      .device
+    // Others are replaced by those of the written form.
+    again.osVersion = device.osVersion
+    if device.madeAt == nil { again.madeAt = nil }
+    require(again == device, "the description changed when it was written and read again")
+  }
+
+  /// An encrypted content after two bytes with its recorded size. Read in parts, it is as it is read at
+  /// once, and has its size.
+  @Sendable private static func backupContent(_ bytes: [UInt8]) {
+    guard bytes.count >= 2 else { return }
+    let recorded = UInt64(bytes[0]) << 8 | UInt64(bytes[1])
+    let stored = Array(bytes.dropFirst(2))
+    guard var payload = contentPayload(stored, recorded), payload.size <= UInt64(stored.count),
+      var second = contentPayload(stored, recorded)
+    else { return }
+    var all: [UInt8] = []
+    var parts: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 1000)
+    do {
+      try payload.readAll(appendingTo: &all)
+      while case let count = try buffer.withUnsafeMutableBytes({ try second.read(into: $0) }),
+        count > 0
+      {
+        parts += buffer[..<count]
+      }
+    } catch { fatalError("a content that was opened cannot be read: \(error)") }
+    require(UInt64(all.count) == payload.size, "a content does not have its size")
+    require(parts == all, "the parts of a content differ from it")
+  }
+
+  private static func contentPayload(_ stored: [UInt8], _ recorded: UInt64) -> MobileSyncPayload? {
+    let key = ClassKeys.Key(SecretBytes(copying: [UInt8](repeating: 0, count: 32).span))
+    guard let file = try? Descriptor.inMemory(stored) else { return nil }
+    return try? MobileSyncPayload(
+      file, key: key, recordedSize: recorded, digest: DigestCheck(nil, acceptsPlain: false))
+  }
 }
 
 /// The seeds of these targets.
@@ -62,7 +122,38 @@ enum MobileSyncSeeds {
       ("mobile-file", try file().archive(relativePath: "Documents/x")),
       ("mobile-file", try link.archive(relativePath: "link")),
       ("mbdb", manifest),
+      ("backup-lists", Array(lists.utf8)), ("backup-lists", try writtenLists()),
+      ("backup-content", content),
     ]
+  }
+
+  /// The members of the three lists, as Apple's programs write them.
+  private static let lists = """
+    <plist version="1.0"><dict><key>Applications</key><dict><key>com.example.app</key><dict>
+    <key>CFBundleVersion</key><string>42</string>
+    <key>ContainerContentClass</key><string>Data/Application</string></dict>
+    <key>group.example</key><dict><key>ContainerContentClass</key><string>Shared/AppGroup</string>
+    </dict></dict><key>Date</key><date>2024-05-06T07:08:09Z</date>
+    <key>Device Name</key><string>Phone</string><key>IsEncrypted</key><true/>
+    <key>Installed Applications</key><array><string>org.example.b</string></array>
+    <key>Lockdown</key><dict><key>ProductVersion</key><string>16.1</string>
+    <key>DeviceName</key><string/></dict><key>SnapshotState</key><string>finished</string>
+    </dict></plist>
+    """
+
+  private static func writtenLists() throws -> [UInt8] {
+    var device = MobileSyncDevice()
+    (device.name, device.osVersion, device.madeAt) = ("Phone", "17.5", Timestamp(seconds: 1))
+    device.apps = [.init(identifier: "com.example.app", build: "42")]
+    let domains: Set<ByteString> = ["AppDomainGroup-group.example"]
+    return try MobileSyncLists(device: device, domains: domains, keys: nil).all[1].list.binary()
+  }
+
+  /// 20 bytes, encrypted with a key of zeros.
+  private static var content: [UInt8] {
+    var cipher = PaddedCipher(
+      key: SecretBytes(copying: [UInt8](repeating: 0, count: 32).span))
+    return [0, 20] + cipher.encrypt(Array(0..<20)) + cipher.finish()
   }
 
   private static func file() -> MobileFile {

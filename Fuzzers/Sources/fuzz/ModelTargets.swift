@@ -32,7 +32,32 @@ extension Target {
     var entitlements = Entitlements()
     entitlements.add(list, from: .signature)
     _ = list["MCMMetadataIdentifier"]?.stringValue
-    _ = list["CFBundleIdentifier"]?.stringValue.flatMap { BundleIdentifier(ByteString($0)) }
+    checkBundle(bytes)
+    checkMetadata(bytes)
+  }
+
+  /// The facts of a bundle in its Info.plist.
+  private static func checkBundle(_ bytes: [UInt8]) {
+    var survey = Survey(root: "/")
+    guard let list = survey.dictionary(bytes, as: "Info.plist") else { return }
+    let info = survey.bundleInfo(of: list, as: "Info.plist")
+    require(
+      info.identifier.map { BundleIdentifier.fault(of: $0.bytes) == nil } ?? true,
+      "a bundle has an invalid identifier")
+  }
+
+  /// The metadata of a container, which a restore writes with another UUID.
+  private static func checkMetadata(_ bytes: [UInt8]) {
+    let files = try? ContainerMetadata.files(
+      of: .data, identifier: nil, uuid: "NEW", layout: .coreSimulator, stored: bytes,
+      isSameDirectory: false)
+    // What a binary list shares is written repeatedly.
+    for file in files.map({ Array($0.values) }) ?? [] where file.count < 1 << 20 {
+      guard let list = try? PropertyList(reading: file) else {
+        fatalError("metadata cannot be read after it was written")
+      }
+      require(list["MCMMetadataUUID"] == .string("NEW"), "metadata has another UUID")
+    }
   }
 
   /// Flatpak's metadata and related files, and dpkg's status file, whose versions are numbers.

@@ -36,6 +36,7 @@ struct Seeds {
       try seeds.write(SFTPSeeds.all)
       try seeds.write(LocationSeeds.all)
       try seeds.write(StoreSeeds.all)
+      try seeds.write(MigrationSeeds.all)
       return 0
     } catch {
       print("fuzz: error: cannot generate the seeds: \(error)")

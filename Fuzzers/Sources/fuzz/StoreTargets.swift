@@ -8,6 +8,7 @@ extension Target {
   static let storeTargets = [
     Target(name: "store-answer", run: storeAnswer),
     Target(name: "aws-profile", run: awsProfile),
+    Target(name: "http-answer", run: httpAnswer),
   ]
 
   /// The body of an answer: a listing, the result of a removal, an error, and the elements of each.
@@ -44,12 +45,58 @@ extension Target {
     require((value?.utf8.count ?? 0) <= 3 * bytes.count, "more text than bytes")
     require(value != "", "an empty setting")
   }
+
+  /// The lines of a server's answer as libcurl passes them on, and its body after an empty line. No
+  /// bytes beyond the limits are kept, and an error has no control characters.
+  @Sendable private static func httpAnswer(_ bytes: [UInt8]) {
+    let limit = 4096
+    let request = HTTPRequest(.get, url: "https://store/x", limit: limit)
+    let transfer = HTTPTransfer(request, HTTPConfiguration(), buffer: [])
+    var rest = bytes[...]
+    while let end = rest.firstIndex(of: 0x0a), transfer.failure == nil {
+      let line = Array(rest[...end])
+      rest = rest[(end + 1)...]
+      let count = line.withUnsafeBytes { transfer.receiveHeader($0) }
+      require(count == line.count || transfer.failure != nil, "a header ends without a failure")
+      // The answer that counts comes after those of its own, such as 100 (Continue).
+      if line.allSatisfy({ $0 <= 0x20 }), transfer.response?.status ?? 0 >= 200 { break }
+    }
+    _ = HTTPDate.time(String(decoding: rest, as: UTF8.self))
+    guard transfer.failure == nil, let response = transfer.response else { return }
+    let body = Array(rest)
+    let count = body.withUnsafeBytes { transfer.receive($0) }
+    require(count == body.count || transfer.failure != nil, "a body ends without a failure")
+    let received = transfer.takeBody()
+    require(received.count <= (response.status >= 300 ? 64 << 10 : limit), "too large a body")
+    require(response.headers.allSatisfy { $0.name == $0.name.lowercased() }, "a capital letter")
+    let now = Timestamp(seconds: 1_000_000_000)
+    let refusal = S3Refusal(response, body: received, now: now)
+    require((0...60).contains(refusal.wait ?? 0), "a wait of \(refusal.wait ?? 0) s")
+    let error = S3Failure(.refused(refusal, host: "store")).storeError("read", "object")
+    require(!"\(error)".utf8.contains { $0 < 0x20 }, "a control character in '\(error)'")
+  }
 }
 
 /// Answers as stores give them, and a credentials file.
 enum StoreSeeds {
   static let all: [(target: String, bytes: [UInt8])] =
     answers.map { ("store-answer", Array($0.utf8)) } + [("aws-profile", Array(profile.utf8))]
+    + [("http-answer", Array(refusal.utf8)), ("http-answer", Array(success.utf8))]
+
+  private static let refusal = """
+    HTTP/1.1 100 Continue\r
+    \r
+    HTTP/1.1 503 Slow Down\r
+    Date: Sun, 06 Nov 1994 08:49:37 GMT\r
+    Retry-After: 3\r
+    Location: https://other.example/bucket\r
+    X-Amz-Bucket-Region: eu-central-1\r
+    Content-Type: application/xml\r
+    \r
+    <Error><Code>SlowDown</Code><Message>later</Message></Error>
+    """
+
+  private static let success = "HTTP/2 200\r\nETag: \"0a\"\r\nx-amz-version-id: v1\r\n\r\nbytes"
 
   private static let answers = [
     """

@@ -22,6 +22,8 @@ package struct XcodeDataSource: ~Copyable, EntrySource {
   /// Whether the root was returned.
   private var hasBegun = false
   private var content: Content?
+  /// The bytes that were read last.
+  private var portion: [UInt8] = []
   package private(set) var skipped = SkippedEntries()
 
   static let data: ByteString = "AppData"
@@ -133,17 +135,16 @@ package struct XcodeDataSource: ~Copyable, EntrySource {
     into buffer: UnsafeMutableRawBufferPointer
   ) throws(InterchangeError) -> Int {
     guard let offset = content?.offset else { return 0 }
-    var bytes: [UInt8] = []
     let path = content?.path ?? ""
     do throws(SystemError) {
-      try content?.file.read(count: min(buffer.count, 1 << 20), at: offset, into: &bytes)
+      try content?.file.read(count: min(buffer.count, 1 << 20), at: offset, into: &portion)
     } catch {
       throw InterchangeError(
         .damagedEntry, Self.action, subject: path, reason: error.reason, cause: error)
     }
-    buffer.copyBytes(from: bytes)
-    content?.offset += UInt64(bytes.count)
-    return bytes.count
+    buffer.copyBytes(from: portion)
+    content?.offset += UInt64(portion.count)
+    return portion.count
   }
 }
 

@@ -17,9 +17,13 @@ struct MobileSyncPayload: ~Copyable {
   private var returned: UInt64 = 0
   private var buffer: [UInt8] = []
   private var position = 0
+  /// A small stored content, read for its padding; empty once it was decrypted.
+  private var ahead: [UInt8] = []
 
   /// The number of bytes that are read and decrypted at once; whole blocks.
   private static let portion: UInt64 = 256 << 10
+  /// The maximum size of a stored content that is read as a whole for its padding.
+  private static let smallContent: UInt64 = 64 << 10
 
   /// Opens a plain content.
   init(_ file: consuming Descriptor, digest: consuming DigestCheck) throws(PayloadFault) {
@@ -42,7 +46,10 @@ struct MobileSyncPayload: ~Copyable {
     guard stored % UInt64(BlockCipher.blockSize) == 0 else {
       throw PayloadFault(reason: "its size of \(stored) bytes is no whole number of blocks")
     }
-    let padding = try Self.padding(of: file, size: stored, key)
+    // Two blocks are enough for the padding, but most contents are small, and a call more is not.
+    let start = stored <= Self.smallContent ? 0 : stored - 2 * UInt64(BlockCipher.blockSize)
+    let end = try Self.end(of: file, from: start, size: stored)
+    let padding = Self.padding(atEndOf: end, key)
     if stored == recordedSize {
       size = stored
     } else if let padding {
@@ -53,6 +60,7 @@ struct MobileSyncPayload: ~Copyable {
       throw PayloadFault(reason: "its end is damaged, or its key is another one")
     }
     cipher = BlockCipher(.decrypt, key: key.bytes)
+    if start == 0 { ahead = end }
     self.status = status
     self.file = file
     self.digest = digest
@@ -70,25 +78,29 @@ struct MobileSyncPayload: ~Copyable {
     return status
   }
 
-  /// Returns the number of bytes of padding; nil if there is no valid one.
-  private static func padding(
-    of file: borrowing Descriptor, size: UInt64, _ key: ClassKeys.Key
-  ) throws(PayloadFault) -> Int? {
-    let block = UInt64(BlockCipher.blockSize)
-    guard size >= block else { return nil }
-    let start = size - min(size, 2 * block)
-    var end: [UInt8]
+  /// Returns the stored bytes from an offset to the end.
+  private static func end(
+    of file: borrowing Descriptor, from start: UInt64, size: UInt64
+  ) throws(PayloadFault) -> [UInt8] {
+    let end: [UInt8]
     do throws(SystemError) {
       end = try file.read(count: Int(size - start), at: start)
     } catch { throw PayloadFault(reason: error.reason, cause: error) }
     guard end.count == Int(size - start) else { throw .shorter }
+    return end
+  }
+
+  /// Returns the number of bytes of padding in the last of the stored blocks; nil if there is no valid
+  /// one.
+  private static func padding(atEndOf stored: [UInt8], _ key: ClassKeys.Key) -> Int? {
+    let size = BlockCipher.blockSize
+    guard stored.count >= size else { return nil }
     // The block before the last one is its initialization vector.
-    let vector = [UInt8](repeating: 0, count: BlockCipher.blockSize) + end.dropLast(Int(block))
+    let before = stored.dropLast(size).suffix(size)
+    let vector = before.isEmpty ? [UInt8](repeating: 0, count: size) : Array(before)
+    var cipher = BlockCipher(.decrypt, key: key.bytes, vector: vector)
     var last: [UInt8] = []
-    var cipher = BlockCipher(
-      .decrypt, key: key.bytes, vector: Array(vector.suffix(BlockCipher.blockSize)))
-    end.removeFirst(end.count - Int(block))
-    cipher.process(end.span, appendingTo: &last)
+    cipher.process(stored.span.extracting((stored.count - size)...), appendingTo: &last)
     return BlockPadding.count(atEndOf: last.span)
   }
 
@@ -123,9 +135,14 @@ struct MobileSyncPayload: ~Copyable {
     var bytes: [UInt8] = []
     swap(&bytes, &buffer)
     position = 0
-    do throws(SystemError) {
-      try file.read(count: Int(count), at: offset, into: &bytes)
-    } catch { throw PayloadFault(reason: error.reason, cause: error) }
+    if ahead.isEmpty {
+      do throws(SystemError) {
+        try file.read(count: Int(count), at: offset, into: &bytes)
+      } catch { throw PayloadFault(reason: error.reason, cause: error) }
+    } else {
+      swap(&bytes, &ahead)
+      ahead = []
+    }
     guard bytes.count == Int(count) else { throw .shorter }
     offset += count
     digest.update(stored: bytes.span)

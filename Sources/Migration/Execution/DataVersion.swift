@@ -33,9 +33,15 @@ enum DataVersion {
     guard let file = try? source.file(path),
       let bytes = (try? file.readAll(limit: 1 << 16)) ?? nil
     else { return nil }
+    return stated(in: bytes, isMozilla: path.lastComponent == mozilla)
+  }
+
+  /// Returns the version that the content of a file states, or nil if it states none.
+  ///
+  /// - Parameter isMozilla: Whether it is that of `compatibility.ini`, otherwise of `Last Version`.
+  static func stated(in bytes: [UInt8], isMozilla: Bool) -> AppVersion? {
     let text =
-      path.lastComponent == mozilla
-      ? KeyFile(bytes).value("LastVersion", in: "Compatibility") : ByteString(bytes)
+      isMozilla ? KeyFile(bytes).value("LastVersion", in: "Compatibility") : ByteString(bytes)
     return text.flatMap { parsed($0) }.map { AppVersion(version: $0, build: nil) }
   }
 
