@@ -64,6 +64,19 @@ import Testing
     #expect(read.name == nil && read.productType == nil && read.serialNumber == nil)
   }
 
+  /// The backups of a device have different identifiers, each always the same.
+  @Test func theIdentifierIsOfTheDeviceAndTheDate() throws {
+    func identifier(_ device: String, at seconds: Int64) throws -> String? {
+      var described = MobileSyncDevice()
+      (described.identifier, described.madeAt) = (device, Timestamp(seconds: seconds))
+      return try list("Status.plist", of: described)["UUID"]?.stringValue
+    }
+    let first = try #require(try identifier("a", at: 1))
+    #expect(ByteString(first).isUUID && first == first.uppercased(), "\(first)")
+    #expect(try identifier("a", at: 1) == first)
+    #expect(try identifier("a", at: 2) != first && identifier("b", at: 1) != first)
+  }
+
   /// The keybag of a plain backup opens with the empty password, as that of a device does.
   @Test func plainBackupsHaveAKeybag() throws {
     let manifest = try list("Manifest.plist", of: MobileSyncDevice())

@@ -1,4 +1,5 @@
 internal import Codecs
+internal import DeviceDiscovery
 internal import SystemIO
 
 /// The property lists of a backup that is written.
@@ -99,8 +100,15 @@ struct MobileSyncLists {
     .dictionary([
       .init("BackupState", .string("new")), .init("Date", date),
       .init("IsFullBackup", .bool(true)), .init("SnapshotState", .string("finished")),
-      .init("Version", .string("3.3")),
+      .init("UUID", .string(uuid)), .init("Version", .string("3.3")),
     ])
+  }
+
+  /// The identifier of the backup: the same for the same device and date.
+  private var uuid: String {
+    let name = "\(device.identifier ?? "") \(device.madeAt?.seconds ?? 0)"
+    let digest = MessageDigest.digest(of: Array(name.utf8).span, .sha1)
+    return ContainerLocation.uuid(of: digest).description
   }
 
   /// The members whose text is known.
