@@ -1,6 +1,6 @@
-import Codecs
 import Interchange
 
+@testable import Codecs
 @testable import SystemIO
 
 extension Target {
@@ -17,7 +17,14 @@ extension Target {
         file.members == stream.members && file.bytes == stream.bytes,
         "a stream has other members than a file")
     }
-    _ = ArchiveContent(of: MemoryInput(bytes, isStream: false), format: .zip)
+    let zip = ArchiveContent(of: MemoryInput(bytes, isStream: false), format: .zip)
+    let parts = ArchiveContent(
+      of: MemoryInput(bytes, isStream: false), format: .zip, partSize: 1)
+    if zip.isWhole, parts.isWhole {
+      require(
+        zip.members == parts.members && zip.bytes == parts.bytes,
+        "the parts of a zip archive have other members")
+    }
     readEntries(of: bytes)
   }
 
@@ -61,8 +68,10 @@ private struct ArchiveContent {
   static let memberLimit = 1000
   static let byteLimit = 4 << 20
 
-  init(of input: MemoryInput, format: ArchiveReader.Format = .any) {
-    guard var reader = try? ArchiveReader(input, format: format) else { return }
+  init(
+    of input: MemoryInput, format: ArchiveReader.Format = .any, partSize: Int = ZipPart.members
+  ) {
+    guard var reader = try? ArchiveReader(input, format: format, partSize: partSize) else { return }
     do {
       while let member = try reader.next() {
         require(member.mode <= 0o7777, "a member has more than permission bits")

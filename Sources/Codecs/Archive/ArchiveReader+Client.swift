@@ -5,27 +5,38 @@ extension ArchiveReader {
   /// The callbacks' view of the input. The reader keeps it alive as long as libarchive's reader.
   @safe final class Client {
     private let input: any ArchiveInput
+    /// The offset of the next byte of the input.
+    private var inputPosition: UInt64 = 0
     private var scratch = [UInt8](repeating: 0, count: Client.size)
     /// The bytes passed to libarchive last, which must not move until the next call.
     private let buffer: UnsafeMutableBufferPointer<UInt8>
+    /// The positions of these bytes: libarchive seeks to each member of a zip archive, and gets those
+    /// that are there without another read.
+    private var held: Range<UInt64> = 0..<0
     private var position: UInt64 = 0
     /// The bytes read so far, while another reader may begin again; nil if none will.
     private var kept: [UInt8]?
     /// The bytes that come before those of the input.
     private var repeated: ArraySlice<UInt8> = []
     private var hasFailed = false
-    /// The flags of a zip archive's names to clear.
-    private let nameFlags: ZipNameFlags?
+    /// The facts of a zip archive.
+    private let outline: ZipOutline?
+    /// The part of a zip archive that libarchive gets; nil for the whole archive.
+    private var part: ZipPart?
+    /// The number of parts up to this one.
+    private var partCount = 0
 
     private static let size = 256 << 10
     /// The maximum number of bytes to keep. The first header of a tar is at most some blocks of a
     /// decompressor behind the start.
     private static let keptLimit = 64 << 20
 
-    /// - Parameter isRepeatable: whether a second reader may begin again.
-    init(_ input: any ArchiveInput, isRepeatable: Bool) {
+    /// - Parameters:
+    ///   - isRepeatable: whether a second reader may begin again.
+    ///   - partSize: the maximum number of members in a part of a zip archive.
+    init(_ input: any ArchiveInput, isRepeatable: Bool, partSize: Int) {
       self.input = input
-      nameFlags = ZipNameFlags(in: input)
+      outline = ZipOutline(in: input, members: partSize)
       kept = isRepeatable ? [] : nil
       unsafe buffer = .allocate(capacity: Self.size)
       unsafe buffer.initialize(repeating: 0)
@@ -34,7 +45,10 @@ extension ArchiveReader {
     deinit { unsafe buffer.deallocate() }
 
     /// Whether libarchive gets the names of a zip archive without their flags, and does not convert them.
-    var keepsZipNames: Bool { nameFlags != nil }
+    var keepsZipNames: Bool { outline != nil }
+
+    /// The number of bytes that libarchive can read; nil for a stream.
+    private var size: UInt64? { part?.size ?? input.size }
 
     func open(_ archive: OpaquePointer) -> Int32 {
       unsafe archive_read_set_read_callback(archive, readClient)
@@ -56,20 +70,63 @@ extension ArchiveReader {
     /// Keeps nothing: this reader is the last one.
     func endRepeatable() { kept = nil }
 
+    /// Lets the next reader read the first part of a zip archive. Returns false if it is read as a whole.
+    func beginParts() -> Bool { begin(0) }
+
+    /// Lets the next reader read the next part. Returns false after the last one, and if the archive is
+    /// read as a whole.
+    func beginNextPart() -> Bool { part != nil && begin(partCount) }
+
+    /// Lets the next reader read the whole archive.
+    func endParts() {
+      part = nil
+      restart()
+    }
+
+    private func begin(_ number: Int) -> Bool {
+      guard let parts = outline?.parts, number < parts.count else { return false }
+      (part, partCount) = (parts[number], number + 1)
+      restart()
+      return true
+    }
+
+    private func restart() { (kept, repeated, position, held) = (nil, [], 0, 0..<0) }
+
     func read(_ pointer: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
-      let count = repeated.isEmpty ? readInput() : readAgain()
-      guard count > 0 else { return count }
-      unsafe pointer?.pointee = UnsafeRawPointer(buffer.baseAddress)
-      position += UInt64(count)
+      if !held.contains(position) || kept != nil || !repeated.isEmpty {
+        let count = repeated.isEmpty ? readNext() : readAgain()
+        guard count > 0 else { return count }
+        held = position..<(position + UInt64(count))
+      }
+      let start = Int(position - held.lowerBound)
+      unsafe pointer?.pointee = UnsafeRawPointer(buffer.baseAddress)?.advanced(by: start)
+      let count = Int(held.upperBound - position)
+      position = held.upperBound
       return count
     }
 
-    private func readInput() -> Int {
+    /// Reads the bytes at the position into the buffer.
+    private func readNext() -> Int {
+      guard let part else { return readInput(from: position, limit: .max) }
+      switch part.place(of: position) {
+      case .file(let range):
+        return readInput(from: range.lowerBound, limit: range.count)
+      case .end(let start):
+        let rest = part.end[start...]
+        _ = unsafe buffer.update(fromContentsOf: rest)
+        return rest.count
+      }
+    }
+
+    private func readInput(from offset: UInt64, limit: Int) -> Int {
       if hasFailed { return -1 }
-      let count = input.read(into: &scratch)
-      hasFailed = count < 0
-      guard count > 0 else { return count }
-      nameFlags?.clear(in: &scratch, count: count, at: position)
+      if offset != inputPosition { input.seek(to: offset) }
+      let found = input.read(into: &scratch)
+      hasFailed = found < 0
+      guard found > 0 else { return found }
+      inputPosition = offset + UInt64(found)
+      let count = min(found, limit)
+      outline?.nameFlags.clear(in: &scratch, count: count, at: offset)
       _ = unsafe buffer.update(fromContentsOf: scratch.prefix(count))
       if let size = kept?.count {
         if size + count > Self.keptLimit {
@@ -91,16 +148,13 @@ extension ArchiveReader {
     func skip(_ count: Int64) -> Int64 {
       // The kept bytes must have no gaps: libarchive reads the skipped ones instead.
       guard kept == nil else { return 0 }
-      let left = (input.size ?? 0) - min(input.size ?? 0, position)
+      let left = (size ?? 0) - min(size ?? 0, position)
       let skipped = min(UInt64(max(0, count)), left)
       move(to: position + skipped)
       return Int64(skipped)
     }
 
-    private func move(to offset: UInt64) {
-      (position, repeated) = (offset, [])
-      input.seek(to: offset)
-    }
+    private func move(to offset: UInt64) { (position, repeated) = (offset, []) }
 
     func seek(_ offset: Int64, _ origin: Int32) -> Int64 {
       // The reader of tar never does.
@@ -108,7 +162,7 @@ extension ArchiveReader {
       let base: UInt64 =
         switch origin {
         case SEEK_CUR: position
-        case SEEK_END: input.size ?? 0
+        case SEEK_END: size ?? 0
         default: 0
         }
       let goal = Int64(clamping: base).addingReportingOverflow(offset)

@@ -6,7 +6,8 @@ internal import Glibc
 ///
 /// Not enabled are formats whose readers open other files (mtree) or accept any bytes (raw), and
 /// compressions for which libarchive starts a program. A hole is skipped and not read as zeros.
-/// Memory is bounded by libarchive: a tar needs that of one header, a zip that of its directory.
+/// Memory is bounded by libarchive: a tar needs that of one header, a zip in a file that of a part of its
+/// directory (`ZipPart`).
 ///
 /// The names in a tar archive are its bytes. libarchive would convert the UTF-8 of pax records to
 /// Unicode's form NFC; if it cannot convert a name to the thread's locale, it takes the bytes
@@ -20,7 +21,7 @@ internal import Glibc
     case zip
   }
 
-  private let archive: OpaquePointer
+  private var archive: OpaquePointer
   private let client: Client
   /// The locale of all calls: libarchive converts names while it reads headers.
   private let locale: TextLocale
@@ -56,12 +57,17 @@ internal import Glibc
   ///
   /// - Throws: `library` if memory is short; `unsupported` if it has no known format; `malformed`.
   public init(_ input: any ArchiveInput, format: Format = .any) throws(CodecError) {
-    let client = Client(input, isRepeatable: format == .any)
+    try self.init(input, format: format, partSize: ZipPart.members)
+  }
+
+  /// Opens an archive, for tests with a small number of members in a part of a zip archive.
+  init(_ input: any ArchiveInput, format: Format, partSize: Int) throws(CodecError) {
+    let client = Client(input, isRepeatable: format == .any, partSize: partSize)
     let opened: Opened
     if format == .any, let tar = try Self.openTar(client) {
       opened = tar
     } else {
-      opened = try Self.open(client, format == .any ? .all : .zip)
+      opened = try Self.openOther(client, format)
     }
     unsafe archive = opened.archive
     (self.client, locale, first) = (client, opened.locale, opened.first)
@@ -128,6 +134,30 @@ internal import Glibc
     return nil
   }
 
+  /// Opens an archive that is no tar archive: the first part of a large zip archive, or the whole.
+  private static func openOther(
+    _ client: Client, _ format: Format
+  ) throws(CodecError) -> Opened {
+    if client.beginParts() {
+      do throws(CodecError) { return try open(client, .zip) } catch { client.endParts() }
+    }
+    return try open(client, format == .any ? .all : .zip)
+  }
+
+  /// Opens the next part of a zip archive. Returns false if there is none.
+  private mutating func openNextPart() throws(CodecError) -> Bool {
+    guard client.beginNextPart() else { return false }
+    do throws(CodecError) {
+      let opened = try Self.open(client, .zip)
+      unsafe archive_read_free(archive)
+      unsafe archive = opened.archive
+    } catch {
+      isEnded = true
+      throw error
+    }
+    return true
+  }
+
   private static func enableFormats(in archive: OpaquePointer) {
     unsafe archive_read_support_format_zip(archive)
     unsafe archive_read_support_format_tar(archive)
@@ -189,7 +219,8 @@ internal import Glibc
   public mutating func next() throws(CodecError) -> ArchiveMember? {
     content = Content()
     if isEnded { return nil }
-    let header = nextHeader()
+    var header = nextHeader()
+    while header.status == ARCHIVE_EOF, try openNextPart() { header = nextHeader() }
     let status = header.status
     if status == ARCHIVE_EOF {
       isEnded = true

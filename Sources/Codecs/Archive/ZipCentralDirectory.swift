@@ -1,0 +1,170 @@
+/// Reads the central directory of a zip archive in a file, header by header (APPNOTE.TXT 4.3.12).
+struct ZipCentralDirectory {
+  /// The range of the headers in the file.
+  let range: Range<UInt64>
+  /// The number of bytes before the archive in its file.
+  let shift: UInt64
+  private var window: Window
+  /// The offset of the next header.
+  private(set) var position: UInt64
+
+  /// A header of a member.
+  struct Header {
+    /// The offset of the header in the file.
+    let start: UInt64
+    /// Whether the name is not ASCII, and UTF-8 by the flag.
+    let hasFlaggedName: Bool
+    /// The offset of the local header in the file; nil if it is missing.
+    let local: UInt64?
+  }
+
+  /// Bit 11 in the second byte of the flags: the name is UTF-8 (APPNOTE.TXT 4.4.4).
+  static let nameFlag: UInt8 = 0x08
+  /// The first bytes of a local header.
+  static let localSignature: [UInt8] = [0x50, 0x4B, 3, 4]
+  /// The maximum length of the end of an archive: the record with a comment.
+  private static let maximumEnd = 22 + 65_535
+  /// The size of a header without its name, extra field and comment.
+  private static let fixedSize = 46
+
+  /// Finds the directory. Returns nil for a file that is no zip archive from its start, and if the end of
+  /// the archive is not sound.
+  init?(in input: any ArchiveInput, size: UInt64) {
+    var window = Window(input)
+    // Another archive may end with a zip archive, whose bytes are content.
+    guard let head = window.bytes(4, at: 0, ahead: 4), head.starts(with: Self.localSignature),
+      let found = Self.directory(in: &window, size: size)
+    else { return nil }
+    (range, shift) = found
+    position = found.range.lowerBound
+    self.window = window
+  }
+
+  /// Whether all headers were read.
+  var isAtEnd: Bool { position >= range.upperBound }
+
+  /// Returns the next header; nil after the last one, and if the next one is not sound.
+  mutating func next() -> Header? {
+    guard position < range.upperBound,
+      let fixed = window.bytes(Self.fixedSize, at: position, ahead: Window.portion),
+      fixed.starts(with: [0x50, 0x4B, 1, 2])
+    else { return nil }
+    let name = Int(Self.number(fixed, at: 28, size: 2))
+    let extra = Int(Self.number(fixed, at: 30, size: 2))
+    let comment = Self.number(fixed, at: 32, size: 2)
+    let isFlagged = fixed[fixed.startIndex + 9] & Self.nameFlag != 0
+    let size = Self.fixedSize + name + extra
+    guard let header = window.bytes(size, at: position, ahead: Window.portion) else { return nil }
+    let names = header.dropFirst(Self.fixedSize).prefix(name)
+    let found = Header(
+      start: position, hasFlaggedName: isFlagged && names.contains { $0 >= 0x80 },
+      local: Self.localOffset(header, extra: header.dropFirst(Self.fixedSize + name))
+        .flatMap { offset in
+          let (local, isTooLarge) = offset.addingReportingOverflow(shift)
+          return isTooLarge ? nil : local
+        })
+    position += UInt64(size) + comment
+    return found
+  }
+
+  /// Returns bytes of the file, or nil if it does not have them.
+  mutating func bytes(_ count: Int, at offset: UInt64) -> ArraySlice<UInt8>? {
+    window.bytes(count, at: offset, ahead: count)
+  }
+
+  /// Returns the range of the central directory, and the number of bytes before the archive in its file;
+  /// nil if the end of the archive is not sound (APPNOTE.TXT 4.3.14 to 4.3.16).
+  private static func directory(
+    in window: inout Window, size: UInt64
+  ) -> (range: Range<UInt64>, shift: UInt64)? {
+    let count = Int(min(size, UInt64(maximumEnd)))
+    let tailStart = size - UInt64(count)
+    guard count >= 22, let tail = window.bytes(count, at: tailStart, ahead: count),
+      let index = (tail.startIndex...(tail.endIndex - 22)).last(where: {
+        tail[$0...].starts(with: [0x50, 0x4B, 5, 6])
+          && number(tail, at: $0 - tail.startIndex + 20, size: 2) == UInt64(tail.endIndex - $0 - 22)
+      })
+    else { return nil }
+    var end = tailStart + UInt64(index - tail.startIndex)
+    var length = number(tail, at: index - tail.startIndex + 12, size: 4)
+    var offset = number(tail, at: index - tail.startIndex + 16, size: 4)
+    if end >= 20, let locator = window.bytes(20, at: end - 20, ahead: 20),
+      locator.starts(with: [0x50, 0x4B, 6, 7])
+    {
+      let record = number(locator, at: 8, size: 8)
+      guard record <= end, let found = window.bytes(56, at: record, ahead: 56),
+        found.starts(with: [0x50, 0x4B, 6, 6])
+      else { return nil }
+      (length, offset) = (number(found, at: 40, size: 8), number(found, at: 48, size: 8))
+      end = record
+    }
+    guard length <= end, offset <= end - length else { return nil }
+    return ((end - length)..<end, end - length - offset)
+  }
+
+  /// Returns the offset of the local header, which is in an extra field if it or the archive is large
+  /// (APPNOTE.TXT 4.5.3); nil if that is missing.
+  private static func localOffset(
+    _ header: ArraySlice<UInt8>, extra: ArraySlice<UInt8>
+  ) -> UInt64? {
+    let offset = number(header, at: 42, size: 4)
+    guard offset == 0xFFFF_FFFF else { return offset }
+    // The sizes come before the offset if they are there, too.
+    let skipped = [20, 24].count { number(header, at: $0, size: 4) == 0xFFFF_FFFF } * 8
+    var rest = extra
+    while rest.count >= 4 {
+      let length = Int(number(rest, at: 2, size: 2))
+      let field = rest.dropFirst(4).prefix(length)
+      if number(rest, at: 0, size: 2) == 1 {
+        return field.count >= skipped + 8 ? number(field, at: skipped, size: 8) : nil
+      }
+      rest = rest.dropFirst(4 + length)
+    }
+    return nil
+  }
+
+  /// Returns a little-endian number at a position of bytes that are long enough.
+  private static func number(_ bytes: ArraySlice<UInt8>, at position: Int, size: Int) -> UInt64 {
+    let start = bytes.startIndex + position
+    return bytes[start..<start + size].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}
+
+extension ZipCentralDirectory {
+  /// Reads parts of an input, ahead in portions.
+  private struct Window {
+    private let input: any ArchiveInput
+    private var buffer: [UInt8] = []
+    private var start: UInt64 = 0
+
+    static let portion = 256 << 10
+
+    init(_ input: any ArchiveInput) { self.input = input }
+
+    /// Returns bytes, or nil if the input does not have them.
+    ///
+    /// - Parameter ahead: The number of bytes to read if they are not there yet.
+    mutating func bytes(_ count: Int, at offset: UInt64, ahead: Int) -> ArraySlice<UInt8>? {
+      let isInBuffer = offset >= start && offset - start <= UInt64(buffer.count)
+      if !isInBuffer || buffer.count - Int(offset - start) < count {
+        guard load(max(count, ahead), at: offset), buffer.count >= count else { return nil }
+      }
+      let index = Int(offset - start)
+      return buffer[index..<index + count]
+    }
+
+    /// Reads up to a number of bytes. Returns false if reading failed.
+    private mutating func load(_ count: Int, at offset: UInt64) -> Bool {
+      input.seek(to: offset)
+      (buffer, start) = ([], offset)
+      while buffer.count < count {
+        var part = [UInt8](repeating: 0, count: count - buffer.count)
+        let found = input.read(into: &part)
+        if found < 0 { return false }
+        if found == 0 { break }
+        buffer += part.prefix(found)
+      }
+      return true
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import Testing
+
+@testable import Codecs
+
+/// Large zip archives, which libarchive reads in parts.
+@Suite struct ZipPartTests {
+  /// The bytes of an archive in memory.
+  private final class Input: ArchiveInput {
+    private let bytes: [UInt8]
+    private var position = 0
+    private(set) var readCount = 0
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    var size: UInt64? { UInt64(bytes.count) }
+
+    func read(into buffer: inout [UInt8]) -> Int {
+      readCount += 1
+      let part = bytes.dropFirst(position).prefix(buffer.count)
+      buffer.replaceSubrange(0..<part.count, with: part)
+      position += part.count
+      return part.count
+    }
+
+    func seek(to offset: UInt64) { position = Int(clamping: offset) }
+  }
+
+  /// A member with its content.
+  private struct Member: Equatable {
+    let facts: ArchiveMember
+    var content: [UInt8] = []
+  }
+
+  /// Returns an archive of files with every tenth a directory and every tenth a link.
+  private func archive(_ count: Int) throws -> [UInt8] {
+    var (writer, bytes) = (try ArchiveWriter(.zip), [UInt8]())
+    for number in 0..<count {
+      let content = [UInt8](repeating: UInt8(number % 251), count: number * 7 % 100)
+      let kind: PaxMember.Kind =
+        switch number % 10 {
+        case 3: .directory
+        case 4: .symbolicLink(target: Array("to \(number)".utf8))
+        default: .file(size: UInt64(content.count))
+        }
+      let name = Array("cafe\u{301} \(number)".utf8)
+      try writer.begin(PaxMember(path: name, kind: kind, mode: 0o640), to: &bytes)
+      if case .file = kind {
+        try content.withUnsafeBytes { try writer.write($0, to: &bytes) }
+      }
+    }
+    try writer.finish(to: &bytes)
+    return bytes
+  }
+
+  private func members(
+    _ input: Input, _ format: ArchiveReader.Format = .zip, partSize: Int
+  ) throws -> [Member] {
+    var reader = try ArchiveReader(input, format: format, partSize: partSize)
+    var (found, buffer) = ([Member](), [UInt8](repeating: 0, count: 64))
+    while let facts = try reader.next() {
+      var member = Member(facts: facts)
+      while case let count = try buffer.withUnsafeMutableBytes({ try reader.read(into: $0) }),
+        count > 0
+      {
+        member.content += buffer[..<count]
+      }
+      found.append(member)
+    }
+    #expect(reader.isEnded && reader.keepsNames)
+    return found
+  }
+
+  /// Parts have the members of the archive, in its order, and an archive of one part is not divided.
+  @Test(arguments: [1, 7, 49, 50, 51], [ArchiveReader.Format.zip, .any])
+  func partsHaveAllMembers(partSize: Int, format: ArchiveReader.Format) throws {
+    let bytes = try archive(50)
+    let whole = try members(Input(bytes), format, partSize: .max)
+    #expect(whole.count == 50 && whole[49].content.count == 43)
+    #expect(try members(Input(bytes), format, partSize: partSize) == whole)
+    let outline = try #require(ZipOutline(in: Input(bytes), members: partSize))
+    #expect(outline.parts.count == (partSize < 50 ? (49 / partSize) + 1 : 0))
+  }
+
+  /// Headers in another order than the members are read as a whole: parts would have another order.
+  @Test func otherOrdersAreReadAsAWhole() throws {
+    var bytes = try archive(20)
+    let whole = try members(Input(bytes), partSize: .max)
+    var directory = try #require(
+      ZipCentralDirectory(in: Input(bytes), size: UInt64(bytes.count)))
+    var starts: [Int] = []
+    while let header = directory.next() { starts.append(Int(header.start)) }
+    let ends = starts.dropFirst() + [Int(directory.range.upperBound)]
+    let reversed = zip(starts, ends).reversed().flatMap { bytes[$0..<$1] }
+    bytes.replaceSubrange(starts[0]..<Int(directory.range.upperBound), with: reversed)
+    #expect(try #require(ZipOutline(in: Input(bytes), members: 3)).parts.isEmpty)
+    #expect(try members(Input(bytes), partSize: 3) == whole)
+  }
+
+  /// libarchive seeks to each member. That reads nothing that was just read.
+  @Test func smallMembersAreReadTogether() throws {
+    let input = Input(try archive(3000))
+    #expect(try members(input, partSize: 1000).count == 3000)
+    #expect(input.readCount < 40, "\(input.readCount)")
+  }
+
+  /// A damaged archive in parts is refused, or what is sound is read.
+  @Test func damagedPartsAreRead() throws {
+    let bytes = try archive(30)
+    for place in stride(from: 4, to: bytes.count, by: 29) {
+      var changed = bytes
+      changed[place] ^= 0xFF
+      for damaged in [changed, Array(bytes[..<place])] {
+        guard let found = try? read(damaged) else { continue }
+        #expect(found <= 30)
+      }
+    }
+  }
+
+  /// Returns the number of members before the end or the first error.
+  private func read(_ bytes: [UInt8]) throws -> Int {
+    var reader = try ArchiveReader(Input(bytes), format: .zip, partSize: 4)
+    var count = 0
+    while (try? reader.next()) != nil { count += 1 }
+    return count
+  }
+}
