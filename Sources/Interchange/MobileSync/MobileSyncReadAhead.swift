@@ -32,6 +32,9 @@ struct MobileSyncBatch: Sendable {
   private static let smallFile: UInt64 = 64 << 10
   private static let capacity: UInt64 = 1 << 20
 
+  /// Creates a batch without entries.
+  init() {}
+
   /// Reads rows of a manifest.
   init(_ rows: [ManifestEntry], by reader: MobileSyncEntryReader) {
     entries.reserveCapacity(rows.count)

@@ -16,7 +16,7 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
   private var reader: MobileSyncEntryReader
   private var batches: MobileSyncReadAhead
   /// The current batch, and the position of the next entry in it.
-  private var batch: MobileSyncBatch?
+  private var batch = MobileSyncBatch()
   private var position = 0
   /// The range of the rest of a small content in the batch.
   private var small = 0..<0
@@ -86,15 +86,13 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
 
   /// Returns the next entry, with the content of a small file.
   private mutating func nextEntry() throws(InterchangeError) -> MobileSyncBatch.Entry? {
-    while true {
-      if let batch, position < batch.entries.count {
-        position += 1
-        return batch.entries[position - 1]
-      }
+    while position == batch.entries.count {
       guard let next = try nextBatch() else { return nil }
       skipped.append(next.skipped)
       (batch, position) = (next, 0)
     }
+    defer { position += 1 }
+    return batch.entries[position]
   }
 
   private mutating func nextBatch() throws(InterchangeError) -> MobileSyncBatch? {
@@ -123,7 +121,7 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
   ) throws(InterchangeError) -> Int {
     do throws(PayloadFault) {
       if let fault { throw fault }
-      if let batch, !small.isEmpty {
+      if !small.isEmpty {
         let part = small.prefix(buffer.count)
         batch.bytes.withUnsafeBytes { buffer.copyMemory(from: .init(rebasing: $0[part])) }
         small.removeFirst(part.count)
