@@ -33,7 +33,8 @@ import Testing
 
   /// Returns an archive of files with every tenth a directory and every tenth a link.
   private func archive(_ count: Int) throws -> [UInt8] {
-    var (writer, bytes) = (try ArchiveWriter(.zip), [UInt8]())
+    var writer = try ArchiveWriter(.zip)
+    var bytes: [UInt8] = []
     for number in 0..<count {
       let content = [UInt8](repeating: UInt8(number % 251), count: number * 7 % 100)
       let kind: PaxMember.Kind =

@@ -1,3 +1,4 @@
+import ArchiveStore
 import Codecs
 import SystemIO
 import Testing

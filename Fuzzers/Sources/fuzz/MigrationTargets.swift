@@ -1,3 +1,4 @@
+import AppPackages
 import DeviceDiscovery
 import SystemIO
 

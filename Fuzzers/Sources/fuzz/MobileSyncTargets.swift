@@ -88,9 +88,10 @@ extension Target {
     guard bytes.count >= 2 else { return }
     let recorded = UInt64(bytes[0]) << 8 | UInt64(bytes[1])
     let stored = Array(bytes.dropFirst(2))
-    guard var payload = contentPayload(stored, recorded), payload.size <= UInt64(stored.count),
+    guard var payload = contentPayload(stored, recorded),
       var second = contentPayload(stored, recorded)
     else { return }
+    require(payload.size <= UInt64(stored.count), "a content is larger than what is stored")
     var all: [UInt8] = []
     var parts: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 1000)

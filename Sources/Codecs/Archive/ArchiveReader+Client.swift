@@ -48,7 +48,7 @@ extension ArchiveReader {
     var keepsZipNames: Bool { outline != nil }
 
     /// The number of bytes that libarchive can read; nil for a stream.
-    private var size: UInt64? { part?.size ?? input.size }
+    private var archiveSize: UInt64? { part?.size ?? input.size }
 
     func open(_ archive: OpaquePointer) -> Int32 {
       unsafe archive_read_set_read_callback(archive, readClient)
@@ -148,7 +148,7 @@ extension ArchiveReader {
     func skip(_ count: Int64) -> Int64 {
       // The kept bytes must have no gaps: libarchive reads the skipped ones instead.
       guard kept == nil else { return 0 }
-      let left = (size ?? 0) - min(size ?? 0, position)
+      let left = (archiveSize ?? 0) - min(archiveSize ?? 0, position)
       let skipped = min(UInt64(max(0, count)), left)
       move(to: position + skipped)
       return Int64(skipped)
@@ -162,7 +162,7 @@ extension ArchiveReader {
       let base: UInt64 =
         switch origin {
         case SEEK_CUR: position
-        case SEEK_END: size ?? 0
+        case SEEK_END: archiveSize ?? 0
         default: 0
         }
       let goal = Int64(clamping: base).addingReportingOverflow(offset)

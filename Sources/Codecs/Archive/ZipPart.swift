@@ -17,7 +17,7 @@ struct ZipPart {
 
   private init(directoryStart: UInt64, headers: Range<UInt64>, count: UInt64) {
     (self.directoryStart, self.headers) = (directoryStart, headers)
-    end = Self.end(directoryStart, size: UInt64(headers.count), count: count)
+    end = Self.records(directoryStart, size: UInt64(headers.count), count: count)
   }
 
   /// The number of bytes.
@@ -42,7 +42,7 @@ struct ZipPart {
 
   /// Returns the records at the end of an archive for 64 bits (APPNOTE.TXT 4.3.14 to 4.3.16), which are
   /// valid for smaller ones, too.
-  private static func end(_ directoryStart: UInt64, size: UInt64, count: UInt64) -> [UInt8] {
+  private static func records(_ directoryStart: UInt64, size: UInt64, count: UInt64) -> [UInt8] {
     var bytes: [UInt8] = []
     func append(_ numbers: [UInt64], size: Int) {
       for number in numbers {

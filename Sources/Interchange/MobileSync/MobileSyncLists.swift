@@ -1,5 +1,6 @@
 internal import Codecs
 internal import DeviceDiscovery
+internal import SandboxModel
 internal import SystemIO
 
 /// The property lists of a backup that is written.
@@ -108,7 +109,7 @@ struct MobileSyncLists {
   private var uuid: String {
     let name = "\(device.identifier ?? "") \(device.madeAt?.seconds ?? 0)"
     let digest = MessageDigest.digest(of: Array(name.utf8).span, .sha1)
-    return ContainerLocation.uuid(of: digest).description
+    return Device.uuid(of: digest).description
   }
 
   /// The members whose text is known.
