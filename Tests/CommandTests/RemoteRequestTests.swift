@@ -78,15 +78,32 @@ import Testing
     try cli.directory.write("changed", at: "data/d0/0")
     let changed = try requests(Self.backup, store)
     #expect(changed.count <= 16 + again.count, "\(changed)")
-    #expect(
-      try requests("snapshots", store)
-        == ["GET r/repository.json", "LIST r/snapshots/", "LIST r/pins/"])
+    #expect(try requests("snapshots", store) == ["GET r/repository.json", "LIST r/"])
     // All that was put is still one repository, and nothing is left of the programs.
     _ = try requests("check --read-data", store)
     _ = try requests("restore latest --to back", store)
     let back = try cli.directory.read("back/folders/data/d0/0")
     #expect(String(decoding: back, as: UTF8.self) == "changed")
     #expect(try requests("leases", store).count == 2)
+  }
+
+  /// The key file of this host is the third one.
+  @Test func snapshotsOfAnEncryptedRepositoryAreListedWithThreeRequests() throws {
+    let store = try Store()
+    try cli.directory.write("a long passphrase", at: "pass")
+    let key = "--passphrase-file pass"
+    let recovery = "\(cli.directory.string)/home/key"
+    _ = try requests("init s3://bucket/r \(key) --recovery-key \(recovery)", store)
+    _ = try requests("\(Self.backup) \(key)", store)
+    _ = try requests("snapshots pin latest \(key)", store)
+    let before = try store.requests().count
+    let outcome = try cli.run(
+      ["snapshots", "--json", "--passphrase-file", "pass"], environment: store.environment)
+    // The first listing after a snapshot was made is as short: its head is in the cache.
+    let listed = Array(try store.requests().dropFirst(before))
+    #expect(listed.count == 3, "\(listed)")
+    #expect(listed.first == "GET r/repository.json" && listed.last == "LIST r/", "\(listed)")
+    #expect(try CommandLine.object(outcome.output)["pinned"] as? Bool == true, "\(outcome)")
   }
 
   private static let servers = ["/usr/lib/openssh/sftp-server", "/usr/libexec/sftp-server"]
@@ -110,6 +127,7 @@ import Testing
     _ = try reported(Self.backup)
     let unchanged = try reported(Self.backup)
     #expect(unchanged <= 10 + (TestEncryption.isOn ? 1 : 0), "\(unchanged)")
+    #expect(try cli.succeed("snapshots").split(separator: "\n").count == 3)
     _ = try cli.succeed("check --read-data --repo store")
   }
 }

@@ -39,6 +39,12 @@ final class StoreServer: Sendable {
   /// The URL of the server.
   var endpoint: String { "http://127.0.0.1:\(port)" }
 
+  /// Makes empty objects, whose keys are a prefix and a number.
+  func fill(_ prefix: String, count: Int) throws {
+    let answer = try process.ask(#"{"do": "fill", "prefix": "\#(prefix)", "count": \#(count)}"#)
+    #expect(answer == "{}")
+  }
+
   /// A request that the server received.
   struct Request: Decodable {
     let method: String

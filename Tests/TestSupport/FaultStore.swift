@@ -25,6 +25,9 @@ package final class FaultStore: Sendable {
   package struct Request: Decodable, Sendable {
     package let method: String
     package let target: String
+    /// The bytes of its body, and those of the body of the answer.
+    package let size: Int
+    package let sent: Int
   }
 
   /// Replaces the rules, in the form of the program as JSON, and forgets the requests so far.
@@ -59,7 +62,21 @@ package final class FaultStore: Sendable {
     try carryOut(#"{"do": "mode", "mode": "\#(mode.rawValue)"}"#)
   }
 
-  /// The requests since the rules were set.
+  /// Lets the link drop after a number of further requests: connections are closed without an answer.
+  ///
+  /// - Parameter isFirstDone: whether the first of the lost requests is done, and only its answer lost.
+  package func dropLink(after requests: Int, isFirstDone: Bool) throws {
+    try carryOut(#"{"do": "down", "after": \#(requests), "done": \#(isFirstDone)}"#)
+  }
+
+  /// Ends the interruption. Returns the number of lost requests.
+  @discardableResult
+  package func restoreLink() throws -> Int {
+    let answer = Data(try process.ask(#"{"do": "up"}"#).utf8)
+    return try JSONDecoder().decode([String: Int].self, from: answer)["lost"] ?? 0
+  }
+
+  /// The requests since the rules were set, without lost ones.
   package func requests() throws -> [Request] {
     try JSONDecoder().decode([Request].self, from: Data(process.ask(#"{"do": "log"}"#).utf8))
   }

@@ -202,6 +202,17 @@ extension StorageConformance {
       try probe.storage.remove(names.map { try probe.path($0) })
       try probe.require(try probe.list("objects").isEmpty, "some are left")
     },
+    StorageConformance("objects below several directories are listed together") { probe in
+      try probe.storage.makeDirectories(["aa", "ab", "bb"], in: probe.path("objects"))
+      for name in ["objects/aa/one", "objects/ab/no", "objects/bb/two", "lease/no"] {
+        try probe.save([1], name)
+      }
+      var found: [String] = []
+      try probe.storage.forEachObject(
+        belowAny: ["objects/bb", "objects/none", "objects/aa"].map { try probe.path($0) }
+      ) { path, status in if status.size == 1 { found.append("\(path)") } }
+      try probe.require(found.sorted() == ["objects/aa/one", "objects/bb/two"], "\(found)")
+    },
     StorageConformance("an error ends the listing of objects") { probe in
       for name in ["objects/a", "objects/b"] { try probe.save([], name) }
       var count = 0

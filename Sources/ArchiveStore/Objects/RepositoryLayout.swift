@@ -95,6 +95,11 @@ struct RepositoryLayout: Hashable, Sendable {
   /// Returns the path of the empty file that pins a snapshot.
   static func pin(_ id: Digest) -> ObjectPath { pins.appending(ByteString(id.hex)) }
 
+  /// Returns the id of the pinned snapshot from the path of a pin, or nil if the path is not a pin's.
+  static func pinID(_ path: ObjectPath) -> Digest? {
+    path.directory == pins ? id(path.name, suffix: "") : nil
+  }
+
   /// Returns the id in a file name with a suffix, or nil if it is another name.
   static func id(_ name: ByteString, suffix: String) -> Digest? {
     let digits = 2 * Digest.byteCount

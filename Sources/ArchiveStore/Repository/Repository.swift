@@ -35,8 +35,6 @@ public struct Repository: Sendable {
 
   /// The directories that queries of snapshots list, which take no lease.
   package static let listedByQueries = [RepositoryLayout.snapshots, RepositoryLayout.indexes]
-  /// The directories that a listing of the snapshots lists.
-  package static let listedBySnapshots = [RepositoryLayout.snapshots, RepositoryLayout.pins]
 
   /// The unique id of the repository.
   public var id: Digest { settings.id }

@@ -10,6 +10,33 @@ extension Repository {
     return Set(names.compactMap { RepositoryLayout.id($0, suffix: "") })
   }
 
+  /// Returns the heads of all snapshots, and the ids that `pins` returns. On another host both are listed
+  /// by one request, if they are few enough for its answer.
+  ///
+  /// - Throws: as `heads(cache:)` and `pins`.
+  public func headsAndPins(
+    cache: SnapshotHeadCache?
+  ) throws(StoreError) -> (heads: SnapshotHeads, pins: Set<SnapshotID>) {
+    // Without a cache no sizes are needed. A directory of this host also shows names of special files,
+    // which are reported.
+    guard cache != nil, storage.isOnAnotherHost else {
+      return (try heads(cache: cache), try pins())
+    }
+    try storage.requireReadable()
+    let (layout, directories) = (storage.layout, [RepositoryLayout.pins, RepositoryLayout.snapshots])
+    var pins: Set<SnapshotID> = []
+    var statuses: [SnapshotID: ObjectStatus] = [:]
+    try storage.forEachObject(belowAny: directories) { path, status in
+      if let id = layout.snapshotID(path) {
+        statuses[id] = status
+      } else if let id = RepositoryLayout.pinID(path) {
+        pins.insert(id)
+      }
+    }
+    let found = try heads(of: statuses.keys.sorted(), cache: cache, statuses: statuses)
+    return (SnapshotHeads(found.heads, damaged: found.damaged), pins)
+  }
+
   /// Pins snapshots. Returns those that were not pinned before.
   ///
   /// - Throws: `noSnapshot` if one does not exist, or was removed in the meantime; `leaseLost`.

@@ -16,6 +16,8 @@ package struct RetryPolicy: Sendable {
   package var base = 0.3
   /// The maximum pause in seconds.
   package var maximum = 15.0
+  /// The clock by which the time without an answer is measured, and by which attempts wait.
+  package var clock = RateLimit.Clock.system
 
   /// Creates the default limits.
   package init() {}

@@ -34,7 +34,7 @@ package final class S3Client: Sendable {
   ) throws(S3Failure) -> HTTPResponse {
     let payload: S3Payload
     do { payload = try S3Payload(request.body) } catch { throw S3Failure(.spool(error)) }
-    var state = Attempts(began: Host.monotonicSeconds(), isCleaningUp: http.isStopping)
+    var state = Attempts(began: policy.clock.now(), isCleaningUp: http.isStopping)
     while true {
       state.count += 1
       do throws(S3Failure) {
@@ -124,7 +124,7 @@ extension S3Client {
         state.isCleaningUp
         ? policy.attemptsAfterStop
         : hasAnswered.load(ordering: .relaxed) ? Int.max : policy.firstAttempts
-      let elapsed = Host.monotonicSeconds() - state.began
+      let elapsed = policy.clock.now() - state.began
       guard state.count < limit, elapsed < policy.patience else { return nil }
       return policy.pause(after: state.count, jitter: Self.jitter())
     case .refused(let refusal, _):
@@ -147,15 +147,15 @@ extension S3Client {
 
   /// Waits, in steps, so that a stop can be requested.
   private func wait(_ seconds: Double, _ state: Attempts) throws(S3Failure) {
-    let end = Host.monotonicSeconds() + seconds
+    let end = policy.clock.now() + seconds
     while true {
       if http.isStopping, !state.isCleaningUp {
         let failure = HTTPFailure(.cancelled, "it was interrupted")
         throw S3Failure(.connection(failure, host: endpoint.host), attempts: state.count)
       }
-      let rest = end - Host.monotonicSeconds()
+      let rest = end - policy.clock.now()
       guard rest > 0 else { return }
-      Host.pause(seconds: min(rest, 0.2))
+      policy.clock.pause(min(rest, 0.2))
     }
   }
 }

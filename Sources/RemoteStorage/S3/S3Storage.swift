@@ -41,6 +41,8 @@ package final class S3Storage: Storage {
   let partPlaces: BoundedQueue<UInt8>
   /// Whether the store creates objects exclusively, once it was asked.
   private let isExclusive = Mutex<Bool?>(nil)
+  /// Whether the store begins a listing where it is told to, as far as is known.
+  private let startsAnywhere = Atomic<Bool>(true)
 
   /// Prepares a storage. No request is made.
   ///
@@ -73,6 +75,12 @@ package final class S3Storage: Storage {
 
   /// Always false: S3 copies objects, one after another, and does not rename.
   package var canRename: Bool { false }
+
+  /// Whether a listing can begin after any key: false once the store has ignored that.
+  var beginsAnywhere: Bool {
+    get { startsAnywhere.load(ordering: .relaxed) }
+    set { startsAnywhere.store(newValue, ordering: .relaxed) }
+  }
 
   /// Returns the key of an object.
   func key(_ path: ObjectPath) -> ByteString {

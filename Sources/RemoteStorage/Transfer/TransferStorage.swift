@@ -130,11 +130,12 @@ package final class TransferStorage: Storage {
     return try base.listAll(directories)
   }
 
+  /// Counts one request, whatever number of pages and directories there are.
   package func forEachObject(
     belowAny directories: [ObjectPath],
     _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
-    for _ in 0..<(canRename ? 1 : directories.count) { counts.didRequest() }
+    counts.didRequest()
     try base.forEachObject(belowAny: directories, body)
   }
 

@@ -27,6 +27,11 @@ extension Repository {
   /// Returns the heads of all snapshots, through this host's cache of them.
   func hostHeads() throws(StoreError) -> SnapshotHeads { try heads(cache: hostHeadCache) }
 
+  /// Returns the heads of all snapshots, through this host's cache of them, and the ids of pinned ones.
+  func hostHeadsAndPins() throws(StoreError) -> (heads: SnapshotHeads, pins: Set<SnapshotID>) {
+    try headsAndPins(cache: hostHeadCache)
+  }
+
   /// This host's cache of snapshot heads; nil if there is no cache directory.
   var hostHeadCache: SnapshotHeadCache? { Host.cacheDirectory.map { headCache(in: $0) } }
 

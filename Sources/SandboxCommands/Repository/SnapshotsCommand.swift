@@ -75,11 +75,8 @@ extension SnapshotsCommand {
         throw UsageError(
           .invalidValue, "'--last \(last)' selects no snapshot", hint: "give a number of 1 or more")
       }
-      let opened = try repository.open(
-        console, firstListings: Repository.listedBySnapshots
-      ).repository
-      let listing = try opened.hostHeads()
-      let pins = try opened.pins()
+      let opened = try repository.open(console).repository
+      let (listing, pins) = try opened.hostHeadsAndPins()
       let selected = listing.heads.filter(isSelected)
       let shown = Array(selected.suffix(last ?? selected.count))
       if output.json {

@@ -15,6 +15,13 @@ struct RemoteFixture {
   let store: FaultStore
   /// The snapshots that a program has reported as complete, with the entries of their tree.
   private(set) var snapshots: [SnapshotID: [ByteString: TreeRecord]] = [:]
+  /// The limits for repeating a request: short ones by default.
+  var retries: RetryPolicy = {
+    var retries = RetryPolicy()
+    (retries.base, retries.maximum) = (0.001, 0.01)
+    (retries.patience, retries.attempts) = (0.2, 5)
+    return retries
+  }()
 
   private static let saved = "beginning"
 
@@ -51,8 +58,7 @@ struct RemoteFixture {
     var options = S3Storage.Options()
     options.http.proxy = ""
     options.http.idleTimeout = 1
-    (options.retries.base, options.retries.maximum) = (0.001, 0.01)
-    (options.retries.patience, options.retries.attempts) = (0.2, 5)
+    options.retries = retries
     options.environment = { name in
       switch name {
       case "AWS_ACCESS_KEY_ID": "KEY"

@@ -13,7 +13,11 @@ Each line of standard input is a command as JSON, which is answered with a line 
   {"do": "advance", "seconds": …} moves the clock that dates the objects
   {"do": "mode", "mode": …}       "append-only": neither overwrites nor removes objects; "versions": keeps
                                   earlier versions; "locked": also refuses to remove one; "": neither
-  {"do": "log"}, {"do": "keys"}   the requests so far, the keys of all objects
+  {"do": "down", "after": N}      the link drops after N further requests: connections are closed without
+                                  an answer; with "done": true the first of these requests is done
+  {"do": "up"}                    the link is up again; the answer has the number of "lost" requests
+  {"do": "fill", "prefix": …, "count": N}  makes N empty objects, whose keys are a prefix and a number
+  {"do": "log"}, {"do": "keys"}   the requests so far without lost ones, the keys of all objects
 
 SCRIPT is a file of JSON: a list of rules. The first rule that applies to a request is carried out,
 and only once unless it has "times". A request is answered from memory if none applies.
@@ -60,6 +64,8 @@ class Store:
         self.offset = 0.0
         self.mode = ""
         self.versions = {}
+        # The requests until the link drops, whether the first lost one is done, and the lost ones.
+        self.left, self.is_first_done, self.lost = None, False, 0
 
     def control(self, command):
         """Carries out a command of standard input and returns the answer."""
@@ -75,6 +81,15 @@ class Store:
                 self.offset += command["seconds"]
             elif action == "mode":
                 self.mode = command["mode"]
+            elif action == "fill":
+                for number in range(command["count"]):
+                    self.objects[f"{command['prefix']}{number}"] = (b"", time.time() + self.offset, {})
+            elif action == "down":
+                self.left, self.lost = command["after"], 0
+                self.is_first_done = command.get("done", False)
+            elif action == "up":
+                self.left = None
+                return {"lost": self.lost}
             elif action == "log":
                 return self.log
             elif action == "keys":
@@ -121,6 +136,17 @@ class Store:
                     rule["times"] = times - 1 or -1
                 return rule
         return None
+
+    def loses(self):
+        """Whether the link is down for the next request, and whether that one is done nevertheless."""
+        with self.lock:
+            if self.left is None:
+                return False, False
+            if self.left > 0:
+                self.left -= 1
+                return False, False
+            self.lost += 1
+            return True, self.is_first_done and self.lost == 1
 
     def sleep(self, seconds):
         """Makes all objects older."""
@@ -255,7 +281,7 @@ class Request:
 
     def list(self):
         prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter", "")
-        after = self.query.get("continuation-token", "")
+        after = self.query.get("continuation-token", self.query.get("start-after", ""))
         names = {}
         keys = [key for key in self.store.objects if key.startswith(prefix)]
         for key in sorted(keys, key=str.encode):
@@ -312,13 +338,20 @@ class Handler(BaseHTTPRequestHandler):
             "method": self.command, "target": self.path, "headers": headers, "size": len(body),
             "connection": self.client_address[1], "sent": 0}
         self.entry = entry
-        with self.store.lock:
-            self.store.log.append(entry)
+        is_lost, is_done = self.store.loses()
+        if not is_lost or is_done:
+            with self.store.lock:
+                self.store.log.append(entry)
         # The target of a request to a proxy is a URL.
         target = re.sub(r"^https?://[^/]*", "", self.path)
         path, _, query = target.partition("?")
-        rule = self.store.rule(self.command, path, query)
         request = Request(self.store, self.command, target, headers, body)
+        if is_lost:
+            if is_done:
+                request.answer()
+            self.close_connection = True
+            return None
+        rule = self.store.rule(self.command, path, query)
         if rule is None:
             return self.send(request.answer())
         time.sleep(rule.get("delay", 0))

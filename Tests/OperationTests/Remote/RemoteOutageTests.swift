@@ -1,0 +1,164 @@
+import ArchiveStore
+import Backup
+import RemoteStorage
+import Restore
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+/// A link to a bucket that drops for ten minutes in the middle of an operation, by a clock that only the
+/// operation's own waiting advances: it continues by itself, and does no request twice.
+@Suite(.serialized) struct RemoteOutageTests {
+  /// A link that drops, and is up again after a time by a virtual clock.
+  private final class Outage: Sendable {
+    private struct State {
+      var now = 1000.0
+      var end: Double?
+      var lost = 0
+    }
+
+    private let store: FaultStore
+    private let state = Mutex(State())
+
+    init(_ store: FaultStore) { self.store = store }
+
+    /// The default limits of the program, by the virtual clock.
+    var retries: RetryPolicy {
+      var retries = RetryPolicy()
+      retries.clock = RateLimit.Clock(
+        now: { [self] in state.withLock(\.now) }, pause: { [self] in pause($0) })
+      return retries
+    }
+
+    /// Lets the link drop after a number of requests, for a time in seconds.
+    func begin(after requests: Int, seconds: Double, isFirstDone: Bool) throws {
+      try store.dropLink(after: requests, isFirstDone: isFirstDone)
+      state.withLock { ($0.end, $0.lost) = ($0.now + seconds, 0) }
+    }
+
+    /// The requests that were lost.
+    var lost: Int { state.withLock(\.lost) }
+
+    private func pause(_ seconds: Double) {
+      state.withLock { state in
+        state.now += seconds
+        guard let end = state.end, state.now >= end else { return }
+        state.end = nil
+        // Under the lock, since only one thread at a time may give commands to the store. Its objects
+        // are dated by a clock that went on.
+        try? store.advance(by: 600)
+        state.lost = (try? store.restoreLink()) ?? 0
+      }
+    }
+  }
+
+  /// The requests that a store did, and the bytes in both directions.
+  private struct Traffic {
+    let requests: [String: Int]
+    let bytes: Int
+
+    init(_ store: FaultStore) throws {
+      let all = try store.requests()
+      requests = Dictionary(all.map { ($0.method, 1) }, uniquingKeysWith: +)
+      bytes = all.reduce(0) { $0 + $1.size + $1.sent }
+    }
+
+    var count: Int { requests.values.reduce(0, +) }
+
+    /// Checks that nothing was done that an operation without an interruption does not do.
+    ///
+    /// - Parameter isRepeated: whether one request was done although its answer was lost.
+    func expectNoMore(than whole: Traffic, isRepeated: Bool, _ what: String) {
+      #expect(count == whole.count + (isRepeated ? 1 : 0), "\(what): \(requests)")
+      for (method, number) in requests where !isRepeated {
+        #expect(number == whole.requests[method], "\(what): \(method) \(requests)")
+      }
+      // Listings have the times of objects, and encrypted objects differ by a few bytes.
+      if !isRepeated { #expect(abs(bytes - whole.bytes) < 4096, "\(what)") }
+    }
+  }
+
+  /// The places of the interruption: of all requests, or the first, one in the middle and the last.
+  private static func places(_ count: Int) -> [Int] {
+    Sampling.isWhole ? Array(1..<count) : [1, count / 2, count - 1]
+  }
+
+  private static let minutes = 600.0
+
+  @Test(arguments: [false, true]) func aBackupWaitsForALink(isFirstDone: Bool) throws {
+    let original = try RemoteFixture()
+    try original.change()
+    try original.base.copy("cache", to: "cache-of-count")
+    try original.store.setRules("[]")
+    _ = try original.backUp("cache-of-count")
+    let whole = try Traffic(original.store)
+    for place in Self.places(whole.count) {
+      try original.reset()
+      var fixture = original
+      let outage = Outage(fixture.store)
+      fixture.retries = outage.retries
+      let cache = ByteString("cache-\(place)")
+      try fixture.base.copy("cache", to: "cache-\(place)")
+      try outage.begin(after: place, seconds: Self.minutes, isFirstDone: isFirstDone)
+      try fixture.note(try fixture.backUp(cache))
+      // Pauses of at most 15 seconds.
+      #expect(outage.lost >= 40, "\(place): \(outage.lost)")
+      try Traffic(fixture.store).expectNoMore(than: whole, isRepeated: isFirstDone, "\(place)")
+      let before = original.snapshots.count
+      #expect(try fixture.expectSound("\(place)").count == before + 1, "\(place)")
+      try fixture.base.directory.directory.removeTree(cache)
+    }
+  }
+
+  @Test func aRestoreAndAPruneWaitForALink() throws {
+    let original = try RemoteFixture()
+    let snapshot = try #require(
+      try original.open().snapshots().snapshots.max {
+        $0.snapshot.sequence < $1.snapshot.sequence
+      })
+    let operations: [(String, (RemoteFixture) throws -> Void)] = [
+      ("restore", { #expect(try $0.restored(snapshot) == $0.base.records("tree")) }),
+      ("prune", { _ = try RepositoryPrune($0.open(), workers: 1).run() }),
+    ]
+    for (name, operation) in operations {
+      try original.reset()
+      try operation(original)
+      let whole = try Traffic(original.store)
+      for place in Self.places(whole.count) {
+        try original.reset()
+        var fixture = original
+        let outage = Outage(fixture.store)
+        fixture.retries = outage.retries
+        try outage.begin(after: place, seconds: Self.minutes, isFirstDone: false)
+        try operation(fixture)
+        #expect(outage.lost >= 40, "\(name) \(place): \(outage.lost)")
+        try Traffic(fixture.store).expectNoMore(
+          than: whole, isRepeated: false, "\(name) \(place)")
+        try fixture.expectSound("\(name) \(place)")
+      }
+    }
+  }
+
+  /// After twenty minutes the operation ends with a clear error, and the next one completes the work.
+  @Test func anOutageOfHalfAnHourIsAnError() throws {
+    var fixture = try RemoteFixture()
+    try fixture.change()
+    let usual = fixture.retries
+    let outage = Outage(fixture.store)
+    fixture.retries = outage.retries
+    try outage.begin(after: 6, seconds: 3 * Self.minutes, isFirstDone: false)
+    let outcome = Result { try fixture.backUp("cache") }
+    guard case .failure(let error) = outcome else {
+      Issue.record("a backup without a store succeeds")
+      return
+    }
+    fixture.expectClear(error, "half an hour")
+    #expect("\(error)".contains("attempts"), "\(error)")
+    try fixture.store.restoreLink()
+    fixture.retries = usual
+    #expect(try fixture.expectSound("half an hour").count == fixture.snapshots.count)
+    try fixture.note(try fixture.backUp("cache"))
+    #expect(try fixture.expectSound("next backup").count == fixture.snapshots.count)
+  }
+}

@@ -1,0 +1,139 @@
+import ArchiveStore
+import Codecs
+import RemoteStorage
+import SystemIO
+import TestSupport
+import Testing
+
+/// Directories of a bucket that are listed together: as one by one, by fewer requests, also if a store
+/// has thousands of other objects between them or does not know where to begin.
+@Suite struct S3RangeListingTests {
+  private func directories(_ names: [String]) throws -> [ObjectPath] {
+    try names.map { try objectPath($0) }
+  }
+
+  /// Returns the objects that are listed together, in the order in which they are reported.
+  private func together(_ storage: S3Storage, _ names: [String]) throws -> [String] {
+    var found: [String] = []
+    try storage.forEachObject(belowAny: directories(names)) { path, _ in found.append("\(path)") }
+    return found
+  }
+
+  /// Returns the objects of directories that are listed one by one.
+  private func oneByOne(_ storage: S3Storage, _ names: [String]) throws -> [String] {
+    var found: [String] = []
+    for directory in try directories(names) {
+      try storage.forEachObject(below: directory) { path, _ in found.append("\(path)") }
+    }
+    return found
+  }
+
+  private func fill(_ storage: S3Storage, _ names: [String]) throws {
+    for name in names { try storage.touch(objectPath(name)) }
+  }
+
+  /// Returns the listings that a server has answered, after those counted before.
+  private func listings(_ server: StoreServer, _ body: () throws -> Void) throws -> Int {
+    let before = try server.requests().count { $0.target.contains("list-type") }
+    try body()
+    return try server.requests().count { $0.target.contains("list-type") } - before
+  }
+
+  @Test(arguments: ["some/place", ""]) func neighboursAreListedByOneRequest(
+    prefix: String
+  ) throws {
+    let server = try StoreServer()
+    let storage = try testStorage(server.endpoint, prefix: ByteString(prefix))
+    try fill(
+      storage,
+      ["a/before", "pins", "pins.x", "pins/1", "pins/2/deep", "pinsx/3", "recover.py", "reserve",
+        "snapshots/4", "snapshots/5", "snapshots0", "t/after"])
+    let names = ["snapshots", "pins"]
+    let count = try listings(server) {
+      #expect(
+        try together(storage, names) == ["pins/1", "pins/2/deep", "snapshots/4", "snapshots/5"])
+    }
+    #expect(count == 1)
+    // Empty directories, directories in others, and the same one twice.
+    #expect(try together(storage, ["none", "zzz", "pins"]) == ["pins/1", "pins/2/deep"])
+    #expect(try together(storage, ["pins/2", "pins", "pins"]) == ["pins/1", "pins/2/deep"])
+    #expect(try together(storage, ["zzz", "none"]).isEmpty)
+    #expect(try together(storage, []).isEmpty)
+  }
+
+  /// Pages of 1,000 keys, of which most are of another program, cost no more than separate listings.
+  @Test(arguments: [(2, 1500, 3), (1100, 3, 3), (1100, 1500, 1100)])
+  func pagesOfOtherObjectsAreSkipped(pins: Int, others: Int, snapshots: Int) throws {
+    let server = try StoreServer()
+    let storage = try testStorage(server.endpoint)
+    let all = [("pins", pins), ("q", others), ("snapshots", snapshots), ("t", others)]
+    for (name, count) in all { try server.fill("some/place/\(name)/", count: count) }
+    let names = ["pins", "snapshots"]
+    var (joint, separate) = ([String](), [String]())
+    let most = try listings(server) { separate = try oneByOne(storage, names) }
+    let count = try listings(server) { joint = try together(storage, names) }
+    #expect(joint == separate && joint.count == pins + snapshots)
+    #expect(count <= most, "\(count) of \(most)")
+  }
+
+  /// A store that ignores where to begin is asked once, and then for one directory after another.
+  @Test func aStoreThatBeginsElsewhereIsListedOneByOne() throws {
+    let server = try StoreServer(
+      #"[{"query": "start-after", "status": 200, "times": 0, "#
+        + #""body": "\#(Self.page(["index/1", "pins/1", "snapshots/4"]))"}]"#)
+    let storage = try testStorage(server.endpoint)
+    try fill(storage, ["pins/1", "snapshots/4"])
+    for requests in [3, 2] {
+      let count = try listings(server) {
+        #expect(try together(storage, ["pins", "snapshots"]) == ["pins/1", "snapshots/4"])
+      }
+      #expect(count == requests)
+    }
+  }
+
+  private static func page(_ keys: [String], next: String? = nil) -> String {
+    let objects = keys.map {
+      "<Contents><Key>some/place/\($0)</Key><LastModified>2026-11-28T08:00:00Z</LastModified>"
+        + "<Size>0</Size></Contents>"
+    }
+    let more = next.map {
+      "<IsTruncated>true</IsTruncated><NextContinuationToken>\($0)</NextContinuationToken>"
+    }
+    return "<ListBucketResult>\(more ?? "")\(objects.joined())</ListBucketResult>"
+  }
+
+  /// The listing ends, and no object is reported twice, whatever a store answers.
+  @Test func listingsThatLieEndWithAnError() throws {
+    for (body, words) in [
+      // The same page again and again, in a directory.
+      (Self.page(["pins/1"], next: "t"), "lists 'some/place/pins/1' after 'some/place/pins/1'"),
+      (Self.page([], next: "t"), "lists empty pages without end"),
+    ] {
+      let server = try StoreServer(
+        #"[{"query": "list-type", "status": 200, "times": 0, "body": "\#(body)"}]"#)
+      let storage = try testStorage(server.endpoint)
+      let found = failure { _ = try together(storage, ["pins", "snapshots"]) }
+      #expect(found?.reason.contains(words) == true, "\(String(describing: found))")
+    }
+    // Pages that always end between the directories: the second listing begins before its beginning.
+    let server = try StoreServer(
+      #"[{"query": "list-type", "status": 200, "times": 0, "#
+        + #""body": "\#(Self.page(["pins/1", "q/1"], next: "t"))"}]"#)
+    let storage = try testStorage(server.endpoint)
+    let found = failure { _ = try together(storage, ["pins", "snapshots"]) }
+    #expect(
+      found?.reason.contains("which does not begin with 'some/place/snapshots/'") == true,
+      "\(String(describing: found))")
+    #expect(try server.requests().count == 3)
+  }
+
+  /// Keys of a page that are not in order are of the right directory nevertheless.
+  @Test func pagesWithoutOrderAreRead() throws {
+    let server = try StoreServer(
+      #"[{"query": "list-type", "status": 200, "times": 0, "#
+        + #""body": "\#(Self.page(["snapshots/2", "pins/1", "q", "snapshots/1"]))"}]"#)
+    let storage = try testStorage(server.endpoint)
+    let found = try together(storage, ["pins", "snapshots"])
+    #expect(found == ["snapshots/2", "pins/1", "snapshots/1"])
+  }
+}
