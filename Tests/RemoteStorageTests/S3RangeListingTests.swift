@@ -105,7 +105,7 @@ import Testing
   /// The listing ends, and no object is reported twice, whatever a store answers.
   @Test func listingsThatLieEndWithAnError() throws {
     for (body, words) in [
-      // The same page again and again, in a directory.
+      // The same page without end, in a directory.
       (Self.page(["pins/1"], next: "t"), "lists 'some/place/pins/1' after 'some/place/pins/1'"),
       (Self.page([], next: "t"), "lists empty pages without end"),
     ] {

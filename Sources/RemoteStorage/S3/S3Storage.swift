@@ -41,7 +41,7 @@ package final class S3Storage: Storage {
   let partPlaces: BoundedQueue<UInt8>
   /// Whether the store creates objects exclusively, once it was asked.
   private let isExclusive = Mutex<Bool?>(nil)
-  /// Whether the store begins a listing where it is told to, as far as is known.
+  /// Whether the store begins a listing after a given key, as far as is known.
   private let startsAnywhere = Atomic<Bool>(true)
 
   /// Prepares a storage. No request is made.

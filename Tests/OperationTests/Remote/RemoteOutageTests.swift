@@ -45,8 +45,8 @@ import Testing
         state.now += seconds
         guard let end = state.end, state.now >= end else { return }
         state.end = nil
-        // Under the lock, since only one thread at a time may give commands to the store. Its objects
-        // are dated by a clock that went on.
+        // Under the lock, since only one thread at a time may give commands to the store. Its clock
+        // advances as well.
         try? store.advance(by: 600)
         state.lost = (try? store.restoreLink()) ?? 0
       }
