@@ -216,5 +216,13 @@ import Testing
     }
     #expect(found?.reason.hasPrefix("no secure connection to '127.0.0.1:") == true)
     #expect(found?.hint?.contains("AWS_CA_BUNDLE") == true)
+    // The settings of the AWS tools name the file.
+    let keys = ["AWS_ACCESS_KEY_ID": "KEY", "AWS_SECRET_ACCESS_KEY": "SECRET"]
+    try directory.write("[default]\nca_bundle = \(certificate)\n", at: ".aws/config")
+    for more in [["AWS_CA_BUNDLE": certificate], ["HOME": directory.string]] {
+      let storage = try testStorage(url, testOptions(keys.merging(more) { $1 }))
+      try storage.touch(objectPath("a"))
+      #expect(try storage.list(.root) == ["a"])
+    }
   }
 }

@@ -195,6 +195,34 @@ import Testing
     }
   }
 
+  /// A server that answers only once it has 64 requests gets them, and never more.
+  @Test func sixtyFourRequestsAreInFlight() throws {
+    let pieces = 70
+    let held = Mutex((waiting: [[UInt8]](), answered: 0, most: 0))
+    let connector = Self.connector { type, id, packet in
+      switch type {
+      case 7: return Self.file(id, size: [0, 0, 0, 0, 0, 0x23, 0, 0])
+      case 3: return Self.packet([102], id, [0, 0, 0, 1, 1])
+      case 5:
+        let piece = Self.packet([103], id, [0, 0, 0x80, 0], [UInt8](repeating: 1, count: 0x8000))
+        return held.withLock { held in
+          held.waiting.append(piece)
+          held.most = max(held.most, held.waiting.count)
+          guard held.waiting.count == 64 || held.answered + held.waiting.count == pieces else {
+            return nil
+          }
+          defer { held.waiting = [] }
+          held.answered += held.waiting.count
+          return held.waiting.flatMap { $0 }
+        }
+      default: return Self.status(id, 0)
+      }
+    }
+    let bytes = try Self.storage(connector).load(path("a"), limit: 4 << 20)
+    #expect(bytes.count == pieces * 0x8000)
+    #expect(held.withLock(\.most) == 64)
+  }
+
   /// Lines of a failed server are shown escaped.
   @Test func messagesOfTheServerAreEscaped() throws {
     let connector = Self.connector { _, id, _ in

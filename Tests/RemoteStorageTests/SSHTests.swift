@@ -92,6 +92,73 @@ import Testing
     #expect(Host.monotonicSeconds() - start < 6)
   }
 
+  /// An alias, a key from an agent and a jump host, all from the user's configuration.
+  @Test func theUsersOwnConfigurationApplies() throws {
+    let server = try SSHServer()
+    let place = server.directory.string
+    let agent = try BoundProcess(
+      "ssh-agent",
+      ["-a", "\(place)/agent", "sh", "-c", "ssh-add -q \(place)/id && rm \(place)/id; echo up; read x"])
+    #expect(agent.firstLine == "up")
+    try server.directory.write(
+      """
+      Host store
+        ProxyJump jump
+      Host store jump
+        HostName 127.0.0.1
+        Port \(server.port)
+        UserKnownHostsFile \(place)/known_hosts
+        GlobalKnownHostsFile /dev/null
+        IdentityAgent \(place)/agent
+        IdentityFile none
+
+      """, at: "config")
+    var options = server.options
+    options.sshCommand = ["ssh", "-F", ByteString("\(place)/config")]
+    let location = SFTPLocation(
+      user: nil, host: "store", port: nil, path: server.directory.path("store"))
+    let storage = try SFTPStorage.create(location, options: options)
+    try storage.makeDirectories(["objects", "lease"], in: .root)
+    try storage.save([1, 2], as: path("objects/a"), by: path("lease"))
+    #expect(try storage.load(path("objects/a"), limit: 2) == [1, 2])
+    // One login at the jump host, and one through it.
+    let log = String(decoding: try server.directory.read("log"), as: UTF8.self)
+    #expect(log.ranges(of: "Accepted publickey").count == 2, "\(log)")
+    withExtendedLifetime(agent) {}
+  }
+
+  /// The line of docs/remote.md for a key that can only use files, whatever a client asks for.
+  @Test func aForcedCommandLimitsAKeyToFiles() throws {
+    let server = try SSHServer()
+    let place = server.directory.string
+    let storage = try SFTPStorage.create(server.location("store"), options: server.options)
+    try storage.makeDirectories(["objects", "lease"], in: .root)
+    let key = String(decoding: try server.directory.read("id.pub"), as: UTF8.self)
+    for more in ["", " -P remove,rmdir"] {
+      try server.directory.write(
+        "restrict,command=\"internal-sftp -d \(place)/store\(more)\" \(key)", at: "authorized_keys")
+      let own = SFTPLocation(user: nil, host: "127.0.0.1", port: server.port, path: ".")
+      let limited = try SFTPStorage(own, options: server.options)
+      try limited.save([1, 2], as: path("objects/a"), by: path("lease"))
+      #expect(try limited.load(path("objects/a"), limit: 2) == [1, 2])
+      let removal = storeError { try limited.remove(path("objects/a")) }
+      if more.isEmpty {
+        #expect(removal == nil, "\(removal as Any)")
+      } else {
+        #expect(removal?.errorCode == .permissionDenied, "\(removal as Any)")
+      }
+      // Another command is not run.
+      let words = server.options.sshCommand.map { "\($0)" }
+      _ = try Program.run(
+        words[0],
+        words.dropFirst() + [
+          "-o", "BatchMode=yes", "-p", "\(server.port)", "127.0.0.1", "touch \(place)/touched",
+        ])
+      #expect(!FileManager.default.fileExists(atPath: place + "/touched"))
+    }
+    #expect(try storage.load(path("objects/a"), limit: 2) == [1, 2])
+  }
+
   /// A server without the subsystem, as many routers have.
   @Test func serverWithoutSFTPIsReported() throws {
     let server = try SSHServer(subsystem: "")

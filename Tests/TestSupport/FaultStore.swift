@@ -86,6 +86,12 @@ package final class FaultStore: Sendable {
     try JSONDecoder().decode([String].self, from: Data(process.ask(#"{"do": "keys"}"#).utf8))
   }
 
+  /// The keys of the objects whose content has a text.
+  package func keys(ofObjectsWith text: String) throws -> [String] {
+    try JSONDecoder().decode(
+      [String].self, from: Data(process.ask(#"{"do": "search", "text": "\#(text)"}"#).utf8))
+  }
+
   private func carryOut(_ command: String) throws {
     guard try process.ask(command) == "{}" else {
       throw Program.Failure(description: "the store refuses \(command)")

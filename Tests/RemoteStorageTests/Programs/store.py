@@ -17,6 +17,7 @@ Each line of standard input is a command as JSON, which is answered with a line 
                                   an answer; with "done": true the first of these requests is done
   {"do": "up"}                    the link is up again; the answer has the number of "lost" requests
   {"do": "fill", "prefix": …, "count": N}  makes N empty objects, whose keys are a prefix and a number
+  {"do": "search", "text": …}     the keys of the objects whose content has a text
   {"do": "log"}, {"do": "keys"}   the requests so far without lost ones, the keys of all objects
 
 SCRIPT is a file of JSON: a list of rules. The first rule that applies to a request is carried out,
@@ -84,6 +85,9 @@ class Store:
             elif action == "fill":
                 for number in range(command["count"]):
                     self.objects[f"{command['prefix']}{number}"] = (b"", time.time() + self.offset, {})
+            elif action == "search":
+                text = command["text"].encode()
+                return [key for key, (body, *_) in self.objects.items() if text in body]
             elif action == "down":
                 self.left, self.lost = command["after"], 0
                 self.is_first_done = command.get("done", False)
