@@ -15,6 +15,9 @@ package struct BackupSource: Sendable {
   package var crossesMounts = false
   /// Whether the device is locked: files that cannot be read while it is are not opened.
   package var isLocked = false
+  /// The destination, on which the data that the policy keeps may depend (default: on this host or one
+  /// of the user, unencrypted).
+  package var destination = Destination(isUnencrypted: true)
   /// The verdicts that select the data: those of this program, or those of the platform itself.
   package var view = Verdicts.View.keep
   /// The number of threads that scan (default: one for each processor).
@@ -46,7 +49,7 @@ package struct BackupSource: Sendable {
     isStopping: @escaping @Sendable () -> Bool
   ) throws -> (scan: DeviceScan, part: Part) {
     var options = ScanOptions(
-      destination: Destination(isUnencrypted: true), excluded: excluded, view: view,
+      destination: destination, excluded: excluded, view: view,
       isStopping: isStopping)
     options.crossesMounts = crossesMounts
     options.isLocked = isLocked

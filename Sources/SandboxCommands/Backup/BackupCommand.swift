@@ -141,12 +141,14 @@ struct BackupCommand: SandboxCommand {
           + "user can read it")
     }
     let storage = try opened.storage.directoryIdentity()
+    let destination = choice.destination(isEncrypted: repository.isEncrypted)
     var results: [DeviceResult] = []
     for (choice, device) in found {
       do {
         results.append(
           try backUp(
-            device.get(), to: repository, storage: storage, again: choice.find, console))
+            device.get(), to: repository, destination: destination, storage: storage,
+            again: choice.find, console))
       } catch {
         // If there are other devices, the backup continues with the next one.
         let failure = Failure(error)
@@ -162,11 +164,11 @@ struct BackupCommand: SandboxCommand {
 
   /// Backs up one device. After waiting for another run, `again` finds it again.
   private func backUp(
-    _ device: Device, to repository: Repository, storage: FileIdentity?,
-    again: () throws -> Device, _ console: Console
+    _ device: Device, to repository: Repository, destination: Destination,
+    storage: FileIdentity?, again: () throws -> Device, _ console: Console
   ) throws -> DeviceResult {
     let backup = DeviceBackup(to: repository, storage: storage, cache: Host.cacheDirectory)
-    let source = try source(device, console)
+    let source = try source(device, for: destination, console)
     let counters = ProgressCounters()
     let outcome = try progress.run(counters, output) { isStopping in
       try backup.run(
@@ -180,11 +182,14 @@ struct BackupCommand: SandboxCommand {
     return DeviceResult(root: outcome.plan.device.root, done: outcome, status: status)
   }
 
-  private func source(_ device: Device, _ console: Console) throws -> BackupSource {
+  private func source(
+    _ device: Device, for destination: Destination, _ console: Console
+  ) throws -> BackupSource {
     let patterns = excludeLargerThan.map { [CommandLinePattern.excludeLargerThan($0.bytes)] } ?? []
     var source = BackupSource(
       device, policy: try policy.compile(for: device, output, console, also: patterns))
     source.apps = part.names
+    source.destination = destination
     source.crossesMounts = crossMounts
     source.isLocked = locked
     source.workers = jobs
@@ -213,14 +218,17 @@ struct BackupCommand: SandboxCommand {
   private func showPlans(_ choices: [DeviceOptions.Choice], _ console: Console) throws -> ExitStatus
   {
     var status = ExitStatus.done
-    let own = BackupSource.ownDirectories(
-      storage: (try? repository.choice())?.identity, cache: Host.cacheDirectory)
+    let choice = try? repository.choice()
+    let own = BackupSource.ownDirectories(storage: choice?.identity, cache: Host.cacheDirectory)
+    let destination =
+      choice?.destination(isEncrypted: choice?.isKnownAsEncrypted == true)
+      ?? Destination(isUnencrypted: true)
     let devices = try part.names.holders(
       choices.map { choice in (choice, Result { try choice.find() }) })
     for (number, device) in devices.enumerated() {
       let found = try device.device.get()
       console.warn(ofInterruptedOn: found)
-      let source = try source(found, console)
+      let source = try source(found, for: destination, console)
       let plan = try progress.run(ProgressCounters(), output) { isStopping in
         try source.plan(excluding: own, isStopping: isStopping)
       }

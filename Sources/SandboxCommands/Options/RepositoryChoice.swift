@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import PolicyEngine
 internal import RemoteStorage
 internal import SystemIO
 
@@ -48,6 +49,25 @@ extension RepositoryOptions {
       case .s3(let bucket):
         bucket.endpoint.map { bucket.text.concatenating(ByteString(" at \($0)")) } ?? bucket.text
       }
+    }
+
+    /// Returns the destination of backups to the repository, as policies distinguish destinations. A
+    /// bucket counts as hosted by another party.
+    func destination(isEncrypted: Bool) -> Destination {
+      if case .s3 = location { return Destination(isCloud: true, isUnencrypted: !isEncrypted) }
+      return Destination(isUnencrypted: !isEncrypted)
+    }
+
+    /// Whether the repository is encrypted, as far as that is known without a connection to another
+    /// host.
+    var isKnownAsEncrypted: Bool {
+      if location.localPath != nil, let opened = try? open() {
+        return opened.repository.isEncrypted
+      }
+      do {
+        try KnownRecipients.requireNone(at: recordedLocation, named: location.text)
+        return false
+      } catch { return true }
     }
 
     /// Whether the repository is a directory of this host.
