@@ -220,7 +220,7 @@ import Testing
     }
     let bytes = try Self.storage(connector).load(path("a"), limit: 4 << 20)
     #expect(bytes.count == pieces * 0x8000)
-    #expect(held.withLock(\.most) == 64)
+    #expect(held.withLock { $0.most } == 64)
   }
 
   /// Lines of a failed server are shown escaped.

@@ -24,17 +24,17 @@ extension Repository {
     }
     try storage.requireReadable()
     let (layout, directories) = (storage.layout, [RepositoryLayout.pins, RepositoryLayout.snapshots])
-    var pins: Set<SnapshotID> = []
+    var pinned: Set<SnapshotID> = []
     var statuses: [SnapshotID: ObjectStatus] = [:]
     try storage.forEachObject(belowAny: directories) { path, status in
       if let id = layout.snapshotID(path) {
         statuses[id] = status
       } else if let id = RepositoryLayout.pinID(path) {
-        pins.insert(id)
+        pinned.insert(id)
       }
     }
     let found = try heads(of: statuses.keys.sorted(), cache: cache, statuses: statuses)
-    return (SnapshotHeads(found.heads, damaged: found.damaged), pins)
+    return (SnapshotHeads(found.heads, damaged: found.damaged), pinned)
   }
 
   /// Pins snapshots. Returns those that were not pinned before.
