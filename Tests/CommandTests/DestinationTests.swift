@@ -59,11 +59,21 @@ import Testing
     _ = try fixture.succeed("init s3://bucket/place --plain --no-default")
     _ = try fixture.succeed("backup --root device --repo s3://bucket/place")
     try Data("changed".utf8).write(to: URL(fileURLWithPath: path))
+    let added = String(path.dropLast("Groceries.md".count)) + "added.md"
+    try Data("added".utf8).write(to: URL(fileURLWithPath: added))
+    let marked = String(path.dropLast("Groceries.md".count)) + "local.md"
+    try Data("local".utf8).write(to: URL(fileURLWithPath: marked))
+    let mark = "user.com.apple.metadata:com_apple_cloudBackup_excludeItem"
+    let set = try Program.run("setfattr", ["-n", mark, "-v", "com.apple.backupd", marked])
+    let files = { (name: String) in FileManager.default.fileExists(atPath: name) }
+    // What a bucket never has is not removed either, although the snapshot does not have it.
     _ = try fixture.succeed(
-      "restore latest --app notebook --in-place --root device --repo s3://bucket/place")
+      "restore latest --app notebook --in-place --delete --root device --repo s3://bucket/place")
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+    #expect(!files(added))
+    #expect(files(marked) == (set.code == 0))
     let bundles = try Program.run(
-      "find", [cli.directory.string + "/device", "-name", "Notebook.app"])
+      "find", [cli.directory.string + "/device", "-path", "*/Notebook.app/Info.plist"])
     #expect(!bundles.output.isEmpty)
     // A policy can store bundles in a bucket, too.
     try cli.directory.write(

@@ -143,7 +143,7 @@ struct DeviceRestorePlanner {
     let apps = Set(present.compactMap(\.owner))
     let paths = Set(present.map(\.logicalPrefix))
     var options = ScanOptions(
-      destination: Destination(isUnencrypted: true), excluded: request.protected,
+      destination: request.destination, excluded: request.protected,
       isStopping: request.isStopping)
     if targets.count == 1, let path = targets.first?.item.selection, !path.isEmpty {
       (options.only, options.includesBelow) = (path, true)

@@ -39,6 +39,10 @@ package struct DeviceRestoreRequest: Sendable {
   package var protected: Set<FileIdentity> = []
   /// Whether the planning should end early. Called for each directory, by several threads.
   package var isStopping: @Sendable () -> Bool = { false }
+  /// The destination whose exclusions hold on the device: what the policy keeps out of backups to it is
+  /// not removed, although the snapshot does not have it. Unencrypted also for an encrypted repository,
+  /// since its snapshots may be copies from one without encryption.
+  package var destination = Destination(isUnencrypted: true)
   /// The start of the restore.
   package var time: Timestamp
 

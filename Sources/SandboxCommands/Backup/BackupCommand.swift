@@ -141,14 +141,12 @@ struct BackupCommand: SandboxCommand {
           + "user can read it")
     }
     let storage = try opened.storage.directoryIdentity()
-    let destination = choice.destination(isEncrypted: repository.isEncrypted)
     var results: [DeviceResult] = []
     for (choice, device) in found {
       do {
         results.append(
           try backUp(
-            device.get(), to: repository, destination: destination, storage: storage,
-            again: choice.find, console))
+            device.get(), to: repository, storage: storage, again: choice.find, console))
       } catch {
         // If there are other devices, the backup continues with the next one.
         let failure = Failure(error)
@@ -164,11 +162,11 @@ struct BackupCommand: SandboxCommand {
 
   /// Backs up one device. After waiting for another run, `again` finds it again.
   private func backUp(
-    _ device: Device, to repository: Repository, destination: Destination,
-    storage: FileIdentity?, again: () throws -> Device, _ console: Console
+    _ device: Device, to repository: Repository, storage: FileIdentity?,
+    again: () throws -> Device, _ console: Console
   ) throws -> DeviceResult {
     let backup = DeviceBackup(to: repository, storage: storage, cache: Host.cacheDirectory)
-    let source = try source(device, for: destination, console)
+    let source = try source(device, for: repository.destination, console)
     let counters = ProgressCounters()
     let outcome = try progress.run(counters, output) { isStopping in
       try backup.run(
@@ -220,9 +218,7 @@ struct BackupCommand: SandboxCommand {
     var status = ExitStatus.done
     let choice = try? repository.choice()
     let own = BackupSource.ownDirectories(storage: choice?.identity, cache: Host.cacheDirectory)
-    let destination =
-      choice?.destination(isEncrypted: choice?.isKnownAsEncrypted == true)
-      ?? Destination(isUnencrypted: true)
+    let destination = choice?.destination ?? Destination(isUnencrypted: true)
     let devices = try part.names.holders(
       choices.map { choice in (choice, Result { try choice.find() }) })
     for (number, device) in devices.enumerated() {

@@ -62,7 +62,7 @@ struct ExportedDeviceOptions: ParsableArguments {
     var source = BackupSource(
       device, policy: try policy.compile(for: device.layout, version: version))
     source.apps = AppNames(apps)
-    source.destination = choice.destination(isEncrypted: repository.isEncrypted)
+    source.destination = repository.destination
     let counters = ProgressCounters()
     let outcome = try progress.run(counters, output) { isStopping in
       try backup.run(

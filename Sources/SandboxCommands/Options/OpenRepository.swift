@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Backup
+internal import PolicyEngine
 internal import RemoteStorage
 internal import SystemIO
 
@@ -46,6 +47,14 @@ extension Repository {
   /// no cache directory.
   func hostRunStamp(of command: String, words: [String]) -> RunStamp? {
     Host.cacheDirectory.map { runStamp(of: command, words: words, in: $0) }
+  }
+
+  /// Whether the repository is in a bucket, which counts as hosted by another party.
+  var isInBucket: Bool { !storage.canRename }
+
+  /// The destination of backups to the repository, as policies distinguish destinations.
+  var destination: Destination {
+    Destination(isCloud: isInBucket, isUnencrypted: !isEncrypted)
   }
 
   /// Begins reading for a restore, with each copy of the index verified against its id again. In a

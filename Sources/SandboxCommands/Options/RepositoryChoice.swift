@@ -51,16 +51,16 @@ extension RepositoryOptions {
       }
     }
 
-    /// Returns the destination of backups to the repository, as policies distinguish destinations. A
-    /// bucket counts as hosted by another party.
-    func destination(isEncrypted: Bool) -> Destination {
-      if case .s3 = location { return Destination(isCloud: true, isUnencrypted: !isEncrypted) }
-      return Destination(isUnencrypted: !isEncrypted)
+    /// The destination of backups to the repository (`Repository.destination`), as far as it is known
+    /// without a connection to another host.
+    var destination: Destination {
+      if case .s3 = location {
+        return Destination(isCloud: true, isUnencrypted: !isKnownAsEncrypted)
+      }
+      return Destination(isUnencrypted: !isKnownAsEncrypted)
     }
 
-    /// Whether the repository is encrypted, as far as that is known without a connection to another
-    /// host.
-    var isKnownAsEncrypted: Bool {
+    private var isKnownAsEncrypted: Bool {
       if location.localPath != nil, let opened = try? open() {
         return opened.repository.isEncrypted
       }

@@ -36,7 +36,9 @@ extension RestoreCommand {
       let preparation = try DeviceRestorePreparation(
         of: stored, to: root, from: reader, protecting: directories, isPreview: isPreview)
       return try preparation.withRoot {
-        let (plan, recovery) = try self.plan(preparation, of: stored, adapt: adapt, console)
+        let destination = Destination(isCloud: repository.isInBucket, isUnencrypted: true)
+        let (plan, recovery) = try self.plan(
+          preparation, of: stored, from: destination, adapt: adapt, console)
         let needs = plan.volumeNeeds(from: reader)
         console.warn(ofPerhapsTooMuch: needs)
         console.remarks(
@@ -67,7 +69,7 @@ extension RestoreCommand {
 
     private func plan(
       _ preparation: DeviceRestorePreparation, of stored: StoredSnapshot,
-      adapt: (inout DeviceRestoreRequest) throws -> Void, _ console: Console
+      from destination: Destination, adapt: (inout DeviceRestoreRequest) throws -> Void, _ console: Console
     ) throws -> (plan: DeviceRestorePlan, recovery: RecoveryReport) {
       try progress.plan("restore", output) { isStopping in
         try preparation.plan(
@@ -79,6 +81,7 @@ extension RestoreCommand {
           }, notify: { console.show($0, of: $1, all: list.all) },
           adapt: { request in
             try adapt(&request)
+            request.destination = destination
             request.isStopping = isStopping
           })
       }
