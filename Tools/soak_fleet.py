@@ -252,8 +252,8 @@ class Fleet:
         per_object = 2 * (snapshots + self.made["index"])
         limits = {
             "first backup": 30 + per_object, "backup after changes": 30 + per_object,
-            "unchanged backup": 40, "list of snapshots": 3 + 2 * snapshots,
-            "list of snapshots again": 3}
+            "unchanged backup": 40, "list of snapshots": 2 + 2 * snapshots,
+            "list of snapshots again": 2}
         for what, most in limits.items():
             requests = max(row[0] for row in self.costs[what])
             if requests > most:
