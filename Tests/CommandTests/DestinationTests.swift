@@ -44,7 +44,7 @@ import Testing
     #expect(!plain.stored.contains(Self.token) && !bucket.stored.contains(Self.token))
     #expect(encrypted.stored.contains(Self.token))
     #expect(plain.stored.contains(Self.bundle) && encrypted.stored.contains(Self.bundle))
-    #expect(!bucket.stored.contains(Self.bundle + "/"))
+    #expect(!bucket.stored.contains(Self.bundle + "/Notebook.app"))
     #expect(encrypted.dry == plain.dry + 1)
     #expect(bucket.dry < plain.dry)
   }
@@ -68,7 +68,7 @@ import Testing
     let files = { (name: String) in FileManager.default.fileExists(atPath: name) }
     // What a bucket never has is not removed either, although the snapshot does not have it.
     _ = try fixture.succeed(
-      "restore latest --app notebook --in-place --delete --root device --repo s3://bucket/place")
+      "restore latest --app notebook --in-place --delete --repo s3://bucket/place")
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
     #expect(!files(added))
     #expect(files(marked) == (set.code == 0))
@@ -88,6 +88,6 @@ import Testing
     _ = try fixture.succeed(
       "backup --root device --policy mine.yaml --repo s3://bucket/place")
     let stored = try fixture.succeed("ls latest --recursive --repo s3://bucket/place")
-    #expect(stored.contains(Self.bundle + "/"))
+    #expect(stored.contains(Self.bundle + "/Notebook.app"))
   }
 }

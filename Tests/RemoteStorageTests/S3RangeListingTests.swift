@@ -49,10 +49,9 @@ import Testing
       ["a/before", "pins", "pins.x", "pins/1", "pins/2/deep", "pinsx/3", "recover.py", "reserve",
         "snapshots/4", "snapshots/5", "snapshots0", "t/after"])
     let names = ["snapshots", "pins"]
-    let count = try listings(server) {
-      #expect(
-        try together(storage, names) == ["pins/1", "pins/2/deep", "snapshots/4", "snapshots/5"])
-    }
+    var listed: [String] = []
+    let count = try listings(server) { listed = try together(storage, names) }
+    #expect(listed == ["pins/1", "pins/2/deep", "snapshots/4", "snapshots/5"])
     #expect(count == 1)
     // Empty directories, directories in others, and the same one twice.
     #expect(try together(storage, ["none", "zzz", "pins"]) == ["pins/1", "pins/2/deep"])
@@ -84,9 +83,9 @@ import Testing
     let storage = try testStorage(server.endpoint)
     try fill(storage, ["pins/1", "snapshots/4"])
     for requests in [3, 2] {
-      let count = try listings(server) {
-        #expect(try together(storage, ["pins", "snapshots"]) == ["pins/1", "snapshots/4"])
-      }
+      var listed: [String] = []
+      let count = try listings(server) { listed = try together(storage, ["pins", "snapshots"]) }
+      #expect(listed == ["pins/1", "snapshots/4"])
       #expect(count == requests)
     }
   }
