@@ -96,9 +96,9 @@ import Testing
   @Test func theUsersOwnConfigurationApplies() throws {
     let server = try SSHServer()
     let place = server.directory.string
-    let agent = try BoundProcess(
-      "ssh-agent",
-      ["-a", "\(place)/agent", "sh", "-c", "ssh-add -q \(place)/id && rm \(place)/id; echo up; read x"])
+    let script =
+      "ssh-add -q \(place)/id && rm \(place)/id; echo up; read x; kill $SSH_AGENT_PID"
+    let agent = try BoundProcess("ssh-agent", ["-a", "\(place)/agent", "sh", "-c", script])
     #expect(agent.firstLine == "up")
     try server.directory.write(
       """
