@@ -114,10 +114,10 @@ import Testing
         #expect(metrics.contains("\n\(metric){"), "\(metric) of\n\(metrics)")
       }
     }
-    // The rules keep the last snapshot of each day and device.
+    // The rules keep the last snapshot of a day, and the oldest one of a device.
     let kept = try run("sandboxctl snapshots --json", environment: key).split(separator: "\n")
       .map { try CommandLine.object($0) }
-    #expect(kept.count == Self.hosts.count)
+    #expect(kept.count == 2 * Self.hosts.count)
     let phone = try #require(
       kept.first { "\($0)".contains("\(cli.directory.string)/phone") }?["id"] as? String)
     let restore = try block(with: "--to back;").replacing("a1b71e8f", with: phone)
