@@ -9,7 +9,8 @@ import Testing
 @Suite struct DestinationTests {
   private let fixture: S3CommandFixture
   private var cli: CommandLine { fixture.cli }
-  private static let token = "apps/com.example.podcast/data/Library/Application Support/Account.token"
+  private static let token =
+    "apps/com.example.podcast/data/Library/Application Support/Account.token"
   private static let bundle = "apps/org.example.notebook/bundle"
   private static let document = "apps/org.example.notebook/data/Documents"
 

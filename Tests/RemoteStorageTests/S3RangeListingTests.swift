@@ -46,8 +46,10 @@ import Testing
     let storage = try testStorage(server.endpoint, prefix: ByteString(prefix))
     try fill(
       storage,
-      ["a/before", "pins", "pins.x", "pins/1", "pins/2/deep", "pinsx/3", "recover.py", "reserve",
-        "snapshots/4", "snapshots/5", "snapshots0", "t/after"])
+      [
+        "a/before", "pins", "pins.x", "pins/1", "pins/2/deep", "pinsx/3", "recover.py", "reserve",
+        "snapshots/4", "snapshots/5", "snapshots0", "t/after",
+      ])
     let names = ["snapshots", "pins"]
     var listed: [String] = []
     let count = try listings(server) { listed = try together(storage, names) }

@@ -23,7 +23,9 @@ extension Repository {
       return (try heads(cache: cache), try pins())
     }
     try storage.requireReadable()
-    let (layout, directories) = (storage.layout, [RepositoryLayout.pins, RepositoryLayout.snapshots])
+    let (layout, directories) = (
+      storage.layout, [RepositoryLayout.pins, RepositoryLayout.snapshots]
+    )
     var pinned: Set<SnapshotID> = []
     var statuses: [SnapshotID: ObjectStatus] = [:]
     try storage.forEachObject(belowAny: directories) { path, status in

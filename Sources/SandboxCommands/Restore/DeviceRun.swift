@@ -69,7 +69,8 @@ extension RestoreCommand {
 
     private func plan(
       _ preparation: DeviceRestorePreparation, of stored: StoredSnapshot,
-      from destination: Destination, adapt: (inout DeviceRestoreRequest) throws -> Void, _ console: Console
+      from destination: Destination, adapt: (inout DeviceRestoreRequest) throws -> Void,
+      _ console: Console
     ) throws -> (plan: DeviceRestorePlan, recovery: RecoveryReport) {
       try progress.plan("restore", output) { isStopping in
         try preparation.plan(
