@@ -49,7 +49,8 @@ extension CommandLine {
   /// `device` is nil.
   func classification(of device: String?) throws -> [ClassifiedEntry] {
     let root = device.map { " --root \($0)" } ?? ""
-    return try jsonLines("classify --json --for unencrypted\(root)")
+    let destination = TestEncryption.isOn ? "" : " --for unencrypted"
+    return try jsonLines("classify --json\(destination)\(root)")
       .map { try ClassifiedEntry($0) }
   }
 
