@@ -1,7 +1,7 @@
 package import ArchiveStore
 internal import Codecs
 internal import Synchronization
-internal import SystemIO
+package import SystemIO
 
 /// A storage that reads more of a pack than was asked for, once a pack is read a second time, so that
 /// neighbouring frames cost one request.
