@@ -37,7 +37,8 @@ struct ClassifiedEntry {
     stored = try text("stored")
     restore = object["restore"] as? String ?? "-"
     if let byDestination = object["backup"] as? [String: String] {
-      backup = byDestination["unencrypted"] ?? byDestination["default"] ?? ""
+      let destination = TestEncryption.isOn ? "default" : "unencrypted"
+      backup = byDestination[destination] ?? byDestination["default"] ?? ""
     } else {
       backup = try text("backup")
     }
