@@ -49,8 +49,9 @@ package final class HTTPClient: Sendable {
 
 /// The C library.
 private enum CurlLibrary {
-  /// Whether it is prepared. It fails only without memory.
-  static let isReady = sandboxctl_curl_start() == CURLE_OK
+  /// The reason for which it cannot be used, for example that it is not installed; nil if it is loaded
+  /// and prepared.
+  static let fault = sandboxctl_curl_start().map { String(cString: $0) }
 }
 
 /// An easy handle of libcurl with its connections. For use by one thread at a time.
@@ -59,8 +60,9 @@ private final class CurlHandle: @unchecked Sendable {
   private let message: UnsafeMutablePointer<CChar>
 
   init() throws(HTTPFailure) {
-    guard CurlLibrary.isReady, let raw = curl_easy_init() else {
-      throw HTTPFailure(.unusable, "libcurl cannot be initialized")
+    let fault = CurlLibrary.fault
+    guard fault == nil, let raw = sandboxctl_curl_open() else {
+      throw HTTPFailure(.unusable, "libcurl cannot be used: \(fault ?? "no memory")")
     }
     self.raw = raw
     message = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -68,7 +70,7 @@ private final class CurlHandle: @unchecked Sendable {
   }
 
   deinit {
-    curl_easy_cleanup(raw)
+    sandboxctl_curl_close(raw)
     message.deallocate()
   }
 
@@ -77,14 +79,14 @@ private final class CurlHandle: @unchecked Sendable {
     _ request: HTTPRequest, _ transfer: HTTPTransfer, by configuration: HTTPConfiguration
   ) throws(HTTPFailure) -> HTTPResponse {
     // Keeps connections, and names that were looked up.
-    curl_easy_reset(raw)
+    sandboxctl_curl_reset(raw)
     message[0] = 0
     var headers: UnsafeMutablePointer<curl_slist>?
-    defer { curl_slist_free_all(headers) }
+    defer { sandboxctl_curl_free(headers) }
     // Without it libcurl waits for permission before it sends a larger body.
     for line in ["Expect:"] + request.headers.map({ Self.line($0.name, $0.value) }) {
       guard !line.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }),
-        let longer = curl_slist_append(headers, line)
+        let longer = sandboxctl_curl_append(headers, line)
       else { throw HTTPFailure(.unusable, "a header has control characters") }
       headers = longer
     }
@@ -92,7 +94,7 @@ private final class CurlHandle: @unchecked Sendable {
     try setRequest(request)
     try check(sandboxctl_curl_set_list(raw, CURLOPT_HTTPHEADER, headers))
     try setCallbacks(transfer)
-    let code = withExtendedLifetime(transfer) { curl_easy_perform(raw) }
+    let code = withExtendedLifetime(transfer) { sandboxctl_curl_perform(raw) }
     if let failure = transfer.failure { throw failure }
     guard code == CURLE_OK else { throw .curl(code, String(cString: message)) }
     guard let response = transfer.response else {
@@ -188,6 +190,6 @@ private final class CurlHandle: @unchecked Sendable {
 
   private func check(_ code: CURLcode) throws(HTTPFailure) {
     guard code != CURLE_OK else { return }
-    throw HTTPFailure(.unusable, String(cString: curl_easy_strerror(code)))
+    throw HTTPFailure(.unusable, String(cString: sandboxctl_curl_reason(code)))
   }
 }
