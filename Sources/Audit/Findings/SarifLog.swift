@@ -33,7 +33,7 @@ package struct SarifLog {
   }
 
   private var run: JSON {
-    let root = PercentEncoding.text(report.device.root)
+    let root = Self.uri(report.device.root)
     return [
       "tool": ["driver": driver],
       "automationDetails": ["id": "sandboxctl-audit/"],
@@ -134,12 +134,17 @@ package struct SarifLog {
     let slash = finding.isDirectory ? "/" : ""
     let root = report.device.root
     guard finding.realPath.isWithin(root), finding.realPath != root else {
-      return ["uri": .string("file://" + PercentEncoding.text(finding.realPath) + slash)]
+      return ["uri": .string("file://" + Self.uri(finding.realPath) + slash)]
     }
     let relative = finding.realPath.relative(to: root)
     return [
-      "uri": .string(PercentEncoding.text(relative) + slash), "uriBaseId": .string(Self.base),
+      "uri": .string(Self.uri(relative) + slash), "uriBaseId": .string(Self.base),
     ]
+  }
+
+  /// Returns a path with all but unreserved characters and slashes encoded.
+  private static func uri(_ path: ByteString) -> String {
+    PercentEncoding.encode(path.bytes, keepsSlashes: true)
   }
 
   private static func text(_ text: String) -> JSON { ["text": .string(text)] }
@@ -147,32 +152,5 @@ package struct SarifLog {
   /// Returns a clause as a sentence, as SARIF asks for messages (section 3.11.1).
   private static func sentence(_ clause: String) -> String {
     clause.prefix(1).uppercased() + clause.dropFirst() + "."
-  }
-}
-
-/// Percent-encoding of paths in URIs (RFC 3986, section 2.1).
-enum PercentEncoding {
-  /// Returns a path with all bytes encoded but unreserved characters and slashes. A colon is encoded
-  /// too: in the first segment of a relative path it would end a scheme.
-  static func text(_ path: ByteString) -> String {
-    var text = ""
-    for byte in path.bytes {
-      if isPlain(byte) {
-        text.unicodeScalars.append(Unicode.Scalar(byte))
-      } else {
-        let digits = String(byte, radix: 16, uppercase: true)
-        text += digits.utf8.count == 1 ? "%0\(digits)" : "%\(digits)"
-      }
-    }
-    return text
-  }
-
-  private static func isPlain(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: "-._~/".utf8.contains(byte)
-    }
   }
 }

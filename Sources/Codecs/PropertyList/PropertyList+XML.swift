@@ -90,22 +90,12 @@ extension PropertyList {
     }
 
     private func escaped(_ text: String) throws(CodecError) -> String {
-      var result = ""
-      for scalar in text.unicodeScalars {
-        switch scalar {
-        case "&": result += "&amp;"
-        case "<": result += "&lt;"
-        case ">": result += "&gt;"
-        case "\r": result += "&#13;"
-        case "\t", "\n": result.unicodeScalars.append(scalar)
-        case _ where scalar.value < 0x20:
-          throw CodecError(
-            .unrepresentable, in: .propertyList,
-            reason: "'\(text)' has a control character, which XML cannot represent")
-        default: result.unicodeScalars.append(scalar)
-        }
+      guard let escaped = XMLElement.escaped(text) else {
+        throw CodecError(
+          .unrepresentable, in: .propertyList,
+          reason: "'\(text)' has a character that XML cannot represent")
       }
-      return result
+      return escaped
     }
   }
 

@@ -1,3 +1,4 @@
+internal import Codecs
 package import SystemIO
 
 /// Old and new absolute paths of an app's places, as a running app uses them.
@@ -51,8 +52,10 @@ package struct PathMapping: Sendable, Hashable {
     if !scheme.isEmpty, let end = rest.range(ofText: "!/") {
       (rest, suffix) = (rest[..<end], rest[end...])
     }
-    guard let path = PercentEncoding.decoded(rest), let new = newPath(of: path) else { return nil }
-    return scheme + "file://" + PercentEncoding.encoded(new) + suffix
+    guard let path = PercentEncoding.decode(rest.utf8), !path.contains(0),
+      let new = newPath(of: ByteString(path))
+    else { return nil }
+    return scheme + "file://" + PercentEncoding.encode(new.bytes, keepsSlashes: true) + suffix
   }
 }
 
@@ -61,56 +64,5 @@ extension Substring {
   fileprivate func range(ofText text: String) -> Index? {
     let (own, wanted) = (utf8, Array(text.utf8))
     return own.indices.first { own[$0...].starts(with: wanted) }
-  }
-}
-
-/// Percent-encoding of paths in URLs (RFC 3986, section 2.1).
-enum PercentEncoding {
-  /// Returns the bytes of an encoded path, or nil if an escape is incomplete or encodes a NUL.
-  static func decoded(_ text: Substring) -> ByteString? {
-    var bytes: [UInt8] = []
-    var rest = text.utf8[...]
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit)
-      else { return nil }
-      bytes.append(high << 4 | low)
-    }
-    return bytes.contains(0) ? nil : ByteString(bytes)
-  }
-
-  /// Returns the path with everything but unreserved characters and slashes encoded.
-  static func encoded(_ path: ByteString) -> String {
-    var text = ""
-    for byte in path.bytes {
-      if isPlain(byte) {
-        text.unicodeScalars.append(Unicode.Scalar(byte))
-      } else {
-        let digits = String(byte, radix: 16, uppercase: true)
-        text += byte < 16 ? "%0\(digits)" : "%\(digits)"
-      }
-    }
-    return text
-  }
-
-  private static func isPlain(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: "/-._~".utf8.contains(byte)
-    }
-  }
-
-  private static func digit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
   }
 }

@@ -1,3 +1,4 @@
+internal import Codecs
 package import SystemIO
 
 /// The server of a bucket, and the form of its URLs.
@@ -31,14 +32,14 @@ package struct S3Endpoint: Sendable, Hashable {
     let isInPath = !isName || isAddress || isPathStyle ?? !isAmazon
     scheme = parts.scheme
     host = (isInPath ? "" : bucket + ".") + parts.host + (parts.port.map { ":\($0)" } ?? "")
-    root = isInPath ? "/" + URIText.encode(bucket.utf8) + "/" : "/"
+    root = isInPath ? "/" + PercentEncoding.encode(bucket.utf8) + "/" : "/"
     self.bucket = bucket
   }
 
   /// Returns the encoded path of an object, or of the bucket for an empty key.
   package func path(_ key: ByteString) -> String {
     if key.isEmpty, root.utf8.count > 1 { return String(root.dropLast()) }
-    return root + URIText.encode(key.bytes, keepsSlashes: true)
+    return root + PercentEncoding.encode(key.bytes, keepsSlashes: true)
   }
 
   /// Returns the URL of a path and parameters.

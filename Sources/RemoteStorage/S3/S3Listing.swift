@@ -72,7 +72,7 @@ package struct S3Listing: Sendable, Hashable {
   ) throws(S3Failure.Words) -> ByteString {
     guard let text, !text.isEmpty else { throw S3Failure.Words("lists an object without a key") }
     guard isEncoded else { return ByteString(text) }
-    guard let bytes = URIText.decode(text) else {
+    guard let bytes = PercentEncoding.decode(text.utf8, plusIsSpace: true) else {
       throw S3Failure.Words("lists a key that is not encoded")
     }
     return ByteString(bytes)

@@ -80,9 +80,11 @@ package struct SignatureV4: Sendable {
 
   /// Returns the parameters encoded and sorted, as they are signed and sent.
   package static func query(_ parameters: [(name: String, value: String)]) -> String {
-    parameters.map { (URIText.encode($0.name.utf8), URIText.encode($0.value.utf8)) }
-      .sorted { $0 < $1 }
-      .map { "\($0.0)=\($0.1)" }.joined(separator: "&")
+    parameters.map {
+      (PercentEncoding.encode($0.name.utf8), PercentEncoding.encode($0.value.utf8))
+    }
+    .sorted { $0 < $1 }
+    .map { "\($0.0)=\($0.1)" }.joined(separator: "&")
   }
 
   /// Returns the SHA-256 of bytes as hexadecimal digits.

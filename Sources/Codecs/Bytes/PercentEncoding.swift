@@ -1,10 +1,10 @@
-/// The encoding of bytes in a URI as Signature Version 4 requires it: every byte but unreserved
-/// characters (RFC 3986, 2.3) becomes `%` and two capital hexadecimal digits. Source: Amazon S3 API
-/// Reference, "Signature Calculations for the Authorization Header", UriEncode.
-package enum URIText {
-  /// Returns the encoded text.
+/// The encoding of bytes in URIs (RFC 3986, 2.1): every byte but unreserved characters (2.3) becomes
+/// `%` and two capital hexadecimal digits.
+package enum PercentEncoding {
+  /// Returns the encoded text. A colon is encoded, too: in the first segment of a relative path it would
+  /// end a scheme.
   ///
-  /// - Parameter keepsSlashes: whether slashes stay, as in the path of an object.
+  /// - Parameter keepsSlashes: whether slashes stay, as in a path.
   package static func encode(
     _ bytes: some Sequence<UInt8>, keepsSlashes: Bool = false
   ) -> String {
@@ -19,14 +19,17 @@ package enum URIText {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Returns the bytes of a text that a store encoded for its listing (`encoding-type=url`), where a
-  /// space is `+` or `%20`; nil if a `%` has no two digits after it.
-  package static func decode(_ text: String) -> [UInt8]? {
+  /// Returns the bytes of an encoded text, or nil if a `%` has no two digits after it.
+  ///
+  /// - Parameter plusIsSpace: whether `+` is a space, as in the queries of forms.
+  package static func decode(
+    _ text: some Collection<UInt8>, plusIsSpace: Bool = false
+  ) -> [UInt8]? {
     var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
+    var rest = Array(text)[...]
     while let byte = rest.popFirst() {
       switch byte {
-      case UInt8(ascii: "+"): bytes.append(0x20)
+      case UInt8(ascii: "+") where plusIsSpace: bytes.append(0x20)
       case UInt8(ascii: "%"):
         guard let high = rest.popFirst().flatMap(value), let low = rest.popFirst().flatMap(value)
         else { return nil }
