@@ -114,7 +114,7 @@ import Testing
     _ = try cli.succeed("sample small/device")
     let available = try Directory.open(path: cli.directory.path("small")).space().available
     // Two of them have room, three do not.
-    for name in ["a.pdf", "b.pdf", "c.pdf"] {
+    for name in ["a.pdf", "b.pdf", "c.pdf"] as [ByteString] {
       try cli.directory.write([UInt8](repeating: 1, count: Int(available) * 2 / 5), at: name)
     }
     let deliver = "interapp deliver a.pdf b.pdf c.pdf --to notebook --root small/device"
