@@ -5,6 +5,8 @@
 // the macro that libfuse asks for. Offsets have 64 bits with and without it on all 64-bit systems.
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -13,6 +15,7 @@
 #include <sys/statvfs.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
@@ -24,7 +27,7 @@
 enum {
   CF_ENOENT = ENOENT, CF_EIO = EIO, CF_EROFS = EROFS, CF_ENOTDIR = ENOTDIR, CF_EISDIR = EISDIR,
   CF_EINVAL = EINVAL, CF_ENODATA = ENODATA, CF_ERANGE = ERANGE, CF_ENXIO = ENXIO,
-  CF_ENOSYS = ENOSYS, CF_ENOMEM = ENOMEM, CF_EBUSY = EBUSY, CF_ENOTCONN = ENOTCONN,
+  CF_ENOSYS = ENOSYS, CF_EINTR = EINTR, CF_ENOMEM = ENOMEM, CF_EBUSY = EBUSY, CF_ENOTCONN = ENOTCONN,
   CF_EACCES = EACCES, CF_EPERM = EPERM, CF_ENODEV = ENODEV, CF_ESTALE = ESTALE,
   CF_EOPNOTSUPP = EOPNOTSUPP,
   CF_SEEK_DATA = 3, CF_SEEK_HOLE = 4,
@@ -195,6 +198,13 @@ static inline void cf_use_short_slices(void) {
   (void)syscall(SYS_sched_setattr, 0, &attributes, 0u);
 }
 
+// The monotonic clock.
+static inline uint64_t cf_nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 // Puts a part of a file into the kernel's cache, as if it had been read. A page becomes valid if all
 // of it, up to the end of the file, is put at once. Waits for requests that read the same pages, so
 // the caller must not be a thread that handles requests. Returns 0 or a negative error number.
@@ -205,18 +215,53 @@ static inline int cf_put(
   return fuse_lowlevel_notify_store(session, number, (off_t)offset, &vector, FUSE_BUF_NO_SPLICE);
 }
 
-// Handles requests until the file system is unmounted. Several threads may do so.
-static inline void cf_serve(struct fuse_session *session) {
-  cf_use_short_slices();
-  struct fuse_buf buffer;
-  memset(&buffer, 0, sizeof buffer);
-  while (!fuse_session_exited(session)) {
-    int result = fuse_session_receive_buf(session, &buffer);
-    if (result == -EINTR) continue;
-    if (result <= 0) break;
-    fuse_session_process_buf(session, &buffer);
+// Whether a request waits to be received, or the file system was unmounted.
+static inline int cf_has_request(struct fuse_session *session) {
+  struct pollfd descriptor = {.fd = fuse_session_fd(session), .events = POLLIN};
+  return poll(&descriptor, 1, 0) != 0;
+}
+
+// Looks for a request repeatedly for `patience` nanoseconds.
+static inline void cf_look(struct fuse_session *session, uint64_t patience) {
+  uint64_t end = cf_nanoseconds() + patience;
+  while (!cf_has_request(session) && cf_nanoseconds() < end) {}
+}
+
+// Returns the number of threads of this machine that run or want to (the fourth field of
+// /proc/loadavg), or -1 if it is not known.
+static inline int cf_running(void) {
+  int descriptor = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return -1;
+  char text[128];
+  ssize_t size = read(descriptor, text, sizeof text - 1);
+  close(descriptor);
+  if (size <= 0) return -1;
+  text[size] = 0;
+  char *field = text;
+  for (int skipped = 0; skipped < 3 && field; skipped++) {
+    field = strchr(field, ' ');
+    if (field) field++;
   }
-  free(buffer.mem);
+  if (!field || *field < '0' || *field > '9') return -1;
+  return (int)strtol(field, NULL, 10);
+}
+
+// Whether a request is answered from memory, or passes the turn to receive before it waits: all about
+// names and attributes. Those that read files, and unknown ones, are not.
+static inline int cf_is_quick(const struct fuse_buf *buffer) {
+  // The operations of linux/fuse.h, which has no header of its own in the library.
+  enum {
+    lookup = 1, forget = 2, getattr = 3, readlink = 5, getxattr = 22, listxattr = 23, opendir = 27,
+    readdir = 28, releasedir = 29, batch_forget = 42, readdirplus = 44,
+  };
+  struct { uint32_t length, operation; } header;
+  if (buffer->size < sizeof header || !buffer->mem) return 0;
+  memcpy(&header, buffer->mem, sizeof header);
+  switch (header.operation) {
+    case lookup: case forget: case getattr: case readlink: case getxattr: case listxattr:
+    case opendir: case readdir: case releasedir: case batch_forget: case readdirplus: return 1;
+    default: return 0;
+  }
 }
 
 // Unmounts a file system. Returns 0 or a negative error number.

@@ -155,6 +155,53 @@ import Testing
     #expect(view.errors.contains("note: ") && !view.errors.contains("warning"))
   }
 
+  private func makeFiles(_ count: Int) throws {
+    for number in 0..<count {
+      try cli.directory.write("\(number)", at: ByteString("tree/\(number % 7)/\(number)"))
+    }
+  }
+
+  /// The kernel learns that a mounted snapshot has no attributes; copies are the same.
+  @Test func snapshotWithoutAttributesIsCopied() throws {
+    try makeFiles(600)
+    try backUp()
+    let view = try MountedView(cli, "--snapshot latest")
+    #expect(try shell("cp -a view/folders/tree first").code == 0)
+    let asked = try shell(
+      """
+      for i in $(seq 500); do
+        getfattr -n user.none view/folders/tree/1/1 2>&1 | grep "not supported" && break
+        sleep 0.01
+      done
+      """)
+    #expect(asked.output.contains("not supported"), "\(asked.output)\(asked.errors)")
+    let second = try shell("cp -a view/folders/tree second && ls -l view/folders/tree/1")
+    #expect(second.code == 0 && second.errors.isEmpty, "\(second.errors)")
+    try ChangeDetector.expectSame(cli.directory, "tree", "first")
+    try ChangeDetector.expectSame(cli.directory, "tree", "second")
+    #expect(view.end(by: SIGTERM) == 0)
+  }
+
+  /// Attributes of a snapshot that is made after many files without attributes were copied are shown.
+  @Test func attributesOfLaterSnapshotsAreShown() throws {
+    try makeFiles(600)
+    try backUp()
+    let view = try MountedView(cli)
+    #expect(try shell("cp -a view/latest/folders/tree first").code == 0)
+    Host.pause(seconds: 1.1)
+    guard try shell("setfattr -n user.later -v value tree/1/1").code == 0 else { return }
+    try backUp()
+    let shown = try shell(
+      """
+      for i in $(seq 500); do
+        getfattr -d view/latest/folders/tree/1/1 | grep user.later && break
+        sleep 0.02
+      done
+      """)
+    #expect(shown.output == "user.later=\"value\"\n", "\(shown.output)\(shown.errors)")
+    #expect(view.end(by: SIGTERM) == 0)
+  }
+
   @Test func unusableDirectoryIsRefused() throws {
     try cli.directory.write("text", at: "tree/inner/file")
     try backUp()

@@ -37,14 +37,15 @@ import Testing
 
   /// A snapshot of a directory `d` of small files and a file `large`, and their file system.
   private func makeFiles(
-    _ count: Int = 200, large: [UInt8] = MountFixture.large
+    _ count: Int = 200, large: [UInt8] = MountFixture.large,
+    bytes: (Int) -> [UInt8] = { ContentAheadTests.text(ByteString("f\(1000 + $0)")) }
   ) throws -> SnapshotFileSystem {
     let session = try fixture.repository.beginWriting()
     let writer = try session.makeWriter()
     let names = (0..<count).map { ByteString("f\(1000 + $0)") }
     var entries: [TreeEntry] = []
-    for name in names {
-      let content = try writer.storeFile(logicalPath: name, bytes: Self.text(name).span)
+    for (position, name) in names.enumerated() {
+      let content = try writer.storeFile(logicalPath: name, bytes: bytes(position).span)
       entries.append(TreeEntry(name: name, node: .file(content)))
     }
     let content = try writer.storeFile(logicalPath: "large", bytes: large.span)
@@ -93,24 +94,93 @@ import Testing
     let ahead = try ahead(files)
     let directory = try files.find("d").number
     let handle = try files.openDirectory(directory).handle
+    let (end, numbers) = try enterAll(of: handle, files)
+    ahead.willList(handle, from: end)
+    // Nothing was read yet.
+    let first = try #require(numbers["f1000"])
+    _ = try files.read(first, from: 0, count: 10)
+    ahead.didListAttributes(of: first)
+    ahead.willList(handle, from: end)
+    ahead.workers.finish()
+    #expect(recorder.count == 200 && numbers.count == 200)
+    for (name, number) in numbers { #expect(recorder[number] == [0: Self.text(name)]) }
+  }
+
+  /// Enters all entries of a directory and returns the offset of its end and their numbers.
+  private func enterAll(
+    of handle: UInt64, _ files: SnapshotFileSystem
+  ) throws -> (end: Int64, numbers: [ByteString: UInt64]) {
     var (end, numbers): (Int64, [ByteString: UInt64]) = (0, [:])
     try files.readDirectory(handle, from: 0) { item in
       if let entered = try? files.enter(item, of: handle) { numbers[item.name] = entered.number }
       end = item.next
       return true
     }
-    ahead.didList(handle, from: 0, to: end)
-    // Nothing was read yet.
-    let first = try #require(numbers["f1000"])
-    _ = try files.read(first, from: 0, count: 10)
-    #expect(files.parts(of: handle, from: 0, to: end).count == 2)
-    #expect(files.parts(of: handle, from: 0, to: 2 + 127).isEmpty, "a part that is not whole")
-    #expect(files.parts(of: handle, from: 2 + 127, to: 2 + 130).map(\.number) == [0])
-    ahead.didListAttributes()
-    ahead.didList(handle, from: 0, to: end)
+    return (end, numbers)
+  }
+
+  /// The kernel has an entry for certain when it asks for the next ones.
+  @Test func partsAreNewOnceAllTheirEntriesWerePassed() throws {
+    let files = try makeFiles()
+    let handle = try files.openDirectory(try files.find("d").number).handle
+    #expect(files.newParts(of: handle, before: 2 + 127).isEmpty, "a part that is not whole")
+    #expect(files.newParts(of: handle, before: 2 + 130).map(\.number) == [0])
+    #expect(files.newParts(of: handle, before: 2 + 200).map(\.number) == [1])
+    #expect(files.newParts(of: handle, before: 2 + 200).isEmpty)
+  }
+
+  /// cp(1) reads files in the order of their numbers, which is that of their content in the packs.
+  @Test func numbersAscendInTheOrderOfNames() throws {
+    let files = try makeFiles()
+    let handle = try files.openDirectory(try files.find("d").number).handle
+    let numbers = try enterAll(of: handle, files).numbers
+    #expect(numbers.count == 200)
+    #expect(numbers.keys.sorted().map { numbers[$0] ?? 0 } == numbers.values.sorted())
+  }
+
+  /// Files after those that are read in order are decoded and put, 128 to 256 entries ahead.
+  @Test func filesAfterReadsInOrderAreDecoded() throws {
+    let contents = (0..<400).map { MountFixture.large.dropFirst($0 * 4096).prefix(8192) }
+    let files = try makeFiles(400) { Array(contents[$0]) }
+    let ahead = try ahead(files)
+    let handle = try files.openDirectory(try files.find("d").number).handle
+    let numbers = try enterAll(of: handle, files).numbers.sorted { $0.key < $1.key }.map(\.value)
+    try read(ahead, files, numbers[0])
+    let before = files.reader.decodedFrames
+    try read(ahead, files, numbers[1])
+    ahead.didListAttributes(of: numbers[1])
+    ahead.didListAttributes(of: numbers[129])
     ahead.workers.finish()
-    #expect(recorder.count == 200 && numbers.count == 200)
-    for (name, number) in numbers { #expect(recorder[number] == [0: Self.text(name)]) }
+    for (position, number) in numbers.enumerated() where position > 0 && position < 384 {
+      let isPut = recorder[number] == [0: Array(contents[position])]
+      #expect(isPut, "\(position)")
+    }
+    #expect(numbers[384...].allSatisfy { recorder[$0].isEmpty })
+    #expect(files.reader.decodedFrames > before)
+  }
+
+  @Test func directoriesAreReadAheadOnlyInOrder() {
+    var streams = DirectoryStreams()
+    func part(_ number: UInt32, page: UInt32 = 0, _ directory: UInt64 = 1) -> DirectoryPart {
+      DirectoryPart(directory: directory, page: page, number: number)
+    }
+    func work(_ part: DirectoryPart, _ includesPart: Bool) -> DirectoryStreams.Work {
+      DirectoryStreams.Work(part: part, includesPart: includesPart)
+    }
+    #expect(streams.didList(part(0)) == nil && streams.didRead(5, in: part(0)) == nil)
+    #expect(streams.didList(part(1)) == nil, "one file")
+    #expect(streams.didRead(4, in: part(0)) == nil, "backwards")
+    #expect(streams.didRead(600, in: part(4)) == nil, "far away")
+    #expect(streams.didRead(1, in: part(0, 2)) == nil, "another directory")
+    #expect(streams.didRead(601, in: part(4)) == work(part(4), true))
+    #expect(streams.didRead(602, in: part(4)) == nil, "once")
+    #expect(streams.didList(part(5)) == work(part(5), false))
+    #expect(streams.didList(part(4)) == nil && streams.didList(part(5)) == nil)
+    #expect(streams.didRead(1 << 20, in: part(0, page: 1)) == work(part(0, page: 1), false))
+    #expect(streams.didRead(1 << 20 | 300, in: part(2, page: 1)) == work(part(2, page: 1), true))
+    #expect(DirectoryPart(1, of: 1 << 20 | 300) == part(2, page: 1))
+    for directory in UInt64(10)..<40 { _ = streams.didRead(0, in: part(0, directory)) }
+    #expect(streams.didRead(1 << 20 | 301, in: part(2, page: 1)) == nil, "only the last ones")
   }
 
   @Test func nothingIsPutForListingsAlone() throws {
@@ -119,7 +189,7 @@ import Testing
     let first = try files.find("d/f1000").number
     _ = try files.read(first, from: 0, count: 10)
     let handle = try files.openDirectory(files.find("d").number).handle
-    ahead.didList(handle, from: 0, to: 12)
+    ahead.willList(handle, from: 12)
     ahead.workers.finish()
     #expect(recorder.count == 0)
   }

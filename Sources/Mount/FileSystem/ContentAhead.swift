@@ -7,6 +7,7 @@ internal import SystemIO
 ///
 /// - Small files: after one was read, those beside it whose content is in the same decoded frame; and
 ///   while a program reads files or lists their attributes, those of each directory that it lists.
+///   Of a directory whose files are read in order, the next 128 to 256 entries are decoded.
 /// - Large files that are read in order: the next part, decoded before it is needed.
 ///
 /// It works on two threads of its own, since putting content waits for requests that read the same
@@ -20,10 +21,12 @@ final class ContentAhead: Sendable {
   /// The threads. Tests wait for their jobs.
   let workers: Workers
   private let waiting = Atomic<Int>(0)
+  private let busy = Atomic<Int>(0)
   private let isStopped = Atomic<Bool>(false)
   /// The number of directories whose small files are put when they are listed.
   private let interest = Atomic<Int>(0)
   private let streams = Mutex(ReadStreams())
+  private let directories = Mutex(DirectoryStreams())
   /// The parts that were put, so that no read that was faster puts them again.
   private let done = Mutex(CostBoundedCache<Done, Bool>(capacity: 10_000))
 
@@ -54,16 +57,23 @@ final class ContentAhead: Sendable {
     workers.finish()
   }
 
+  /// The number of threads that work.
+  var working: Int { busy.load(ordering: .relaxed) }
+
   // MARK: - Observations
 
   /// Notes that a range of a file was read.
   func didRead(_ number: UInt64, from offset: UInt64, count: Int, _ parts: [FilePart]) {
     interest.store(Self.listings, ordering: .relaxed)
-    guard case .bytes(let slice)? = parts.first, let (size, part) = files.place(of: number) else {
-      return
-    }
+    guard case .bytes(let slice)? = parts.first,
+      let (size, ordinal, part) = files.place(of: number)
+    else { return }
     if size <= SnapshotFileSystem.smallSize {
-      submit { [self] in putFiles(of: part, in: slice.frame, except: number) }
+      if let work = directories.withLock({ $0.didRead(ordinal, in: part) }) {
+        submit(work)
+      } else {
+        submit { [self] in putFiles(of: part, in: slice.frame, except: number) }
+      }
       return
     }
     let range = streams.withLock {
@@ -73,25 +83,39 @@ final class ContentAhead: Sendable {
   }
 
   /// Notes that the names of extended attributes of a file were read, as programs do that copy files.
-  func didListAttributes() { interest.store(Self.listings, ordering: .relaxed) }
+  func didListAttributes(of number: UInt64) {
+    interest.store(Self.listings, ordering: .relaxed)
+    guard let part = files.part(of: number) else { return }
+    if let work = directories.withLock({ $0.didList(part) }) { submit(work) }
+  }
 
-  /// Notes that the entries of an open directory between two offsets were sent.
-  func didList(_ handle: UInt64, from start: Int64, to end: Int64) {
-    guard interest.load(ordering: .relaxed) > 0 else { return }
+  /// Notes that the entries of an open directory from an offset on are asked for: the kernel knows
+  /// those before, and so takes their content.
+  func willList(_ handle: UInt64, from offset: Int64) {
+    guard offset > 0, interest.load(ordering: .relaxed) > 0 else { return }
     interest.subtract(1, ordering: .relaxed)
-    for part in files.parts(of: handle, from: start, to: end) {
+    for part in files.newParts(of: handle, before: offset) {
       submit { [self] in putFiles(of: part) }
     }
   }
 
   // MARK: - Work
 
+  private func submit(_ work: DirectoryStreams.Work) {
+    submit { [self] in
+      if work.includesPart { putFiles(of: work.part, decodes: true) }
+      if let next = files.part(after: work.part) { putFiles(of: next, decodes: true) }
+    }
+  }
+
   private func submit(_ job: @escaping @Sendable () -> Void) {
     guard waiting.load(ordering: .relaxed) < Self.limit, !hasStopped else { return }
     waiting.add(1, ordering: .relaxed)
     workers.submit { [self] in
       waiting.subtract(1, ordering: .relaxed)
+      busy.add(1, ordering: .relaxed)
       if !hasStopped { job() }
+      busy.subtract(1, ordering: .relaxed)
     }
   }
 
@@ -101,20 +125,23 @@ final class ContentAhead: Sendable {
     if !put(number, offset, bytes) { isStopped.store(true, ordering: .relaxed) }
   }
 
-  /// Puts the small files of a part of a directory: those in one frame, or in all held frames.
+  /// Puts the small files of a part of a directory: those in one frame, in all held frames, or all.
   private func putFiles(
-    of part: DirectoryPart, in frame: SharedReader.Frame? = nil, except number: UInt64? = nil
+    of part: DirectoryPart, in frame: SharedReader.Frame? = nil, except number: UInt64? = nil,
+    decodes: Bool = false
   ) {
     if let frame, done.withLock({ $0.value(Done(part, frame)) != nil }) { return }
     var claimed: [Done: Bool] = [:]
-    for file in files.heldFiles(in: part) where file.number != number && !hasStopped {
-      guard frame == nil || file.content.frame === frame else { continue }
-      let key = Done(part, file.content.frame)
+    for file in files.smallFiles(in: part) where file.number != number && !hasStopped {
+      guard let content = files.content(of: file, decodes: decodes),
+        frame == nil || content.frame === frame
+      else { continue }
+      let key = Done(part, content.frame)
       let isNew = claimed[key] ?? claim(key)
       claimed[key] = isNew
       guard isNew else { continue }
-      file.content.frame.bytes.withUnsafeBytes {
-        send(UnsafeRawBufferPointer(rebasing: $0[file.content.range]), to: file.number, at: 0)
+      content.frame.bytes.withUnsafeBytes {
+        send(UnsafeRawBufferPointer(rebasing: $0[content.range]), to: file.number, at: 0)
       }
     }
   }

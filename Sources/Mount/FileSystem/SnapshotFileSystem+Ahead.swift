@@ -1,4 +1,6 @@
 internal import ArchiveStore
+internal import Codecs
+internal import Synchronization
 internal import SystemIO
 
 /// Consecutive entries of a page of a directory, which are put ahead together.
@@ -20,52 +22,71 @@ struct DirectoryPart: Hashable, Sendable {
 }
 
 extension SnapshotFileSystem {
-  /// A small file that the kernel knows and whose content is in a held frame.
-  struct HeldFile: Sendable {
+  /// A small file of one piece that the kernel knows.
+  struct SmallFile: Sendable {
     let number: UInt64
-    let content: SharedReader.Slice
+    let digest: Digest
+    let size: UInt64
   }
 
   /// The maximum size of a small file, in bytes.
   static let smallSize: UInt64 = 128 << 10
 
-  /// Returns the size of a file, and the part of its directory that contains it; nil for other nodes.
-  func place(of number: UInt64) -> (size: UInt64, part: DirectoryPart)? {
+  /// The size of a file and its place; nil for other nodes.
+  func place(of number: UInt64) -> (size: UInt64, ordinal: UInt64, part: DirectoryPart)? {
     guard let node = nodes.node(number), case .entry(let pointer, nil) = node.origin,
       case .file(let content)? = try? entry(pointer).node
     else { return nil }
-    let part = pointer.position / UInt32(DirectoryPart.length)
-    return (
-      content.size, DirectoryPart(directory: node.parent, page: pointer.page, number: part)
-    )
+    return (content.size, pointer.ordinal, DirectoryPart(node.parent, of: pointer.ordinal))
   }
 
-  /// Returns the small files of a part of a directory that the kernel knows and whose content is
-  /// held, in the order of their numbers: programs that copy trees read them in that order.
-  ///
-  /// Reads nothing, and no damage is reported: whoever reads the file meets it.
-  func heldFiles(in part: DirectoryPart) -> [HeldFile] {
+  /// Returns the part of its directory that contains a node; nil for nodes that are no entry.
+  func part(of number: UInt64) -> DirectoryPart? {
+    guard let node = nodes.node(number), case .entry(let pointer, _) = node.origin else {
+      return nil
+    }
+    return DirectoryPart(node.parent, of: pointer.ordinal)
+  }
+
+  /// Returns the part after a part, or nil at the end of the directory.
+  func part(after part: DirectoryPart) -> DirectoryPart? {
+    guard let parent = nodes.node(part.directory), let (tree, _) = stored(parent),
+      let count = try? trees.page(Int(part.page), of: tree).count
+    else { return nil }
+    if (Int(part.number) + 1) * DirectoryPart.length < count {
+      return DirectoryPart(directory: part.directory, page: part.page, number: part.number + 1)
+    }
+    guard let pages = try? trees.directory(tree).count, Int(part.page) + 1 < pages else {
+      return nil
+    }
+    return DirectoryPart(directory: part.directory, page: part.page + 1, number: 0)
+  }
+
+  /// Returns the small files of a part of a directory that the kernel knows, in the order of their
+  /// names. No damage is reported: whoever reads the files meets it.
+  func smallFiles(in part: DirectoryPart) -> [SmallFile] {
     guard let parent = nodes.node(part.directory), let (tree, view) = stored(parent),
       let entries = try? trees.page(Int(part.page), of: tree)
     else { return [] }
-    let files = part.positions(of: entries.count).compactMap { position -> HeldFile? in
+    let key = parent.key.ofEntries()
+    return part.positions(of: entries.count).compactMap { position -> SmallFile? in
       let entry = entries[position]
-      guard let content = held(entry) else { return nil }
+      guard case .file(let content) = entry.node, content.size <= Self.smallSize,
+        content.pieces.count == 1, case .blob(let digest, content.size)? = content.pieces.first
+      else { return nil }
       let pointer = EntryPointer(
         view: view, directory: tree, page: part.page, position: UInt32(position))
-      let key = found(entry, at: pointer, in: parent.key).key
-      let number = nodes.number(of: key)
-      return nodes.node(number) == nil ? nil : HeldFile(number: number, content: content)
+      let number = nodes.number(of: found(entry, at: pointer, in: key).key)
+      guard nodes.node(number) != nil else { return nil }
+      return SmallFile(number: number, digest: digest, size: content.size)
     }
-    return files.sorted { $0.number < $1.number }
   }
 
-  /// The whole content of a small file of one piece.
-  private func held(_ entry: TreeEntry) -> SharedReader.Slice? {
-    guard case .file(let content) = entry.node, content.size <= Self.smallSize,
-      content.pieces.count == 1, case .blob(let digest, content.size)? = content.pieces.first
-    else { return nil }
-    return reader.heldData(digest, length: content.size)
+  /// Returns the content of a small file if its frame is held, or after decoding it. Nil if it is
+  /// damaged, which is not reported.
+  func content(of file: SmallFile, decodes: Bool) -> SharedReader.Slice? {
+    if let held = reader.heldData(file.digest, length: file.size) { return held }
+    return decodes ? try? reader.data(file.digest, length: file.size) : nil
   }
 
   /// Returns a range of a file that has no holes in it; nil if it has, or if some of it is damaged,
@@ -87,13 +108,15 @@ extension SnapshotFileSystem {
     }
   }
 
-  /// Returns the parts of an open directory all of whose entries are before an offset, except those
-  /// before another offset. Both are 0 or the `next` of an entry.
-  func parts(of handle: UInt64, from start: Int64, to end: Int64) -> [DirectoryPart] {
+  /// Returns the parts of an open directory that the kernel learned since the last call, if it asks
+  /// for the entries from an offset on: it then has those before.
+  func newParts(of handle: UInt64, before offset: Int64) -> [DirectoryPart] {
     guard let open = try? self.handle(handle), case .stored(let tree, _, _) = open.listing else {
       return []
     }
-    let (first, last) = (Self.position(start), Self.position(end))
+    let start = open.passed.exchange(offset, ordering: .relaxed)
+    guard start < offset else { return [] }
+    let (first, last) = (Self.position(start), Self.position(offset))
     guard let count = try? trees.page(last.page, of: tree).count else { return [] }
     // A page that ended in an earlier reply is not looked at again.
     let begin = first.page == last.page ? first.position / DirectoryPart.length : 0

@@ -42,6 +42,7 @@ extension SnapshotFileSystem {
     case .fifo, .socket: break
     }
     if let group = entry.linkGroup {
+      turn.pass()
       attributes.links = links.count(of: group, in: view.snapshotTree)
     }
     return attributes
@@ -119,7 +120,36 @@ extension SnapshotFileSystem {
 
   /// Returns the names of the extended attributes of a node.
   package func attributeNames(of number: UInt64) throws(FileSystemError) -> [ByteString] {
-    try attributes(storedFor: node(number)).map(\.name)
+    let names = try attributes(storedFor: node(number)).map(\.name)
+    attributeSearch?.didAsk(hasAttributes: !names.isEmpty)
+    return names
+  }
+
+  /// Whether it is certain that no node has or will have an extended attribute.
+  package var hasNoAttributes: Bool { attributeSearch?.foundNone ?? false }
+
+  /// Ends the search for attributes.
+  package func stopSearching() { attributeSearch?.finish() }
+
+  /// Returns whether no entry of a view has attributes; false also if an entry cannot be read, or if
+  /// the search was stopped.
+  static func hasNoAttributes(
+    in view: SnapshotView, _ makeReader: () throws -> RepositoryReader, isStopped: () -> Bool
+  ) -> Bool {
+    guard view.entry?.attributes.isEmpty ?? true, let reader = try? makeReader() else {
+      return false
+    }
+    var isCertain = true
+    do {
+      try reader.walkPastDamage(view.tree) { _, finding in
+        guard case .entry(let entry) = finding, entry.attributes.isEmpty, !isStopped() else {
+          isCertain = false
+          return .stop
+        }
+        return .enter
+      }
+    } catch { return false }
+    return isCertain
   }
 
   /// Returns the value of an extended attribute.
@@ -134,6 +164,7 @@ extension SnapshotFileSystem {
       throw name == Attribute.hostLabel ? .unsupported : .noData
     }
     do throws(StoreError) {
+      if case .blob = attribute.value { turn.pass() }
       return try reader.value(of: attribute)
     } catch { throw fault(error, at: node) }
   }

@@ -151,6 +151,7 @@ extension SnapshotFileSystem {
   ) throws(StoreError) -> [Piece] {
     let key = PieceListKey(list: .blob(digest, length: length), level: level)
     if let held = lists.withLock({ $0.value(key) }) { return held }
+    turn.pass()
     let pieces = try reader.pieces(ofList: digest, level: level, length: length)
     lists.withLock {
       $0.insert(pieces, for: key, cost: 64 + pieces.count * MemoryLayout<Piece>.stride)

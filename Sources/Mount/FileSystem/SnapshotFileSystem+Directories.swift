@@ -14,6 +14,8 @@ final class DirectoryHandle: Sendable {
   let listing: Listing
   /// Whether a page could not be read.
   let hasLost = Atomic<Bool>(false)
+  /// The offset before which the kernel was known to have all entries.
+  let passed = Atomic<Int64>(0)
 
   init(_ node: Node, _ listing: Listing) { (self.node, self.listing) = (node, listing) }
 }
@@ -84,14 +86,12 @@ extension SnapshotFileSystem {
     }
   }
 
-  /// The bits of an offset for the position on a page, which has at most 16,384 entries.
-  private static let positionBits: UInt64 = 20
-
   /// Returns the page and the position on it of an offset in a stored directory.
   static func position(_ offset: Int64) -> (page: Int, position: Int) {
     let place = UInt64(clamping: max(offset, 2) - 2)
     return (
-      Int(clamping: place >> positionBits), Int(place & ((1 << positionBits) - 1))
+      Int(clamping: place >> EntryPointer.positionBits),
+      Int(place & ((1 << EntryPointer.positionBits) - 1))
     )
   }
 
@@ -110,6 +110,7 @@ extension SnapshotFileSystem {
   private func readPages(
     _ pages: PageRange, of open: DirectoryHandle, _ body: (DirectoryItem) -> Bool
   ) throws(FileSystemError) {
+    let key = open.node.key.ofEntries()
     let first = pages.start.page
     var position = pages.start.position
     var hasPassed = false
@@ -119,9 +120,8 @@ extension SnapshotFileSystem {
         while position < entries.count {
           let pointer = pages.pointer(page: number, position: position)
           position += 1
-          let found = found(entries[position - 1], at: pointer, in: open.node.key)
-          let next = UInt64(number) << Self.positionBits | UInt64(position)
-          guard body(item(found, next: next)) else { return }
+          let found = found(entries[position - 1], at: pointer, in: key)
+          guard body(item(found, next: pointer.ordinal + 1)) else { return }
           hasPassed = true
         }
       } catch {

@@ -52,15 +52,15 @@ extension SnapshotFileSystem {
       guard let (page, position, entry) = try trees.find(name, in: tree) else { return nil }
       let pointer = EntryPointer(
         view: view, directory: tree, page: UInt32(page), position: UInt32(position))
-      return found(entry, at: pointer, in: parent.key)
+      return found(entry, at: pointer, in: parent.key.ofEntries())
     } catch {
       throw fault(error, at: path(of: parent).appending(name))
     }
   }
 
-  /// Returns a stored entry as found in a directory with a key.
-  func found(_ entry: TreeEntry, at pointer: EntryPointer, in parent: NodeKey) -> Found {
-    var key = parent.child(entry.name)
+  /// Returns a stored entry as found in a directory whose entries have a key.
+  func found(_ entry: TreeEntry, at pointer: EntryPointer, in entries: NodeKey) -> Found {
+    var key = entries.entry(at: pointer.ordinal)
     var tree: TreeReference?
     if case .directory(let below) = entry.node {
       tree = below

@@ -9,11 +9,15 @@ package import SystemIO
 /// A node that `lookUp` or `enter` returned is known until `forget`.
 package final class SnapshotFileSystem: Sendable {
   let reader: SharedReader
+  /// The turn of the threads that receive requests. It is passed before anything that may wait.
+  let turn: ReceivingTurn
   let list: SnapshotList?
   let nodes: NodeTable
   let trees: TreeCache
   let links: LinkCounts
   let damage: DamageReports
+  /// The search for extended attributes in the only snapshot; nil if all snapshots are shown.
+  let attributeSearch: AttributeSearch?
   /// The owner of the directories that are in no snapshot: the user who mounts.
   let owner = (user: Host.userID, group: Host.groupID)
   /// Lists of pieces of large files, of at most 8 MiB.
@@ -29,16 +33,27 @@ package final class SnapshotFileSystem: Sendable {
 
   private init(
     _ reader: SharedReader, _ list: SnapshotList?, root: Node.Origin, indexCache: IndexCache?,
-    damage: DamageReports
+    damage: DamageReports, turn: ReceivingTurn = ReceivingTurn()
   ) {
     self.reader = reader
+    self.turn = turn
     self.list = list
     self.damage = damage
     nodes = NodeTable(
       root: Node(number: NodeKey.rootNumber, key: NodeKey("root"), root))
-    trees = TreeCache(reader)
+    trees = TreeCache(reader, turn)
     let repository = reader.repository
-    links = LinkCounts { try repository.beginReading(cache: indexCache) }
+    let makeReader: @Sendable () throws -> RepositoryReader = {
+      try repository.beginReading(cache: indexCache)
+    }
+    links = LinkCounts(makeReader)
+    if case .viewRoot(let view) = root {
+      attributeSearch = AttributeSearch {
+        SnapshotFileSystem.hasNoAttributes(in: view, makeReader, isStopped: $0)
+      }
+    } else {
+      attributeSearch = nil
+    }
   }
 
   /// Shows all selected snapshots: `snapshots`, `latest` and `apps`.
@@ -54,10 +69,12 @@ package final class SnapshotFileSystem: Sendable {
     report: @escaping @Sendable (String) -> Void
   ) throws {
     let damage = DamageReports(report)
+    let turn = ReceivingTurn()
     let repository = reader.repository
     let list = try SnapshotList(
       selection, interval: interval,
       load: {
+        turn.pass()
         let found = try repository.heads(cache: heads)
         for error in found.damaged { damage.add(error.description) }
         return found.heads
@@ -71,7 +88,8 @@ package final class SnapshotFileSystem: Sendable {
           try reader.refresh()
         } catch { damage.add(error.description, isDamage: error.kind == .damaged) }
       })
-    self.init(reader, list, root: .fixed(.root), indexCache: indexCache, damage: damage)
+    self.init(
+      reader, list, root: .fixed(.root), indexCache: indexCache, damage: damage, turn: turn)
   }
 
   /// Shows one snapshot, or the part at a logical path of it, as the root.
@@ -82,7 +100,8 @@ package final class SnapshotFileSystem: Sendable {
     indexCache: IndexCache? = nil, report: @escaping @Sendable (String) -> Void
   ) throws(StoreError) {
     let key = Self.key(of: head, at: path)
-    guard let view = try Self.view(of: head, at: path, key: key, TreeCache(reader)) else {
+    guard let view = try Self.view(of: head, at: path, key: key, TreeCache(reader, ReceivingTurn()))
+    else {
       throw StoreError(
         .missing, "find", subject: path.description,
         reason: "snapshot \(head.id.hex.prefix(8)) has no such directory")

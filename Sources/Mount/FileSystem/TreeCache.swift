@@ -5,6 +5,7 @@ internal import SystemIO
 /// The decoded directories of a mount, of at most 32 MiB.
 final class TreeCache: Sendable {
   private let reader: SharedReader
+  private let turn: ReceivingTurn
   private let directories: Mutex<CostBoundedCache<TreeReference, SharedReader.DirectoryPages>>
   private let pages: Mutex<CostBoundedCache<PageKey, [TreeEntry]>>
   /// The numbers of subdirectories, which are needed whenever a directory is listed in its parent.
@@ -17,8 +18,8 @@ final class TreeCache: Sendable {
   }
 
   /// - Parameter capacity: the maximum size of decoded directories, in bytes.
-  init(_ reader: SharedReader, capacity: Int = 32 << 20) {
-    self.reader = reader
+  init(_ reader: SharedReader, _ turn: ReceivingTurn, capacity: Int = 32 << 20) {
+    (self.reader, self.turn) = (reader, turn)
     directories = Mutex(CostBoundedCache(capacity: capacity / 2))
     pages = Mutex(CostBoundedCache(capacity: capacity / 2))
   }
@@ -26,6 +27,7 @@ final class TreeCache: Sendable {
   /// Returns a directory: its only page, or the table of its pages.
   func directory(_ tree: TreeReference) throws(StoreError) -> SharedReader.DirectoryPages {
     if let held = directories.withLock({ $0.value(tree) }) { return held }
+    turn.pass()
     let pages = try reader.directory(tree)
     let cost = Self.cost(of: pages.onlyPage ?? [], encoded: pages.size)
     directories.withLock { $0.insert(pages, for: tree, cost: cost) }
@@ -38,6 +40,7 @@ final class TreeCache: Sendable {
     if let only = directory.onlyPage { return only }
     let key = PageKey(tree: tree, number: number)
     if let held = pages.withLock({ $0.value(key) }) { return held }
+    turn.pass()
     let page = try reader.page(number, of: directory)
     let cost = Self.cost(of: page.entries, encoded: page.size)
     pages.withLock { $0.insert(page.entries, for: key, cost: cost) }

@@ -11,6 +11,8 @@ final class FuseConnection: Sendable {
   let opensNothing = Atomic<Bool>(false)
   /// Puts content into the kernel's cache; nil until the file system is mounted.
   private let started = Mutex<ContentAhead?>(nil)
+  /// The rate at which requests arrive.
+  let rate = RequestRate()
 
   init(_ files: SnapshotFileSystem, checksPermissions: Bool) {
     (self.files, self.checksPermissions) = (files, checksPermissions)
@@ -19,6 +21,15 @@ final class FuseConnection: Sendable {
   var ahead: ContentAhead? { started.withLock { $0 } }
 
   func start(_ ahead: ContentAhead) { started.withLock { $0 = ahead } }
+
+  /// Notes that a request was received.
+  func didReceive() { rate.didReceive(helpers: ahead?.working ?? 0) }
+
+  /// Ends all threads of the connection. It must have no requests.
+  func stop() {
+    ahead?.stop()
+    files.stopSearching()
+  }
 }
 
 extension fuse_lowlevel_ops {

@@ -10,6 +10,7 @@ struct FuseRequest {
     guard let raw, let data = fuse_req_userdata(raw) else { return nil }
     self.raw = raw
     connection = Unmanaged<FuseConnection>.fromOpaque(data).takeUnretainedValue()
+    connection.didReceive()
   }
 
   private var files: SnapshotFileSystem { connection.files }
@@ -52,15 +53,19 @@ struct FuseRequest {
   }
 
   func getAttribute(_ name: ByteString, _ number: UInt64, room: Int) {
+    if files.hasNoAttributes { return fail(Int(CF_ENOSYS)) }
     answering { () throws(FileSystemError) in
       reply(try files.value(of: name, of: number), room: room)
     }
   }
 
+  /// If there are no attributes at all, the kernel does not ask again after the answer ENOSYS, and
+  /// tells programs that the file system does not support them.
   func listAttributes(_ number: UInt64, room: Int) {
+    if files.hasNoAttributes { return fail(Int(CF_ENOSYS)) }
     answering { () throws(FileSystemError) in
       reply(try files.attributeNames(of: number).flatMap { $0.bytes + [0] }, room: room)
-      connection.ahead?.didListAttributes()
+      connection.ahead?.didListAttributes(of: number)
     }
   }
 
@@ -116,10 +121,10 @@ struct FuseRequest {
   /// Answers with entries and their attributes. Each is a reference to its node.
   func readEntries(_ handle: UInt64, from offset: Int64, room: Int) {
     answering { () throws(FileSystemError) in
+      connection.ahead?.willList(handle, from: offset)
       var buffer = [CChar](repeating: 0, count: room)
       var used = 0
       var entered: [UInt64] = []
-      var end = offset
       try files.readDirectory(handle, from: offset) { item in
         withName(item.name) { name in
           guard cf_size_of_entry(raw, name) <= room - used else { return false }
@@ -132,14 +137,10 @@ struct FuseRequest {
               attributes == nil ? 0 : 1, attributes?.nameSeconds ?? 0, attributes?.seconds ?? 0,
               item.next)
           }
-          end = item.next
           return true
         }
       }
-      if fuse_reply_buf(raw, buffer, used) == 0 {
-        if end > offset { connection.ahead?.didList(handle, from: offset, to: end) }
-        return
-      }
+      if fuse_reply_buf(raw, buffer, used) == 0 { return }
       for number in entered { files.forget(number, references: 1) }
     }
   }

@@ -65,7 +65,7 @@ package final class FuseSession: Sendable {
       connection.start(try Self.ahead(files, of: self.session))
       threads = try Workers(count: options.threads, capacity: options.threads, name: "fuse")
     } catch {
-      connection.ahead?.stop()
+      connection.stop()
       fuse_session_unmount(session)
       fuse_session_destroy(session)
       throw error
@@ -101,7 +101,8 @@ package final class FuseSession: Sendable {
   private func serve(on count: Int) {
     for _ in 0..<count {
       threads.submit { [self] in
-        cf_serve(session.raw)
+        var server = FuseServer(session.raw, connection)
+        server.run()
         if running.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 {
           StopSignals.wake()
         }
@@ -131,7 +132,7 @@ package final class FuseSession: Sendable {
   /// unmounted.
   package func finish() {
     threads.finish()
-    connection.ahead?.stop()
+    connection.stop()
     fuse_session_unmount(session.raw)
     fuse_session_destroy(session.raw)
   }

@@ -46,4 +46,10 @@ struct EntryPointer: Sendable {
   /// The page of the directory, and the position of the entry on it.
   let page: UInt32
   let position: UInt32
+
+  /// The bits of the position in an ordinal; a page has at most 16,384 entries.
+  static let positionBits: UInt64 = 20
+
+  /// A number that ascends in the order of the entries of the directory.
+  var ordinal: UInt64 { UInt64(page) << Self.positionBits | UInt64(position) }
 }

@@ -1,13 +1,23 @@
 internal import Codecs
 internal import SystemIO
 
-/// The identity of a node: a hash of its snapshot and path. It is the same in each mount.
+/// The identity of a node: a hash of its snapshot and path, or the hash of its directory and its
+/// position there. It is the same in each mount.
+///
+/// The numbers of the entries of a directory ascend in the order of their names, in which a backup
+/// stores small files. cp(1) reads files in the order of their inode numbers.
 struct NodeKey: Hashable, Sendable {
   private let high: UInt64
   private let low: UInt64
+  /// The position in the directory plus one; 0 if the hash is that of the node itself.
+  private let place: UInt64
 
   /// The number of the root of the file system, as FUSE defines it.
   static let rootNumber: UInt64 = 1
+
+  private init(high: UInt64, low: UInt64, place: UInt64) {
+    (self.high, self.low, self.place) = (high, low, place)
+  }
 
   private init(_ digest: Digest) {
     var bytes = digest.bytes[...]
@@ -16,6 +26,7 @@ struct NodeKey: Hashable, Sendable {
     }
     high = next()
     low = next()
+    place = 0
   }
 
   /// Creates the key of a view, for example the tree of a snapshot, from its kind and its subject.
@@ -23,17 +34,20 @@ struct NodeKey: Hashable, Sendable {
     self.init(Blake2b.hash(Array(kind.utf8) + [0] + subject))
   }
 
-  /// Returns the key of a name in this directory.
-  func child(_ name: ByteString) -> NodeKey { derived(0, name) }
+  /// Returns the key of which the entries of this directory have theirs.
+  func ofEntries() -> NodeKey {
+    place == 0 ? self : NodeKey(Blake2b.hash(prefix(0) + Self.bytes(place)))
+  }
+
+  /// Returns the key of the entry at a position of a directory. This is the key of its entries.
+  func entry(at position: UInt64) -> NodeKey {
+    NodeKey(high: high, low: low, place: position + 1)
+  }
 
   /// Returns the key of a hard-linked file in the view with this key. `state` distinguishes files that
   /// have one group but not one state, which no backup makes.
   func link(_ group: ByteString, state: UInt64) -> NodeKey {
     NodeKey(Blake2b.hash(prefix(1) + Self.bytes(state) + group.bytes))
-  }
-
-  private func derived(_ kind: UInt8, _ name: ByteString) -> NodeKey {
-    NodeKey(Blake2b.hash(prefix(kind) + name.bytes))
   }
 
   private func prefix(_ kind: UInt8) -> [UInt8] { Self.bytes(high) + Self.bytes(low) + [kind] }
@@ -43,5 +57,5 @@ struct NodeKey: Hashable, Sendable {
   }
 
   /// The preferred inode number: 63 bits, and none that FUSE reserves.
-  var number: UInt64 { max(low >> 1, Self.rootNumber + 1) }
+  var number: UInt64 { max((low >> 1 &+ place) & (UInt64.max >> 1), Self.rootNumber + 1) }
 }
