@@ -97,11 +97,12 @@ import Testing
     #expect(try members(Input(bytes), partSize: 3) == whole)
   }
 
-  /// libarchive seeks to each member. That reads nothing that was just read.
+  /// libarchive seeks to each member, and the flags of names are in each. That reads nothing that was
+  /// just read.
   @Test func smallMembersAreReadTogether() throws {
     let input = Input(try archive(3000))
     #expect(try members(input, partSize: 1000).count == 3000)
-    #expect(input.readCount < 40, "\(input.readCount)")
+    #expect(input.readCount < 300, "\(input.readCount)")
   }
 
   /// A damaged archive in parts is refused, or what is sound is read.

@@ -31,7 +31,8 @@ import Testing
     return (entries, reader.fault)
   }
 
-  private func node(_ path: String, _ type: String = "file", form: String = "struct_type") -> String {
+  private func node(_ path: String, _ type: String = "file", form: String = "struct_type") -> String
+  {
     #"{"path":"\#(path)","type":"\#(type)","mtime":"2024-01-02T03:04:05.5Z","\#(form)":"node"}"#
   }
 

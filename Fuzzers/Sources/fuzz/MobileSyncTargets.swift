@@ -58,7 +58,9 @@ extension Target {
   /// The property lists of a backup, all in one. A backup that is written for the same device has the
   /// same description.
   @Sendable private static func backupLists(_ bytes: [UInt8]) {
-    guard let list = try? PropertyList(reading: bytes, limits: .init(bytes: 1 << 20)) else { return }
+    guard let list = try? PropertyList(reading: bytes, limits: .init(bytes: 1 << 20)) else {
+      return
+    }
     let device = MobileSyncProperties(manifest: list, info: list, status: list).device
     let names = device.apps.map(\.identifier)
     require(zip(names, names.dropFirst()).allSatisfy { $0 < $1 }, "an app is listed twice")

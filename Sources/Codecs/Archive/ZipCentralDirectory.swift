@@ -69,7 +69,8 @@ struct ZipCentralDirectory {
 
   /// Returns bytes of the file, or nil if it does not have them.
   mutating func bytes(_ count: Int, at offset: UInt64) -> ArraySlice<UInt8>? {
-    window.bytes(count, at: offset, ahead: count)
+    // A page costs no more than some bytes, and small members are close to each other.
+    window.bytes(count, at: offset, ahead: max(count, 4096))
   }
 
   /// Returns the range of the central directory, and the number of bytes before the archive in its file;

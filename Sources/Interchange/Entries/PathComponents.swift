@@ -28,17 +28,23 @@ package enum PathComponents {
       if part.count == 1, part.first == UInt8(ascii: ".") { continue }
       components.append(ByteString(part))
     }
-    if let fault = fault(in: components) { throw PathFault(reason: fault) }
+    if let fault = fault(in: components, from: first.count) { throw PathFault(reason: fault) }
     return components
   }
 
   /// Returns the reason why components are not a valid path, as a clause without its subject, or
   /// nil if they are.
   package static func fault(in components: [ByteString]) -> String? {
+    fault(in: components, from: 0)
+  }
+
+  /// Returns the reason why components are not a valid path, of which those before an index are valid.
+  private static func fault(in components: [ByteString], from start: Int) -> String? {
     if components.count > depthLimit { return "it is more than \(depthLimit) directories deep" }
     var length = components.count - 1
-    for component in components {
+    for (index, component) in components.enumerated() {
       length += component.count
+      if index < start { continue }
       if component == ".." { return "its name contains '..'" }
       if let fault = component.nameFault { return "its name has an invalid component: \(fault)" }
     }

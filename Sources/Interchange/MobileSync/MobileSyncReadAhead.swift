@@ -11,8 +11,12 @@ struct MobileSyncBatch: Sendable {
   /// An entry and its content.
   struct Entry: Sendable {
     var entry: ForeignEntry
-    let shownPath: ByteString
+    let domain: ByteString
+    let relativePath: ByteString
     let content: Content
+
+    /// The path for messages (`MobileRecord.shownPath`).
+    var shownPath: ByteString { domain.appending(relativePath) }
   }
 
   /// The content of an entry.
@@ -59,7 +63,9 @@ struct MobileSyncBatch: Sendable {
     if case .file = entry.kind, try !reader.addKnownContent(of: record, to: &entry) {
       content = try self.content(of: record, &entry, by: reader)
     }
-    entries.append(Entry(entry: entry, shownPath: record.shownPath, content: content))
+    entries.append(
+      Entry(
+        entry: entry, domain: record.domain, relativePath: record.relativePath, content: content))
   }
 
   /// Reads the content of a file if it is small.

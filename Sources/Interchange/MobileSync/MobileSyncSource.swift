@@ -24,8 +24,6 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
   private var fault: PayloadFault?
   /// The content of a larger file.
   private var content: MobileSyncPayload?
-  /// The path of the entry whose content is read, for messages.
-  private var currentPath: ByteString = ""
   package private(set) var skipped: SkippedEntries
 
   /// The name of the attribute in which an import keeps the class of data protection, in decimal
@@ -64,7 +62,6 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
     content = nil
     (small, fault) = (0..<0, nil)
     while let next = try nextEntry() {
-      currentPath = next.shownPath
       switch next.content {
       case .none: return next.entry
       case .bytes(let range):
@@ -110,6 +107,9 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
     reader.add(payload, of: record, to: &entry, skipping: &skipped)
     content = consume payload
   }
+
+  /// The path of the entry whose content is read, for messages.
+  private var currentPath: ByteString { batch.entries[position - 1].shownPath }
 
   package mutating func detachContent() -> (any DetachedContent)? {
     guard let payload = content.take() else { return nil }
