@@ -18,7 +18,7 @@ internal import CArchive
   private let archive: OpaquePointer
   private let entry: OpaquePointer
   /// The output; allocated, so that the callback can refer to it.
-  private let output: UnsafeMutablePointer<[UInt8]>
+  private let output: UnsafeMutablePointer<Output>
   private var isFinished = false
 
   /// Prepares a writer.
@@ -30,8 +30,8 @@ internal import CArchive
       unsafe archive_write_free(archive)
       throw Self.noMemory
     }
-    let output = UnsafeMutablePointer<[UInt8]>.allocate(capacity: 1)
-    unsafe output.initialize(to: [])
+    let output = UnsafeMutablePointer<Output>.allocate(capacity: 1)
+    unsafe output.initialize(to: Output())
     let status = unsafe Self.open(archive, entry, as: form, to: output)
     if status != ARCHIVE_OK {
       let error = unsafe Self.fault(status, archive)
@@ -46,7 +46,7 @@ internal import CArchive
   /// Opens the writer; a stream is the only member of a "raw" archive.
   private static func open(
     _ archive: OpaquePointer, _ entry: OpaquePointer, as form: Form,
-    to output: UnsafeMutablePointer<[UInt8]>
+    to output: UnsafeMutablePointer<Output>
   ) -> Int32 {
     let prepared =
       switch form {
@@ -62,7 +62,7 @@ internal import CArchive
       }
     if let failed = prepared.first(where: { $0 != ARCHIVE_OK }) { return failed }
     unsafe archive_write_set_bytes_per_block(archive, 0)
-    let status = unsafe archive_write_open(archive, output, nil, appendToOutput, nil)
+    let status = unsafe archive_write_open(archive, output, nil, appendToArchive, nil)
     if status != ARCHIVE_OK || form == .zip || form == .storedZip { return status }
     unsafe archive_entry_set_filetype(entry, 0o100000)
     return unsafe archive_write_header(archive, entry)
@@ -70,7 +70,7 @@ internal import CArchive
 
   /// Frees everything. A writer that was not finished writes no end of an archive.
   private static func close(
-    _ archive: OpaquePointer, _ entry: OpaquePointer, output: UnsafeMutablePointer<[UInt8]>,
+    _ archive: OpaquePointer, _ entry: OpaquePointer, output: UnsafeMutablePointer<Output>,
     isFinished: Bool
   ) {
     if !isFinished { unsafe archive_write_fail(archive) }
@@ -140,10 +140,25 @@ internal import CArchive
     isFinished = true
   }
 
+  /// Writes the end of a zip archive, which has a header for each member, in portions.
+  ///
+  /// - Parameters:
+  ///   - buffer: Gets the bytes after the last portion.
+  ///   - take: Removes the bytes of a portion, or returns false to end the writing with an error.
+  public mutating func finish(
+    to buffer: inout [UInt8], portions take: (inout [UInt8]) -> Bool
+  ) throws(CodecError) {
+    try withoutActuallyEscaping(take) { take throws(CodecError) in
+      unsafe output.pointee.take = take
+      defer { unsafe output.pointee.take = nil }
+      try finish(to: &buffer)
+    }
+  }
+
   private func collect(in buffer: inout [UInt8], _ call: () -> Int32) throws(CodecError) {
     let status = call()
-    unsafe buffer += output.pointee
-    unsafe output.pointee.removeAll(keepingCapacity: true)
+    unsafe buffer += output.pointee.bytes
+    unsafe output.pointee.bytes.removeAll(keepingCapacity: true)
     if status < ARCHIVE_WARN { throw unsafe Self.fault(status, archive) }
   }
 
@@ -152,4 +167,34 @@ internal import CArchive
       status == ARCHIVE_FATAL ? .library : .unrepresentable, in: .archive,
       reason: unsafe LibArchive.reason(archive))
   }
+}
+
+extension ArchiveWriter {
+  /// The bytes that libarchive has written.
+  fileprivate struct Output {
+    var bytes: [UInt8] = []
+    /// Takes portions of the bytes before libarchive has written all; nil to collect them.
+    var take: ((inout [UInt8]) -> Bool)?
+
+    /// The number of bytes of a portion.
+    static let portion = 1 << 20
+  }
+}
+
+/// The libarchive callback that takes what an archive writes. `client` is the output.
+private func appendToArchive(
+  _: OpaquePointer?, client: UnsafeMutableRawPointer?, bytes: UnsafeRawPointer?, count: Int
+) -> Int {
+  guard let output = unsafe client?.assumingMemoryBound(to: ArchiveWriter.Output.self) else {
+    return -1
+  }
+  let added = unsafe UnsafeRawBufferPointer(start: bytes, count: count)
+  unsafe output.pointee.bytes.append(contentsOf: added)
+  if let take = unsafe output.pointee.take,
+    unsafe output.pointee.bytes.count >= ArchiveWriter.Output.portion,
+    unsafe !take(&output.pointee.bytes)
+  {
+    return -1
+  }
+  return count
 }

@@ -56,9 +56,18 @@ package struct ZipSink: ~Copyable, EntrySink {
   }
 
   package mutating func finish() throws(InterchangeError) {
+    try flush()
+    var failure: InterchangeError?
     do throws(CodecError) {
-      try writer.finish(to: &buffer)
-    } catch { throw Self.fault(error) }
+      try writer.finish(to: &buffer) { [output] portion in
+        do throws(InterchangeError) { try output(portion.span) } catch {
+          failure = error
+          return false
+        }
+        portion.removeAll(keepingCapacity: true)
+        return true
+      }
+    } catch { throw failure ?? Self.fault(error) }
     try flush()
   }
 
