@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the fuzzers and runs each on its corpus for a limited time.
+"""Builds the fuzzers and runs each on its corpus for a limited time, one on each processor.
 
 usage: run.py [--seconds N] [--seeds] [--build] [TARGET ...]
 
@@ -17,6 +17,7 @@ and fails.
 """
 
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -97,9 +98,8 @@ def check_canary(program):
     return True
 
 
-def check(program, target, seconds):
-    """Runs one target, prints its result and returns whether it passed."""
-    code, text = drive(program, target, seconds)
+def check(program, target, code, text):
+    """Prints the result of one target and returns whether it passed."""
     first, last = coverage(text)
     print(f"{target:14} {executions(text):9} executions, coverage {first} to {last}", flush=True)
     if code == 0 and last > 0:
@@ -143,8 +143,12 @@ def main():
         print(f"fuzz: hint: the targets are {', '.join(targets)}", file=sys.stderr)
         return 2
     good = check_canary(program)
-    for target in options.targets or targets:
-        good = check(program, target, options.seconds) and good
+    chosen = options.targets or targets
+    # One for each processor: a target has one thread.
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        results = threads.map(lambda target: drive(program, target, options.seconds), chosen)
+        for target, (code, text) in zip(chosen, results, strict=True):
+            good = check(program, target, code, text) and good
     return 0 if good else 1
 
 

@@ -1,9 +1,13 @@
 """The fuzzer runner and its corpus."""
 
+import contextlib
 import importlib.util
+import io
 import pathlib
 import re
+import tempfile
 import unittest
+import unittest.mock
 
 FUZZERS = pathlib.Path(__file__).resolve().parents[2] / "Fuzzers"
 CORPUS_LIMIT = 300_000
@@ -33,6 +37,45 @@ stat::number_of_executed_units: 88
         run = load_runner()
         self.assertEqual(run.coverage("no such file"), (0, 0))
         self.assertEqual(run.executions(""), 0)
+
+
+class Targets(unittest.TestCase):
+    """The runner with a program that takes the place of the fuzzers."""
+
+    PROGRAM = """#!/bin/sh
+[ "$1" = --targets ] && { echo canary one two three; exit; }
+echo "#1 DONE cov: 7 ft: 1" >&2
+echo "stat::number_of_executed_units: 5" >&2
+[ "$FUZZ_TARGET" = canary ] && exit 77
+[ "$FUZZ_TARGET" != "$BAD" ]
+"""
+
+    def run_with(self, bad):
+        run = load_runner()
+        with tempfile.TemporaryDirectory() as directory:
+            run.HERE = pathlib.Path(directory)
+            program = run.HERE / "fuzz"
+            program.write_text(self.PROGRAM)
+            program.chmod(0o755)
+            run.build = lambda: program
+            output, errors = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors), \
+                    unittest.mock.patch.dict("os.environ", BAD=bad), \
+                    unittest.mock.patch("sys.argv", ["run.py", "--seconds", "0"]):
+                status = run.main()
+        names = [line.split()[0] for line in output.getvalue().splitlines()]
+        return status, names, errors.getvalue()
+
+    def test_runs_each_target_and_prints_them_in_order(self):
+        status, names, errors = self.run_with(bad="")
+        self.assertEqual((status, errors), (0, ""))
+        self.assertEqual(names, ["canary", "one", "two", "three"])
+
+    def test_fails_with_one_of_them(self):
+        status, names, errors = self.run_with(bad="two")
+        self.assertEqual(status, 1)
+        self.assertEqual(len(names), 4)
+        self.assertIn("two failed", errors)
 
 
 class Corpus(unittest.TestCase):
