@@ -130,7 +130,7 @@ package final class ReadAheadStorage: ForwardingStorage {
     }
     guard var last, range.count < last.window else { return nil }
     let (window, isBehind) = (last.window, range.lowerBound < last.offset)
-    // What is before the range exists if the range does.
+    // Bytes before the range exist if the range does.
     if !isBehind, last.size == nil { last.size = try base.status(path)?.size ?? 0 }
     let next = Position(
       offset: range.lowerBound, window: min(window * 2, UInt64(Self.windows.upperBound)),
