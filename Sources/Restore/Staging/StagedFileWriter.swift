@@ -31,20 +31,22 @@ final class StagedFileWriter: BlobDelivery.Sink {
   }
 
   /// The number of bytes from which a piece is large. Smaller pieces are flushed together
-  /// (`EarlySync`): starting their writeback one by one gained nothing.
+  /// (`EarlySync`, or with their region): starting their writeback one by one gained nothing.
   static let minimumLarge = 1 << 20
 
   private let run: RestoreRun
   private let early: EarlySync?
+  private let regions: FileRegions?
   private var cursor: RestoreRun.Cursor
   /// The large piece that is being flushed to disk.
   private var large: LargePiece?
   /// The first error of flushing a piece.
   private var refusal: SystemError?
 
-  init(_ run: RestoreRun, _ early: EarlySync? = nil) throws(SystemError) {
-    self.run = run
-    self.early = early
+  init(
+    _ run: RestoreRun, _ early: EarlySync? = nil, _ regions: FileRegions? = nil
+  ) throws(SystemError) {
+    (self.run, self.early, self.regions) = (run, early, regions)
     cursor = try run.cursor()
   }
 
@@ -102,7 +104,7 @@ final class StagedFileWriter: BlobDelivery.Sink {
     try cursor.withDirectory(of: number) { directory throws(SystemError) in
       let file = try directory.create(name, permissions: metadata.initialPermissions)
       do throws(SystemError) {
-        let end = try write(blobs, of: frame, to: file)
+        let end = try write(blobs, of: frame, to: file, number)
         if end < entry.size { try file.truncate(to: entry.size) }
         if run.syncsEachFile, entry.size >= UInt64(Self.minimumLarge) { try file.sync() }
         metadata.set(on: file, fresh: run.fresh)
@@ -121,14 +123,15 @@ final class StagedFileWriter: BlobDelivery.Sink {
     let name = run.tree.name(number)
     try cursor.withDirectory(of: number) { directory throws(SystemError) in
       let file = try directory.fileForWriting(name)
-      _ = try write(blobs, of: frame, to: file)
+      _ = try write(blobs, of: frame, to: file, number)
       try file.close()
     }
   }
 
   /// Writes blobs at their offsets, adjacent ones in one call. Returns the end of the last one.
   private func write(
-    _ blobs: ArraySlice<BlobDelivery.Blob>, of frame: [UInt8], to file: borrowing Descriptor
+    _ blobs: ArraySlice<BlobDelivery.Blob>, of frame: [UInt8], to file: borrowing Descriptor,
+    _ number: Int
   ) throws(SystemError) -> UInt64 {
     var pending: (range: Range<Int>, offset: UInt64) = (0..<0, 0)
     for blob in blobs {
@@ -137,24 +140,37 @@ final class StagedFileWriter: BlobDelivery.Sink {
       if range.lowerBound == pending.range.upperBound, blob.use.offset == end {
         pending.range = pending.range.lowerBound..<range.upperBound
       } else {
-        try write(pending.range, of: frame, at: pending.offset, to: file)
+        try write(pending.range, of: frame, at: pending.offset, to: file, number)
         pending = (range, blob.use.offset)
       }
     }
-    try write(pending.range, of: frame, at: pending.offset, to: file)
+    try write(pending.range, of: frame, at: pending.offset, to: file, number)
     return pending.offset + UInt64(pending.range.count)
   }
 
   private func write(
-    _ range: Range<Int>, of frame: [UInt8], at offset: UInt64, to file: borrowing Descriptor
+    _ range: Range<Int>, of frame: [UInt8], at offset: UInt64, to file: borrowing Descriptor,
+    _ number: Int
   ) throws(SystemError) {
+    if range.isEmpty { return }
     try file.write(frame.span.extracting(range), at: offset)
-    guard range.count >= Self.minimumLarge else {
+    let written = offset..<(offset + UInt64(range.count))
+    let progress = regions?.didWrite(written, of: number) ?? .unknown
+    if case .complete(let regions) = progress {
+      try flush(regions, of: file)
+    } else if range.count >= Self.minimumLarge {
+      try flush(written, of: file)
+    } else if progress == .unknown {
       early?.record(range.count)
-      return
     }
+  }
+
+  /// Starts the writeback of a range, and waits for that of the range before it.
+  private func flush(
+    _ range: Range<UInt64>, of file: borrowing Descriptor
+  ) throws(SystemError) {
     let before = large
-    large = try LargePiece(at: offset..<(offset + UInt64(range.count)), in: file)
+    large = try LargePiece(at: range, in: file)
     do throws(SystemError) { try before?.finish() } catch { refusal = refusal ?? error }
   }
 }

@@ -10,6 +10,7 @@ package struct StagingWriter: ~Copyable {
   let reader: RepositoryReader
   private let threads: Int
   private let isStopping: @Sendable () -> Bool
+  private let regions = FileRegions()
   var cursor: RestoreRun.Cursor
   /// Files that are written step by step.
   var filled: [Int] = []
@@ -83,10 +84,12 @@ package struct StagingWriter: ~Copyable {
     _ number: Int, into uses: inout [BlobDelivery.Use], early: EarlySync?
   ) throws {
     let entry = run.tree.entries[number]
+    let isCounted = early != nil && entry.size >= FileRegions.minimumFile && !run.isSimple(number)
     try reader.forEachPiece(run.tree.pieces(number), level: entry.level) { offset, piece in
       guard case .blob(let digest, let length) = piece else {
         return run.counters.didHandle(bytes: piece.length)
       }
+      if isCounted { regions.expect(offset..<(offset + length), of: number) }
       uses.append(
         BlobDelivery.Use(
           digest: digest, length: UInt32(clamping: length), item: UInt32(number), offset: offset))
@@ -98,9 +101,9 @@ package struct StagingWriter: ~Copyable {
 
   private func deliver(_ uses: [BlobDelivery.Use], _ early: EarlySync?) throws {
     if uses.isEmpty { return }
-    let run = run
+    let (run, regions) = (run, regions)
     try reader.deliver(uses, threads: threads, isStopping: isStopping) {
-      try StagedFileWriter(run, early)
+      try StagedFileWriter(run, early, regions)
     }
     try checkStop()
     let missing = run.findings.removeMissing()

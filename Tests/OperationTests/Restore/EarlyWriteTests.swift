@@ -74,6 +74,29 @@ import Testing
     #expect(try fixture.directory.read("back/large") == bytes)
   }
 
+  /// The pages of a database that changed between backups are in several packs. Its regions are
+  /// written to the disk, and dropped from the page cache, when they are complete.
+  @Test func regionsOfChangedDatabasesLeaveThePageCache() throws {
+    let fixture = try Fixture()
+    guard try PageCache.canBeEmptied(in: fixture.directory, by: .range) else {
+      return print("skipped: the temporary directory has no disk, or does not report cached ranges")
+    }
+    let page = 16 << 10
+    var bytes = [UInt8](repeating: 0, count: (5 << 10) * page)
+    for day in 0..<3 {
+      for number in stride(from: day, to: bytes.count / page, by: day == 0 ? 1 : 3) {
+        let text = Array("SQLite format 3\0 page \(number) of day \(day)".utf8)
+        bytes.replaceSubrange((number * page)..<(number * page + text.count), with: text)
+      }
+      try fixture.directory.write(bytes, at: "tree/database")
+      let report = try fixture.backup()
+      if day == 2 { _ = try fixture.restore(report) }
+    }
+    let cached = try PageCache.pages(of: fixture.directory.path("back/database"))
+    #expect(cached.present < cached.all / 10, "\(cached)")
+    #expect(try fixture.directory.read("back/database") == bytes)
+  }
+
   /// Some of many small files are written before the volume is synced. A write error then is not
   /// reported a second time, so it ends the restore.
   @Test func manySmallFilesAreWrittenBeforeTheVolumeIsSynced() throws {
