@@ -19,10 +19,13 @@ class Failed(Exception):
 
 
 def build(product):
-    """Makes a release build of a product in $RELEASE_SCRATCH and returns its path."""
-    command = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", product,
-               "--package-path", str(PACKAGE), "--scratch-path",
-               os.environ.get("RELEASE_SCRATCH") or str(PACKAGE / ".build")]
+    """Makes a release build of a product and returns its path. With $TESTED it is that of the tests
+    (Makefile), which is slower."""
+    kind = ["-Xswiftc", "-enable-testing", "--disable-dead-strip", "--scratch-path",
+            str(PACKAGE / ".build-test")] if os.environ.get("TESTED") else [
+                "--static-swift-stdlib", "--scratch-path", str(PACKAGE / ".build")]
+    command = ["swift", "build", "-c", "release", "--product", product, "--package-path",
+               str(PACKAGE), *kind]
     subprocess.run(command, check=True, stdout=sys.stderr)
     shown = subprocess.run(command + ["--show-bin-path"], check=True, capture_output=True, text=True)
     return os.path.join(shown.stdout.strip(), product)
