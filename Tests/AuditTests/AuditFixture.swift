@@ -140,7 +140,9 @@ struct AuditFixture {
   ///
   /// - Parameter days: The number of days by which the clock is ahead.
   func audit(history: ChangeHistory? = nil, days: Int64 = 0) throws -> AuditReport {
-    let scan = DeviceScan.run(try device(), policy: try Self.newest.get())
+    let scan = DeviceScan.run(
+      try device(), policy: try Self.newest.get(),
+      options: ScanOptions(destination: .unrestricted))
     return try DeviceAudit.run(
       scan, history: history,
       options: CommandOptions(device: " --root device", repository: " --repo repo"),

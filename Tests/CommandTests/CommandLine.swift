@@ -1,3 +1,4 @@
+import Codecs
 import Foundation
 import SystemIO
 import TestSupport
@@ -100,6 +101,17 @@ extension CommandLine {
       throw Program.Failure(description: "no JSON object: \(String(decoding: data, as: UTF8.self))")
     }
     return object
+  }
+}
+
+extension CommandLine {
+  /// Writes a new identity to a file that only this user can read, and returns its recipient.
+  func makeKey(_ name: ByteString = "key") throws -> AgeRecipient {
+    let identity = AgeIdentity()
+    let text = identity.text().withBytes { text in text.indices.map { text[$0] } }
+    try directory.write(text, at: name)
+    try directory.directory.setPermissions(0o600, of: name)
+    return identity.recipient
   }
 }
 

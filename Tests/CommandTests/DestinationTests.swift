@@ -1,4 +1,3 @@
-import Codecs
 import Foundation
 import SystemIO
 import TestSupport
@@ -31,12 +30,8 @@ import Testing
   }
 
   @Test func theRepositoryDecidesWhatIsKept() throws {
-    let identity = AgeIdentity()
-    let text = identity.text().withBytes { text in text.indices.map { text[$0] } }
-    try cli.directory.write(text, at: "key")
-    try cli.directory.directory.setPermissions(0o600, of: "key")
     _ = try cli.succeed("init plain --plain --no-default")
-    _ = try cli.succeed("init encrypted --recipient \(identity.recipient) --no-default")
+    _ = try cli.succeed("init encrypted --recipient \(cli.makeKey()) --no-default")
     _ = try fixture.succeed("init s3://bucket/place --plain --no-default")
     let plain = try paths("--repo plain")
     let encrypted = try paths("--repo encrypted", key: "--identity key")

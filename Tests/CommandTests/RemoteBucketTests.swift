@@ -1,4 +1,3 @@
-import Codecs
 import Foundation
 import SystemIO
 import TestSupport
@@ -47,11 +46,7 @@ import Testing
 
   /// A host that has only the recipient stores what it cannot read.
   @Test func aHostWithoutAKeyWritesToABucket() throws {
-    let identity = AgeIdentity()
-    let text = identity.text().withBytes { text in text.indices.map { text[$0] } }
-    try cli.directory.write(text, at: "fleet.key")
-    try cli.directory.directory.setPermissions(0o600, of: "fleet.key")
-    _ = try fixture.succeed("init s3://bucket/place --recipient \(identity.recipient)")
+    _ = try fixture.succeed("init s3://bucket/place --recipient \(cli.makeKey("fleet.key"))")
     for _ in 0..<2 { _ = try fixture.backUp() }
     for line in ["ls latest", "check --read-data", "restore latest --to none"] {
       #expect(try fixture.run("\(line) \(Self.repo)").code != 0, "\(line)")

@@ -2,6 +2,7 @@ import AppPackages
 import DeviceScan
 import Foundation
 import Migration
+import PolicyEngine
 import SandboxModel
 import SystemIO
 import TestSupport
@@ -55,7 +56,9 @@ import Testing
   private func run(_ migration: AppMigration) throws {
     let target = try MigrationTarget.find(for: migration)
     #expect(target.device.layout == .macOS)
-    let scan = target.scan(policy: try MigrationFixture.policy(.macOS), options: ScanOptions())
+    let scan = target.scan(
+      policy: try MigrationFixture.policy(.macOS),
+      options: ScanOptions(destination: .unrestricted))
     var options = MigrationOperation.Options()
     options.savesFirst = false
     let report = try MigrationOperation(

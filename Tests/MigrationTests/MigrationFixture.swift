@@ -64,7 +64,8 @@ struct MigrationFixture {
   ) throws -> MigrationReport {
     let target = try MigrationTarget.find(for: migration)
     let scan = target.scan(
-      policy: try Self.policy(target.device.layout), options: ScanOptions())
+      policy: try Self.policy(target.device.layout),
+      options: ScanOptions(destination: .unrestricted))
     var options = MigrationOperation.Options()
     options.savesFirst = false
     options.isForced = isForced

@@ -1,6 +1,7 @@
 import DeviceScan
 import DeviceTransaction
 import Migration
+import PolicyEngine
 import SandboxModel
 import Synchronization
 import SystemIO
@@ -73,7 +74,8 @@ import Testing
         homes: (directory.path("old"), directory.path("new"))))
     let target = try MigrationTarget.find(for: migration)
     let scan = target.scan(
-      policy: try MigrationFixture.policy(.flatpak), options: ScanOptions())
+      policy: try MigrationFixture.policy(.flatpak),
+      options: ScanOptions(destination: .unrestricted))
     try Directory.open(path: directory.path("old/.config")).remove("kritarc")
     try directory.write("theirs", at: container.appending("config/theirs"))
     try directory.write("theirs", at: container.appending("data/theirs"))

@@ -196,7 +196,7 @@ import Testing
       var scan = try ContainerScan.wide(count) { "file \($0 &* 7919 % count)" }
       scan.entries[count / 2].selection = .excluded
       var request = RestoreRequest(path: "folders/tree", target: fixture.directory.path("tree"))
-      request.rules = RestoreRules(policy: policy, kind: .folder)
+      request.rules = RestoreRules(policy: policy, kind: .folder, sparedBy: .unrestricted)
       request.rules?.present = scan
       let location = RestoreTarget(
         directory: fixture.directory.path("tree"), name: nil, shownDepth: 0)

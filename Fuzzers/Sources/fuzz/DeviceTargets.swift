@@ -67,7 +67,11 @@ private enum DeviceRecordRequests {
         if layout == .systemd { try addUnit(to: root.appending(inner)) }
         let device = try Device.find(root: root, layout: layout)
         let policy = try library.compile(PolicyRequest(layout: layout))
-        return [true, false].map { DeviceRestoreRequest(device, isInPlace: $0, policy: policy) }
+        return [true, false].map { isInPlace in
+          DeviceRestoreRequest(
+            device, isInPlace: isInPlace, policy: policy,
+            savingTo: Destination(isUnencrypted: true))
+        }
       } catch {
         fatalError("no device in \(directory.appending(root)): \(error)")
       }

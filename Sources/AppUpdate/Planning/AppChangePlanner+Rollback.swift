@@ -42,7 +42,8 @@ extension AppChangePlanner {
 
   private var restoreRequest: DeviceRestoreRequest {
     var wanted = DeviceRestoreRequest(
-      device, isInPlace: true, policy: scan.policy, time: request.time)
+      device, isInPlace: true, policy: scan.policy, savingTo: scan.options.destination,
+      time: request.time)
     wanted.apps = request.app.bytes.utf8.map { [$0] } ?? []
     wanted.withGroups = request.withGroups
     wanted.replacesBundles = true

@@ -42,16 +42,18 @@ package struct AppChangePreparation {
   /// - Parameters:
   ///   - storage: the repository of the snapshot that is made first, which is not scanned; nil if
   ///     none is made.
+  ///   - destination: the destination of that snapshot; for a preview as far as it is known.
   ///   - isStopping: whether the scan should end early. Called for each directory, by several
   ///     threads.
   /// - Throws: `OperationError` if an interrupted operation on the app could not be recovered,
   ///   since no other operation can be planned before; `interrupted`.
   package func plan(
-    _ request: AppChangeRequest, savingTo storage: (any Storage)?,
+    _ request: AppChangeRequest, savingTo storage: (any Storage)?, at destination: Destination,
     isStopping: @escaping @Sendable () -> Bool
   ) throws -> AppChangePlan {
     AppChangePlan.make(
-      try scan(for: request, savingTo: storage, isStopping), adapted(request))
+      try scan(for: request, savingTo: storage, at: destination, isStopping: isStopping),
+      adapted(request))
   }
 
   /// Returns the plan for the return to the state before the last update of the app. Changes
@@ -61,10 +63,10 @@ package struct AppChangePreparation {
   ///   - repository: the repository with the snapshot that the update made, and a reader of it; nil
   ///     if there is none.
   ///   - heads: the host's cache of snapshot heads.
-  ///   - isStopping: as in `plan(_:savingTo:isStopping:)`.
-  /// - Throws: the errors of `plan(_:savingTo:isStopping:)`; `StoreError`.
+  ///   - storage, destination, isStopping: as in `plan(_:savingTo:at:isStopping:)`.
+  /// - Throws: the errors of `plan(_:savingTo:at:isStopping:)`; `StoreError`.
   package func rollbackPlan(
-    _ request: AppChangeRequest, savingTo storage: (any Storage)?,
+    _ request: AppChangeRequest, savingTo storage: (any Storage)?, at destination: Destination,
     from repository: (repository: Repository, reader: RepositoryReader)?,
     heads: SnapshotHeadCache?, isStopping: @escaping @Sendable () -> Bool
   ) throws -> AppChangePlan {
@@ -76,8 +78,8 @@ package struct AppChangePreparation {
       return state
     }
     return try AppChangePlan.rollback(
-      scan(for: request, savingTo: storage, isStopping), adapted(request), to: stored,
-      from: repository?.reader)
+      scan(for: request, savingTo: storage, at: destination, isStopping: isStopping),
+      adapted(request), to: stored, from: repository?.reader)
   }
 
   /// Refuses a plan that the blocked recovery of another operation prevents. Returns the report of
@@ -89,16 +91,16 @@ package struct AppChangePreparation {
 
   /// Scans the containers that the requested operation affects.
   private func scan(
-    for request: AppChangeRequest, savingTo storage: (any Storage)?,
-    _ isStopping: @escaping @Sendable () -> Bool
+    for request: AppChangeRequest, savingTo storage: (any Storage)?, at destination: Destination,
+    isStopping: @escaping @Sendable () -> Bool
   ) throws -> DeviceScan {
     let app = request.app
     try recovery.requireNoneBlocks(app)
     let scan = DeviceScan.run(
       device, policy: policy,
       options: ScanOptions(
-        destination: Destination(isUnencrypted: true),
-        excluded: try storage?.protectedDirectories() ?? [], isStopping: isStopping)
+        destination: destination, excluded: try storage?.protectedDirectories() ?? [],
+        isStopping: isStopping)
     ) { AppChangePlan.isConcerned($0, by: app, on: device) }
     if scan.isInterrupted {
       throw OperationError(

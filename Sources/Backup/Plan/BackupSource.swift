@@ -15,18 +15,18 @@ package struct BackupSource: Sendable {
   package var crossesMounts = false
   /// Whether the device is locked: files that cannot be read while it is are not opened.
   package var isLocked = false
-  /// The destination, on which the data that the policy keeps may depend (default: on this host or one
-  /// of the user, unencrypted).
-  package var destination = Destination(isUnencrypted: true)
+  /// The destination, on which the data that the policy keeps may depend.
+  private let destination: Destination
   /// The verdicts that select the data: those of this program, or those of the platform itself.
   package var view = Verdicts.View.keep
   /// The number of threads that scan (default: one for each processor).
   package var workers: Int?
 
   /// Creates the source of a backup of a whole device.
-  package init(_ device: Device, policy: CompiledPolicy) {
+  package init(_ device: Device, policy: CompiledPolicy, for destination: Destination) {
     self.device = device
     self.policy = policy
+    self.destination = destination
   }
 
   /// Scans the source and returns the plan of its backup.

@@ -152,6 +152,22 @@ public struct ContainerScan: Sendable {
     for child in entries[directory].children { entries[child].selection = .excluded }
   }
 
+  /// Returns whether a backup to a destination excludes each entry, by index, or the scan itself did. A
+  /// directory that contains an entry which is not excluded is not excluded either.
+  public func exclusions(for destination: Destination) -> SpillableArray<Bool> {
+    let destination = destination.deciding(for: container.kind)
+    var excluded = SpillableArray(repeating: false, count: entries.count)
+    for (index, entry) in entries.enumerated() {
+      excluded[index] =
+        entry.selection == .excluded
+        || entry.verdicts.keep.backup.mode(for: destination) == .never
+    }
+    for index in stride(from: entries.count - 1, to: 0, by: -1) where !excluded[index] {
+      excluded[Int(entries[index].parent)] = false
+    }
+    return excluded
+  }
+
   /// Marks excluded directories as bare if something below them is included.
   mutating func findBareDirectories() {
     for index in stride(from: entries.count - 1, to: 0, by: -1)

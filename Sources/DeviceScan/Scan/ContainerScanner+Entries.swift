@@ -30,7 +30,7 @@ extension ContainerScanner {
     type: EntryType
   ) -> ScannedEntry {
     let verdicts = classifier.verdicts(policy, Self.facts(type, status))
-    let mode = verdicts[options.view].backup.mode(for: options.destination)
+    let mode = verdicts[options.view].backup.mode(for: destination)
     return ScannedEntry(
       parent: Int32(parent), nameStart: UInt32(name.lowerBound), nameLength: UInt16(name.count),
       selection: mode == .never ? .excluded : .included, status: status, verdicts: verdicts,

@@ -19,6 +19,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   var scan: ContainerScan
   var classifier: Classifier
   let options: ScanOptions
+  /// The destination that decides about the current container.
+  private(set) var destination: Destination
   private var marks: MarkReader
   private var limits: Limits
   /// The marks that earlier scans found, if they are known.
@@ -45,6 +47,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     marks = MarkReader(policy, first.kind, isForPurge: options.isForPurge)
     limits = Limits(first)
     self.options = options
+    destination = options.destination.deciding(for: first.kind)
   }
 
   /// Scans a container; reports errors as unreadable entries of the scan.
@@ -69,6 +72,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   mutating func prepare(_ container: Container, notesAccess: Bool) {
     scan = ContainerScan(container, notesAccess: notesAccess)
     limits = Limits(container)
+    destination = options.destination.deciding(for: container.kind)
     marks = MarkReader(classifier.policy, container.kind, isForPurge: options.isForPurge)
   }
 
@@ -158,7 +162,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     in directory: borrowing WalkDirectory, fault: String
   ) {
     let policy = classifier.descend(above, bytes.span.extracting(entry.nameRange))
-    guard classifier.canReachKeep(policy, for: options.destination, view: options.view) else {
+    guard classifier.canReachKeep(policy, for: destination, view: options.view) else {
       return
     }
     let path = directory.relativePath.appending(ByteString(bytes[entry.nameRange]))
@@ -170,7 +174,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     guard
       isKept
         || classifier.canReachKeep(
-          policy(of: state), for: options.destination, view: options.view)
+          policy(of: state), for: destination, view: options.view)
     else { return }
     scan.unreadable.append(PathRemark(path: problem.path, remark: problem.error.reason))
     if scan.path(state.directory) == problem.path {
@@ -182,7 +186,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     guard name.withSpan({ isWanted($0, state: state) }) else { return }
     let above = policy(of: state)
     let policy = name.withSpan { classifier.descend(above, $0) }
-    guard classifier.canReachKeep(policy, for: options.destination, view: options.view) else {
+    guard classifier.canReachKeep(policy, for: destination, view: options.view) else {
       return
     }
     let directory = scan.entries[state.directory].status.identity
@@ -198,7 +202,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     guard
       entry.selection != .excluded
         || classifier.canReachKeep(
-          policy(of: state), for: options.destination, view: options.view)
+          policy(of: state), for: destination, view: options.view)
     else { return }
     scan.vanished.append(
       VanishedEntry(path: scan.path(state.directory), identity: entry.status.identity))

@@ -39,7 +39,7 @@ public struct DeviceScan: Sendable {
   ///
   /// - Parameter marks: the marks that earlier scans found; nil to look for marks on each entry.
   public static func run(
-    _ device: Device, policy: CompiledPolicy, options: ScanOptions = ScanOptions(),
+    _ device: Device, policy: CompiledPolicy, options: ScanOptions,
     knowing marks: ExclusionMarkCache? = nil, where isWanted: (Container) -> Bool = { _ in true }
   ) -> DeviceScan {
     // A fingerprint does not distinguish volumes.
@@ -90,7 +90,7 @@ public struct DeviceScan: Sendable {
   public static func query(
     _ inner: ByteString, in container: Container, of device: Device, policy: CompiledPolicy
   ) -> (query: EntryQuery, exists: Bool, stated: ProtectionClass?) {
-    var options = ScanOptions()
+    var options = ScanOptions(destination: .unrestricted)
     options.only = inner
     let scan = run(device, policy: policy, options: options) { $0 == container }
     if let found = scan.containers.first, let index = found.index(of: inner) {
@@ -159,9 +159,10 @@ public struct ScanOptions: Sendable {
   /// Whether the scan should end early. Called before each directory, by any of the threads.
   public var isStopping: @Sendable () -> Bool
 
-  /// Creates options.
+  /// Creates options. The destination has no default: a backup whose scan does not know its repository
+  /// would lack data, or hold data that must not be there.
   public init(
-    destination: Destination = Destination(), excluded: Set<FileIdentity> = [],
+    destination: Destination, excluded: Set<FileIdentity> = [],
     view: Verdicts.View = .keep, isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
     self.destination = destination
@@ -188,7 +189,7 @@ public struct ScanOptions: Sendable {
   public static func forPurge(
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) -> ScanOptions {
-    var options = ScanOptions(isStopping: isStopping)
+    var options = ScanOptions(destination: .unrestricted, isStopping: isStopping)
     options.isForPurge = true
     return options
   }

@@ -177,7 +177,8 @@ package struct Recovery {
   private func requireStopped(_ operation: InterruptedOperation) throws(OperationError) {
     if isForced { return }
     let subjects = operation.record.subjects
-    let scan = DeviceScan.run(device, policy: policy) {
+    let options = ScanOptions(destination: .unrestricted)
+    let scan = DeviceScan.run(device, policy: policy, options: options) {
       subjects.contains($0.logicalPrefix.subject)
     }
     guard let sign = RunningApps.signs(in: scan).first else { return }

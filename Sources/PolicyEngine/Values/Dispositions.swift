@@ -1,3 +1,5 @@
+public import SandboxModel
+
 /// Whether data goes into a backup, by destination.
 public struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
   /// The mode for every destination.
@@ -66,6 +68,8 @@ public struct Destination: Sendable, Hashable, CaseIterable {
   public var isCloud: Bool
   /// Whether the repository is unencrypted.
   public var isUnencrypted: Bool
+  /// Whether bundles are stored in a cloud, too, although policies exclude them from it.
+  public var includesBundles = false
 
   /// Creates a destination; by default a local, encrypted one, without restrictions.
   public init(isCloud: Bool = false, isUnencrypted: Bool = false) {
@@ -78,6 +82,23 @@ public struct Destination: Sendable, Hashable, CaseIterable {
     Destination(), Destination(isCloud: true), Destination(isUnencrypted: true),
     Destination(isCloud: true, isUnencrypted: true),
   ]
+
+  /// A destination without restrictions, for a scan whose selection is not that of a backup.
+  public static let unrestricted = Destination()
+
+  /// The destination with all bundles, also in a cloud.
+  public var withBundles: Destination {
+    var destination = self
+    destination.includesBundles = true
+    return destination
+  }
+
+  /// Returns the destination by which a policy decides about the containers of a kind: if bundles are
+  /// included, a bundle is stored in a cloud as in a repository of the user.
+  public func deciding(for kind: ContainerKind) -> Destination {
+    Destination(
+      isCloud: isCloud && !(includesBundles && kind == .bundle), isUnencrypted: isUnencrypted)
+  }
 
   /// The index in `allCases`.
   var index: Int { (isCloud ? 1 : 0) + (isUnencrypted ? 2 : 0) }

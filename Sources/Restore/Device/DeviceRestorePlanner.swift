@@ -40,7 +40,10 @@ struct DeviceRestorePlanner {
     let held = try selection.heldContainers()
     var plan = DeviceRestorePlan(
       snapshot: stored, request: request,
-      present: DeviceScan.run(request.device, policy: request.policy) { _ in false })
+      present: DeviceScan.run(
+        request.device, policy: request.policy,
+        options: ScanOptions(destination: request.destination)
+      ) { _ in false })
     let (wanted, leftGroups) = try selection.items(of: held)
     plan.leftGroups = leftGroups
     let finder = ContainerTargets(request, of: stored.id, restored: wanted.map(\.logical))
@@ -181,7 +184,8 @@ struct DeviceRestorePlanner {
     in scan: DeviceScan
   ) throws -> PlannedPart {
     var rules = RestoreRules(
-      policy: request.policy, kind: item.logical.kind, anchors: anchors)
+      policy: request.policy, kind: item.logical.kind, anchors: anchors,
+      sparedBy: request.sparedBy)
     rules.app = target.present?.owner?.bytes.utf8 ?? item.logical.app?.identifier.utf8
     if case .group(let name) = item.logical { rules.group = name.identifier.utf8 }
     rules.selection = item.selection

@@ -13,6 +13,7 @@ package struct DeviceRestorePreparation {
   private let root: ByteString?
   private let reader: RepositoryReader
   private let protected: Set<FileIdentity>
+  private let destination: Destination
   private let isPreview: Bool
   /// The snapshot's plain directory, if it no longer exists.
   private let missing: MissingRoot?
@@ -22,17 +23,19 @@ package struct DeviceRestorePreparation {
   /// - Parameters:
   ///   - root: the root of the device to restore into; nil for the device that was backed up.
   ///   - protected: the directories that are never removed, such as the repository in use.
+  ///   - destination: the destination of the snapshot that is made first.
   ///   - isPreview: whether nothing is to be changed.
   /// - Throws: `OperationError` if the snapshot's plain directory no longer exists and cannot be
   ///   created.
   package init(
     of stored: StoredSnapshot, to root: ByteString?, from reader: RepositoryReader,
-    protecting protected: Set<FileIdentity>, isPreview: Bool
+    protecting protected: Set<FileIdentity>, savingTo destination: Destination, isPreview: Bool
   ) throws(OperationError) {
     self.stored = stored
     self.root = root
     self.reader = reader
     self.protected = protected
+    self.destination = destination
     self.isPreview = isPreview
     missing = root == nil ? try MissingRoot.find(of: stored, protecting: protected) : nil
   }
@@ -69,7 +72,8 @@ package struct DeviceRestorePreparation {
       notify: notify
     )
     try makeBaseDirectories(of: device)
-    var request = DeviceRestoreRequest(device, isInPlace: root == nil, policy: policy)
+    var request = DeviceRestoreRequest(
+      device, isInPlace: root == nil, policy: policy, savingTo: destination)
     try adapt(&request)
     request.isForced = isForced
     // A directory that was just created has nothing to save.

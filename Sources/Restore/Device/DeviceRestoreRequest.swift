@@ -39,20 +39,27 @@ package struct DeviceRestoreRequest: Sendable {
   package var protected: Set<FileIdentity> = []
   /// Whether the planning should end early. Called for each directory, by several threads.
   package var isStopping: @Sendable () -> Bool = { false }
-  /// The destination whose exclusions hold on the device: what the policy keeps out of backups to it is
-  /// not removed, although the snapshot does not have it. Unencrypted also for an encrypted repository,
-  /// since its snapshots may be copies from one without encryption.
-  package var destination = Destination(isUnencrypted: true)
+  /// The destination of the snapshot of the existing data that is made first: the repository that the
+  /// restored snapshot is in.
+  package let destination: Destination
   /// The start of the restore.
   package var time: Timestamp
 
+  /// The destination whose exclusions hold on the device: what the policy excludes from backups to it
+  /// is not removed, although the snapshot does not have it. Unencrypted also for an encrypted
+  /// repository, since its snapshots may be copies from one without encryption, and without bundles in
+  /// a cloud, since its snapshots may have none.
+  var sparedBy: Destination { Destination(isCloud: destination.isCloud, isUnencrypted: true) }
+
   /// Creates a request for a whole snapshot.
   package init(
-    _ device: Device, isInPlace: Bool, policy: CompiledPolicy, time: Timestamp = Host.now()
+    _ device: Device, isInPlace: Bool, policy: CompiledPolicy, savingTo destination: Destination,
+    time: Timestamp = Host.now()
   ) {
     self.device = device
     self.isInPlace = isInPlace
     self.policy = policy
+    self.destination = destination
     self.time = time
   }
 }

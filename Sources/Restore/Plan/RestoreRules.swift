@@ -28,6 +28,8 @@ package struct RestoreRules: Sendable {
   var anchors = LinkAnchors()
   /// The present contents of the target container.
   var present: ContainerScan?
+  /// The destination whose exclusions are not removed (`DeviceRestoreRequest.sparedBy`).
+  var sparedBy: Destination
   /// The start of the operation, if a file counts as unchanged only with the stored content
   /// (`ContentProof`).
   var comparesBytesAt: Timestamp?

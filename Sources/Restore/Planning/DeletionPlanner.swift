@@ -35,12 +35,14 @@ struct DeletionPlanner {
       hasScan = true
       facts = SpillableArray(repeating: [], count: scan.entries.count)
       let isWhole = rules.selection.isEmpty
+      let sparesExcluded = request.deletes && !request.deletesExcluded
+      let excluded = sparesExcluded ? scan.exclusions(for: rules.sparedBy) : nil
       for (index, entry) in scan.entries.enumerated() where index > 0 {
         if isWhole, entry.verdicts.keep.restore == .remove {
           isEmpty = false
           record(index, .isRemoved, above: .isAboveRemoved, in: scan)
         }
-        if entry.selection == .excluded, !request.deletesExcluded {
+        if excluded?[index] == true {
           record(index, .isExcluded, above: .isAboveExcluded, in: scan)
         }
       }

@@ -4,6 +4,7 @@ internal import ArchiveStore
 internal import ArgumentParser
 internal import Backup
 internal import DeviceTransaction
+internal import PolicyEngine
 internal import Restore
 internal import SandboxModel
 internal import SystemIO
@@ -80,6 +81,11 @@ struct AppChangeRun {
 
   var device: Device { preparation.device }
 
+  /// The destination of the snapshot; if none is made, of the one that would be.
+  var destination: Destination {
+    repository?.repository.safetyDestination ?? command.repository.knownDestination.withBundles
+  }
+
   /// Prepares the device, and opens the repository.
   init(_ command: any AppChangeCommand, _ console: Console) throws {
     self.command = command
@@ -109,7 +115,8 @@ struct AppChangeRun {
   /// Returns the plan for a request.
   private func plan(_ request: AppChangeRequest) throws -> AppChangePlan {
     try command.progress.plan(request.change.rawValue, command.output) { isStopping in
-      try preparation.plan(request, savingTo: repository?.storage, isStopping: isStopping)
+      try preparation.plan(
+        request, savingTo: repository?.storage, at: destination, isStopping: isStopping)
     }
   }
 

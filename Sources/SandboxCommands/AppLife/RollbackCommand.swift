@@ -65,7 +65,7 @@ struct RollbackCommand: AppChangeCommand {
     }
     let plan = try progress.plan("rollback", output) { isStopping in
       try run.preparation.rollbackPlan(
-        request, savingTo: run.repository?.storage, from: source,
+        request, savingTo: run.repository?.storage, at: run.destination, from: source,
         heads: opened?.repository.hostHeadCache, isStopping: isStopping)
     }
     return try run.finish(plan, console, from: source?.reader) { try $0.run() }

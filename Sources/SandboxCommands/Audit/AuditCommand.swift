@@ -89,7 +89,8 @@ struct AuditCommand: SandboxCommand {
     let compiled = try policy.compile(for: found, output, console)
     let scan = try progress.plan("audit", output) { isStopping in
       DeviceScan.run(
-        found, policy: compiled, options: ScanOptions(isStopping: isStopping))
+        found, policy: compiled,
+        options: ScanOptions(destination: .unrestricted, isStopping: isStopping))
     }
     let history = try AuditHistory(of: scan, in: repository, console).read()
     let report = try DeviceAudit.run(

@@ -185,9 +185,9 @@ struct BackupCommand: SandboxCommand {
   ) throws -> BackupSource {
     let patterns = excludeLargerThan.map { [CommandLinePattern.excludeLargerThan($0.bytes)] } ?? []
     var source = BackupSource(
-      device, policy: try policy.compile(for: device, output, console, also: patterns))
+      device, policy: try policy.compile(for: device, output, console, also: patterns),
+      for: destination)
     source.apps = part.names
-    source.destination = destination
     source.crossesMounts = crossMounts
     source.isLocked = locked
     source.workers = jobs
@@ -218,7 +218,7 @@ struct BackupCommand: SandboxCommand {
     var status = ExitStatus.done
     let choice = try? repository.choice()
     let own = BackupSource.ownDirectories(storage: choice?.identity, cache: Host.cacheDirectory)
-    let destination = choice?.destination ?? Destination(isUnencrypted: true)
+    let destination = repository.knownDestination
     let devices = try part.names.holders(
       choices.map { choice in (choice, Result { try choice.find() }) })
     for (number, device) in devices.enumerated() {

@@ -60,9 +60,9 @@ struct ExportedDeviceOptions: ParsableArguments {
       to: repository, storage: try opened.storage.directoryIdentity(), cache: Host.cacheDirectory)
     let version = device.osVersion?.utf8.flatMap { OSVersion($0) }
     var source = BackupSource(
-      device, policy: try policy.compile(for: device.layout, version: version))
+      device, policy: try policy.compile(for: device.layout, version: version),
+      for: repository.destination)
     source.apps = AppNames(apps)
-    source.destination = repository.destination
     let counters = ProgressCounters()
     let outcome = try progress.run(counters, output) { isStopping in
       try backup.run(

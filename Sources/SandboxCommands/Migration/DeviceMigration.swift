@@ -154,7 +154,8 @@ struct DeviceMigration {
     let containers = Set(pairs.map(\.source.logicalPrefix))
     let policy = try command.policy.compile(for: device.layout, version: device.version)
     let scan = DeviceScan.run(
-      device, policy: policy, options: ScanOptions(destination: Destination(isUnencrypted: true))
+      device, policy: policy,
+      options: ScanOptions(destination: command.repository.knownDestination.withBundles)
     ) { containers.contains($0.logicalPrefix) }
     if !command.change.force, !command.change.dryRun,
       let sign = RunningApps.signs(in: scan).first
@@ -184,7 +185,7 @@ struct DeviceMigration {
       let scan = DeviceScan.run(
         labelled, policy: policy,
         options: ScanOptions(
-          destination: Destination(isUnencrypted: true),
+          destination: opened.repository.safetyDestination,
           excluded: try opened.protectedDirectories(), isStopping: isStopping)
       ) { containers.contains($0.logicalPrefix) }
       let request = BackupRequest(
@@ -225,7 +226,7 @@ struct DeviceMigration {
     defer { console.warn(of: reader.remarks) }
     let preparation = try DeviceRestorePreparation(
       of: stored, to: root, from: reader, protecting: try opened.protectedDirectories(),
-      isPreview: command.change.dryRun)
+      savingTo: repository.safetyDestination, isPreview: command.change.dryRun)
     let earlier = isOfTarget ? stored.snapshot.policy.name : nil
     let (plan, recovery) = try command.progress.plan("migration", command.output) { isStopping in
       try preparation.plan(

@@ -208,7 +208,8 @@ struct FormMigration {
     if migration.isIdle { return [] }
     let place = try MigrationTarget.find(for: migration)
     let scan = place.scan(
-      policy: try command.policy.compile(for: place.device.layout), options: ScanOptions())
+      policy: try command.policy.compile(for: place.device.layout),
+      options: ScanOptions(destination: .unrestricted))
     return place.signsOfUse(in: scan, of: migration) + migration.signsOfUseInSource
   }
 
@@ -252,7 +253,7 @@ struct FormMigration {
       let scan = place.scan(
         policy: try command.policy.compile(for: place.device.layout),
         options: ScanOptions(
-          destination: Destination(isUnencrypted: true),
+          destination: opened?.repository.safetyDestination ?? .unrestricted,
           excluded: try opened?.protectedDirectories() ?? [], isStopping: isStopping))
       var options = MigrationOperation.Options()
       options.isForced = command.change.force

@@ -42,7 +42,7 @@ struct SnapshotMigration {
     let root = side.home.appending(side.packaging.deviceDirectory ?? "")
     let preparation = try DeviceRestorePreparation(
       of: stored, to: root, from: reader, protecting: try opened.protectedDirectories(),
-      isPreview: false)
+      savingTo: opened.repository.safetyDestination, isPreview: false)
     // Outside sandboxes, an app's data can have several names.
     let apps =
       side.packaging.isSandbox ? (try? stored.snapshot.identifiers(of: command.apps)) ?? [] : []

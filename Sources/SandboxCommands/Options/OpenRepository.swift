@@ -57,6 +57,10 @@ extension Repository {
     Destination(isCloud: isInBucket, isUnencrypted: !isEncrypted)
   }
 
+  /// The destination of a snapshot of the data that an operation is about to change. It has the bundles
+  /// also in a bucket, since without them the operation could not be undone.
+  var safetyDestination: Destination { destination.withBundles }
+
   /// Begins reading for a restore, with each copy of the index verified against its id again. In a
   /// repository that can be written to, a lease keeps the packs that the restore may need.
   func beginCarefulReading() throws -> RepositoryReader {

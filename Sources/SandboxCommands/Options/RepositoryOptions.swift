@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
+internal import PolicyEngine
 internal import RemoteStorage
 internal import SystemIO
 
@@ -33,6 +34,12 @@ struct RepositoryOptions: ParsableArguments {
     standard.keys = keys
     standard.connection = remote.settings
     return standard
+  }
+
+  /// The destination of backups to the repository as far as it is known without a connection to another
+  /// host, for a preview.
+  var knownDestination: Destination {
+    (try? choice())?.destination ?? Destination(isUnencrypted: true)
   }
 
   /// Opens the repository without a key: the objects of an encrypted one cannot be read.

@@ -34,11 +34,10 @@ extension RestoreCommand {
       _ console: Console
     ) throws -> ExitStatus {
       let preparation = try DeviceRestorePreparation(
-        of: stored, to: root, from: reader, protecting: directories, isPreview: isPreview)
+        of: stored, to: root, from: reader, protecting: directories,
+        savingTo: repository.safetyDestination, isPreview: isPreview)
       return try preparation.withRoot {
-        let destination = Destination(isCloud: repository.isInBucket, isUnencrypted: true)
-        let (plan, recovery) = try self.plan(
-          preparation, of: stored, from: destination, adapt: adapt, console)
+        let (plan, recovery) = try self.plan(preparation, of: stored, adapt: adapt, console)
         let needs = plan.volumeNeeds(from: reader)
         console.warn(ofPerhapsTooMuch: needs)
         console.remarks(
@@ -69,8 +68,7 @@ extension RestoreCommand {
 
     private func plan(
       _ preparation: DeviceRestorePreparation, of stored: StoredSnapshot,
-      from destination: Destination, adapt: (inout DeviceRestoreRequest) throws -> Void,
-      _ console: Console
+      adapt: (inout DeviceRestoreRequest) throws -> Void, _ console: Console
     ) throws -> (plan: DeviceRestorePlan, recovery: RecoveryReport) {
       try progress.plan("restore", output) { isStopping in
         try preparation.plan(
@@ -82,7 +80,6 @@ extension RestoreCommand {
           }, notify: { console.show($0, of: $1, all: list.all) },
           adapt: { request in
             try adapt(&request)
-            request.destination = destination
             request.isStopping = isStopping
           })
       }

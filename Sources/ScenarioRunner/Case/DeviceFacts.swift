@@ -11,12 +11,14 @@ package struct DeviceFacts: ScenarioFacts {
   /// The names of the attributes that exclude entries from backups, in any version.
   private let attributes: Set<ByteString>
   private let readsMarks: Bool
+  /// The destination of all backups of a case: its own repository, on this host and unencrypted.
+  static let destination = Destination(isUnencrypted: true)
 
   /// Scans a device.
   ///
   /// - Parameter attributes: the attributes on Linux to look for; nil if no expectation asks for them.
   init(_ device: Device, _ policy: CompiledPolicy, attributes: Set<ByteString>?) {
-    var options = ScanOptions(destination: Destination(isUnencrypted: true))
+    var options = ScanOptions(destination: Self.destination)
     // The cases themselves run on several threads.
     options.workers = 1
     scan = DeviceScan.run(device.stating(groupsOf: policy), policy: policy, options: options)

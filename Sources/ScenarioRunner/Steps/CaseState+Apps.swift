@@ -28,7 +28,8 @@ extension CaseState {
     request.isStrict = wanted.isStrict
     let preparation = try prepare(savesFirst: true)
     let plan = try preparation.plan(
-      request, savingTo: repository().storage, isStopping: isStopping)
+      request, savingTo: repository().storage, at: DeviceFacts.destination,
+      isStopping: isStopping)
     var entries = try package.entries()
     let operation = try operation(plan)
     try requireComplete(try carryOut { try operation.run(&entries) }, of: "update", app)
@@ -39,7 +40,8 @@ extension CaseState {
     let app = try app(name)
     let preparation = try prepare(savesFirst: false)
     let plan = try preparation.plan(
-      AppChangeRequest(.offload, of: app), savingTo: nil, isStopping: isStopping)
+      AppChangeRequest(.offload, of: app), savingTo: nil, at: DeviceFacts.destination,
+      isStopping: isStopping)
     let operation = try operation(plan)
     try requireComplete(try carryOut { try operation.run() }, of: "offload", app)
   }
@@ -53,8 +55,8 @@ extension CaseState {
     request.data = wanted.data.flatMap { AppChangeRequest.DataChoice(rawValue: $0.rawValue) }
     let preparation = try prepare(savesFirst: true)
     let plan = try preparation.rollbackPlan(
-      request, savingTo: repository.storage, from: (repository, reader), heads: nil,
-      isStopping: isStopping)
+      request, savingTo: repository.storage, at: DeviceFacts.destination,
+      from: (repository, reader), heads: nil, isStopping: isStopping)
     let operation = try operation(plan, from: reader)
     try requireComplete(try carryOut { try operation.run() }, of: "roll back", app)
   }

@@ -17,7 +17,7 @@ extension CaseState {
     let repository = try repository()
     let backup = DeviceBackup(
       to: repository, storage: try repository.storage.directoryIdentity(), cache: cache)
-    var source = BackupSource(try copy.find(), policy: policy)
+    var source = BackupSource(try copy.find(), policy: policy, for: DeviceFacts.destination)
     source.view = wanted.view
     source.workers = 1
     let outcome = try carryOut {
@@ -49,7 +49,8 @@ extension CaseState {
     let isOwn = !isNew && stored.snapshot.device.root == copy.root
     let preparation = try DeviceRestorePreparation(
       of: stored, to: isOwn ? nil : copy.root, from: reader,
-      protecting: try repository.storage.protectedDirectories(), isPreview: false)
+      protecting: try repository.storage.protectedDirectories(),
+      savingTo: DeviceFacts.destination, isPreview: false)
     try preparation.withRoot {
       let (plan, recovery) = try preparation.plan(
         isForced: true, compile: { _ in policy }, notify: { _, _ in },
@@ -77,7 +78,7 @@ extension CaseState {
     _ = try Recovery.beforeChange(
       of: copy.find(), policy: policy, isForced: true, isPreview: false, again: copy.find,
       notify: { _, _ in })
-    var options = ScanOptions(isStopping: isStopping)
+    var options = ScanOptions(destination: .unrestricted, isStopping: isStopping)
     options.workers = 1
     let scan = DeviceScan.run(try device(), policy: policy, options: options)
     var spaces: [UInt64: VolumeSpace] = [:]

@@ -44,7 +44,7 @@ import Testing
       change, of: UpdateFixture.identifier,
       package: change == .update ? Self.package.app : nil)
     let error = #expect(throws: OperationError.self) {
-      try preparation.plan(request, savingTo: nil) { true }
+      try preparation.plan(request, savingTo: nil, at: .unrestricted) { true }
     }
     #expect(error?.code == .interrupted)
     #expect(
