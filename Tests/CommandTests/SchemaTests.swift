@@ -317,6 +317,7 @@ import Testing
       "backup",
       [
         ("backup --root device --repo repo --dry-run --json", 0),
+        ("backup --root device --repo s3://bucket/place --dry-run --json", 0),
         ("backup --root device --repo repo --json --tag a", 0),
         ("backup --root device --repo repo --json --fail-if-unchanged", 4),
         ("backup --layout folder --root odd --repo repo --json", 0),

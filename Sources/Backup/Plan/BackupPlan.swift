@@ -17,6 +17,8 @@ package struct BackupPlan: Sendable {
   package let summaries: [OwnerSummary]
   /// The exclusions by rule: the topmost excluded directories, and the single files by container.
   package let excluded: [Exclusion]
+  /// The bundles that are excluded only because the repository is in a cloud.
+  package let bundlesOutsideCloud: BundlesOutsideCloud
   /// Scans containers of the plan again, by their logical paths.
   var rescan: (@Sendable (Set<ByteString>) -> DeviceScan)?
 
@@ -25,7 +27,8 @@ package struct BackupPlan: Sendable {
     BackupPlan(
       device: scan.device, began: scan.began, scans: scan.containers,
       policy: PolicyRecord(name: scan.policy.name, digest: scan.policy.digest),
-      summaries: OwnerSummary.make(scan), excluded: scan.exclusions(), rescan: scan.rescan
+      summaries: OwnerSummary.make(scan), excluded: scan.exclusions(),
+      bundlesOutsideCloud: BundlesOutsideCloud(scan), rescan: scan.rescan
     )
   }
 

@@ -38,6 +38,7 @@ extension BackupCommand {
         try console.result(summary)
         if let databases { try console.result(databases) }
         showDevice(console)
+        showBundles(console)
       }
       if let report { console.warn(of: report.damagedObjects) }
       console.remarks(
@@ -81,6 +82,15 @@ extension BackupCommand {
           "waiting: \(realPaths.text(file.note)), \(Sizes.text(file.bytes))")
       }
       if let remainder = excerpt.remainder { console.warning("waiting: \(remainder)") }
+    }
+
+    /// Writes a note on the bundles that are excluded only because the repository is in a bucket.
+    private func showBundles(_ console: Console) {
+      let bundles = plan.bundlesOutsideCloud
+      guard bundles.count > 0 else { return }
+      console.note(
+        "not in the snapshot: \(Sizes.count(bundles.count, "bundle")) "
+          + "(\(Sizes.text(bundles.totals.bytes))); \(BackupPlan.bundleHint)")
     }
 
     /// Writes notes on how the data was found: symbolic links and mounts that were followed, and
@@ -243,6 +253,9 @@ extension Snapshot {
 }
 
 extension BackupPlan {
+  /// The option that stores bundles in a bucket.
+  fileprivate static let bundleHint = "'--with-bundles' stores bundles in a bucket, too"
+
   /// The plan as `backup --json` prints it with a report.
   var json: JSONStream { json(nil) }
 
@@ -261,7 +274,12 @@ extension BackupPlan {
         JSON.Member("keeps", includedTotals.json), JSON.Member("leaves_out", excludedTotals.json),
       ])
     stream.add("owners", .elements(summaries.lazy.map(\.json)))
-    stream.add("left_out", .elements(excluded.lazy.map(\.json)))
+    stream.add(
+      "left_out",
+      .elements(
+        excluded.lazy.map { [bundlesOutsideCloud] exclusion in
+          exclusion.json(hint: bundlesOutsideCloud.contains(exclusion) ? Self.bundleHint : nil)
+        }))
     stream.add([
       JSON.Member("unreadable", RealPaths(device).json(unreadable)),
       JSON.Member("warnings", RealPaths(device).json(warnings)),

@@ -186,7 +186,7 @@ struct BackupCommand: SandboxCommand {
     let patterns = excludeLargerThan.map { [CommandLinePattern.excludeLargerThan($0.bytes)] } ?? []
     var source = BackupSource(
       device, policy: try policy.compile(for: device, output, console, also: patterns),
-      for: destination)
+      for: part.withBundles ? destination.withBundles : destination)
     source.apps = part.names
     source.crossesMounts = crossMounts
     source.isLocked = locked
@@ -310,6 +310,10 @@ extension BackupCommand {
       help:
         "Read bundles with new UUIDs even if version, names, sizes and times did not change.")
     var verifyBundles = false
+
+    @Flag(
+      help: "Store bundles in a bucket, too (default: only in other repositories).")
+    var withBundles = false
 
     var names: AppNames { AppNames(apps) }
   }

@@ -150,7 +150,8 @@ extension ClassifyCommand {
       let facts = EntryFacts(isDirectory ? .directory : .file)
       let end = inner.withSpan { classifier.descend(state, path: $0) }
       let verdict = classifier.verdicts(end, facts)[command.verdict.view]
-      let mode = verdict.backup.mode(for: try command.verdict.destination)
+      let destination = try command.verdict.destination.deciding(for: container.kind)
+      let mode = verdict.backup.mode(for: destination)
       let stored: ScannedEntry.Selection = mode == .never ? .excluded : .included
       if command.output.json {
         let members =
@@ -188,6 +189,9 @@ struct VerdictOptions: ParsableArguments {
         + "local, encrypted repository).", valueName: "destination"))
   var destinations: [String] = []
 
+  @Flag(help: "Keep bundles in a cloud, too, as 'backup --with-bundles' does.")
+  var withBundles = false
+
   @Flag(help: "Show the platform's own decision instead of sandboxctl's.")
   var asPlatform = false
 
@@ -198,6 +202,7 @@ struct VerdictOptions: ParsableArguments {
   var destination: Destination {
     get throws {
       var destination = Destination()
+      destination.includesBundles = withBundles
       for word in destinations {
         switch word {
         case "cloud": destination.isCloud = true

@@ -46,20 +46,21 @@ struct ExplainCommand: SandboxCommand {
     let compiled = try policy.compile(for: found, output, console)
     let logical = try DevicePath(path, on: found).logical
     let (container, inner) = try found.resolve(logical)
+    let destination = try verdict.destination.deciding(for: container.kind)
     let query = DeviceScan.query(inner, in: container, of: found, policy: compiled)
     let explanation = compiled.explain(
-      query.query, scanStart: Host.now().seconds, for: try verdict.destination)
+      query.query, scanStart: Host.now().seconds, for: destination)
     let plan = purge ? try PurgePlan.make(found, policy: compiled, .byPressure) : nil
     let judgement = plan?.judge(container, inner)
     if output.json {
       let purge = judgement.map { $0.json(at: plan?.request.now ?? Host.now()) }
       try console.result(
         explanation.json(
-          logical, exists: query.exists, stated: query.stated, for: try verdict.destination,
+          logical, exists: query.exists, stated: query.stated, for: destination,
           purge: purge))
     } else {
       try Text(explanation, logical, exists: query.exists).write(
-        console, destination: try verdict.destination)
+        console, destination: destination)
       if let stated = query.stated {
         try console.result(
           "protection \(stated.rawValue), by the file's attribute \(ProtectionClass.attribute)")

@@ -51,12 +51,15 @@ extension PathRemark {
 }
 
 extension Exclusion {
-  var json: JSON {
+  var json: JSON { json(hint: nil) }
+
+  /// Returns the exclusion with the option that stores the data, or nil if there is none.
+  func json(hint: String?) -> JSON {
     .object(
       JSON.path(path) + [
         JSON.Member("rule", .string(rule)), JSON.Member("files", .integer(Int64(clamping: files))),
         JSON.Member("bytes", .integer(Int64(clamping: bytes))),
-      ])
+      ] + (hint.map { [JSON.Member("hint", .string($0))] } ?? []))
   }
 }
 

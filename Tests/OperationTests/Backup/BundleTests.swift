@@ -67,9 +67,11 @@ import Testing
       try directory.removeTree(old)
     }
 
-    func scan() throws -> DeviceScan {
+    func scan(for destination: Destination = .unrestricted) throws -> DeviceScan {
       let device = try DeviceFinder(machineID: "m", systemFlatpak: nil).find(root)
-      return DeviceScan.run(device, policy: try Fixture.policy(.coreSimulator))
+      return DeviceScan.run(
+        device, policy: try Fixture.policy(.coreSimulator),
+        options: ScanOptions(destination: destination))
     }
 
     func backup(
@@ -192,6 +194,41 @@ import Testing
     try directory.removeTree("B2")
     try phone.write(bundle: "B3", version: "1.3")
     #expect(try phone.backup().opened == 22)
+  }
+
+  /// Backups with bundles and without them that are based on each other have the trees of backups that
+  /// are based on none.
+  @Test func bundlesInACloudComeAndGo() throws {
+    let phone = try Phone()
+    let cloud = Destination(isCloud: true, isUnencrypted: true)
+    let whole = try phone.backup(phone.scan(for: Destination(isUnencrypted: true)))
+    let first = try phone.backup(phone.scan(for: cloud))
+    #expect(whole.files == 33 && first.files == 11)
+    for (destination, wanted) in [
+      (cloud.withBundles, whole), (cloud, first), (cloud.withBundles, whole),
+      (cloud.withBundles, whole), (cloud, first),
+    ] {
+      let report = try phone.backup(phone.scan(for: destination))
+      #expect(report.isComplete && report.files == wanted.files)
+      #expect(report.snapshot?.snapshot.tree == wanted.snapshot?.snapshot.tree)
+      let left = report.snapshot?.snapshot.excluded.map(\.path) ?? []
+      #expect(left.contains { $0.isWithin("apps/org.example.one/bundle") } == (wanted.files == 11))
+    }
+  }
+
+  /// An unreadable directory of a bundle is missing in a snapshot that is to have the bundle, and in no
+  /// other one.
+  @Test func unreadableBundlesAreMissingOnlyIfTheyAreWanted() throws {
+    let phone = try Phone()
+    let long = String(repeating: "d/", count: 4_100)
+    let app = Phone.containers.appending("Bundle/Application/B1/Example.app")
+    var directory = try Directory.open(path: phone.fixture.directory.path(app))
+    for name in long.split(separator: "/") {
+      directory = try directory.makeDirectory(ByteString(String(name)), permissions: 0o700)
+    }
+    let cloud = Destination(isCloud: true)
+    #expect(try phone.scan(for: cloud).containers.allSatisfy { $0.unreadable.isEmpty })
+    #expect(try phone.scan(for: cloud.withBundles).containers.contains { !$0.unreadable.isEmpty })
   }
 
   @Test func aContainerRenamedDuringTheBackupIsReported() throws {

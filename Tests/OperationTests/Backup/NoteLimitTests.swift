@@ -88,7 +88,8 @@ import Testing
     let plan = BackupPlan.make(try fixture.scan())
     let many = BackupPlan(
       device: plan.device, began: plan.began, scans: plan.scans, policy: plan.policy,
-      summaries: plan.summaries, excluded: Self.excluded(420_000, in: "folders/tree"))
+      summaries: plan.summaries, excluded: Self.excluded(420_000, in: "folders/tree"),
+      bundlesOutsideCloud: plan.bundlesOutsideCloud)
     let report = try BackupOperation(
       many, to: fixture.repository, BackupRequest(program: "test")
     ).run()
