@@ -97,13 +97,15 @@ import Testing
     let compared = try Program.run(
       "diff", ["-r", String(top), bundle.description], in: cli.directory.url)
     #expect(compared.code == 0, "\(compared.output)")
-    // In place, a changed file of the bundle is the stored one again, with nothing beside it.
+    // In place, a changed file of the bundle is the stored one again, with nothing beside it, and an
+    // added one is removed.
     let names = try FileManager.default.contentsOfDirectory(atPath: bundle.description)
     let name = try #require(names.first { !$0.contains(".") && $0 != "PlugIns" })
     let file = URL(fileURLWithPath: "\(bundle)/\(name)")
     let before = try Data(contentsOf: file)
     try (before + Data("\n".utf8)).write(to: file)
-    _ = try fixture.succeed("restore latest --app notebook --in-place \(Self.place)")
+    try Data("added".utf8).write(to: URL(fileURLWithPath: "\(bundle)/added"))
+    _ = try fixture.succeed("restore latest --app notebook --in-place --delete \(Self.place)")
     #expect(try Data(contentsOf: file) == before)
     let after = try FileManager.default.contentsOfDirectory(atPath: bundle.description)
     #expect(after.sorted() == names.sorted())

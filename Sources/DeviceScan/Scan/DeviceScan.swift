@@ -199,23 +199,26 @@ extension DeviceScan {
   /// Returns the entries that the policy excludes from backups, by rule: each topmost excluded
   /// directory, and the single files of a container together, at the container's root.
   public func exclusions() -> [Exclusion] {
-    containers.flatMap { Self.exclusions(in: $0, by: policy) }
+    containers.flatMap { exclusions(in: $0) }
   }
 
-  private static func exclusions(
-    in scan: ContainerScan, by policy: CompiledPolicy
+  /// Returns the same for one container, of the topmost excluded entries for which `isWanted` returns
+  /// true.
+  public func exclusions(
+    in scan: ContainerScan, where isWanted: (ScannedEntry) -> Bool = { _ in true }
   ) -> [Exclusion] {
-    let sums = sums(scan)
+    let sums = Self.sums(scan)
     var found: [Exclusion] = []
     var files: [String: EntryTotals] = [:]
-    for index in scan.entries.indices where isTopmost(index, scan) {
+    for index in scan.entries.indices
+    where Self.isTopmost(index, scan) && isWanted(scan.entries[index]) {
       let rule = policy.rule(reportingOmissions: scan.query(index)) ?? "the program's own"
       if scan.entries[index].status.kind == .directory {
         let (path, sum) = (scan.logicalPath(index), sums[index])
         found.append(
           Exclusion(
             path: path, rule: rule, files: UInt64(sum.files), bytes: sum.bytes,
-            directory: directory(index, scan)))
+            directory: Self.directory(index, scan)))
       } else {
         files[rule, default: EntryTotals()].add(sums[index])
       }

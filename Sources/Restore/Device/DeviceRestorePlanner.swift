@@ -196,6 +196,7 @@ struct DeviceRestorePlanner {
     // Packers may give all files of a bundle the same time, so files of two versions can agree in
     // time and size: a bundle is replaced as a whole.
     let isExchanged = item.logical.kind == .bundle && request.replacesBundles
+    if isExchanged || hasAll(of: item) { rules.sparedBy = request.sparedBy.withBundles }
     if isExchanged, let member = target.present?.member { adapt(&rules, toMember: member) }
     if let present = target.present {
       rules.present = scan.containers.first { $0.container.logicalPrefix == present.logicalPrefix }
@@ -217,6 +218,12 @@ struct DeviceRestorePlanner {
     return PlannedPart(
       path: item.record.path, action: target.action, target: target.path,
       plan: try RestorePlan.make(stored, part, source: source, at: location, from: reader))
+  }
+
+  /// Whether the backup excluded nothing of a container: then a bundle in a bucket is complete.
+  private func hasAll(of item: ContainerSelection.Item) -> Bool {
+    let path = item.record.path
+    return !snapshot.excluded.contains { $0.path.isWithin(path) || path.isWithin($0.path) }
   }
 
   /// Limits the rules to one file that is the app's in a directory with those of others.

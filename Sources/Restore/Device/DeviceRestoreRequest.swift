@@ -47,8 +47,8 @@ package struct DeviceRestoreRequest: Sendable {
 
   /// The destination whose exclusions hold on the device: what the policy excludes from backups to it
   /// is not removed, although the snapshot does not have it. Unencrypted also for an encrypted
-  /// repository, since its snapshots may be copies from one without encryption, and without bundles in
-  /// a cloud, since its snapshots may have none.
+  /// repository, since its snapshots may be copies from one without encryption. Without bundles in a
+  /// cloud, unless the snapshot has the bundle.
   var sparedBy: Destination { Destination(isCloud: destination.isCloud, isUnencrypted: true) }
 
   /// Creates a request for a whole snapshot.

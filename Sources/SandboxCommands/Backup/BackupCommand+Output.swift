@@ -90,7 +90,7 @@ extension BackupCommand {
       guard bundles.count > 0 else { return }
       console.note(
         "not in the snapshot: \(Sizes.count(bundles.count, "bundle")) "
-          + "(\(Sizes.text(bundles.totals.bytes))); \(BackupPlan.bundleHint)")
+          + "(\(Sizes.text(bundles.bytes))); \(BackupPlan.bundleHint)")
     }
 
     /// Writes notes on how the data was found: symbolic links and mounts that were followed, and
