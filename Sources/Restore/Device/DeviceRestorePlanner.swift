@@ -196,7 +196,7 @@ struct DeviceRestorePlanner {
     // Packers may give all files of a bundle the same time, so files of two versions can agree in
     // time and size: a bundle is replaced as a whole.
     let isExchanged = item.logical.kind == .bundle && request.replacesBundles
-    if isExchanged || hasAll(of: item) { rules.sparedBy = request.sparedBy.withBundles }
+    if isExchanged || isWholeBundle(item) { rules.sparedBy = request.sparedBy.withBundles }
     if isExchanged, let member = target.present?.member { adapt(&rules, toMember: member) }
     if let present = target.present {
       rules.present = scan.containers.first { $0.container.logicalPrefix == present.logicalPrefix }
@@ -220,10 +220,11 @@ struct DeviceRestorePlanner {
       plan: try RestorePlan.make(stored, part, source: source, at: location, from: reader))
   }
 
-  /// Whether the backup excluded nothing of a container: then a bundle in a bucket is complete.
-  private func hasAll(of item: ContainerSelection.Item) -> Bool {
+  /// Whether a container is a bundle of which the backup excluded nothing, also if it was to a bucket.
+  private func isWholeBundle(_ item: ContainerSelection.Item) -> Bool {
     let path = item.record.path
-    return !snapshot.excluded.contains { $0.path.isWithin(path) || path.isWithin($0.path) }
+    return item.logical.kind == .bundle
+      && !snapshot.excluded.contains { $0.path.isWithin(path) || path.isWithin($0.path) }
   }
 
   /// Limits the rules to one file that is the app's in a directory with those of others.
