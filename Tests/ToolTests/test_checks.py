@@ -183,5 +183,15 @@ class Dependencies(Checks):
         (self.root / name).chmod(0o755)
 
 
+class Manifest(unittest.TestCase):
+    """Each build warns of files in a target's directory that are neither sources nor excluded."""
+
+    def test_the_tools_are_excluded_from_the_target_in_their_directory(self):
+        manifest = (PACKAGE / "Package.swift").read_text(encoding="utf-8")
+        for tool in TOOLS.iterdir():
+            if tool.is_file() and tool.suffix != ".swift":
+                self.assertIn(f'"{tool.name}"', manifest)
+
+
 if __name__ == "__main__":
     unittest.main()
