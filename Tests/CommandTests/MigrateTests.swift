@@ -209,6 +209,27 @@ import Testing
     #expect(try isPresent(in: "other"))
   }
 
+  /// A copy that may be inconsistent is reported, as `restore` reports it.
+  @Test func aDatabaseThatWasReadWithoutLocksIsReported() throws {
+    let database = try path(of: "device").parent.appending("cards.db")
+      .relative(to: cli.directory.path(""))
+    try cli.directory.write(
+      "SQLite format 3\0" + String(repeating: "page", count: 4000), at: database)
+    let holder = try Holder(
+      """
+      import fcntl
+      file = os.open("\(database)", os.O_RDWR)
+      fcntl.lockf(file, fcntl.LOCK_EX, 512, 0x40000000)
+      """, connects: false, in: cli)
+    let stored = try cli.run("backup --root device --repo repo --quiet --sqlite-timeout 1s")
+    holder.end()
+    #expect(stored.code == 3, "\(stored.errors)")
+    let outcome = try cli.run("migrate --from latest --to other --app notebook --repo repo --quiet")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(
+      outcome.errors.contains("cards.db: it was in use during the backup"), "\(outcome.errors)")
+  }
+
   /// The snapshot of a backup of iTunes has the containers of the device.
   @Test func anImportedBackupMovesToADevice() throws {
     _ = try cli.succeed("backup --root device --repo repo --quiet")

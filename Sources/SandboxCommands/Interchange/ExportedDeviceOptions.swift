@@ -45,8 +45,8 @@ struct ExportedDeviceOptions: ParsableArguments {
         .optionRequired, "'\(given)' requires '--from-device'",
         hint: "name the device with '--from-device ROOT'")
     }
-    let place = try MigrationPlace(target: fromDevice)
-    return try Device.find(root: place.root ?? fromDevice, layout: place.layout)
+    let endpoint = try MigrationEndpoint(target: fromDevice)
+    return try Device.find(root: endpoint.root ?? fromDevice, layout: endpoint.layout)
   }
 
   /// Backs up the device as `backup` does: by the policy, incrementally, into the repository.
@@ -58,9 +58,8 @@ struct ExportedDeviceOptions: ParsableArguments {
     let repository = opened.repository
     let backup = DeviceBackup(
       to: repository, storage: try opened.storage.directoryIdentity(), cache: Host.cacheDirectory)
-    let version = device.osVersion?.utf8.flatMap { OSVersion($0) }
     var source = BackupSource(
-      device, policy: try policy.compile(for: device.layout, version: version),
+      device, policy: try policy.compile(for: device.layout, version: device.policyVersion),
       for: repository.destination)
     source.apps = AppNames(apps)
     let counters = ProgressCounters()

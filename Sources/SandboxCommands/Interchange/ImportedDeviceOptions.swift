@@ -45,7 +45,7 @@ struct ImportedDeviceOptions: ParsableArguments {
       return nil
     }
     _ = try merging.mode()
-    guard case .device(let root, layout) = try MigrationPlace(target: toDevice) else {
+    guard case .device(let root, layout) = try MigrationEndpoint(target: toDevice) else {
       throw UsageError(
         .unknownLayout, "'\(toDevice)' is not a device of the layout \(layout.rawValue)",
         hint: "import without '--to-device', then 'sandboxctl migrate --from latest --to "
@@ -70,16 +70,16 @@ struct ImportedDeviceOptions: ParsableArguments {
   /// Restores a snapshot into the device and prints the report.
   func restore(
     _ stored: StoredSnapshot, to root: ByteString,
-    in place: OpenRepository, list: ListOptions,
+    in opened: OpenRepository, list: ListOptions,
     progress: ProgressOptions, output: OutputOptions, _ console: Console
   ) throws -> ExitStatus {
-    let reader = try place.repository.beginCarefulReading()
+    let reader = try opened.repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
     let run = RestoreCommand.DeviceRun(
-      root: root, isPreview: false, isForced: force, policy: policy, list: list,
+      root: root, isPreview: false, isForced: force, policy: policy, listsAll: list.all,
       progress: progress, output: output)
     return try run.restore(
-      stored, from: reader, in: place.repository, protecting: try place.protectedDirectories(),
+      stored, from: reader, in: opened.repository, protecting: try opened.protectedDirectories(),
       adapt: { request in
         request.apps = try stored.snapshot.identifiers(of: apps)
         request.withGroups = withGroups

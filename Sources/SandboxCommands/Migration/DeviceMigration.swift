@@ -20,7 +20,7 @@ internal import SystemIO
 /// installed in the safe harbor. Existing files stay as they are.
 struct DeviceMigration {
   let command: MigrateCommand
-  private let source: MigrationPlace
+  private let source: MigrationEndpoint
   private let root: ByteString
   private let layout: Layout
   /// The target as the apps of one form in a home directory; nil for other devices.
@@ -28,7 +28,9 @@ struct DeviceMigration {
   /// The bundle to create as the target; nil if the target exists.
   private let bundle: NewAppDataBundle?
 
-  init(_ command: MigrateCommand, from source: MigrationPlace, to target: MigrationPlace) throws {
+  init(_ command: MigrateCommand, from source: MigrationEndpoint, to target: MigrationEndpoint)
+    throws
+  {
     guard let root = target.root, let layout = target.layout else {
       throw UsageError(
         .invalidValue, "'\(command.to)' is a snapshot",
@@ -152,7 +154,7 @@ struct DeviceMigration {
   private func preview(_ pairs: [ContainerPairing], of device: Device) throws -> [ContainerPreview]
   {
     let containers = Set(pairs.map(\.source.logicalPrefix))
-    let policy = try command.policy.compile(for: device.layout, version: device.version)
+    let policy = try command.policy.compile(for: device.layout, version: device.policyVersion)
     let scan = DeviceScan.run(
       device, policy: policy,
       options: ScanOptions(destination: command.repository.knownDestination.withBundles)
@@ -178,7 +180,7 @@ struct DeviceMigration {
       Set(wanted.map(\.source.logicalPrefix)),
       Set(wanted.compactMap { $0.source.owner?.bytes.utf8 })
     )
-    let policy = try command.policy.compile(for: device.layout, version: device.version)
+    let policy = try command.policy.compile(for: device.layout, version: device.policyVersion)
     let labelled = device.layout == layout ? device : device.labelled(layout)
     let counters = ProgressCounters()
     let stored = try command.progress.run(counters, command.output) { isStopping in
@@ -224,49 +226,20 @@ struct DeviceMigration {
     try refuseNewer(stored.snapshot, apps)
     let reader = try repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
-    let preparation = try DeviceRestorePreparation(
-      of: stored, to: root, from: reader, protecting: try opened.protectedDirectories(),
-      savingTo: repository.safetyDestination, isPreview: command.change.dryRun)
-    let earlier = isOfTarget ? stored.snapshot.policy.name : nil
-    let (plan, recovery) = try command.progress.plan("migration", command.output) { isStopping in
-      try preparation.plan(
-        isForced: command.change.force,
-        compile: { device in
-          try command.policy.compile(for: device.layout, version: device.version, orElse: earlier)
-        }, notify: { console.show($0, of: $1, all: command.all) },
-        adapt: { request in
-          request.apps = apps
-          request.overwrite = .never
-          // A new bundle has nothing to save.
-          request.savesFirst = !command.change.noSnapshot && bundle == nil
-          request.isStopping = isStopping
-        })
-    }
-    let needs = plan.volumeNeeds(from: reader)
-    let text = RestoreCommand.DeviceText(plan, listsAll: command.all)
-    if command.change.dryRun {
-      try command.output.json ? console.result(plan.json(needs)) : text.show(console, needs)
-      return RestoreCommand.status(
-        damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
-    }
-    try recovery.requireNoneBlocks(plan.subjects)
-    console.showPending(recovery)
-    let counters = ProgressCounters()
-    let report = try command.progress.run(counters, command.output) { isStopping in
-      let saving = BackupRequest(
-        program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
-      return try DeviceRestoreOperation(
-        plan, from: reader, saving: SafetySnapshotMaker(saving, in: repository),
-        counters: counters, isStopping: isStopping
-      ).run()
-    }
-    console.warn(ofRefused: report.saved, in: repository)
-    if command.output.json {
-      try console.result(report.json(plan))
-    } else {
-      try text.show(report, console, quiet: command.output.quiet)
-    }
-    return RestoreCommand.status(damaged: report.damaged, failed: report.remarks(\.failed))
+    var run = RestoreCommand.DeviceRun(
+      root: root, isPreview: command.change.dryRun, isForced: command.change.force,
+      policy: command.policy, listsAll: command.all, progress: command.progress,
+      output: command.output)
+    run.name = "migration"
+    run.usesStoredPolicy = isOfTarget
+    return try run.restore(
+      stored, from: reader, in: repository, protecting: try opened.protectedDirectories(),
+      adapt: { request in
+        request.apps = apps
+        request.overwrite = .never
+        // A new bundle has nothing to save.
+        request.savesFirst = !command.change.noSnapshot && bundle == nil
+      }, console)
   }
 
   /// Refuses data of a newer version of an app than the one that the target has.
@@ -290,9 +263,6 @@ struct DeviceMigration {
 }
 
 extension Device {
-  /// The platform's version for a policy; nil if it is unknown.
-  fileprivate var version: OSVersion? { osVersion?.utf8.flatMap { OSVersion($0) } }
-
   /// Returns the device with another layout, for a snapshot to restore into a device of that layout.
   fileprivate func labelled(_ layout: Layout) -> Device {
     Device(

@@ -2,7 +2,6 @@ internal import AppPackages
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Backup
-internal import DeviceDiscovery
 internal import DeviceScan
 internal import DeviceTransaction
 internal import Migration
@@ -76,14 +75,14 @@ struct MigrateCommand: SandboxCommand {
         all ? "'--app' and '--all' cannot be used together" : "no app given",
         hint: "name apps with '--app APP', or all with '--all'")
     }
-    if try all && !MigrationPlace.hasLayout(from) && !MigrationPlace.hasLayout(to),
-      case .machine(let source) = try MigrationPlace(source: from, isWhole: true),
-      case .machine(let target) = try MigrationPlace(target: to, isWhole: true)
+    if try all && !MigrationEndpoint.hasLayout(from) && !MigrationEndpoint.hasLayout(to),
+      case .machine(let source) = try MigrationEndpoint(source: from, isWhole: true),
+      case .machine(let target) = try MigrationEndpoint(target: to, isWhole: true)
     {
       return try MachineMigration(self, from: source, to: target).run(console)
     }
-    let source = try MigrationPlace(source: from)
-    let target = try MigrationPlace(target: to)
+    let source = try MigrationEndpoint(source: from)
+    let target = try MigrationEndpoint(target: to)
     if let (source, target) = Self.forms(source, target) {
       return try FormMigration(self, from: source, to: target).run(console)
     }
@@ -93,7 +92,7 @@ struct MigrateCommand: SandboxCommand {
   /// Returns the two sides if apps are migrated entry by entry between them, or nil for devices and
   /// snapshots.
   private static func forms(
-    _ source: MigrationPlace, _ target: MigrationPlace
+    _ source: MigrationEndpoint, _ target: MigrationEndpoint
   ) -> (AppPairing.Side, AppPairing.Side)? {
     switch (source, target) {
     case (.home(let source), .home(let target)): (source, target)
@@ -132,7 +131,13 @@ struct FormMigration {
 
   /// Migrates the apps and counts them.
   func run(adding total: inout MigrationTotals, _ console: Console) throws {
-    let recovered = try recover(console)
+    let recovered = try target.recover(
+      compile: { try command.policy.compile(for: $0) }, isForced: command.change.force,
+      isPreview: command.change.dryRun,
+      notify: { report, device in
+        console.show(report, of: device, all: command.all)
+        console.showPending(report)
+      })
     let (library, refused) = try library(console)
     let versions = (from: AppVersions(of: source), to: AppVersions(of: target))
     let pairing = AppPairing(
@@ -211,33 +216,6 @@ struct FormMigration {
       policy: try command.policy.compile(for: place.device.layout),
       options: ScanOptions(destination: .unrestricted))
     return place.signsOfUse(in: scan, of: migration) + migration.signsOfUseInSource
-  }
-
-  /// Recovers interrupted operations on the devices of the target's home: the home itself, and its
-  /// Flatpaks or snaps, or the containers of macOS; a preview only reports them. A blocked recovery only refuses the app that it
-  /// is about.
-  private func recover(_ console: Console) throws -> [RecoveryReport] {
-    let layout = target.packaging == .macOS ? Layout.macOS : .xdg
-    var devices = [(root: target.home, layout: layout)]
-    if let directory = target.packaging.deviceDirectory {
-      let root = Host.resolved(target.home.appending(directory))
-      devices.append((root, target.packaging.layout))
-    }
-    var reports: [RecoveryReport] = []
-    for (root, layout) in devices {
-      if (try? InterruptedOperation.all(on: root))?.isEmpty == true { continue }
-      let device = try Device.find(root: root, layout: layout)
-      let report =
-        command.change.dryRun
-        ? RecoveryReport.pending(on: device)
-        : try Recovery(
-          device, policy: command.policy.compile(for: layout), isForced: command.change.force
-        ).run()
-      console.show(report, of: device, all: command.all)
-      console.showPending(report)
-      reports.append(report)
-    }
-    return reports
   }
 
   private func carryOut(

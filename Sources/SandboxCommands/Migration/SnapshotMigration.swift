@@ -1,11 +1,7 @@
 internal import ArchiveStore
-internal import Backup
-internal import Codecs
 internal import DeviceDiscovery
-internal import DeviceScan
 internal import DeviceTransaction
 internal import Migration
-internal import PolicyEngine
 internal import Restore
 internal import SandboxModel
 internal import SnapshotQueries
@@ -46,28 +42,20 @@ struct SnapshotMigration {
     // Outside sandboxes, an app's data can have several names.
     let apps =
       side.packaging.isSandbox ? (try? stored.snapshot.identifiers(of: command.apps)) ?? [] : []
-    let (plan, recovery) = try command.progress.plan("migration", command.output) { isStopping in
-      try preparation.plan(
-        isForced: true,
-        compile: { device in
-          try command.policy.compile(for: device.layout, orElse: stored.snapshot.policy.name)
-        }, notify: { _, _ in },
-        adapt: { request in
-          request.apps = apps
-          request.savesFirst = false
-          request.isStopping = isStopping
-        })
-    }
+    var run = RestoreCommand.DeviceRun(
+      root: root, isPreview: false, isForced: true, policy: command.policy, listsAll: command.all,
+      progress: command.progress, output: command.output)
+    run.name = "migration"
+    let (plan, recovery) = try run.plan(
+      preparation, of: stored, notify: { _, _ in },
+      adapt: { request in
+        request.apps = apps
+        request.savesFirst = false
+      })
     try recovery.requireNoneBlocks(plan.subjects)
-    let counters = ProgressCounters()
-    let report = try command.progress.run(counters, command.output) { isStopping in
-      let saving = BackupRequest(
-        program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
-      return try DeviceRestoreOperation(
-        plan, from: reader, saving: SafetySnapshotMaker(saving, in: opened.repository),
-        counters: counters, isStopping: isStopping
-      ).run()
-    }
+    console.remarks(
+      plan.remarks(\.uncertainDatabases), as: .warning(""), all: command.all)
+    let report = try run.carryOut(plan, from: reader, in: opened.repository)
     console.remarks(
       report.remarks(\.failed), as: .warning("not restored: "), all: command.all)
     return RestoreCommand.status(damaged: report.damaged, failed: report.remarks(\.failed))

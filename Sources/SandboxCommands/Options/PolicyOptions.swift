@@ -100,6 +100,11 @@ struct PolicyOptions: ParsableArguments {
   }
 }
 
+extension Device {
+  /// The platform's version for a policy, or nil if it is unknown.
+  var policyVersion: OSVersion? { osVersion?.utf8.flatMap { OSVersion($0) } }
+}
+
 extension Pattern.Text {
   init(_ word: ByteString) { self.init(Array(word.bytes), shown: word.description) }
 }

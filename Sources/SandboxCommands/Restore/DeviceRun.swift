@@ -9,8 +9,8 @@ internal import SandboxModel
 internal import SystemIO
 
 extension RestoreCommand {
-  /// The restore of a snapshot into the containers of a device, with its report. `restore` and the
-  /// imports that restore what they have imported share it.
+  /// The restore of a snapshot into the containers of a device, with its report. `restore`, the
+  /// imports that restore what they have imported, and the migrations between devices share it.
   struct DeviceRun {
     /// The root of the device; nil for the device that was backed up.
     let root: ByteString?
@@ -19,9 +19,13 @@ extension RestoreCommand {
     /// Whether apps may run during the restore.
     let isForced: Bool
     let policy: PolicyChoice
-    let list: ListOptions
+    let listsAll: Bool
     let progress: ProgressOptions
     let output: OutputOptions
+    /// The name of the operation in messages.
+    var name = "restore"
+    /// Whether the snapshot's policy is used if none is named: it must be for the device's layout.
+    var usesStoredPolicy = true
 
     /// Restores, or shows the plan, and prints the report.
     ///
@@ -37,51 +41,65 @@ extension RestoreCommand {
         of: stored, to: root, from: reader, protecting: directories,
         savingTo: repository.safetyDestination, isPreview: isPreview)
       return try preparation.withRoot {
-        let (plan, recovery) = try self.plan(preparation, of: stored, adapt: adapt, console)
+        let (plan, recovery) = try self.plan(
+          preparation, of: stored, notify: { console.show($0, of: $1, all: listsAll) }, adapt: adapt)
         let needs = plan.volumeNeeds(from: reader)
         console.warn(ofPerhapsTooMuch: needs)
         console.remarks(
           plan.withoutCommand + plan.remarks(\.uncertainDatabases), as: .warning(""),
-          all: list.all)
+          all: listsAll)
         if isPreview {
           try output.json
             ? console.result(plan.json(needs))
-            : DeviceText(plan, listsAll: list.all).show(console, needs)
+            : DeviceText(plan, listsAll: listsAll).show(console, needs)
           return RestoreCommand.status(
             damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
         }
         try recovery.requireNoneBlocks(plan.subjects)
         console.showPending(recovery)
-        let counters = ProgressCounters()
-        let report = try progress.run(counters, output) { isStopping in
-          let saving = BackupRequest(
-            program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
-          return try DeviceRestoreOperation(
-            plan, from: reader, saving: SafetySnapshotMaker(saving, in: repository),
-            counters: counters, isStopping: isStopping
-          ).run()
-        }
+        let report = try carryOut(plan, from: reader, in: repository)
         console.warn(ofRefused: report.saved, in: repository)
         return try show(report, of: plan, unset: preparation.complete(), console)
       }
     }
 
-    private func plan(
+    /// Recovers interrupted operations on the device, and plans the restore.
+    ///
+    /// - Parameters:
+    ///   - notify: receives the report of the recovery.
+    ///   - adapt: selects what is restored and how.
+    /// - Returns: the plan, and the report of the recovery, which may refuse it.
+    func plan(
       _ preparation: DeviceRestorePreparation, of stored: StoredSnapshot,
-      adapt: (inout DeviceRestoreRequest) throws -> Void, _ console: Console
+      notify: (RecoveryReport, Device) -> Void, adapt: (inout DeviceRestoreRequest) throws -> Void
     ) throws -> (plan: DeviceRestorePlan, recovery: RecoveryReport) {
-      try progress.plan("restore", output) { isStopping in
+      try progress.plan(name, output) { isStopping in
         try preparation.plan(
           isForced: isForced,
           compile: { device in
             try policy.compile(
-              for: device.layout, version: device.osVersion?.utf8.flatMap { OSVersion($0) },
-              orElse: stored.snapshot.policy.name)
-          }, notify: { console.show($0, of: $1, all: list.all) },
+              for: device.layout, version: device.policyVersion,
+              orElse: usesStoredPolicy ? stored.snapshot.policy.name : nil)
+          }, notify: notify,
           adapt: { request in
             try adapt(&request)
             request.isStopping = isStopping
           })
+      }
+    }
+
+    /// Carries out a plan, after a snapshot of the device if the plan has one.
+    func carryOut(
+      _ plan: DeviceRestorePlan, from reader: RepositoryReader, in repository: Repository
+    ) throws -> DeviceRestoreOperation.Report {
+      let counters = ProgressCounters()
+      return try progress.run(counters, output) { isStopping in
+        let saving = BackupRequest(
+          program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
+        return try DeviceRestoreOperation(
+          plan, from: reader, saving: SafetySnapshotMaker(saving, in: repository),
+          counters: counters, isStopping: isStopping
+        ).run()
       }
     }
 
@@ -95,10 +113,10 @@ extension RestoreCommand {
       if output.json {
         try console.result(report.json(plan))
       } else {
-        try DeviceText(plan, listsAll: list.all).show(report, console, quiet: output.quiet)
+        try DeviceText(plan, listsAll: listsAll).show(report, console, quiet: output.quiet)
       }
       console.remarks(
-        unset, as: .warning("not restored: "), all: list.all, text: RealPaths(plan).text)
+        unset, as: .warning("not restored: "), all: listsAll, text: RealPaths(plan).text)
       return RestoreCommand.status(damaged: report.damaged, failed: failed + unset)
     }
   }

@@ -156,8 +156,8 @@ extension RestoreCommand {
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
     try trust.require(stored, of: repository)
     let run = DeviceRun(
-      root: target.toDevice, isPreview: dryRun, isForced: target.force, policy: policy, list: list,
-      progress: progress, output: output)
+      root: target.toDevice, isPreview: dryRun, isForced: target.force, policy: policy,
+      listsAll: list.all, progress: progress, output: output)
     return try run.restore(
       stored, from: reader, in: repository, protecting: try opened.protectedDirectories(),
       adapt: { try adapt(&$0, to: path, of: stored.snapshot) }, console)

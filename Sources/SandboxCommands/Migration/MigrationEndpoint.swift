@@ -5,7 +5,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// A side of a migration as the command line names it: `[LAYOUT:]ROOT`, or a snapshot.
-enum MigrationPlace {
+enum MigrationEndpoint {
   /// The apps of one form in a home directory.
   case home(AppPairing.Side)
   /// A device of another layout.
@@ -78,7 +78,7 @@ enum MigrationPlace {
 
   private static func directory(
     _ root: ByteString, _ word: Word?, isWhole: Bool
-  ) throws -> MigrationPlace {
+  ) throws -> MigrationEndpoint {
     switch word {
     case .packaging(let packaging): return try side(packaging, root)
     case .layout(.folder): throw plain(root)
@@ -119,7 +119,7 @@ enum MigrationPlace {
     return AppPairing.Side(.macOS, home: home)
   }
 
-  private static func detected(_ root: ByteString) throws -> MigrationPlace {
+  private static func detected(_ root: ByteString) throws -> MigrationEndpoint {
     let device = try Device.find(root: root)
     switch device.layout {
     case .flatpak: return try side(.flatpak, root)
@@ -137,7 +137,7 @@ enum MigrationPlace {
   }
 
   /// Returns the home directory, which may be given by its directory of apps.
-  private static func side(_ packaging: Packaging, _ root: ByteString) throws -> MigrationPlace {
+  private static func side(_ packaging: Packaging, _ root: ByteString) throws -> MigrationEndpoint {
     let real: ByteString
     do throws(SystemError) {
       real = try Host.realPath(root)
@@ -148,7 +148,7 @@ enum MigrationPlace {
     return .home(AppPairing.Side(packaging, home: ByteString(joining: parts, isAbsolute: true)))
   }
 
-  /// The layout of the devices that this place can be exchanged with.
+  /// The layout of the devices that this endpoint can be exchanged with.
   var layout: Layout? {
     switch self {
     case .home(let side): side.packaging.layout
