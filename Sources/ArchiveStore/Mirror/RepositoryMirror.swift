@@ -14,6 +14,7 @@ public struct RepositoryMirror {
   let target: RepositoryStorage?
   let indexCache: IndexCache?
   let headCache: SnapshotHeadCache?
+  private let lock: MirrorLock?
   let isDry: Bool
   let allowsLargeRemoval: Bool
   let workers: Int
@@ -25,17 +26,19 @@ public struct RepositoryMirror {
   ///
   /// - Parameters:
   ///   - target: the storage of the mirror; nil if it does not exist, which only a dry run accepts.
+  ///   - lock: the lock to hold during the run; nil for none. A dry run takes none.
   ///   - allowsLargeRemoval: whether more than half of the mirror's snapshots may be removed, and the
   ///     last one of a source.
   public init(
     of source: Repository, in target: (any Storage)?, indexCache: IndexCache? = nil,
-    headCache: SnapshotHeadCache? = nil, isDry: Bool = false, allowsLargeRemoval: Bool = false,
-    workers: Int = 1, counters: ProgressCounters = ProgressCounters(of: "object"),
+    headCache: SnapshotHeadCache? = nil, lock: MirrorLock? = nil, isDry: Bool = false,
+    allowsLargeRemoval: Bool = false, workers: Int = 1,
+    counters: ProgressCounters = ProgressCounters(of: "object"),
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
     self.source = source
     self.target = target.map { RepositoryStorage($0, cipher: source.storage.cipher) }
-    (self.indexCache, self.headCache) = (indexCache, headCache)
+    (self.indexCache, self.headCache, self.lock) = (indexCache, headCache, lock)
     (self.isDry, self.allowsLargeRemoval) = (isDry, allowsLargeRemoval)
     (self.workers, self.counters, self.isStopping) = (max(1, workers), counters, isStopping)
   }
@@ -94,9 +97,16 @@ public struct RepositoryMirror {
   ///
   /// - Throws: `StoreError`: `notEmpty` if the target is neither empty nor a mirror of the
   ///   repository, `invalid` if it is the repository itself or has snapshots of its own, `missing` if
-  ///   the repository has lost a directory, `busy` if another program is removing objects that the
-  ///   mirror needs, `unknownFeature`, `leaseLost`, failures of a storage.
+  ///   the repository has lost a directory, `busy` if another program holds the lock, or removes
+  ///   objects that the mirror needs, `unknownFeature`, `leaseLost`, failures of a storage.
   public func run() throws -> Report {
+    guard !isDry, let lock else { return try update() }
+    let held = try lock.take(at: target?.location ?? "")
+    defer { withExtendedLifetime(held) {} }
+    return try update()
+  }
+
+  private func update() throws -> Report {
     let settings = source.settings
     try settings.requireKnown(settings.features.read, for: "read", location: source.location)
     try source.storage.requireReadable()

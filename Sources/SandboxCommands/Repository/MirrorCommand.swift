@@ -50,13 +50,12 @@ struct MirrorCommand: SandboxCommand {
     try choice.requireApart(from: mirror)
     let target = try open(mirror)
     let counters = ProgressCounters(of: "object")
-    let report: RepositoryMirror.Report
-    if dryRun {
-      report = try run(source, to: target, counters)
-    } else {
-      let lock = try lock(mirror)
-      report = try run(source, to: target, counters)
-      _ = consume lock
+    let report = try progress.run(counters, output) { isStopping in
+      try RepositoryMirror(
+        of: source, in: target, indexCache: source.hostIndexCache, headCache: source.hostHeadCache,
+        lock: Self.lock(of: mirror), isDry: dryRun, allowsLargeRemoval: allowLargeRemoval,
+        workers: Host.processors, counters: counters, isStopping: isStopping
+      ).run()
     }
     try show(report, console)
     warn(of: report, console)
@@ -64,18 +63,6 @@ struct MirrorCommand: SandboxCommand {
     if report.hasDamage { return .damaged }
     let keysDiffer = !report.differentKeys.isEmpty || !report.waitingKeys.isEmpty
     return report.refusal == nil && !keysDiffer ? .done : .doneInPart
-  }
-
-  private func run(
-    _ source: Repository, to target: (any Storage)?, _ counters: ProgressCounters
-  ) throws -> RepositoryMirror.Report {
-    try progress.run(counters, output) { isStopping in
-      try RepositoryMirror(
-        of: source, in: target, indexCache: source.hostIndexCache, headCache: source.hostHeadCache,
-        isDry: dryRun, allowsLargeRemoval: allowLargeRemoval, workers: Host.processors,
-        counters: counters, isStopping: isStopping
-      ).run()
-    }
   }
 
   /// Opens the mirror's storage, and creates it if it does not exist. Returns nil in a dry run if it
@@ -90,20 +77,12 @@ struct MirrorCommand: SandboxCommand {
     }
   }
 
-  /// Locks the mirror's directory, so that only one program mirrors to it; for a mirror on another
-  /// host a file of this host. A file system without locks is used without.
-  private func lock(_ mirror: RepositoryOptions.Choice) throws -> FileLock? {
-    do throws(SystemError) {
-      if let path = mirror.location.localPath { return try FileLock(Directory.open(path: path)) }
-      guard let locks = Host.dataDirectory?.appending("sandboxctl/mirrors") else { return nil }
-      let name = ByteString(Blake2b.hash(Array(mirror.recordedLocation.bytes)).hex + ".lock")
-      return try FileLock(name, in: Directory.make(path: locks, permissions: 0o700))
-    } catch {
-      guard error.isBusy else { return nil }
-      throw StoreError(
-        .busy, "mirror the repository to", subject: "\(to)",
-        reason: "another program is mirroring to it", hint: "try again after it has finished")
-    }
+  /// The lock of a mirror: that of its directory, or for one on another host of a file of this host.
+  private static func lock(of mirror: RepositoryOptions.Choice) -> MirrorLock? {
+    if let path = mirror.location.localPath { return .directory(path) }
+    guard let directory = Host.dataDirectory?.appending("sandboxctl/mirrors") else { return nil }
+    let name = ByteString(Blake2b.hash(Array(mirror.recordedLocation.bytes)).hex + ".lock")
+    return .file(name, in: directory)
   }
 
   private func show(_ report: RepositoryMirror.Report, _ console: Console) throws {
