@@ -175,13 +175,18 @@ import Testing
     #expect(try fixture.repository.snapshots().snapshots.isEmpty)
   }
 
-  @Test func anInterruptedImportMakesNoSnapshot() throws {
+  /// Before an entry, and while a content is read.
+  @Test(arguments: [0, 1]) func anInterruptedImportMakesNoSnapshot(calls: Int) throws {
     let fixture = try Fixture()
+    let count = Atomic<Int>(0)
     var source = ListedSource([.file("a", "a"), .file("b", "b")])
     let error = #expect(throws: OperationError.self) {
-      try fixture.run(&source) { $0.isStopping = { true } }
+      try fixture.run(&source) {
+        $0.isStopping = { count.add(1, ordering: .relaxed).oldValue >= calls }
+      }
     }
     #expect(error?.kind == .interrupted)
+    #expect(error?.hint?.hasPrefix("run it again") == true)
     #expect(try fixture.repository.snapshots().snapshots.isEmpty)
   }
 

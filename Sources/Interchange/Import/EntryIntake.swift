@@ -16,7 +16,7 @@ struct EntryIntake {
   private(set) var unchanged = 0
   /// The versions of the contents, for the next import.
   private(set) var contents = ContentRecord.Builder()
-  private var buffer = [UInt8](repeating: 0, count: Self.portion)
+  private var portions: PortionReader
   /// The threads that store contents which are apart from the source.
   var helpers: ImportHelpers?
 
@@ -24,6 +24,7 @@ struct EntryIntake {
     writer = try session.makeWriter()
     self.session = session
     self.request = request
+    portions = PortionReader(request.counters, isStopping: request.isStopping)
   }
 
   /// The entries that wait for small contents, and the bytes of these.
@@ -49,8 +50,6 @@ struct EntryIntake {
   private static let smallFile = min(UInt64(ContentWriter.smallFile), 128 << 10)
   private static let capacity = 1 << 20
   private static let countLimit = 256
-  /// The number of bytes of a large content that are read at once.
-  private static let portion = 1 << 20
 
   /// Stores an entry, or records why that is not possible.
   mutating func store<Source: EntrySource & ~Copyable>(
@@ -201,9 +200,10 @@ struct EntryIntake {
       while size <= Self.smallFile, hole == 0, small.count - start <= Int(Self.smallFile) {
         hole = try source.skipHole()
         if hole > 0 { break }
-        let bytes = try portion(of: &source)
-        if bytes == 0 { return .small(start..<small.count) }
-        buffer.withUnsafeBytes { small += $0[..<bytes] }
+        let isMore = try portions.append(to: &small) { (raw) throws(InterchangeError) in
+          try source.read(into: raw)
+        }
+        if !isMore { return .small(start..<small.count) }
       }
       let begin = Array(small[start...])
       let content = try large(size, of: entry, path, from: &source) { file in
@@ -233,29 +233,20 @@ struct EntryIntake {
       pending.enqueue(
         Result {
           try writer.storeFile(logicalPath: logicalPath, hints: hints) { file in
-            try Self.append(content, to: file, request) { helpers.isFinished }
+            var portions = PortionReader(request.counters) {
+              request.isStopping() || helpers.isFinished
+            }
+            var isMore = true
+            while isMore {
+              isMore = try portions.append(to: file) { (raw) throws(InterchangeError) in
+                try content.read(into: raw)
+              }
+            }
           }
         })
     }
     helpers.run(job, orHereBy: writer)
     return pending
-  }
-
-  /// Appends a whole content to a file of the repository.
-  private static func append(
-    _ content: any DetachedContent, to file: FileWriter, _ request: ImportRequest,
-    isAbandoned: () -> Bool
-  ) throws {
-    var buffer = [UInt8](repeating: 0, count: portion)
-    while true {
-      if request.isStopping() || isAbandoned() { throw interrupted }
-      let count = try buffer.withUnsafeMutableBytes { (raw) throws(InterchangeError) in
-        try content.read(into: raw)
-      }
-      if count == 0 { return }
-      try file.append(buffer.span.extracting(0..<count))
-      request.counters.didHandle(bytes: UInt64(count))
-    }
   }
 
   private mutating func large<Source: EntrySource & ~Copyable>(
@@ -266,30 +257,15 @@ struct EntryIntake {
     let logicalPath = request.placement.prefix.appending(path)
     return try writer.storeFile(logicalPath: logicalPath, hints: hints) { file in
       try begin(file)
-      while true {
+      var isMore = true
+      while isMore {
         let hole = try source.skipHole()
         if hole > 0 { try file.appendHole(length: hole) }
-        let count = try portion(of: &source)
-        if count == 0 { return }
-        try file.append(buffer.span.extracting(0..<count))
+        isMore = try portions.append(to: file) { (raw) throws(InterchangeError) in
+          try source.read(into: raw)
+        }
       }
     }
-  }
-
-  private static var interrupted: OperationError {
-    OperationError(.interrupted, "the import was interrupted: no snapshot was made")
-  }
-
-  /// Reads the next bytes into the buffer and returns their number; 0 at the end of the file.
-  private mutating func portion<Source: EntrySource & ~Copyable>(
-    of source: inout Source
-  ) throws -> Int {
-    if request.isStopping() { throw Self.interrupted }
-    let count = try buffer.withUnsafeMutableBytes { (raw) throws(InterchangeError) in
-      try source.read(into: raw)
-    }
-    request.counters.didHandle(bytes: UInt64(count))
-    return count
   }
 
   /// Stores the attributes. Those that a snapshot cannot hold are recorded.
@@ -314,5 +290,43 @@ extension FileHints {
   /// Creates the hints for the content of an entry.
   fileprivate init(of entry: ForeignEntry, size: UInt64) {
     self.init(size: size, permissions: entry.permissions, modified: entry.modified)
+  }
+}
+
+/// Reads contents in portions and counts their bytes.
+private struct PortionReader {
+  typealias Read = (UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int
+
+  private var buffer = [UInt8](repeating: 0, count: 1 << 20)
+  private let counters: ProgressCounters
+  private let isStopping: () -> Bool
+
+  init(_ counters: ProgressCounters, isStopping: @escaping () -> Bool) {
+    (self.counters, self.isStopping) = (counters, isStopping)
+  }
+
+  /// Reads the next bytes into a file of the repository. Returns whether there were any.
+  ///
+  /// - Throws: `OperationError` of the kind `interrupted`, and the errors of `read`.
+  mutating func append(to file: FileWriter, _ read: Read) throws -> Bool {
+    let count = try next(read)
+    if count > 0 { try file.append(buffer.span.extracting(0..<count)) }
+    return count > 0
+  }
+
+  /// Reads the next bytes into memory in the same way.
+  mutating func append(to bytes: inout [UInt8], _ read: Read) throws -> Bool {
+    let count = try next(read)
+    buffer.withUnsafeBytes { bytes += $0[..<count] }
+    return count > 0
+  }
+
+  private mutating func next(_ read: Read) throws -> Int {
+    if isStopping() { throw ImportOperation.interrupted }
+    let count = try buffer.withUnsafeMutableBytes { (raw) throws(InterchangeError) in
+      try read(raw)
+    }
+    counters.didHandle(bytes: UInt64(count))
+    return count
   }
 }

@@ -97,25 +97,23 @@ package struct ImportOperation {
     var damage: InterchangeError?
     do {
       while let entry = try source.next() {
-        if request.isStopping() { throw interrupted }
+        if request.isStopping() { throw Self.interrupted }
         try intake.store(entry, from: &source)
       }
     } catch let error as InterchangeError where error.kind == .interrupted {
-      throw interrupted
+      throw Self.interrupted
     } catch let error as InterchangeError where error.keepsEarlierEntries {
       damage = error
     }
     // The signal ends the writer of a pipe, too, and then the end is not that of the archive.
-    if request.isStopping() { throw interrupted }
+    if request.isStopping() { throw Self.interrupted }
     try intake.storeWaiting()
     return damage
   }
 
-  private var interrupted: OperationError {
-    OperationError(
-      .interrupted, "the import was interrupted: no snapshot was made",
-      hint: "run it again: what is stored is not stored again")
-  }
+  static let interrupted = OperationError(
+    .interrupted, "the import was interrupted: no snapshot was made",
+    hint: "run it again: what is stored is not stored again")
 
   private func nothing(of skipped: SkippedEntries, _ damage: InterchangeError?) -> any Error {
     if let damage { return damage }
