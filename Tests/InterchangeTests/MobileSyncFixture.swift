@@ -335,3 +335,12 @@ extension MobileSyncFixture {
     return try Self.read(directory.path, password: password)
   }
 }
+
+extension MobileSyncBackup {
+  /// Whether a directory has a list and a manifest of a backup.
+  static func isBackup(_ directory: borrowing Directory) throws -> Bool {
+    let names = Set(try directory.names())
+    return names.contains("Manifest.plist")
+      && !names.isDisjoint(with: ["Manifest.db", "Manifest.mbdb"])
+  }
+}

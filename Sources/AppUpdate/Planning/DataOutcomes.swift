@@ -123,11 +123,6 @@ struct DataOutcomes {
     }.sorted { $0.inner < $1.inner }
   }
 
-  /// Whether an entry stays where the app finds it.
-  func isRetained(_ index: Int) -> Bool {
-    outcomes[index] == .carried || outcomes[index] == .atRisk
-  }
-
   /// The topmost paths of one outcome and class in byte order, with the totals below them.
   var paths: [PlannedContainer.Path] {
     var found: [PlannedContainer.Path] = []

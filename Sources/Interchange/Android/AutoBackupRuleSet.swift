@@ -49,9 +49,6 @@ package struct AutoBackupRuleSet: Sendable {
     packages[package]?.rules ?? general
   }
 
-  /// Whether there are rules for every app.
-  package var coversAllApps: Bool { general != nil }
-
   /// Adds the rules of a file: a package (APK), or an XML file as `android:fullBackupContent` or
   /// `android:dataExtractionRules` names it, as text or in binary form.
   ///

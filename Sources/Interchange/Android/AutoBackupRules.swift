@@ -164,14 +164,11 @@ package struct AutoBackupTransport: OptionSet, Hashable, Sendable {
 /// asks the transport and has no number of its own; larger backups are not stored at all, and the
 /// last smaller one stays.
 ///
-/// Source: developer.android.com, "Back up user data with Auto Backup" (25 MB per app and user) and
-/// "Back up key-value pairs" (5 MB); AOSP, `LocalTransport.java` (`FULL_BACKUP_SIZE_QUOTA`, 25 × 1024 ×
-/// 1024; `KEY_VALUE_BACKUP_SIZE_QUOTA`, 5 × 1024 × 1024), CTS, `FullBackupQuotaTest.java`.
+/// Source: developer.android.com, "Back up user data with Auto Backup" (25 MB per app and user); AOSP,
+/// `LocalTransport.java` (`FULL_BACKUP_SIZE_QUOTA`, 25 × 1024 × 1024), CTS, `FullBackupQuotaTest.java`.
 package enum AutoBackupQuota {
   /// The quota of Auto Backup to the cloud in bytes. Transfers between devices have none.
   package static let bytes: UInt64 = 25 << 20
-  /// The quota of key-value backups in bytes.
-  package static let keyValueBytes: UInt64 = 5 << 20
 
   /// Returns the bytes that a file or directory takes of the quota.
   ///

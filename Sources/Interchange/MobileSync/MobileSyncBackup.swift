@@ -25,13 +25,6 @@ package struct MobileSyncBackup: ~Copyable {
   /// The limits of the property lists in bytes. Info.plist contains the icons of all apps.
   private static let listLimit = 128 << 20
 
-  /// Whether a directory looks like a backup: it has a list and a manifest of one.
-  package static func isBackup(_ directory: borrowing Directory) throws(SystemError) -> Bool {
-    guard try directory.statusIfPresent("Manifest.plist") != nil else { return false }
-    if try directory.statusIfPresent(database) != nil { return true }
-    return try directory.statusIfPresent(records) != nil
-  }
-
   /// Opens a backup.
   ///
   /// - Parameter password: The password of an encrypted backup; not needed for others.
