@@ -65,20 +65,13 @@ import Testing
     #expect(try cli.names(in: "repo/leases").isEmpty)
   }
 
-  private static let server = ["/usr/lib/openssh/sftp-server", "/usr/libexec/sftp-server"]
-    .first { FileManager.default.isExecutableFile(atPath: $0) }
-
   /// A forced command that denies removals still lets files be replaced, and says so.
-  @Test(.enabled(if: server != nil)) func aServerThatDeniesRemovalsIsNotProtected() throws {
+  @Test(SFTPServer.isInstalled) func aServerThatDeniesRemovalsIsNotProtected() throws {
     let cli = try CommandLine()
-    let place = cli.directory.string
-    try cli.directory.write(
-      "#!/bin/sh\nexec \(try #require(Self.server)) -e $(cat \(place)/denied)\n", at: "ssh")
+    let server = try SFTPServer(for: cli, "-e $(cat \(cli.directory.string)/denied)")
     try cli.directory.write("", at: "denied")
-    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: place + "/ssh")
-    let (at, ssh) = ("sftp:host\(place)/store", "--ssh-command \(place)/ssh")
-    let repo = "--repo \(at) \(ssh)"
-    _ = try cli.succeed("init \(at) --plain --no-default \(ssh)")
+    let repo = server.repository()
+    _ = try cli.succeed("init \(server.location()) --plain --no-default \(server.option)")
     try cli.directory.write("-P remove,rmdir", at: "denied")
     let outcome = try cli.run("check --append-only \(repo)")
     #expect(outcome.code == 5, "\(outcome)")

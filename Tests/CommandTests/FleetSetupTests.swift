@@ -38,9 +38,7 @@ import Testing
     "[default]\naws_access_key_id = KEY\naws_secret_access_key = SECRET\n"
 
   private func program(_ name: String, _ script: String) throws {
-    try cli.directory.write("#!/bin/sh\n\(script)\n", at: ByteString("bin/\(name)"))
-    try FileManager.default.setAttributes(
-      [.posixPermissions: 0o755], ofItemAtPath: "\(cli.directory.string)/bin/\(name)")
+    try cli.writeProgram(script, at: ByteString("bin/\(name)"))
   }
 
   /// Returns the block of commands of the document that contains a text.

@@ -177,10 +177,7 @@ import Testing
     try cli.directory.write("text", at: "data/file")
   }
 
-  private func writeProgram(_ text: String) throws {
-    try cli.directory.write("#!/bin/sh\n\(text)\n", at: "ssh")
-    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: place + "/ssh")
-  }
+  private func writeProgram(_ text: String) throws { try cli.writeProgram(text, at: "ssh") }
 
   private func outcome(_ line: String) throws -> Program.Outcome {
     try cli.run("\(line) --ssh-command \(place)/ssh")
@@ -207,17 +204,12 @@ import Testing
     }
   }
 
-  private static let server = ["/usr/lib/openssh/sftp-server", "/usr/libexec/sftp-server"]
-    .first { FileManager.default.isExecutableFile(atPath: $0) }
-
   /// A server that only reads, as `internal-sftp -R` does.
-  @Test(.enabled(if: server != nil)) func aServerThatOnlyReadsCanRestore() throws {
-    let server = try #require(Self.server)
-    try writeProgram("exec \(server) -e")
-    let repo = "sftp:host\(place)/store"
+  @Test(SFTPServer.isInstalled) func aServerThatOnlyReadsCanRestore() throws {
+    let repo = try SFTPServer(for: cli).location()
     #expect(try outcome("init \(repo) --plain --no-default").code == 0)
     #expect(try outcome("backup --root data --layout folder --repo \(repo)").code == 0)
-    try writeProgram("exec \(server) -e -R")
+    _ = try SFTPServer(for: cli, "-e -R")
     let refused = try outcome("backup --root data --layout folder --repo \(repo)")
     #expect(refused.code == 1, "\(refused)")
     #expect(refused.errors.contains("the server denies permission"), "\(refused.errors)")

@@ -77,19 +77,13 @@ import Testing
     try ChangeDetector.expectSame(cli.directory, "data", "back")
   }
 
-  private static let server = ["/usr/lib/openssh/sftp-server", "/usr/libexec/sftp-server"]
-    .first { FileManager.default.isExecutableFile(atPath: $0) }
-
   /// A server with files gets the bytes of a pack while it is made.
-  @Test(.enabled(if: server != nil)) func aBackupToAServerNeedsNoRoomForAPack() throws {
+  @Test(SFTPServer.isInstalled) func aBackupToAServerNeedsNoRoomForAPack() throws {
     let cli = try CommandLine()
-    let place = cli.directory.string
-    try cli.directory.write("#!/bin/sh\nexec \(Self.server ?? "false") -e\n", at: "ssh")
-    try FileManager.default.setAttributes(
-      [.posixPermissions: 0o755], ofItemAtPath: place + "/ssh")
+    let server = try SFTPServer(for: cli)
     let volume = try mountCache(cli)
     defer { volume.unmount() }
-    _ = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
+    _ = try cli.succeed("init \(server.location()) --plain \(server.option)")
     var random = Seeded(12)
     try cli.directory.write(random.bytes(3_000_000), at: "data/large")
     try fill(volume, inodes: false)

@@ -6,11 +6,8 @@ import Testing
 /// Commands on a repository behind SFTP. The server is OpenSSH's, without ssh between: it is started
 /// by a command that ignores its arguments, as `--ssh-command` allows.
 @Suite struct RemoteRepositoryTests {
-  private static let servers = ["/usr/lib/openssh/sftp-server", "/usr/libexec/sftp-server"]
-  private static let server = servers.first { FileManager.default.isExecutableFile(atPath: $0) }
-  private static let hasServer: ConditionTrait = .enabled(if: server != nil)
-
   private let cli: CommandLine
+  private let server: SFTPServer
   /// The directory of the server's files.
   private let place: String
   /// The options of the repository `store`.
@@ -19,10 +16,8 @@ import Testing
   init() throws {
     cli = try CommandLine()
     place = cli.directory.string
-    try cli.directory.write("#!/bin/sh\nexec \(Self.server ?? "false") -e\n", at: "ssh")
-    try FileManager.default.setAttributes(
-      [.posixPermissions: 0o755], ofItemAtPath: place + "/ssh")
-    repo = "--repo sftp:host\(place)/store --ssh-command \(place)/ssh"
+    server = try SFTPServer(for: cli)
+    repo = server.repository()
     for number in 0..<30 {
       try cli.directory.write("file \(number)", at: ByteString("data/d\(number % 3)/\(number)"))
     }
@@ -36,9 +31,9 @@ import Testing
     try cli.succeed("backup --root data --layout folder \(repo) \(options)")
   }
 
-  @Test(hasServer) func everyCommandWorksOnAnotherHost() throws {
-    let made = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
-    #expect(made.contains("in sftp:host\(place)/store"))
+  @Test(SFTPServer.isInstalled) func everyCommandWorksOnAnotherHost() throws {
+    let made = try cli.succeed("init \(server.location()) --plain \(server.option)")
+    #expect(made.contains("in \(server.location())"))
     _ = try backUp()
     try cli.directory.write("changed", at: "data/d0/0")
     _ = try backUp()
@@ -63,14 +58,13 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: place + "/sftp:host"))
   }
 
-  @Test(hasServer, .enabled(if: MountedView.isPossible))
+  @Test(SFTPServer.isInstalled, .enabled(if: MountedView.isPossible))
   func aRepositoryOfAnotherHostIsMounted() throws {
-    _ = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
+    _ = try cli.succeed("init \(server.location()) --plain \(server.option)")
     var random = Seeded(31)
     try cli.directory.write(random.bytes(3_000_000), at: "data/large")
     _ = try backUp()
-    let view = try MountedView(
-      cli, "--ssh-command \(place)/ssh", repo: "sftp:host\(place)/store")
+    let view = try MountedView(cli, server.option, repo: server.location())
     try ChangeDetector.expectSame(cli.directory, "data", "view/latest/folders/data")
     let copied = try Program.run(
       "cp", ["-a", view("latest/folders/data"), place + "/copy"], in: cli.directory.url)
@@ -79,10 +73,10 @@ import Testing
     #expect(view.end(by: SIGTERM) == 0 && !view.isMounted, "\(view.errors)")
   }
 
-  @Test(hasServer) func theConfigurationNamesTheRepositoryOfAnotherHost() throws {
-    _ = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
+  @Test(SFTPServer.isInstalled) func theConfigurationNamesTheRepositoryOfAnotherHost() throws {
+    _ = try cli.succeed("init \(server.location()) --plain \(server.option)")
     let file = try text("home/.config/sandboxctl/config.yaml")
-    #expect(file.contains("sftp:host\(place)/store"))
+    #expect(file.contains(server.location()))
     #expect(file.contains("ssh-command: \(place)/ssh"))
     try cli.directory.write(
       "connections: 2\nlimit-download: 100M\n" + file,
@@ -91,10 +85,10 @@ import Testing
     #expect(try cli.jsonLines("snapshots --json").count == 1)
   }
 
-  @Test(hasServer) func copiesAndMirrorsGoBetweenHosts() throws {
+  @Test(SFTPServer.isInstalled) func copiesAndMirrorsGoBetweenHosts() throws {
     _ = try cli.succeed("init local --plain --no-default")
     _ = try cli.succeed("backup --root data --layout folder --repo local")
-    let (at, ssh) = ("sftp:host\(place)", "--ssh-command \(place)/ssh")
+    let (at, ssh) = ("sftp:host\(place)", server.option)
     _ = try cli.succeed("init \(at)/other --plain --no-default \(ssh)")
     _ = try cli.succeed("copy --to \(at)/other --repo local \(ssh)")
     _ = try cli.succeed("mirror --to \(at)/mirror --repo local \(ssh)")
@@ -105,9 +99,9 @@ import Testing
     #expect(try cli.run("mirror --to local --repo local").code == 1)
   }
 
-  @Test(hasServer) func anEncryptedRepositoryIsKnownByItsLocation() throws {
+  @Test(SFTPServer.isInstalled) func anEncryptedRepositoryIsKnownByItsLocation() throws {
     try cli.directory.write("a long passphrase", at: "pass")
-    let (at, ssh) = ("sftp:host\(place)/secret", "--ssh-command \(place)/ssh")
+    let (at, ssh) = (server.location("secret"), server.option)
     let key = "--passphrase-file pass"
     let home = place + "/home/key"
     _ = try cli.succeed("init \(at) \(key) --recovery-key \(home) --no-default \(ssh)")
@@ -121,8 +115,8 @@ import Testing
     #expect(refused.errors.contains("this host knows it as encrypted"))
   }
 
-  @Test(hasServer) func progressCountsWhatIsTransferred() throws {
-    _ = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
+  @Test(SFTPServer.isInstalled) func progressCountsWhatIsTransferred() throws {
+    _ = try cli.succeed("init \(server.location()) --plain \(server.option)")
     let outcome = try cli.run("backup --root data --layout folder --verbose \(repo)")
     #expect(outcome.errors.contains(/sandboxctl: \d+ requests, .* sent, .* received/))
   }

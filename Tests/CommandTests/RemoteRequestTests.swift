@@ -106,9 +106,6 @@ import Testing
     #expect(try CommandLine.object(outcome.output)["pinned"] as? Bool == true, "\(outcome)")
   }
 
-  private static let servers = ["/usr/lib/openssh/sftp-server", "/usr/libexec/sftp-server"]
-  private static let server = servers.first { FileManager.default.isExecutableFile(atPath: $0) }
-
   /// Returns the number of requests that a command reports with `--verbose`.
   private func reported(_ line: String) throws -> Int {
     let outcome = try cli.run(line + " --verbose")
@@ -118,12 +115,9 @@ import Testing
     return try #require(Int(words[last - 1]))
   }
 
-  @Test(.enabled(if: server != nil)) func anUnchangedBackupOverSFTPMakesFewRequests() throws {
-    let place = cli.directory.string
-    try cli.directory.write("#!/bin/sh\nexec \(Self.server ?? "false") -e\n", at: "ssh")
-    try FileManager.default.setAttributes(
-      [.posixPermissions: 0o755], ofItemAtPath: place + "/ssh")
-    _ = try cli.succeed("init sftp:host\(place)/store --plain --ssh-command \(place)/ssh")
+  @Test(SFTPServer.isInstalled) func anUnchangedBackupOverSFTPMakesFewRequests() throws {
+    let server = try SFTPServer(for: cli)
+    _ = try cli.succeed("init \(server.location()) --plain \(server.option)")
     _ = try reported(Self.backup)
     let unchanged = try reported(Self.backup)
     #expect(unchanged <= 10 + (TestEncryption.isOn ? 1 : 0), "\(unchanged)")

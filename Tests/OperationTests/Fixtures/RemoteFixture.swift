@@ -42,6 +42,16 @@ struct RemoteFixture {
     try store.save(Self.saved)
   }
 
+  /// A fixture with changes to back up, after a backup of them: the store has its requests.
+  static func afterBackup() throws -> RemoteFixture {
+    let fixture = try RemoteFixture()
+    try fixture.change()
+    try fixture.base.copy("cache", to: "cache-of-count")
+    try fixture.store.setRules("[]")
+    _ = try fixture.backUp("cache-of-count")
+    return fixture
+  }
+
   private static func bytes(_ seed: UInt64) -> [UInt8] {
     var random = Seeded(seed)
     return random.bytes(200_000)
@@ -51,6 +61,18 @@ struct RemoteFixture {
   func reset() throws {
     try store.setRules("[]")
     try store.load(Self.saved)
+  }
+
+  /// Restores the first state, with a copy of the first cache.
+  func reset(with cache: ByteString) throws {
+    try reset()
+    try base.copy("cache", to: "\(cache)")
+  }
+
+  /// The last snapshot of the repository.
+  func latest() throws -> StoredSnapshot {
+    let all = try open().snapshots().snapshots
+    return try #require(all.max { $0.snapshot.sequence < $1.snapshot.sequence })
   }
 
   /// A new connection to the bucket as programs have it, with short pauses between attempts.

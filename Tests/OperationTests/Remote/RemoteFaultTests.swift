@@ -9,30 +9,24 @@ import Testing
 /// nothing is lost, no snapshot is made twice, and an error says what to do. `make test` tests a sample.
 @Suite(.serialized) struct RemoteFaultTests {
   @Test func aBackupMayMeetAFaultAtEachRequest() throws {
-    let original = try RemoteFixture()
-    try original.change()
-    try original.base.copy("cache", to: "cache-of-count")
-    try original.store.setRules("[]")
-    _ = try original.backUp("cache-of-count")
+    let original = try RemoteFixture.afterBackup()
     let count = try original.store.requests().count
     #expect(count > 8)
     for step in RemoteFaultStep.some(upTo: count, 53, whole: 5, "faults of a backup") {
-      try original.reset()
+      let cache = ByteString("cache-\(step.fault)-\(step.number)")
+      try original.reset(with: cache)
       var fixture = original
-      let cache = "cache-\(step.fault)-\(step.number)"
-      try fixture.base.copy("cache", to: cache)
       try fixture.store.setRules(step.fault.rule(at: step.number))
-      let outcome = Result { try fixture.backUp(ByteString(cache)) }
+      let outcome = Result { try fixture.backUp(cache) }
       try fixture.store.setRules("[]")
       try check(outcome, of: &fixture, step)
       // The next backup stores what is missing.
       let known = try fixture.open().snapshots().snapshots.count
-      try fixture.note(try fixture.backUp(ByteString(cache)))
+      try fixture.note(try fixture.backUp(cache))
       let all = try fixture.expectSound("\(step), next backup")
       #expect(all.count == known + 1, "\(step), next backup")
-      let last = try #require(all.max { $0.snapshot.sequence < $1.snapshot.sequence })
-      #expect(try fixture.restored(last) == fixture.base.records("tree"), "\(step)")
-      try fixture.base.directory.directory.removeTree(ByteString(cache))
+      #expect(try fixture.restored(fixture.latest()) == fixture.base.records("tree"), "\(step)")
+      try fixture.base.directory.directory.removeTree(cache)
     }
   }
 
@@ -85,8 +79,7 @@ import Testing
 
   @Test func aRestoreMayMeetAFaultAtEachRequest() throws {
     let fixture = try RemoteFixture()
-    let all = try fixture.open().snapshots().snapshots
-    let snapshot = try #require(all.max { $0.snapshot.sequence < $1.snapshot.sequence })
+    let snapshot = try fixture.latest()
     try fixture.store.setRules("[]")
     let wanted = try fixture.restored(snapshot)
     #expect(try wanted == fixture.base.records("tree"))

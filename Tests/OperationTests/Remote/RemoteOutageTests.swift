@@ -85,19 +85,14 @@ import Testing
   private static let minutes = 600.0
 
   @Test(arguments: [false, true]) func aBackupWaitsForALink(isFirstDone: Bool) throws {
-    let original = try RemoteFixture()
-    try original.change()
-    try original.base.copy("cache", to: "cache-of-count")
-    try original.store.setRules("[]")
-    _ = try original.backUp("cache-of-count")
+    let original = try RemoteFixture.afterBackup()
     let whole = try Traffic(original.store)
     for place in Self.places(whole.count) {
-      try original.reset()
+      let cache = ByteString("cache-\(place)")
+      try original.reset(with: cache)
       var fixture = original
       let outage = Outage(fixture.store)
       fixture.retries = outage.retries
-      let cache = ByteString("cache-\(place)")
-      try fixture.base.copy("cache", to: "cache-\(place)")
       try outage.begin(after: place, seconds: Self.minutes, isFirstDone: isFirstDone)
       try fixture.note(try fixture.backUp(cache))
       // Pauses of at most 15 seconds.
@@ -111,8 +106,7 @@ import Testing
 
   @Test func aRestoreAndAPruneWaitForALink() throws {
     let original = try RemoteFixture()
-    let all = try original.open().snapshots().snapshots
-    let snapshot = try #require(all.max { $0.snapshot.sequence < $1.snapshot.sequence })
+    let snapshot = try original.latest()
     let operations: [(String, (RemoteFixture) throws -> Void)] = [
       (
         "restore",
