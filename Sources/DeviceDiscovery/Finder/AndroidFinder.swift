@@ -95,11 +95,7 @@ extension AndroidFinder {
   ) throws -> Device {
     let named = directory.path.appending(path)
     let apps = try Directory.open(inHome: named)
-    var survey = Survey(root: apps.path)
-    if apps.path != named {
-      survey.record(
-        .linkFollowed, at: named, because: "it is a link to '\(apps.path)' and was followed")
-    }
+    let survey = Survey(of: apps, at: named)
     return device(in: apps, survey, for: asked)
   }
 

@@ -248,11 +248,7 @@ extension SnapFinder {
   ) throws -> Device {
     let named = home.path.appending(name)
     let snaps = try Directory.open(inHome: named)
-    var survey = Survey(root: snaps.path)
-    if snaps.path != named {
-      survey.record(
-        .linkFollowed, at: named, because: "it is a link to '\(snaps.path)' and was followed")
-    }
+    let survey = Survey(of: snaps, at: named)
     return device(
       in: snaps, system: asked.system(ofHome: home.path, below: "home"), survey, for: asked)
   }

@@ -20,6 +20,14 @@ package struct Survey {
     self.user = user
   }
 
+  /// Begins a survey of a directory that was opened by a path; a link there is recorded.
+  init(of directory: borrowing Directory, at path: ByteString) {
+    self.init(root: directory.path)
+    if root != path {
+      record(.linkFollowed, at: path, because: "it is a link to '\(root)' and was followed")
+    }
+  }
+
   package mutating func record(_ code: Finding.Code, at path: ByteString, because reason: String) {
     findings.append(Finding(.note, code, at: path, reason: reason))
   }
