@@ -261,7 +261,7 @@ extension RunningApps {
       guard let info = (try? instance.file("info").readAll(limit: 1 << 20)) ?? nil else {
         return nil
       }
-      return KeyFile(info).value("name", in: "Application")
+      return KeyValueFile(info).value("name", in: "Application")
     }
 
     /// Returns the process of an instance, or nil if it has ended.

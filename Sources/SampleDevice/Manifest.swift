@@ -6,7 +6,7 @@ internal import SystemIO
 /// is identical for the same day on every machine.
 struct Manifest {
   /// The entries sorted by the bytes of their paths, so that a directory precedes its content.
-  let entries: [ManifestEntry]
+  let entries: [SampleEntry]
   /// The paths that other days have and this day lacks.
   let absent: [ByteString]
   let databases: [SampleDatabase]
@@ -19,9 +19,9 @@ struct Manifest {
   /// Creates the manifest for day 0, the initial state, or for a later day.
   init(day: Int) throws(SampleError) {
     let containers = try Self.containers(day: day)
-    var entries: [ByteString: ManifestEntry] = [:]
+    var entries: [ByteString: SampleEntry] = [:]
     var newest: [ByteString: Timestamp] = [:]
-    func add(_ entry: ManifestEntry) {
+    func add(_ entry: SampleEntry) {
       entries[entry.path] = entry
       if entry.content != .directory { note(entry.modified, in: entry.parent) }
     }
@@ -48,7 +48,7 @@ struct Manifest {
 
   /// Adds ancestors of a path that no container lists explicitly.
   private static func addDirectories(
-    above path: ByteString, to entries: inout [ByteString: ManifestEntry]
+    above path: ByteString, to entries: inout [ByteString: SampleEntry]
   ) {
     var directory = path.parent
     while !directory.isEmpty, entries[directory] == nil {
@@ -58,7 +58,7 @@ struct Manifest {
   }
 
   /// Returns a simulator's device file: an iPhone with iOS 17.5.
-  private static func device() throws(SampleError) -> ManifestEntry {
+  private static func device() throws(SampleError) -> SampleEntry {
     try .xmlPlist(
       deviceFile,
       .members([
@@ -99,9 +99,9 @@ extension Manifest {
   }
 }
 
-extension ManifestEntry {
+extension SampleEntry {
   /// Returns the entry with its path, and the target of a hard link, below a container.
-  fileprivate func placed(in container: ByteString) -> ManifestEntry {
+  fileprivate func placed(in container: ByteString) -> SampleEntry {
     var placed = self
     placed.path = container.appending(path)
     if case .hardLink(let file) = content {

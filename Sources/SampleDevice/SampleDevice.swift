@@ -170,7 +170,7 @@ struct TreeWriter: ~Copyable {
     return directory
   }
 
-  private mutating func makeDirectory(_ entry: ManifestEntry) throws(SystemError) {
+  private mutating func makeDirectory(_ entry: SampleEntry) throws(SystemError) {
     let parent = try directory(entry.parent)
     try parent.createDirectory(entry.name)
     try parent.setPermissions(entry.permissions, of: entry.name)
@@ -181,7 +181,7 @@ struct TreeWriter: ~Copyable {
   /// Creates a file or a symbolic link. A replacement is completed under a temporary name, so that
   /// other links to a replaced file are not changed.
   private mutating func makeFile(
-    _ entry: ManifestEntry, replacing: Bool = false
+    _ entry: SampleEntry, replacing: Bool = false
   ) throws(SystemError) {
     let parent = try directory(entry.parent)
     switch entry.content {
@@ -190,7 +190,7 @@ struct TreeWriter: ~Copyable {
       try parent.createLink(entry.name, to: target)
       try parent.setModified(entry.modified, of: entry.name)
     case .file(let bytes):
-      let piece = ManifestEntry.Piece(offset: 0, bytes: bytes)
+      let piece = SampleEntry.Piece(offset: 0, bytes: bytes)
       try write([piece], of: entry, in: parent, replacing: replacing)
     case .sparse(_, let pieces):
       try write(pieces, of: entry, in: parent, replacing: replacing)
@@ -200,7 +200,7 @@ struct TreeWriter: ~Copyable {
   }
 
   private mutating func write(
-    _ pieces: [ManifestEntry.Piece], of entry: ManifestEntry, in parent: borrowing Directory,
+    _ pieces: [SampleEntry.Piece], of entry: SampleEntry, in parent: borrowing Directory,
     replacing: Bool
   ) throws(SystemError) {
     let name: ByteString = replacing ? ".sandboxctl-sample.tmp" : entry.name
@@ -229,7 +229,7 @@ struct TreeWriter: ~Copyable {
 
   /// Sets marks, and counts those that the file system does not support.
   private mutating func set(
-    _ marks: [ManifestEntry.Mark], on attributes: ExtendedAttributes
+    _ marks: [SampleEntry.Mark], on attributes: ExtendedAttributes
   ) throws(SystemError) {
     for mark in marks {
       do {
@@ -241,7 +241,7 @@ struct TreeWriter: ~Copyable {
     }
   }
 
-  private func setTime(_ entry: ManifestEntry) throws(SystemError) {
+  private func setTime(_ entry: SampleEntry) throws(SystemError) {
     try directory(entry.path).setModified(entry.modified)
   }
 

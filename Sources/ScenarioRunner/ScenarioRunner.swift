@@ -27,11 +27,11 @@ package struct ScenarioRunner: Sendable {
   package func run(
     _ cases: [ScenarioCase], didEnd: @escaping @Sendable (ScenarioResult) -> Void = { _ in }
   ) throws -> [ScenarioResult] {
-    for place in options.temporary.map({ [$0] }) ?? TemporaryPlace.all {
+    for place in options.temporary.map({ [$0] }) ?? ScratchLocation.all {
       RunDirectory.removeAbandoned(in: place)
     }
     let directory = try RunDirectory(
-      in: options.temporary ?? TemporaryPlace.choose(for: cases))
+      in: options.temporary ?? ScratchLocation.choose(for: cases))
     defer { directory.remove() }
     let shared = SharedParts(directory, options)
     let results = ResultList(count: cases.count)

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Programs that sleep, crash or lose requests at each request, in a store without rename: no snapshot
-/// whose success was told lacks anything, and the next prune cleans up.
+/// that was reported lacks anything, and the next prune cleans up.
 @Suite struct ObjectStoreFaultTests {
   /// A writer sleeps for more than an hour at any request, and meanwhile a prune removes what it
   /// relies on.

@@ -9,7 +9,7 @@ import TestSupport
 /// test can cut or look at.
 struct ObjectStoreFixture {
   let store: MemoryObjectStorage
-  /// The snapshots whose success was told, with their files.
+  /// The snapshots that were reported as complete, with their files.
   var snapshots: [(stored: StoredSnapshot, files: [(name: String, bytes: [UInt8])])] = []
 
   init(canCreateExclusively: Bool = true) throws {

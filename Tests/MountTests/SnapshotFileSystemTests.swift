@@ -182,7 +182,7 @@ import Testing
 
   /// Of two keys with one preferred number, the second has the next one while the first is known.
   @Test func nodesWithOneNumberAreKeptApart() throws {
-    let root = Node(number: 1, key: NodeKey("root"), .fixed(.root))
+    let root = MountNode(number: 1, key: NodeKey("root"), .fixed(.root))
     let table = NodeTable(root: root) { _ in 5 }
     let first = table.enter(NodeKey("a"), .fixed(.apps), in: 1)
     let second = table.enter(NodeKey("b"), .fixed(.snapshots), in: 1)

@@ -34,7 +34,7 @@ extension Target {
 
   /// The metadata of a Flatpak. What the command for some paths grants is permitted afterwards.
   @Sendable private static func flatpakAccess(_ bytes: [UInt8]) {
-    let list = KeyFile(bytes).value("filesystems", in: "Context")?.bytes.map(\.self) ?? []
+    let list = KeyValueFile(bytes).value("filesystems", in: "Context")?.bytes.map(\.self) ?? []
     let entries = list.split(separator: UInt8(ascii: ";")).map { ByteString($0) }
     let paths: [ByteString] = [
       "/home/u/.config/x", "/home/u/Downloads/x", "/media/games", "/run/media/u/disk",

@@ -68,7 +68,7 @@ extension Target {
         !text.isEmpty && text.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2E },
         "a version is not a number")
     }
-    _ = KeyFile(bytes).value("Name", in: "Desktop Entry")
+    _ = KeyValueFile(bytes).value("Name", in: "Desktop Entry")
     _ = FlatpakFinder.Metainfo.newestRelease(in: bytes)
     _ = Entitlements.propertyList(inProfile: bytes)
   }

@@ -63,7 +63,7 @@ extension PackageEntry {
 ///
 /// A directory precedes its content, and each path occurs once. No path leads through a link of the
 /// package, and no link leads out of the bundle.
-package protocol EntrySource: ~Copyable {
+package protocol PackageEntrySource: ~Copyable {
   /// Returns the next entry, or nil after the last one. Skips the unread part of the previous file.
   ///
   /// - Throws: `package` if the package is damaged or has changed since it was opened, `system` for

@@ -92,7 +92,7 @@ package struct Package: ~Copyable {
 
 extension Package {
   /// The entries of a package, in extraction order.
-  package struct Entries: EntrySource, ~Copyable {
+  package struct Entries: PackageEntrySource, ~Copyable {
     /// The reader for the form of the package.
     private enum Reader {
       case directory(DirectoryReader)

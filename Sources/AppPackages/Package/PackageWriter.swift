@@ -22,7 +22,7 @@ package struct PackageWriter: ~Copyable {
   ///
   /// - Throws: `ModelError` if the package is damaged; `SystemError`; `OperationError` after a
   ///   request to stop, or if the number of entries or bytes differs from the package's totals.
-  package mutating func write<Source: EntrySource & ~Copyable>(
+  package mutating func write<Source: PackageEntrySource & ~Copyable>(
     _ source: inout Source, of package: AppPackage
   ) throws {
     while let entry = try source.next() {
@@ -54,7 +54,7 @@ package struct PackageWriter: ~Copyable {
     }
   }
 
-  private mutating func write<Source: EntrySource & ~Copyable>(
+  private mutating func write<Source: PackageEntrySource & ~Copyable>(
     _ entry: PackageEntry, _ source: inout Source
   ) throws {
     let name = entry.path.lastComponent ?? ""
@@ -88,7 +88,7 @@ package struct PackageWriter: ~Copyable {
 }
 
 /// The package of an operation that installs nothing.
-package struct NoPackage: EntrySource {
+package struct NoPackage: PackageEntrySource {
   /// Creates a package without entries.
   package init() {}
 

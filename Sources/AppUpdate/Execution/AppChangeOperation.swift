@@ -50,7 +50,7 @@ package struct AppChangeOperation {
   /// - Throws: `OperationError`: `failed` if the plan was refused, the app is running, the snapshot
   ///   could not be made, or a system call failed; `busy`; `interrupted`. `ModelError` if the
   ///   package is damaged.
-  package func run<Source: EntrySource & ~Copyable>(
+  package func run<Source: PackageEntrySource & ~Copyable>(
     _ package: inout Source
   ) throws -> AppChangeReport {
     let start = Host.monotonicSeconds()

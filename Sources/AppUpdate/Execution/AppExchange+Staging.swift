@@ -11,7 +11,7 @@ extension AppExchange {
   /// Stages everything. The package's entries come from `source`.
   ///
   /// - Returns: the entries and bytes written from the package.
-  func stage<Source: EntrySource & ~Copyable>(
+  func stage<Source: PackageEntrySource & ~Copyable>(
     _ source: inout Source, isStopping: @escaping @Sendable () -> Bool
   ) throws -> AppPackage.Size {
     var written = AppPackage.Size()

@@ -59,11 +59,7 @@ extension FlatpakFinder {
   ) throws -> Device {
     let named = home.path.appending(".var/app")
     let apps = try Directory.open(inHome: named)
-    var survey = Survey(root: apps.path)
-    if apps.path != named {
-      survey.record(
-        .linkFollowed, at: named, because: "it is a link to '\(apps.path)' and was followed")
-    }
+    let survey = Survey(of: apps, at: named)
     return device(in: apps, home: home.path, survey, for: asked)
   }
 
@@ -140,7 +136,8 @@ extension FlatpakFinder {
     guard let top = survey.outside(installation),
       let directory = survey.inner(["app"], of: top, as: installation)
     else { return apps }
-    let configuration = KeyFile(survey.text("config", ["repo"], of: top, as: installation) ?? [])
+    let configuration = KeyValueFile(
+      survey.text("config", ["repo"], of: top, as: installation) ?? [])
     for name in survey.names(in: directory, as: path) {
       guard let identifier = BundleIdentifier(name),
         let home = survey.inner([name], of: directory, as: path)
@@ -154,7 +151,7 @@ extension FlatpakFinder {
 
   private static func installedApp(
     _ name: ByteString, in home: borrowing Directory, as path: ByteString,
-    scope: App.FlatpakInstallation.Scope, configuration: KeyFile, survey: inout Survey
+    scope: App.FlatpakInstallation.Scope, configuration: KeyValueFile, survey: inout Survey
   ) -> InstalledApp? {
     guard let branch = survey.linked("current", in: home, as: path, components: 2),
       let deployments = survey.inner(branch, of: home, as: path)
@@ -167,7 +164,7 @@ extension FlatpakFinder {
     let record = survey.text("deploy", [], of: deployed, as: deployment).flatMap {
       Deployment($0)
     }
-    let metadata = KeyFile(survey.text("metadata", [], of: deployed, as: deployment) ?? [])
+    let metadata = KeyValueFile(survey.text("metadata", [], of: deployed, as: deployment) ?? [])
     let origin = record?.origin
     let url = origin.flatMap {
       configuration.value("url", in: ByteString("remote \"".utf8 + Array($0.bytes) + [0x22]))
@@ -191,7 +188,7 @@ extension FlatpakFinder {
     if info.displayName == nil {
       let file = name.concatenating(".desktop")
       let entry = survey.text(file, ["export", "share", "applications"], of: deployed, as: path)
-      info.displayName = entry.flatMap { KeyFile($0).value("Name", in: "Desktop Entry") }
+      info.displayName = entry.flatMap { KeyValueFile($0).value("Name", in: "Desktop Entry") }
     }
     for (directory, ending) in [("metainfo", ".metainfo.xml"), ("appdata", ".appdata.xml")]
     where info.version == nil {
@@ -277,7 +274,7 @@ extension FlatpakFinder {
 
 /// A file of groups and keys such as Flatpak's metadata, OSTree's configuration and desktop
 /// entries: `[Group]`, `Key=value`, comments with `#`.
-package struct KeyFile: Sendable {
+package struct KeyValueFile: Sendable {
   private var values: [ByteString: [ByteString: ByteString]] = [:]
 
   /// Parses the lines and ignores those that are not a group, key or comment. The first of several

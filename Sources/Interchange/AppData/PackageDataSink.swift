@@ -63,15 +63,15 @@ package struct PackageDataSink: ~Copyable, EntrySink {
     try list.span.withUnsafeBytes { (raw) throws(InterchangeError) in try zip.write(raw) }
   }
 
-  /// The place of an entry.
-  private enum Place {
+  /// The destination of an entry.
+  private enum Destination {
     case member([ByteString])
     /// A directory above the containers.
     case nothing
     case unfit(String)
   }
 
-  private func member(of entry: ForeignEntry) -> Place {
+  private func member(of entry: ForeignEntry) -> Destination {
     let path = entry.path
     let data = LogicalContainer.data(app.name).prefix.components
     let bundle = LogicalContainer.bundle(app.name).prefix.components
@@ -89,9 +89,9 @@ package struct PackageDataSink: ~Copyable, EntrySink {
     return .unfit("a package has the bundle and the data container of one app")
   }
 
-  /// Returns the place of a path in the bundle's container: the bundle itself is in `Payload`, what is
+  /// Returns the destination of a path in the bundle's container: the bundle itself is in `Payload`, what is
   /// beside it at the top.
-  private static func member(ofBundle path: [ByteString]) -> Place {
+  private static func member(ofBundle path: [ByteString]) -> Destination {
     guard let top = path.first else { return .member([PackageDataSource.payload]) }
     if top.hasSuffix(".app") { return .member([PackageDataSource.payload] + path) }
     if top == PackageDataSource.payload || top == PackageDataSource.container {

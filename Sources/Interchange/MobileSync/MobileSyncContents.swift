@@ -8,10 +8,10 @@ final class MobileSyncContents: Sendable {
   /// Whether the contents are usually in directories.
   private let hasDirectories: Bool
   /// The directories by the number of their name.
-  private let directories = Mutex([Place](repeating: .unknown, count: 256))
+  private let directories = Mutex([DirectoryState](repeating: .unknown, count: 256))
 
-  /// A directory of contents.
-  private enum Place {
+  /// The state of a directory of contents.
+  private enum DirectoryState {
     case unknown
     case absent
     case open(OpenDirectory)

@@ -66,8 +66,8 @@ enum SnapPath {
     return container.prefix.components + path.dropFirst()
   }
 
-  /// The place of a logical path in the archives of a snap.
-  struct Place: Hashable {
+  /// The location of a logical path in the archives of a snap.
+  struct Location: Hashable {
     let snap: ByteString
     let isOfSystem: Bool
     /// Whether it is in the revision's directory instead of `common`.
@@ -80,8 +80,8 @@ enum SnapPath {
     }
   }
 
-  /// Returns the place of a logical path, or nil if no archive of a snap has its container.
-  static func place(of path: [ByteString]) -> Place? {
+  /// Returns the location of a logical path, or nil if no archive of a snap has its container.
+  static func location(of path: [ByteString]) -> Location? {
     guard let location = try? LogicalPath(ByteString(joining: path)).location else { return nil }
     let (isOfSystem, isInRevision): (Bool, Bool)
     switch location.container {
@@ -93,7 +93,7 @@ enum SnapPath {
     }
     let name = location.container.name
     guard name.instance == nil, SnapMetadata.isName(name.identifier) else { return nil }
-    return Place(
+    return Location(
       snap: name.identifier, isOfSystem: isOfSystem, isInRevision: isInRevision,
       inner: location.inner.components)
   }

@@ -35,12 +35,12 @@ final class SnapDraft {
   /// Adds an entry to its archive. An error of the output is in `failure`.
   ///
   /// - Throws: `SnapFault` if the entry cannot be written.
-  func add(_ entry: ForeignEntry, at place: SnapPath.Place) throws(SnapFault) {
+  func add(_ entry: ForeignEntry, at location: SnapPath.Location) throws(SnapFault) {
     var member = entry
-    member.path = place.member(revision: metadata.revision)
+    member.path = location.member(revision: metadata.revision)
     if case .hardLink(let target) = entry.kind {
-      guard let other = SnapPath.place(of: target), other.snap == place.snap,
-        other.isOfSystem == place.isOfSystem
+      guard let other = SnapPath.location(of: target), other.snap == location.snap,
+        other.isOfSystem == location.isOfSystem
       else {
         throw SnapFault(
           reason:
@@ -48,9 +48,9 @@ final class SnapDraft {
       }
       member.kind = .hardLink(to: other.member(revision: metadata.revision))
     }
-    if !place.isOfSystem, owner == nil { owner = entry.owner }
+    if !location.isOfSystem, owner == nil { owner = entry.owner }
     do throws(InterchangeError) {
-      try beginArchive(isOfSystem: place.isOfSystem)
+      try beginArchive(isOfSystem: location.isOfSystem)
       try open?.sink.add(member)
     } catch { failure = error }
   }

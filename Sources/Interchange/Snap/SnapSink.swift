@@ -63,16 +63,16 @@ package struct SnapSink: ~Copyable, EntrySink {
 
   package mutating func add(_ entry: ForeignEntry) throws(InterchangeError) {
     isSkipping = true
-    guard let place = SnapPath.place(of: entry.path) else {
+    guard let location = SnapPath.location(of: entry.path) else {
       recordUnless(isAboveContainer(entry), entry)
       return
     }
-    if current?.metadata.name != place.snap {
+    if current?.metadata.name != location.snap {
       try endSnap()
-      current = SnapDraft(metadata(of: place.snap), names: facts.names)
+      current = SnapDraft(metadata(of: location.snap), names: facts.names)
     }
     do throws(SnapFault) {
-      try current?.add(entry, at: place)
+      try current?.add(entry, at: location)
       isSkipping = false
     } catch {
       recorded.append(path: entry.joinedPath, reason: error.reason)
@@ -106,7 +106,7 @@ package struct SnapSink: ~Copyable, EntrySink {
       ?? SnapMetadata(name: name, revision: "x1", version: nil, time: facts.time)
   }
 
-  /// Whether an entry needs no place: a directory above the containers, or imported metadata, which
+  /// Whether an entry needs no location: a directory above the containers, or imported metadata, which
   /// `facts` contains.
   private func isAboveContainer(_ entry: ForeignEntry) -> Bool {
     SnapPath.isMetadata(entry.path) || entry.kind == .directory && entry.path.count <= 2

@@ -41,7 +41,7 @@ enum DataVersion {
   /// - Parameter isMozilla: Whether it is that of `compatibility.ini`, otherwise of `Last Version`.
   static func stated(in bytes: [UInt8], isMozilla: Bool) -> AppVersion? {
     let text =
-      isMozilla ? KeyFile(bytes).value("LastVersion", in: "Compatibility") : ByteString(bytes)
+      isMozilla ? KeyValueFile(bytes).value("LastVersion", in: "Compatibility") : ByteString(bytes)
     return text.flatMap { parsed($0) }.map { AppVersion(version: $0, build: nil) }
   }
 

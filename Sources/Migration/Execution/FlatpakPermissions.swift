@@ -47,11 +47,11 @@ extension AppMigration {
     }
   }
 
-  private static func keyFile(at path: ByteString) -> KeyFile? {
+  private static func keyFile(at path: ByteString) -> KeyValueFile? {
     guard let file = try? Descriptor.open(path: path),
       let bytes = (try? file.readAll(limit: 1 << 20)) ?? nil
     else { return nil }
-    return KeyFile(bytes)
+    return KeyValueFile(bytes)
   }
 
   /// Returns a user's directories by their names in Flatpak's entries (`download`), as

@@ -100,7 +100,7 @@ extension SnapshotFileSystem {
     return isWhole && !hasHole ? parts : nil
   }
 
-  private func stored(_ node: Node) -> (TreeReference, SnapshotView)? {
+  private func stored(_ node: MountNode) -> (TreeReference, SnapshotView)? {
     switch node.origin {
     case .viewRoot(let view): (view.tree, view)
     case .entry(let pointer, let tree?): (tree, pointer.view)

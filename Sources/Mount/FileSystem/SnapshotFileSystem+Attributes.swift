@@ -12,7 +12,7 @@ extension SnapshotFileSystem {
   /// Returns the stored entry of a node.
   ///
   /// - Throws: `invalid` for a node that is in no snapshot.
-  func storedEntry(of node: Node) throws(FileSystemError) -> TreeEntry {
+  func storedEntry(of node: MountNode) throws(FileSystemError) -> TreeEntry {
     guard case .entry(let pointer, _) = node.origin else { throw .invalid }
     do throws(StoreError) {
       return try entry(pointer)
@@ -26,7 +26,7 @@ extension SnapshotFileSystem {
 
   /// Returns the attributes of a stored entry.
   func attributes(
-    of entry: TreeEntry, _ node: Node, in view: SnapshotView
+    of entry: TreeEntry, _ node: MountNode, in view: SnapshotView
   ) -> NodeAttributes {
     var attributes = NodeAttributes(
       number: node.number, kind: entry.node.kind, permissions: entry.permissions, links: 1,
@@ -51,7 +51,7 @@ extension SnapshotFileSystem {
   /// Sets the size and the number of links of a directory: its name, `.`, and `..` in each
   /// subdirectory. 1 means that the number is unknown, as for directories of Btrfs.
   private func setDirectory(
-    _ tree: TreeReference, of node: Node, _ attributes: inout NodeAttributes
+    _ tree: TreeReference, of node: MountNode, _ attributes: inout NodeAttributes
   ) {
     attributes.size = Self.directorySize
     do throws(StoreError) {
@@ -66,7 +66,7 @@ extension SnapshotFileSystem {
   private static let directorySize: UInt64 = 4096
 
   /// Returns the attributes of a node that has no entry.
-  func fixedAttributes(of node: Node) -> NodeAttributes {
+  func fixedAttributes(of node: MountNode) -> NodeAttributes {
     var attributes = NodeAttributes(
       number: node.number, kind: .directory, permissions: 0o555, links: 2, user: owner.user,
       group: owner.group, size: Self.directorySize, blocks: 0, modified: Timestamp(seconds: 0),
@@ -169,7 +169,7 @@ extension SnapshotFileSystem {
     } catch { throw fault(error, at: node) }
   }
 
-  private func attributes(storedFor node: Node) throws(FileSystemError) -> [Attribute] {
+  private func attributes(storedFor node: MountNode) throws(FileSystemError) -> [Attribute] {
     switch node.origin {
     case .fixed, .latest: []
     case .viewRoot(let view): view.entry?.attributes ?? []

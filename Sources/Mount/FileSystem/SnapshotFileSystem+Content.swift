@@ -78,7 +78,7 @@ extension SnapshotFileSystem {
 
   /// Returns the allocated size of a file in bytes: its size without holes. If a list of its pieces
   /// is damaged, all of the file counts as allocated.
-  func allocatedBytes(of content: Content, _ node: Node) -> UInt64 {
+  func allocatedBytes(of content: Content, _ node: MountNode) -> UInt64 {
     if content.level == 0 { return Self.sum(content.pieces) }
     if let known = allocated.withLock({ $0.value(content) }) { return known }
     var sum: UInt64 = 0
@@ -103,7 +103,7 @@ extension SnapshotFileSystem {
   }
 
   /// Returns the content of a node that is a file.
-  func content(of node: Node) throws(FileSystemError) -> Content {
+  func content(of node: MountNode) throws(FileSystemError) -> Content {
     switch node.origin {
     case .fixed, .viewRoot, .entry(_, tree: _?): throw .isDirectory
     case .latest: throw .invalid

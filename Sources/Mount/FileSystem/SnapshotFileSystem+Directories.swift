@@ -10,14 +10,14 @@ final class DirectoryHandle: Sendable {
     case stored(TreeReference, SnapshotView, pages: Int)
   }
 
-  let node: Node
+  let node: MountNode
   let listing: Listing
   /// Whether a page could not be read.
   let hasLost = Atomic<Bool>(false)
   /// The offset before which the kernel was known to have all entries.
   let passed = Atomic<Int64>(0)
 
-  init(_ node: Node, _ listing: Listing) { (self.node, self.listing) = (node, listing) }
+  init(_ node: MountNode, _ listing: Listing) { (self.node, self.listing) = (node, listing) }
 }
 
 /// An entry of an open directory.
@@ -50,7 +50,7 @@ extension SnapshotFileSystem {
   }
 
   private func open(
-    _ tree: TreeReference, of view: SnapshotView, _ node: Node
+    _ tree: TreeReference, of view: SnapshotView, _ node: MountNode
   ) throws(FileSystemError) -> UInt64 {
     do throws(StoreError) {
       let pages = try trees.directory(tree).count

@@ -7,7 +7,7 @@ extension SnapshotFileSystem {
   struct Found {
     let name: ByteString
     let key: NodeKey
-    let origin: Node.Origin
+    let origin: MountNode.Origin
     /// The stored entry, if it is one.
     var entry: TreeEntry?
     let kind: FileKind
@@ -26,7 +26,7 @@ extension SnapshotFileSystem {
   }
 
   /// Makes a node of a found entry, counts a reference to it, and returns its attributes.
-  func enter(_ found: Found, in parent: Node) -> NodeAttributes {
+  func enter(_ found: Found, in parent: MountNode) -> NodeAttributes {
     let node = nodes.enter(found.key, found.origin, in: parent.number)
     if let entry = found.entry, case .entry(let pointer, _) = node.origin {
       return attributes(of: entry, node, in: pointer.view)
@@ -35,7 +35,7 @@ extension SnapshotFileSystem {
   }
 
   private func find(
-    _ name: ByteString, in parent: Node
+    _ name: ByteString, in parent: MountNode
   ) throws(FileSystemError) -> Found? {
     switch parent.origin {
     case .fixed(let directory): return find(name, in: directory)
@@ -46,7 +46,7 @@ extension SnapshotFileSystem {
   }
 
   private func find(
-    _ name: ByteString, in tree: TreeReference, of view: SnapshotView, _ parent: Node
+    _ name: ByteString, in tree: TreeReference, of view: SnapshotView, _ parent: MountNode
   ) throws(FileSystemError) -> Found? {
     do throws(StoreError) {
       guard let (page, position, entry) = try trees.find(name, in: tree) else { return nil }

@@ -38,7 +38,7 @@ extension SnapshotFileSystem {
 
   /// Returns the path of a node in the mount, for messages: from the nodes above it that the kernel
   /// knows.
-  func path(of node: Node) -> ByteString {
+  func path(of node: MountNode) -> ByteString {
     var names: [ByteString] = []
     var node = node
     while node.number != NodeKey.rootNumber, names.count < FormatLimit.depth {
@@ -50,7 +50,7 @@ extension SnapshotFileSystem {
     return ByteString(joining: names.reversed())
   }
 
-  private func name(of node: Node) -> ByteString? {
+  private func name(of node: MountNode) -> ByteString? {
     switch node.origin {
     case .fixed(.root): return nil
     case .fixed(.snapshots): return "snapshots"
@@ -65,7 +65,7 @@ extension SnapshotFileSystem {
   }
 
   /// Reports damage that concerns a node and returns the error for its readers.
-  func fault(_ error: StoreError, at node: Node) -> FileSystemError {
+  func fault(_ error: StoreError, at node: MountNode) -> FileSystemError {
     fault(error, at: path(of: node))
   }
 

@@ -32,7 +32,7 @@ package final class SnapshotFileSystem: Sendable {
   }
 
   private init(
-    _ reader: SharedReader, _ list: SnapshotList?, root: Node.Origin, indexCache: IndexCache?,
+    _ reader: SharedReader, _ list: SnapshotList?, root: MountNode.Origin, indexCache: IndexCache?,
     damage: DamageReports, turn: ReceivingTurn = ReceivingTurn()
   ) {
     self.reader = reader
@@ -40,7 +40,7 @@ package final class SnapshotFileSystem: Sendable {
     self.list = list
     self.damage = damage
     nodes = NodeTable(
-      root: Node(number: NodeKey.rootNumber, key: NodeKey("root"), root))
+      root: MountNode(number: NodeKey.rootNumber, key: NodeKey("root"), root))
     trees = TreeCache(reader, turn)
     let repository = reader.repository
     let makeReader: @Sendable () throws -> RepositoryReader = {
@@ -133,7 +133,7 @@ package final class SnapshotFileSystem: Sendable {
     nodes.forget(number, references: references)
   }
 
-  func node(_ number: UInt64) throws(FileSystemError) -> Node {
+  func node(_ number: UInt64) throws(FileSystemError) -> MountNode {
     guard let node = nodes.node(number) else { throw .noEntry }
     return node
   }

@@ -7,7 +7,7 @@ internal import Synchronization
 /// it, but may have another one in the next mount.
 final class NodeTable: Sendable {
   private struct Known {
-    let node: Node
+    let node: MountNode
     var references: UInt64
   }
 
@@ -15,7 +15,7 @@ final class NodeTable: Sendable {
   /// The preferred number of a key, which tests replace.
   private let preferred: @Sendable (NodeKey) -> UInt64
 
-  init(root: Node, preferred: @escaping @Sendable (NodeKey) -> UInt64 = { $0.number }) {
+  init(root: MountNode, preferred: @escaping @Sendable (NodeKey) -> UInt64 = { $0.number }) {
     self.preferred = preferred
     known = Mutex([root.number: Known(node: root, references: 1)])
   }
@@ -24,17 +24,17 @@ final class NodeTable: Sendable {
   var count: Int { known.withLock { $0.count } }
 
   /// Returns the node of a number, or nil if the kernel does not know it.
-  func node(_ number: UInt64) -> Node? { known.withLock { $0[number]?.node } }
+  func node(_ number: UInt64) -> MountNode? { known.withLock { $0[number]?.node } }
 
   /// Returns the node of a key, which is created if needed, and counts a reference to it.
-  func enter(_ key: NodeKey, _ origin: Node.Origin, in parent: UInt64) -> Node {
+  func enter(_ key: NodeKey, _ origin: MountNode.Origin, in parent: UInt64) -> MountNode {
     known.withLock { known in
       let number = number(of: key, in: known)
       if let node = known[number]?.node {
         known[number]?.references += 1
         return node
       }
-      let node = Node(number: number, key: key, origin, in: parent)
+      let node = MountNode(number: number, key: key, origin, in: parent)
       known[number] = Known(node: node, references: 1)
       return node
     }

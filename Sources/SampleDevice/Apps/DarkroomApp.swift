@@ -44,8 +44,8 @@ enum DarkroomApp {
     return data
   }
 
-  private static func pictures() -> [ManifestEntry] {
-    let files: [ManifestEntry] = (1...8).map { number in
+  private static func pictures() -> [SampleEntry] {
+    let files: [SampleEntry] = (1...8).map { number in
       .picture(
         ByteString("\(roll)/IMG_000\(number).PNG"), width: 72 + 4 * number, height: 60,
         day: -100 + 10 * number)
@@ -57,14 +57,14 @@ enum DarkroomApp {
     ]
   }
 
-  private static func otherName(_ path: ByteString, of number: Int) -> ManifestEntry {
+  private static func otherName(_ path: ByteString, of number: Int) -> SampleEntry {
     let file = ByteString("\(roll)/IMG_000\(number).PNG")
-    return ManifestEntry(path, .hardLink(file), day: -10, permissions: 0o644)
+    return SampleEntry(path, .hardLink(file), day: -10, permissions: 0o644)
   }
 
   /// A marked directory, which covers its content; a marked file of the user; a sparse map file.
-  private static func marked() -> [ManifestEntry] {
-    let map: [ManifestEntry.Piece] = [
+  private static func marked() -> [SampleEntry] {
+    let map: [SampleEntry.Piece] = [
       .init(offset: 0, bytes: Array("MAP1 sample of a map with holes\n".utf8)),
       .init(offset: 262_144, bytes: Array(SampleText.text("map", bytes: 5_000).utf8)),
       .init(offset: 786_432, bytes: Array("END\n".utf8)),
@@ -74,15 +74,15 @@ enum DarkroomApp {
       .noise("Library/Application Support/Models/Faces.model", bytes: 60_000, day: -70),
       .prose("Library/Application Support/Models/Labels.txt", bytes: 1_500, day: -70),
       .noise("Documents/Originals/IMG_0001.DNG", bytes: 40_000, day: -90, marks: [.notBackedUp]),
-      ManifestEntry(
+      SampleEntry(
         "Library/Application Support/World.map", .sparse(size: 1_048_576, pieces: map), day: -50,
         permissions: 0o644),
     ]
   }
 
   /// A directory of thumbnails with a cache directory tag.
-  private static func caches() -> [ManifestEntry] {
-    let files: [ManifestEntry] = (1...8).map { number in
+  private static func caches() -> [SampleEntry] {
+    let files: [SampleEntry] = (1...8).map { number in
       .picture(
         ByteString("Library/Caches/Thumbnails/IMG_000\(number).png"), width: 24, height: 18,
         day: -100 + 10 * number)

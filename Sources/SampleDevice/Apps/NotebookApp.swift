@@ -79,7 +79,7 @@ enum NotebookApp {
 
   /// The notes, including four difficult names: with a newline, with bytes that are not UTF-8, and
   /// with a composed and a decomposed é, which are different files.
-  private static func notes(day: Int) -> [ManifestEntry] {
+  private static func notes(day: Int) -> [SampleEntry] {
     let list = (0...day).map { "- \(SampleText.title("groceries \($0)"))\n" }.joined()
     return [
       .text("Documents/Notes/Groceries.md", "# Groceries\n\n" + list, day: day),
@@ -94,7 +94,7 @@ enum NotebookApp {
     ]
   }
 
-  private static func files() -> [ManifestEntry] {
+  private static func files() -> [SampleEntry] {
     [
       .directory("Documents/Empty folder"),
       .picture("Documents/Attachments/Sketch.png", width: 48, height: 36, day: -40),
@@ -108,7 +108,7 @@ enum NotebookApp {
   }
 
   /// The links: one into this container by its path on the device, one elsewhere, one relative.
-  private static func links(in container: ByteString) -> [ManifestEntry] {
+  private static func links(in container: ByteString) -> [SampleEntry] {
     [
       .link("Documents/Latest.md", to: container.appending("Documents/Notes/Recipes.md"), day: -95),
       .link(
@@ -120,7 +120,7 @@ enum NotebookApp {
 
   // MARK: - Library
 
-  private static func library(day: Int) throws(SampleError) -> [ManifestEntry] {
+  private static func library(day: Int) throws(SampleError) -> [SampleEntry] {
     let preferences = PropertyList.members([
       "fontSize": .integer(15),
       "lastOpened": .date(Timestamp.sample(day: day, of: "opened").sinceReferenceDate),

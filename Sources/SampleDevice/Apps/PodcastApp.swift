@@ -13,7 +13,7 @@ enum PodcastApp {
       .data, "A170B338-3926-4059-B28C-105D1FB17C23", of: id,
       recordedUUID: "92276658-1E27-41C0-8A6A-63EC24EDE6A4")
     let sound = [0, 0, 0, 0x18] + Array("ftypM4A ".utf8)
-    let episodes: [ManifestEntry] = (1...3).map { number in
+    let episodes: [SampleEntry] = (1...3).map { number in
       .noise(
         ByteString("Library/Application Support/Downloads/Episode \(number).m4a"), head: sound,
         bytes: 70_000, day: -20 * number)

@@ -36,8 +36,8 @@ enum ReaderApp {
     return data
   }
 
-  private static func documents() -> [ManifestEntry] {
-    let articles: [ManifestEntry] = (1...5).map { number in
+  private static func documents() -> [SampleEntry] {
+    let articles: [SampleEntry] = (1...5).map { number in
       let title = SampleText.title("article \(number)")
       let body = SampleText.text("article \(number)", bytes: 4_000)
       return .text(
@@ -51,7 +51,7 @@ enum ReaderApp {
     ]
   }
 
-  private static func library() throws(SampleError) -> [ManifestEntry] {
+  private static func library() throws(SampleError) -> [SampleEntry] {
     [
       try .binaryPlist(
         ByteString("Library/Preferences/\(id).plist"),
@@ -69,8 +69,8 @@ enum ReaderApp {
   }
 
   /// The data of web views: cookies with a leftover temporary file, website storage, caches.
-  private static func webData() -> [ManifestEntry] {
-    let blobs: [ManifestEntry] = (1...6).map { number in
+  private static func webData() -> [SampleEntry] {
+    let blobs: [SampleEntry] = (1...6).map { number in
       .noise(
         ByteString("Library/Caches/WebKit/NetworkCache/Version 16/Blobs/\(number)"),
         bytes: 9_000, day: -4 * number)
@@ -89,7 +89,7 @@ enum ReaderApp {
     Array("cook".utf8) + [0, 0, 0, 1, 0, 0, 0, 12]
     + [0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0x07, 0x17, 0x20, 0x05]
 
-  private static func temporary() -> [ManifestEntry] {
+  private static func temporary() -> [SampleEntry] {
     [
       .directory("SystemData"), .directory("tmp", permissions: 0o700),
       .noise("tmp/CFNetworkDownload_a1B2c3.tmp", bytes: 12_000, day: -1, permissions: 0o600),

@@ -18,7 +18,7 @@ struct BundlePlan {
   var day = -120
 
   /// Returns the bundle's entries below a directory such as `Notebook.app`.
-  func entries(in directory: String) throws(SampleError) -> [ManifestEntry] {
+  func entries(in directory: String) throws(SampleError) -> [SampleEntry] {
     [
       try .binaryPlist(ByteString("\(directory)/Info.plist"), infoPlist, day: day),
       .text(ByteString("\(directory)/PkgInfo"), "\(packageType)????", day: day),
@@ -34,7 +34,7 @@ struct BundlePlan {
   }
 
   /// Returns the entries of an app's bundle, including those that an extension lacks.
-  func appEntries() throws(SampleError) -> [ManifestEntry] {
+  func appEntries() throws(SampleError) -> [SampleEntry] {
     let directory = "\(name).app"
     return try entries(in: directory) + [
       .picture(ByteString("\(directory)/AppIcon60x60@2x.png"), width: 40, height: 40, day: day),

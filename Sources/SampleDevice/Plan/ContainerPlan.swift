@@ -7,7 +7,7 @@ struct ContainerPlan {
   /// The path below the device's directory.
   let directory: ByteString
   /// The entries, with paths relative to the container.
-  private(set) var entries: [ManifestEntry] = []
+  private(set) var entries: [SampleEntry] = []
   /// The entries that other days have and this day lacks, with the time of removal; nil if they are
   /// still to be added.
   private(set) var absent: [(path: ByteString, removed: Timestamp?)] = []
@@ -49,7 +49,7 @@ struct ContainerPlan {
     ByteString("/private/var/mobile/" + directory.description.dropFirst("data/".count))
   }
 
-  mutating func add(_ more: [ManifestEntry]) { entries += more }
+  mutating func add(_ more: [SampleEntry]) { entries += more }
 
   /// Adds the files of a database last changed on a day. With a log, only the log changed on that
   /// day.
@@ -112,11 +112,11 @@ package struct SampleDatabase: Hashable, Sendable {
   package let rowsWithLog: Int
 }
 
-extension ManifestEntry {
+extension SampleEntry {
   /// Returns a binary property list.
   static func binaryPlist(
     _ path: ByteString, _ value: PropertyList, day: Int, permissions: UInt16 = 0o644
-  ) throws(SampleError) -> ManifestEntry {
+  ) throws(SampleError) -> SampleEntry {
     do {
       return file(path, try value.binary(), day: day, permissions: permissions)
     } catch {
@@ -127,7 +127,7 @@ extension ManifestEntry {
   /// Returns an XML property list.
   static func xmlPlist(
     _ path: ByteString, _ value: PropertyList, day: Int, permissions: UInt16 = 0o644
-  ) throws(SampleError) -> ManifestEntry {
+  ) throws(SampleError) -> SampleEntry {
     do {
       return file(path, try value.xml(), day: day, permissions: permissions)
     } catch {

@@ -87,7 +87,7 @@ struct UpdateSpaceTests {
 }
 
 /// A package that runs an action when its first entry is read.
-struct InterruptedSource: EntrySource {
+struct InterruptedSource: PackageEntrySource {
   private var package: MemoryPackage
   private var action: (() throws -> Void)?
 

@@ -12,7 +12,7 @@ import TestSupport
 @testable import AppPackages
 
 /// An app's package in memory.
-struct MemoryPackage: EntrySource {
+struct MemoryPackage: PackageEntrySource {
   let app: AppPackage
   private let entries: [(entry: PackageEntry, bytes: [UInt8])]
   private var position = 0

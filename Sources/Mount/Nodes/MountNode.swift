@@ -5,7 +5,7 @@ internal import SystemIO
 ///
 /// A stored one only refers to its entry: the page of its directory is decoded again if it is no
 /// longer held.
-final class Node: Sendable {
+final class MountNode: Sendable {
   /// The inode number.
   let number: UInt64
   let key: NodeKey

@@ -6,7 +6,7 @@ internal import SystemIO
 /// A case removes a thousand files at its end, most of them empty directories of its repository, which
 /// takes longer than everything else on a disk. Copies of the sample device are small, so they are
 /// made in memory where possible.
-enum TemporaryPlace {
+enum ScratchLocation {
   /// The file system in memory (Linux, Documentation/filesystems/tmpfs.rst).
   private static let memory: ByteString = "/dev/shm"
   private static let disk: ByteString = "/tmp"

@@ -1,7 +1,7 @@
 internal import SystemIO
 
 /// An entry of the sample's tree with all its metadata.
-struct ManifestEntry: Equatable, Sendable {
+struct SampleEntry: Equatable, Sendable {
   /// The kind and content of the entry.
   enum Content: Equatable, Sendable {
     case directory
@@ -78,32 +78,32 @@ struct ManifestEntry: Equatable, Sendable {
   }
 }
 
-extension ManifestEntry {
+extension SampleEntry {
   /// Returns a directory, whose time is that of its newest entry if that is newer.
   static func directory(
     _ path: ByteString, permissions: UInt16 = 0o755, marks: [Mark] = []
-  ) -> ManifestEntry {
-    ManifestEntry(path, .directory, day: -200, permissions: permissions, marks: marks)
+  ) -> SampleEntry {
+    SampleEntry(path, .directory, day: -200, permissions: permissions, marks: marks)
   }
 
   /// Returns a file with these bytes.
   static func file(
     _ path: ByteString, _ bytes: [UInt8], day: Int, permissions: UInt16 = 0o644, marks: [Mark] = []
-  ) -> ManifestEntry {
-    ManifestEntry(path, .file(bytes), day: day, permissions: permissions, marks: marks)
+  ) -> SampleEntry {
+    SampleEntry(path, .file(bytes), day: day, permissions: permissions, marks: marks)
   }
 
   /// Returns a file with this text.
   static func text(
     _ path: ByteString, _ text: String, day: Int, permissions: UInt16 = 0o644, marks: [Mark] = []
-  ) -> ManifestEntry {
+  ) -> SampleEntry {
     file(path, Array(text.utf8), day: day, permissions: permissions, marks: marks)
   }
 
   /// Returns a file with about `bytes` bytes of prose, different for each path.
   static func prose(
     _ path: ByteString, bytes: Int, day: Int, permissions: UInt16 = 0o644, marks: [Mark] = []
-  ) -> ManifestEntry {
+  ) -> SampleEntry {
     let text = SampleText.text(path.description, bytes: bytes)
     return self.text(path, text, day: day, permissions: permissions, marks: marks)
   }
@@ -111,7 +111,7 @@ extension ManifestEntry {
   /// Returns a picture with about three bytes a pixel, different for each path.
   static func picture(
     _ path: ByteString, width: Int, height: Int, day: Int, marks: [Mark] = []
-  ) -> ManifestEntry {
+  ) -> SampleEntry {
     let image = SampleImage(path.description, width: width, height: height)
     return file(path, image.file, day: day, marks: marks)
   }
@@ -120,15 +120,15 @@ extension ManifestEntry {
   static func noise(
     _ path: ByteString, head: [UInt8] = [], bytes: Int, day: Int, permissions: UInt16 = 0o644,
     marks: [Mark] = []
-  ) -> ManifestEntry {
+  ) -> SampleEntry {
     var random = SampleRandom("noise " + path.description)
     let content = head + random.bytes(bytes)
     return file(path, content, day: day, permissions: permissions, marks: marks)
   }
 
   /// Returns a symbolic link.
-  static func link(_ path: ByteString, to target: ByteString, day: Int) -> ManifestEntry {
-    ManifestEntry(path, .link(target), day: day, permissions: 0o777)
+  static func link(_ path: ByteString, to target: ByteString, day: Int) -> SampleEntry {
+    SampleEntry(path, .link(target), day: day, permissions: 0o777)
   }
 }
 
