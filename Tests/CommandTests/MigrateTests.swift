@@ -199,8 +199,11 @@ import Testing
       "migrate --from device --to other --app notebook --dry-run --json")
     #expect(pairs.contains { $0["fate"] as? String == "merge" })
     #expect(try !isPresent(in: "other"))
-    _ = try cli.succeed("migrate --from device --to other --app notebook --repo repo")
+    let outcome = try cli.run("migrate --from device --to other --app notebook --repo repo")
+    #expect(outcome.code == 0, "\(outcome.errors)")
     #expect(try isPresent(in: "other"))
+    // Another app shares its group; the suggested option is one of this command.
+    #expect(outcome.errors.contains("'--all' includes it"), "\(outcome.errors)")
   }
 
   @Test func aSnapshotMovesToAnotherDevice() throws {

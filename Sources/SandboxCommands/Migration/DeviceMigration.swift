@@ -232,6 +232,7 @@ struct DeviceMigration {
       output: command.output)
     run.name = "migration"
     run.usesStoredPolicy = isOfTarget
+    run.groupOption = "--all"
     return try run.restore(
       stored, from: reader, in: repository, protecting: try opened.protectedDirectories(),
       adapt: { request in

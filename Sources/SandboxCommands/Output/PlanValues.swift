@@ -77,9 +77,13 @@ extension Console {
 
 extension Console {
   /// Prints the groups that a restore keeps unchanged.
-  func note(leftGroups: [DeviceRestorePlan.LeftGroup], all: Bool) {
+  ///
+  /// - Parameter option: the option of the command that includes them.
+  func note(
+    leftGroups: [DeviceRestorePlan.LeftGroup], all: Bool, option: String = "--with-groups"
+  ) {
     list(leftGroups, as: .note("skipped: "), all: all) { group in
-      "\(group.path): \(group.reason); '--with-groups' includes it"
+      "\(group.path): \(group.reason); '\(option)' includes it"
     }
   }
 }

@@ -12,10 +12,12 @@ extension RestoreCommand {
   struct DeviceText {
     private let plan: DeviceRestorePlan
     private let listsAll: Bool
+    /// The option that includes groups that other apps share.
+    private let groupOption: String
     private let realPaths: RealPaths
 
-    init(_ plan: DeviceRestorePlan, listsAll: Bool) {
-      (self.plan, self.listsAll) = (plan, listsAll)
+    init(_ plan: DeviceRestorePlan, listsAll: Bool, groupOption: String) {
+      (self.plan, self.listsAll, self.groupOption) = (plan, listsAll, groupOption)
       realPaths = RealPaths(plan)
     }
 
@@ -97,7 +99,7 @@ extension RestoreCommand {
     private func showNotes(spared: [PathRemark], isDone: Bool, _ console: Console) {
       console.remarks(spared, as: .note("not deleted: "), all: listsAll, text: realPaths.text)
       console.remarks(plan.left, as: .note("skipped: "), all: listsAll)
-      console.note(leftGroups: plan.leftGroups, all: listsAll)
+      console.note(leftGroups: plan.leftGroups, all: listsAll, option: groupOption)
       console.remarks(plan.remarks(\.relinked), as: .note(""), all: listsAll)
       console.remarks(plan.remarks(\.foreignLinks), as: .note(""), all: listsAll) {
         "\($0.path): \($0.remark), outside the snapshot's containers"

@@ -26,6 +26,8 @@ extension RestoreCommand {
     var name = "restore"
     /// Whether the snapshot's policy is used if none is named: it must be for the device's layout.
     var usesStoredPolicy = true
+    /// The option that includes groups that other apps share.
+    var groupOption = "--with-groups"
 
     /// Restores, or shows the plan, and prints the report.
     ///
@@ -51,7 +53,7 @@ extension RestoreCommand {
         if isPreview {
           try output.json
             ? console.result(plan.json(needs))
-            : DeviceText(plan, listsAll: listsAll).show(console, needs)
+            : text(of: plan).show(console, needs)
           return RestoreCommand.status(
             damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
         }
@@ -103,6 +105,10 @@ extension RestoreCommand {
       }
     }
 
+    private func text(of plan: DeviceRestorePlan) -> DeviceText {
+      DeviceText(plan, listsAll: listsAll, groupOption: groupOption)
+    }
+
     /// Prints the report, and the remarks on the directory that was created.
     private func show(
       _ report: DeviceRestoreOperation.Report, of plan: DeviceRestorePlan, unset: [PathRemark],
@@ -113,7 +119,7 @@ extension RestoreCommand {
       if output.json {
         try console.result(report.json(plan))
       } else {
-        try DeviceText(plan, listsAll: listsAll).show(report, console, quiet: output.quiet)
+        try text(of: plan).show(report, console, quiet: output.quiet)
       }
       console.remarks(
         unset, as: .warning("not restored: "), all: listsAll, text: RealPaths(plan).text)
