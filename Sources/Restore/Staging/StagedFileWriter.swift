@@ -44,7 +44,7 @@ final class StagedFileWriter: BlobDelivery.Sink {
   private var refusal: SystemError?
 
   init(
-    _ run: RestoreRun, _ early: EarlySync? = nil, _ regions: FileRegions? = nil
+    _ run: RestoreRun, _ early: EarlySync? = nil, regions: FileRegions? = nil
   ) throws(SystemError) {
     (self.run, self.early, self.regions) = (run, early, regions)
     cursor = try run.cursor()

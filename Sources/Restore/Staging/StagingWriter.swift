@@ -103,7 +103,7 @@ package struct StagingWriter: ~Copyable {
     if uses.isEmpty { return }
     let (run, regions) = (run, regions)
     try reader.deliver(uses, threads: threads, isStopping: isStopping) {
-      try StagedFileWriter(run, early, regions)
+      try StagedFileWriter(run, early, regions: regions)
     }
     try checkStop()
     let missing = run.findings.removeMissing()
