@@ -5,6 +5,10 @@ internal import Codecs
 /// Not thread-safe. Objects that are written at the same time are encrypted by the threads that append
 /// to them.
 struct ObjectEncoder: ~Copyable {
+  /// The number of bytes that are encrypted, written and hashed while they are in the processor's
+  /// cache.
+  private static let portion = 256 << 10
+
   private let writer: any ObjectWriter
   private var hash: MultiStreamHasher.Stream
   private var encryptor: AgeEncryptor?
@@ -25,9 +29,12 @@ struct ObjectEncoder: ~Copyable {
   /// Appends content.
   mutating func append(_ bytes: [UInt8]) throws(StoreError) {
     guard encryptor != nil else { return try write(bytes) }
-    stored.removeAll(keepingCapacity: true)
-    encryptor?.encrypt(bytes.span, appendingTo: &stored)
-    try write(stored)
+    for start in stride(from: 0, to: bytes.count, by: Self.portion) {
+      let end = min(bytes.count, start + Self.portion)
+      stored.removeAll(keepingCapacity: true)
+      encryptor?.encrypt(bytes.span.extracting(start..<end), appendingTo: &stored)
+      try write(stored)
+    }
   }
 
   private mutating func write(_ bytes: [UInt8]) throws(StoreError) {
