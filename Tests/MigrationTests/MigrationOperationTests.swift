@@ -3,6 +3,7 @@ import DeviceScan
 import DeviceTransaction
 import Foundation
 import Migration
+import PolicyEngine
 import SandboxModel
 import SystemIO
 import TestSupport
@@ -235,7 +236,8 @@ import Testing
     let migration = try AppMigration.make(route)
     let target = try MigrationTarget.find(for: migration)
     #expect(target.device.layout == .xdg)
-    let scan = target.scan(policy: try MigrationFixture.policy(.xdg), options: .init())
+    let scan = target.scan(
+      policy: try MigrationFixture.policy(.xdg), options: .init(destination: .unrestricted))
     var options = MigrationOperation.Options()
     options.savesFirst = false
     _ = try MigrationOperation(migration, to: target, scanned: scan, options, saving: nil).run()
