@@ -44,7 +44,8 @@ extension RestoreCommand {
         savingTo: repository.safetyDestination, isPreview: isPreview)
       return try preparation.withRoot {
         let (plan, recovery) = try self.plan(
-          preparation, of: stored, notify: { console.show($0, of: $1, all: listsAll) }, adapt: adapt)
+          preparation, of: stored, notify: { console.show($0, of: $1, all: listsAll) }, adapt: adapt
+        )
         let needs = plan.volumeNeeds(from: reader)
         console.warn(ofPerhapsTooMuch: needs)
         console.remarks(
