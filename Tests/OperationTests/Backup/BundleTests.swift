@@ -216,21 +216,6 @@ import Testing
     }
   }
 
-  /// An unreadable directory of a bundle is missing in a snapshot that is to have the bundle, and in no
-  /// other one.
-  @Test func unreadableBundlesAreMissingOnlyIfTheyAreWanted() throws {
-    let phone = try Phone()
-    let long = String(repeating: "d/", count: 4_100)
-    let app = Phone.containers.appending("Bundle/Application/B1/Example.app")
-    var directory = try Directory.open(path: phone.fixture.directory.path(app))
-    for name in long.split(separator: "/") {
-      directory = try directory.makeDirectory(ByteString(String(name)), permissions: 0o700)
-    }
-    let cloud = Destination(isCloud: true)
-    #expect(try phone.scan(for: cloud).containers.allSatisfy { $0.unreadable.isEmpty })
-    #expect(try phone.scan(for: cloud.withBundles).containers.contains { !$0.unreadable.isEmpty })
-  }
-
   @Test func aContainerRenamedDuringTheBackupIsReported() throws {
     let phone = try Phone()
     let scan = try phone.scan()
