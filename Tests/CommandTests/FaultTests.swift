@@ -59,9 +59,12 @@ struct FaultTests {
         return false
       }
       #expect(outcome.code == 1, "\(what): \(outcome.code)")
-      #expect(outcome.errors.hasPrefix("sandboxctl: error: cannot "), "\(what): \(outcome.errors)")
-      #expect(outcome.errors.contains(fault.reason), "\(what): \(outcome.errors)")
-      #expect(outcome.errors.contains("sandboxctl: hint: "), "\(what): \(outcome.errors)")
+      if try !strace.didInjectIntoMessage() {
+        let errors = outcome.errors
+        #expect(errors.hasPrefix("sandboxctl: error: cannot "), "\(what): \(errors)")
+        #expect(errors.contains(fault.reason), "\(what): \(errors)")
+        #expect(errors.contains("sandboxctl: hint: "), "\(what): \(errors)")
+      }
       #expect(try cli.snapshots() == before, "\(what)")
       #expect(try cli.names(in: "repo/leases").isEmpty, "\(what)")
       return true
@@ -72,6 +75,15 @@ struct FaultTests {
     #expect(try cli.names(in: "old") == ["first"])
     _ = try cli.succeed("restore latest:folders/tree --to new --repo repo")
     try ChangeDetector.expectSame(cli.directory, "tree", "new")
+  }
+
+  /// An injection is found in a message of the program, and not taken for one elsewhere.
+  @Test(arguments: [("echo text >&2", true), ("echo text", false)])
+  func injectionsIntoMessagesAreFound(_ script: String, isMessage: Bool) throws {
+    let strace = try Strace("write", "EIO", "1")
+    _ = try Program.run("strace", strace.command.dropFirst() + ["sh", "-c", script])
+    #expect(try strace.didInject())
+    #expect(try strace.didInjectIntoMessage() == isMessage)
   }
 
   /// A single failed fsync has no effect: the data is written again.

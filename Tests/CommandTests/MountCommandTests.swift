@@ -129,6 +129,29 @@ import Testing
     try? held.close()
   }
 
+  /// A process that holds a file of a view that has ended is no running app: it can be examined,
+  /// and only that file cannot.
+  @Test func filesOfAnEndedViewBelongToNoApp() throws {
+    _ = try cli.succeed("sample device")
+    try cli.directory.write("text", at: "tree/file")
+    try backUp()
+    let view = try MountedView(cli)
+    let script = """
+      (exec 5< view/latest/folders/tree/file; exec sleep 600) & P=$!
+      trap 'kill $P' EXIT
+      for i in $(seq 300); do [ "$(cat /proc/$P/comm)" = sleep ] && break; sleep 0.05; done
+      kill -9 \(view.number)
+      for i in $(seq 300); do stat -L /proc/$P/fd/5 > /dev/null 2>&1 || break; sleep 0.05; done
+      stat -L /proc/$P/fd/5 2>&1 | grep -o "Transport.*"
+      "$0" purge --root device --level critical --dry-run
+      """
+    let outcome = try cli.run([], under: ["bash", "-c", script])
+    #expect(outcome.output.hasPrefix("Transport endpoint is not connected\n"), "\(outcome.output)")
+    #expect(outcome.output.contains("would free"), "\(outcome.output)")
+    #expect(!outcome.errors.contains("is running"), "\(outcome.errors)")
+    #expect(outcome.code == 0)
+  }
+
   /// A prune beside a mount does not remove what it shows, and new snapshots appear.
   @Test func snapshotsComeAndGo() throws {
     try cli.directory.write("first", at: "tree/file")

@@ -16,7 +16,7 @@ import Testing
     let before = try TreeRecord.all(in: cli.directory, "device")
     let lines = try cli.jsonLines("purge --root device --level critical --dry-run --json")
     let candidates = lines.filter { $0["event"] as? String == "candidate" }
-    #expect(candidates.count > 10)
+    try #require(candidates.count > 10)
     #expect(Set(candidates.compactMap { $0["class"] as? String }) == ["cache", "temporary"])
     #expect(candidates.compactMap { $0["number"] as? Int } == Array(1...candidates.count))
     let plan = try #require(lines.last)

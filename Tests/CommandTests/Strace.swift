@@ -81,8 +81,27 @@ struct Strace {
   }
 
   /// Whether a call was made to fail.
-  func didInject() throws -> Bool {
-    String(decoding: try directory.read("log"), as: UTF8.self).contains("(INJECTED)")
+  func didInject() throws -> Bool { try log().contains("(INJECTED)") }
+
+  /// Whether a message of the program was made to fail, too. strace counts the calls of each thread
+  /// for itself: the n-th of the thread that reports the failure of another can be its report.
+  func didInjectIntoMessage() throws -> Bool {
+    // The number of a thread that began to write a message and was interrupted by another.
+    var began: Set<Substring> = []
+    for line in try log().split(separator: "\n") {
+      let words = line.split(separator: " ", maxSplits: 1)
+      guard words.count == 2 else { continue }
+      let isMessage =
+        words[1].hasPrefix("write(2, ")
+        || words[1].hasPrefix("<... write resumed>") && began.contains(words[0])
+      if isMessage, line.hasSuffix("(INJECTED)") { return true }
+      if isMessage { began.insert(words[0]) } else { began.remove(words[0]) }
+    }
+    return false
+  }
+
+  private func log() throws -> String {
+    String(decoding: try directory.read("log"), as: UTF8.self)
   }
 }
 
@@ -99,19 +118,18 @@ extension Strace {
   func recorded() throws -> [Call] {
     let wanted = Set(calls.split(separator: ","))
     var numbers: [String: Int] = [:]
-    return String(decoding: try directory.read("log"), as: UTF8.self).split(separator: "\n")
-      .compactMap { line in
-        let words = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
-        guard words.count == 2, let open = words[1].firstIndex(of: "(") else { return nil }
-        let name = words[1][..<open].drop { $0 == " " }
-        // strace also reports calls that it does not know, of a newer kernel.
-        guard wanted.contains(name) else { return nil }
-        let thread = "\(words[0]) \(name)"
-        numbers[thread, default: 0] += 1
-        let rest = words[1][words[1].index(after: open)...]
-        return Call(
-          name: String(name), number: numbers[thread] ?? 0,
-          arguments: rest[..<(rest.lastIndex(of: ")") ?? rest.endIndex)])
-      }
+    return try log().split(separator: "\n").compactMap { line in
+      let words = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
+      guard words.count == 2, let open = words[1].firstIndex(of: "(") else { return nil }
+      let name = words[1][..<open].drop { $0 == " " }
+      // strace also reports calls that it does not know, of a newer kernel.
+      guard wanted.contains(name) else { return nil }
+      let thread = "\(words[0]) \(name)"
+      numbers[thread, default: 0] += 1
+      let rest = words[1][words[1].index(after: open)...]
+      return Call(
+        name: String(name), number: numbers[thread] ?? 0,
+        arguments: rest[..<(rest.lastIndex(of: ")") ?? rest.endIndex)])
+    }
   }
 }

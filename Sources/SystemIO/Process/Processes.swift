@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// The processes of this machine and the files they use, from /proc (proc(5)).
 ///
 /// Files are identified by device and inode, so the path by which a process opened one does not
@@ -138,8 +140,17 @@ public enum Processes {
     } catch {
       // The file was closed in the meantime, or a kernel thread has none.
       if error.isMissing || error.number == noSuchProcess { return nil }
+      if isOutOfReach(error.number), (try? directory.target(of: link)) != nil { return nil }
       throw error
     }
+  }
+
+  /// Whether a file system refuses its files to this program as a whole: that of a FUSE server for
+  /// another user or that has ended, or a remote one that has lost the file. Nothing that this
+  /// program has read is there, so the file is none of those searched for. If the process itself
+  /// cannot be examined, its links cannot be read either.
+  private static func isOutOfReach(_ number: Int32) -> Bool {
+    [EACCES, ENOTCONN, ECONNABORTED, ESTALE].contains(number)
   }
 
   /// Returns a mapped file, by its path: on some file systems the device numbers in `maps` differ
