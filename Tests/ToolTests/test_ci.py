@@ -13,7 +13,8 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / ".ci/run"
 MAKE = """#!/bin/sh
 for word in "$@"; do
   if [ "$word" = "$FAILING" ]; then echo "make: $word fails"; exit 2; fi
-  if [ "$word" = test-all ]; then echo "$TESTED"; fi
+  if [ "$word" = test ]; then echo "$TESTED"; fi
+  if [ "$word" = test-all ]; then echo "every point"; fi
 done
 """
 
@@ -45,17 +46,24 @@ class Stages(unittest.TestCase):
         names = ["packages", "lint", "build of the tests", "build of the fuzzers", "tests", "fuzz",
                  "scale", "bench-small", "soak-databases", "soak-prune", "in total"]
         self.assertEqual(self.stages(outcome), names)
-        names[-1:-1] = ["build for users", "tsan"]
-        self.assertEqual(self.stages(self.run_ci(SANDBOXCTL_TSAN="1")), names)
+        self.assertNotIn("every point", outcome.stdout)
+
+    def test_the_weekly_run_tests_more_without_a_limit(self):
+        usual = self.stages(self.run_ci())
+        outcome = self.run_ci(seconds=86 * 60, SANDBOXCTL_WEEKLY="1")
+        self.assertEqual((outcome.returncode, outcome.stderr), (0, ""))
+        self.assertEqual(
+            self.stages(outcome), usual[:-1] + ["build for users", "tsan"] + usual[-1:])
+        self.assertIn("every point", outcome.stdout)
 
     def test_a_failing_stage_fails_and_the_others_run(self):
-        for target in ("test-build", "fuzz-build", "test-all", "fuzz", "scale", "bench-small",
+        for target in ("test-build", "fuzz-build", "test", "fuzz", "scale", "bench-small",
                        "soak-databases", "soak-prune"):
             outcome = self.run_ci(target)
             self.assertEqual(outcome.returncode, 1, target)
             self.assertEqual(len(self.stages(outcome)), 11, target)
             self.assertIn(f"make: {target} fails", outcome.stdout)
-        for target in ("deps", "lint"):
+        for target in ("deps", "peers", "lint"):
             outcome = self.run_ci(target)
             self.assertNotEqual(outcome.returncode, 0, target)
             self.assertEqual(self.stages(outcome), [])
