@@ -168,6 +168,24 @@ import Testing
     _ = try cli.succeed("mirror --to mirror --repo repo --quiet")
   }
 
+  /// The error names the process that holds the lock, as those of backups and apps do.
+  @Test func aBusyMirrorNamesTheProcess() throws {
+    let cli = try CommandLine(inMemory: true)
+    try repositories(cli)
+    _ = try cli.succeed("mirror --to mirror --repo repo --quiet")
+    let directory = try Directory.open(
+      path: cli.directory.path("home/.local/share/sandboxctl/mirrors"))
+    let name = try #require(cli.names(in: "home/.local/share/sandboxctl/mirrors").first)
+    let lock = try FileLock(name, in: directory)
+    let outcome = try cli.run("mirror --to mirror --repo repo --quiet")
+    #expect(outcome.code == 11, "\(outcome)")
+    #expect(
+      outcome.errors.contains("mirroring to it (process \(getpid()), since 20"),
+      "\(outcome.errors)")
+    _ = consume lock
+    _ = try cli.succeed("mirror --to mirror --repo repo --quiet")
+  }
+
   @Test func theConfigurationNamesTheTargets() throws {
     let cli = try CommandLine(inMemory: true)
     try repositories(cli)

@@ -1,28 +1,59 @@
 public import SystemIO
 
 /// The lock of a mirror: one program at a time mirrors to it.
-public enum MirrorLock: Sendable, Hashable {
-  /// The mirror's directory on this host.
-  case directory(ByteString)
-  /// A file of this host, for a mirror on another one. Its directory is created if it is missing.
-  case file(ByteString, in: ByteString)
+///
+/// It is a file of this user, which records the process that holds it, and for a mirror on this host
+/// also its directory, since another user has another file.
+public struct MirrorLock: Sendable, Hashable {
+  private let file: ByteString?
+  private let directory: ByteString?
 
-  /// Takes the lock. Returns nil if the file system has no locks: the mirror is then used without.
+  /// Creates the description of a lock.
+  ///
+  /// - Parameters:
+  ///   - file: the path of the file; its directory is created if it is missing.
+  ///   - directory: the mirror's directory; nil for a mirror on another host.
+  public init(file: ByteString?, directory: ByteString?) {
+    (self.file, self.directory) = (file, directory)
+  }
+
+  /// The locks that are held as long as this value lives: those that the file systems have.
+  struct HeldLocks: ~Copyable {
+    fileprivate let file: FileLock?
+    fileprivate let directory: FileLock?
+  }
+
+  /// Takes the lock. Without a lock that the file system does not have, the mirror is used
+  /// nevertheless.
   ///
   /// - Parameter location: the location of the mirror, for the error.
   /// - Throws: the code `busy` if another program holds it.
-  func take(at location: String) throws(StoreError) -> FileLock? {
-    do throws(SystemError) {
-      switch self {
-      case .directory(let path): return try FileLock(Directory.open(path: path))
-      case .file(let name, let directory):
-        return try FileLock(name, in: Directory.make(path: directory, permissions: 0o700))
-      }
-    } catch {
+  func take(at location: String) throws(StoreError) -> HeldLocks {
+    HeldLocks(file: try takeFile(location), directory: try takeDirectory(location))
+  }
+
+  private func takeFile(_ location: String) throws(StoreError) -> FileLock? {
+    guard let file, let name = file.lastComponent,
+      let parent = try? Directory.make(path: file.parent, permissions: 0o700)
+    else { return nil }
+    do throws(SystemError) { return try FileLock(name, in: parent) } catch {
       guard error.isBusy else { return nil }
-      throw StoreError(
-        .busy, "mirror the repository to", subject: location,
-        reason: "another program is mirroring to it", hint: "try again after it has finished")
+      throw Self.busy(location, LockHolder.words(of: name, in: parent))
     }
+  }
+
+  private func takeDirectory(_ location: String) throws(StoreError) -> FileLock? {
+    guard let directory else { return nil }
+    do throws(SystemError) { return try FileLock(Directory.open(path: directory)) } catch {
+      guard error.isBusy else { return nil }
+      throw Self.busy(location, "")
+    }
+  }
+
+  private static func busy(_ location: String, _ holder: String) -> StoreError {
+    StoreError(
+      .busy, "mirror the repository to", subject: location,
+      reason: "another program is mirroring to it" + holder,
+      hint: "try again after it has finished")
   }
 }

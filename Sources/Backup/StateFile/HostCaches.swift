@@ -216,7 +216,7 @@ private final class HeldCache {
     OperationError(
       .busy, "remove the cache", subject: directory.path,
       reason: "a backup to the repository is in progress"
-        + (FileLock.holder(of: name, in: directory)?.words ?? ""),
+        + LockHolder.words(of: name, in: directory),
       hint: "nothing was removed: wait until the backup has ended, and run this again")
   }
 

@@ -60,12 +60,12 @@ extension OperationError {
     _ error: SystemError, of key: StateKey, in cache: ByteString
   ) -> OperationError {
     let directory = try? Directory.open(path: key.directory(in: cache))
-    var holder: LockHolder?
-    if let directory { holder = FileLock.holder(of: key.lock, in: directory) }
+    var holder = ""
+    if let directory { holder = LockHolder.words(of: key.lock, in: directory) }
     return OperationError(
       .busy, code: .sourceLocked, "back up",
       reason: "another backup of the same source is in progress"
-        + (holder?.words ?? " (\(error.path))"),
+        + (holder.isEmpty ? " (\(error.path))" : holder),
       hint: "wait until it has ended, or use '--lock-wait 10m' to wait for it")
   }
 

@@ -20,7 +20,7 @@ package final class AppLocks {
   package init(_ subjects: [ByteString], root: ByteString) throws(OperationError) {
     var held: [HeldLock] = []
     var subject: ByteString = ""
-    var holder: LockHolder?
+    var holder = ""
     do throws(SystemError) {
       let directory = try ControlDirectory.make(ControlDirectory.locks, root: root)
       for next in Set(subjects).sorted() {
@@ -30,7 +30,7 @@ package final class AppLocks {
           held.append(HeldLock(try FileLock(name, in: directory)))
           try directory.inheritOwner(name)
         } catch {
-          holder = FileLock.holder(of: name, in: directory)
+          holder = LockHolder.words(of: name, in: directory)
           throw error
         }
       }
@@ -38,7 +38,7 @@ package final class AppLocks {
       guard error.isBusy else { throw OperationError(error) }
       throw OperationError(
         .busy, code: .appLocked, "change", subject: subject,
-        reason: "another operation on it is in progress in '\(root)'" + (holder?.words ?? ""),
+        reason: "another operation on it is in progress in '\(root)'" + holder,
         hint: "try again when that operation has ended")
     }
     self.heldLocks = held

@@ -77,12 +77,12 @@ struct MirrorCommand: SandboxCommand {
     }
   }
 
-  /// The lock of a mirror: that of its directory, or for one on another host of a file of this host.
-  private static func lock(of mirror: RepositoryOptions.Choice) -> MirrorLock? {
-    if let path = mirror.location.localPath { return .directory(path) }
-    guard let directory = Host.dataDirectory?.appending("sandboxctl/mirrors") else { return nil }
-    let name = ByteString(Blake2b.hash(Array(mirror.recordedLocation.bytes)).hex + ".lock")
-    return .file(name, in: directory)
+  /// The lock of a mirror.
+  private static func lock(of mirror: RepositoryOptions.Choice) -> MirrorLock {
+    let name = Blake2b.hash(Array(mirror.recordedLocation.bytes)).hex + ".lock"
+    return MirrorLock(
+      file: Host.dataDirectory?.appending(ByteString("sandboxctl/mirrors/\(name)")),
+      directory: mirror.location.localPath)
   }
 
   private func show(_ report: RepositoryMirror.Report, _ console: Console) throws {
