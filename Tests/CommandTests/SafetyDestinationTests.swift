@@ -152,6 +152,25 @@ import Testing
     #expect(try text() == "changed")
   }
 
+  /// A restore from a copy in a local repository does not delete what a bucket never has either.
+  @Test func aRestoreFromACopyKeepsWhatTheBucketLacks() throws {
+    let local = "Documents/Notes/local.md"
+    try write("local", to: local)
+    try mark(local, on: "device", for: "cloud")
+    _ = try fixture.succeed("init s3://bucket/place --plain --no-default")
+    _ = try fixture.succeed("backup --root device --repo s3://bucket/place")
+    _ = try fixture.succeed("copy --repo s3://bucket/place --to vault --to-identity key")
+    try write("new", to: "Documents/Notes/other.md")
+    _ = try cli.succeed("restore latest --app notebook --in-place --delete \(Self.vault)")
+    #expect(try text(local) == "local")
+    let left = try FileManager.default.contentsOfDirectory(atPath: path("Documents/Notes"))
+    #expect(!left.contains("other.md"))
+    #expect(try bundleFiles().contains("Info.plist"))
+    _ = try cli.succeed(
+      "restore latest --app notebook --in-place --delete --delete-excluded \(Self.vault)")
+    #expect(throws: (any Error).self) { try text(local) }
+  }
+
   // MARK: - Migrations
 
   @Test func aMigrationBetweenDevicesSavesAndMovesMarkedData() throws {

@@ -185,7 +185,7 @@ struct DeviceRestorePlanner {
   ) throws -> PlannedPart {
     var rules = RestoreRules(
       policy: request.policy, kind: item.logical.kind, anchors: anchors,
-      sparedBy: request.sparedBy)
+      sparedBy: DeviceRestoreRequest.sparedBy)
     rules.app = target.present?.owner?.bytes.utf8 ?? item.logical.app?.identifier.utf8
     if case .group(let name) = item.logical { rules.group = name.identifier.utf8 }
     rules.selection = item.selection
@@ -196,7 +196,7 @@ struct DeviceRestorePlanner {
     // Packers may give all files of a bundle the same time, so files of two versions can agree in
     // time and size: a bundle is replaced as a whole.
     let isExchanged = item.logical.kind == .bundle && request.replacesBundles
-    if isExchanged || isWholeBundle(item) { rules.sparedBy = request.sparedBy.withBundles }
+    if isExchanged || isWholeBundle(item) { rules.sparedBy = rules.sparedBy.withBundles }
     if isExchanged, let member = target.present?.member { adapt(&rules, toMember: member) }
     if let present = target.present {
       rules.present = scan.containers.first { $0.container.logicalPrefix == present.logicalPrefix }

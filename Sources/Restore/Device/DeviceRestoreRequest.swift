@@ -46,10 +46,10 @@ package struct DeviceRestoreRequest: Sendable {
   package var time: Timestamp
 
   /// The destination whose exclusions hold on the device: what the policy excludes from backups to it
-  /// is not removed, although the snapshot does not have it. Unencrypted also for an encrypted
-  /// repository, since its snapshots may be copies from one without encryption. Without bundles in a
-  /// cloud, unless the snapshot has the bundle.
-  var sparedBy: Destination { Destination(isCloud: destination.isCloud, isUnencrypted: true) }
+  /// is not removed, although the snapshot does not have it. An unencrypted one in a cloud, wherever
+  /// the repository is, since its snapshots may be copies from such a one. Without bundles, unless the
+  /// snapshot has the bundle.
+  static let sparedBy = Destination(isCloud: true, isUnencrypted: true)
 
   /// Creates a request for a whole snapshot.
   package init(
