@@ -57,6 +57,19 @@ import Testing
     #expect(try hints(plan("--exclude Notebook.app")).contains(Self.bundle) == false)
   }
 
+  /// The snapshot that an export makes of a device has bundles if they are requested.
+  @Test(arguments: [false, true]) func anExportStoresBundlesIfRequested(isRequested: Bool) throws {
+    try makeBucket()
+    let option = isRequested ? " --with-bundles" : ""
+    let line = "export itunes --from-device device phone \(Self.place)"
+    // A backup of iTunes contains no bundles.
+    let exported = try fixture.run(line + option)
+    #expect(exported.code == 3, "\(exported.errors)")
+    let stored = try fixture.succeed("ls latest --recursive \(Self.place)")
+    #expect(stored.contains(Self.info) == isRequested)
+    #expect(!stored.contains(Self.note))
+  }
+
   @Test func aReportNamesTheOption() throws {
     try makeBucket()
     let line = "backup --root device \(Self.place)"

@@ -186,7 +186,7 @@ struct BackupCommand: SandboxCommand {
     let patterns = excludeLargerThan.map { [CommandLinePattern.excludeLargerThan($0.bytes)] } ?? []
     var source = BackupSource(
       device, policy: try policy.compile(for: device, output, console, also: patterns),
-      for: part.withBundles ? destination.withBundles : destination)
+      for: part.bundles.deciding(for: destination))
     source.apps = part.names
     source.crossesMounts = crossMounts
     source.isLocked = locked
@@ -311,9 +311,7 @@ extension BackupCommand {
         "Read bundles with new UUIDs even if version, names, sizes and times did not change.")
     var verifyBundles = false
 
-    @Flag(
-      help: "Store bundles in a bucket, too (default: only in other repositories).")
-    var withBundles = false
+    @OptionGroup var bundles: BundleOptions
 
     var names: AppNames { AppNames(apps) }
   }

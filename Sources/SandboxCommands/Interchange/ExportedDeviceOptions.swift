@@ -25,6 +25,7 @@ struct ExportedDeviceOptions: ParsableArguments {
         + "component of it; may be repeated.", valueName: "app"))
   var apps: [ByteString] = []
 
+  @OptionGroup var bundles: BundleOptions
   @OptionGroup var policy: PolicyChoice
 
   /// The result of the backup: the snapshot in its repository, and whether it has everything.
@@ -60,7 +61,7 @@ struct ExportedDeviceOptions: ParsableArguments {
       to: repository, storage: try opened.storage.directoryIdentity(), cache: Host.cacheDirectory)
     var source = BackupSource(
       device, policy: try policy.compile(for: device.layout, version: device.policyVersion),
-      for: repository.destination)
+      for: bundles.deciding(for: repository.destination))
     source.apps = AppNames(apps)
     let counters = ProgressCounters()
     let outcome = try progress.run(counters, output) { isStopping in

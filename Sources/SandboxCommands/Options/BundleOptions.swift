@@ -1,0 +1,13 @@
+internal import ArgumentParser
+internal import PolicyEngine
+
+/// The bundles that a backup stores.
+struct BundleOptions: ParsableArguments {
+  @Flag(help: "Store bundles in a bucket, too (default: only in other repositories).")
+  var withBundles = false
+
+  /// Returns the destination by which the policy decides about a backup to a repository's destination.
+  func deciding(for destination: Destination) -> Destination {
+    withBundles ? destination.withBundles : destination
+  }
+}
