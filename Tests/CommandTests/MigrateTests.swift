@@ -123,6 +123,22 @@ import Testing
     #expect(try copied("places.sqlite") == Array("places".utf8))
   }
 
+  @Test func dataWithoutAPlaceIsListedByItsSize() throws {
+    for number in 1...24 {
+      try cli.directory.write(
+        String(repeating: "x", count: number * 100), at: ByteString("home/.other\(number)/a"))
+    }
+    let line = "migrate --from host:home --to flatpak:home --all --dry-run"
+    let word = "  no place  "
+    let short = try cli.succeed(line).split(separator: "\n").filter { $0.hasPrefix(word) }
+    #expect(short.count == 21, "\(short)")
+    #expect(short.last?.hasSuffix("(--list-all lists them)") == true, "\(short)")
+    let all = try cli.succeed(line + " --list-all")
+    for number in 1...24 { #expect(all.contains("\(word).other\(number)  "), "\(all)") }
+    let unnamed = try cli.jsonLines(line + " --json").last?["summary"] as? [String: Any]
+    #expect((unnamed?["unnamed"] as? [Any])?.count ?? 0 >= 24)
+  }
+
   @Test func wrongArgumentsAreExplained() throws {
     for (line, text) in [
       ("migrate --from host:home --to flatpak:home", "no app given"),
@@ -204,6 +220,23 @@ import Testing
     #expect(try isPresent(in: "other"))
     // Another app shares its group; the suggested option is one of this command.
     #expect(outcome.errors.contains("'--all' includes it"), "\(outcome.errors)")
+  }
+
+  /// Text lists the twenty largest containers, and counts the others and the empty ones.
+  @Test func containersAreListedByTheirSize() throws {
+    for number in 1...24 {
+      try cli.directory.write(
+        String(repeating: "x", count: number * 100),
+        at: ByteString("old/data/data/com.example.app\(number)/files/a"))
+    }
+    _ = try Directory.make(path: cli.directory.path("old/data/data/com.example.empty"))
+    _ = try Directory.make(path: cli.directory.path("new/data/data/com.example.app1"))
+    let line = "migrate --from android:old --to android:new --all --dry-run"
+    let short = try cli.succeed(line).split(separator: "\n")
+    #expect(short.count == 21 && !short.contains { $0.contains("com.example.app4/") }, "\(short)")
+    #expect(short.last == "4 more, 1000 B; 1 empty (--list-all lists them)", "\(short)")
+    #expect(try cli.succeed(line + " --list-all").split(separator: "\n").count == 25)
+    #expect(try cli.jsonLines(line + " --json").count == 25)
   }
 
   @Test func aSnapshotMovesToAnotherDevice() throws {

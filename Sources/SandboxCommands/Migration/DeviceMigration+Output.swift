@@ -13,16 +13,12 @@ extension DeviceMigration {
 
   /// Prints the containers of the source with their counterparts, and what would be copied.
   func show(_ previews: [ContainerPreview], _ console: Console) throws {
-    for preview in previews {
-      let pair = preview.pairing
-      if command.output.json {
-        try console.result(preview.json)
-      } else {
-        let target = pair.counterpart.path.map { " -> \($0)" } ?? ""
-        let parts = preview.parts.joined(separator: ", ")
-        try console.result(
-          "\(pair.counterpart.word)  \(pair.source.logicalPrefix)\(target)  \(parts)")
-      }
+    if command.output.json {
+      for preview in previews { try console.result(preview.json) }
+    } else {
+      let excerpt = ListExcerpt(
+        previews, all: command.listAll, isEmpty: \.isEmpty, size: \.bytes)
+      try console.list(excerpt, line: \.line)
     }
     showProblems(previews, console)
   }
@@ -31,13 +27,28 @@ extension DeviceMigration {
     let conflicts = previews.flatMap { preview in
       preview.conflicts.map { preview.pairing.source.logicalPrefix.appending($0) }
     }
-    console.list(conflicts, as: .warning("not copied: "), all: command.all) {
+    console.list(conflicts, as: .warning("not copied: "), all: command.listAll) {
       "\($0): the target has another entry"
     }
   }
 }
 
 extension ContainerPreview {
+  /// The size by which text shows the largest containers: of the data that is copied or has no place.
+  fileprivate var bytes: UInt64 { [copied.bytes, withoutPlace.bytes].clampedSum }
+
+  /// Whether the container has nothing to report.
+  fileprivate var isEmpty: Bool {
+    copied.files + withoutPlace.files + excluded.files + present == 0 && conflicts.isEmpty
+  }
+
+  /// The line about the container.
+  fileprivate var line: String {
+    let target = pairing.counterpart.path.map { " -> \($0)" } ?? ""
+    return "\(pairing.counterpart.word)  \(pairing.source.logicalPrefix)\(target)  "
+      + parts.joined(separator: ", ")
+  }
+
   /// The parts of the text about a container.
   fileprivate var parts: [String] {
     var parts: [String] = []

@@ -228,7 +228,7 @@ struct DeviceMigration {
     defer { console.warn(of: reader.remarks) }
     var run = RestoreCommand.DeviceRun(
       root: root, isPreview: command.change.dryRun, isForced: command.change.force,
-      policy: command.policy, listsAll: command.all, progress: command.progress,
+      policy: command.policy, listsAll: command.listAll, progress: command.progress,
       output: command.output)
     run.name = "migration"
     run.usesStoredPolicy = isOfTarget

@@ -35,7 +35,8 @@ struct MachineMigration {
         total.fail()
       }
     }
-    try total.show(isPreview: command.change.dryRun, command.output, console)
+    try total.show(
+      isPreview: command.change.dryRun, command.output, listsAll: command.listAll, console)
     return total.status
   }
 

@@ -51,9 +51,11 @@ struct MigrateCommand: SandboxCommand {
         + "table; may be repeated.", valueName: "app"))
   var apps: [String] = []
 
-  @Flag(
-    name: .customLong("all"), help: "Migrate all apps, and list everything in the report.")
+  @Flag(help: "Migrate all apps.")
   var all = false
+
+  @Flag(help: "List everything (default: the 20 largest, and a count of the others).")
+  var listAll = false
 
   @OptionGroup var change: AppChangeOptions
 
@@ -69,6 +71,7 @@ struct MigrateCommand: SandboxCommand {
   static var ownOptions: Set<String> { ["all"] }
 
   func run(_ console: Console) throws -> ExitStatus {
+    console.listOption = "--list-all"
     if apps.isEmpty != all {
       throw UsageError(
         all ? .optionsConflict : .optionRequired,
@@ -125,7 +128,8 @@ struct FormMigration {
   func run(_ console: Console) throws -> ExitStatus {
     var total = MigrationTotals()
     try run(adding: &total, console)
-    try total.show(isPreview: command.change.dryRun, command.output, console)
+    try total.show(
+      isPreview: command.change.dryRun, command.output, listsAll: command.listAll, console)
     return total.status
   }
 
@@ -135,7 +139,7 @@ struct FormMigration {
       compile: { try command.policy.compile(for: $0) }, isForced: command.change.force,
       isPreview: command.change.dryRun,
       notify: { report, device in
-        console.show(report, of: device, all: command.all)
+        console.show(report, of: device, all: command.listAll)
         console.showPending(report)
       })
     let (library, refused) = try library(console)
@@ -147,7 +151,7 @@ struct FormMigration {
     if command.all {
       let found = pairing.all()
       routes = found.routes
-      console.remarks(found.without, as: .note("skipped: "), all: true)
+      console.remarks(found.without, as: .note("skipped: "), all: command.listAll)
       total.add(found)
     } else {
       routes = try command.apps.map { try pairing.route(for: ByteString($0)) }
@@ -175,7 +179,7 @@ struct FormMigration {
       return (library, [])
     }
     let bundles = BundleMigrations(home: side.home)
-    console.remarks(bundles.problems, as: .warning("not used: "), all: command.all)
+    console.remarks(bundles.problems, as: .warning("not used: "), all: command.listAll)
     return (library.adding(bundles.tables), bundles.refused)
   }
 
@@ -204,7 +208,8 @@ struct FormMigration {
     } else {
       outcome.report = try carryOut(migration, after: recovered, console)
     }
-    try outcome.show(command.output, isForced: command.change.force, listsAll: command.all, console)
+    try outcome.show(
+      command.output, isForced: command.change.force, listsAll: command.listAll, console)
     return outcome
   }
 

@@ -290,12 +290,14 @@ struct MigrationTotals {
   }
 
   /// Prints the totals, after the data that no app has.
-  func show(isPreview: Bool, _ output: OutputOptions, _ console: Console) throws {
+  func show(
+    isPreview: Bool, _ output: OutputOptions, listsAll: Bool, _ console: Console
+  ) throws {
     if output.json { return try console.result(json) }
     if output.quiet { return }
     if !unnamed.isEmpty {
       try console.result("no home in the target:")
-      try console.list(ListExcerpt(unnamed, all: true, size: \.bytes), after: "  no place  ") {
+      try console.list(ListExcerpt(unnamed, all: listsAll, size: \.bytes), after: "  no place  ") {
         MigrationOutcome.text($0)
       }
     }

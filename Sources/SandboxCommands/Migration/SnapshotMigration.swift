@@ -43,8 +43,8 @@ struct SnapshotMigration {
     let apps =
       side.packaging.isSandbox ? (try? stored.snapshot.identifiers(of: command.apps)) ?? [] : []
     var run = RestoreCommand.DeviceRun(
-      root: root, isPreview: false, isForced: true, policy: command.policy, listsAll: command.all,
-      progress: command.progress, output: command.output)
+      root: root, isPreview: false, isForced: true, policy: command.policy,
+      listsAll: command.listAll, progress: command.progress, output: command.output)
     run.name = "migration"
     let (plan, recovery) = try run.plan(
       preparation, of: stored, notify: { _, _ in },
@@ -54,10 +54,10 @@ struct SnapshotMigration {
       })
     try recovery.requireNoneBlocks(plan.subjects)
     console.remarks(
-      plan.remarks(\.uncertainDatabases), as: .warning(""), all: command.all)
+      plan.remarks(\.uncertainDatabases), as: .warning(""), all: command.listAll)
     let report = try run.carryOut(plan, from: reader, in: opened.repository)
     console.remarks(
-      report.remarks(\.failed), as: .warning("not restored: "), all: command.all)
+      report.remarks(\.failed), as: .warning("not restored: "), all: command.listAll)
     return RestoreCommand.status(damaged: report.damaged, failed: report.remarks(\.failed))
   }
 }

@@ -13,6 +13,8 @@ final class Console {
   /// Whether notes, warnings and failures are printed as JSON, like the results: one object per
   /// line.
   var isJSON = false
+  /// The option of the command that lists everything.
+  var listOption = ListExcerpt<String>.option
   /// Whether a damaged object was skipped.
   private(set) var hasSkipped = false
   private let output = StandardStream.output()
@@ -91,7 +93,7 @@ final class Console {
     _ excerpt: ListExcerpt<Element>, after word: String = "", line: (Element) -> String
   ) throws {
     for element in excerpt.shown { try result(word + line(element)) }
-    if let remainder = excerpt.remainder { try result(word + remainder) }
+    if let remainder = excerpt.remainder(naming: listOption) { try result(word + remainder) }
   }
 
   /// A message of a kind with the words before its subject.
@@ -114,7 +116,8 @@ final class Console {
     _ elements: some Collection<Element>, as message: Message, all: Bool, text: (Element) -> String
   ) {
     let excerpt = ListExcerpt(elements, all: all || isJSON)
-    for line in excerpt.shown.map(text) + [excerpt.remainder].compactMap(\.self) {
+    for line in excerpt.shown.map(text) + [excerpt.remainder(naming: listOption)].compactMap(\.self)
+    {
       switch message {
       case .note(let words): note(words + line)
       case .warning(let words): warning(words + line)

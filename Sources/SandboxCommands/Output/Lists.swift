@@ -56,6 +56,9 @@ struct ListExcerpt<Element> {
   /// The maximum number of elements to show.
   static var limit: Int { 20 }
 
+  /// The option that lists everything in most commands.
+  static var option: String { "--all" }
+
   /// Selects the largest elements by size in bytes, and the first of equal ones.
   ///
   /// - Parameter isEmpty: whether an element is only counted (default: if its size is 0).
@@ -86,10 +89,16 @@ struct ListExcerpt<Element> {
 
   /// A line about the elements that are not shown: "914 more, 12.1 MiB; 3 empty (--all lists
   /// them)"; nil if all are shown.
-  var remainder: String? { Self.remainder(hidden, bytes: hiddenBytes, empty: empty) }
+  var remainder: String? { remainder(naming: Self.option) }
+
+  /// Returns the same line for a command with another option that lists everything.
+  func remainder(naming option: String) -> String? {
+    Self.remainder(hidden, bytes: hiddenBytes, empty: empty, naming: option)
+  }
 
   fileprivate static func remainder(
-    _ hidden: Int, bytes hiddenBytes: UInt64 = 0, empty: Int = 0
+    _ hidden: Int, bytes hiddenBytes: UInt64 = 0, empty: Int = 0,
+    naming option: String = Self.option
   ) -> String? {
     var parts: [String] = []
     if hidden > 0 {
@@ -97,7 +106,7 @@ struct ListExcerpt<Element> {
       parts.append("\(Sizes.count(hidden)) more\(bytes)")
     }
     if empty > 0 { parts.append("\(Sizes.count(empty)) empty") }
-    return parts.isEmpty ? nil : parts.joined(separator: "; ") + " (--all lists them)"
+    return parts.isEmpty ? nil : parts.joined(separator: "; ") + " (\(option) lists them)"
   }
 }
 
