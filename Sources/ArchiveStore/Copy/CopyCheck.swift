@@ -35,9 +35,7 @@ final class CopyCheck: Sendable {
       $0.usedBlobs > 0
     }
     counters.expect(files: packs.count, bytes: packs.reduce(0) { $0 + $1.used })
-    let delivery = FrameDelivery(
-      packs.map { FrameDelivery.Pack(id: $0.id, size: $0.size) }, from: repository.storage,
-      isStopping: isStopping)
+    let delivery = FrameDelivery(packs, from: repository.storage, isStopping: isStopping)
     let isComplete = try delivery.run(threads: threads) { Receiver(check: self) }
     return state.withLock { result in
       result.isInterrupted = !isComplete

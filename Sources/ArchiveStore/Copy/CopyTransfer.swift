@@ -43,13 +43,9 @@ final class CopyTransfer: Sendable {
     _ packs: [PrunePlan.Pack], threads: Int, isStopping: @escaping @Sendable () -> Bool
   ) throws -> Result {
     counters.expect(files: packs.count, bytes: packs.reduce(0) { $0 + $1.used })
-    let delivery = FrameDelivery(
-      packs.map { FrameDelivery.Pack(id: $0.id, size: $0.size) }, from: source.storage,
-      isStopping: isStopping)
-    let isComplete = try delivery.run(threads: threads) { () throws(StoreError) in
-      Receiver(transfer: self, writer: try self.session.makeWriter())
-    }
-    try session.checkpoint()
+    let isComplete = try session.store(
+      packs, from: source.storage, threads: threads, isStopping: isStopping
+    ) { Receiver(transfer: self, writer: $0) }
     try session.requireSettled()
     return result.withLock { result in
       result.isInterrupted = !isComplete

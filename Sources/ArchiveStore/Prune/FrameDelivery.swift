@@ -5,12 +5,7 @@ internal import SystemIO
 /// Delivers the frames with used blobs of some packs to several threads. Each pack is read by one
 /// thread, from its first frame to its last. Every used blob matches its hash.
 final class FrameDelivery: Sendable {
-  /// A pack with used blobs.
-  struct Pack: Sendable {
-    let id: Digest
-    /// The size of the file in bytes.
-    let size: UInt64
-  }
+  typealias Pack = PrunePlan.Pack
 
   /// A receiver of frames. Each thread has its own.
   protocol Receiver: SendableMetatype {

@@ -41,13 +41,9 @@ final class PackRewriter: Sendable {
   /// After an interruption the packs that are done are in the result. The session must not rely on
   /// any pack that is rewritten or removed (`exclude`).
   func run(threads: Int) throws -> Result {
-    let delivery = FrameDelivery(
-      packs.map { FrameDelivery.Pack(id: $0.id, size: $0.size) },
-      from: session.repository.storage, isStopping: isStopping)
-    let isComplete = try delivery.run(threads: threads) { () throws(StoreError) in
-      Receiver(rewriter: self, writer: try self.session.makeWriter())
-    }
-    try session.checkpoint()
+    let isComplete = try session.store(
+      packs, from: session.repository.storage, threads: threads, isStopping: isStopping
+    ) { Receiver(rewriter: self, writer: $0) }
     return result.withLock { result in
       result.isInterrupted = !isComplete
       return result
@@ -112,6 +108,22 @@ extension WritingSession {
     case partly
     /// Nothing of it was new.
     case known
+  }
+
+  /// Stores the used blobs of packs through receivers, of which each of the `threads` threads gets one
+  /// with a writer of its own, and makes the new packs durable with an index object, also after an
+  /// interruption. Returns false if it was interrupted.
+  func store<Receiver: FrameDelivery.Receiver>(
+    _ packs: [PrunePlan.Pack], from storage: RepositoryStorage, threads: Int,
+    isStopping: @escaping @Sendable () -> Bool,
+    through makeReceiver: @escaping @Sendable (ContentWriter) -> Receiver
+  ) throws -> Bool {
+    let delivery = FrameDelivery(packs, from: storage, isStopping: isStopping)
+    let isComplete = try delivery.run(threads: threads) { () throws(StoreError) in
+      makeReceiver(try self.makeWriter())
+    }
+    try checkpoint()
+    return isComplete
   }
 
   /// Stores the used blobs of a frame that are new. If these are all of its blobs, the frame moves

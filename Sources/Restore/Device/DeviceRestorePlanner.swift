@@ -21,10 +21,10 @@ extension DeviceRestorePlan {
 
 /// Assigns the requested parts of a snapshot to containers of a device.
 struct DeviceRestorePlanner {
-  private let stored: StoredSnapshot
-  private let request: DeviceRestoreRequest
-  private let reader: RepositoryReader
-  private var snapshot: Snapshot { stored.snapshot }
+  let stored: StoredSnapshot
+  let request: DeviceRestoreRequest
+  let reader: RepositoryReader
+  var snapshot: Snapshot { stored.snapshot }
 
   init(
     _ snapshot: StoredSnapshot, _ request: DeviceRestoreRequest, from reader: RepositoryReader
@@ -36,18 +36,17 @@ struct DeviceRestorePlanner {
 
   func plan() throws -> DeviceRestorePlan {
     try requireSameLayout()
-    let selection = ContainerSelection(stored, request, from: reader)
-    let held = try selection.heldContainers()
+    let held = try heldContainers()
     var plan = DeviceRestorePlan(
       snapshot: stored, request: request,
       present: DeviceScan.run(
         request.device, policy: request.policy,
         options: ScanOptions(destination: request.destination)
       ) { _ in false })
-    let (wanted, leftGroups) = try selection.items(of: held)
+    let (wanted, leftGroups) = try items(of: held)
     plan.leftGroups = leftGroups
     let finder = ContainerTargets(request, of: stored.id, restored: wanted.map(\.logical))
-    var targets: [(ContainerSelection.Item, ContainerTargets.Target)] = []
+    var targets: [(Item, ContainerTargets.Target)] = []
     for item in wanted {
       guard let target = try finder.target(of: item.record, item.logical) else {
         plan.left.append(
@@ -119,7 +118,7 @@ struct DeviceRestorePlanner {
   /// Returns the reason to keep an installed bundle; nil unless it has another version, which is
   /// never mixed with the stored one.
   private func reasonToLeaveBundle(
-    _ item: ContainerSelection.Item, _ target: ContainerTargets.Target
+    _ item: Item, _ target: ContainerTargets.Target
   ) -> String? {
     guard case .bundle(let name) = item.logical, target.action == .merge, item.selection.isEmpty,
       !request.replacesBundles,
@@ -139,7 +138,7 @@ struct DeviceRestorePlanner {
 
   /// Scans all containers of the affected apps and groups. If one path of one container is restored,
   /// only that path is scanned.
-  private func scan(_ targets: [(item: ContainerSelection.Item, target: ContainerTargets.Target)])
+  private func scan(_ targets: [(item: Item, target: ContainerTargets.Target)])
     -> DeviceScan
   {
     let present = targets.compactMap(\.target.present)
@@ -180,7 +179,7 @@ struct DeviceRestorePlanner {
   // MARK: - One container
 
   private func part(
-    _ item: ContainerSelection.Item, at target: ContainerTargets.Target, anchors: LinkAnchors,
+    _ item: Item, at target: ContainerTargets.Target, anchors: LinkAnchors,
     in scan: DeviceScan
   ) throws -> PlannedPart {
     var rules = RestoreRules(
@@ -221,14 +220,14 @@ struct DeviceRestorePlanner {
   }
 
   /// Whether a container is a bundle of which the backup excluded nothing, also if it was to a bucket.
-  private func isWholeBundle(_ item: ContainerSelection.Item) -> Bool {
+  private func isWholeBundle(_ item: Item) -> Bool {
     let path = item.record.path
     return item.logical.kind == .bundle
       && !snapshot.excluded.contains { $0.path.isWithin(path) || path.isWithin($0.path) }
   }
 
   /// Limits the rules to one file that is the app's in a directory with those of others.
-  private func adapt(_ rules: inout RestoreRules, toFile item: ContainerSelection.Item) {
+  private func adapt(_ rules: inout RestoreRules, toFile item: Item) {
     rules.hasOwnRoot = false
     if rules.selection.isEmpty, let name = item.logical.app?.identifier { rules.selection = name }
     rules.keepsNoOther = item.selection.isEmpty
@@ -276,7 +275,7 @@ struct DeviceRestorePlanner {
 
   /// Returns the metadata files of a new container, if the policy generates them.
   private func generated(
-    for item: ContainerSelection.Item, at target: ContainerTargets.Target, rules: RestoreRules
+    for item: Item, at target: ContainerTargets.Target, rules: RestoreRules
   ) throws -> [ByteString: [UInt8]] {
     let layout = request.device.layout
     var classifier = Classifier(rules.policy)

@@ -27,20 +27,14 @@ extension KeyCommand {
           """)
     }
 
-    @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
-    var dryRun = false
-
-    @OptionGroup var repository: RepositoryOptions
-    @OptionGroup var progress: ProgressOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var change: RepositoryChangeOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let choice = try repository.choice()
+      let choice = try change.repository.choice()
       let opened = try choice.open(console).repository
-      let counters = ProgressCounters(of: "object")
-      let report = try progress.run(counters, output) { isStopping in
+      let report = try change.run(counting: "object") { counters, isStopping in
         try KeyRewrap(
-          opened, isDry: dryRun, indexCache: opened.hostIndexCache,
+          opened, isDry: change.dryRun, indexCache: opened.hostIndexCache,
           headCache: opened.hostHeadCache, workers: Host.processors, counters: counters,
           isStopping: isStopping
         ).run()
@@ -48,11 +42,8 @@ extension KeyCommand {
       try opened.keepTrust(in: report, at: choice.recordedLocation)
       console.warn(of: report.damagedCondemned)
       for error in report.damaged { console.warning("\(error); the object was not rewrapped") }
-      if output.json {
-        try console.result(report.json(isDry: dryRun))
-      } else if !output.quiet {
-        for line in report.lines(isDry: dryRun) { try console.result(line) }
-      }
+      try change.output.show(
+        [report.json(isDry: change.dryRun)], lines: report.lines(isDry: change.dryRun), console)
       if report.isInterrupted { return .interrupted }
       return report.damaged.isEmpty ? .done : .damaged
     }

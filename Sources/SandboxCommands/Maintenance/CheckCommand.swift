@@ -84,11 +84,7 @@ struct CheckCommand: SandboxCommand {
       }
     }
     for line in excerpt.remainder { try console.result(line) }
-    if output.json {
-      try console.result(report.json)
-    } else if !output.quiet {
-      for line in report.lines(reading) { try console.result(line) }
-    }
+    try output.show([report.json], lines: report.lines(reading), console)
     record(result, console)
     result.recordRound()
     hint(report, console)

@@ -113,11 +113,7 @@ struct PruneOptions: ParsableArguments {
         isStopping: isStopping)
       return if let removed { try prune.plan(without: removed) } else { try prune.run() }
     }
-    if output.json {
-      try console.result(report.json(isDry: isDry))
-    } else if !output.quiet {
-      for line in report.lines(isDry: isDry) { try console.result(line) }
-    }
+    try output.show([report.json(isDry: isDry)], lines: report.lines(isDry: isDry), console)
     console.warn(of: report.damagedCondemned)
     for error in report.damaged { console.warning("\(error); the pack was not rewritten") }
     if report.lostBlobs > 0 {

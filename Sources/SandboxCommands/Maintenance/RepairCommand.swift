@@ -45,27 +45,18 @@ extension RepairCommand {
           """)
     }
 
-    @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
-    var dryRun = false
-
-    @OptionGroup var repository: RepositoryOptions
-    @OptionGroup var progress: ProgressOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var change: RepositoryChangeOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let repository = try repository.open(console).repository
-      let counters = ProgressCounters()
-      let report = try progress.run(counters, output) { isStopping in
+      let opened = try change.repository.open(console).repository
+      let report = try change.run { counters, isStopping in
         try IndexRepair(
-          repository, isDry: dryRun, counters: counters, isStopping: isStopping
+          opened, isDry: change.dryRun, counters: counters, isStopping: isStopping
         ).run()
       }
       for error in report.unreadable + report.kept { console.warning(error.description) }
-      if output.json {
-        try console.result(report.json(isDry: dryRun))
-      } else if !output.quiet {
-        for line in report.lines(isDry: dryRun) { try console.result(line) }
-      }
+      try change.output.show(
+        [report.json(isDry: change.dryRun)], lines: report.lines(isDry: change.dryRun), console)
       return report.unreadable.isEmpty ? .done : .damaged
     }
   }
@@ -132,24 +123,17 @@ extension RepairCommand {
           """)
     }
 
-    @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
-    var dryRun = false
-
-    @OptionGroup var repository: RepositoryOptions
-    @OptionGroup var progress: ProgressOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var change: RepositoryChangeOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let opened = try repository.open(console).repository
-      let counters = ProgressCounters()
-      let report = try progress.run(counters, output) { isStopping in
-        try PackRepair(opened, isDry: dryRun, counters: counters, isStopping: isStopping).run()
+      let opened = try change.repository.open(console).repository
+      let report = try change.run { counters, isStopping in
+        try PackRepair(
+          opened, isDry: change.dryRun, counters: counters, isStopping: isStopping
+        ).run()
       }
-      if output.json {
-        try console.result(report.json(isDry: dryRun))
-      } else if !output.quiet {
-        for line in report.lines(isDry: dryRun) { try console.result(line) }
-      }
+      try change.output.show(
+        [report.json(isDry: change.dryRun)], lines: report.lines(isDry: change.dryRun), console)
       console.warn(of: report.damagedCondemned)
       hint(report, console)
       return report.lostBlobs == 0 ? .done : .damaged
@@ -157,11 +141,12 @@ extension RepairCommand {
 
     private func hint(_ report: PackRepair.Report, _ console: Console) {
       if report.isIdle, report.isUnchecked {
-        console.hint("'sandboxctl check --read-data\(repository.suffix)' finds damaged packs")
+        console.hint(
+          "'sandboxctl check --read-data\(change.repository.suffix)' finds damaged packs")
       } else if report.lostBlobs > 0 {
         console.hint(
           "the next backup stores lost data again if the source still has it; "
-            + "'sandboxctl check\(repository.suffix)' lists the affected files")
+            + "'sandboxctl check\(change.repository.suffix)' lists the affected files")
       }
     }
   }
@@ -241,21 +226,15 @@ extension RepairCommand {
     @Flag(help: "Remove each old snapshot after the new one is durable.")
     var forget = false
 
-    @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
-    var dryRun = false
-
-    @OptionGroup var repository: RepositoryOptions
     @OptionGroup var list: ListOptions
-    @OptionGroup var progress: ProgressOptions
-    @OptionGroup var output: OutputOptions
+    @OptionGroup var change: RepositoryChangeOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let opened = try repository.open(console).repository
+      let opened = try change.repository.open(console).repository
       let ids = try opened.snapshots(named: snapshots, console)
-      let counters = ProgressCounters()
-      let report = try progress.run(counters, output) { isStopping in
+      let report = try change.run { counters, isStopping in
         try SnapshotRepair(
-          opened, of: ids, isDry: dryRun, isForgetting: forget, workers: Host.processors,
+          opened, of: ids, isDry: change.dryRun, isForgetting: forget, workers: Host.processors,
           counters: counters, isStopping: isStopping
         ).run { try show($0, console) }
       }
@@ -267,8 +246,8 @@ extension RepairCommand {
     }
 
     private func show(_ repaired: SnapshotRepair.Repaired, _ console: Console) throws {
-      if output.json { return try console.result(repaired.json(isDry: dryRun)) }
-      if output.quiet { return }
+      if change.output.json { return try console.result(repaired.json(isDry: change.dryRun)) }
+      if change.output.quiet { return }
       let losses = Sizes.count(repaired.losses, "lost path")
       let new = repaired.new.map { ", written again as \($0.id.hex.prefix(8))" } ?? ""
       let removed = repaired.isRemoved ? ", removed" : ""
@@ -279,26 +258,18 @@ extension RepairCommand {
     }
 
     private func summarize(_ report: SnapshotRepair.Report, _ console: Console) throws {
-      if output.json { return try console.result(report.json(isDry: dryRun)) }
-      if output.quiet { return }
-      let all = Sizes.count(report.snapshots, "snapshot")
-      if report.repaired == 0 {
-        return try console.result("\(all) checked, nothing is lost: nothing to repair")
-      }
-      let removed = report.removed > 0 ? ", removed \(Sizes.count(report.removed)) old ones" : ""
-      try console.result(
-        "\(dryRun ? "would repair" : "repaired") \(Sizes.count(report.repaired)) of \(all)\(removed)"
-      )
+      try change.output.show(
+        [report.json(isDry: change.dryRun)], lines: [report.line(isDry: change.dryRun)], console)
     }
 
     private func hint(_ report: SnapshotRepair.Report, _ console: Console) {
       if report.unreadable.contains(where: { $0.kind == .damaged }) {
         console.hint(
           "restore damaged snapshots from a copy, or remove them with "
-            + "'sandboxctl forget --force ID\(repository.suffix)'")
+            + "'sandboxctl forget --force ID\(change.repository.suffix)'")
       } else if report.isIdle, report.isUnchecked {
-        console.hint("'sandboxctl check --read-data\(repository.suffix)' finds damaged data")
-      } else if report.repaired > 0, !dryRun {
+        console.hint("'sandboxctl check --read-data\(change.repository.suffix)' finds damaged data")
+      } else if report.repaired > 0, !change.dryRun {
         console.hint("the next backup stores what is lost again if the source still has it")
       }
     }
@@ -327,6 +298,14 @@ extension [PathNote] {
 }
 
 extension SnapshotRepair.Report {
+  /// Returns the report as text.
+  fileprivate func line(isDry: Bool) -> String {
+    let all = Sizes.count(snapshots, "snapshot")
+    if repaired == 0 { return "\(all) checked, nothing is lost: nothing to repair" }
+    let removed = removed > 0 ? ", removed \(Sizes.count(removed)) old ones" : ""
+    return "\(isDry ? "would repair" : "repaired") \(Sizes.count(repaired)) of \(all)\(removed)"
+  }
+
   /// Returns the last line of `repair snapshots --json`.
   fileprivate func json(isDry: Bool) -> JSON {
     [

@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
+internal import Codecs
 internal import RemoteStorage
 internal import SnapshotQueries
 internal import SystemIO
@@ -18,6 +19,19 @@ struct OutputOptions: ParsableArguments {
   /// The help of `--profile`, also for commands that have no other of these options.
   static var profileHelp: ArgumentHelp {
     ArgumentHelp("Use the options of this profile of the configuration file.", valueName: "name")
+  }
+}
+
+extension OutputOptions {
+  /// Prints a result: as JSON, or as lines of text, which '--quiet' omits.
+  func show(
+    _ json: @autoclosure () -> [JSON], lines: @autoclosure () -> [String], _ console: Console
+  ) throws {
+    if self.json {
+      for line in json() { try console.result(line) }
+    } else if !quiet {
+      for line in lines() { try console.result(line) }
+    }
   }
 }
 

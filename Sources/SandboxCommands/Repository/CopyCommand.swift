@@ -72,21 +72,15 @@ struct CopyCommand: SandboxCommand {
         workers: Host.processors, counters: counters, isStopping: isStopping
       ).run { head in ids?.contains(head.id) ?? filter.isSelected(head) }
     }
-    try show(report, console)
+    try output.show(
+      report.jsonLines(isDry: dryRun), lines: report.lines(isDry: dryRun, isChecked: check),
+      console)
     warn(of: report, console)
     if report.snapshots == 0, !filter.isEmpty {
       console.note("no snapshot matches '--app', '--host' and '--tag'")
     }
     if report.isInterrupted { return .interrupted }
     return report.hasDamage ? .damaged : .done
-  }
-
-  private func show(_ report: RepositoryCopy.Report, _ console: Console) throws {
-    if output.json {
-      for line in report.jsonLines(isDry: dryRun) { try console.result(line) }
-    } else if !output.quiet {
-      for line in report.lines(isDry: dryRun, isChecked: check) { try console.result(line) }
-    }
   }
 
   private func warn(of report: RepositoryCopy.Report, _ console: Console) {

@@ -36,28 +36,24 @@ struct MirrorCommand: SandboxCommand {
     help: "Allow the removal of more than half of the mirror's snapshots, or of all of a source.")
   var allowLargeRemoval = false
 
-  @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
-  var dryRun = false
-
-  @OptionGroup var repository: RepositoryOptions
-  @OptionGroup var progress: ProgressOptions
-  @OptionGroup var output: OutputOptions
+  @OptionGroup var change: RepositoryChangeOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let choice = try repository.choice()
+    let choice = try change.repository.choice()
     let source = try choice.open(console).repository
-    let mirror = try RepositoryOptions.Choice(to, repository.remote.settings)
+    let mirror = try RepositoryOptions.Choice(to, change.repository.remote.settings)
     try choice.requireApart(from: mirror)
     let target = try open(mirror)
-    let counters = ProgressCounters(of: "object")
-    let report = try progress.run(counters, output) { isStopping in
+    let report = try change.run(counting: "object") { counters, isStopping in
       try RepositoryMirror(
         of: source, in: target, indexCache: source.hostIndexCache, headCache: source.hostHeadCache,
-        lock: Self.lock(of: mirror), isDry: dryRun, allowsLargeRemoval: allowLargeRemoval,
-        workers: Host.processors, counters: counters, isStopping: isStopping
+        lock: Self.lock(of: mirror), isDry: change.dryRun,
+        allowsLargeRemoval: allowLargeRemoval, workers: Host.processors, counters: counters,
+        isStopping: isStopping
       ).run()
     }
-    try show(report, console)
+    try change.output.show(
+      report.jsonLines(isDry: change.dryRun), lines: report.lines(isDry: change.dryRun), console)
     warn(of: report, console)
     if report.isInterrupted { return .interrupted }
     if report.hasDamage { return .damaged }
@@ -68,7 +64,7 @@ struct MirrorCommand: SandboxCommand {
   /// Opens the mirror's storage, and creates it if it does not exist. Returns nil in a dry run if it
   /// does not exist.
   private func open(_ mirror: RepositoryOptions.Choice) throws -> (any Storage)? {
-    guard dryRun else { return try mirror.makeStorage() }
+    guard change.dryRun else { return try mirror.makeStorage() }
     do {
       return try mirror.storage()
     } catch let error as StoreError {
@@ -83,15 +79,6 @@ struct MirrorCommand: SandboxCommand {
     return MirrorLock(
       file: Host.dataDirectory?.appending(ByteString("sandboxctl/mirrors/\(name)")),
       directory: mirror.location.localPath)
-  }
-
-  private func show(_ report: RepositoryMirror.Report, _ console: Console) throws {
-    if output.json {
-      for snapshot in report.incomplete { try console.result(snapshot.json("incomplete")) }
-      try console.result(["summary": report.summary(isDry: dryRun)])
-    } else if !output.quiet {
-      for line in report.lines(isDry: dryRun) { try console.result(line) }
-    }
   }
 
   private func warn(of report: RepositoryMirror.Report, _ console: Console) {
@@ -115,7 +102,8 @@ struct MirrorCommand: SandboxCommand {
     console.warning(refusal.text)
     console.hint(
       "if they were removed on purpose, run 'sandboxctl mirror --to \(ShellWord.text(to))"
-        + "\(repository.suffix) --allow-large-removal' once; otherwise restore from the mirror")
+        + "\(change.repository.suffix) --allow-large-removal' once; otherwise restore from the mirror"
+    )
   }
 }
 
@@ -150,8 +138,12 @@ extension RepositoryMirror.Report {
     return lines
   }
 
-  /// Returns the last line of `mirror --json`.
-  fileprivate func summary(isDry: Bool) -> JSON {
+  /// Returns the lines of `mirror --json`.
+  fileprivate func jsonLines(isDry: Bool) -> [JSON] {
+    incomplete.map { $0.json("incomplete") } + [["summary": summary(isDry: isDry)]]
+  }
+
+  private func summary(isDry: Bool) -> JSON {
     [
       "dry_run": .bool(isDry), "new": .bool(isNew), "snapshots": .integer(Int64(snapshots)),
       "copied": copied.json, "removed": removed.json,

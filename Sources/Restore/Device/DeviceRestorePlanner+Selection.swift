@@ -3,8 +3,8 @@ internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
-/// The containers of a snapshot that a request restores into a device.
-struct ContainerSelection {
+/// The choice of the containers of a snapshot that a request restores into a device.
+extension DeviceRestorePlanner {
   /// A container of the snapshot with the requested part of it.
   struct Item {
     let record: DeviceRecord.Container
@@ -54,19 +54,6 @@ struct ContainerSelection {
       /// The group is kept because these apps share it, or because its members are only guessed.
       case leave([String])
     }
-  }
-
-  private let stored: StoredSnapshot
-  private let request: DeviceRestoreRequest
-  private let reader: RepositoryReader
-  private var snapshot: Snapshot { stored.snapshot }
-
-  init(
-    _ snapshot: StoredSnapshot, _ request: DeviceRestoreRequest, from reader: RepositoryReader
-  ) {
-    stored = snapshot
-    self.request = request
-    self.reader = reader
   }
 
   /// Returns the containers that the snapshot's tree has or may have: those behind a damaged
