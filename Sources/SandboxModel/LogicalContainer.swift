@@ -14,7 +14,7 @@ public import SystemIO
 /// | system's revision | `apps/<app>/system-revision` |
 /// | old revision of the system's | `apps/<app>/old-system-revisions/<number>` |
 /// | configuration, state, cache | `apps/<app>/config`, `apps/<app>/state`, `apps/<app>/cache` |
-/// | single file | `apps/<app>/files/<place>`, with the file below it |
+/// | single file | `apps/<app>/files/<base>`, with the file below it |
 /// | directory of a unit | `apps/<unit>/directories/<purpose>/<name>` |
 /// | group | `groups/<group>` |
 /// | directory | `folders/<name>` |
@@ -31,13 +31,13 @@ public enum LogicalContainer: Hashable, Sendable {
   case config(LogicalName)
   case state(LogicalName)
   case cache(LogicalName)
-  case file(FilePlace, of: LogicalName)
+  case file(BaseDirectory, of: LogicalName)
   case directory(UnitPurpose, LogicalName, of: LogicalName)
   case group(LogicalName)
   case folder(LogicalName)
 
   /// The base directory of a single file (XDG Base Directory Specification).
-  public enum FilePlace: String, CaseIterable, Sendable, Hashable { case config, data, state }
+  public enum BaseDirectory: String, CaseIterable, Sendable, Hashable { case config, data, state }
 
   /// The purpose of a unit's directory (systemd.exec(5)).
   public enum UnitPurpose: String, CaseIterable, Sendable, Hashable {
@@ -120,8 +120,8 @@ public enum LogicalContainer: Hashable, Sendable {
       .systemData(let app), .systemRevision(let app), .config(let app), .state(let app),
       .cache(let app):
       Self.join("apps", app.component, ByteString(kind.rawValue))
-    case .file(let place, let app):
-      Self.join("apps", app.component, Self.files, ByteString(place.rawValue))
+    case .file(let base, let app):
+      Self.join("apps", app.component, Self.files, ByteString(base.rawValue))
     case .directory(let purpose, let name, let app):
       Self.join(
         "apps", app.component, Self.directories, ByteString(purpose.rawValue), name.component)
@@ -178,9 +178,9 @@ public enum LogicalContainer: Hashable, Sendable {
     case "state": self = .state(app)
     case "cache": self = .cache(app)
     case Self.files:
-      guard let place = Self.word(FilePlace.self, parts.dropFirst().first) else { return nil }
+      guard let base = Self.word(BaseDirectory.self, parts.dropFirst().first) else { return nil }
       length = 4
-      self = .file(place, of: app)
+      self = .file(base, of: app)
     case Self.directories:
       guard let purpose = Self.word(UnitPurpose.self, parts.dropFirst().first),
         let name = parts.dropFirst(2).first.flatMap({ LogicalName(component: $0) })

@@ -108,7 +108,7 @@ extension ArchiveReader {
     /// Reads the bytes at the position into the buffer.
     private func readNext() -> Int {
       guard let part else { return readInput(from: position, limit: .max) }
-      switch part.place(of: position) {
+      switch part.location(of: position) {
       case .file(let range):
         return readInput(from: range.lowerBound, limit: range.count)
       case .end(let start):

@@ -23,16 +23,16 @@ struct ZipPart {
   /// The number of bytes.
   var size: UInt64 { directoryStart + UInt64(headers.count) + UInt64(end.count) }
 
-  /// The place of bytes.
-  enum Place {
+  /// The location of bytes.
+  enum Location {
     /// A range of the file.
     case file(Range<UInt64>)
     /// The rest of `end` from an index.
     case end(Int)
   }
 
-  /// Returns where the bytes from a position on are.
-  func place(of position: UInt64) -> Place {
+  /// Returns the location of the bytes from a position on.
+  func location(of position: UInt64) -> Location {
     if position < directoryStart { return .file(position..<directoryStart) }
     let offset = position - directoryStart
     let size = UInt64(headers.count)

@@ -80,7 +80,7 @@ struct LogicalNaming {
     case .oldRevision: oldRevision(draft, of: name)
     case .group: .group(name)
     case .config, .state, .cache, .logs, .runtime: directory(draft, of: name)
-    case .file: .file(draft.place ?? .data, of: name)
+    case .file: .file(draft.base ?? .data, of: name)
     case .folder: .folder(name)
     case .extension: .extension(name, of: draft.owner.map { LogicalName($0.bytes) } ?? name)
     }
@@ -136,7 +136,7 @@ struct ContainerDraft {
   /// Whether it belongs to the system and not to the user.
   var isOfSystem = false
   /// The base directory of a single file.
-  var place: LogicalContainer.FilePlace?
+  var base: LogicalContainer.BaseDirectory?
   /// The purpose of a unit's directory, and its path below the base directory of that purpose.
   var unitDirectory: (purpose: LogicalContainer.UnitPurpose, path: ByteString)?
   /// The names of the property lists in `Library/Preferences`, without extension; read only if the

@@ -14,17 +14,17 @@ struct XDGFinder {
     let kind: ContainerKind
     /// The default location below the home directory.
     let path: ByteString
-    /// The place of single files, or nil for caches, whose files nobody needs.
-    let place: LogicalContainer.FilePlace?
+    /// The base of single files in logical paths, or nil for caches, whose files nobody needs.
+    let ofFiles: LogicalContainer.BaseDirectory?
   }
 
   /// The base directories at their default locations. The variables of this process need not be
   /// those of the home directory's user.
   static let bases: [Base] = [
-    Base(kind: .config, path: ".config", place: .config),
-    Base(kind: .data, path: ".local/share", place: .data),
-    Base(kind: .state, path: ".local/state", place: .state),
-    Base(kind: .cache, path: ".cache", place: nil),
+    Base(kind: .config, path: ".config", ofFiles: .config),
+    Base(kind: .data, path: ".local/share", ofFiles: .data),
+    Base(kind: .state, path: ".local/state", ofFiles: .state),
+    Base(kind: .cache, path: ".cache", ofFiles: nil),
   ]
 
   /// The name of this program's own directories in the base directories.
@@ -100,7 +100,7 @@ struct XDGFinder {
   private func noteTarget(
     of name: ByteString, in directory: borrowing Directory, of base: Base, _ survey: inout Survey
   ) {
-    guard base.place != nil, (try? directory.statusFollowing(name))?.kind == .file,
+    guard base.ofFiles != nil, (try? directory.statusFollowing(name))?.kind == .file,
       let target = try? directory.target(of: name)
     else { return }
     survey.record(
@@ -112,11 +112,11 @@ struct XDGFinder {
   private mutating func addFile(
     _ name: ByteString, in directory: borrowing Directory, of base: Base, _ survey: inout Survey
   ) {
-    guard let place = base.place else { return }
+    guard let ofFiles = base.ofFiles else { return }
     var draft = ContainerDraft(
       kind: .file, path: base.path, absolutePath: directory.path, uuid: name)
     draft.member = name
-    draft.place = place
+    draft.base = ofFiles
     drafts.append(survey.named(draft, after: name))
   }
 

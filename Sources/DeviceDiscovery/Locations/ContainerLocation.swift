@@ -208,7 +208,7 @@ extension Device {
   ) throws(ModelError) -> ContainerLocation? {
     let base =
       switch container {
-      case .file(let place, _): XDGFinder.bases.first { $0.place == place }
+      case .file(let base, _): XDGFinder.bases.first { $0.ofFiles == base }
       case .config, .data, .state, .cache: XDGFinder.bases.first { $0.kind == container.kind }
       default: nil as XDGFinder.Base?
       }
