@@ -10,13 +10,14 @@ enum AgeFixture {
   static let recipient = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"
 
   /// Identities made by age-keygen 1.1.1, with their recipients, and files that age 1.1.1 encrypted
-  /// for both, and with a passphrase, as Base64.
+  /// for both, and with a passphrase.
   static let first = "AGE-SECRET-KEY-1DNJT0S7D5FAWDFYXQAUU2QXNT0KVCY08M5X54F5JMF3V8NVFNFESUKNZ3N"
   static let firstRecipient = "age16yh0jwqdr376u8qf360l6gtg45zphcu0hr2qsrfl59x0jhtdscpqydf66y"
   static let second = "AGE-SECRET-KEY-1D7722Q46CS7FTKUFUXVJ8DFELM3W4FT5EM3E0GRQ553PCFQ88ASQPMZ6EN"
   static let secondRecipient = "age1859ahtaw3xmzewfqm0n5je708kvcmfxahuhns5h0thqcfkt6avysqppcew"
   static let plain = "written by age 1.1.1\n"
   static let forBoth = """
+    -----BEGIN AGE ENCRYPTED FILE-----
     YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IFgyNTUxOSBJTzVsWVN0bHQ0U1NqTWcy
     Ri9sRW1qZkI4YkJYcDdFYnI5cFBjbkRDRTJzCktMYXFUalVDMXd0TERId2VxQks5
     VFZmcWtGNEVFR01NV0c2VFZhbkVvYlUKLT4gWDI1NTE5IEhBd1RBUXk5eWtleStW
@@ -24,20 +25,18 @@ enum AgeFixture {
     dDdiZTlKSXExZms1SnNITGxzU28rYXZORQotLS0gM2xHVE1VN2JMSDdkV3FVekJp
     NTdDVDZzTVlITUZwOUxWY1hmYnNIcWw0NAr6Ag0fQlYjMfCpfYUvjQYsDQWM+9Pm
     FsybJefhfINH3CTECLWRt3iaQUE9bGuxKblasQotEg==
+    -----END AGE ENCRYPTED FILE-----
     """
   static let passphrase = "correct horse"
   static let forPassphrase = """
+    -----BEGIN AGE ENCRYPTED FILE-----
     YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IHNjcnlwdCArZm5kZkZrbjF6OW13ZFlX
     WXA3U0R3IDE4Ci9Zd1QvQ0o4UWlYRTZLcHFtVlZSK1IrZzNoQ3pPNk51VGU5VEY0
     VHRYRE0KLS0tIGg1M3duM0ZGMXAwUVdmWWVqTjZNQ1FyS1NDaGZFODVReSt6dFpt
     N2tSR2sKlhdPXIql2IPzt5A57oxD/U5CqOJnc8OryqpnKAGogXT+7dfyLdToU2xz
     Ogg//0l85/atqdo=
+    -----END AGE ENCRYPTED FILE-----
     """
-
-  /// Returns the bytes of a file from its lines of Base64.
-  static func file(_ lines: String) throws -> [UInt8] {
-    try #require(Base64.decode(lines.utf8.filter { $0 != UInt8(ascii: "\n") }))
-  }
 
   /// Returns an identity from its text.
   static func key(_ text: String) throws(AgeError) -> AgeIdentity {

@@ -17,8 +17,10 @@ struct AgeProgramTests {
     let identities = [AgeIdentity(), AgeIdentity()]
     let file = try AgeFile(for: identities.map(\.recipient)).encrypt(plain.span)
     for identity in identities {
-      let result = try decrypt(file, with: AgeFixture.text(identity))
-      #expect(result.status == 0 && result.output == plain, "\(result.errors)")
+      for stored in [file, AgeArmor.encode(file)] {
+        let result = try decrypt(stored, with: AgeFixture.text(identity))
+        #expect(result.status == 0 && result.output == plain, "\(result.errors)")
+      }
     }
     let other = try decrypt(file, with: AgeFixture.text(AgeIdentity()))
     #expect(other.status != 0 && other.errors.contains("no identity matched"))
@@ -29,10 +31,14 @@ struct AgeProgramTests {
     let plain = random.bytes(size)
     let identities = [AgeIdentity(), AgeIdentity()]
     let recipients = identities.flatMap { ["-r", $0.recipient.description] }
-    let result = try run(["age"] + recipients, input: plain)
-    #expect(result.status == 0, "\(result.errors)")
-    for identity in identities {
-      #expect(try AgeFixture.decrypt(result.output, with: [identity]) == plain)
+    for options in [[], ["-a"]] {
+      let result = try run(["age"] + options + recipients, input: plain)
+      #expect(result.status == 0, "\(result.errors)")
+      let file = options.isEmpty ? result.output : try AgeArmor.decode(result.output)
+      #expect(options.isEmpty != AgeArmor.isArmored(result.output.span))
+      for identity in identities {
+        #expect(try AgeFixture.decrypt(file, with: [identity]) == plain)
+      }
     }
   }
 

@@ -11,7 +11,7 @@ import Testing
     throws
   {
     let vectors = try AgeVector.all()
-    #expect(vectors.count >= 110)
+    #expect(vectors.count >= 143)
     var counts: [String: Int] = [:]
     for vector in vectors {
       let result = vector.result()
@@ -21,7 +21,8 @@ import Testing
     }
     #expect(
       counts.keys.sorted() == [
-        "HMAC failure", "header failure", "no match", "payload failure", "success", "unsupported",
+        "HMAC failure", "armor failure", "header failure", "no match", "payload failure", "success",
+        "unsupported",
       ])
     print("age vectors: \(vectors.count), \(counts.sorted { $0.key < $1.key })")
   }
@@ -31,9 +32,9 @@ import Testing
   @Test(.enabled(if: Shared.has("vectors/age"))) func postQuantumFilesOpenWithTheirFileKey() throws
   {
     let vectors = try AgeVector.all().filter { $0.isPostQuantum && $0.stated == "success" }
-    #expect(vectors.count >= 4)
+    #expect(vectors.count >= 5)
     for vector in vectors {
-      let file = vector.file
+      let file = vector.isArmored ? try AgeArmor.decode(vector.file) : vector.file
       let key = AgeFileKey(copying: vector.fileKey.span)
       let header = try AgeHeader(file.span)
       try header.verify(with: key)
@@ -74,8 +75,7 @@ private struct AgeVector {
     for (index, file) in zip(compressed, files) {
       vectors[index] = AgeVector(vectors[index].name, vectors[index].fields, file)
     }
-    // Armor is not supported.
-    return vectors.filter { $0.values("armored").isEmpty }
+    return vectors
   }
 
   private init(_ name: String, _ fields: [(key: String, value: String)], _ file: [UInt8]) {
@@ -132,6 +132,7 @@ private struct AgeVector {
     fields.filter { $0.key == key }.map(\.value)
   }
 
+  var isArmored: Bool { values("armored") == ["yes"] }
   var fileKey: [UInt8] { values("file key").first.flatMap { Hex.decode($0) } ?? [] }
   var stated: String { values("expect").first ?? "" }
   var statedPayload: String? { values("payload").first }
@@ -160,6 +161,7 @@ private struct AgeVector {
     var isOpened = false
     do throws(AgeError) {
       let identities = try identities()
+      let file = isArmored ? try AgeArmor.decode(self.file) : self.file
       let opened = try open(file, identities)
       isOpened = true
       var decryptor = AgeDecryptor(opened)
@@ -204,6 +206,7 @@ private struct AgeVector {
   /// The vectors' word for an error. The one limit that a vector exceeds is a header failure there.
   private func outcome(_ error: AgeError) -> String {
     switch error.kind {
+    case .armor: "armor failure"
     case .header: "header failure"
     case .noMatch: "no match"
     case .headerMAC: "HMAC failure"

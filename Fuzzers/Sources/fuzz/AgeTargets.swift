@@ -5,6 +5,7 @@ extension Target {
   /// Age files and keys.
   static let ageTargets = [
     Target(name: "age-header", run: ageHeader),
+    Target(name: "age-armor", run: ageArmor),
     Target(name: "age-keys", run: ageKeys),
     Target(name: "age-stream", run: ageStream),
     Target(name: "repository-key", run: repositoryKey),
@@ -26,6 +27,20 @@ extension Target {
       let read = try? AgeHeader(again.span), (try? read.verify(with: key)) != nil
     else { fatalError("a decoded header cannot be written again") }
     require(read.stanzas == header.stanzas, "stanzas changed when they were written and read again")
+  }
+
+  /// An armored file. The only other forms of an accepted one have white space at the ends or
+  /// carriage returns.
+  @Sendable private static func ageArmor(_ bytes: [UInt8]) {
+    _ = AgeArmor.isArmored(bytes.span)
+    let armored = AgeArmor.encode(bytes)
+    require((try? AgeArmor.decode(armored)) == bytes, "armor is decoded to different bytes")
+    guard let file = try? AgeArmor.decode(bytes) else { return }
+    require(AgeArmor.isArmored(bytes.span), "an accepted file does not seem armored")
+    let canonical = AgeArmor.encode(file)[...].trimmed
+    let given = bytes[...].trimmed.filter { $0 != UInt8(ascii: "\r") }
+    require(canonical.elementsEqual(given), "a decoded file is armored differently")
+    _ = try? AgeHeader(file.span)
   }
 
   /// Lists of identities and recipients, and a single one. An accepted one has the same text.
@@ -213,7 +228,8 @@ enum AgeFuzz {
     ]
   }
 
-  /// A header, also with grease and with a passphrase; keys; and payloads at the boundaries of pieces.
+  /// A header, also with grease and with a passphrase; armor in its forms; keys; and payloads at the
+  /// boundaries of pieces.
   static var seeds: [(target: String, bytes: [UInt8])] {
     let texts = [
       """
@@ -233,12 +249,14 @@ enum AgeFuzz {
       """,
     ]
     let headers = [header] + texts.map { Array($0.utf8) }
+    let armored = headers.map { AgeArmor.encode($0) }
     let keys = [
       identityText, recipientText, "# comment\n\(identityText)\r\n\n\(identityText)\n",
       "#\n\(recipientText)\nssh-ed25519 AAAA\nage1pq1qqqq\nage1yubikey1qqqq\n",
       "AGE-PLUGIN-X-1QQQQ",
     ]
-    var seeds = headers.map { ("age-header", $0) }
+    let returns = armored[0].flatMap { $0 == 10 ? [13, 10] : [$0] }
+    var seeds = headers.map { ("age-header", $0) } + (armored + [returns]).map { ("age-armor", $0) }
     seeds += keys.map { ("age-keys", Array($0.utf8)) }
     seeds += keyFiles.map { ("repository-key", Array($0.utf8)) }
     for (number, size) in [0, 1, 65_535, 65_536, 65_537, 131_072, 200_000].enumerated() {

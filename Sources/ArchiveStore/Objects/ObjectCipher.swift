@@ -230,7 +230,7 @@ extension StoreError {
     switch error.kind {
     // The key opens the repository, so an object that it does not open was changed, or is none of this
     // repository. Either costs that object alone.
-    case .header, .headerMAC, .payload, .noMatch:
+    case .armor, .header, .headerMAC, .payload, .noMatch:
       StoreError(
         .damaged, "decrypt", subject: object, reason: error.reason, hint: checkHint)
     case .key, .unsupported, .limit:

@@ -14,6 +14,8 @@ public struct AgeError: Error, Hashable, Sendable {
 
   /// The kinds of failure, which determine the message, the hint and the handling by callers.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// The ASCII armor is not strict PEM ("ASCII armor").
+    case armor
     /// The header violates the specification, or the file ends before the payload's first piece.
     case header
     /// No identity, or not this passphrase, unwraps the file key.
@@ -37,7 +39,7 @@ extension AgeError: CustomStringConvertible {
   /// The whole message: "cannot open the age file: the header has no end".
   public var description: String {
     switch kind {
-    case .header, .noMatch, .headerMAC: "cannot open the age file: \(reason)"
+    case .armor, .header, .noMatch, .headerMAC: "cannot open the age file: \(reason)"
     case .payload: "cannot decrypt the age file: \(reason)"
     case .key, .unsupported: "cannot use the age key: \(reason)"
     case .limit, .library: "cannot use the age file: \(reason)"
@@ -47,7 +49,7 @@ extension AgeError: CustomStringConvertible {
   /// The remedy, or nil if there is none to suggest.
   public var hint: String? {
     switch kind {
-    case .header, .payload, .headerMAC:
+    case .armor, .header, .payload, .headerMAC:
       "the data is damaged: check the storage, or use another copy"
     case .noMatch: "use an identity of one of its recipients, or its passphrase"
     case .key: "a recipient begins with 'age1', an identity with 'AGE-SECRET-KEY-1'"

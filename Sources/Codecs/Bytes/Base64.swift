@@ -1,5 +1,5 @@
-/// Base64 (RFC 4648, section 4), with padding for bytes that are not UTF-8 in JSON and for
-/// property lists, without for the header of age files.
+/// Base64 (RFC 4648, section 4), with padding for bytes that are not UTF-8 in JSON, property lists
+/// and the armor of age files, without for the header of age files.
 public enum Base64 {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
