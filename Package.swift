@@ -324,16 +324,19 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// All modules of the fuzzers are built with sanitizers (CONTRIBUTING.md, "Fuzzers"), so they have a
-// build directory of their own and are no target otherwise.
-if Context.environment["SANDBOXCTL_FUZZ"] != nil {
-  package.targets.append(
-    .executableTarget(
-      name: "fuzz",
-      dependencies: [
-        "AppPackages", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs", "DatabaseCapture",
-        "DeviceDiscovery", "InterApp", "Interchange", "Migration", "PolicyEngine", "RemoteStorage",
-        "Restore", "SandboxModel", "Scenario", "SystemIO",
-      ],
-      path: "Fuzzers/Sources/fuzz", swiftSettings: common + [.unsafeFlags(["-parse-as-library"])]))
-}
+// The fuzzers: a program of which all modules are built with sanitizers, in a build directory of its
+// own (CONTRIBUTING.md, "Fuzzers"); otherwise tests that replay the corpus with the same targets.
+let fuzzed: [Target.Dependency] = [
+  "AppPackages", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs", "DatabaseCapture",
+  "DeviceDiscovery", "InterApp", "Interchange", "Migration", "PolicyEngine", "RemoteStorage",
+  "Restore", "SandboxModel", "Scenario", "SystemIO",
+]
+package.targets.append(
+  Context.environment["SANDBOXCTL_FUZZ"] != nil
+    ? .executableTarget(
+      name: "fuzz", dependencies: fuzzed, path: "Fuzzers/Sources/fuzz",
+      exclude: ["FuzzCorpusTests.swift"],
+      swiftSettings: common + [.unsafeFlags(["-parse-as-library"])])
+    : .testTarget(
+      name: "FuzzTargetTests", dependencies: fuzzed, path: "Fuzzers/Sources/fuzz",
+      exclude: ["Fuzz.swift"], swiftSettings: tests))

@@ -115,11 +115,18 @@ private final class ItemContent: DetachedContent {
     self.onRead = onRead
   }
 
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int {
+  func append(to bytes: inout [UInt8]) throws(InterchangeError) -> Int {
     onRead()
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
     let read = rest.withLock { source in
-      Result { () throws(InterchangeError) in try source.read(into: buffer) }
+      Result { () throws(InterchangeError) in
+        try buffer.withUnsafeMutableBytes { (raw) throws(InterchangeError) in
+          try source.read(into: raw)
+        }
+      }
     }
-    return try read.get()
+    let count = try read.get()
+    bytes += buffer[..<count]
+    return count
   }
 }

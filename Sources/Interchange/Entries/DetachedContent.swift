@@ -1,6 +1,8 @@
 /// The content of a file that is apart from its source: one other thread can read it, while the source
 /// continues with the next entry.
 package protocol DetachedContent: Sendable {
-  /// Reads the next bytes as `EntrySource.read` does.
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int
+  /// Appends the next bytes, at most 1 MiB, and returns their number; 0 at the end.
+  ///
+  /// - Throws: as `EntrySource.read` does.
+  func append(to bytes: inout [UInt8]) throws(InterchangeError) -> Int
 }

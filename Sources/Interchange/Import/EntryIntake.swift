@@ -16,7 +16,7 @@ struct EntryIntake {
   private(set) var unchanged = 0
   /// The versions of the contents, for the next import.
   private(set) var contents = ContentRecord.Builder()
-  private var portions: PortionReader
+  private let portions: PortionReader
   /// The threads that store contents which are apart from the source.
   var helpers: ImportHelpers?
 
@@ -200,8 +200,8 @@ struct EntryIntake {
       while size <= Self.smallFile, hole == 0, small.count - start <= Int(Self.smallFile) {
         hole = try source.skipHole()
         if hole > 0 { break }
-        let isMore = try portions.append(to: &small) { (raw) throws(InterchangeError) in
-          try source.read(into: raw)
+        let isMore = try portions.append(to: &small) { (bytes) throws(InterchangeError) in
+          try source.append(to: &bytes)
         }
         if !isMore { return .small(start..<small.count) }
       }
@@ -233,13 +233,13 @@ struct EntryIntake {
       pending.enqueue(
         Result {
           try writer.storeFile(logicalPath: logicalPath, hints: hints) { file in
-            var portions = PortionReader(request.counters) {
+            let portions = PortionReader(request.counters) {
               request.isStopping() || helpers.isFinished
             }
             var isMore = true
             while isMore {
-              isMore = try portions.append(to: file) { (raw) throws(InterchangeError) in
-                try content.read(into: raw)
+              isMore = try portions.append(to: file) { (bytes) throws(InterchangeError) in
+                try content.append(to: &bytes)
               }
             }
           }
@@ -261,8 +261,8 @@ struct EntryIntake {
       while isMore {
         let hole = try source.skipHole()
         if hole > 0 { try file.appendHole(length: hole) }
-        isMore = try portions.append(to: file) { (raw) throws(InterchangeError) in
-          try source.read(into: raw)
+        isMore = try portions.append(to: file) { (bytes) throws(InterchangeError) in
+          try source.append(to: &bytes)
         }
       }
     }
@@ -295,9 +295,9 @@ extension FileHints {
 
 /// Reads contents in portions and counts their bytes.
 private struct PortionReader {
-  typealias Read = (UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int
+  /// Appends the next bytes to its argument and returns their number.
+  typealias Read = (inout [UInt8]) throws(InterchangeError) -> Int
 
-  private var buffer = [UInt8](repeating: 0, count: 1 << 20)
   private let counters: ProgressCounters
   private let isStopping: () -> Bool
 
@@ -308,25 +308,33 @@ private struct PortionReader {
   /// Reads the next bytes into a file of the repository. Returns whether there were any.
   ///
   /// - Throws: `OperationError` of the kind `interrupted`, and the errors of `read`.
-  mutating func append(to file: FileWriter, _ read: Read) throws -> Bool {
-    let count = try next(read)
-    if count > 0 { try file.append(buffer.span.extracting(0..<count)) }
-    return count > 0
+  func append(to file: FileWriter, _ read: Read) throws -> Bool {
+    var isMore = false
+    _ = try file.append { isMore = try append(to: &$0, read) }
+    return isMore
   }
 
   /// Reads the next bytes into memory in the same way.
-  mutating func append(to bytes: inout [UInt8], _ read: Read) throws -> Bool {
-    let count = try next(read)
-    buffer.withUnsafeBytes { bytes += $0[..<count] }
+  func append(to bytes: inout [UInt8], _ read: Read) throws -> Bool {
+    if isStopping() { throw ImportOperation.interrupted }
+    let count = try read(&bytes)
+    counters.didHandle(bytes: UInt64(count))
     return count > 0
   }
+}
 
-  private mutating func next(_ read: Read) throws -> Int {
-    if isStopping() { throw ImportOperation.interrupted }
-    let count = try buffer.withUnsafeMutableBytes { (raw) throws(InterchangeError) in
-      try read(raw)
+extension EntrySource where Self: ~Copyable {
+  /// Appends the next bytes of the file that `next` returned last, at most 1 MiB, and returns their
+  /// number, as `read(into:)` does.
+  fileprivate mutating func append(to bytes: inout [UInt8]) throws(InterchangeError) -> Int {
+    let start = bytes.count
+    try bytes.append(addingCapacity: 1 << 20) {
+      (output: inout OutputSpan<UInt8>) throws(InterchangeError) in
+      try output.withUnsafeMutableBufferPointer {
+        (target: UnsafeMutableBufferPointer<UInt8>, filled: inout Int) throws(InterchangeError) in
+        filled = try read(into: UnsafeMutableRawBufferPointer(target))
+      }
     }
-    counters.didHandle(bytes: UInt64(count))
-    return count
+    return bytes.count - start
   }
 }

@@ -13,8 +13,8 @@ final class MobileSyncContent: @unchecked Sendable, DetachedContent {
     self.path = path
   }
 
-  func read(into buffer: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int {
-    do throws(PayloadFault) { return try payload.read(into: buffer) } catch {
+  func append(to bytes: inout [UInt8]) throws(InterchangeError) -> Int {
+    do throws(PayloadFault) { return try payload.append(to: &bytes) } catch {
       throw error.error(of: path)
     }
   }

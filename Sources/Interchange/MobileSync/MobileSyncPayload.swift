@@ -108,7 +108,14 @@ struct MobileSyncPayload: ~Copyable {
   mutating func read(
     into target: UnsafeMutableRawBufferPointer
   ) throws(PayloadFault) -> Int {
-    if position == buffer.count { try fill() }
+    if position == buffer.count {
+      var bytes: [UInt8] = []
+      swap(&bytes, &buffer)
+      bytes.removeAll(keepingCapacity: true)
+      position = 0
+      try append(to: &bytes)
+      swap(&bytes, &buffer)
+    }
     let count = min(target.count, buffer.count - position)
     if count == 0 { return 0 }
     let from = position
@@ -119,43 +126,46 @@ struct MobileSyncPayload: ~Copyable {
     return count
   }
 
-  /// Reads the rest of a small content.
+  /// Reads a content of which nothing was read before.
   mutating func readAll(appendingTo target: inout [UInt8]) throws(PayloadFault) {
-    while true {
-      if position == buffer.count { try fill() }
-      if position == buffer.count { return }
-      target += buffer[position...]
-      position = buffer.count
-    }
+    while try append(to: &target) > 0 {}
   }
 
-  /// Reads and decrypts the next portion.
-  private mutating func fill() throws(PayloadFault) {
-    let count = min(Self.portion, storedSize - offset)
-    var bytes: [UInt8] = []
-    swap(&bytes, &buffer)
-    position = 0
-    if ahead.isEmpty {
-      do throws(SystemError) {
-        try file.read(count: Int(count), at: offset, into: &bytes)
-      } catch { throw PayloadFault(reason: error.reason, cause: error) }
-    } else {
-      swap(&bytes, &ahead)
-      ahead = []
+  /// Appends the next bytes, without the copy that `read(into:)` makes, and returns their number: at
+  /// most 256 KiB, 0 at the end. Not to be mixed with `read(into:)`.
+  @discardableResult
+  mutating func append(to target: inout [UInt8]) throws(PayloadFault) -> Int {
+    let start = target.count
+    let count = try appendStored(to: &target)
+    offset += UInt64(count)
+    digest.update(stored: target.span.extracting(start...))
+    target.withUnsafeMutableBytes { all in
+      cipher?.process(UnsafeMutableRawBufferPointer(rebasing: all[start...]))
     }
-    guard bytes.count == Int(count) else { throw .shorter }
-    offset += count
-    digest.update(stored: bytes.span)
-    bytes.withUnsafeMutableBytes { all in cipher?.process(all) }
-    if returned + UInt64(bytes.count) > size {
-      bytes.removeLast(Int(returned + UInt64(bytes.count) - size))
+    if returned + UInt64(count) > size {
+      target.removeLast(Int(returned + UInt64(count) - size))
     }
-    digest.update(plain: bytes.span)
-    returned += UInt64(bytes.count)
+    digest.update(plain: target.span.extracting(start...))
+    returned += UInt64(target.count - start)
     if offset == storedSize, !digest.isRight() {
       throw PayloadFault(reason: "its content does not have the SHA-1 that the manifest records")
     }
-    swap(&bytes, &buffer)
+    return target.count - start
+  }
+
+  /// Appends the next stored bytes.
+  private mutating func appendStored(to target: inout [UInt8]) throws(PayloadFault) -> Int {
+    guard ahead.isEmpty else {
+      defer { ahead = [] }
+      target += ahead
+      return ahead.count
+    }
+    let (start, count) = (target.count, Int(min(Self.portion, storedSize - offset)))
+    do throws(SystemError) {
+      try file.read(count: count, at: offset, appendingTo: &target)
+    } catch { throw PayloadFault(reason: error.reason, cause: error) }
+    guard target.count - start == count else { throw .shorter }
+    return count
   }
 }
 
