@@ -118,7 +118,7 @@ private final class ItemContent: DetachedContent {
   func append(to bytes: inout [UInt8]) throws(InterchangeError) -> Int {
     onRead()
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    let read = rest.withLock { source in
+    let read = rest.withLock { source -> Result<Int, InterchangeError> in
       Result { () throws(InterchangeError) in
         try buffer.withUnsafeMutableBytes { (raw) throws(InterchangeError) in
           try source.read(into: raw)
