@@ -98,6 +98,18 @@ import Testing
     #expect(isRight(ranges[0], try load(ranges[0], storage)))
   }
 
+  /// Ranges that fit into the pieces that may be held are read once, whatever the order.
+  @Test func fewRangesAreHeldUntilTheyAreRead() throws {
+    let ranges = try ranges(7)
+    let storage = ReadAheadStorage(memory, connections: 2)
+    memory.state.withLock { $0.requests = [] }
+    storage.expect(ranges)
+    for range in ranges.reversed() { #expect(isRight(range, try load(range, storage))) }
+    storage.expect([])
+    let requests = memory.state.withLock { $0.requests }.count
+    #expect(requests < 10, "\(requests) for \(ranges.count)")
+  }
+
   /// A range that cannot be fetched is an error of its reader alone.
   @Test func failuresAreThoseOfTheReader() throws {
     let ranges = try ranges(6)

@@ -183,6 +183,61 @@ import Testing
       program: "test")
   }
 
+  /// Stores directories with many long names, a pack of them in each of two runs, and returns the tree of
+  /// all.
+  private func manyTrees(in storage: any Storage) throws -> TreeReference {
+    var random = Seeded(11)
+    var directories: [TreeEntry] = []
+    for run in 0..<2 {
+      let session = try Repository.open(storage).beginWriting()
+      let empty = try session.storeTree([])
+      for number in 0..<12 {
+        let names = Set((0..<400).map { _ in ByteString(Hex.encode(random.bytes(50))) }).sorted()
+        let entries = names.map { TreeEntry(name: $0, node: .directory(empty)) }
+        let name = ByteString("d\(run)-\(10 + number)")
+        directories.append(
+          TreeEntry(name: name, node: .directory(try session.storeTree(entries))))
+      }
+      let tree = try session.storeTree(directories)
+      _ = try session.finish(snapshot(of: tree, run + 1, in: Repository.open(storage)))
+      if run == 1 { return tree }
+    }
+    return TreeReference(Blake2b.hash([]))
+  }
+
+  private func walk(_ tree: TreeReference, _ reader: RepositoryReader) throws -> Int {
+    var entries = 0
+    try reader.walkPastDamage(tree) { _, finding in
+      if case .entry = finding { entries += 1 }
+      return .enter
+    }
+    return entries
+  }
+
+  /// All trees, which are in two packs, cost two requests at once, and those that exceed the limit are
+  /// not fetched unless they are read.
+  @Test func treesThatAreExpectedAreFetchedAtOnce() throws {
+    let storage = try storage()
+    _ = try Repository.create(in: storage, program: "test")
+    let tree = try manyTrees(in: storage)
+    let reader = try Repository.open(storage).beginReading()
+    let made = try requests { () throws in
+      reader.expectTrees()
+      reader.expectTrees()
+      let entries = try walk(tree, reader)
+      #expect(entries == 24 + 24 * 400)
+    }
+    #expect(made == 2)
+    let other = try Repository.open(ReadAheadStorage(try #require(storage as? ReadAheadStorage).base))
+      .beginReading()
+    let unexpected = try requests { _ = try walk(tree, other) }
+    #expect(unexpected > 2)
+    let set = reader.index.set
+    let size = try #require(set.treeFrames(limit: .max)).reduce(0) { $0 + $1.content.count }
+    #expect(size > 300_000 && set.treeFrames(limit: UInt64(size - 1)) == nil)
+    #expect(set.treeFrames(limit: UInt64(size))?.count ?? 0 > 4)
+  }
+
   /// The requests of the parts of commands, with the caches of the host.
   @Test func aRepositoryOnAnotherHostNeedsFewRequests() throws {
     let storage = try storage()

@@ -90,7 +90,47 @@ struct IndexSet: Sendable {
   }
 }
 
+extension IndexSet {
+  /// Returns the frames with trees or lists, by pack and offset, or nil if they are larger than `limit`
+  /// stored bytes.
+  func treeFrames(limit: UInt64) -> [(pack: Digest, content: Range<UInt64>)]? {
+    var (found, size) = ([(pack: Digest, content: Range<UInt64>)](), UInt64(0))
+    for (number, object) in objects.enumerated() {
+      let frames = object.frames(of: [.tree, .list], limit: limit - size) { isUsable($0, number) }
+      guard let frames else { return nil }
+      for (pack, frame) in frames {
+        found.append((pack, frame.offset..<(frame.offset &+ UInt64(frame.stored))))
+        size += UInt64(frame.stored)
+      }
+    }
+    return found
+  }
+}
+
 extension IndexObject {
+  /// Returns the frames with selected blobs of some kinds, by pack and number, or nil if they are larger
+  /// than `limit` stored bytes.
+  fileprivate func frames(
+    of kinds: [BlobKind], limit: UInt64, where isSelected: (BlobRecord) -> Bool
+  ) -> [(pack: Digest, frame: FrameLocation)]? {
+    var (frames, size) = ([UInt64: (pack: Digest, frame: FrameLocation)](), UInt64(0))
+    for kind in kinds {
+      let first = layout.firstBlob(of: kind)
+      for number in first..<(first + layout.blobsByKind[Int(kind.rawValue)]) {
+        guard let record = record(number), isSelected(record) else { continue }
+        let key = UInt64(record.pack) << 16 | UInt64(record.frame)
+        guard frames[key] == nil, bytes.withBytes({ layout.fitsFrame(record, $0) }) else {
+          continue
+        }
+        let place = location(of: record)
+        frames[key] = (place.pack, place.frame)
+        size += UInt64(place.frame.stored)
+        if size > limit { return nil }
+      }
+    }
+    return frames.sorted { $0.key < $1.key }.map(\.value)
+  }
+
   fileprivate func location(of record: BlobRecord) -> IndexSet.BlobLocation {
     let pack = pack(Int(record.pack))
     return IndexSet.BlobLocation(

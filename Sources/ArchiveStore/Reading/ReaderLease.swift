@@ -15,13 +15,7 @@ public final class ReaderLease: Sendable {
   /// - Throws: `StoreError` if the repository cannot be written to. A reader then works without a
   ///   lease.
   public init(_ repository: Repository) throws(StoreError) {
-    lease = try Lease(repository.storage)
-    do {
-      try lease.put(signs: [Lease.readerSign])
-    } catch {
-      lease.release()
-      throw error
-    }
+    lease = try Lease(repository.storage, with: [Lease.readerSign])
   }
 
   /// Takes a lease if the repository can be written to and has the directory of leases: a program

@@ -27,6 +27,7 @@ public final class RepositoryReader {
   fileprivate var lease: ReaderLease?
   /// The number of frames that were read from storage and decoded.
   public private(set) var decodedFrames = 0
+  private var hasExpectedTrees = false
 
   /// Reads with an index that is already open.
   init(_ repository: Repository, _ index: ReaderIndex) throws(StoreError) {
@@ -126,6 +127,19 @@ public final class RepositoryReader {
       treeFrames.insert(frame, key)
     }
     return frame
+  }
+
+  /// The largest size of all trees and lists that are fetched ahead, in bytes: that of one piece.
+  private static let treesAhead: UInt64 = 4 << 20
+
+  /// Fetches all trees and lists ahead, before a walk of most of them, if they are on another host and
+  /// few. The walk would wait for one part after another. Has an effect once.
+  package func expectTrees() {
+    let storage = repository.storage
+    guard !hasExpectedTrees, storage.isOnAnotherHost else { return }
+    hasExpectedTrees = true
+    guard let frames = index.set.treeFrames(limit: Self.treesAhead) else { return }
+    storage.expect(frames, sizes: index.packSizes)
   }
 
   /// Uses the memory of both caches for trees until data is read. A walk of the trees of many
@@ -299,7 +313,45 @@ extension RepositoryReader {
     _ uses: [BlobDelivery.Use], of kind: BlobKind = .data, threads: Int,
     isStopping: @escaping @Sendable () -> Bool, to makeSink: @escaping @Sendable () throws -> Sink
   ) throws {
-    let plan = try index.plan(uses, of: kind)
+    try prepare(uses, of: kind).run(threads: threads, isStopping: isStopping, to: makeSink)
+  }
+
+  /// Plans a delivery, and begins to fetch its frames ahead from another host. The caller can do
+  /// something else until it runs the delivery, but read nothing that needs to be fetched.
+  package func prepare(
+    _ uses: [BlobDelivery.Use], of kind: BlobKind = .data
+  ) throws(StoreError) -> PreparedDelivery {
+    PreparedDelivery(
+      try index.plan(uses, of: kind), sizes: index.packSizes, repository.storage, lease)
+  }
+}
+
+/// A planned delivery. What it fetches ahead is dropped at the end of its lifetime.
+package final class PreparedDelivery {
+  private let plan: BlobDelivery.Plan
+  private let storage: RepositoryStorage
+  private let lease: ReaderLease?
+
+  fileprivate init(
+    _ plan: BlobDelivery.Plan, sizes: @autoclosure () -> [Digest: UInt64],
+    _ storage: RepositoryStorage, _ lease: ReaderLease?
+  ) {
+    (self.plan, self.storage, self.lease) = (plan, storage, lease)
+    guard storage.isOnAnotherHost else { return }
+    let ranges = plan.frames.map { frame in
+      let (pack, place) = (frame.location.pack, frame.location.frame)
+      return (pack: pack, content: place.offset..<(place.offset &+ UInt64(place.stored)))
+    }
+    storage.expect(ranges, sizes: sizes())
+  }
+
+  deinit { storage.expect([]) }
+
+  /// Delivers as `RepositoryReader.deliver` does.
+  package func run<Sink: BlobDelivery.Sink>(
+    threads: Int, isStopping: @escaping @Sendable () -> Bool,
+    to makeSink: @escaping @Sendable () throws -> Sink
+  ) throws {
     let isStopping: @Sendable () -> Bool = { [lease] in
       lease?.keepAlive()
       return isStopping()
@@ -308,15 +360,6 @@ extension RepositoryReader {
       try makeSink().reportMissing(plan.missing, .missing("\(plan.missing.count) blobs"))
     }
     let count = min(max(1, threads), plan.frames.count)
-    let storage = repository.storage
-    if storage.isOnAnotherHost {
-      let ranges = plan.frames.map { frame in
-        let (pack, place) = (frame.location.pack, frame.location.frame)
-        return (pack: pack, content: place.offset..<(place.offset &+ UInt64(place.stored)))
-      }
-      storage.expect(ranges, sizes: index.packSizes)
-    }
-    defer { storage.expect([]) }
     try BlobDelivery(plan, from: storage, threads: count, isStopping: isStopping)
       .run(threads: count, makeSink)
   }

@@ -46,20 +46,23 @@ final class Lease: Sendable {
 
   /// Takes a lease.
   ///
-  /// - Parameter clock: the seconds of a monotonic clock.
+  /// - Parameters:
+  ///   - signs: further signs that it has from the beginning.
+  ///   - clock: the seconds of a monotonic clock.
   init(
-    _ storage: RepositoryStorage, clock: @escaping @Sendable () -> Double = Host.monotonicSeconds
+    _ storage: RepositoryStorage, with signs: [ByteString] = [],
+    clock: @escaping @Sendable () -> Double = Host.monotonicSeconds
   ) throws(StoreError) {
     self.clock = clock
     self.storage = storage
     form = storage.leases
     state = Mutex(State(lastTouch: clock()))
-    try begin()
+    try begin(with: signs)
   }
 
-  private func begin() throws(StoreError) {
+  private func begin(with signs: [ByteString] = []) throws(StoreError) {
     try form.make(path)
-    try put(signs: form.firstSigns)
+    try put(signs: form.firstSigns + signs)
   }
 
   /// Puts signs into the lease, or updates their times.

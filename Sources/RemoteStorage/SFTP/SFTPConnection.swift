@@ -15,7 +15,14 @@ final class SFTPConnection: Sendable {
   /// The files and directories that are kept open.
   let openFiles = SFTPOpenFiles()
   let version: SFTPVersion
-  let limits: SFTPLimits
+  private let asked: Mutex<AskedLimits>
+
+  /// The server's limits, which are asked for with the greeting. Nothing waits for the answer before
+  /// they are needed.
+  private enum AskedLimits {
+    case waiting(Exchange, UInt32)
+    case known(SFTPLimits)
+  }
 
   /// Connects and agrees on the version.
   ///
@@ -37,7 +44,7 @@ final class SFTPConnection: Sendable {
     workers.submit { core.serve(connector) }
     do throws(SFTPFailure) {
       version = try core.greet()
-      limits = try Self.limits(core, version)
+      asked = Mutex(try Self.askForLimits(core, version))
     } catch {
       core.close()
       workers.finish()
@@ -50,14 +57,38 @@ final class SFTPConnection: Sendable {
     workers.finish()
   }
 
-  private static func limits(
+  private static func askForLimits(
     _ core: Core, _ version: SFTPVersion
-  ) throws(SFTPFailure) -> SFTPLimits {
-    guard version.extensions.contains(.limits) else { return SFTPLimits() }
+  ) throws(SFTPFailure) -> sending AskedLimits {
+    guard version.extensions.contains(.limits) else { return .known(SFTPLimits()) }
     let exchange = Exchange(core)
-    let id = try exchange.send(.limits)
-    guard case .extended(let fields) = try exchange.answer(id) else { return SFTPLimits() }
-    do { return try SFTPLimits(fields) } catch { throw SFTPFailure(error) }
+    return .waiting(exchange, try exchange.send(.limits))
+  }
+
+  /// The server's limits. If they cannot be received, the connection is at its end, which the next
+  /// call finds.
+  var limits: SFTPLimits {
+    asked.withLock { asked in
+      switch asked {
+      case .known(let limits): return limits
+      case .waiting(let exchange, let id):
+        let limits = receiveLimits(exchange, id)
+        asked = .known(limits)
+        return limits
+      }
+    }
+  }
+
+  private func receiveLimits(_ exchange: Exchange, _ id: UInt32) -> SFTPLimits {
+    do throws(SFTPFailure) {
+      guard case .extended(let fields) = try exchange.answer(id) else { return SFTPLimits() }
+      do { return try SFTPLimits(fields) } catch { throw SFTPFailure(error) }
+    } catch {
+      if case .refused = error { return SFTPLimits() }
+      core.finish(error)
+      core.close()
+      return SFTPLimits()
+    }
   }
 
   /// Whether the server offers an extension.

@@ -223,7 +223,8 @@ extension SFTPStorage {
     }
   }
 
-  /// Removes objects, many at once. Missing ones are ignored.
+  /// Removes objects, many at once. Missing ones are ignored. The last may be a directory that is empty
+  /// then: a server does requests in order, and one that does not is asked again.
   package func remove(_ paths: [ObjectPath]) throws(StoreError) {
     do throws(SFTPFailure) {
       try session.perform { connection, _ throws(SFTPFailure) in
@@ -238,7 +239,11 @@ extension SFTPStorage {
           forget(path, connection)
           names.append(serverPath(path))
         }
-        for reply in try connection.callAll(names.map { .remove($0) }) {
+        guard let last = names.last else { return }
+        var replies = try connection.callAll(names.map { .remove($0) } + [.removeDirectory(last)])
+        let isDirectoryGone = replies.removeLast().isSuccess
+        if isDirectoryGone { replies.removeLast() }
+        for reply in replies {
           do throws(SFTPFailure) {
             try SFTPConnection.requireSuccess(reply)
           } catch { if !error.isMissing { throw error } }

@@ -25,6 +25,7 @@ extension SFTPStorage {
     try reading(path) { connection, _ throws(SFTPFailure) in
       let name = serverPath(path)
       if let file = connection.openFiles.find(name) {
+        try requireDirectory(path.directory, connection)
         do throws(SFTPFailure) {
           return try connection.read(file.handle, offset: offset, count: count, into: &buffer)
         } catch {
@@ -47,10 +48,7 @@ extension SFTPStorage {
     _ path: ObjectPath, _ body: (SFTPConnection, Bool) throws(SFTPFailure) -> Result
   ) throws(StoreError) -> Result {
     do throws(SFTPFailure) {
-      return try session.perform { connection, isRepeated throws(SFTPFailure) in
-        try requireDirectory(path.directory, connection)
-        return try body(connection, isRepeated)
-      }
+      return try session.perform(body)
     } catch {
       if case .unusable(let cause) = error, !cause.isMissing {
         throw damaged(path, "it is not a regular file")
@@ -60,14 +58,20 @@ extension SFTPStorage {
     }
   }
 
-  /// Opens an object, and returns its status. Both are asked for at once.
+  /// Opens an object, and returns its status. Both are asked for at once, together with those of the
+  /// directories above it that were not checked yet.
   private func openForReading(
     _ path: ObjectPath, _ connection: SFTPConnection
   ) throws(SFTPFailure) -> (file: SFTPOpenFile, attributes: SFTPAttributes) {
     let name = serverPath(path)
     let exchange = connection.exchange()
+    let unknown = unchecked(downTo: path.directory)
+    let above = try unknown.map { directory throws(SFTPFailure) in
+      try exchange.send(.status(serverPath(directory)))
+    }
     let status = try exchange.send(.status(name))
     let open = try exchange.send(.open(path: name, flags: .read, permissions: nil))
+    let directories = try above.map { id throws(SFTPFailure) in try exchange.anyAnswer(id) }
     let found = try exchange.anyAnswer(status)
     if case .attributes(let attributes) = found, attributes.kind == .other {
       // A server that opens a pipe waits for its writer, and answers nothing more.
@@ -77,6 +81,7 @@ extension SFTPStorage {
     let opened = try exchange.anyAnswer(open)
     let file: SFTPOpenFile?
     if case .handle(let handle) = opened { file = connection.file(handle) } else { file = nil }
+    try requireDirectories(unknown, directories)
     let attributes = try SFTPConnection.attributes(found)
     guard attributes.kind == .file || attributes.kind == .unknown else {
       throw .unusable(SystemError(.open, name, number: ErrorNumber.link))

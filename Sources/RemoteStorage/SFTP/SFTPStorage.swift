@@ -119,10 +119,22 @@ extension SFTPStorage {
   func requireDirectory(
     _ path: ObjectPath, _ connection: SFTPConnection
   ) throws(SFTPFailure) {
-    let chain = path.components.indices.map { Self.prefix(of: path, count: $0 + 1) }
-    let unknown = state.withLock { state in chain.filter { !state.checked.contains($0) } }
+    let unknown = unchecked(downTo: path)
     if unknown.isEmpty { return }
     let replies = try connection.callAll(unknown.map { .status(serverPath($0)) })
+    try requireDirectories(unknown, replies)
+  }
+
+  /// Returns the directories down to a path that were not checked yet, the outermost first.
+  func unchecked(downTo path: ObjectPath) -> [ObjectPath] {
+    let chain = path.components.indices.map { Self.prefix(of: path, count: $0 + 1) }
+    return state.withLock { state in chain.filter { !state.checked.contains($0) } }
+  }
+
+  /// Checks the statuses of directories that were not checked yet.
+  func requireDirectories(
+    _ unknown: [ObjectPath], _ replies: [SFTPReply]
+  ) throws(SFTPFailure) {
     for (path, reply) in zip(unknown, replies) {
       let attributes: SFTPAttributes
       do throws(SFTPFailure) {
@@ -194,15 +206,40 @@ extension SFTPStorage {
 
   /// Syncs a directory, if the server can.
   func sync(_ directory: ObjectPath, _ connection: SFTPConnection) throws(SFTPFailure) {
+    if try syncFirst(directory, connection) { return }
     guard let open = try syncable(directory, connection) else { return }
     try connection.perform(.sync(open.handle))
   }
 
+  /// Syncs an open directory together with the root, which tells whether the server can. Returns false if
+  /// that is known, or if one of them is not open.
+  private func syncFirst(
+    _ directory: ObjectPath, _ connection: SFTPConnection
+  ) throws(SFTPFailure) -> Bool {
+    guard directory != .root, state.withLock({ $0.syncsDirectories }) == nil,
+      let root = connection.openFiles.find(serverPath(.root)),
+      let open = connection.openFiles.find(serverPath(directory))
+    else { return false }
+    let replies = try connection.callAll([.sync(root.handle), .sync(open.handle)])
+    let can = try noteSyncs { () throws(SFTPFailure) in
+      try SFTPConnection.requireSuccess(replies[0])
+    }
+    if can { try SFTPConnection.requireSuccess(replies[1]) }
+    return true
+  }
+
   private func canSyncDirectories(_ connection: SFTPConnection) throws(SFTPFailure) -> Bool {
     if let known = state.withLock({ $0.syncsDirectories }) { return known }
+    return try noteSyncs { () throws(SFTPFailure) in
+      try connection.perform(.sync(try opened(.root, connection).handle))
+    }
+  }
+
+  /// Records whether a sync of the root succeeds, and so whether directories can be synced.
+  private func noteSyncs(_ sync: () throws(SFTPFailure) -> Void) throws(SFTPFailure) -> Bool {
     var can = true
     do throws(SFTPFailure) {
-      try connection.perform(.sync(try opened(.root, connection).handle))
+      try sync()
     } catch {
       guard case .refused = error else { throw error }
       can = false

@@ -5,8 +5,8 @@ internal import SystemIO
 /// Ranges of objects that are read soon, and are fetched ahead by several threads, neighbours in one
 /// request: a reader that knows what it needs does not wait for each answer.
 ///
-/// Pieces are fetched in the order of their first use, and only as many as `window` are held. A
-/// reader that needs a piece on which no thread works yet fetches it itself, so it never waits for
+/// Pieces are fetched in the order of their first use, and only as many as `window` are held. If all
+/// together are not larger than these, all are held until they are read, in any order. A reader that needs a piece on which no thread works yet fetches it itself, so it never waits for
 /// others. What cannot be fetched is read again by the reader, which gets the error.
 final class ExpectedRanges: Sendable {
   /// The largest piece in bytes, and the largest gap between two ranges in one piece.
@@ -14,8 +14,9 @@ final class ExpectedRanges: Sendable {
   private static let gapLimit: UInt64 = 64 << 10
   /// The number of pieces that are fetched or held at once.
   private static let window = 8
-  /// The number of pieces before the one that is used for which readers may still ask.
-  private static let behind = 4
+  /// The number of pieces before the one that is used for which readers may still ask, unless all are
+  /// held.
+  private static let usualBehind = 4
 
   /// Neighbouring ranges of one object.
   private struct Piece {
@@ -47,13 +48,18 @@ final class ExpectedRanges: Sendable {
   private let state: Mutex<State>
   /// The numbers of the pieces of an object, in the order of their offsets.
   private let numbers: [ObjectPath: [Int]]
+  private let behind: Int
   /// One element for each piece that is fetched ahead or held.
-  private let slots = BoundedQueue<UInt8>(capacity: ExpectedRanges.window)
+  private let slots: BoundedQueue<UInt8>
   private let workers: Workers?
 
   init(_ ranges: [ObjectRange], from base: any Storage, threads: Int) {
     self.base = base
     let pieces = Self.pieces(of: ranges)
+    let size = pieces.reduce(UInt64(0)) { $0 + UInt64($1.range.count) }
+    let areAllHeld = size <= UInt64(Self.window) * Self.pieceLimit
+    behind = areAllHeld ? pieces.count : Self.usualBehind
+    slots = BoundedQueue(capacity: areAllHeld ? max(Self.window, pieces.count) : Self.window)
     var numbers: [ObjectPath: [Int]] = [:]
     for (number, piece) in pieces.enumerated() { numbers[piece.path, default: []].append(number) }
     self.numbers = numbers.mapValues { list in
@@ -196,7 +202,7 @@ final class ExpectedRanges: Sendable {
         state.pieces[number].rest -= min(taken, state.pieces[number].rest)
         var dropped = 0
         if state.pieces[number].rest == 0 { dropped += Self.drop(number, &state) }
-        while state.first + Self.behind < number {
+        while state.first + behind < number {
           dropped += Self.drop(state.first, &state)
           state.first += 1
         }

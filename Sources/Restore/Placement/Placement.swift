@@ -299,7 +299,7 @@ package struct Placement: ~Copyable {
       let metadata = EntryMetadata(
         number: number, entry: entry,
         attributes: reader.attributes(
-          of: plan.tree.detail(number), entry: number, findings: run.findings),
+          of: plan.tree.detail(number), entry: number, findings: run.findings, held: run.values),
         findings: run.findings)
       attempt(number) { target throws(SystemError) in
         try target.within(number) { directory throws(SystemError) in

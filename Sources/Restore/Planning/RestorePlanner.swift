@@ -11,6 +11,8 @@ extension RestorePlan {
   package static func make(
     _ snapshot: StoredSnapshot, _ request: RestoreRequest, from reader: RepositoryReader
   ) throws -> RestorePlan {
+    // A whole container has most of the trees. Of a deeper directory that is known once it is found.
+    if request.path.components.count <= 2 { reader.expectTrees() }
     let source = try reader.source(request.path, in: snapshot)
     let found = try RestoreTarget.find(
       request.target, source: source, overwrite: request.overwrite,
@@ -141,6 +143,7 @@ struct RestorePlanner: ~Copyable {
     limit = PlanLimit(
       draft.plan.target, whole: isWhole ? tree : nil, first: draft.plan.request.firstLimit)
     enter(root, pathLength: 0, selector.root())
+    reader.expectTrees()
     let first = draft.plan.tree.entries.count
     var lost: StoreError?
     try reader.walkPastDamage(tree) { path, finding in

@@ -51,6 +51,8 @@ package final class RestoreRun: Sendable {
 
   let tree: PlannedTree
   package let findings: RestoreFindings
+  /// The values of attributes that came with the contents of files.
+  let values: AttributeValues
   /// The number of the target's own entry, if the target is new.
   private let target: Int?
   /// The counters of the restore's progress.
@@ -72,6 +74,7 @@ package final class RestoreRun: Sendable {
   ) throws(SystemError) {
     syncsEachFile = !(kernel?.reportsErrorsOfVolumeSync ?? true)
     tree = plan.tree
+    values = AttributeValues(besides: plan.tree)
     target = plan.target.name.map { _ in 1 }
     self.counters = counters
     findings = RestoreFindings(counters)

@@ -54,17 +54,23 @@ final class StagedFileWriter: BlobDelivery.Sink {
   deinit { try? large?.finish() }
 
   func reportMissing(_ uses: [BlobDelivery.Use], _ error: StoreError) {
-    run.findings.addMissing(uses)
+    run.findings.addMissing(uses.filter { $0.item != run.values.item })
   }
 
   func receive(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) throws {
     var start = 0
-    if let first = blobs.first { run.counters.begin(run.tree.path(Int(first.use.item), from: 0)) }
+    if let first = blobs.first, first.use.item != run.values.item {
+      run.counters.begin(run.tree.path(Int(first.use.item), from: 0))
+    }
     while start < blobs.count {
       let number = Int(blobs[start].use.item)
       var end = start + 1
       while end < blobs.count, Int(blobs[end].use.item) == number { end += 1 }
-      try write(blobs[start..<end], of: frame, to: number)
+      if blobs[start].use.item == run.values.item {
+        run.values.hold(blobs[start..<end], of: frame)
+      } else {
+        try write(blobs[start..<end], of: frame, to: number)
+      }
       start = end
     }
   }

@@ -3,7 +3,7 @@ internal import Codecs
 package import SystemIO
 
 /// Creates all new and replacing entries in the staging directory: first directories and entries
-/// without content, then the contents by several threads in the order of the packs, then hard
+/// without content, while the first contents are fetched, then the contents by several threads in the order of the packs, then hard
 /// links, and last the directories' metadata, deepest first.
 package struct StagingWriter: ~Copyable {
   let run: RestoreRun
@@ -12,6 +12,7 @@ package struct StagingWriter: ~Copyable {
   private let isStopping: @Sendable () -> Bool
   private let regions = FileRegions()
   var cursor: RestoreRun.Cursor
+  private var hasEntries = false
   /// Files that are written step by step.
   var filled: [Int] = []
 
@@ -28,7 +29,6 @@ package struct StagingWriter: ~Copyable {
 
   /// Creates all entries.
   package mutating func write() throws {
-    try makeEntries()
     try writeContents()
     try finishFiles()
     try makeLinks()
@@ -57,8 +57,21 @@ package struct StagingWriter: ~Copyable {
         run.findings.addLost(number, error.reason)
       }
     }
+    uses += run.values.uses(of: run.tree, where: { needsValues($0) })
     try deliver(uses, early)
+    try makeEntriesOnce()
     try early?.finish()
+  }
+
+  /// Whether the attributes of an entry are set after the contents of files are written.
+  private func needsValues(_ number: Int) -> Bool {
+    let entry = run.tree.entries[number]
+    let isSetLater =
+      entry.kind == .directory
+      || entry.kind == .file && run.tree.leader(number) == nil
+        && run.tree.detail(number).generated == nil
+    return isSetLater && entry.action.isWritten && entry.hasMetadata
+      && !run.findings.isUnmade(number)
   }
 
   /// Returns nil if there is little data, which reaches the disk soon anyway, or if no thread can
@@ -80,7 +93,7 @@ package struct StagingWriter: ~Copyable {
       && !run.findings.isUnmade(number)
   }
 
-  private func gather(
+  private mutating func gather(
     _ number: Int, into uses: inout [BlobDelivery.Use], early: EarlySync?
   ) throws {
     let entry = run.tree.entries[number]
@@ -99,10 +112,13 @@ package struct StagingWriter: ~Copyable {
     }
   }
 
-  private func deliver(_ uses: [BlobDelivery.Use], _ early: EarlySync?) throws {
+  /// Writes contents. The entries are made while the first of them are fetched from another host.
+  private mutating func deliver(_ uses: [BlobDelivery.Use], _ early: EarlySync?) throws {
     if uses.isEmpty { return }
+    let delivery = try reader.prepare(uses)
+    try makeEntriesOnce()
     let (run, regions) = (run, regions)
-    try reader.deliver(uses, threads: threads, isStopping: isStopping) {
+    try delivery.run(threads: threads, isStopping: isStopping) {
       try StagedFileWriter(run, early, regions: regions)
     }
     try checkStop()
@@ -138,8 +154,11 @@ package struct StagingWriter: ~Copyable {
 }
 
 extension StagingWriter {
-  /// Creates directories, with full access until they are finished, and entries without content.
-  mutating func makeEntries() throws {
+  /// Creates directories, with full access until they are finished, and entries without content,
+  /// unless that was done.
+  mutating func makeEntriesOnce() throws {
+    if hasEntries { return }
+    hasEntries = true
     let needed = run.tree.directoriesWithWork()
     var number = 1
     while number < run.tree.entries.count {
@@ -289,17 +308,21 @@ extension StagingWriter {
     EntryMetadata(
       number: number, entry: run.tree.entries[number],
       attributes: reader.attributes(
-        of: run.tree.detail(number), entry: number, findings: run.findings),
+        of: run.tree.detail(number), entry: number, findings: run.findings, held: run.values),
       findings: run.findings)
   }
 }
 
 extension RepositoryReader {
   /// Returns an entry's attributes with their values; a damaged value is recorded.
+  ///
+  /// - Parameter held: values that need not be read.
   func attributes(
-    of detail: PlannedTree.Detail, entry number: Int, findings: RestoreFindings
+    of detail: PlannedTree.Detail, entry number: Int, findings: RestoreFindings,
+    held: AttributeValues? = nil
   ) -> [(name: ByteString, value: [UInt8])] {
     detail.attributes.compactMap { attribute in
+      if let value = held?.value(of: attribute) { return (attribute.name, value) }
       do throws(StoreError) {
         return (attribute.name, try value(of: attribute))
       } catch {

@@ -33,6 +33,16 @@ struct SnapshotPath {
   /// Whether there is a path after the colon.
   var hasPath: Bool { !path.isEmpty }
 
+  /// Whether it names a snapshot or a container, which has many of the trees.
+  var isBroad: Bool {
+    let parts = path.components
+    guard let first = parts.first else { return true }
+    return parts.count <= 2 && !path.isAbsolute && Self.containerRoots.contains(first)
+  }
+
+  /// The first components of logical paths.
+  static let containerRoots: [ByteString] = ["apps", "groups", "folders"]
+
   /// Returns the logical path in a snapshot, without a slash at either end; empty for the whole
   /// snapshot.
   func logicalPath(in snapshot: Snapshot) throws -> ByteString {
@@ -120,7 +130,7 @@ extension SnapshotPaths {
     let parts = path.components
     guard let first = parts.first else { return "" }
     if path.beginsWithDots { return try logicalPath(ofReal: path.absolute ?? path) }
-    if ["apps", "groups", "folders"].contains(first) { return ByteString(joining: parts) }
+    if SnapshotPath.containerRoots.contains(first) { return ByteString(joining: parts) }
     let app: AppRecord
     do {
       app = try self.app(first)

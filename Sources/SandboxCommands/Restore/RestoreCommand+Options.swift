@@ -151,12 +151,13 @@ extension RestoreCommand {
       return path.components.count > 1 ? "a path of the device" : nil
     }
 
-    /// Returns the snapshot and the logical path in it.
+    /// Returns the snapshot and the logical path in it. Many trees are fetched while the snapshot is.
     func find(
       in repository: Repository, _ reader: RepositoryReader, apps: [String], _ console: Console
     ) throws -> (StoredSnapshot, ByteString) {
       switch self {
       case .snapshot(let path):
+        if path.isBroad { reader.expectTrees() }
         let stored = try SnapshotFinder(repository, console).find(path.name, holding: apps)
         return (stored, try path.logicalPath(in: stored.snapshot))
       case .latest(let path):
