@@ -228,8 +228,10 @@ import Testing
       #expect(entries == 24 + 24 * 400)
     }
     #expect(made == 2)
-    let other = try Repository.open(ReadAheadStorage(try #require(storage as? ReadAheadStorage).base))
-      .beginReading()
+    let other = try Repository.open(
+      ReadAheadStorage(try #require(storage as? ReadAheadStorage).base)
+    )
+    .beginReading()
     let unexpected = try requests { _ = try walk(tree, other) }
     #expect(unexpected > 2)
     let set = reader.index.set

@@ -322,7 +322,8 @@ extension RepositoryReader {
     _ uses: [BlobDelivery.Use], of kind: BlobKind = .data
   ) throws(StoreError) -> PreparedDelivery {
     PreparedDelivery(
-      try index.plan(uses, of: kind), sizes: index.packSizes, repository.storage, lease)
+      try index.plan(uses, of: kind), sizes: index.packSizes, from: repository.storage,
+      under: lease)
   }
 }
 
@@ -334,7 +335,7 @@ package final class PreparedDelivery {
 
   fileprivate init(
     _ plan: BlobDelivery.Plan, sizes: @autoclosure () -> [Digest: UInt64],
-    _ storage: RepositoryStorage, _ lease: ReaderLease?
+    from storage: RepositoryStorage, under lease: ReaderLease?
   ) {
     (self.plan, self.storage, self.lease) = (plan, storage, lease)
     guard storage.isOnAnotherHost else { return }
