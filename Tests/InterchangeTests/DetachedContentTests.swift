@@ -117,16 +117,22 @@ private final class ItemContent: DetachedContent {
 
   func append(to bytes: inout [UInt8]) throws(InterchangeError) -> Int {
     onRead()
-    var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    let read = rest.withLock { source -> Result<Int, InterchangeError> in
+    let read = rest.withLock { source -> Result<[UInt8], InterchangeError> in
       Result { () throws(InterchangeError) in
-        try buffer.withUnsafeMutableBytes { (raw) throws(InterchangeError) in
-          try source.read(into: raw)
+        var piece: [UInt8] = []
+        try piece.append(addingCapacity: 1 << 20) {
+          (output: inout OutputSpan<UInt8>) throws(InterchangeError) in
+          try output.withUnsafeMutableBufferPointer {
+            (target: UnsafeMutableBufferPointer<UInt8>, filled: inout Int)
+              throws(InterchangeError) in
+            filled = try source.read(into: UnsafeMutableRawBufferPointer(target))
+          }
         }
+        return piece
       }
     }
-    let count = try read.get()
-    bytes += buffer[..<count]
-    return count
+    let piece = try read.get()
+    bytes += piece
+    return piece.count
   }
 }
