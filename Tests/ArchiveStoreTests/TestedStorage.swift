@@ -27,7 +27,7 @@ extension Lease {
   convenience init(
     _ storage: any Storage, clock: @escaping @Sendable () -> Double = Host.monotonicSeconds
   ) throws(StoreError) {
-    try self.init(RepositoryStorage(storage), clock: clock)
+    try self.init(RepositoryStorage(storage), with: [], clock: clock)
   }
 }
 
