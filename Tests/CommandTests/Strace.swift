@@ -91,9 +91,11 @@ struct Strace {
     for line in try log().split(separator: "\n") {
       let words = line.split(separator: " ", maxSplits: 1)
       guard words.count == 2 else { continue }
+      // Short numbers are padded.
+      let call = words[1].drop { $0 == " " }
       let isMessage =
-        words[1].hasPrefix("write(2, ")
-        || words[1].hasPrefix("<... write resumed>") && began.contains(words[0])
+        call.hasPrefix("write(2, ")
+        || call.hasPrefix("<... write resumed>") && began.contains(words[0])
       if isMessage, line.hasSuffix("(INJECTED)") { return true }
       if isMessage { began.insert(words[0]) } else { began.remove(words[0]) }
     }
