@@ -75,6 +75,15 @@ import Testing
     #expect(try cli.jsonLines("snapshots list --json --last 5").count == 3)
   }
 
+  @Test func settingForAllCommandsIsReadAsTheRunningCommandDeclaresIt() throws {
+    try configure("repo: \(repository)\nhost: [one, two]\n")
+    // `forget` takes several hosts, `snapshots` one.
+    #expect(try cli.run("forget --keep-last 1 --dry-run").code == 0)
+    let refused = try cli.run("snapshots")
+    #expect(refused.code != 0)
+    #expect(refused.errors.contains(":2:7: 'host' is a list; expected one <host>"), "\(refused)")
+  }
+
   @Test func profilePrecedesFileAndEnvironment() throws {
     _ = try cli.succeed("init stick --plain --no-default")
     try configure(

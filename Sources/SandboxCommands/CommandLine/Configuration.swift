@@ -40,12 +40,6 @@ struct Configuration {
   /// The maximum size of the file, in bytes.
   static let maximumSize = 1 << 20
 
-  /// Returns the user's configuration, or nil if there is no file.
-  static func read(for program: KnownCommand) throws -> Configuration? {
-    guard let path, let text = try text(at: path) else { return nil }
-    return try Configuration(text, at: path, for: program)
-  }
-
   /// Returns the bytes of a file, or nil if there is none.
   static func text(at path: ByteString) throws -> [UInt8]? {
     let file: Descriptor
@@ -64,9 +58,14 @@ struct Configuration {
   }
 
   /// Parses the text of a file.
-  init(_ text: [UInt8], at path: ByteString, for program: KnownCommand) throws {
+  ///
+  /// - Parameter command: the command that runs. An option for all commands is read as this one
+  ///   declares it; if it has no such option, as the first command that has.
+  init(
+    _ text: [UInt8], at path: ByteString, for program: KnownCommand, running command: KnownCommand?
+  ) throws {
     file = path
-    var reader = Reader(file: path, program: program)
+    var reader = Reader(file: path, program: program, command: command)
     (settings, profiles) = try reader.document(text)
   }
 }
@@ -128,10 +127,13 @@ extension Configuration {
   struct Reader {
     private let file: ByteString
     private let program: KnownCommand
+    /// The commands by whose options settings for all commands are read.
+    private let commands: [KnownCommand]
 
-    init(file: ByteString, program: KnownCommand) {
+    init(file: ByteString, program: KnownCommand, command: KnownCommand?) {
       self.file = file
       self.program = program
+      commands = (command.map { [$0] } ?? []) + program.all
     }
 
     typealias Settings = [Configuration.Setting]
@@ -179,13 +181,13 @@ extension Configuration {
     /// commands.
     private func scope(_ entries: [YAMLNode.Entry]) throws -> Settings {
       try entries.flatMap { entry -> Settings in
-        let option = Self.setting(entry.name, of: program.all)
+        let option = Self.setting(entry.name, of: commands)
         // `exclude` is both: the options of the command are a mapping.
         if let command = program[entry.name], option == nil || entry.value.mapping != nil {
           return try settings(of: command, [], entry)
         }
         guard let option else {
-          throw unknown(entry, options: program.all, commands: program.commands + [])
+          throw unknown(entry, options: commands, commands: program.commands + [])
         }
         return [try setting(option, for: [], entry)]
       }

@@ -31,11 +31,14 @@ struct ConfiguredCommandLine {
     let asksForHelp = words.contains { $0 == "--help" || $0 == "-h" } || words.first == "help"
     guard let first = words.first, !first.hasPrefix("-"), !asksForHelp else { return .init(words) }
     let isPlain = !words.contains { $0.hasPrefix("--no-") || $0.hasPrefix("--profile") }
-    let text = try Configuration.path.flatMap { try Configuration.text(at: $0) }
+    let path = Configuration.path ?? ""
+    let text = path.isEmpty ? nil : try Configuration.text(at: path)
     if isPlain, text == nil { return .init(words) }
     let program = KnownCommand(root)
-    return try ConfiguredCommandLine(
-      words, completedBy: try Configuration.read(for: program), for: program)
+    let configuration = try text.map {
+      try Configuration($0, at: path, for: program, running: program.commands(of: words).last)
+    }
+    return try ConfiguredCommandLine(words, completedBy: configuration, for: program)
   }
 
   /// Creates a command line without a configuration.
@@ -48,8 +51,7 @@ struct ConfiguredCommandLine {
   init(
     _ words: [String], completedBy configuration: Configuration?, for program: KnownCommand
   ) throws {
-    let named = program.named(by: words)
-    let commands = named + (named.last?.defaults ?? [])
+    let (named, commands) = (program.named(by: words), program.commands(of: words))
     given = words
     depth = named.count
     self.program = program
@@ -169,7 +171,8 @@ extension ConfiguredCommandLine {
     }
 
     init(_ words: [String], _ command: KnownCommand) {
-      let options = command.all.flatMap(\.options)
+      // Read on demand: most command lines need none of them.
+      lazy var options = command.all.flatMap(\.options)
       for (index, word) in words.enumerated() {
         if word == "--" { break }
         if word.hasPrefix("--") {

@@ -5,8 +5,8 @@ internal import SystemIO
 
 /// A command as its argument parser describes it, with its options and subcommands.
 ///
-/// The parser needs a third of a millisecond to describe one command, so options are read on
-/// demand: most runs with a configuration need those of two commands.
+/// The parser needs a millisecond or more to describe one command, a third of a short run, so
+/// options are read on demand: most runs with a configuration need those of one command.
 final class KnownCommand {
   let name: String
   private let type: any ParsableCommand.Type
@@ -49,8 +49,15 @@ final class KnownCommand {
     return [next] + next.named(by: words.dropFirst())
   }
 
+  /// Returns the subcommands that run for a command line, from the outermost: those that its words
+  /// name, and the default ones.
+  func commands(of words: [String]) -> [KnownCommand] {
+    let named = named(by: words)
+    return named + (named.last?.defaults ?? [])
+  }
+
   /// The default subcommands from this command down; empty if there is none.
-  var defaults: [KnownCommand] {
+  private var defaults: [KnownCommand] {
     let standard = type.configuration.defaultSubcommand?._commandName
     return standard.flatMap { self[$0] }.map { [$0] + $0.defaults } ?? []
   }
@@ -141,8 +148,7 @@ extension KnownCommand {
       .map { String($0.dropFirst(2).prefix { $0 != "=" }) }
       .filter { !seen.insert($0).inserted }
     if repeated.isEmpty { return }
-    let named = named(by: words)
-    guard let command = (named + (named.last?.defaults ?? [])).last else { return }
+    guard let command = commands(of: words).last else { return }
     for option in repeated.compactMap(command.option) where !option.isFlag && !option.isRepeating {
       throw UsageError(
         .optionRepeated, "'--\(option.name)' is given more than once",
