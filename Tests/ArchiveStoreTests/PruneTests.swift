@@ -98,6 +98,21 @@ import Testing
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
+  /// What only older snapshots need becomes unused next, and a restore of the latest skips it.
+  @Test func blobsOfOlderSnapshotsAreInFramesOfTheirOwn() throws {
+    var fixture = try PruneFixture()
+    try fixture.backUp(PruneFixture.files(0..<20))
+    try fixture.backUp(PruneFixture.files(0..<6))
+    try fixture.backUp(PruneFixture.files(3..<6))
+    try fixture.forget(0)
+    _ = try fixture.prune()
+    let latest = Set(PruneFixture.files(3..<6).map { Blake2b.hash($0.bytes) })
+    let older = Set(PruneFixture.files(0..<3).map { Blake2b.hash($0.bytes) })
+    let frames = try fixture.dataFrames()
+    #expect(frames.count == 2 && frames.contains(latest) && frames.contains(older), "\(frames)")
+    #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
+  }
+
   /// Of a file of several blobs of which only some are used, these become parts.
   @Test func usedPartsOfAFileStayAvailableByHand() throws {
     var fixture = try PruneFixture()
@@ -316,5 +331,14 @@ extension PruneFixture {
       }
     }
     return frames
+  }
+
+  /// Returns the blobs of each frame of file contents.
+  func dataFrames() throws -> [Set<Digest>] {
+    try RepositoryListing.packSizes(memory).flatMap { pack, size in
+      let records = try PackTables.load(pack, size: size, from: memory).records
+      return Dictionary(grouping: records.filter { $0.kind == .data }, by: \.frame).values
+        .map { Set($0.map(\.digest)) }
+    }
   }
 }

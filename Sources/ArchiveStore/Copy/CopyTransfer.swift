@@ -66,7 +66,7 @@ final class CopyTransfer: Sendable {
 
     func receive(_ frame: PackFrames.Frame) throws(StoreError) {
       session.keepAlive()
-      let stored = try session.store(frame, by: writer)
+      let stored = try session.store(frame, by: FrameWriters(usual: writer))
       transfer.counters.didHandle(bytes: UInt64(frame.stored.count))
       transfer.result.withLock { result in
         if stored == .moved { result.movedFrames += 1 }

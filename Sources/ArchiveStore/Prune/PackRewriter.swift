@@ -3,7 +3,9 @@ internal import Synchronization
 internal import SystemIO
 
 /// Copies the used blobs of packs to new packs. Frames whose blobs are all used move as they are,
-/// without compression; of the others the used members are collected in new frames.
+/// without compression; of the others the used members are collected in new frames, those that the
+/// latest snapshots need apart from those that only older ones need: a restore of a latest one then
+/// decodes less, and what becomes unused next is in frames of its own.
 ///
 /// Every used blob is verified against its hash before it is copied. A pack in which one is damaged
 /// is left as it is: its blobs stay where they are, and no copy replaces it.
@@ -43,7 +45,10 @@ final class PackRewriter: Sendable {
   func run(threads: Int) throws -> Result {
     let isComplete = try session.store(
       packs, from: session.repository.storage, threads: threads, isStopping: isStopping
-    ) { Receiver(rewriter: self, writer: $0) }
+    ) { writer throws(StoreError) in
+      let older = (writer: try self.session.makeWriter(), contains: self.search.isOlder)
+      return Receiver(rewriter: self, writers: FrameWriters(usual: writer, older: older))
+    }
     return result.withLock { result in
       result.isInterrupted = !isComplete
       return result
@@ -52,7 +57,7 @@ final class PackRewriter: Sendable {
 
   private struct Receiver: FrameDelivery.Receiver {
     let rewriter: PackRewriter
-    let writer: ContentWriter
+    let writers: FrameWriters
 
     private var session: WritingSession { rewriter.session }
 
@@ -63,7 +68,7 @@ final class PackRewriter: Sendable {
     }
 
     func receive(_ frame: PackFrames.Frame) throws(StoreError) {
-      _ = try session.store(frame, by: writer)
+      _ = try session.store(frame, by: writers)
       rewriter.counters.didHandle(bytes: UInt64(frame.stored.count))
     }
 
@@ -81,7 +86,7 @@ final class PackRewriter: Sendable {
       if session.checkpointIsDue { try session.checkpoint() }
     }
 
-    func finish() throws(StoreError) { try writer.flush() }
+    func finish() throws(StoreError) { try writers.flush() }
   }
 }
 
@@ -96,6 +101,30 @@ extension UsedBlobSearch {
       guard let found = object.record(Int(entry.number)) else { return false }
       return object.pack(Int(found.pack)).id == pack
     }
+  }
+}
+
+/// The writers of one thread for the used blobs of frames that do not move as they are.
+struct FrameWriters {
+  let usual: ContentWriter
+  /// The writer of blobs that only older snapshots need, if these are apart.
+  var older: (writer: ContentWriter, contains: (BlobRecord) -> Bool)?
+
+  /// Divides blobs among the writers, in their order.
+  fileprivate func divide(
+    _ blobs: [BlobRecord]
+  ) -> [(writer: ContentWriter, blobs: [BlobRecord])] {
+    guard let older else { return [(usual, blobs)] }
+    let apart = blobs.filter(older.contains)
+    if apart.isEmpty { return [(usual, blobs)] }
+    if apart.count == blobs.count { return [(older.writer, blobs)] }
+    return [(usual, blobs.filter { !older.contains($0) }), (older.writer, apart)]
+  }
+
+  /// Writes all that the writers have collected to packs.
+  func flush() throws(StoreError) {
+    try usual.flush()
+    try older?.writer.flush()
   }
 }
 
@@ -116,11 +145,11 @@ extension WritingSession {
   func store<Receiver: FrameDelivery.Receiver>(
     _ packs: [PrunePlan.Pack], from storage: RepositoryStorage, threads: Int,
     isStopping: @escaping @Sendable () -> Bool,
-    through makeReceiver: @escaping @Sendable (ContentWriter) -> Receiver
+    through makeReceiver: @escaping @Sendable (ContentWriter) throws(StoreError) -> Receiver
   ) throws -> Bool {
     let delivery = FrameDelivery(packs, from: storage, isStopping: isStopping)
     let isComplete = try delivery.run(threads: threads) { () throws(StoreError) in
-      makeReceiver(try self.makeWriter())
+      try makeReceiver(try self.makeWriter())
     }
     try checkpoint()
     return isComplete
@@ -129,7 +158,7 @@ extension WritingSession {
   /// Stores the used blobs of a frame that are new. If these are all of its blobs, the frame moves
   /// as it is, without compression.
   func store(
-    _ frame: PackFrames.Frame, by writer: ContentWriter
+    _ frame: PackFrames.Frame, by writers: FrameWriters
   ) throws(StoreError) -> StoredFrame {
     let claimed = frame.used.filter { known.claim($0.id, length: Int($0.length)) }
     guard !claimed.isEmpty else { return .known }
@@ -141,9 +170,11 @@ extension WritingSession {
       for blob in claimed { try append(Array(frame.plain[blob.range]), of: blob.id) }
       return .partly
     }
-    for part in frame.parts(of: claimed) {
-      try writer.append(
-        part.member, bytes: frame.plain.span.extracting(part.range), blobs: part.blobs)
+    for (writer, blobs) in writers.divide(claimed) {
+      for part in frame.parts(of: blobs) {
+        try writer.append(
+          part.member, bytes: frame.plain.span.extracting(part.range), blobs: part.blobs)
+      }
     }
     return .partly
   }

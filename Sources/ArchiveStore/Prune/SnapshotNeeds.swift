@@ -76,12 +76,29 @@ struct SnapshotNeeds {
     let heads = listing.heads.filter { !removed.contains($0.id) }
     let added = Set(heads.map(\.tree)).subtracting(trees)
     do {
+      if trees.isEmpty {
+        try search.mark(Self.latest(of: heads))
+        search.recordLatest()
+      }
       try search.mark(added)
     } catch let error as StoreError where error.kind == .damaged {
       throw error.hinting(treeHint)
     }
     trees.formUnion(added)
     snapshots = heads.count
+  }
+
+  /// Returns the tree of the latest snapshot of each scope of a device.
+  private static func latest(of heads: [SnapshotHead]) -> Set<TreeReference> {
+    let trees = heads.map { (SourceScope(of: $0), $0.tree) }
+    return Set(Dictionary(trees) { $1 }.values)
+  }
+
+  private struct SourceScope: Hashable {
+    let device: String
+    let scope: Scope
+
+    init(of head: SnapshotHead) { (device, scope) = (head.device.identity, head.scope) }
   }
 
   /// Returns the trees of snapshots that are about to be committed.

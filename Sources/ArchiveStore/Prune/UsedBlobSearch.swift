@@ -19,6 +19,8 @@ struct UsedBlobSearch {
   var counters: ProgressCounters?
   private(set) var index: PruneIndex
   private(set) var used = UsedBlobs()
+  /// The blobs that the latest snapshots need.
+  private var latest = UsedBlobs()
   /// Data blobs that no existing pack has.
   private(set) var lost: Set<Digest> = []
   /// The trees and lists that cannot be read, if the search continues past damage.
@@ -92,6 +94,15 @@ struct UsedBlobSearch {
       }
       try sink.readMissing(reader)
     }
+  }
+
+  /// Records that the latest snapshots need the blobs that are marked now.
+  mutating func recordLatest() { latest = used }
+
+  /// Whether only older snapshots need a used blob.
+  func isOlder(_ blob: BlobRecord) -> Bool {
+    guard let entry = index.find(blob.id)?.entry else { return false }
+    return !latest.contains(Int(entry.number), of: Int(entry.object))
   }
 
   /// The number of used blobs, their bytes, and their stored bytes in packs that exist and are not

@@ -40,8 +40,8 @@ struct UsedBlobs: Sendable {
     }
   }
 
-  /// Whether an entry is marked.
+  /// Whether an entry is marked. Entries of objects without bits are not.
   func contains(_ number: Int, of object: Int) -> Bool {
-    bits[object][number / 64] & (1 << UInt64(number % 64)) != 0
+    object < bits.count && bits[object][number / 64] & (1 << UInt64(number % 64)) != 0
   }
 }
