@@ -245,6 +245,22 @@ import Testing
     #expect(error?.reason == "the directory is not empty")
   }
 
+  @Test func theNamesOfALargeDirectoryTakeNLogN() throws {
+    let growth = try Growth { count in
+      let names = (0..<count).map { ByteString("name-\($0 &* 7919 % count)") }
+      return {
+        var remaining = RemainingPaths()
+        remaining.append(names, in: ["directory"])
+        var last: ByteString = ""
+        while let path = remaining.next(), let name = path.last {
+          precondition(path.count == 2 && last < name)
+          last = name
+        }
+      }
+    }
+    #expect(growth.isNLogN, "\(growth)")
+  }
+
   /// Links are stored, mounts and sockets are not, and what is beside AppData is named.
   @Test func hostileDirectoriesAreRead() throws {
     try directory.write("<plist><dict/></plist>", at: "x.xcappdata/AppDataInfo.plist")

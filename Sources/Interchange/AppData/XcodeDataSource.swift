@@ -15,8 +15,7 @@ package struct XcodeDataSource: ~Copyable, EntrySource {
   /// The time of the last change to the directory.
   private let modified: Timestamp
   private var cursor: DirectoryCursor
-  /// The directories whose entries are being returned, the root first.
-  private var levels: [Level]
+  private var remaining = RemainingPaths()
   /// The path of the first name of each file with several names.
   private var firstNames: [FileIdentity: [ByteString]] = [:]
   /// Whether the root was returned.
@@ -30,12 +29,6 @@ package struct XcodeDataSource: ~Copyable, EntrySource {
   static let list: ByteString = "AppDataInfo.plist"
   private static let metadata: ByteString = ".com.apple.mobile_container_manager.metadata.plist"
   static let action = "read the app's data"
-
-  private struct Level {
-    let path: [ByteString]
-    /// The names that were not returned yet, the next one last.
-    var names: [ByteString]
-  }
 
   private struct Content: ~Copyable {
     let file: Descriptor
@@ -56,7 +49,7 @@ package struct XcodeDataSource: ~Copyable, EntrySource {
     }
     app = found
     (self.path, modified, skipped) = (opened.path, opened.modified, opened.others)
-    levels = [Level(path: [], names: opened.names)]
+    remaining.append(opened.names, in: [])
     cursor = DirectoryCursor(root: opened.data)
   }
 
@@ -66,7 +59,7 @@ package struct XcodeDataSource: ~Copyable, EntrySource {
     let modified: Timestamp
     let app: AppIdentity?
     let data: Directory
-    /// The names in the data, the first one last.
+    /// The names in the data.
     let names: [ByteString]
     let others: SkippedEntries
   }
@@ -79,7 +72,7 @@ package struct XcodeDataSource: ~Copyable, EntrySource {
       if names.contains(data) {
         let directory = try top.directory(data)
         let lists = [try bytes(of: list, in: top), try bytes(of: metadata, in: directory)]
-        let inner = try directory.names().sorted(by: >)
+        let inner = try directory.names()
         var others = SkippedEntries()
         for name in names where name != data && name != list {
           others.append(path: name, reason: "it is no part of an app's data of Xcode")
@@ -115,13 +108,7 @@ package struct XcodeDataSource: ~Copyable, EntrySource {
         return try entry([], status: cursor.root.status(), attributes: cursor.root.attributes.all())
       } catch { throw InterchangeError(error, Self.action, subject: path) }
     }
-    while let level = levels.last {
-      guard let name = level.names.last else {
-        levels.removeLast()
-        continue
-      }
-      levels[levels.count - 1].names.removeLast()
-      let path = level.path + [name]
+    while let path = remaining.next(), let name = path.last {
       do throws(SystemError) {
         if let entry = try entry(name, at: path) { return entry }
       } catch {
@@ -176,7 +163,7 @@ extension XcodeDataSource {
       let names = try cursor.withDirectory { (directory) throws(SystemError) in
         try directory.names()
       }
-      levels.append(Level(path: path, names: names.sorted(by: >)))
+      remaining.append(names, in: path)
     case .symlink: entry.kind = .symlink(target: target ?? "")
     case .file:
       if status.links > 1, let first = firstNames[status.identity] {
@@ -237,5 +224,27 @@ extension XcodeDataSource {
   /// SELinux's labels.
   private static func isOfUser(_ name: ByteString) -> Bool {
     name.bytes.starts(with: "user.".utf8) || name.bytes.starts(with: "system.posix_acl_".utf8)
+  }
+}
+
+/// The paths of a tree that are still to be read: a directory before its entries, and these in the
+/// order of their names.
+struct RemainingPaths {
+  /// The directories with remaining names, the outermost first.
+  private var levels: [(path: [ByteString], names: [ByteString])] = []
+
+  /// Adds the names in a directory, which come next.
+  mutating func append(_ names: [ByteString], in path: [ByteString]) {
+    levels.append((path, names.sorted(by: >)))
+  }
+
+  /// Removes the next path and returns it; nil after the last one.
+  mutating func next() -> [ByteString]? {
+    while let last = levels.indices.last {
+      // In place: with a copy of the level, each name would cost a copy of all names.
+      if let name = levels[last].names.popLast() { return levels[last].path + [name] }
+      levels.removeLast()
+    }
+    return nil
   }
 }
