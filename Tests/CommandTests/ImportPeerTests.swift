@@ -254,11 +254,12 @@ import Testing
     let fixture = try PeerFixture()
     try fixture.setFault(#"{"hang": true}"#, of: 2)
     let script = """
+      mkfifo never
       "$0" import \(kind) old --program ./peer --repo repo & P=$!
       for i in $(seq 3000); do [ -s hanging ] && break; sleep 0.01; done
       sleep 0.3
       kill -\(signal) $P
-      (sleep 60; kill -KILL $P) >/dev/null 2>&1 & K=$!
+      (read -t 60 <> never; kill -KILL $P) >/dev/null 2>&1 & K=$!
       wait $P; S=$?
       kill $K
       for i in $(seq 1000); do

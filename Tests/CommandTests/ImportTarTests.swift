@@ -152,7 +152,7 @@ import Testing
   func aSignalEndsAWaitingImport(command: String, count: Int) throws {
     let cli = try Self.fixture()
     try cli.directory.write([UInt8](repeating: 7, count: 100_000), at: "tree/a")
-    try Self.shell("tar -cf a.tar tree; mkfifo f", in: cli)
+    try Self.shell("tar -cf a.tar tree; mkfifo f never", in: cli)
     // The signal is sent when the program handles it (SIGTERM is 15); a second one would kill it.
     let script = """
       (head -c \(count) a.tar; exec sleep 60) > f 2>/dev/null & W=$!
@@ -163,7 +163,7 @@ import Testing
       done
       sleep 0.5
       kill -TERM $P
-      (sleep 30; kill -KILL $P) >/dev/null 2>&1 & K=$!
+      (read -t 30 <> never; kill -KILL $P) >/dev/null 2>&1 & K=$!
       wait $P; S=$?
       kill $W $K
       exit $S

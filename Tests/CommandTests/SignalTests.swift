@@ -164,8 +164,8 @@ import Testing
   }
 
   @Test func secondSignalEndsAtOnce() throws {
-    // After the first signal the command waits for calls of ten seconds.
-    let outcome = try signalled("kill -INT $P; sleep 0.3; kill -TERM $P", seconds: 10)
+    // After the first signal the command waits for calls of four seconds.
+    let outcome = try signalled("kill -INT $P; sleep 0.3; kill -TERM $P", seconds: 4)
     #expect(outcome.code == 130, "\(outcome.errors)")
     #expect(!outcome.errors.contains("error:"), "\(outcome.errors)")
     #expect(try cli.snapshots().isEmpty)
