@@ -160,6 +160,28 @@ import Testing
     }
   }
 
+  /// Frames of parts of one large file, as after changes of a database, are sampled for repeats.
+  @Test func framesOfOneFileAreFound() throws {
+    let first = [PackMembers.part(of: "folders/a/main.db", at: 0), "folders/a/main.db"]
+    for (names, isOneFile) in [
+      ([first[0]], true), ([first[1]], true),
+      ([first[0], PackMembers.part(of: "folders/a/main.db", at: 1 << 40)], true),
+      ([first[0], PackMembers.part(of: "folders/b/main.db", at: 4096)], false),
+      ([first[0], first[1]], false),
+      (["folders/a/0000000000000000", "folders/a/0000000000000001"], false),
+      ([first[0], "folders/a/note", PackMembers.part(of: "folders/a/main.db", at: 4096)], false),
+    ] {
+      var builder = try FrameBuilder(limit: FrameBuilder.dataLimit)
+      // The frame before has no effect.
+      _ = try builder.append(TarMember(path: [1], size: 1), bytes: [1].span, blobs: [])
+      _ = builder.finish()
+      for name in names {
+        _ = try builder.append(TarMember(path: name.bytes, size: 1), bytes: [1].span, blobs: [])
+      }
+      #expect(builder.finish()?.isOneFile == isOneFile, "\(names)")
+    }
+  }
+
   /// Returns the frames with file contents, each as the names of its members.
   private func members() throws -> [[String]] {
     var frames: [[String]] = []

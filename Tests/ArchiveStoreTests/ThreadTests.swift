@@ -132,7 +132,7 @@ import Testing
       // Helping threads may still be on their way to the queue.
       let end = Host.monotonicSeconds() + 600
       while offered.load(ordering: .relaxed) == 0, Host.monotonicSeconds() < end {
-        if session.queue.offer(PackFrame.Plain(bytes: [1, 2, 3], blobs: [], members: 1)) {
+        if session.queue.offer(PackFrame.Plain(bytes: [1, 2, 3], blobs: [], isOneFile: true)) {
           offered.add(1, ordering: .relaxed)
         }
         sleepShortly()
@@ -162,7 +162,7 @@ import Testing
     var isOffered = false
     writer.helpUntilDone {
       if !isOffered {
-        let frame = PackFrame.Plain(bytes: exchange(&buffer, with: []), blobs: [], members: 1)
+        let frame = PackFrame.Plain(bytes: exchange(&buffer, with: []), blobs: [], isOneFile: true)
         isOffered = session.queue.offer(frame)
       }
       return true
@@ -177,7 +177,7 @@ import Testing
 
   @Test func busyThreadsDoNotHelp() throws {
     let queue = ContentWriter.FrameQueue(workers: 4)
-    #expect(!queue.offer(PackFrame.Plain(bytes: [1], blobs: [], members: 1)))
+    #expect(!queue.offer(PackFrame.Plain(bytes: [1], blobs: [], isOneFile: true)))
     var frames = 0
     var asked = 0
     queue.help(
@@ -185,14 +185,14 @@ import Testing
         asked += 1
         if asked == 1 {
           for _ in 0..<4 {
-            #expect(queue.offer(PackFrame.Plain(bytes: [1], blobs: [], members: 1)))
+            #expect(queue.offer(PackFrame.Plain(bytes: [1], blobs: [], isOneFile: true)))
           }
-          #expect(!queue.offer(PackFrame.Plain(bytes: [1], blobs: [], members: 1)))
+          #expect(!queue.offer(PackFrame.Plain(bytes: [1], blobs: [], isOneFile: true)))
         }
         return true
       }, { _ in frames += 1 })
     #expect(frames == 4)
-    #expect(!queue.offer(PackFrame.Plain(bytes: [1], blobs: [], members: 1)))
+    #expect(!queue.offer(PackFrame.Plain(bytes: [1], blobs: [], isOneFile: true)))
   }
 
   /// Other threads rely on blobs that a thread has claimed and not flushed: this prevents a

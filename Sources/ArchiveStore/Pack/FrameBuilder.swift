@@ -6,14 +6,14 @@ extension PackFrame {
   struct Plain: Sendable {
     var bytes: [UInt8]
     var blobs: [PackFrame.Blob]
-    /// The number of members.
-    var members: Int
+    /// Whether all members are of one file: one member, or parts.
+    var isOneFile: Bool
 
     /// Appends the members of another frame.
     mutating func append(_ other: PackFrame.Plain) {
       let start = bytes.count
       bytes.append(contentsOf: other.bytes)
-      members += other.members
+      isOneFile = false
       blobs += other.blobs.map {
         PackFrame.Blob(id: $0.id, offset: start + $0.offset, length: $0.length)
       }
@@ -59,7 +59,9 @@ struct FrameBuilder: ~Copyable {
   private var tar: TarWriter
   private var plain: [UInt8] = []
   private var blobs: [PackFrame.Blob] = []
-  private var members = 0
+  /// The name of the first member, and whether all others are parts of the same file.
+  private var firstName: [UInt8] = []
+  private var isOneFile = true
 
   /// Takes the buffers of the frames from `buffers`. The consumer of a frame returns its buffer to
   /// the pool.
@@ -77,12 +79,16 @@ struct FrameBuilder: ~Copyable {
   ) throws(StoreError) -> PackFrame.Plain? {
     let isFull = !plain.isEmpty && plain.count + member.encodedSize > limit
     let frame = isFull ? finish() : nil
-    if plain.isEmpty, let buffers { plain = buffers.acquire(max(limit, member.encodedSize)) }
+    if plain.isEmpty {
+      (firstName, isOneFile) = (member.path, true)
+      if let buffers { plain = buffers.acquire(max(limit, member.encodedSize)) }
+    } else if isOneFile {
+      isOneFile = PackMembers.arePartsOfOneFile(firstName.span, member.path.span)
+    }
     let start: Int
     do {
       start = try tar.append(member, content: bytes, to: &plain)
     } catch { throw .codec(error, "a pack") }
-    members += 1
     for blob in more {
       blobs.append(PackFrame.Blob(id: blob.id, offset: start + blob.offset, length: blob.length))
     }
@@ -94,8 +100,8 @@ struct FrameBuilder: ~Copyable {
   mutating func finish(withEnd hasEnd: Bool = false) -> PackFrame.Plain? {
     if plain.isEmpty { return nil }
     if hasEnd { TarWriter.appendEnd(to: &plain) }
-    let frame = PackFrame.Plain(bytes: plain, blobs: blobs, members: members)
-    (plain, members) = ([], 0)
+    let frame = PackFrame.Plain(bytes: plain, blobs: blobs, isOneFile: isOneFile)
+    plain = []
     blobs.removeAll(keepingCapacity: true)
     return frame
   }

@@ -7,9 +7,9 @@ internal import SystemIO
 struct FrameEncoder: ~Copyable {
   /// The default method. Higher levels cost more time than they save bytes on app data.
   static let usual = ZstdMethod(level: 2, matcher: .wideFast)
-  /// The method for large files that, according to a sample, compress only by repeats, such as
-  /// databases whose values are photos, keys or numbers. It stores database rows in 97 percent of
-  /// the bytes, and is faster.
+  /// The method for large frames of one file that, according to a sample, compress only by repeats,
+  /// such as databases whose values are photos, keys or numbers. It stores database rows in 97
+  /// percent of the bytes, and is faster.
   static let repeats = ZstdMethod(level: 2, matcher: .wideFull, storesLiterals: true)
   /// The method for content that, according to a sample, does not compress.
   static let cheapest = ZstdMethod(level: -1, matcher: .wideFast)
@@ -42,7 +42,7 @@ struct FrameEncoder: ~Copyable {
   /// Compresses a frame.
   mutating func encode(_ frame: PackFrame.Plain) throws(StoreError) -> PackFrame {
     PackFrame(
-      stored: try encode(frame.bytes, isOneFile: frame.members == 1), plain: frame.bytes.count,
+      stored: try encode(frame.bytes, isOneFile: frame.isOneFile), plain: frame.bytes.count,
       blobs: frame.blobs)
   }
 

@@ -6,11 +6,13 @@ enum PackMembers {
   private static let parts: ByteString = ".sandboxctl/parts"
   private static let values: ByteString = ".sandboxctl/values"
   private static let trees: ByteString = ".sandboxctl/trees"
+  /// The number of digits of an offset.
+  private static let digits = 16
 
   /// Returns the name of a part of a file, which begins at an offset of it.
   static func part(of path: ByteString, at offset: UInt64) -> ByteString {
     let digits = String(offset, radix: 16)
-    let name = String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    let name = String(repeating: "0", count: Self.digits - digits.utf8.count) + digits
     return parts.appending(path).appending(ByteString(name))
   }
 
@@ -23,6 +25,14 @@ enum PackMembers {
       let offset = UInt64(digits, radix: 16)
     else { return (member, 0) }
     return (ByteString(joining: components[2..<(components.count - 1)]), offset)
+  }
+
+  /// Whether two members are parts of one file: their names differ in the offset only.
+  static func arePartsOfOneFile(_ one: Span<UInt8>, _ other: Span<UInt8>) -> Bool {
+    guard one.count == other.count, one.count > parts.count + digits else { return false }
+    let file = 0..<(one.count - digits)
+    return parts.withSpan { $0.hasSameBytes(as: one.extracting(0..<parts.count)) }
+      && one.extracting(file).hasSameBytes(as: other.extracting(file))
   }
 
   /// Returns the member of a blob that is no file: a tree, a list, or the value of an attribute.
