@@ -77,13 +77,12 @@ import Testing
   }
 
   @Test func theFirstFailureIsThrown() throws {
-    let storage = try testStorage(
-      StoreServer(
-        """
-        [{"method": "PUT", "path": "a/2", "status": 403, "body": ""},
-         {"method": "PUT", "path": "a/3", "status": 403, "body": ""}]
-        """
-      ).endpoint)
+    let body = "<Error><Code>AccessDenied</Code><Message>no</Message></Error>"
+    let rules = [2, 3].map { number in
+      #"{"method": "PUT", "path": "a/\#(number)", "times": 0, "status": 403, "body": "\#(body)"}"#
+    }
+    let server = try StoreServer("[\(rules.joined(separator: ", "))]")
+    let storage = try testStorage(server.endpoint)
     let error = failure { try storage.touch((1...4).map { try objectPath("a/\($0)") }) }
     #expect(error?.subject.contains("a/2") == true, "\(String(describing: error))")
   }
