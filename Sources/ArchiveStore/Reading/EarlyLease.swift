@@ -1,4 +1,4 @@
-internal import Codecs
+package import Codecs
 internal import Synchronization
 internal import SystemIO
 
