@@ -68,9 +68,8 @@ import Testing
   @Test(arguments: PruneModel.Rule.allCases.filter { !$0.isOfObjects }) func eachRuleIsNeeded(
     rule: PruneModel.Rule
   ) {
-    let isOfReaders = rule == .readersHaveLeases
     let model = PruneModel(
-      writers: isOfReaders || rule.isOfDamage ? 1 : 2, hasReader: isOfReaders,
+      writers: rule.isOfReaders || rule.isOfDamage ? 1 : 2, hasReader: rule.isOfReaders,
       hasDamage: rule.isOfDamage, without: rule)
     #expect(!model.explore().violations.isEmpty)
   }

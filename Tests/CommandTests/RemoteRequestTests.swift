@@ -87,6 +87,25 @@ import Testing
     #expect(try requests("leases", store).count == 2)
   }
 
+  /// A restore lists what it needs beside the settings, without a lease, and again under its lease.
+  @Test func aRestoreListsTwiceAndOpensItsConnectionsAtOnce() throws {
+    let store = try Store()
+    _ = try requests("init s3://bucket/r --plain", store)
+    _ = try requests(Self.backup, store)
+    for target in ["--to back", "--to back --overwrite always", "--to other --dry-run"] {
+      let all = try requests("restore latest \(target)", store)
+      let lists = ["LIST r/index/", "LIST r/snapshots/"]
+      for list in lists { #expect(all.count { $0 == list } == 2, "\(all)") }
+      #expect(all.count { $0 == "LIST r/repository.json" } == 1, "\(all)")
+      let signs = all.indices.filter { all[$0] == "PUT r/leases/ID" }
+      #expect(signs.count == 2, "\(all)")
+      let last = try #require(signs.last)
+      #expect(lists.allSatisfy { list in all[last...].contains(list) }, "\(all)")
+      #expect(all.last == "POST ", "\(all)")
+    }
+    #expect(try requests("leases", store).count == 2)
+  }
+
   /// The key file of this host is the third one.
   @Test func snapshotsOfAnEncryptedRepositoryAreListedWithThreeRequests() throws {
     let store = try Store()

@@ -231,14 +231,17 @@ extension PruneModel {
     return [refused, mended]
   }
 
-  /// A reader of the old snapshot takes a lease while the snapshot exists, opens the index, and
-  /// ends. Packs in the index at that time must stay until then.
+  /// A reader finds the old snapshot, and takes a lease, before or after it reads the snapshot's trees.
+  /// Then it lists the index and the snapshots, for the first time or again, relies on the snapshot if it
+  /// still exists, and ends. Packs in the index at that time must stay until then.
   func stepsOfReader(in state: State) -> [State] {
     guard hasReader else { return [] }
     var changed = state
     switch state.reader {
-    case .idle where state.hasOldSnapshot: changed.reader = .leased
-    case .leased where state.hasOldSnapshot: changed.reader = .opened
+    case .idle where state.hasOldSnapshot: changed.reader = .early
+    case .early: changed.reader = .leased
+    case .leased where state.hasOldSnapshot || rule == .readersListAgain:
+      changed.reader = .opened
     case .leased, .opened: changed.reader = .done
     default: return []
     }

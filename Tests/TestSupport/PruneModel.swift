@@ -19,7 +19,7 @@ package struct PruneModel {
   /// The rules of the format; a test drops one.
   package enum Rule: CaseIterable, Sendable {
     case writersSkipCondemned, sweepWaitsForEarlierLeases, sweepListsSnapshotsAfterLeases
-    case commitNeedsTheLease, readersHaveLeases, neededCopiesAreMarked
+    case commitNeedsTheLease, readersHaveLeases, readersListAgain, neededCopiesAreMarked
     case sweepListsLeasesAgain, removalThatMovesBackLeavesItsLease, secondLookDropsOnly
     case mendingNeedsTheRight, mendingRemovesExpiredLeases
     case commitLooksAgain, renewalChecksPacks, pendingIsNeeded, mendingWaitsForSleepers
@@ -29,6 +29,9 @@ package struct PruneModel {
     package var isOfDamage: Bool {
       [.mendingNeedsTheRight, .mendingRemovesExpiredLeases, .mendingWaitsForSleepers].contains(self)
     }
+
+    /// Whether it concerns readers.
+    package var isOfReaders: Bool { [.readersHaveLeases, .readersListAgain].contains(self) }
 
     /// Whether it concerns stores without rename only.
     package var isOfObjects: Bool {
@@ -211,7 +214,7 @@ package struct PruneModel {
     }
   }
 
-  enum ReaderStep: UInt8 { case idle, leased, opened, done }
+  enum ReaderStep: UInt8 { case idle, early, leased, opened, done }
 
   struct State: Hashable {
     /// The packs that exist, and that an index names: a bit for each.

@@ -102,6 +102,23 @@ struct ReaderIndex {
   private mutating func reload() throws(StoreError) -> Bool {
     isCurrent = true
     let (ids, sizes) = try Self.list(storage)
+    return try load(ids, sizes: sizes)
+  }
+
+  /// Loads the new objects of a listing that was made under a lease which the reader did not have before.
+  /// The tables of packs that were read without it are read again if they are needed.
+  mutating func reload(listed ids: [Digest]) throws(StoreError) {
+    guard loaded != nil else { return }
+    if try !load(ids, sizes: nil), rescue != nil {
+      rescue = nil
+      makeSet()
+    }
+    isCurrent = false
+  }
+
+  private mutating func load(
+    _ ids: [Digest], sizes: [ObjectPath: UInt64]?
+  ) throws(StoreError) -> Bool {
     if let loaded, loaded.ids == Set(ids) { return false }
     let next = try LoadedIndex.load(
       ids, from: storage, cache: cache, known: loaded?.objects ?? [], sizes: sizes)

@@ -14,8 +14,12 @@ public final class ReaderLease: Sendable {
   ///
   /// - Throws: `StoreError` if the repository cannot be written to. A reader then works without a
   ///   lease.
-  public init(_ repository: Repository) throws(StoreError) {
-    lease = try Lease(repository.storage, with: [Lease.readerSign])
+  public convenience init(_ repository: Repository) throws(StoreError) {
+    try self.init(repository.storage)
+  }
+
+  init(_ storage: RepositoryStorage) throws(StoreError) {
+    lease = try Lease(storage, with: [Lease.readerSign])
   }
 
   /// Takes a lease if the repository can be written to and has the directory of leases: a program

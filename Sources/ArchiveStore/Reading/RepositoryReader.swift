@@ -24,10 +24,16 @@ public final class RepositoryReader {
   /// The monitor of this reader's walks and of the files read by them; nil if there is none.
   package fileprivate(set) var watch: ReadingWatch?
   /// The lease under which packs that this reader may need stay; nil if it has none.
-  fileprivate var lease: ReaderLease?
+  var lease: ReaderLease?
   /// The number of frames that were read from storage and decoded.
   public private(set) var decodedFrames = 0
   private var hasExpectedTrees = false
+  /// The lease that is still being taken; nil if there is none.
+  var early: EarlyLease?
+  /// The snapshots that were listed under a lease that was taken beside the first reads.
+  var listedSnapshots: Set<Digest>?
+  /// The end of the lease, once nothing more is read.
+  var end: LeaseEnd?
 
   /// Reads with an index that is already open.
   init(_ repository: Repository, _ index: ReaderIndex) throws(StoreError) {
@@ -49,6 +55,7 @@ public final class RepositoryReader {
   ///
   /// Tries all locations in the index, then those in packs that no index object names.
   func find(_ blob: BlobID) throws(StoreError) -> (frame: [UInt8], range: Range<Int>) {
+    if blob.kind == .data { try settleLease() }
     var failure: StoreError?
     var tried: [IndexSet.BlobLocation] = []
     repeat {
@@ -321,7 +328,8 @@ extension RepositoryReader {
   package func prepare(
     _ uses: [BlobDelivery.Use], of kind: BlobKind = .data
   ) throws(StoreError) -> PreparedDelivery {
-    PreparedDelivery(
+    try settleLease()
+    return PreparedDelivery(
       try index.plan(uses, of: kind), sizes: index.packSizes, from: repository.storage,
       under: lease)
   }

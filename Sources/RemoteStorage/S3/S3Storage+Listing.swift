@@ -21,6 +21,13 @@ extension S3Storage {
     return names.sorted()
   }
 
+  /// Lists directories, several at the same time.
+  package func listAll(_ directories: [ObjectPath]) throws(StoreError) -> [DirectoryListing?] {
+    try atOnce(directories) { directory throws(StoreError) in
+      DirectoryListing(names: try self.list(directory))
+    }
+  }
+
   /// Returns the part of a key after a prefix, without a delimiter at its end.
   private func name(_ key: ByteString, _ prefix: ByteString) -> ByteString {
     let rest = key.bytes.dropFirst(prefix.count)

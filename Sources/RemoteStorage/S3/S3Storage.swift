@@ -183,6 +183,11 @@ extension S3Storage {
   /// Puts an empty object.
   package func touch(_ path: ObjectPath) throws(StoreError) { try put(.bytes([]), as: path) }
 
+  /// Puts empty objects, several at the same time.
+  package func touch(_ paths: [ObjectPath]) throws(StoreError) {
+    _ = try atOnce(paths) { path throws(StoreError) in try self.touch(path) }
+  }
+
   /// Always fails.
   package func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
     throw StoreError(

@@ -67,7 +67,8 @@ final class ExpectedRanges: Sendable {
     }
     state = Mutex(
       State(pieces: pieces, fetched: [Fetched](repeating: .waiting, count: pieces.count)))
-    workers = try? Workers(count: threads, capacity: threads, name: "ahead")
+    let threads = min(threads, pieces.count)
+    workers = threads > 0 ? try? Workers(count: threads, capacity: threads, name: "ahead") : nil
     for _ in 0..<threads { workers?.submit { [self] in work() } }
   }
 

@@ -6,7 +6,8 @@ internal import SystemIO
 ///
 /// Each is used once: a reader that lists again wants to know what was added. None is used after a
 /// change by this program: a writer, or a reader with a lease, relies on what it sees after its lease
-/// was put. None is used later than `maximumAge`.
+/// was put. A reader whose lease is taken meanwhile (`EarlyLease`) lists again itself. None is used
+/// later than `maximumAge`.
 final class ListingsAhead: Sendable {
   /// The oldest listing that is used, in seconds.
   private static let maximumAge = 30.0
@@ -18,16 +19,21 @@ final class ListingsAhead: Sendable {
   private let begun = Host.monotonicSeconds()
 
   /// Begins to list directories, with a thread for each. Without threads nothing is listed.
-  init(_ directories: [ObjectPath], of base: any Storage) {
+  ///
+  /// - Parameter connections: the number of connections that are opened besides, each by a small request
+  ///   whose answer is not needed: a reader that needs them soon does not wait for their handshakes.
+  init(_ directories: [ObjectPath], of base: any Storage, connecting connections: Int = 0) {
+    let count = directories.count + connections
     guard !directories.isEmpty,
-      let workers = try? Workers(
-        count: directories.count, capacity: directories.count, name: "list")
+      let workers = try? Workers(count: count, capacity: count, name: "list")
     else { return }
     for directory in directories {
       let result = Pending(capacity: 1)
       pending.withLock { $0[directory] = result }
       workers.submit { result.enqueue(Self.objects(below: directory, of: base)) }
     }
+    let settings = ObjectPath.root.appending("repository.json")
+    for _ in 0..<connections { workers.submit { _ = try? base.status(settings) } }
   }
 
   private static func objects(

@@ -23,6 +23,8 @@ package final class ReadAheadStorage: ForwardingStorage {
   /// The bytes that are kept, and the number of packs whose last reads are known.
   private static let capacity = 32 << 20
   private static let knownPacks = 4096
+  /// The largest number of connections that are opened ahead.
+  private static let connectedAhead = 8
 
   /// Wraps a storage.
   ///
@@ -147,8 +149,14 @@ package final class ReadAheadStorage: ForwardingStorage {
   }
 
   /// Lists directories ahead, all at once: those that a command lists first if it takes no lease.
-  package func listAhead(_ directories: [ObjectPath]) {
-    let ahead = ListingsAhead(directories, of: base)
+  ///
+  /// - Parameter connects: whether all connections to a store of objects are opened at the same time,
+  ///   for a command that soon needs them.
+  package func listAhead(_ directories: [ObjectPath], connects: Bool = false) {
+    // The command itself uses one. Over SFTP all requests share one.
+    let others = min(threads, Self.connectedAhead) - 1 - directories.count
+    let ahead = ListingsAhead(
+      directories, of: base, connecting: connects && !canRename ? max(0, others) : 0)
     listings.withLock { $0 = ahead }
   }
 
@@ -218,7 +226,7 @@ extension ReadAheadStorage {
 
   /// Fetches ranges ahead, several at once.
   package func expect(_ ranges: [ObjectRange]) {
-    let fetch = ranges.count > 1 ? ExpectedRanges(ranges, from: base, threads: threads) : nil
+    let fetch = ranges.isEmpty ? nil : ExpectedRanges(ranges, from: base, threads: threads)
     let old = expected.withLock { expected in
       defer { expected = fetch }
       return expected

@@ -88,6 +88,8 @@ package struct RestoreOperation: ~Copyable {
   private let part: JournaledPart?
   /// The kernel version: some kernels do not report all errors of a volume sync.
   package var kernel = Host.kernelVersion
+  /// Whether only this operation uses the reader, so that its lease need not outlast the reads.
+  package var endsReading = false
 
   /// Creates an operation. It calls `isStopping` often, on any thread; once that returns true, it
   /// removes the staged entries and throws a `OperationError` of the kind `interrupted`. It updates
@@ -175,6 +177,7 @@ package struct RestoreOperation: ~Copyable {
     _ run: RestoreRun, in root: borrowing Directory, from staging: borrowing StagingDirectory,
     report: inout RestoreReport
   ) throws {
+    if endsReading, !Placement.reads(plan, besides: run.values) { reader.endReading() }
     run.findings.failBrokenDatabases(of: plan)
     let trash = try part?.trash(for: plan, in: root, probing: staging.tree)
     var placement = try Placement(plan, from: run, keepingIn: trash, note: part?.opened)

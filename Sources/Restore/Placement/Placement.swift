@@ -290,12 +290,27 @@ package struct Placement: ~Copyable {
     return gone
   }
 
+  /// Whether the metadata of an entry is set once the staged entries are in place.
+  private static func isFinished(_ entry: PlannedTree.Entry) -> Bool {
+    entry.kind == .directory && entry.isMerged && entry.hasMetadata && entry.action != .leave
+  }
+
+  /// Whether attributes of merged directories are read from the repository once the staged entries are
+  /// in place.
+  static func reads(_ plan: RestorePlan, besides values: AttributeValues) -> Bool {
+    plan.tree.entries.indices.contains { number in
+      isFinished(plan.tree.entries[number])
+        && plan.tree.detail(number).attributes.contains {
+          !$0.isInline && values.value(of: $0) == nil
+        }
+    }
+  }
+
   /// Sets the metadata of merged directories, deepest first.
   package mutating func finishDirectories(_ reader: RepositoryReader) {
     for number in plan.tree.entries.indices.reversed() {
       let entry = plan.tree.entries[number]
-      guard entry.kind == .directory, entry.isMerged, entry.hasMetadata, entry.action != .leave
-      else { continue }
+      guard Self.isFinished(entry) else { continue }
       let metadata = EntryMetadata(
         number: number, entry: entry,
         attributes: reader.attributes(

@@ -70,4 +70,13 @@ extension Repository {
     (storage.base as? ReadAheadStorage)?.listAhead(Self.listedByQueries)
     return try beginReading(cache: cache, lease: lease)
   }
+
+  /// Begins reading in the same way, from another host without waiting for the lease. The snapshot that is
+  /// restored has to be named to `RepositoryReader.requireKept(_:)`.
+  func beginEarlyReading() throws -> RepositoryReader {
+    guard let ahead = storage.base as? ReadAheadStorage else { return try beginCarefulReading() }
+    let cache = hostIndexCache
+    cache?.prefetchVerification()
+    return try beginReading(cache: cache, early: EarlyLease(self, through: ahead.base))
+  }
 }

@@ -19,6 +19,8 @@ extension RepositoryOptions {
     /// The directories that a command without a lease lists first. A repository on another host lists
     /// them ahead.
     var firstListings: [ObjectPath] = []
+    /// Whether the command needs several connections to a store of objects at once.
+    var connectsAhead = false
 
     private init(standard path: ByteString) { (location, isStandard) = (.local(path), true) }
 
@@ -103,7 +105,7 @@ extension RepositoryOptions {
     /// Opens the storage, and begins to list what the command lists first.
     func storage() throws -> any Storage {
       let storage = try location.open(connection)
-      (storage as? ReadAheadStorage)?.listAhead(firstListings)
+      (storage as? ReadAheadStorage)?.listAhead(firstListings, connects: connectsAhead)
       return storage
     }
 

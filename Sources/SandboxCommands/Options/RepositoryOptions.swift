@@ -56,6 +56,13 @@ struct RepositoryOptions: ParsableArguments {
     return try choice.open(console)
   }
 
+  /// Opens the repository for a restore, which begins by `Repository.beginEarlyReading()`.
+  func openForRestore(_ console: Console) throws -> OpenRepository {
+    var choice = try choice()
+    (choice.firstListings, choice.connectsAhead) = (Repository.listedByQueries, true)
+    return try choice.open(console)
+  }
+
   /// The options that suggested commands need to use the same repository.
   var suffix: String {
     guard let repo else { return "" }

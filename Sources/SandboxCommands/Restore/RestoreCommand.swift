@@ -99,9 +99,9 @@ struct RestoreCommand: SandboxCommand {
         .optionRequired, "'--delete' requires '--overwrite'",
         hint: "add '--overwrite if-changed', or another mode")
     }
-    let opened = try repository.open(console)
+    let opened = try repository.openForRestore(console)
     let repository = opened.repository
-    let reader = try repository.beginCarefulReading()
+    let reader = try repository.beginEarlyReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
     try trust.require(stored, of: repository)
@@ -114,6 +114,7 @@ struct RestoreCommand: SandboxCommand {
       request.isStopping = isStopping
       return try RestorePlan.make(stored, request, from: reader)
     }
+    try reader.requireKept(stored.id)
     let needs = plan.volumeNeeds(from: reader)
     console.warn(ofPerhapsTooMuch: needs)
     console.remarks(plan.uncertainDatabases, as: .warning(""), all: list.all)
@@ -124,7 +125,10 @@ struct RestoreCommand: SandboxCommand {
     }
     let counters = ProgressCounters()
     let report = try progress.run(counters, output) { isStopping in
-      try RestoreOperation(plan, from: reader, counters: counters, isStopping: isStopping).run()
+      var operation = RestoreOperation(
+        plan, from: reader, counters: counters, isStopping: isStopping)
+      operation.endsReading = true
+      return try operation.run()
     }
     if output.json {
       try console.result(report.json(plan))
@@ -149,11 +153,12 @@ extension RestoreCommand {
   /// Restores into the containers of a device.
   private func restoreIntoDevice(_ what: Source, _ console: Console) throws -> ExitStatus {
     _ = try merging.mode()
-    let opened = try repository.open(console)
+    let opened = try repository.openForRestore(console)
     let repository = opened.repository
-    let reader = try repository.beginCarefulReading()
+    let reader = try repository.beginEarlyReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
+    try reader.requireKept(stored.id)
     try trust.require(stored, of: repository)
     let run = DeviceRun(
       root: target.toDevice, isPreview: dryRun, isForced: target.force, policy: policy,

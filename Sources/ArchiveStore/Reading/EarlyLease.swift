@@ -1,0 +1,126 @@
+package import Codecs
+internal import Synchronization
+internal import SystemIO
+
+/// The lease of a reader on another host that does not wait for it: it is taken while the reader opens
+/// the index, and reads a snapshot and its trees, by listings from before (docs/repository-format.md,
+/// "Readers").
+///
+/// Once the lease is there, the index and the snapshots are listed again: what is in both listings is as
+/// safe as if it had been listed now for the first time. The reader waits for that before it reads data.
+package final class EarlyLease: Sendable {
+  /// A lease, and what was listed under it.
+  struct Taken: Sendable {
+    let lease: ReaderLease
+    let indexes: [Digest]
+    let snapshots: Set<Digest>
+  }
+
+  private typealias Outcome = Result<Taken?, StoreError>
+
+  private final class Box: Sendable {
+    let outcome = Mutex<Outcome>(.success(nil))
+  }
+
+  private let box = Box()
+  private let workers: Workers?
+
+  /// Begins to take a lease.
+  ///
+  /// - Parameter storage: the storage of the repository without listings that were made ahead, so that
+  ///   these are neither used nor dropped.
+  package init(_ repository: Repository, through storage: any Storage) {
+    let storage = RepositoryStorage(storage, cipher: repository.storage.cipher)
+    let box = box
+    let take: @Sendable () -> Void = {
+      let outcome = Self.take(in: storage)
+      box.outcome.withLock { $0 = outcome }
+    }
+    workers = try? Workers(count: 1, capacity: 1, name: "lease")
+    if let workers { workers.submit(take) } else { take() }
+  }
+
+  deinit { workers?.finish() }
+
+  /// Takes the lease, and lists what it protects. Without a lease, for example because nothing can be
+  /// written, the reader relies on what it has listed.
+  private static func take(in storage: RepositoryStorage) -> Outcome {
+    guard let lease = try? ReaderLease(storage) else { return .success(nil) }
+    do throws(StoreError) {
+      let found = try storage.listAll([RepositoryLayout.indexes, RepositoryLayout.snapshots])
+      let names = found.map { $0?.names ?? [] }
+      return .success(
+        Taken(
+          lease: lease,
+          indexes: RepositoryListing.ids(.index, in: names[0], of: storage),
+          snapshots: Set(RepositoryListing.ids(.snapshot, in: names[1], of: storage))))
+    } catch { return .failure(error) }
+  }
+
+  /// Waits for the lease. Returns nil if there is none.
+  func finish() throws(StoreError) -> Taken? {
+    workers?.finish()
+    return try box.outcome.withLock { $0 }.get()
+  }
+}
+
+extension Repository {
+  /// Begins to read while a lease is taken. What the reader has read of a snapshot may be used once
+  /// `RepositoryReader.requireKept(_:)` has returned.
+  package func beginReading(
+    cache: IndexCache?, early: EarlyLease
+  ) throws(StoreError) -> RepositoryReader {
+    let reader = try beginReading(cache: cache)
+    reader.early = early
+    return reader
+  }
+}
+
+/// The end of a lease, which another thread waits for.
+final class LeaseEnd: Sendable {
+  private let workers: Workers?
+
+  init(_ lease: ReaderLease) {
+    workers = try? Workers(count: 1, capacity: 1, name: "lease")
+    if let workers { workers.submit { lease.release() } } else { lease.release() }
+  }
+
+  deinit { workers?.finish() }
+}
+
+extension RepositoryReader {
+  /// Says that nothing more is read. The lease ends while the caller does something else, and at the
+  /// latest with the reader.
+  package func endReading() {
+    early = nil
+    if let lease { end = LeaseEnd(lease) }
+    lease = nil
+  }
+
+  /// Waits for a lease that is taken beside the first reads. Index objects that were replaced meanwhile
+  /// are loaded again. Data is read only after that.
+  func settleLease() throws(StoreError) {
+    guard let early else { return }
+    guard let taken = try early.finish() else {
+      self.early = nil
+      return
+    }
+    lease = taken.lease
+    watch?.hold(taken.lease)
+    try index.reload(listed: taken.indexes)
+    listedSnapshots = taken.snapshots
+    self.early = nil
+  }
+
+  /// Checks that a snapshot, which may have been found before the reader had its lease, is one that the
+  /// lease protects.
+  ///
+  /// - Throws: `busy` if another program has removed it meanwhile.
+  package func requireKept(_ snapshot: Digest) throws(StoreError) {
+    try settleLease()
+    guard let listedSnapshots, !listedSnapshots.contains(snapshot) else { return }
+    throw StoreError(
+      .busy, "read", subject: "snapshot \(snapshot.hex.prefix(8))",
+      reason: "another program has just removed it", hint: "run the command again")
+  }
+}

@@ -1,0 +1,162 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// A reader whose lease is taken while it already reads.
+@Suite struct EarlyLeaseTests {
+  /// Lets the first calls of a connection that begin with a text wait until it is opened.
+  private final class Gate: Sendable {
+    private let queue = BoundedQueue<UInt8>(capacity: 1)
+
+    init(_ connection: WatchedStorage, before text: String) {
+      connection.state.withLock { state in
+        state.action = { [queue] event in
+          if event.hasPrefix(text) { _ = queue.dequeue(waitingAtMost: 60) }
+        }
+      }
+    }
+
+    func open() { queue.close() }
+  }
+
+  private static let files = PruneFixture.files(0..<3)
+  private static let lease = "touch by-"
+
+  private func begin(_ program: ObjectStoreProgram) throws -> RepositoryReader {
+    try program.repository.beginReading(
+      cache: nil, early: EarlyLease(program.repository, through: program.connection))
+  }
+
+  private func events(_ program: ObjectStoreProgram) -> [String] {
+    program.connection.state.withLock(\.events)
+  }
+
+  private func leases(_ fixture: ObjectStoreFixture) throws -> [ByteString] {
+    try fixture.names(RepositoryLayout.leases)
+  }
+
+  /// The index, a snapshot and its tree are read before there is a lease. Both directories are listed
+  /// again under it, before the first bytes of a file.
+  @Test func onlyDataWaitsForTheLease() throws {
+    var fixture = try ObjectStoreFixture()
+    try fixture.backUp(Self.files)
+    let stored = fixture.snapshots[0].stored
+    let program = try ObjectStoreProgram(fixture.store)
+    let gate = Gate(program.connection, before: Self.lease)
+    let reader = try begin(program)
+    #expect(try program.repository.snapshots().snapshots.map(\.id) == [stored.id])
+    #expect(try reader.entries(of: stored.snapshot.tree).count == Self.files.count)
+    #expect(try leases(fixture).isEmpty)
+    gate.open()
+    let tree = events(program).count
+    for (name, bytes) in Self.files {
+      #expect(try reader.bytes(at: ByteString(name), in: stored) == bytes)
+    }
+    #expect(try leases(fixture).count == 1)
+    let all = events(program)
+    let sign = try #require(all.firstIndex(of: "touch reader"))
+    let listings = ["list index", "list snapshots"].compactMap { all.lastIndex(of: $0) }
+    let data = try #require(all[tree...].firstIndex { $0.hasPrefix("range packs/") })
+    #expect(listings.count == 2 && listings.allSatisfy { sign < $0 && $0 < data }, "\(all)")
+    try reader.requireKept(stored.id)
+    // Both are listed once more only.
+    #expect(events(program).count { $0 == "list index" } == 1)
+  }
+
+  /// Another program removes the snapshot, and its packs, between the reader's listing and its lease.
+  @Test func aSnapshotThatIsRemovedMeanwhileIsRefused() throws {
+    var fixture = try ObjectStoreFixture()
+    try fixture.backUp(Self.files)
+    try fixture.backUp(PruneFixture.files(20..<22))
+    let (gone, kept) = (fixture.snapshots[0].stored.id, fixture.snapshots[1].stored.id)
+    let program = try ObjectStoreProgram(fixture.store)
+    let gate = Gate(program.connection, before: Self.lease)
+    let reader = try begin(program)
+    #expect(try program.repository.snapshots().snapshots.count == 2)
+    try fixture.forget(0)
+    #expect(try fixture.prune().removedPacks > 0)
+    gate.open()
+    let error = storeError { try reader.requireKept(gone) }
+    #expect(error?.code == .busy, "\(String(describing: error))")
+    try reader.requireKept(kept)
+  }
+
+  /// Another program moves blobs to other packs between the reader's listing and its lease: the reader
+  /// loads the new index before it reads data, and asks for no pack that is gone.
+  @Test func anIndexThatIsReplacedMeanwhileIsLoadedAgain() throws {
+    var fixture = try ObjectStoreFixture.withUnusedPacks()
+    let program = try ObjectStoreProgram(fixture.store)
+    let gate = Gate(program.connection, before: Self.lease)
+    let reader = try begin(program)
+    let report = try fixture.prune()
+    #expect(report.removedPacks > 0)
+    gate.open()
+    for snapshot in fixture.snapshots { try reader.requireKept(snapshot.stored.id) }
+    let settled = events(program).count
+    for snapshot in fixture.snapshots {
+      for (name, bytes) in snapshot.files {
+        #expect(try reader.bytes(at: ByteString(name), in: snapshot.stored) == bytes)
+      }
+    }
+    let there = Set(fixture.store.paths.map { "range \($0)" })
+    let ranges = events(program)[settled...].filter { $0.hasPrefix("range packs/") }
+    #expect(!ranges.isEmpty && there.isSuperset(of: ranges), "\(ranges)")
+    // Its packs stay from now on.
+    let own = try leases(fixture)
+    try fixture.forget(0)
+    let waiting = try fixture.prune()
+    #expect(waiting.removedPacks == 0 && waiting.waitingFor == own)
+    try reader.settleLease()
+  }
+
+  /// A reader that may not write has no lease, and reads what it listed.
+  @Test func aReaderThatCannotWriteHasNoLease() throws {
+    var fixture = try ObjectStoreFixture()
+    try fixture.backUp(Self.files)
+    let stored = fixture.snapshots[0].stored
+    let program = try ObjectStoreProgram(fixture.store)
+    program.connection.state.withLock { state in
+      state.failure = { event in
+        guard event.hasPrefix("touch") else { return nil }
+        return StoreError(.system, "write", subject: event, reason: "the test says so")
+      }
+    }
+    let reader = try begin(program)
+    try reader.requireKept(stored.id)
+    #expect(try reader.bytes(at: ByteString(Self.files[0].name), in: stored) == Self.files[0].bytes)
+    #expect(!events(program).contains("list index"))
+    #expect(try leases(fixture).isEmpty)
+  }
+
+  /// A command that ends before it needs the lease leaves none.
+  @Test func aReaderThatReadsNoDataLeavesNoLease() throws {
+    let fixture = try ObjectStoreFixture()
+    let program = try ObjectStoreProgram(fixture.store)
+    do {
+      let reader = try begin(program)
+      #expect(reader.remarks.isEmpty)
+    }
+    #expect(events(program).contains("touch reader"))
+    #expect(try leases(fixture).isEmpty)
+  }
+
+  /// Once nothing more is read, the caller does not wait for the end of the lease, but the end of the
+  /// reader does.
+  @Test func theLeaseEndsWhileTheCallerContinues() throws {
+    let fixture = try ObjectStoreFixture()
+    let program = try ObjectStoreProgram(fixture.store)
+    do {
+      let reader = try begin(program)
+      try reader.settleLease()
+      let gate = Gate(program.connection, before: "remove ")
+      reader.endReading()
+      #expect(try leases(fixture).count == 1)
+      gate.open()
+    }
+    #expect(try leases(fixture).isEmpty)
+  }
+}
