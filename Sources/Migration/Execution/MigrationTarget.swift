@@ -159,9 +159,21 @@ package struct MigrationUse: Sendable, Hashable {
 }
 
 extension AppMigration {
+  /// Returns the signs that the app is running on either side, for which the migration would be
+  /// refused; none if there is nothing to copy.
+  ///
+  /// - Parameter compile: compiles the policy for the target's layout.
+  package func signsOfUse(compile: (Layout) throws -> CompiledPolicy) throws -> [MigrationUse] {
+    if isIdle { return [] }
+    let target = try MigrationTarget.find(for: self)
+    let scan = target.scan(
+      policy: try compile(target.device.layout), options: ScanOptions(destination: .unrestricted))
+    return target.signsOfUse(in: scan, of: self) + signsOfUseInSource
+  }
+
   /// Returns the signs that the app is running in the source: its files could change while they are
   /// copied.
-  package var signsOfUseInSource: [MigrationUse] {
+  var signsOfUseInSource: [MigrationUse] {
     let paths = route.sources.map { route.from.home.appending($0) }.compactMap { path in
       try? Host.realPath(path)
     }
@@ -186,6 +198,16 @@ extension Packaging {
     case .snap: .snap
     case .macOS: .macOS
     case .host, .deb: .xdg
+    }
+  }
+
+  /// The form of the apps in devices of a layout; nil if apps have one form only there.
+  package init?(ofDevicesIn layout: Layout) {
+    switch layout {
+    case .flatpak: self = .flatpak
+    case .snap: self = .snap
+    case .xdg: self = .host
+    default: return nil
     }
   }
 }

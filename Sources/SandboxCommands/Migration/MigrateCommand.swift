@@ -89,7 +89,7 @@ struct MigrateCommand: SandboxCommand {
     if let (source, target) = Self.forms(source, target) {
       return try FormMigration(self, from: source, to: target).run(console)
     }
-    return try DeviceMigration(self, from: source, to: target).run(console)
+    return try DeviceMigrationRun(self, from: source, to: target).run(console)
   }
 
   /// Returns the two sides if apps are migrated entry by entry between them, or nil for devices and
@@ -204,23 +204,13 @@ struct FormMigration {
     var outcome = MigrationOutcome(migration)
     outcome.isInstalled = versions.to.isInstalled(route.to, route.table)
     if command.change.dryRun {
-      outcome.running = try preview(migration)
+      outcome.running = try migration.signsOfUse { try command.policy.compile(for: $0) }
     } else {
       outcome.report = try carryOut(migration, after: recovered, console)
     }
     try outcome.show(
       command.output, isForced: command.change.force, listsAll: command.listAll, console)
     return outcome
-  }
-
-  /// Returns the processes that would make the migration refuse.
-  private func preview(_ migration: AppMigration) throws -> [MigrationUse] {
-    if migration.isIdle { return [] }
-    let place = try MigrationTarget.find(for: migration)
-    let scan = place.scan(
-      policy: try command.policy.compile(for: place.device.layout),
-      options: ScanOptions(destination: .unrestricted))
-    return place.signsOfUse(in: scan, of: migration) + migration.signsOfUseInSource
   }
 
   private func carryOut(

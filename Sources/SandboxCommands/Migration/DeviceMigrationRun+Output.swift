@@ -5,7 +5,7 @@ internal import Migration
 internal import SandboxModel
 internal import SystemIO
 
-extension DeviceMigration {
+extension DeviceMigrationRun {
   /// The exit status of the previews: entries that conflict are not migrated.
   static func status(of previews: [ContainerPreview]) -> ExitStatus {
     previews.allSatisfy(\.conflicts.isEmpty) ? .done : .doneInPart
