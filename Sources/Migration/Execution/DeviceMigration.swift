@@ -58,7 +58,7 @@ package struct DeviceMigration {
   package func store(
     _ options: ScanOptions, by maker: SafetySnapshotMaker
   ) throws -> StoredSnapshot {
-    let wanted = pairs.filter { $0.counterpart != .noHome }
+    let wanted = pairs.filter { $0.counterpart != .noPlace }
     let apps = Set(wanted.compactMap { $0.source.owner?.bytes.utf8 })
     let stored: StoredSnapshot?
     do {

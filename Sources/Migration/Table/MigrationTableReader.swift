@@ -180,7 +180,7 @@ struct MigrationTableReader {
   ) -> MigrationExample.Expectation? {
     if let becomes = node["becomes"] { return path(becomes, in: target).map { .moves($0) } }
     switch node["outcome"]?.text {
-    case "no-home": return .noHome
+    case "no-home": return .noPlace
     case "skipped": return .skipped
     default: return nil
     }

@@ -217,14 +217,14 @@ struct FormMigration {
     _ migration: AppMigration, after recovered: [RecoveryReport], _ console: Console
   ) throws -> MigrationReport? {
     if migration.isIdle { return nil }
-    let place = try MigrationTarget.find(for: migration)
-    for report in recovered { try report.requireNoneBlocks([place.subject]) }
+    let target = try MigrationTarget.find(for: migration)
+    for report in recovered { try report.requireNoneBlocks([target.subject]) }
     let opened =
       command.change.noSnapshot ? nil : try AppChangeRun.open(command.repository, console)
     let counters = ProgressCounters()
     let report = try command.progress.run(counters, command.output) { isStopping in
-      let scan = place.scan(
-        policy: try command.policy.compile(for: place.device.layout),
+      let scan = target.scan(
+        policy: try command.policy.compile(for: target.device.layout),
         options: ScanOptions(
           destination: opened?.repository.safetyDestination ?? .unrestricted,
           excluded: try opened?.protectedDirectories() ?? [], isStopping: isStopping))
@@ -234,7 +234,7 @@ struct FormMigration {
       let saving = BackupRequest(
         program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
       return try MigrationOperation(
-        migration, to: place, scanned: scan, options,
+        migration, to: target, scanned: scan, options,
         saving: opened.map { SafetySnapshotMaker(saving, in: $0.repository) }, counters: counters,
         isStopping: isStopping
       ).run()
