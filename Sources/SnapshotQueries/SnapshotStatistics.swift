@@ -43,9 +43,7 @@ package struct SnapshotStatistics: Sendable {
     private let table: [ByteString: String]
     /// The classes of the directories above.
     private var above: [String] = []
-    /// The content at the first name of each hard-linked file. There are at most as many as entries
-    /// in the distinct trees, however often the snapshot refers to these.
-    private var linked: [ByteString: Content] = [:]
+    private var linked = LinkedContents()
     var rows: [Key: Row] = [:]
 
     struct Key: Hashable {
@@ -67,19 +65,10 @@ package struct SnapshotStatistics: Sendable {
       let key = Key(owner: owner, dataClass: dataClass)
       var row = rows[key] ?? Row(owner: owner, dataClass: dataClass)
       row.files += 1
-      if isFirstName(of: content, in: entry.linkGroup) { row.bytes.addClamping(content.size) }
-      rows[key] = row
-    }
-
-    /// Whether no earlier name of the file had this content. A name with other content is restored
-    /// as a separate file.
-    private mutating func isFirstName(of content: Content, in group: ByteString?) -> Bool {
-      guard let group else { return true }
-      guard let first = linked[group] else {
-        linked[group] = content
-        return true
+      if linked.isFirstName(of: content, in: entry.linkGroup) {
+        row.bytes.addClamping(content.size)
       }
-      return first != content
+      rows[key] = row
     }
   }
 }

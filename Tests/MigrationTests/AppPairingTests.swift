@@ -111,7 +111,7 @@ import Testing
     #expect(found.routes[1].destination(of: ".toolrc") == .path(".toolrc"))
     let route = try pairing(.host, .deb).route(for: "Tool")
     #expect(route.destination(of: ".config/Tool/a") == .path(".config/Tool/a"))
-    #expect(route.destination(of: ".config/tool/c") == .noHome)
+    #expect(route.destination(of: ".config/tool/c") == .noPlace)
     #expect(throws: OperationError.self) { try pairing(.host, .host).route(for: "nothing") }
   }
 }

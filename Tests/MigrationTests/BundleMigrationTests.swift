@@ -115,7 +115,7 @@ import Testing
     let migration = try AppMigration.make(try #require(routes.first))
     #expect(
       migration.plan.topmostMoves.map(\.destination) == ["Library/Application Support/Ledger"])
-    #expect(migration.plan.withoutHome.map(\.files) == [1])
+    #expect(migration.plan.withoutPlace.map(\.files) == [1])
   }
 
   @Test func allAppsWithListsAreFound() throws {

@@ -127,7 +127,7 @@ import Testing
     let migration = try AppMigration.make(route)
     #expect(migration.plan.moves.map(\.destination) == [".mozilla", ".mozilla/a"])
     #expect(migration.problems.map(\.path) == ["snap/firefox/current"])
-    #expect(migration.plan.withoutHome.isEmpty)
+    #expect(migration.plan.withoutPlace.isEmpty)
     try directory.write("x", at: "old/.config/mozilla/b")
     let back = try AppMigration.make(
       makeRoute("firefox", from: .host, to: "firefox", as: .snap, homes: homes))

@@ -54,7 +54,7 @@ import Testing
     let pairs = try ContainerPairing.pairs(from: source, to: target, apps: [app])
     #expect(pairs.map(\.source.kind) == [.bundle, .data, .extension, .group])
     #expect(
-      pairs.map(\.counterpart) == [.noHome, .present("/device/d/9"), .missing, .missing])
+      pairs.map(\.counterpart) == [.noPlace, .present("/device/d/9"), .missing, .missing])
     let all = try ContainerPairing.pairs(from: source, to: target)
     #expect(all.last?.counterpart == .appMissing)
   }
@@ -112,7 +112,7 @@ import Testing
       "/x.xcappdata", .coreSimulator, apps: [App(app, isInstalled: false)],
       [container(.data(LogicalName("org.example.a")), owner: app, at: "AppData")])
     let pairs = try ContainerPairing.pairs(from: source, to: bundle)
-    #expect(pairs.map(\.counterpart) == [.present("/device/AppData"), .noHome, .noHome])
+    #expect(pairs.map(\.counterpart) == [.present("/device/AppData"), .noPlace, .noPlace])
     let error = #expect(throws: OperationError.self) {
       try ContainerPairing.pairs(from: source, to: bundle, apps: [other])
     }

@@ -42,7 +42,7 @@ import Testing
     #expect(plan.skipped.first?.reason == "locks of the running app")
     #expect(plan.rewrites.map(\.rule) == [.mozillaProfiles, .mozillaExtensions])
     #expect(plan.conflicts.isEmpty)
-    #expect(plan.withoutHome.isEmpty)
+    #expect(plan.withoutPlace.isEmpty)
     #expect(plan.notes.count == 1)
   }
 
@@ -140,11 +140,11 @@ import Testing
         file(container.appending("config/dconf/user"), size: 9),
       ], route: toHost)
     #expect(
-      plan.withoutHome.map(\.path) == [
+      plan.withoutPlace.map(\.path) == [
         container.appending("other"), container.appending("single"),
       ])
-    #expect(plan.withoutHome.map(\.files) == [2, 1])
-    #expect(plan.bytesWithoutHome == 12)
+    #expect(plan.withoutPlace.map(\.files) == [2, 1])
+    #expect(plan.bytesWithoutPlace == 12)
     #expect(plan.skipped.map(\.bytes) == [9])
   }
 

@@ -13,13 +13,13 @@ import Testing
       snap.destination(of: ".mozilla/firefox/profiles.ini")
         == .path("snap/firefox/common/.mozilla/firefox/profiles.ini"))
     #expect(snap.destination(of: ".mozilla/firefox/x/lock").isSkipped)
-    #expect(snap.destination(of: ".mozilla/firefox/x/locks") != .noHome)
+    #expect(snap.destination(of: ".mozilla/firefox/x/locks") != .noPlace)
   }
 
   @Test func aPathMustBeWithinThePlaceByComponents() {
     let route = makeRoute("firefox", from: .deb, to: "org.mozilla.firefox", as: .flatpak)
-    #expect(route.destination(of: ".mozilla2/a") == .noHome)
-    #expect(route.destination(of: ".config/mozillax/a") == .noHome)
+    #expect(route.destination(of: ".mozilla2/a") == .noPlace)
+    #expect(route.destination(of: ".config/mozillax/a") == .noPlace)
   }
 
   @Test func theLongestPlaceDecides() {
@@ -27,7 +27,7 @@ import Testing
     #expect(
       route.destination(of: "snap/vlc/common/vlcrc")
         == .path(".var/app/org.videolan.VLC/config/vlc/vlcrc"))
-    #expect(route.destination(of: "snap/vlc/common/vlcrc2") == .noHome)
+    #expect(route.destination(of: "snap/vlc/common/vlcrc2") == .noPlace)
   }
 
   @Test func debianHasItsOwnPlaceWhereTheTableSaysSo() {
@@ -60,8 +60,8 @@ import Testing
     #expect(
       route.destination(of: ".local/share/gnome-maps/places.json")
         == .path(".var/app/org.gnome.Maps/data/gnome-maps/places.json"))
-    #expect(route.destination(of: ".local/share/other/a") == .noHome)
-    #expect(route.destination(of: ".local/share") == .noHome)
+    #expect(route.destination(of: ".local/share/other/a") == .noPlace)
+    #expect(route.destination(of: ".local/share") == .noPlace)
     #expect(route.destination(of: ".cache/gnome-maps/a").isSkipped)
     #expect(route.sources.contains(".config/maps"))
     #expect(!route.sources.contains(".config"))
@@ -72,7 +72,7 @@ import Testing
     #expect(route.destination(of: ".var/app/org.example.App/config/dconf/user").isSkipped)
     #expect(
       route.destination(of: ".var/app/org.example.App/config/app/a") == .path(".config/app/a"))
-    #expect(route.destination(of: ".var/app/org.example.App/.persisted/a") == .noHome)
+    #expect(route.destination(of: ".var/app/org.example.App/.persisted/a") == .noPlace)
   }
 
   @Test func betweenTwoUsersEveryPathStays() {
@@ -84,7 +84,7 @@ import Testing
       route.destination(of: container.appending("any/thing"))
         == .path(container.appending("any/thing")))
     #expect(route.destination(of: container.appending(".mozilla/firefox/x/.parentlock")).isSkipped)
-    #expect(route.destination(of: ".var/app/org.other/any") == .noHome)
+    #expect(route.destination(of: ".var/app/org.other/any") == .noPlace)
     #expect(route.sources == [container])
     #expect(
       route.mapping.newPath(of: "/home/a/.var/app/org.mozilla.firefox/cache/x")

@@ -189,7 +189,7 @@ import Testing
     #expect(
       route.destination(of: "Library/Old/a")
         == .path("Library/Containers/com.example.app/Data/Library/New/a"))
-    #expect(route.destination(of: "Library/Linked/a") == .noHome)
+    #expect(route.destination(of: "Library/Linked/a") == .noPlace)
     #expect(route.sources == ["Library/Application Support/App", "Library/Old"])
   }
 }

@@ -53,6 +53,15 @@ import Testing
     }
   }
 
+  @Test func aFileThatIsTooLargeOrNoYAMLIsUnreadable() throws {
+    let large = "scenario: x\n#" + String(repeating: "a", count: ScenarioDocument.maximumSize)
+    let issue = try #require(ScenarioDocument.read(source(large)).issues.first)
+    #expect(issue.problem == "the file is too large")
+    #expect(issue.expected == "a scenario of at most \(ScenarioDocument.maximumSize) bytes")
+    let other = try #require(ScenarioDocument.read(source("scenario: [\n")).issues.first)
+    #expect(other.kind == .unreadable && other.expected == "YAML")
+  }
+
   @Test func scenariosOfTheProgramAreValidAndHaveSources() throws {
     let directory = Shared.packageRoot.appendingPathComponent("policies/scenarios")
     let files = try FileManager.default.contentsOfDirectory(atPath: directory.path)

@@ -22,10 +22,10 @@ extension AppExchange {
     isStopping: @escaping @Sendable () -> Bool
   ) throws {
     for part in plan.restore?.parts ?? [] where isStaged(part) {
-      let location = try location(at: part.plan.target.directory)
-      try part.plan.requirePlanned(location.directory)
+      let area = try area(at: part.plan.target.directory)
+      try part.plan.requirePlanned(area.directory)
       let run = try RestoreRun(
-        part.plan, in: location.directory, staging: location.staging, threads: Host.processors,
+        part.plan, in: area.directory, staging: area.staging, threads: Host.processors,
         counters: counters)
       run.expectFiles()
       var writer = try StagingWriter(
@@ -38,10 +38,10 @@ extension AppExchange {
           "the \(plan.request.change.rawValue) was interrupted: the device is unchanged")
       }
       try requireWhole(part, run)
-      var roots = [try root(location.directory), try root(location.staging.tree)]
+      var roots = [try root(area.directory), try root(area.staging.tree)]
       var trash: TrashDirectory?
       if part.plan.displaces {
-        let (number, kept) = try trashLocation(for: part.path, from: location)
+        let (number, kept) = try trashDirectory(for: part.path, from: area)
         roots.append(number)
         trash = kept
       }
@@ -56,7 +56,7 @@ extension AppExchange {
         add(step)
       }
       parts.append(StagedPart(plan: part.plan, run: run, trash: trash))
-      try stageTrashRestores(to: part, location)
+      try stageTrashRestores(to: part, area)
     }
   }
 
@@ -76,13 +76,13 @@ extension AppExchange {
 
   /// Adds the steps for data restored from the trash of the update: one rename each, after all data
   /// of the snapshot.
-  private func stageTrashRestores(to part: PlannedPart, _ location: StagedLocation) throws {
+  private func stageTrashRestores(to part: PlannedPart, _ area: StagedExchange.StagingArea) throws {
     guard let planned = plan.containers.first(where: { $0.path == part.path }),
       !planned.trashRestores.isEmpty
     else { return }
     // A new container is in its staging directory.
-    let made = try part.plan.target.name.map { try location.staging.tree.directory($0) }
-    let inode = try made?.status().identity.inode ?? location.directory.status().identity.inode
+    let made = try part.plan.target.name.map { try area.staging.tree.directory($0) }
+    let inode = try made?.status().identity.inode ?? area.directory.status().identity.inode
     let container = root(part.target, inode: inode)
     for item in planned.trashRestores {
       // The directory in the trash that corresponds to the container.
@@ -94,9 +94,9 @@ extension AppExchange {
     }
     if planned.links.isEmpty { return }
     let name = ByteString(".sandboxctl-links-" + Host.randomHex(bytes: 4))
-    try location.staging.tree.createDirectory(name, permissions: 0o700)
+    try area.staging.tree.createDirectory(name, permissions: 0o700)
     try stageLinks(
-      planned, in: location.staging.tree.directory(name), container: container, at: location)
+      planned, in: area.staging.tree.directory(name), container: container, at: area)
   }
 
   private func requireWhole(_ part: PlannedPart, _ run: RestoreRun) throws {

@@ -42,12 +42,12 @@ extension AppExchange {
   /// Returns the directory for the package's content: the bundle's container, which is created
   /// here, or the staging directory itself if bundles share a directory.
   private func makeTarget(of planned: PlannedContainer, at to: ByteString) throws -> Directory {
-    let location = try location(around: to)
+    let area = try area(around: to)
     guard plan.device.layout == .coreSimulator, let name = to.lastComponent else {
-      return try location.staging.tree.duplicate()
+      return try area.staging.tree.duplicate()
     }
-    try location.staging.tree.createDirectory(name, permissions: 0o755)
-    let container = try location.staging.tree.directory(name)
+    try area.staging.tree.createDirectory(name, permissions: 0o755)
+    let container = try area.staging.tree.directory(name)
     try container.setPermissions(0o755)
     try write(metadata(of: planned, at: to), into: container, like: nil)
     return container
@@ -55,9 +55,9 @@ extension AppExchange {
 
   private func stageBundle(_ planned: PlannedContainer, _ number: Int) throws {
     guard let to = planned.to, let name = to.lastComponent else { return }
-    let location = try location(around: to)
+    let area = try area(around: to)
     if let from = planned.from, let old = from.lastComponent {
-      let before = try self.location(around: from)
+      let before = try self.area(around: from)
       let isNamed = plan.device.layout == .coreSimulator
       let trash = try trash(for: isNamed ? planned.path.parent : planned.path, from: before)
       let kept = isNamed ? planned.path.lastComponent : nil
@@ -67,7 +67,7 @@ extension AppExchange {
     }
     add(
       JournalStep(
-        path: name, root: try root(location.directory), source: try root(location.staging.tree)))
+        path: name, root: try root(area.directory), source: try root(area.staging.tree)))
   }
 
   // MARK: - Data
@@ -76,16 +76,16 @@ extension AppExchange {
     guard let from = planned.from, let to = planned.to, let name = to.lastComponent,
       let scanned = planned.scanned, let root = plan.scan.containers[scanned].entries.first
     else { return }
-    let location = try location(around: to)
-    let parent = try self.root(location.directory)
+    let area = try area(around: to)
+    let parent = try self.root(area.directory)
     add(JournalStep(path: name, root: parent, source: parent, sourceName: from.lastComponent))
     let container = self.root(to, inode: root.status.identity.inode)
-    try location.staging.tree.createDirectory(name, permissions: 0o700)
-    let staged = try location.staging.tree.directory(name)
-    try stageMetadata(planned, in: staged, container: container, at: location)
-    try stageLinks(planned, in: staged, container: container, at: location)
+    try area.staging.tree.createDirectory(name, permissions: 0o700)
+    let staged = try area.staging.tree.directory(name)
+    try stageMetadata(planned, in: staged, container: container, at: area)
+    try stageLinks(planned, in: staged, container: container, at: area)
     for drop in planned.drops {
-      let trash = try trash(for: planned.path, from: location)
+      let trash = try trash(for: planned.path, from: area)
       if drop.leavesEmptyDirectory {
         let status = plan.scan.containers[scanned].entries[drop.entry].status
         try stageEmpty(drop, status, from: from, in: staged)
@@ -100,7 +100,7 @@ extension AppExchange {
 
   private func stageMetadata(
     _ planned: PlannedContainer, in staged: borrowing Directory, container: Int,
-    at location: StagedLocation
+    at area: StagedExchange.StagingArea
   ) throws {
     guard let to = planned.to, let from = planned.from else { return }
     let files = try metadata(of: planned, at: to)
@@ -109,18 +109,18 @@ extension AppExchange {
     for (name, bytes) in files {
       let status = try old.statusIfPresent(name)
       try write([name: bytes], into: staged, like: status)
-      let kept = status == nil ? nil : try trash(for: planned.path, from: location)
+      let kept = status == nil ? nil : try trash(for: planned.path, from: area)
       add(JournalStep(path: name, root: container, source: try root(staged), kept: kept))
     }
   }
 
   func stageLinks(
     _ planned: PlannedContainer, in staged: borrowing Directory, container: Int,
-    at location: StagedLocation
+    at area: StagedExchange.StagingArea
   ) throws {
     if planned.links.isEmpty { return }
     var cursor = DirectoryCursor(root: try staged.duplicate())
-    let trash = try trash(for: planned.path, from: location)
+    let trash = try trash(for: planned.path, from: area)
     for link in planned.links {
       let name = link.inner.lastComponent ?? ""
       try cursor.withDirectory(at: Array(link.inner.components.dropLast()), making: true) {
@@ -157,9 +157,9 @@ extension AppExchange {
 
   private func stageAdoption(_ planned: PlannedContainer) throws {
     guard let from = planned.from, let to = planned.to, let name = to.lastComponent else { return }
-    let location = try location(around: to)
+    let area = try area(around: to)
     let harbor = try Directory.open(resolved: from.parent)
-    guard try TrashDirectory.canMove(from: location.staging.tree, to: harbor) else {
+    guard try TrashDirectory.canMove(from: area.staging.tree, to: harbor) else {
       throw OperationError(
         .failed, code: .otherVolume,
         plan.request.change.verb, subject: plan.request.app,
@@ -170,30 +170,30 @@ extension AppExchange {
     }
     add(
       JournalStep(
-        path: name, root: try root(location.directory), source: try root(harbor),
+        path: name, root: try root(area.directory), source: try root(harbor),
         sourceName: from.lastComponent))
     let container = root(to, inode: try Directory.open(resolved: from).status().identity.inode)
-    try location.staging.tree.createDirectory(name, permissions: 0o700)
-    let staged = try location.staging.tree.directory(name)
-    try stageMetadata(planned, in: staged, container: container, at: location)
+    try area.staging.tree.createDirectory(name, permissions: 0o700)
+    let staged = try area.staging.tree.directory(name)
+    try stageMetadata(planned, in: staged, container: container, at: area)
   }
 
   private func stageRemoval(_ planned: PlannedContainer, _ number: Int) throws {
     guard let from = planned.from, let name = from.lastComponent else { return }
-    let location = try location(around: from)
+    let area = try area(around: from)
     // A bundle that shares its directory with others keeps its name below the logical path.
     let isOwn = planned.scanned.map { plan.scan.containers[$0].container.member == nil } ?? true
-    let trash = try trash(for: isOwn ? planned.path.parent : planned.path, from: location)
+    let trash = try trash(for: isOwn ? planned.path.parent : planned.path, from: area)
     let kept = isOwn ? planned.path.lastComponent : nil
-    add(JournalStep(path: name, root: try root(location.directory), kept: trash, keptName: kept))
+    add(JournalStep(path: name, root: try root(area.directory), kept: trash, keptName: kept))
     record(0, of: number, under: trash, at: kept ?? "")
   }
 
   private func stageNew(_ planned: PlannedContainer) throws {
     guard let to = planned.to, let top = planned.top ?? planned.to, let name = top.lastComponent
     else { return }
-    let location = try location(around: top)
-    var cursor = DirectoryCursor(root: try location.staging.tree.duplicate())
+    let area = try area(around: top)
+    var cursor = DirectoryCursor(root: try area.staging.tree.duplicate())
     let home = [name] + to.components.dropFirst(top.components.count)
     func make(_ path: [ByteString]) throws(SystemError) {
       for depth in 1...path.count {
@@ -222,7 +222,7 @@ extension AppExchange {
     try write(metadata(of: planned, at: to), into: staged, like: nil)
     add(
       JournalStep(
-        path: name, root: try root(location.directory), source: try root(location.staging.tree)))
+        path: name, root: try root(area.directory), source: try root(area.staging.tree)))
     for move in planned.moves {
       let above = home + move.inner.components.dropLast()
       try make(above)

@@ -15,8 +15,6 @@ internal import SystemIO
 
 /// The staging of an operation on an app, and the steps that put it in place.
 final class AppExchange {
-  typealias StagedLocation = StagedExchange.Location
-
   let plan: AppChangePlan
   private let exchange: StagedExchange
   /// The entries that move to the trash: the index of the planned container, the entry in its scan,
@@ -61,8 +59,8 @@ final class AppExchange {
   }
 
   /// Returns the directory that contains a path, with its staging directory.
-  func location(around path: ByteString) throws(SystemError) -> StagedLocation {
-    try exchange.location(at: path.parent)
+  func area(around path: ByteString) throws(SystemError) -> StagedExchange.StagingArea {
+    try exchange.area(at: path.parent)
   }
 
   // MARK: - Steps
@@ -80,29 +78,31 @@ final class AppExchange {
   func add(_ step: JournalStep) { exchange.add(step) }
 
   /// Returns the directory at a path, with its staging directory.
-  func location(at path: ByteString) throws(SystemError) -> StagedLocation {
-    try exchange.location(at: path)
+  func area(at path: ByteString) throws(SystemError) -> StagedExchange.StagingArea {
+    try exchange.area(at: path)
   }
 
   /// Returns the index of the root of the trash for a container's logical path, or for the path
   /// above it.
-  func trash(for logical: ByteString, from location: StagedLocation) throws(SystemError) -> Int {
-    try trashLocation(for: logical, from: location).number
+  func trash(for logical: ByteString, from area: StagedExchange.StagingArea) throws(SystemError)
+    -> Int
+  {
+    try trashDirectory(for: logical, from: area).number
   }
 
   /// Returns the index of the root of the trash for a logical path, with the trash directory
   /// itself.
-  func trashLocation(
-    for logical: ByteString, from location: StagedLocation
-  ) throws(SystemError) -> (number: Int, location: TrashDirectory) {
+  func trashDirectory(
+    for logical: ByteString, from area: StagedExchange.StagingArea
+  ) throws(SystemError) -> (number: Int, directory: TrashDirectory) {
     let known = trashes[logical]
     let trash: TrashDirectory
     if let known {
       trash = known
     } else {
       trash = try TrashDirectory(
-        of: journal.record, saved: saved, for: logical, in: location.directory,
-        probing: location.staging.tree,
+        of: journal.record, saved: saved, for: logical, in: area.directory,
+        probing: area.staging.tree,
         root: plan.device.root)
     }
     trashes[logical] = trash
@@ -138,16 +138,16 @@ final class AppExchange {
     var found: [PathRemark] = []
     for planned in plan.containers where planned.action == .move || planned.action == .remove {
       guard let from = planned.from, let name = from.lastComponent, planned.to != from,
-        let location = try? location(around: from),
-        (try? location.directory.statusIfPresent(name)) ?? nil != nil
+        let area = try? area(around: from),
+        (try? area.directory.statusIfPresent(name)) ?? nil != nil
       else { continue }
       var remark = "it was created again at '\(from)' and moved to the trash"
       do {
         let trash = try Directory.make(
-          path: exchange.roots[try trash(for: planned.path, from: location)].path,
+          path: exchange.roots[try trash(for: planned.path, from: area)].path,
           permissions: 0o700)
         // The journal has ended, so no recovery would read a note.
-        try location.directory.preserve(name, in: trash, as: name, leaving: true, nil)
+        try area.directory.preserve(name, in: trash, as: name, leaving: true, nil)
       } catch { remark = "it was created again at '\(from)' and stays there: \(error)" }
       found.append(PathRemark(path: planned.path, remark: remark))
     }

@@ -11,8 +11,7 @@ struct TreeSurvey {
   /// The classes of the directories above; nil above the first one with a class.
   private var above: [String?] = []
   private var classTotals: [String: Totals.Class] = [:]
-  /// The content at the first name of each hard-linked file.
-  private var linked: [ByteString: Content] = [:]
+  private var linked = LinkedContents()
 
   /// Surveys a snapshot whose tree was repaired.
   init(_ snapshot: Snapshot, _ trees: TreeRepair) throws {
@@ -75,22 +74,11 @@ struct TreeSurvey {
     if name == nil, !classes.isEmpty { return }
     totals.entries += 1
     guard case .file(let content) = entry.node else { return }
-    let bytes = isFirstName(of: content, in: entry.linkGroup) ? content.size : 0
+    let bytes = linked.isFirstName(of: content, in: entry.linkGroup) ? content.size : 0
     totals.files += 1
     totals.bytes.addClamping(bytes)
     guard let name else { return }
     classTotals[name, default: .init(name: name, files: 0, bytes: 0)].files += 1
     classTotals[name]?.bytes.addClamping(bytes)
-  }
-
-  /// Whether no earlier name of the file had this content. A name with other content is restored
-  /// as a separate file.
-  private mutating func isFirstName(of content: Content, in group: ByteString?) -> Bool {
-    guard let group else { return true }
-    guard let first = linked[group] else {
-      linked[group] = content
-      return true
-    }
-    return first != content
   }
 }

@@ -18,6 +18,21 @@ package struct DeviceBackup {
     package let report: BackupReport
     /// The interrupted operations on the device.
     package let interrupted: RecoveryReport
+
+    /// Whether the snapshot has everything that the policy includes, and no interrupted operation
+    /// is pending on the device.
+    package var isComplete: Bool { report.isComplete && !interrupted.isPending }
+
+    /// Returns the snapshot for an operation that needs it.
+    ///
+    /// - Parameter action: the operation, as the words after "cannot".
+    /// - Throws: `failed` if none was written.
+    package func requireSnapshot(to action: String) throws(OperationError) -> StoredSnapshot {
+      if let stored = report.snapshot { return stored }
+      throw OperationError(
+        .failed, code: .nothingReadable, action, subject: plan.device.root,
+        reason: "it has nothing to store")
+    }
   }
 
   /// Prepares a backup: begins to verify the copies of the repository's index in the host's cache

@@ -24,7 +24,7 @@ package final class StagedExchange {
   }
 
   /// A directory in which steps work, with its staging directory.
-  package final class Location {
+  package final class StagingArea {
     package let directory: Directory
     package let staging: StagingDirectory
 
@@ -39,7 +39,7 @@ package final class StagedExchange {
   package let journal: OperationJournal
   private let device: Device
   private let wording: Wording
-  private var locations: [ByteString: Location] = [:]
+  private var areas: [ByteString: StagingArea] = [:]
   /// The directories below which steps work.
   package private(set) var roots: [JournalRecord.Root] = []
   private var steps = JournalSteps()
@@ -58,14 +58,14 @@ package final class StagedExchange {
     try journal.prepare(0, stagingIn: directories)
     let needed = NeededStaging(on: device.root, besides: journal.record.id)
     for directory in directories {
-      locations[directory] = try Location(directory, keeping: needed)
+      areas[directory] = try StagingArea(directory, keeping: needed)
     }
   }
 
   /// Returns the directory at a path, with its staging directory.
-  package func location(at path: ByteString) throws(SystemError) -> Location {
-    guard let location = locations[path] else { throw SystemError.replaced(path) }
-    return location
+  package func area(at path: ByteString) throws(SystemError) -> StagingArea {
+    guard let area = areas[path] else { throw SystemError.replaced(path) }
+    return area
   }
 
   /// Returns the index of a root, for use in steps.
@@ -86,12 +86,12 @@ package final class StagedExchange {
 
   /// Syncs the staged entries.
   package func sync() throws(SystemError) {
-    for location in locations.values { try location.directory.syncVolume() }
+    for area in areas.values { try area.directory.syncVolume() }
   }
 
   /// Removes the staging directories if no step was applied or recorded.
   package func abandon() {
-    for location in locations.values { try? location.staging.remove() }
+    for area in areas.values { try? area.staging.remove() }
   }
 
   // MARK: - Execution
@@ -116,7 +116,7 @@ package final class StagedExchange {
   package func finish() throws(OperationError) {
     do throws(SystemError) {
       try sync()
-      for location in locations.values { try location.staging.remove() }
+      for area in areas.values { try area.staging.remove() }
     } catch { throw unfinished(error) }
   }
 
@@ -129,12 +129,12 @@ package final class StagedExchange {
       try journal.rollBack()
       let hasPlacedEntries = try back.rollBackSteps(&failed) > 0
       try journal.forgetSteps(hasPlacedEntries: hasPlacedEntries)
-      for location in locations.values {
+      for area in areas.values {
         if !hasPlacedEntries {
-          try location.staging.remove()
+          try area.staging.remove()
         } else {
-          try location.staging.preserve(
-            in: back.trash(in: location.directory, probing: location.staging.tree))
+          try area.staging.preserve(
+            in: back.trash(in: area.directory, probing: area.staging.tree))
         }
       }
       Trash(of: device).removeEmpty(journal.record.id)

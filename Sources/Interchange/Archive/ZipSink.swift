@@ -7,9 +7,7 @@ internal import SystemIO
 /// Zip has no extended attributes, no ACLs, no device files and no hard links: each name of a
 /// hard-linked file is a file of its own.
 package struct ZipSink: ~Copyable, EntrySink {
-  private let output: ByteOutput
-  private var writer: ArchiveWriter
-  private var buffer: [UInt8] = []
+  private var output: ZipOutput
   package private(set) var skipped = SkippedEntries()
   private var isSkipping = false
 
@@ -17,10 +15,7 @@ package struct ZipSink: ~Copyable, EntrySink {
 
   /// Creates an archive.
   package init(to output: @escaping ByteOutput) throws(InterchangeError) {
-    self.output = output
-    do throws(CodecError) {
-      writer = try ArchiveWriter(.zip)
-    } catch { throw Self.fault(error) }
+    self.output = try ZipOutput(.zip, to: output, action: "write")
   }
 
   package mutating func add(_ entry: ForeignEntry) throws(InterchangeError) {
@@ -36,50 +31,21 @@ package struct ZipSink: ~Copyable, EntrySink {
       path: Array(entry.joinedPath.bytes), kind: kind, mode: entry.permissions)
     (member.owner, member.group) = (entry.owner, entry.group)
     (member.modified, member.nanoseconds) = (entry.modified.seconds, entry.modified.nanoseconds)
-    do throws(CodecError) {
-      try writer.begin(member, to: &buffer)
+    do throws(InterchangeError) {
+      try output.begin(member)
       isSkipping = false
     } catch {
-      guard error.kind == .unrepresentable else { throw Self.fault(error) }
+      guard error.kind == .unrepresentable else { throw error }
       skipped.append(
         path: entry.joinedPath, reason: "a zip archive cannot hold it: \(error.reason)")
     }
-    try flush()
   }
 
   package mutating func write(_ bytes: UnsafeRawBufferPointer) throws(InterchangeError) {
-    if isSkipping { return }
-    do throws(CodecError) {
-      try writer.write(bytes, to: &buffer)
-    } catch { throw Self.fault(error) }
-    try flush()
+    if !isSkipping { try output.write(bytes) }
   }
 
-  package mutating func finish() throws(InterchangeError) {
-    try flush()
-    var failure: InterchangeError?
-    do throws(CodecError) {
-      try writer.finish(to: &buffer) { [output] portion in
-        do throws(InterchangeError) { try output(portion.span) } catch {
-          failure = error
-          return false
-        }
-        portion.removeAll(keepingCapacity: true)
-        return true
-      }
-    } catch { throw failure ?? Self.fault(error) }
-    try flush()
-  }
-
-  private mutating func flush() throws(InterchangeError) {
-    if buffer.isEmpty { return }
-    try output(buffer.span)
-    buffer.removeAll(keepingCapacity: true)
-  }
-
-  private static func fault(_ error: CodecError) -> InterchangeError {
-    InterchangeError(error, "write", subject: "the zip archive")
-  }
+  package mutating func finish() throws(InterchangeError) { try output.finish() }
 
   private mutating func recordDropped(_ entry: ForeignEntry) {
     if !entry.attributes.isEmpty {

@@ -100,70 +100,35 @@ final class SnapDraft {
   func writeZip(
     _ metadata: SnapMetadata, user: ByteString?, to output: @escaping ByteOutput
   ) throws(InterchangeError) {
-    var zip = try StoredZip(to: output, modified: metadata.time)
+    var zip = try ZipOutput(.storedZip, to: output, action: SpooledOutput.action)
     for archive in archives.sorted(by: { $0.isOfSystem && !$1.isOfSystem }) {
-      try zip.begin(name(of: archive, user: user).member, size: archive.file.size)
+      try zip.begin(
+        name(of: archive, user: user).member, size: archive.file.size, modified: metadata.time)
       try archive.file.forEachPortion { (bytes) throws(InterchangeError) in try zip.write(bytes) }
     }
     let text = metadata.text
-    try zip.add("meta.json", text)
+    try zip.add("meta.json", text, modified: metadata.time)
     let sum = Hex.encode(MessageDigest.digest(of: text.span, .sha3x384)) + "\n"
-    try zip.add("meta.sha3_384", Array(sum.utf8))
+    try zip.add("meta.sha3_384", Array(sum.utf8), modified: metadata.time)
     try zip.finish()
   }
 }
 
-/// A zip archive of files that are not compressed.
-private struct StoredZip: ~Copyable {
-  private let output: ByteOutput
-  private let modified: Timestamp
-  private var writer: ArchiveWriter
-  private var buffer: [UInt8] = []
-
-  init(to output: @escaping ByteOutput, modified: Timestamp) throws(InterchangeError) {
-    self.output = output
-    self.modified = modified
-    do throws(CodecError) { writer = try ArchiveWriter(.storedZip) } catch {
-      throw Self.fault(error)
-    }
-  }
-
-  mutating func begin(_ name: ByteString, size: UInt64) throws(InterchangeError) {
+extension ZipOutput {
+  /// Begins a file of a snapshot.
+  fileprivate mutating func begin(
+    _ name: ByteString, size: UInt64, modified: Timestamp
+  ) throws(InterchangeError) {
     var member = PaxMember(path: Array(name.bytes), kind: .file(size: size), mode: 0o600)
     // The field has 32 bits, which some programs read as signed.
     member.modified = max(0, min(modified.seconds, Int64(Int32.max)))
-    do throws(CodecError) { try writer.begin(member, to: &buffer) } catch {
-      throw Self.fault(error)
-    }
-    try flush()
+    try begin(member)
   }
 
-  mutating func write(_ bytes: Span<UInt8>) throws(InterchangeError) {
-    do throws(CodecError) {
-      try bytes.withUnsafeBytes { (raw) throws(CodecError) in
-        try writer.write(raw, to: &buffer)
-      }
-    } catch { throw Self.fault(error) }
-    try flush()
-  }
-
-  mutating func add(_ name: ByteString, _ bytes: [UInt8]) throws(InterchangeError) {
-    try begin(name, size: UInt64(bytes.count))
+  fileprivate mutating func add(
+    _ name: ByteString, _ bytes: [UInt8], modified: Timestamp
+  ) throws(InterchangeError) {
+    try begin(name, size: UInt64(bytes.count), modified: modified)
     try write(bytes.span)
-  }
-
-  mutating func finish() throws(InterchangeError) {
-    do throws(CodecError) { try writer.finish(to: &buffer) } catch { throw Self.fault(error) }
-    try flush()
-  }
-
-  private mutating func flush() throws(InterchangeError) {
-    if buffer.isEmpty { return }
-    try output(buffer.span)
-    buffer.removeAll(keepingCapacity: true)
-  }
-
-  private static func fault(_ error: CodecError) -> InterchangeError {
-    InterchangeError(error, SpooledOutput.action, subject: "the zip archive")
   }
 }

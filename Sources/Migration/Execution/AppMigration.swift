@@ -174,7 +174,7 @@ package struct AppMigration: Sendable {
   /// Whether the source has any data of the app.
   package var hasData: Bool {
     !plan.moves.isEmpty || !plan.present.isEmpty || !plan.conflicts.isEmpty
-      || !plan.withoutHome.isEmpty
+      || !plan.withoutPlace.isEmpty
   }
 
   /// Refuses data of a newer version of the app than the target's. The version that the data states

@@ -159,18 +159,18 @@ package struct MigrationOperation {
 
   private func stage(in exchange: StagedExchange, _ report: inout MigrationReport) throws {
     try exchange.prepare(in: [basePath])
-    let location = try exchange.location(at: basePath)
-    try requirePlaces(on: location.directory.status())
+    let area = try exchange.area(at: basePath)
+    try requireSameVolume(as: area.directory.status())
     let (source, home) = (
       try MigrationHome(migration.route.from), try MigrationHome(migration.route.to)
     )
     let (base, owner) = (target.base, try owner())
     // Directories above the copies that no entry of the source stands for get the owner from it.
     if let owner {
-      try location.staging.tree.setOwner(user: owner.user, group: owner.group)
+      try area.staging.tree.setOwner(user: owner.user, group: owner.group)
     }
     let copier = MigrationCopier(
-      of: migration, from: source, into: try location.staging.tree.duplicate(),
+      of: migration, from: source, into: try area.staging.tree.duplicate(),
       owner: owner, counters: counters, isStopping: isStopping,
       stagedPath: { home.real($0).relative(to: base) })
     counters.expect(files: migration.plan.files, bytes: migration.plan.bytes)
@@ -178,22 +178,22 @@ package struct MigrationOperation {
     report.remarks = copier.remarks
     report.failed = copier.failed
     try exchange.sync()
-    let root = try exchange.root(location.directory)
-    let staged = try exchange.root(location.staging.tree)
-    for place in target.places.map({ $0.relative(to: base) }) {
-      guard try Self.isStaged(place, in: location.staging.tree) else { continue }
-      exchange.add(JournalStep(path: place, root: root, source: staged))
+    let root = try exchange.root(area.directory)
+    let staged = try exchange.root(area.staging.tree)
+    for destination in target.destinations.map({ $0.relative(to: base) }) {
+      guard try Self.isStaged(destination, in: area.staging.tree) else { continue }
+      exchange.add(JournalStep(path: destination, root: root, source: staged))
     }
   }
 
-  /// Whether a place has a copy: none of its entries could be copied otherwise. A step without one
-  /// would seem applied, and its rollback would remove what another program has put there.
+  /// Whether a destination has a copy: none of its entries could be copied otherwise. A step without
+  /// one would seem applied, and its rollback would remove what another program has put there.
   private static func isStaged(
-    _ place: ByteString, in tree: borrowing Directory
+    _ destination: ByteString, in tree: borrowing Directory
   ) throws(SystemError) -> Bool {
     do throws(SystemError) {
-      let above = try MigrationSurvey.open(place.parent, in: tree)
-      return try above.statusIfPresent(place.lastComponent ?? "") != nil
+      let above = try MigrationSurvey.open(destination.parent, in: tree)
+      return try above.statusIfPresent(destination.lastComponent ?? "") != nil
     } catch {
       if error.isMissing { return false }
       throw error
@@ -207,10 +207,11 @@ package struct MigrationOperation {
     return (status.user, status.group)
   }
 
-  /// Refuses places on another volume than the staging directory: entries cannot be renamed to it.
-  private func requirePlaces(on base: FileStatus) throws {
+  /// Refuses destinations on another volume than the staging directory: entries cannot be renamed to
+  /// it.
+  private func requireSameVolume(as base: FileStatus) throws {
     let home = migration.route.to.home
-    for above in Set(target.places.map(\.parent)).sorted() {
+    for above in Set(target.destinations.map(\.parent)).sorted() {
       let status = try Directory.open(resolved: home.appending(above)).status()
       guard status.identity.device != base.identity.device else { continue }
       throw OperationError(

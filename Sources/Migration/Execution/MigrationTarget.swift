@@ -20,16 +20,16 @@ package struct MigrationTarget: Sendable {
   let base: ByteString
   private let end: MigrationEnd
   /// The destinations that new entries get, relative to the home directory, none within another.
-  let places: [ByteString]
+  let destinations: [ByteString]
 
   /// Finds the device for a planned migration. Changes nothing.
   ///
   /// - Throws: `ModelError` if the home directory cannot be read.
   package static func find(for migration: AppMigration) throws -> MigrationTarget {
     let end = migration.route.to
-    let places = try newPlaces(of: migration)
+    let destinations = try topmostDestinations(of: migration)
     if let directory = end.packaging.deviceDirectory,
-      places.allSatisfy({ $0.isWithin(directory) && $0 != directory })
+      destinations.allSatisfy({ $0.isWithin(directory) && $0 != directory })
     {
       let root = end.home.appending(directory)
       let device = try Device.find(root: root, layout: end.packaging.layout)
@@ -40,14 +40,16 @@ package struct MigrationTarget: Sendable {
       }
       let isPresent = (try? Directory.open(resolved: end.home.appending(end.container))) != nil
       return MigrationTarget(
-        device: device, base: isPresent ? end.container : directory, end: end, places: places)
+        device: device, base: isPresent ? end.container : directory, end: end,
+        destinations: destinations)
     }
     let layout = end.packaging == .macOS ? Layout.macOS : .xdg
     let isInContainer =
-      layout == .macOS && places.allSatisfy { $0.isWithin(end.container) && $0 != end.container }
+      layout == .macOS
+      && destinations.allSatisfy { $0.isWithin(end.container) && $0 != end.container }
     return MigrationTarget(
       device: try homeDevice(end.home, layout), base: isInContainer ? end.container : "", end: end,
-      places: places)
+      destinations: destinations)
   }
 
   /// Returns a home directory as a device with the layout xdg or macos. A new home without base
@@ -66,21 +68,23 @@ package struct MigrationTarget: Sendable {
   }
 
   /// Returns the topmost new entries of a plan: each is put in place by one rename.
-  private static func newPlaces(of migration: AppMigration) throws(OperationError) -> [ByteString] {
+  private static func topmostDestinations(of migration: AppMigration) throws(OperationError)
+    -> [ByteString]
+  {
     do throws(SystemError) {
       let home = try MigrationHome(migration.route.to)
-      var (places, known): (Set<ByteString>, [ByteString: Bool]) = ([], [:])
+      var (found, known): (Set<ByteString>, [ByteString: Bool]) = ([], [:])
       for move in migration.plan.moves {
-        var place = home.real(move.destination)
-        while !place.parent.isEmpty {
-          let above = place.parent
+        var path = home.real(move.destination)
+        while !path.parent.isEmpty {
+          let above = path.parent
           if known[above] == nil { known[above] = try home.entry(at: above) != nil }
           if known[above] == true { break }
-          place = above
+          path = above
         }
-        places.insert(place)
+        found.insert(path)
       }
-      return places.sorted()
+      return found.sorted()
     } catch { throw OperationError(error) }
   }
 
@@ -93,7 +97,7 @@ package struct MigrationTarget: Sendable {
   ///   - policy: The policy for the device.
   ///   - options: The options of the scan.
   package func scan(policy: CompiledPolicy, options: ScanOptions) -> DeviceScan {
-    let paths = places.map { end.home.appending($0) }
+    let paths = destinations.map { end.home.appending($0) }
     return DeviceScan.run(device, policy: policy, options: options) { container in
       container.owner?.bytes == end.app
         || paths.contains { $0.isWithin(container.absolutePath) && container.member == nil }
@@ -114,7 +118,9 @@ package struct MigrationTarget: Sendable {
     let tables = (migration.route.table?.places ?? []).compactMap { place in
       place.path(in: end.packaging)?.inHome(of: end)
     }
-    let paths = Set(tables + places.map(\.parent)).filter { !$0.isEmpty && !Self.isShared($0) }
+    let paths = Set(tables + destinations.map(\.parent)).filter {
+      !$0.isEmpty && !Self.isShared($0)
+    }
     let present = paths.sorted().compactMap { try? Host.realPath(end.home.appending($0)) }
     return signs
       + MigrationUse.uses(of: end.app, below: present).filter { !known.contains($0.process) }
@@ -159,9 +165,21 @@ package struct MigrationUse: Sendable, Hashable {
 }
 
 extension AppMigration {
+  /// Returns the signs that the app is running on either side, for which the migration would be
+  /// refused; none if there is nothing to copy.
+  ///
+  /// - Parameter compile: compiles the policy for the target's layout.
+  package func signsOfUse(compile: (Layout) throws -> CompiledPolicy) throws -> [MigrationUse] {
+    if isIdle { return [] }
+    let target = try MigrationTarget.find(for: self)
+    let scan = target.scan(
+      policy: try compile(target.device.layout), options: ScanOptions(destination: .unrestricted))
+    return target.signsOfUse(in: scan, of: self) + signsOfUseInSource
+  }
+
   /// Returns the signs that the app is running in the source: its files could change while they are
   /// copied.
-  package var signsOfUseInSource: [MigrationUse] {
+  var signsOfUseInSource: [MigrationUse] {
     let paths = route.sources.map { route.from.home.appending($0) }.compactMap { path in
       try? Host.realPath(path)
     }
@@ -186,6 +204,16 @@ extension Packaging {
     case .snap: .snap
     case .macOS: .macOS
     case .host, .deb: .xdg
+    }
+  }
+
+  /// The form of the apps in devices of a layout; nil if apps have one form only there.
+  package init?(ofDevicesIn layout: Layout) {
+    switch layout {
+    case .flatpak: self = .flatpak
+    case .snap: self = .snap
+    case .xdg: self = .host
+    default: return nil
     }
   }
 }

@@ -20,7 +20,7 @@ package struct ContainerPairing: Sendable, Hashable {
     case appMissing
     /// Containers of this kind are not moved: an installation creates them, or the target's layout
     /// does not have them.
-    case noHome
+    case noPlace
   }
 
   /// Pairs the containers of apps on two devices by their logical names, sorted as in the source.
@@ -42,9 +42,9 @@ package struct ContainerPairing: Sendable, Hashable {
       let found = counterpart(of: container, on: target, installed)
       // A bundle has the data of one app, and nothing can be created in it.
       let isPlaced = if case .present = found { true } else { !isBundle }
-      return ContainerPairing(source: container, counterpart: isPlaced ? found : .noHome)
+      return ContainerPairing(source: container, counterpart: isPlaced ? found : .noPlace)
     }
-    guard !isBundle || pairs.contains(where: { $0.counterpart != .noHome }) else {
+    guard !isBundle || pairs.contains(where: { $0.counterpart != .noPlace }) else {
       throw OperationError(
         .notFound, code: .noApp, "migrate to", subject: target.root,
         reason: "it has the data of "
@@ -63,9 +63,9 @@ package struct ContainerPairing: Sendable, Hashable {
     let pairs = try containers(of: source, apps: [app]).map { container in
       let isData = container.logical == .data(LogicalName(app.bytes))
       return ContainerPairing(
-        source: container, counterpart: isData ? .present(bundle.data) : .noHome)
+        source: container, counterpart: isData ? .present(bundle.data) : .noPlace)
     }
-    guard pairs.contains(where: { $0.counterpart != .noHome }) else {
+    guard pairs.contains(where: { $0.counterpart != .noPlace }) else {
       throw OperationError(
         .notFound, code: .noApp, "migrate", subject: app,
         reason: "'\(source.root)' has no data of it",
@@ -118,10 +118,10 @@ package struct ContainerPairing: Sendable, Hashable {
     of container: Container, on target: Device, _ installed: Set<BundleIdentifier>
   ) -> Counterpart {
     guard container.kind != .bundle, target.layout.containerKinds.contains(container.kind) else {
-      return .noHome
+      return .noPlace
     }
     if let present = target.container(container.logical) { return .present(present.absolutePath) }
-    guard let owner = container.owner else { return container.kind == .group ? .missing : .noHome }
+    guard let owner = container.owner else { return container.kind == .group ? .missing : .noPlace }
     // macOS names containers after their apps, so that they can be created before an installation.
     return installed.contains(owner) || target.layout == .macOS ? .missing : .appMissing
   }

@@ -37,11 +37,11 @@ package struct ContainerPreview: Sendable {
   }
 
   /// The containers of the source with those of the target, to compare absolute links into them.
-  private let places: [(source: ByteString, target: ByteString)]
+  private let containers: [(source: ByteString, target: ByteString)]
 
   private init(_ pairing: ContainerPairing, among pairs: [ContainerPairing]) {
     self.pairing = pairing
-    places = pairs.compactMap { pair in
+    containers = pairs.compactMap { pair in
       guard case .present(let path) = pair.counterpart else { return nil }
       return (pair.source.absolutePath, path)
     }
@@ -57,7 +57,7 @@ package struct ContainerPreview: Sendable {
       if entry.status.kind == .directory { continue }
       if entry.selection == .excluded {
         excluded.add(entry.status)
-      } else if pairing.counterpart == .noHome {
+      } else if pairing.counterpart == .noPlace {
         withoutPlace.add(entry.status)
       } else if Self.isMetadata(scan.name(index), at: entry.parent) {
         // The target's container has its own.
@@ -88,9 +88,9 @@ package struct ContainerPreview: Sendable {
   private func leadsToTheSame(_ source: ByteString?, _ target: ByteString?) -> Bool {
     guard let source, let target, !source.isEmpty else { return false }
     if source == target { return true }
-    return places.contains { place in
-      let inner = Self.path(of: source, in: place.source)
-      return inner != nil && inner == Self.path(of: target, in: place.target)
+    return containers.contains { pair in
+      let inner = Self.path(of: source, in: pair.source)
+      return inner != nil && inner == Self.path(of: target, in: pair.target)
     }
   }
 

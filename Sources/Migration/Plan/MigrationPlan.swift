@@ -9,7 +9,7 @@ package struct MigrationPlan: Sendable {
   /// The entries that conflict with others in the target. They are not copied.
   package internal(set) var conflicts: [Conflict] = []
   /// The data for which the target has no place.
-  package internal(set) var withoutHome: [Group] = []
+  package internal(set) var withoutPlace: [Group] = []
   /// The data that rules exclude.
   package internal(set) var skipped: [Group] = []
   /// The configuration files among `moves` whose paths are replaced.
@@ -80,7 +80,7 @@ package struct MigrationPlan: Sendable {
   }
 
   /// The bytes for which the target has no place.
-  package var bytesWithoutHome: UInt64 { withoutHome.reduce(0) { $0 &+ $1.bytes } }
+  package var bytesWithoutPlace: UInt64 { withoutPlace.reduce(0) { $0 &+ $1.bytes } }
 }
 
 /// Computes the plan of a migration from the entries of the source.
@@ -97,7 +97,7 @@ package struct MigrationPlanner {
   /// The directories that cannot be entered in the target.
   private var blocked: Set<ByteString> = []
   /// The index of the group of each directory without a place, or excluded.
-  private var (homeless, excluded): ([ByteString: Int], [ByteString: Int]) = ([:], [:])
+  private var (placeless, excluded): ([ByteString: Int], [ByteString: Int]) = ([:], [:])
 
   /// Creates a planner.
   ///
@@ -118,10 +118,10 @@ package struct MigrationPlanner {
 
   private mutating func add(_ entry: MigrationEntry) {
     switch route.destination(of: entry.path, isLink: entry.kind == .symlink) {
-    case .noHome:
+    case .noPlace:
       // A directory above a place is only on the way to it.
       if entry.kind == .directory, isAbovePlace(entry.path) { return }
-      Self.count(entry, reason: nil, in: &plan.withoutHome, &homeless)
+      Self.count(entry, reason: nil, in: &plan.withoutPlace, &placeless)
     case .skipped(let why): Self.count(entry, reason: why, in: &plan.skipped, &excluded)
     case .path(let destination):
       add(MigrationPlan.Move(entry: entry, destination: destination))

@@ -52,7 +52,7 @@ struct MigrationLint {
     let wanted: MigrationRoute.Destination =
       switch example.expected {
       case .moves(let target): .path(target.inHome(of: route.to))
-      case .noHome: .noHome
+      case .noPlace: .noPlace
       case .skipped: .skipped("any reason")
       }
     if wanted == result || wanted.isSkipped && result.isSkipped { return }

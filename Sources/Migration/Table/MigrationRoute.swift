@@ -20,7 +20,7 @@ package struct MigrationRoute: Sendable {
     /// The entry is not moved, for this reason.
     case skipped(String)
     /// The target has no place for it.
-    case noHome
+    case noPlace
 
     /// Whether a rule excludes the entry.
     package var isSkipped: Bool { if case .skipped = self { true } else { false } }
@@ -30,7 +30,7 @@ package struct MigrationRoute: Sendable {
       switch self {
       case .path(let path): "a move to '\(path)'"
       case .skipped(let why): "a skip rule (\(why))"
-      case .noHome: "no place for it"
+      case .noPlace: "no place for it"
       }
     }
   }
@@ -77,7 +77,7 @@ package struct MigrationRoute: Sendable {
     if from.packaging == to.packaging, from.packaging.isSandbox, path.isWithin(from.container) {
       return .path(to.container.appending(path.relative(to: from.container)))
     }
-    guard let found, let target = found.place.path(in: to.packaging) else { return .noHome }
+    guard let found, let target = found.place.path(in: to.packaging) else { return .noPlace }
     return .path(target.inHome(of: to).appending(found.inner))
   }
 

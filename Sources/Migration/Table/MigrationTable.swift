@@ -201,7 +201,7 @@ package struct MigrationExample: Sendable, Hashable {
     /// The entry moves to this path.
     case moves(MigrationTable.Path)
     /// The target has no place for it.
-    case noHome
+    case noPlace
     /// A rule excludes it.
     case skipped
   }

@@ -10,21 +10,11 @@ extension MigrationTable {
   package static func read(
     _ source: PolicySource
   ) -> (table: MigrationTable?, issues: [PolicyIssue]) {
-    let start = PolicyLocation(file: source.name, line: 1, column: 1)
-    guard source.bytes.count <= maximumSize else {
-      let issue = PolicyIssue(
-        .unreadable, at: start, "the file is too large",
-        expected: "a migration table of at most \(maximumSize) bytes")
-      return (nil, [issue])
-    }
-    do throws(CodecError) {
-      let node = try YAML.parse(
-        source.bytes, limits: YAML.Limits(bytes: maximumSize, depth: 16, nodes: 20_000))
-      return read(source, node)
-    } catch {
-      let location = error.mark.map { PolicyLocation(source.name, $0) } ?? start
-      return (nil, [PolicyIssue(.unreadable, at: location, error.reason, expected: "YAML")])
-    }
+    let (node, issues) = source.parse(
+      as: "a migration table",
+      limits: YAML.Limits(bytes: maximumSize, depth: 16, nodes: 20_000))
+    guard let node else { return (nil, issues) }
+    return read(source, node)
   }
 
   /// The maximum size of a table, in bytes.
@@ -180,7 +170,7 @@ struct MigrationTableReader {
   ) -> MigrationExample.Expectation? {
     if let becomes = node["becomes"] { return path(becomes, in: target).map { .moves($0) } }
     switch node["outcome"]?.text {
-    case "no-home": return .noHome
+    case "no-home": return .noPlace
     case "skipped": return .skipped
     default: return nil
     }

@@ -109,21 +109,10 @@ extension PolicyDocument {
   /// - Returns: The document, if the text is a policy at all, and every mistake. A document with
   ///   errors is usable only to find more mistakes.
   public static func read(_ source: PolicySource) -> (document: PolicyDocument?, [PolicyIssue]) {
-    let start = PolicyLocation(file: source.name, line: 1, column: 1)
-    guard source.bytes.count <= PolicySource.maximumSize else {
-      let issue = PolicyIssue(
-        .unreadable, at: start, "the file is too large",
-        expected: "a policy of at most \(PolicySource.maximumSize) bytes")
-      return (nil, [issue])
-    }
-    do {
-      let node = try YAML.parse(
-        source.bytes, limits: YAML.Limits(bytes: PolicySource.maximumSize))
-      return read(source, node)
-    } catch {
-      let location = error.mark.map { PolicyLocation(source.name, $0) } ?? start
-      return (nil, [PolicyIssue(.unreadable, at: location, error.reason, expected: "YAML")])
-    }
+    let (node, issues) = source.parse(
+      as: "a policy", limits: YAML.Limits(bytes: PolicySource.maximumSize))
+    guard let node else { return (nil, issues) }
+    return read(source, node)
   }
 
   private static func read(

@@ -1,3 +1,5 @@
+public import Codecs
+
 /// The text of a policy file, read by the caller.
 public struct PolicySource: Sendable, Hashable {
   /// The file's name in messages: a path, or `builtin:ios.yaml`.
@@ -25,6 +27,32 @@ public struct PolicySource: Sendable, Hashable {
   /// The part of the name after the last slash, by which overlays are ordered.
   var fileName: String {
     name.split(separator: "/").last.map(String.init) ?? name
+  }
+}
+
+extension PolicySource {
+  /// Parses the content as YAML.
+  ///
+  /// - Parameters:
+  ///   - noun: the kind of file, for example "a policy".
+  ///   - limits: the limits of the text; the one of its size is named in the issue.
+  /// - Returns: the root, or the issue if the file is too large or is not YAML.
+  public func parse(as noun: String, limits: YAML.Limits) -> (
+    root: YAMLNode?, issues: [PolicyIssue]
+  ) {
+    let start = PolicyLocation(file: name, line: 1, column: 1)
+    guard bytes.count <= limits.bytes else {
+      let issue = PolicyIssue(
+        .unreadable, at: start, "the file is too large",
+        expected: "\(noun) of at most \(limits.bytes) bytes")
+      return (nil, [issue])
+    }
+    do throws(CodecError) {
+      return (try YAML.parse(bytes, limits: limits), [])
+    } catch {
+      let location = error.mark.map { PolicyLocation(name, $0) } ?? start
+      return (nil, [PolicyIssue(.unreadable, at: location, error.reason, expected: "YAML")])
+    }
   }
 }
 

@@ -203,18 +203,3 @@ extension Verdict {
     ]
   }
 }
-
-extension FileKind {
-  /// The type in JSON.
-  var word: String {
-    switch self {
-    case .file: "file"
-    case .directory: "directory"
-    case .symlink: "symlink"
-    case .fifo: "fifo"
-    case .socket: "socket"
-    case .characterDevice: "character-device"
-    case .blockDevice: "block-device"
-    }
-  }
-}

@@ -73,21 +73,25 @@ struct ExportedDeviceOptions: ParsableArguments {
         waiting: 0, again: { try Device.find(root: device.root, layout: device.layout) },
         didFindRisk: console.warning)
     }
+    let stored = try show(outcome, of: repository, list: list, output: output, console)
+    return Outcome(
+      repository: repository, stored: stored, status: outcome.isComplete ? .done : .doneInPart)
+  }
+
+  /// Prints the problems of the backup. Returns its snapshot.
+  private func show(
+    _ outcome: DeviceBackup.Outcome, of repository: Repository, list: ListOptions,
+    output: OutputOptions, _ console: Console
+  ) throws -> StoredSnapshot {
     let report = outcome.report
     console.show(outcome.interrupted, of: outcome.plan.device, all: list.all)
     console.remarks(report.unreadable, as: .warning("not in the snapshot: "), all: list.all)
     if !output.quiet { console.remarks(report.warnings, as: .note(""), all: list.all) }
     console.warn(ofRefused: report.snapshot, in: repository)
-    guard let stored = report.snapshot else {
-      throw OperationError(
-        .failed, code: .nothingReadable, "export", subject: device.root,
-        reason: "it has nothing to store")
-    }
+    let stored = try outcome.requireSnapshot(to: "export")
     if !output.json, !output.quiet {
       try console.result("stored the device: snapshot \(stored.id.hex.prefix(8))")
     }
-    let isComplete = report.isComplete && !outcome.interrupted.isPending
-    return Outcome(
-      repository: repository, stored: stored, status: isComplete ? .done : .doneInPart)
+    return stored
   }
 }

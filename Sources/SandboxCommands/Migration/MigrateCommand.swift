@@ -89,7 +89,7 @@ struct MigrateCommand: SandboxCommand {
     if let (source, target) = Self.forms(source, target) {
       return try FormMigration(self, from: source, to: target).run(console)
     }
-    return try DeviceMigration(self, from: source, to: target).run(console)
+    return try DeviceMigrationRun(self, from: source, to: target).run(console)
   }
 
   /// Returns the two sides if apps are migrated entry by entry between them, or nil for devices and
@@ -204,7 +204,7 @@ struct FormMigration {
     var outcome = MigrationOutcome(migration)
     outcome.isInstalled = versions.to.isInstalled(route.to, route.table)
     if command.change.dryRun {
-      outcome.running = try preview(migration)
+      outcome.running = try migration.signsOfUse { try command.policy.compile(for: $0) }
     } else {
       outcome.report = try carryOut(migration, after: recovered, console)
     }
@@ -213,28 +213,18 @@ struct FormMigration {
     return outcome
   }
 
-  /// Returns the processes that would make the migration refuse.
-  private func preview(_ migration: AppMigration) throws -> [MigrationUse] {
-    if migration.isIdle { return [] }
-    let place = try MigrationTarget.find(for: migration)
-    let scan = place.scan(
-      policy: try command.policy.compile(for: place.device.layout),
-      options: ScanOptions(destination: .unrestricted))
-    return place.signsOfUse(in: scan, of: migration) + migration.signsOfUseInSource
-  }
-
   private func carryOut(
     _ migration: AppMigration, after recovered: [RecoveryReport], _ console: Console
   ) throws -> MigrationReport? {
     if migration.isIdle { return nil }
-    let place = try MigrationTarget.find(for: migration)
-    for report in recovered { try report.requireNoneBlocks([place.subject]) }
+    let target = try MigrationTarget.find(for: migration)
+    for report in recovered { try report.requireNoneBlocks([target.subject]) }
     let opened =
       command.change.noSnapshot ? nil : try AppChangeRun.open(command.repository, console)
     let counters = ProgressCounters()
     let report = try command.progress.run(counters, command.output) { isStopping in
-      let scan = place.scan(
-        policy: try command.policy.compile(for: place.device.layout),
+      let scan = target.scan(
+        policy: try command.policy.compile(for: target.device.layout),
         options: ScanOptions(
           destination: opened?.repository.safetyDestination ?? .unrestricted,
           excluded: try opened?.protectedDirectories() ?? [], isStopping: isStopping))
@@ -244,7 +234,7 @@ struct FormMigration {
       let saving = BackupRequest(
         program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
       return try MigrationOperation(
-        migration, to: place, scanned: scan, options,
+        migration, to: target, scanned: scan, options,
         saving: opened.map { SafetySnapshotMaker(saving, in: $0.repository) }, counters: counters,
         isStopping: isStopping
       ).run()

@@ -60,11 +60,11 @@ struct MigrationOutcome {
   }
 
   private func showPlan(_ listsAll: Bool, _ console: Console) throws {
-    let places = plan.topmostMoves
-    try console.list(ListExcerpt(places, all: listsAll), after: "  copy  ") {
+    let moves = plan.topmostMoves
+    try console.list(ListExcerpt(moves, all: listsAll), after: "  copy  ") {
       "\($0.entry.path) -> \($0.destination)"
     }
-    try show(plan.withoutHome, after: "  no place  ", all: listsAll, console)
+    try show(plan.withoutPlace, after: "  no place  ", all: listsAll, console)
     try show(plan.skipped, after: "  skip  ", all: listsAll, console)
     for file in migration.rewritings where !file.changes.isEmpty {
       try console.list(ListExcerpt(file.changes, all: listsAll), after: "  rewrite  ") {
@@ -148,7 +148,7 @@ struct MigrationOutcome {
     [
       JSON.Member("places", Self.list(plan.topmostMoves, Self.json)),
       JSON.Member("conflicts", Self.list(plan.conflicts, Self.json)),
-      JSON.Member("without_place", Self.list(plan.withoutHome, Self.json)),
+      JSON.Member("without_place", Self.list(plan.withoutPlace, Self.json)),
       JSON.Member("skipped", Self.list(plan.skipped, Self.json)),
       JSON.Member("unreadable", Self.list(migration.problems, \.json)),
     ]
@@ -256,7 +256,7 @@ struct MigrationTotals {
     apps += 1
     files += plan.files
     bytes.addClamping(plan.bytes)
-    bytesWithoutPlace.addClamping(plan.bytesWithoutHome)
+    bytesWithoutPlace.addClamping(plan.bytesWithoutPlace)
     conflicts += plan.conflicts.count
     let target = outcome.migration.route.to
     if !outcome.isInstalled { missing[target.packaging, default: []].append(target.app) }

@@ -10,8 +10,7 @@ internal import SystemIO
 /// The migration of apps from a snapshot to another form of them.
 ///
 /// The snapshot's data is restored into a temporary home directory, from which the apps are migrated
-/// as from any other. It is in the directory of the variable TMPDIR (default: `/var/tmp`), only this
-/// user can read it, and it is removed at the end: it needs space for the data of the apps.
+/// as from any other. It is removed at the end: it needs space for the data of the apps.
 struct SnapshotMigration {
   let command: MigrateCommand
   let stored: StoredSnapshot
@@ -26,7 +25,7 @@ struct SnapshotMigration {
     from form: Packaging, to target: AppPairing.Side, _ console: Console
   ) throws -> ExitStatus {
     let home = try TemporaryHome(for: form)
-    defer { home.remove(console) }
+    defer { remove(home, console) }
     let restored = try restore(to: home.side, console)
     return ExitStatus.together([
       restored, try FormMigration(command, from: home.side, to: target).run(console),
@@ -60,32 +59,10 @@ struct SnapshotMigration {
       report.remarks(\.failed), as: .warning("not restored: "), all: command.listAll)
     return RestoreCommand.status(damaged: report.damaged, failed: report.remarks(\.failed))
   }
-}
 
-/// A home directory for the time of a command.
-private struct TemporaryHome {
-  let side: AppPairing.Side
-  private let parent: ByteString
-  private let name: ByteString
-
-  /// Creates a directory that only this user can read.
-  init(for form: Packaging) throws {
-    do throws(SystemError) {
-      parent = try Host.realPath(Host.environment("TMPDIR") ?? "/var/tmp")
-      name = ByteString("sandboxctl-migrate-\(Host.randomHex(bytes: 8))")
-      try Directory.open(path: parent).createDirectory(name, permissions: 0o700)
-      // The directory that makes it a device.
-      _ = try Directory.make(
-        path: parent.appending(name).appending(form.deviceDirectory ?? ".config"),
-        permissions: 0o700)
-    } catch { throw OperationError(error) }
-    side = AppPairing.Side(form, home: parent.appending(name))
-  }
-
-  /// Removes the directory with everything in it.
-  func remove(_ console: Console) {
-    do { try Directory.open(path: parent).removeTree(name) } catch {
-      console.warning("cannot remove '\(side.home)': \(error)")
+  private func remove(_ home: TemporaryHome, _ console: Console) {
+    do { try home.remove() } catch {
+      console.warning("cannot remove '\(home.side.home)': \(error)")
     }
   }
 }

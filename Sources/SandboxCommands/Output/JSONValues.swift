@@ -60,3 +60,18 @@ extension PurgeDisposition {
     return self == .anytime ? "anytime" : "order \(terms.order)"
   }
 }
+
+extension FileKind {
+  /// The type in JSON.
+  var word: String {
+    switch self {
+    case .file: "file"
+    case .directory: "directory"
+    case .symlink: "symlink"
+    case .fifo: "fifo"
+    case .socket: "socket"
+    case .characterDevice: "character-device"
+    case .blockDevice: "block-device"
+    }
+  }
+}

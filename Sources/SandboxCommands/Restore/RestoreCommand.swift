@@ -75,8 +75,21 @@ struct RestoreCommand: SandboxCommand {
         .optionsConflict,
         "'--delete' cannot be used with '--class': files that the snapshot lacks have no class")
     }
-    if to == nil { return try restoreIntoDevice(what, console) }
-    return try restoreIntoDirectory(what, console)
+    let mode = try merging.mode()
+    if to != nil, merging.delete, mode == nil {
+      throw UsageError(
+        .optionRequired, "'--delete' requires '--overwrite'",
+        hint: "add '--overwrite if-changed', or another mode")
+    }
+    let opened = try repository.openForRestore(console)
+    let reader = try opened.repository.beginEarlyReading()
+    defer { console.warn(of: reader.remarks) }
+    let (stored, path) = try what.find(in: opened.repository, reader, apps: part.apps, console)
+    try trust.require(stored, of: opened.repository)
+    if let to {
+      return try restore(path, of: stored, to: to, from: reader, in: opened, console)
+    }
+    return try restoreIntoDevice(path, of: stored, from: reader, in: opened, console)
   }
 
   private func requireOneTarget() throws {
@@ -92,22 +105,14 @@ struct RestoreCommand: SandboxCommand {
 
   // MARK: - Into a directory
 
-  private func restoreIntoDirectory(_ what: Source, _ console: Console) throws -> ExitStatus {
-    let mode = try merging.mode()
-    if merging.delete, mode == nil {
-      throw UsageError(
-        .optionRequired, "'--delete' requires '--overwrite'",
-        hint: "add '--overwrite if-changed', or another mode")
-    }
-    let opened = try repository.openForRestore(console)
-    let repository = opened.repository
-    let reader = try repository.beginEarlyReading()
-    defer { console.warn(of: reader.remarks) }
-    let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
-    try trust.require(stored, of: repository)
+  private func restore(
+    _ path: ByteString, of stored: StoredSnapshot, to directory: ByteString,
+    from reader: RepositoryReader, in opened: OpenRepository, _ console: Console
+  ) throws -> ExitStatus {
     var request = RestoreRequest(
-      path: try part.path(path, in: stored.snapshot), target: to ?? "",
-      overwrite: mode, deletes: merging.delete, protected: try opened.protectedDirectories())
+      path: try part.path(path, in: stored.snapshot), target: directory,
+      overwrite: try merging.mode(), deletes: merging.delete,
+      protected: try opened.protectedDirectories())
     request.classes = try part.classNames()
     request.deletesExcluded = target.deleteExcluded
     let plan = try progress.plan("restore", output) { isStopping in
@@ -151,20 +156,16 @@ struct RestoreCommand: SandboxCommand {
 
 extension RestoreCommand {
   /// Restores into the containers of a device.
-  private func restoreIntoDevice(_ what: Source, _ console: Console) throws -> ExitStatus {
-    _ = try merging.mode()
-    let opened = try repository.openForRestore(console)
-    let repository = opened.repository
-    let reader = try repository.beginEarlyReading()
-    defer { console.warn(of: reader.remarks) }
-    let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
+  private func restoreIntoDevice(
+    _ path: ByteString, of stored: StoredSnapshot, from reader: RepositoryReader,
+    in opened: OpenRepository, _ console: Console
+  ) throws -> ExitStatus {
     try reader.requireKept(stored.id)
-    try trust.require(stored, of: repository)
     let run = DeviceRun(
       root: target.toDevice, isPreview: dryRun, isForced: target.force, policy: policy,
       listsAll: list.all, progress: progress, output: output)
     return try run.restore(
-      stored, from: reader, in: repository, protecting: try opened.protectedDirectories(),
+      stored, from: reader, in: opened.repository, protecting: try opened.protectedDirectories(),
       adapt: { try adapt(&$0, to: path, of: stored.snapshot) }, console)
   }
 

@@ -131,17 +131,7 @@ extension TreeEntry {
   }
 
   /// The type in JSON.
-  var kindName: String {
-    switch node {
-    case .file: "file"
-    case .directory: "directory"
-    case .symlink: "symlink"
-    case .fifo: "fifo"
-    case .socket: "socket"
-    case .characterDevice: "character-device"
-    case .blockDevice: "block-device"
-    }
-  }
+  var kindName: String { node.kind.word }
 
   /// Returns the entry as a line of `ls --json`.
   func json(at path: ByteString) -> JSON { .object(JSON.path(path) + jsonMembers) }

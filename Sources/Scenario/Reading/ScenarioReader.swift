@@ -15,21 +15,9 @@ extension ScenarioDocument {
   package static func read(
     _ source: PolicySource
   ) -> (document: ScenarioDocument?, issues: [PolicyIssue]) {
-    let start = PolicyLocation(file: source.name, line: 1, column: 1)
-    guard source.bytes.count <= maximumSize else {
-      let issue = PolicyIssue(
-        .unreadable, at: start, "the file is too large",
-        expected: "a scenario of at most \(maximumSize) bytes")
-      return (nil, [issue])
-    }
-    let node: YAMLNode
-    do throws(CodecError) {
-      node = try YAML.parse(
-        source.bytes, limits: YAML.Limits(bytes: maximumSize, depth: 16, nodes: 50_000))
-    } catch {
-      let location = error.mark.map { PolicyLocation(source.name, $0) } ?? start
-      return (nil, [PolicyIssue(.unreadable, at: location, error.reason, expected: "YAML")])
-    }
+    let (node, unreadable) = source.parse(
+      as: "a scenario", limits: YAML.Limits(bytes: maximumSize, depth: 16, nodes: 50_000))
+    guard let node else { return (nil, unreadable) }
     var check = GrammarCheck(file: source.name)
     check.check(node, against: .record(ScenarioGrammar.file), named: "the file")
     var reader = ScenarioReader(file: source.name)

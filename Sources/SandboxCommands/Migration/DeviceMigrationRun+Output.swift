@@ -5,7 +5,7 @@ internal import Migration
 internal import SandboxModel
 internal import SystemIO
 
-extension DeviceMigration {
+extension DeviceMigrationRun {
   /// The exit status of the previews: entries that conflict are not migrated.
   static func status(of previews: [ContainerPreview]) -> ExitStatus {
     previews.allSatisfy(\.conflicts.isEmpty) ? .done : .doneInPart
@@ -52,7 +52,7 @@ extension ContainerPreview {
   /// The parts of the text about a container.
   fileprivate var parts: [String] {
     var parts: [String] = []
-    if pairing.counterpart == .noHome {
+    if pairing.counterpart == .noPlace {
       parts.append("no place for \(Self.text(withoutPlace))")
     } else {
       parts.append(copied.files == 0 ? "nothing to copy" : "copy \(Self.text(copied))")
@@ -95,7 +95,7 @@ extension ContainerPairing.Counterpart {
     case .present: "merge"
     case .missing: "make"
     case .appMissing: "harbor"
-    case .noHome: "no-place"
+    case .noPlace: "no-place"
     }
   }
 
