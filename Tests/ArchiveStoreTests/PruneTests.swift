@@ -98,7 +98,7 @@ import Testing
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// What only older snapshots need becomes unused next, and a restore of the latest skips it.
+  /// Data that only older snapshots need becomes unused next, and a restore of the latest skips it.
   @Test func blobsOfOlderSnapshotsAreInFramesOfTheirOwn() throws {
     var fixture = try PruneFixture()
     try fixture.backUp(PruneFixture.files(0..<20))

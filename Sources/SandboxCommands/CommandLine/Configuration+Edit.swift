@@ -94,7 +94,9 @@ extension Configuration {
     /// Whether the new text has all settings of the old one and exactly one more.
     private func isOnlyMore(_ new: [UInt8], than old: [UInt8]) throws -> Bool {
       let before = try Configuration(old, at: path, for: program, running: nil)
-      guard let after = try? Configuration(new, at: path, for: program, running: nil) else { return false }
+      guard let after = try? Configuration(new, at: path, for: program, running: nil) else {
+        return false
+      }
       func words(_ settings: some Sequence<Configuration.Setting>) -> [String] {
         settings.map { "\($0.command) \($0.name) \($0.value)" }.sorted()
       }
