@@ -5,28 +5,27 @@ import Testing
 
 /// The names of hard-linked files in totals.
 @Suite struct LinkedContentsTests {
-  private func content(_ size: UInt64) -> Content {
-    Content(size: size, level: 0, pieces: [.hole(length: size)])
+  /// Returns whether each of several names counts, one after another.
+  private func counts(_ names: [(size: UInt64, group: ByteString?)]) -> [Bool] {
+    var linked = LinkedContents()
+    return names.map { name in
+      let content = Content(size: name.size, level: 0, pieces: [.hole(length: name.size)])
+      return linked.isFirstName(of: content, in: name.group)
+    }
   }
 
   @Test func aFileCountsAtItsFirstName() {
-    var linked = LinkedContents()
-    #expect(linked.isFirstName(of: content(5), in: "folders/x/a"))
-    #expect(!linked.isFirstName(of: content(5), in: "folders/x/a"))
-    #expect(linked.isFirstName(of: content(5), in: "folders/x/b"))
+    #expect(
+      counts([(5, "folders/x/a"), (5, "folders/x/a"), (5, "folders/x/b")]) == [true, false, true])
   }
 
   /// It is restored as a separate file.
   @Test func aNameWithOtherContentCounts() {
-    var linked = LinkedContents()
-    #expect(linked.isFirstName(of: content(5), in: "folders/x/a"))
-    #expect(linked.isFirstName(of: content(6), in: "folders/x/a"))
-    #expect(!linked.isFirstName(of: content(5), in: "folders/x/a"))
+    #expect(
+      counts([(5, "folders/x/a"), (6, "folders/x/a"), (5, "folders/x/a")]) == [true, true, false])
   }
 
   @Test func filesWithOneNameAlwaysCount() {
-    var linked = LinkedContents()
-    #expect(linked.isFirstName(of: content(5), in: nil))
-    #expect(linked.isFirstName(of: content(5), in: nil))
+    #expect(counts([(5, nil), (5, nil)]) == [true, true])
   }
 }
