@@ -25,9 +25,9 @@ import Testing
     return bytes
   }()
 
-  private func encode(_ bytes: [UInt8], members: Int) throws -> [UInt8] {
+  private func encode(_ bytes: [UInt8], isOneFile: Bool = true) throws -> [UInt8] {
     var encoder = try FrameEncoder()
-    let frame = try encoder.encode(PackFrame.Plain(bytes: bytes, blobs: [], members: members))
+    let frame = try encoder.encode(PackFrame.Plain(bytes: bytes, blobs: [], isOneFile: isOneFile))
     var decompressor = try ZstdDecompressor()
     #expect(frame.plain == bytes.count)
     #expect(try decompressor.decompress(frame.stored, limit: bytes.count) == bytes)
@@ -40,30 +40,30 @@ import Testing
   }
 
   @Test func largeTableIsStoredByItsRepeats() throws {
-    let stored = try encode(Self.rows, members: 1)
+    let stored = try encode(Self.rows)
     #expect(try stored == frame(Self.rows, by: FrameEncoder.repeats))
     #expect(stored.count < Self.rows.count * 3 / 4)
   }
 
   @Test func manyFilesAndSmallFramesAreNotProbed() throws {
-    #expect(try encode(Self.rows, members: 2) == frame(Self.rows, by: FrameEncoder.usual))
+    #expect(try encode(Self.rows, isOneFile: false) == frame(Self.rows, by: FrameEncoder.usual))
     let small = Array(Self.rows.prefix(FrameEncoder.largeFrame - 1))
-    #expect(try encode(small, members: 1) == frame(small, by: FrameEncoder.usual))
+    #expect(try encode(small) == frame(small, by: FrameEncoder.usual))
   }
 
   @Test func textIsCompressedAndNoiseIsNot() throws {
-    #expect(try encode(Self.text, members: 1) == frame(Self.text, by: FrameEncoder.usual))
+    #expect(try encode(Self.text) == frame(Self.text, by: FrameEncoder.usual))
     var random = SeededBytes(seed: 63)
     let noise = random.bytes(3 << 20)
-    #expect(try encode(noise, members: 1) == frame(noise, by: FrameEncoder.cheapest))
+    #expect(try encode(noise) == frame(noise, by: FrameEncoder.cheapest))
   }
 
   /// A frame encoded after another one equals the same frame encoded alone.
   @Test func previousFrameHasNoEffect() throws {
     var encoder = try FrameEncoder()
     for bytes in [Self.rows, Self.text, Self.rows, Array(Self.text.prefix(5000))] {
-      let frame = try encoder.encode(PackFrame.Plain(bytes: bytes, blobs: [], members: 1))
-      #expect(try frame.stored == encode(bytes, members: 1))
+      let frame = try encoder.encode(PackFrame.Plain(bytes: bytes, blobs: [], isOneFile: true))
+      #expect(try frame.stored == encode(bytes))
     }
   }
 }
