@@ -176,7 +176,7 @@ import Testing
       _ = try builder.append(TarMember(path: [1], size: 1), bytes: [1].span, blobs: [])
       _ = builder.finish()
       for name in names {
-        _ = try builder.append(TarMember(path: name.bytes, size: 1), bytes: [1].span, blobs: [])
+        _ = try builder.append(TarMember(path: Array(name.bytes), size: 1), bytes: [1].span, blobs: [])
       }
       #expect(builder.finish()?.isOneFile == isOneFile, "\(names)")
     }
