@@ -51,8 +51,8 @@ package enum BuiltinPolicies {
     return files.map { (name: directory + String(cString: $0.name), bytes: bytes($0.file)) }
   }
 
-  /// The data of inter-app rules: the uniform types, and the URL schemes and extension points of the
-  /// system.
+  /// The data of inter-app rules: the uniform types, and the URL schemes and extension points of
+  /// the system.
   package static let interAppTypes = bytes(ce_interapp_types_yaml())
   package static let interAppSchemes = bytes(ce_interapp_schemes_yaml())
   package static let interAppExtensions = bytes(ce_interapp_extensions_yaml())

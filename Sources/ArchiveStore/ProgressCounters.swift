@@ -41,8 +41,8 @@ public final class ProgressCounters: Sendable {
   /// Sets the path of the current file.
   public func begin(_ path: ByteString) { names.withLock { $0.active = path } }
 
-  /// Begins a part of the work that counts other items: sets the numbers of files and bytes to 0, and
-  /// the word for one item.
+  /// Begins a part of the work that counts other items: sets the numbers of files and bytes to 0,
+  /// and the word for one item.
   public func begin(counting noun: String) {
     names.withLock { $0 = Names(noun: noun) }
     filesToDo.store(0, ordering: .relaxed)

@@ -102,8 +102,8 @@ extension Timestamp {
 }
 
 extension LockHolder {
-  /// Returns the recorded holder of a lock as text to append to an error message; empty if none can be
-  /// read.
+  /// Returns the recorded holder of a lock as text to append to an error message; empty if none can
+  /// be read.
   public static func words(of lock: ByteString, in directory: borrowing Directory) -> String {
     guard let holder = FileLock.holder(of: lock, in: directory) else { return "" }
     return " (process \(holder.process), since \(holder.since.rfc3339))"

@@ -2,11 +2,10 @@
 // the changes between the last snapshots with the rules of `AuditRule.all`.
 //
 // It walks the device once, by the scan, and reads property lists, the first bytes of large ones,
-// files that have the name and size of one in their app's bundle, files of bundles that are newer than
-// their signature, and nothing else. Each check goes
-// through the entries once or twice. The number of findings is bounded (`FindingCollector`). Not
-// guaranteed: a rule that rests on names (caches, documents) may be wrong; a finding changes neither
-// a backup nor a purge.
+// files that have the name and size of one in their app's bundle, files of bundles that are newer
+// than their signature, and nothing else. Each check goes through the entries once or twice. The
+// number of findings is bounded (`FindingCollector`). Not guaranteed: a rule that rests on names
+// (caches, documents) may be wrong; a finding changes neither a backup nor a purge.
 package import DeviceScan
 package import InterApp
 internal import SandboxModel
@@ -45,8 +44,8 @@ package enum DeviceAudit {
       skipped: skipped(context))
   }
 
-  /// Returns the reason why the rules about changes are not applied: snapshots of one day do not show
-  /// files that change daily.
+  /// Returns the reason why the rules about changes are not applied: snapshots of one day do not
+  /// show files that change daily.
   private static func reason(fewDays history: ChangeHistory?) -> String {
     let needed = "it needs snapshots of the device from \(ChangeCheck.minimumIntervals + 1) days"
     guard let intervals = history?.intervals, intervals > 0 else { return needed }

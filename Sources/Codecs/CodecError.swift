@@ -3,7 +3,8 @@
 // Digests (BLAKE2b-256 of libsodium), zstd frames and their seek table, content-defined chunking
 // ("gear-1"), tar members and other archives (libarchive), deterministic CBOR, JSON, YAML, property
 // lists, XML, Base64, and encryption: age files of version 1 (libsodium, and ChaCha20-Poly1305 of
-// libcrypto), signatures: Ed25519 (libsodium), and the ciphers of other programs' backups (libcrypto).
+// libcrypto), signatures: Ed25519 (libsodium), and the ciphers of other programs' backups
+// (libcrypto).
 //
 // Nothing here opens a file, reads a clock or depends on the repository; random bytes come from
 // libsodium. Input is untrusted: readers never trap on it, check each claimed length against the

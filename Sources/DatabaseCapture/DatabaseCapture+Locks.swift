@@ -41,8 +41,8 @@ extension DatabaseCapture {
   /// and an app may lock in another way. A journal may appear and disappear: it undoes nothing in a
   /// database that no process writes to, unless it existed before the locks.
   ///
-  /// Copies are stored after the locks are released. If a member has no copy, all members are stored
-  /// under the locks: none of them is ever read without a copy or the locks.
+  /// Copies are stored after the locks are released. If a member has no copy, all members are
+  /// stored under the locks: none of them is ever read without a copy or the locks.
   private static func attempt(
     _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     within limits: LockLimits, _ store: (MemberReader) throws -> Void
@@ -155,9 +155,9 @@ extension DatabaseCapture {
     }
 
     /// Whether a connection may be writing to the database file in a rollback mode. It holds the
-    /// shared range exclusively from its first write to the file until its commit, which is the only
-    /// sign if its journal is in memory or disabled; in exclusive mode it never releases it. False
-    /// on a volume without such locks, where no connection can hold them.
+    /// shared range exclusively from its first write to the file until its commit, which is the
+    /// only sign if its journal is in memory or disabled; in exclusive mode it never releases it.
+    /// False on a volume without such locks, where no connection can hold them.
     static func areExclusive(
       of unit: DatabaseUnit, in directory: borrowing Directory
     ) throws(SystemError) -> Bool {

@@ -224,8 +224,8 @@ extension RunningApps {
   private enum UnitControlGroups {
     private static let suffixes = [".service", ".socket", ".mount", ".swap", ".scope"]
 
-    /// Returns the unit of a control group, or nil. It is the outermost one: the inner ones belong to
-    /// a user's manager or to a container with its own.
+    /// Returns the unit of a control group, or nil. It is the outermost one: the inner ones belong
+    /// to a user's manager or to a container with its own.
     static func unit(of group: ByteString) -> ByteString? {
       group.components.first { component in suffixes.contains(where: component.hasSuffix) }
     }

@@ -37,8 +37,8 @@ package struct ForgetOperation {
   }
 
   /// Reads snapshots. Removes those that are damaged or gone from the heads, and returns whether
-  /// there is none. The heads came from bytes with the same hash, so only snapshots with another one
-  /// are decoded, for the reason.
+  /// there is none. The heads came from bytes with the same hash, so only snapshots with another
+  /// one are decoded, for the reason.
   private mutating func areIntact(_ ids: [SnapshotID]) -> Bool {
     let unread = ids.filter { !intact.contains($0) }
     let suspects = repository.unverified(among: unread, threads: Host.processors)

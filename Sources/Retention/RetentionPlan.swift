@@ -1,8 +1,8 @@
 // Decides which snapshots of a repository are kept, and removes the others.
 //
-// The choice is pure: it is computed from the snapshots' heads, the rules, the pins, the current time
-// and the calendar of a time zone (`RetentionPlan`), with the semantics of restic's forget. The
-// operation (`ForgetOperation`) carries out exactly such a plan.
+// The choice is pure: it is computed from the snapshots' heads, the rules, the pins, the current
+// time and the calendar of a time zone (`RetentionPlan`), with the semantics of restic's forget.
+// The operation (`ForgetOperation`) carries out exactly such a plan.
 //
 // Heads are read from a cache, so the operation reads the snapshots that a plan keeps before it
 // removes others. Not guaranteed: that the data of a snapshot that is kept is intact, which only a
@@ -17,8 +17,8 @@ package struct RetentionTerms {
   /// The current time. Later snapshots are neither counted nor removed.
   package var now: Timestamp
   package var calendar: RetentionCalendar
-  /// Returns the number of seconds for which the policy keeps an automatic snapshot, or nil if it is
-  /// unknown.
+  /// Returns the number of seconds for which the policy keeps an automatic snapshot, or nil if it
+  /// is unknown.
   package var retain: (SnapshotHead) -> Int64?
   /// Whether the rules may remove all snapshots of a group.
   package var mayEmptyGroups = false
@@ -197,8 +197,8 @@ extension RetentionPlan {
   }
 }
 
-/// The backups that snapshots record: a snapshot that `repair snapshots` wrote records the backup of
-/// its original.
+/// The backups that snapshots record: a snapshot that `repair snapshots` wrote records the backup
+/// of its original.
 struct BackupIdentities {
   private var originals: [SnapshotID: SnapshotID] = [:]
 
@@ -211,8 +211,8 @@ struct BackupIdentities {
     }
   }
 
-  /// The first original of a snapshot: itself if it is none's copy. Ids are hashes, so only a hostile
-  /// repository can appear to have a circle, which ends the search.
+  /// The first original of a snapshot: itself if it is none's copy. Ids are hashes, so only a
+  /// hostile repository can appear to have a circle, which ends the search.
   subscript(head: SnapshotHead) -> SnapshotID {
     var (id, steps) = (head.id, originals.count)
     while let original = originals[id], steps > 0 { (id, steps) = (original, steps - 1) }

@@ -215,8 +215,8 @@ package struct RetentionCalendar: Sendable {
 }
 
 extension RetentionCalendar {
-  /// The numbers of the hour, day, week, month and year that contain a local time. Times of the same
-  /// slot have the same number.
+  /// The numbers of the hour, day, week, month and year that contain a local time. Times of the
+  /// same slot have the same number.
   struct Slots: Hashable {
     private let time: CalendarTime
     /// The days since 1970-01-01.

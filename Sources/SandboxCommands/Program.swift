@@ -34,8 +34,8 @@ extension SandboxctlProgram {
 }
 
 extension SandboxctlCommand {
-  /// Returns the exit status, or nil if the reader of standard output has ended and no other failure
-  /// was reported.
+  /// Returns the exit status, or nil if the reader of standard output has ended and no other
+  /// failure was reported.
   fileprivate static func execute(_ arguments: [String]) -> ExitStatus? {
     let console = Console(root: Self.self)
     defer { console.end() }

@@ -1,14 +1,14 @@
 // ScenarioRunner: performs the scenarios of module Scenario.
 //
 // Each scenario with each version of the platform is one case. A case works on its own copy of the
-// device, with its own repository and cache, in a private directory (mode 0700) that is removed at the
-// end. The device is only read; nothing of the user's is used: no repository, configuration, cache,
-// mark or key. The steps call the same operations as the commands, with the policy for the version of
-// the case. An interruption makes every change fail from a given one on, as if the process had been
-// killed there, so that it is the same in each run.
+// device, with its own repository and cache, in a private directory (mode 0700) that is removed at
+// the end. The device is only read; nothing of the user's is used: no repository, configuration,
+// cache, mark or key. The steps call the same operations as the commands, with the policy for the
+// version of the case. An interruption makes every change fail from a given one on, as if the
+// process had been killed there, so that it is the same in each run.
 //
-// After a SIGKILL of the program, or a second Ctrl-C, the private directory stays until the next run
-// in the same temporary directory removes it (`RunDirectory`).
+// After a SIGKILL of the program, or a second Ctrl-C, the private directory stays until the next
+// run in the same temporary directory removes it (`RunDirectory`).
 package import Scenario
 internal import SystemIO
 

@@ -19,8 +19,8 @@ package struct PathHistory: Sendable {
   /// The snapshots in which a directory above the path is damaged.
   package private(set) var damaged: [(snapshot: SnapshotHead, error: StoreError)] = []
 
-  /// Looks up a path in snapshots. Those for which `path` returns nil are skipped, and each distinct
-  /// directory above the path is read once.
+  /// Looks up a path in snapshots. Those for which `path` returns nil are skipped, and each
+  /// distinct directory above the path is read once.
   package init(
     of path: (SnapshotHead) throws -> ByteString?, in snapshots: [SnapshotHead],
     from reader: RepositoryReader

@@ -11,8 +11,8 @@ package enum SnapshotName: Equatable {
   case before(Timestamp, text: String)
 }
 
-/// Finds the snapshots that names mean, with a single listing. Each remark on the choice is reported
-/// once.
+/// Finds the snapshots that names mean, with a single listing. Each remark on the choice is
+/// reported once.
 package final class SnapshotFinder {
   /// A remark on the choice of a snapshot.
   package enum Remark {

@@ -39,8 +39,8 @@ package struct SnapshotQuery {
 
   /// Begins reading through this host's copies of the index.
   ///
-  /// - Parameter takesLease: whether packs that the reader may need stay until it is deallocated, if
-  ///   the repository can be written to.
+  /// - Parameter takesLease: whether packs that the reader may need stay until it is deallocated,
+  ///   if the repository can be written to.
   package func beginReading(takesLease: Bool = false) throws -> RepositoryReader {
     let lease = takesLease ? ReaderLease.ifPossible(repository) : nil
     return try repository.beginReading(cache: indexCache(), watch: watch, lease: lease)
@@ -48,7 +48,8 @@ package struct SnapshotQuery {
 
   /// Returns the growth of the repository over all snapshots.
   ///
-  /// - Parameter report: receives each tree or list that cannot be read, with a path that leads to it.
+  /// - Parameter report: receives each tree or list that cannot be read, with a path that leads to
+  ///   it.
   package func growth(
     unreadable report: (ByteString, StoreError) -> Void
   ) throws -> RepositoryGrowth {

@@ -47,8 +47,8 @@ import Testing
     #expect(round == CheckRound())
   }
 
-  /// Backups add packs and prunes remove some between the checks: each pack that exists all the time
-  /// is read within a round.
+  /// Backups add packs and prunes remove some between the checks: each pack that exists all the
+  /// time is read within a round.
   @Test func changingPacksAreReadWithinARound() {
     for seed in 0..<50 {
       var random = SeededBytes(seed: UInt64(seed))

@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Copies from damaged repositories and into damaged ones: no damage is recorded as intact, and what
-/// is intact is copied.
+/// Copies from damaged repositories and into damaged ones: no damage is recorded as intact, and
+/// what is intact is copied.
 @Suite struct CopyDamageTests {
   /// Damage to a pack with files of the first two snapshots, or with the tree of the first.
   enum Damage: Sendable, CaseIterable {

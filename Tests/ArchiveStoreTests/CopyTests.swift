@@ -111,8 +111,8 @@ import Testing
     #expect(originals.allSatisfy { $0 == a.id }, "the first original is named")
   }
 
-  /// A snapshot that was removed from the repository of the original is restored with its id, unless
-  /// it is encrypted again, which gives it another one.
+  /// A snapshot that was removed from the repository of the original is restored with its id,
+  /// unless it is encrypted again, which gives it another one.
   @Test func removedOriginalIsRestoredWithItsID() throws {
     var fixture = try CopyFixture()
     _ = try fixture.copy()

@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A condemned object is damaged at any moment: writers remove it, the packs that it named stay until
-/// the next prune, and no snapshot loses data.
+/// A condemned object is damaged at any moment: writers remove it, the packs that it named stay
+/// until the next prune, and no snapshot loses data.
 @Suite struct DamagedCondemnedTests {
   enum Damage: CaseIterable {
     case changed, cutToHalf, emptied
@@ -201,8 +201,9 @@ import Testing
     }
   }
 
-  /// All condemned objects are damaged before each call of a prune in turn, and a backup begins that
-  /// needs the condemned packs. With `asleep`, the prune has slept for longer than its lease lives.
+  /// All condemned objects are damaged before each call of a prune in turn, and a backup begins
+  /// that needs the condemned packs. With `asleep`, the prune has slept for longer than its lease
+  /// lives.
   @Test(arguments: [false, true]) func noBackupLosesDataToARunningPrune(asleep: Bool) throws {
     let original = try PruneFixture.withUnusedPacks()
     let files = PruneFixture.files(0..<24)
@@ -270,8 +271,8 @@ import Testing
     }
   }
 
-  /// On a full volume packs are removed before their entries. If the list is damaged then, they look
-  /// lost: `prune` names the repair, which finds that no snapshot needs them.
+  /// On a full volume packs are removed before their entries. If the list is damaged then, they
+  /// look lost: `prune` names the repair, which finds that no snapshot needs them.
   @Test func removedPacksThatTheIndexNamesAreRepaired() throws {
     let fixture = try PruneFixture.withUnusedPacks()
     let unused = try fixture.plan().plan.packs(.remove).map(\.id)

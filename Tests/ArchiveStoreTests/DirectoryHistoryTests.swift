@@ -82,8 +82,8 @@ import Testing
 
   // MARK: - Pages
 
-  /// Each version has the entries that decoding all of it gives, the equal ones are found, and bytes
-  /// that violate the format are refused with the same error.
+  /// Each version has the entries that decoding all of it gives, the equal ones are found, and
+  /// bytes that violate the format are refused with the same error.
   @Test func pagesAreDecodedAgainstTheVersionBefore() throws {
     var random = Seeded.fresh()
     for _ in 0..<30 {
@@ -167,8 +167,9 @@ import Testing
   }
 
   /// A walk of many versions finds at each path the distinct entries with the versions that have
-  /// them; also among versions with several pages and missing ones, and with no memory for the outer
-  /// directories. If all versions have one page, the entries are in the order of their first version.
+  /// them; also among versions with several pages and missing ones, and with no memory for the
+  /// outer directories. If all versions have one page, the entries are in the order of their first
+  /// version.
   @Test(arguments: [0, TreeWalk.budget], [false, true]) func walksOfManyVersionsEqualPlainOnes(
     budget: Int, hasTables: Bool
   ) throws {

@@ -39,8 +39,8 @@ import Testing
     try fixture.names(RepositoryLayout.leases)
   }
 
-  /// The index, a snapshot and its tree are read before there is a lease. Both directories are listed
-  /// again under it, before the first bytes of a file.
+  /// The index, a snapshot and its tree are read before there is a lease. Both directories are
+  /// listed again under it, before the first bytes of a file.
   @Test func onlyDataWaitsForTheLease() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(Self.files)
@@ -67,7 +67,8 @@ import Testing
     #expect(events(program).count { $0 == "list index" } == 1)
   }
 
-  /// Another program removes the snapshot, and its packs, between the reader's listing and its lease.
+  /// Another program removes the snapshot, and its packs, between the reader's listing and its
+  /// lease.
   @Test func aSnapshotThatIsRemovedMeanwhileIsRefused() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(Self.files)
@@ -85,8 +86,8 @@ import Testing
     try reader.requireKept(kept)
   }
 
-  /// Another program moves blobs to other packs between the reader's listing and its lease: the reader
-  /// loads the new index before it reads data, and asks for no pack that is gone.
+  /// Another program moves blobs to other packs between the reader's listing and its lease: the
+  /// reader loads the new index before it reads data, and asks for no pack that is gone.
   @Test func anIndexThatIsReplacedMeanwhileIsLoadedAgain() throws {
     var fixture = try ObjectStoreFixture.withUnusedPacks()
     let program = try ObjectStoreProgram(fixture.store)
@@ -144,8 +145,8 @@ import Testing
     #expect(try leases(fixture).isEmpty)
   }
 
-  /// Once nothing more is read, the caller does not wait for the end of the lease, but the end of the
-  /// reader does.
+  /// Once nothing more is read, the caller does not wait for the end of the lease, but the end of
+  /// the reader does.
   @Test func theLeaseEndsWhileTheCallerContinues() throws {
     let fixture = try ObjectStoreFixture()
     let program = try ObjectStoreProgram(fixture.store)

@@ -218,8 +218,8 @@ import Testing
     for file in files { #expect(try bytes(ByteString(file.name), of: stored) == file.bytes) }
   }
 
-  /// The host has copies of index objects that were merged, and some of whose packs are gone: that is
-  /// no reason to refuse, and their blobs are stored again.
+  /// The host has copies of index objects that were merged, and some of whose packs are gone: that
+  /// is no reason to refuse, and their blobs are stored again.
   @Test func writeOnlyHostStoresAgainWhatOnlyItsCopiesName() throws {
     let cache = TemporaryDirectory()
     let path = ByteString(cache("index"))

@@ -10,8 +10,8 @@ import Testing
 enum HostileWork: String, CaseIterable, Sendable {
   case forget, repairPacks, repairSnapshots, repairIndex
 
-  /// Makes a repository with three snapshots, and with what the work is for: a pack with damage that
-  /// a check has recorded, or a damaged index.
+  /// Makes a repository with three snapshots, and with what the work is for: a pack with damage
+  /// that a check has recorded, or a damaged index.
   func prepare() throws -> PruneFixture {
     var fixture = try PruneFixture()
     for files in [0..<6, 4..<9, 20..<24] { try fixture.backUp(PruneFixture.files(files)) }

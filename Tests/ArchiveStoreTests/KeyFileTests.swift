@@ -494,8 +494,8 @@ import Testing
     #expect(try locked.keyEntries().count == 1)
   }
 
-  /// Returns a copy of the repository, opened with the passphrase `correct`, of which all calls fail
-  /// from a number on.
+  /// Returns a copy of the repository, opened with the passphrase `correct`, of which all calls
+  /// fail from a number on.
   private func failingCopy(
     at number: Int
   ) throws -> (copy: MemoryStorage, watched: WatchedStorage, opened: Repository) {

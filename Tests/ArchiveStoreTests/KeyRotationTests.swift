@@ -5,8 +5,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Rotation of the identity and the recipients, and rewrapping: after an interruption at any call of
-/// the storage the old or the new key opens the repository, and every snapshot is complete.
+/// Rotation of the identity and the recipients, and rewrapping: after an interruption at any call
+/// of the storage the old or the new key opens the repository, and every snapshot is complete.
 @Suite struct KeyRotationTests {
   private let lab: RotationLab
 
@@ -239,8 +239,8 @@ import Testing
     #expect(try lab.memory.status(RepositoryLayout.reserve)?.size == 4 << 20)
   }
 
-  /// Copies name the ids from before a rewrap. They are found in both directions, and a new snapshot
-  /// is copied.
+  /// Copies name the ids from before a rewrap. They are found in both directions, and a new
+  /// snapshot is copied.
   @Test func copiesFromBeforeARewrapAreFound() throws {
     let target = try Repository.create(in: MemoryStorage(), program: "test", keys: nil)
     #expect(try CopyFixture.copy(lab.open(), target).copied.count == 2)
@@ -257,8 +257,8 @@ import Testing
     #expect(try target.snapshots().snapshots.count == 3)
   }
 
-  /// A store may add a snapshot without a signature whose content is that of another one. Its copy is
-  /// not taken for the copy of the genuine snapshot, as long as both exist.
+  /// A store may add a snapshot without a signature whose content is that of another one. Its copy
+  /// is not taken for the copy of the genuine snapshot, as long as both exist.
   @Test func copyOfAnotherSnapshotWithTheSameContentIsNone() throws {
     let target = try Repository.create(in: MemoryStorage(), program: "test", keys: nil)
     let opened = try lab.open()

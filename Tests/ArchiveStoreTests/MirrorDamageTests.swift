@@ -26,7 +26,8 @@ import Testing
     try fixture.expectExact()
   }
 
-  /// An intact pack of the mirror is neither replaced nor removed, whatever happens to the original.
+  /// An intact pack of the mirror is neither replaced nor removed, whatever happens to the
+  /// original.
   @Test func anIntactPackOfTheMirrorStays() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()
@@ -69,8 +70,8 @@ import Testing
     #expect(try fixture.memory.status(pack) != nil && fixture.lost().isEmpty)
   }
 
-  /// Damage in the mirror is replaced by the original's object if the size shows it, or if the index
-  /// cannot be used.
+  /// Damage in the mirror is replaced by the original's object if the size shows it, or if the
+  /// index cannot be used.
   @Test func damageInTheMirrorIsReplaced() throws {
     let fixture = try MirrorFixture()
     _ = try fixture.mirror()

@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Programs that sleep, crash or lose requests at each request, in a store without rename: no snapshot
-/// that was reported lacks anything, and the next prune cleans up.
+/// Programs that sleep, crash or lose requests at each request, in a store without rename: no
+/// snapshot that was reported lacks anything, and the next prune cleans up.
 @Suite struct ObjectStoreFaultTests {
   /// A writer sleeps for more than an hour at any request, and meanwhile a prune removes what it
   /// relies on.
@@ -49,8 +49,8 @@ import Testing
     }
   }
 
-  /// A prune sleeps for hours at any request. Meanwhile another one does its work, and a writer stores
-  /// again what was removed.
+  /// A prune sleeps for hours at any request. Meanwhile another one does its work, and a writer
+  /// stores again what was removed.
   @Test func aPruneMaySleepAtEachRequest() throws {
     let original = try ObjectStoreFixture.withUnusedPacks()
     let files = PruneFixture.files(0..<6)

@@ -5,8 +5,8 @@ import TestSupport
 
 @testable import ArchiveStore
 
-/// A repository in an object store, and the programs that use it. Each has its own connection, which a
-/// test can cut or look at.
+/// A repository in an object store, and the programs that use it. Each has its own connection,
+/// which a test can cut or look at.
 struct ObjectStoreFixture {
   let store: MemoryObjectStorage
   /// The snapshots that were reported as complete, with their files.

@@ -65,8 +65,8 @@ import Testing
     #expect(requests == ["get repository.json", "objects snapshots"], "\(requests)")
   }
 
-  /// If the recipients may have changed since the repository was opened, they are read again: the file
-  /// was written shortly before, or after the lease was taken, as the store's clock says.
+  /// If the recipients may have changed since the repository was opened, they are read again: the
+  /// file was written shortly before, or after the lease was taken, as the store's clock says.
   @Test func changedRecipientsAreNoticed() throws {
     guard TestEncryption.isOn else { return }
     let fixture = try ObjectStoreFixture()

@@ -66,7 +66,8 @@ import Testing
     }
     try program.repository.back(up: files)
     program.endInterruption()
-    // It is put as pending, the lease is looked at, it is put, the lease is looked at, and pending ends.
+    // It is put as pending, the lease is looked at, it is put, the lease is looked at, and pending
+    // ends.
     let all = seen.withLock { $0 }
     #expect(
       all.first == "1 0" && all.contains("1 1") && !all.contains { $0.hasPrefix("0 1") }, "\(all)")
@@ -195,8 +196,8 @@ import Testing
 
 /// One prune at a time, with and without conditional requests.
 @Suite struct ObjectStoreRightTests {
-  /// A second prune begins at any request of the first one: only one of the two removes anything, and
-  /// neither loses something.
+  /// A second prune begins at any request of the first one: only one of the two removes anything,
+  /// and neither loses something.
   @Test(arguments: [true, false]) func aSecondPruneMayBeginAtAnyTime(isExclusive: Bool) throws {
     let original = try ObjectStoreFixture.withUnusedPacks(canCreateExclusively: isExclusive)
     for number in Sampling.steps(9, "second prune") {

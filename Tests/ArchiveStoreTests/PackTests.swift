@@ -176,7 +176,8 @@ import Testing
       _ = try builder.append(TarMember(path: [1], size: 1), bytes: [1].span, blobs: [])
       _ = builder.finish()
       for name in names {
-        _ = try builder.append(TarMember(path: Array(name.bytes), size: 1), bytes: [1].span, blobs: [])
+        let member = TarMember(path: Array(name.bytes), size: 1)
+        _ = try builder.append(member, bytes: [1].span, blobs: [])
       }
       #expect(builder.finish()?.isOneFile == isOneFile, "\(names)")
     }

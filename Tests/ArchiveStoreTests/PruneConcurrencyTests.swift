@@ -49,8 +49,8 @@ import Testing
   }
 
   /// A prune has two condemned objects: one that it may sweep, since a reader has ended, and its
-  /// own, which waits for a writer. The writer commits a snapshot at any of the prune's listings, and
-  /// ends.
+  /// own, which waits for a writer. The writer commits a snapshot at any of the prune's listings,
+  /// and ends.
   @Test func aWriterMayCommitAtEachListingOfAPrune() throws {
     for number in 1...200 {
       var fixture = try fixture()
@@ -298,8 +298,8 @@ import Testing
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// A program sleeps before it puts its file into the directory of the right. Another one removes the
-  /// directory and creates its own: only that one has the right.
+  /// A program sleeps before it puts its file into the directory of the right. Another one removes
+  /// the directory and creates its own: only that one has the right.
   @Test func onlyOneProgramHasTheRight() throws {
     let fixture = try fixture()
     let other = try fixture.repository.beginWriting()
@@ -320,8 +320,8 @@ import Testing
     right.release()
   }
 
-  /// A prune that sleeps while it writes an index object loses the right to remove objects, which is
-  /// no damage.
+  /// A prune that sleeps while it writes an index object loses the right to remove objects, which
+  /// is no damage.
   @Test func aRightLostDuringTheSweepIsReported() throws {
     var fixture = try PruneFixture()
     for number in 0..<4 { try fixture.backUp(PruneFixture.files(number..<(number + 2))) }

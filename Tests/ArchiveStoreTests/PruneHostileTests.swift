@@ -9,7 +9,8 @@ import Testing
 /// A prune under hostile conditions: clocks that jump, a full or read-only volume, a pack that
 /// vanishes, and an interruption. Every remaining snapshot stays complete.
 @Suite struct PruneHostileTests {
-  /// Calls `body` before each call of a prune in turn, and then completes the work with another one.
+  /// Calls `body` before each call of a prune in turn, and then completes the work with another
+  /// one.
   private func sweep(
     _ label: String, expecting codes: Set<StoreError.Code> = [.leaseLost],
     _ body: @escaping @Sendable (PruneFixture) -> Void

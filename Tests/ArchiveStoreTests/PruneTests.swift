@@ -27,8 +27,8 @@ import Testing
     #expect(try fixture.prune().plan.isIdle)
   }
 
-  /// A directory of snapshots that was lost and created again looks like that of a repository of which
-  /// all snapshots were removed.
+  /// A directory of snapshots that was lost and created again looks like that of a repository of
+  /// which all snapshots were removed.
   @Test func dataWithoutASnapshotIsRemovedOnlyOnRequest() throws {
     var fixture = try PruneFixture()
     // An empty repository has nothing to lose.

@@ -83,8 +83,8 @@ import Testing
   }
 
   /// With cached heads, the cost of a run's history does not grow with the snapshots: the session's
-  /// listing is used, only the last snapshot is read, and no status is asked for. A snapshot without
-  /// a cached head is read and cached, and removed ones are forgotten.
+  /// listing is used, only the last snapshot is read, and no status is asked for. A snapshot
+  /// without a cached head is read and cached, and removed ones are forgotten.
   @Test func runReadsOnlyTheLastOfManySnapshots() throws {
     let directory = TemporaryDirectory()
     let cache = SnapshotHeadCache(directory: ByteString(directory("cache")))

@@ -4,8 +4,8 @@ import TestSupport
 
 @testable import ArchiveStore
 
-// Most tests use the objects of a repository directly from its storage, with the encryption that the
-// run tests (`TestEncryption`).
+// Most tests use the objects of a repository directly from its storage, with the encryption that
+// the run tests (`TestEncryption`).
 
 extension RepositoryStorage {
   /// The storage of a repository as the run tests it.
@@ -125,8 +125,8 @@ extension MemoryStorage {
   }
 
   /// Changes the content of an object, which keeps its name. In an encrypted repository it is
-  /// encrypted with the same key: only one who has the key can do that, since any other change costs
-  /// a whole piece.
+  /// encrypted with the same key: only one who has the key can do that, since any other change
+  /// costs a whole piece.
   func changeContent(_ path: ObjectPath, _ body: (inout [UInt8]) -> Void) throws {
     guard let keys = TestEncryption.keys else { return try change(path, body) }
     let stored = try load(path, limit: 1 << 30)

@@ -143,7 +143,8 @@ import Testing
     #expect(enough.findings.map(\.rule) == [.churn] && enough.skipped.isEmpty)
   }
 
-  /// The pairs of snapshots are added from the newest on: the file was created in the last but four.
+  /// The pairs of snapshots are added from the newest on: the file was created in the last but
+  /// four.
   @Test func snapshotsFromBeforeTheFileDoNotCount() throws {
     let fixture = try AuditFixture()
     try fixture.put("Library/new", bytes: 2_000_000)

@@ -71,7 +71,8 @@ import Testing
     return found
   }
 
-  /// Parts have the members of the archive, in its order, and an archive of one part is not divided.
+  /// Parts have the members of the archive, in its order, and an archive of one part is not
+  /// divided.
   @Test(arguments: [1, 7, 49, 50, 51], [ArchiveReader.Format.zip, .any])
   func partsHaveAllMembers(partSize: Int, format: ArchiveReader.Format) throws {
     let bytes = try archive(50)
@@ -97,8 +98,8 @@ import Testing
     #expect(try members(Input(bytes), partSize: 3) == whole)
   }
 
-  /// libarchive seeks to each member, and the flags of names are in each. That reads nothing that was
-  /// just read.
+  /// libarchive seeks to each member, and the flags of names are in each. That reads nothing that
+  /// was just read.
   @Test func smallMembersAreReadTogether() throws {
     let input = Input(try archive(3000))
     #expect(try members(input, partSize: 1000).count == 3000)

@@ -7,8 +7,8 @@ import Testing
 @Suite struct AppendOnlyTests {
   private static let check = "check --append-only --repo s3://bucket/place"
 
-  /// A backup works with such credentials, and no command mistakes what the check leaves for something
-  /// else.
+  /// A backup works with such credentials, and no command mistakes what the check leaves for
+  /// something else.
   @Test(arguments: [
     (FaultStore.Mode.none, "possible", "these credentials can replace and remove objects"),
     (.appendOnly, "refused", "these credentials can neither replace nor remove objects"),

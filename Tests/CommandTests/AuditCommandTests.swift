@@ -155,8 +155,8 @@ import Testing
     #expect(try cli.run("audit --root device --repo nowhere").code == 10)
   }
 
-  /// A bundle is compared with the last snapshot: an edited file of the same size, one that is gone,
-  /// and a new one.
+  /// A bundle is compared with the last snapshot: an edited file of the same size, one that is
+  /// gone, and a new one.
   @Test func bundleThatChangedSinceTheLastSnapshotIsFound() throws {
     let cli = try Self.sample()
     _ = try cli.succeed("init repo --plain")

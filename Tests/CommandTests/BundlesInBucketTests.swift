@@ -82,7 +82,8 @@ import Testing
     #expect(try hints(#require(report["plan"] as? [String: Any])).contains(Self.bundle))
   }
 
-  /// A backup with bundles and one without are based on each other, and each has what it is to have.
+  /// A backup with bundles and one without are based on each other, and each has what it is to
+  /// have.
   @Test func bundlesComeAndGoWithTheOption() throws {
     try makeBucket()
     let without = try list()
@@ -110,8 +111,8 @@ import Testing
     let compared = try Program.run(
       "diff", ["-r", String(top), bundle.description], in: cli.directory.url)
     #expect(compared.code == 0, "\(compared.output)")
-    // In place, a changed file of the bundle is the stored one again, with nothing beside it, and an
-    // added one is removed.
+    // In place, a changed file of the bundle is the stored one again, with nothing beside it, and
+    // an added one is removed.
     let names = try FileManager.default.contentsOfDirectory(atPath: bundle.description)
     let name = try #require(names.first { !$0.contains(".") && $0 != "PlugIns" })
     let file = URL(fileURLWithPath: "\(bundle)/\(name)")

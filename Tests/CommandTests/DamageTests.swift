@@ -138,8 +138,8 @@ import Testing
   }
 
   /// Flips the first byte from an offset on whose damage loses names of the large directory, and
-  /// restores to `ours`. A byte of an archive header loses none, and one of a small directory's tree
-  /// only what is in that.
+  /// restores to `ours`. A byte of an archive header loses none, and one of a small directory's
+  /// tree only what is in that.
   private static func damage(
     _ pack: String, from first: UInt64, _ cli: CommandLine
   ) throws -> UInt64 {

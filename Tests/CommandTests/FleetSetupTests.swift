@@ -3,9 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The commands of docs/fleet.md, as they are printed there: the set-up of many hosts with one repository
-/// in a bucket, the keeper's jobs, and the restore of a host. Each host is a home directory, and `ssh`
-/// and `systemctl` are scripts of the test.
+/// The commands of docs/fleet.md, as they are printed there: the set-up of many hosts with one
+/// repository in a bucket, the keeper's jobs, and the restore of a host. Each host is a home
+/// directory, and `ssh` and `systemctl` are scripts of the test.
 @Suite(.enabled(if: Program.exists("age-keygen"))) struct FleetSetupTests {
   private let cli: CommandLine
   private let store: FaultStore

@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 /// A store of an encrypted repository that exchanges, removes and replays objects, or dates them
-/// otherwise, which needs no key. The rows of SECURITY.md, "Signatures", that concern whole files are
-/// here, the others in `SnapshotSignatureTests`, `SignatureTests` and `TrustTests`.
+/// otherwise, which needs no key. The rows of SECURITY.md, "Signatures", that concern whole files
+/// are here, the others in `SnapshotSignatureTests`, `SignatureTests` and `TrustTests`.
 @Suite struct HostileEncryptedStoreTests {
   private let keys: KeyFixture
   private static let key = "--passphrase-file old"
@@ -106,8 +106,8 @@ import Testing
     try keys.expectRestored(Self.key)
   }
 
-  /// Objects that were removed are stored again: a snapshot that is forgotten, packs that were pruned
-  /// and the index that named them.
+  /// Objects that were removed are stored again: a snapshot that is forgotten, packs that were
+  /// pruned and the index that named them.
   @Test func replayedObjectsAreHarmless() throws {
     try keys.succeed("forget --keep-last 1 --prune --max-unused 0 --repo repo --quiet \(Self.key)")
     #expect(try cli.jsonLines("snapshots --json --repo repo \(Self.key)").count == 1)
@@ -136,8 +136,8 @@ import Testing
     #expect(try check() == 0)
   }
 
-  /// The one attack that nothing in the store shows (SECURITY.md): the newest snapshot is removed, or
-  /// the whole store is an old one. The next backup is complete.
+  /// The one attack that nothing in the store shows (SECURITY.md): the newest snapshot is removed,
+  /// or the whole store is an old one. The next backup is complete.
   @Test(arguments: [false, true]) func oldStoreIsNotFound(isWhole: Bool) throws {
     if isWhole {
       try cli.directory.directory.removeTree("repo")

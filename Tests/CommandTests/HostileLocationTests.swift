@@ -141,8 +141,8 @@ import Testing
     #expect(try Directory.open(path: cli.directory.path("outside")).names() == ["mine"])
   }
 
-  /// A snapshot states the root of its device, which is created if its home directory has no data of
-  /// Flatpak or snap yet.
+  /// A snapshot states the root of its device, which is created if its home directory has no data
+  /// of Flatpak or snap yet.
   @Test(arguments: [
     ("flatpak", "outside/new/.var/app", "name:x"), ("flatpak", "outside/.var/app", "udid:x"),
     ("flatpak", "link/.var/app", "name:x"), ("snap", "outside/snap", "place:x:snap:/home/snap"),

@@ -139,8 +139,8 @@ import Testing
     #expect(command["format"] as? String == "iTunes backup, encrypted")
   }
 
-  /// Another implementation decrypts every file of an encrypted export, and an import gives the same
-  /// tree.
+  /// Another implementation decrypts every file of an encrypted export, and an import gives the
+  /// same tree.
   @Test func anEncryptedExportIsReadByOthers() throws {
     try write("the right password\n", to: "right")
     try write("another password\n", to: "wrong")
@@ -301,8 +301,8 @@ import Testing
     #expect(try cli.succeed("snapshots --json --repo repo") == before)
   }
 
-  /// A snapshot of a backup with an app, its extension and a group has a place for everything: it is
-  /// exported without a remark, and an import restores it as it was.
+  /// A snapshot of a backup with an app, its extension and a group has a place for everything: it
+  /// is exported without a remark, and an import restores it as it was.
   @Test func appsWithExtensionsAreExportedWhole() throws {
     _ = try cli.succeed("sample device")
     for name in ["second", "third"] { _ = try cli.succeed("init \(name) --plain --no-default") }

@@ -77,8 +77,8 @@ import Testing
     name.utf8.map { String($0, radix: 16) }.joined()
   }
 
-  /// In a format whose names are text, libarchive makes one of two names in different Unicode forms:
-  /// that is not silent.
+  /// In a format whose names are text, libarchive makes one of two names in different Unicode
+  /// forms: that is not silent.
   @Test func namesThatBecomeOneAreNamed() throws {
     let cli = try Self.fixture()
     try cli.directory.write("composed", at: "tree/caf\u{e9}")

@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Inboxes of apps that are running, not installed or without room, inboxes that cannot be used, and
-/// the question of `inbox clean`.
+/// Inboxes of apps that are running, not installed or without room, inboxes that cannot be used,
+/// and the question of `inbox clean`.
 @Suite struct InboxConditionTests {
   private static let notebook = "org.example.notebook"
   private static let clean = "interapp inbox clean --root device --older-than 0s"

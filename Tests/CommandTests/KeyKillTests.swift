@@ -4,7 +4,8 @@ import TestSupport
 import Testing
 
 /// The commands that change keys, killed at calls that change the repository: the old or the new
-/// passphrase opens it, never none, everything is restored, and the next commands complete the work.
+/// passphrase opens it, never none, everything is restored, and the next commands complete the
+/// work.
 @Suite(.serialized, .enabled(if: Strace.isPermitted)) struct KeyKillTests {
   private static let kills = Sampling.count(2, of: 6)
   private static let calls = "mkdirat,openat,write,ftruncate,fsync,renameat,unlinkat"

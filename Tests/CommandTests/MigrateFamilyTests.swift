@@ -137,8 +137,8 @@ import Testing
     #expect(back.code == 1 && back.errors.contains("version 128.5.0"), "\(back.errors)")
   }
 
-  /// The paths that a Flatpak may not use are named with the command that permits them, by its metadata
-  /// and overrides; a value that still names the old place is named as well.
+  /// The paths that a Flatpak may not use are named with the command that permits them, by its
+  /// metadata and overrides; a value that still names the old place is named as well.
   @Test func aFlatpaksMissingPermissionsAreNamed() throws {
     let app = "org.chromium.Chromium"
     try install(app, version: "130.0", in: "new")

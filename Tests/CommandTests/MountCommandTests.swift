@@ -205,7 +205,8 @@ import Testing
     #expect(view.end(by: SIGTERM) == 0)
   }
 
-  /// Attributes of a snapshot that is made after many files without attributes were copied are shown.
+  /// Attributes of a snapshot that is made after many files without attributes were copied are
+  /// shown.
   @Test func attributesOfLaterSnapshotsAreShown() throws {
     try makeFiles(600)
     try backUp()

@@ -10,8 +10,8 @@ struct PeerFile: Hashable {
   /// The SHA-256 of the content, in hexadecimal digits.
   let digest: String
 
-  /// Runs a program of Programs with the peers' Python, and returns the files that it prints: a JSON
-  /// list for each, of the names, the size and the digest.
+  /// Runs a program of Programs with the peers' Python, and returns the files that it prints: a
+  /// JSON list for each, of the names, the size and the digest.
   static func read(
     _ program: String, _ arguments: [String], in directory: URL
   ) throws -> Set<PeerFile> {

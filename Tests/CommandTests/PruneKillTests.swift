@@ -30,8 +30,8 @@ import Testing
       }
     }
 
-    /// Whether each run makes snapshots with other ids: encryption gives the same content another id
-    /// each time.
+    /// Whether each run makes snapshots with other ids: encryption gives the same content another
+    /// id each time.
     var makesOtherIDs: Bool { TestEncryption.isOn && self == .repairSnapshots }
 
     var isRepair: Bool { [.repairPacks, .repairSnapshots, .repairIndex].contains(self) }
@@ -120,8 +120,8 @@ import Testing
     }
   }
 
-  /// Runs a command an hour later. A right to remove objects without a heartbeat is given one, and so
-  /// another hour.
+  /// Runs a command an hour later. A right to remove objects without a heartbeat is given one, and
+  /// so another hour.
   static func runAgain(_ line: String, _ cli: CommandLine, _ what: String) throws {
     try expireLeases(cli)
     var next = try cli.run(line)

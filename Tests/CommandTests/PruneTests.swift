@@ -5,8 +5,8 @@ import Testing
 
 /// `prune` and `leases` on the command line.
 @Suite struct PruneTests {
-  /// A repository with the backups of a directory before and after most of it was replaced, of which
-  /// only the last snapshot remains.
+  /// A repository with the backups of a directory before and after most of it was replaced, of
+  /// which only the last snapshot remains.
   private func pruneable(_ cli: CommandLine) throws {
     var random = Seeded(7)
     _ = try cli.succeed("init repo --plain")

@@ -2,8 +2,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The tree of a real iOS device: 65,624 empty files under their real names. In `make test` the tree
-/// has all containers and a sample of the files.
+/// The tree of a real iOS device: 65,624 empty files under their real names. In `make test` the
+/// tree has all containers and a sample of the files.
 @Suite(.serialized, .enabled(if: Shared.has(RealDevicePaths.material)))
 struct RealDeviceTests {
   /// The container directories of the device with their kinds.

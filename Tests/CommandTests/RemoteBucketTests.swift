@@ -57,8 +57,8 @@ import Testing
     _ = try fixture.succeed("check --read-data \(Self.repo) --identity fleet.key")
   }
 
-  /// Neither the store nor a file of this host has the secret key or the token: not after commands that
-  /// succeed, and not after those that fail.
+  /// Neither the store nor a file of this host has the secret key or the token: not after commands
+  /// that succeed, and not after those that fail.
   @Test func credentialsAreStoredNowhere() throws {
     let secrets = ["TOPSECRETKEY", "TOPSECRETTOKEN"]
     let token = ["AWS_SESSION_TOKEN": secrets[1]]

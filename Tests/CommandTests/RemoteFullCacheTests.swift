@@ -3,8 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A full volume with this host's cache, during commands on repositories of other hosts. The cache is
-/// optional: commands do without it, and a backup that needs room for a pack says so and loses nothing.
+/// A full volume with this host's cache, during commands on repositories of other hosts. The cache
+/// is optional: commands do without it, and a backup that needs room for a pack says so and loses
+/// nothing.
 @Suite(.serialized, .enabled(if: SmallVolume.isPermitted)) struct RemoteFullCacheTests {
   private static let options = "size=8m,nr_inodes=1000,mode=700"
 

@@ -3,8 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Commands on a repository behind SFTP. The server is OpenSSH's, without ssh between: it is started
-/// by a command that ignores its arguments, as `--ssh-command` allows.
+/// Commands on a repository behind SFTP. The server is OpenSSH's, without ssh between: it is
+/// started by a command that ignores its arguments, as `--ssh-command` allows.
 @Suite struct RemoteRepositoryTests {
   private let cli: CommandLine
   private let server: SFTPServer

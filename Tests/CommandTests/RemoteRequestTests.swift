@@ -3,8 +3,9 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// The requests of commands on repositories of other hosts. On a link with a round trip of 20 ms they
-/// are the cost of a short command: an unchanged backup makes at most 10, a list of snapshots 3.
+/// The requests of commands on repositories of other hosts. On a link with a round trip of 20 ms
+/// they are the cost of a short command: an unchanged backup makes at most 10, a list of snapshots
+/// 3.
 @Suite struct RemoteRequestTests {
   private let cli: CommandLine
 

@@ -13,7 +13,8 @@ import Testing
     _ = try fixture.succeed("init s3://bucket/place --plain")
   }
 
-  /// The store answers that it is overloaded, so that the program waits before each further attempt.
+  /// The store answers that it is overloaded, so that the program waits before each further
+  /// attempt.
   @Test(arguments: [
     ("backup --root data --layout folder", "PUT", "place/"), ("prune", "PUT", "place/"),
     ("check --read-data", "GET", "/packs/"), ("restore latest --to back", "GET", "/packs/"),

@@ -36,8 +36,8 @@ import Testing
     #expect(try cli.names(in: "tree") == ["a", "sub"] && cli.names(in: "tree/sub") == [])
   }
 
-  /// A restore reports how much the snapshot lacks of what was requested, and `snapshots show` lists
-  /// it.
+  /// A restore reports how much the snapshot lacks of what was requested, and `snapshots show`
+  /// lists it.
   @Test func missingDataIsReported() throws {
     let cli = try fixture("--exclude **/key.pem")
     for line in ["restore latest --to back --dry-run", "restore latest --to back"] {

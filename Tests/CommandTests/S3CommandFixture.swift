@@ -77,8 +77,8 @@ struct S3CommandFixture {
     }
   }
 
-  /// Starts a command on `s3://bucket/place`, whose process ID is written to the file `pid`. It ends by
-  /// itself after a minute.
+  /// Starts a command on `s3://bucket/place`, whose process ID is written to the file `pid`. It
+  /// ends by itself after a minute.
   func start(_ line: String) -> Run {
     let (cli, environment) = (cli, environment)
     let words = Self.words(line) + ["--repo", "s3://bucket/place"]
@@ -99,8 +99,8 @@ struct S3CommandFixture {
     kill(process, number)
   }
 
-  /// Waits until the store has received `count` requests of a method with a text in their target, for
-  /// at most 30 seconds. An empty method is any.
+  /// Waits until the store has received `count` requests of a method with a text in their target,
+  /// for at most 30 seconds. An empty method is any.
   func awaitRequests(_ count: Int, _ method: String, _ text: String) throws {
     let limit = Host.monotonicSeconds() + 30
     while Host.monotonicSeconds() < limit {

@@ -105,8 +105,8 @@ import Testing
     }
   }
 
-  /// In a bucket the snapshot has the bundle, without which there is no rollback, and lacks what the
-  /// app excludes from clouds, which stays as it is.
+  /// In a bucket the snapshot has the bundle, without which there is no rollback, and lacks what
+  /// the app excludes from clouds, which stays as it is.
   @Test func aRollbackFromABucketRestoresTheBundle() throws {
     let place = "--repo s3://bucket/place"
     try makePackage()
@@ -130,8 +130,9 @@ import Testing
 
   // MARK: - Restores
 
-  /// A replaced file is in the snapshot, and needs no second name beside the restored one. Marked files
-  /// that the snapshot lacks are not deleted: it may be a copy from a repository without encryption.
+  /// A replaced file is in the snapshot, and needs no second name beside the restored one. Marked
+  /// files that the snapshot lacks are not deleted: it may be a copy from a repository without
+  /// encryption.
   @Test func aRestoreSavesWhatAnEncryptedRepositoryMayHave() throws {
     _ = try cli.succeed("backup --root device \(Self.vault)")
     let before = try text()

@@ -11,8 +11,8 @@ import Testing
 
   init() throws { keys = try KeyFixture() }
 
-  /// Neither the repository nor a file of the host has the passphrase or the recovery key, and the key
-  /// that signs is in its own file only.
+  /// Neither the repository nor a file of the host has the passphrase or the recovery key, and the
+  /// key that signs is in its own file only.
   @Test func filesOfTheHostHaveNoSecret() throws {
     try keys.backUp(Self.key)
     try keys.succeed("key trust --repo repo \(Self.key)")

@@ -263,7 +263,8 @@ extension CommandLine {
   ///
   /// - Parameters:
   ///   - members: members to add at the beginning, each with a comma.
-  ///   - isReplacing: whether the original is removed; otherwise the new one is later than all others.
+  ///   - isReplacing: whether the original is removed; otherwise the new one is later than all
+  ///     others.
   func forgeSnapshot(
     in repository: String, adding members: String = "", isReplacing: Bool = false
   ) throws {

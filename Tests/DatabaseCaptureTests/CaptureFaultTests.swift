@@ -4,8 +4,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Every call of a capture fails, once or from then on: the result is never wrong. `make test` tests
-/// a sample of the calls.
+/// Every call of a capture fails, once or from then on: the result is never wrong. `make test`
+/// tests a sample of the calls.
 @Suite struct CaptureFaultTests {
   private static let sample = 4
 

@@ -59,8 +59,8 @@ import Testing
     Host.pause(seconds: 0.01)
   }
 
-  /// Such errors are no reason to take an unlocked copy: OpenZFS gives EAGAIN for blocks that are not
-  /// written yet.
+  /// Such errors are no reason to take an unlocked copy: OpenZFS gives EAGAIN for blocks that are
+  /// not written yet.
   @Test(arguments: [EAGAIN, EINVAL, EXDEV, EPERM, ENOSPC, ETXTBSY])
   func aFileThatCannotBeClonedIsCopied(number: Int32) throws {
     let fixture = try Fixture("clones")

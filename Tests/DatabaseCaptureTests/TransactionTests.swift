@@ -22,8 +22,8 @@ import Testing
       + "INSERT INTO t SELECT randomblob(3000) FROM n",
   ]
 
-  /// Without a journal on the disk nothing can undo a partial transaction, however long ago the last
-  /// write was. Another program may have left an ended journal.
+  /// Without a journal on the disk nothing can undo a partial transaction, however long ago the
+  /// last write was. Another program may have left an ended journal.
   @Test(arguments: ["memory", "off"], [nil, 0, 3600] as [Int64?])
   func aPauseWithinATransactionIsNotTakenForItsEnd(mode: String, journalAge: Int64?) throws {
     let connection = try connect("PRAGMA journal_mode=\(mode)", "CREATE TABLE t (a)")

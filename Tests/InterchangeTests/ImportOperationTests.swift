@@ -108,7 +108,8 @@ import Testing
     #expect(entries["folders/x/a-b"]?.linkGroup == "folders/x/a-b")
   }
 
-  /// A link refers to the file that its target named at that point, as when an archive is extracted.
+  /// A link refers to the file that its target named at that point, as when an archive is
+  /// extracted.
   @Test func aLinkKeepsTheFileThatWasReplacedLater() throws {
     let fixture = try Fixture()
     let report = try fixture.run([

@@ -61,8 +61,8 @@ import Testing
     #expect(report.isComplete)
   }
 
-  /// Directories in a container that the source does not have belong to the owner of what is in them,
-  /// as those of an Android backup; those above containers are as in a backup of the device.
+  /// Directories in a container that the source does not have belong to the owner of what is in
+  /// them, as those of an Android backup; those above containers are as in a backup of the device.
   @Test func missingDirectoriesHaveTheOwnerOfTheirContent() throws {
     let fixture = try Fixture()
     let report = try Self.run(Self.items, in: fixture)

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Interchange
 
-/// The property lists and the metadata of a written backup, in the form that other programs require.
-/// (CommandTests.ITunesPeersTests lets six of them read backups.)
+/// The property lists and the metadata of a written backup, in the form that other programs
+/// require. (CommandTests.ITunesPeersTests lets six of them read backups.)
 @Suite struct MobileSyncListsTests {
   private func list(
     _ name: ByteString, of device: MobileSyncDevice, domains: Set<ByteString> = []

@@ -86,7 +86,8 @@ import Testing
     #expect(backup.device.apps == Self.device.apps)
   }
 
-  /// The directories above containers have no entry in a backup, and nothing is missing without them.
+  /// The directories above containers have no entry in a backup, and nothing is missing without
+  /// them.
   @Test func directoriesAboveContainersAreNotNamed() throws {
     let target = try TemporaryDirectory("itunes")
     let paths = [

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Interchange
 
-/// The lists of entries that restic and borg print, as they arrive. (CommandTests.ImportPeerTests runs
-/// programs that print them.)
+/// The lists of entries that restic and borg print, as they arrive. (CommandTests.ImportPeerTests
+/// runs programs that print them.)
 @Suite struct PeerEntryListTests {
   /// Returns a reader of a text that arrives in portions.
   private func reader(

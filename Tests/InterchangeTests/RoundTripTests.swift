@@ -176,7 +176,8 @@ import Testing
     #expect(tested.code == 0 && tested.errors.isEmpty, "\(tested.output)\(tested.errors)")
   }
 
-  /// A zip archive at the end of a tar archive is content, also if the flags of its names are UTF-8.
+  /// A zip archive at the end of a tar archive is content, also if the flags of its names are
+  /// UTF-8.
   @Test func aZipArchiveInATarArchiveKeepsItsBytes() throws {
     let fixture = try Fixture()
     let directory = try TemporaryDirectory("archive")
@@ -190,7 +191,8 @@ import Testing
     #expect(try fixture.bytes("folders/x/in.zip", report) == directory.read("in.zip"))
   }
 
-  /// Names keep their bytes, and two forms of one name are two files, in a zip archive in any reader.
+  /// Names keep their bytes, and two forms of one name are two files, in a zip archive in any
+  /// reader.
   @Test(arguments: [ArchiveReader.Format.zip, .any])
   func zipNamesKeepTheirBytes(format: ArchiveReader.Format) throws {
     let fixture = try Fixture()

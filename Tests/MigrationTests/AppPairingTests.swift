@@ -76,7 +76,8 @@ import Testing
     #expect(found.without.isEmpty && found.unnamed.isEmpty)
   }
 
-  /// Data that no app has is listed with its size, except that of shells, the session and sandboxes.
+  /// Data that no app has is listed with its size, except that of shells, the session and
+  /// sandboxes.
   @Test func unnamedDataHasASize() throws {
     for (path, text) in [
       (".oldapp/a", "12345"), (".oldapp/b/c", "678"), (".config/tool/x", "1"),
@@ -92,8 +93,8 @@ import Testing
     #expect(unnamed.map(\.files) == [1, 2, 1])
   }
 
-  /// Between two homes outside sandboxes every name in the base directories is an app, and so is each
-  /// dotted entry. What else is in the home is listed.
+  /// Between two homes outside sandboxes every name in the base directories is an app, and so is
+  /// each dotted entry. What else is in the home is listed.
   @Test func outsideSandboxesEveryNameIsAnApp() throws {
     for path in [
       ".config/Tool/a", ".local/share/Tool/b", ".config/tool/c", ".config/single", ".thunderbird/x",

@@ -26,7 +26,8 @@ import Testing
     ) { [fixture] in fixture.reports.add($0) }
   }
 
-  /// Asks for the names of an entry's attributes as often as makes a search begin, and waits for it.
+  /// Asks for the names of an entry's attributes as often as makes a search begin, and waits for
+  /// it.
   private func ask(_ files: SnapshotFileSystem, _ path: ByteString, _ count: Int = 500) throws {
     let number = try files.find(path).number
     for _ in 0..<count { _ = try files.attributeNames(of: number) }

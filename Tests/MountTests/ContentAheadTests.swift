@@ -83,7 +83,8 @@ import Testing
     try read(ahead, files, numbers[0])
     try read(ahead, files, numbers[0])
     ahead.workers.finish()
-    // Of the same 128 entries those that the kernel knows, each once, and not the one that was read.
+    // Of the same 128 entries those that the kernel knows, each once, and not the one that was
+    // read.
     #expect(recorder.count == 2)
     #expect(recorder[numbers[1]] == [0: Self.text("f1001")])
     #expect(recorder[numbers[2]] == [0: Self.text("f1127")])

@@ -80,8 +80,8 @@ import Testing
     #expect(ranges.count > 40 && requests < 14, "\(requests) for \(ranges.count)")
   }
 
-  /// A reader in another order, one that reads more or stops early, and one that asks for what was not
-  /// expected get the right bytes as well, and nothing waits forever.
+  /// A reader in another order, one that reads more or stops early, and one that asks for what was
+  /// not expected get the right bytes as well, and nothing waits forever.
   @Test(arguments: 2..<5 as Range<UInt64>) func anyOrderIsRight(seed: UInt64) throws {
     var random = Seeded(seed)
     let ranges = try ranges(seed)

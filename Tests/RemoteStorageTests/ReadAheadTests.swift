@@ -183,8 +183,8 @@ import Testing
       program: "test")
   }
 
-  /// Stores directories with many long names, a pack of them in each of two runs, and returns the tree of
-  /// all.
+  /// Stores directories with many long names, a pack of them in each of two runs, and returns the
+  /// tree of all.
   private func manyTrees(in storage: any Storage) throws -> TreeReference {
     var random = Seeded(11)
     var directories: [TreeEntry] = []
@@ -214,8 +214,8 @@ import Testing
     return entries
   }
 
-  /// All trees, which are in two packs, cost two requests at once, and those that exceed the limit are
-  /// not fetched unless they are read.
+  /// All trees, which are in two packs, cost two requests at once, and those that exceed the limit
+  /// are not fetched unless they are read.
   @Test func treesThatAreExpectedAreFetchedAtOnce() throws {
     let storage = try storage()
     _ = try Repository.create(in: storage, program: "test")

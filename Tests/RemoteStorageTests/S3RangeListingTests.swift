@@ -5,8 +5,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Directories of a bucket that are listed together: as one by one, by fewer requests, also if a store
-/// has thousands of other objects between them or does not know where to begin.
+/// Directories of a bucket that are listed together: as one by one, by fewer requests, also if a
+/// store has thousands of other objects between them or does not know where to begin.
 @Suite struct S3RangeListingTests {
   private func directories(_ names: [String]) throws -> [ObjectPath] {
     try names.map { try objectPath($0) }
@@ -62,7 +62,8 @@ import Testing
     #expect(try together(storage, []).isEmpty)
   }
 
-  /// Pages of 1,000 keys, of which most are of another program, cost no more than separate listings.
+  /// Pages of 1,000 keys, of which most are of another program, cost no more than separate
+  /// listings.
   @Test(arguments: [(2, 1500, 3), (1100, 3, 3), (1100, 1500, 1100)])
   func pagesOfOtherObjectsAreSkipped(pins: Int, others: Int, snapshots: Int) throws {
     let server = try StoreServer()
@@ -116,7 +117,8 @@ import Testing
       let found = failure { _ = try together(storage, ["pins", "snapshots"]) }
       #expect(found?.reason.contains(words) == true, "\(String(describing: found))")
     }
-    // Pages that always end between the directories: the second listing begins before its beginning.
+    // Pages that always end between the directories: the second listing begins before its
+    // beginning.
     let server = try StoreServer(
       #"[{"query": "list-type", "status": 200, "times": 0, "#
         + #""body": "\#(Self.page(["pins/1", "q/1"], next: "t"))"}]"#)

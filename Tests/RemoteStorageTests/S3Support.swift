@@ -17,8 +17,8 @@ func failure(_ body: () throws -> Void) -> StoreError? {
   }
 }
 
-/// A server of objects in memory (Programs/store.py), which answers as S3 or as rules say. It ends with
-/// this value, and when the tests end.
+/// A server of objects in memory (Programs/store.py), which answers as S3 or as rules say. It ends
+/// with this value, and when the tests end.
 final class StoreServer: Sendable {
   /// The port on 127.0.0.1.
   let port: Int

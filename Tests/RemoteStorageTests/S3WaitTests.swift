@@ -7,11 +7,12 @@ import Testing
 @testable import ArchiveStore
 @testable import RemoteStorage
 
-/// The number of times that a program waits for a store: on a link with a delay these are the cost of a
-/// short command, whatever the number of requests that are made at the same time.
+/// The number of times that a program waits for a store: on a link with a delay these are the cost
+/// of a short command, whatever the number of requests that are made at the same time.
 @Suite struct S3WaitTests {
   /// Holds each request back until all that are expected to be made at the same time have begun. A
-  /// program that waits for one of them before it makes another waits for a minute, and is found out.
+  /// program that waits for one of them before it makes another waits for a minute, and is found
+  /// out.
   private final class Flights: Sendable {
     private struct State {
       var rest: [Int]
@@ -112,8 +113,8 @@ import Testing
     var random = Seeded(3)
     let bytes = random.bytes(1000)
     let (stored, content) = try backUp(bytes, cache: cache)
-    // The settings, two listings, and a connection for later; two signs of the lease, the snapshot, and
-    // the trees; both listings again; data; the end of the lease.
+    // The settings, two listings, and a connection for later; two signs of the lease, the snapshot,
+    // and the trees; both listings again; data; the end of the lease.
     flights.expect([4, 4, 2, 1, 1])
     try restore(stored, content, cache: cache) { #expect($0 == bytes) }
     #expect(flights.areComplete)

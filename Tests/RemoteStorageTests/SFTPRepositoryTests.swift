@@ -98,8 +98,8 @@ import Testing
     #expect(storage.session.connectionCount > 2)
   }
 
-  /// The connection is lost at each request of a backup and a prune, before or after it was done: both
-  /// succeed, and make one snapshot. `make test` tests a sample.
+  /// The connection is lost at each request of a backup and a prune, before or after it was done:
+  /// both succeed, and make one snapshot. `make test` tests a sample.
   @Test(arguments: FaultyServer.Loss.allCases)
   func wholeOperationsSurviveALostConnection(_ loss: FaultyServer.Loss) throws {
     let (first, second) = (Self.files(0..<8), Self.files(6..<12))

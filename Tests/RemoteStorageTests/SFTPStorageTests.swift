@@ -174,8 +174,8 @@ import Testing
     #expect(try local.load(object, limit: 2) == [1, 2])
   }
 
-  /// A directory has more entries than one answer, and a tree more directories than are asked for at
-  /// once.
+  /// A directory has more entries than one answer, and a tree more directories than are asked for
+  /// at once.
   @Test func largeListingsAreComplete() throws {
     let storage = try fixture.make()
     let store = fixture.directory.path("store")

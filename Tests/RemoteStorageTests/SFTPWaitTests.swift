@@ -6,12 +6,12 @@ import Testing
 
 @testable import RemoteStorage
 
-/// The number of times that a program waits for a server: on a link with a delay these are the cost of
-/// a short command, whatever the number of messages that are sent at the same time.
+/// The number of times that a program waits for a server: on a link with a delay these are the cost
+/// of a short command, whatever the number of messages that are sent at the same time.
 @Suite(.enabled(if: SFTPFixture.isInstalled)) struct SFTPWaitTests {
-  /// A link on which answers arrive once all messages of a flight, those that are expected to be sent
-  /// without an answer in between, are sent. A program that waits for one of them earlier waits for a
-  /// minute, and is found out.
+  /// A link on which answers arrive once all messages of a flight, those that are expected to be
+  /// sent without an answer in between, are sent. A program that waits for one of them earlier
+  /// waits for a minute, and is found out.
   private final class Link: Sendable {
     private struct State {
       var flights: [Int] = []
@@ -23,7 +23,8 @@ import Testing
     }
 
     private let state = Mutex(State())
-    /// The kind of the message that closes a file. Nothing waits for its answer, so it is in no flight.
+    /// The kind of the message that closes a file. Nothing waits for its answer, so it is in no
+    /// flight.
     private static let close: UInt8 = 4
 
     /// Expects the messages of some flights.

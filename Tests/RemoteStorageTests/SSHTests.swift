@@ -174,8 +174,8 @@ final class SSHServer {
   private let process: Process
   private let input = Pipe()
 
-  /// Whether all tests are run, and the program is installed and this user can run it; prints a line
-  /// if not.
+  /// Whether all tests are run, and the program is installed and this user can run it; prints a
+  /// line if not.
   static let isInstalled: Bool = {
     guard Host.environment("SANDBOXCTL_TEST_ALL") != nil else { return false }
     let isRoot = Host.userID == 0

@@ -3,9 +3,9 @@ import RemoteStorage
 import SystemIO
 import Testing
 
-/// The examples of the Amazon S3 API Reference, "Signature Calculations for the Authorization Header:
-/// Transferring Payload in a Single Chunk (AWS Signature Version 4)", with its key, secret and date
-/// (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
+/// The examples of the Amazon S3 API Reference, "Signature Calculations for the Authorization
+/// Header: Transferring Payload in a Single Chunk (AWS Signature Version 4)", with its key, secret
+/// and date (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
 @Suite struct SignatureV4Tests {
   private static let accessKey = "AKIAIOSFODNN7EXAMPLE"
   private static let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"

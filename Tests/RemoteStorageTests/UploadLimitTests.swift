@@ -7,11 +7,11 @@ import Testing
 
 @testable import RemoteStorage
 
-/// The limit of bytes that are sent to a store of objects, in which objects wait in a local file until
-/// they are complete.
+/// The limit of bytes that are sent to a store of objects, in which objects wait in a local file
+/// until they are complete.
 @Suite struct UploadLimitTests {
-  /// The bytes that are sent wait for the limit, not those that are written to the local file, and bytes
-  /// that are sent again count again.
+  /// The bytes that are sent wait for the limit, not those that are written to the local file, and
+  /// bytes that are sent again count again.
   @Test func theLimitIsForTheBytesThatAreSent() throws {
     let server = try StoreServer(#"[{"method": "PUT", "path": "large", "status": 503}]"#)
     let counts = TransferCounts()

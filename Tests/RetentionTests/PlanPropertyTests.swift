@@ -200,8 +200,8 @@ extension Scene {
     }
   }
 
-  /// The order of docs/repository-format.md: a snapshot counts as begun no earlier than those of the
-  /// same source with a smaller sequence.
+  /// The order of docs/repository-format.md: a snapshot counts as begun no earlier than those of
+  /// the same source with a smaller sequence.
   private func newestFirst(_ heads: [SnapshotHead]) -> [SnapshotHead] {
     func age(_ head: SnapshotHead) -> Timestamp {
       heads.filter { $0.source == head.source && $0.sequence <= head.sequence }.map(\.time).max()

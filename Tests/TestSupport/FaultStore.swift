@@ -62,9 +62,11 @@ package final class FaultStore: Sendable {
     try carryOut(#"{"do": "mode", "mode": "\#(mode.rawValue)"}"#)
   }
 
-  /// Lets the link drop after a number of further requests: connections are closed without an answer.
+  /// Lets the link drop after a number of further requests: connections are closed without an
+  /// answer.
   ///
-  /// - Parameter isFirstDone: whether the first of the lost requests is done, and only its answer lost.
+  /// - Parameter isFirstDone: whether the first of the lost requests is done, and only its answer
+  ///   lost.
   package func dropLink(after requests: Int, isFirstDone: Bool) throws {
     try carryOut(#"{"do": "down", "after": \#(requests), "done": \#(isFirstDone)}"#)
   }

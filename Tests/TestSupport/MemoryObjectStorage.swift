@@ -6,8 +6,8 @@ package import SystemIO
 /// An object store in memory: no rename and no directories, as S3. Its content is lost when it is
 /// deallocated.
 ///
-/// It counts requests, and a test can look at each before it is done, let it fail, or let its answer
-/// be lost although it was done.
+/// It counts requests, and a test can look at each before it is done, let it fail, or let its
+/// answer be lost although it was done.
 package final class MemoryObjectStorage: Storage {
   /// A failure of a request.
   package enum Fault: Sendable {

@@ -183,7 +183,8 @@ extension PruneModel {
     return [changed]
   }
 
-  /// Without rename, a prune may lose the right and its lease while it sleeps before what it does next.
+  /// Without rename, a prune may lose the right and its lease while it sleeps before what it does
+  /// next.
   private func stepsOfFallingAsleep(in state: State) -> [State] {
     guard objects, !state.hasSleeper, state.prune.runs == 0 else { return [] }
     var asleep = state
@@ -231,9 +232,9 @@ extension PruneModel {
     return [refused, mended]
   }
 
-  /// A reader finds the old snapshot, and takes a lease, before or after it reads the snapshot's trees.
-  /// Then it lists the index and the snapshots, for the first time or again, relies on the snapshot if it
-  /// still exists, and ends. Packs in the index at that time must stay until then.
+  /// A reader finds the old snapshot, and takes a lease, before or after it reads the snapshot's
+  /// trees. Then it lists the index and the snapshots, for the first time or again, relies on the
+  /// snapshot if it still exists, and ends. Packs in the index at that time must stay until then.
   func stepsOfReader(in state: State) -> [State] {
     guard hasReader else { return [] }
     var changed = state

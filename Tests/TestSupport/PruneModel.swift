@@ -1,16 +1,17 @@
 /// The rules by which prune removes packs beside running programs (docs/repository-format.md,
-/// "Prune"), as a model whose states are all visited: every interleaving of the steps of two writers,
-/// a prune that runs twice, a program that removes snapshots or moves them back twice, and a reader.
-/// Any of them may end at any step, and any lease may expire whenever a prune looks. With
-/// `condemnsUnindexed`, the prune condemns packs that no index names as well. With `hasDamage`, the bytes of a condemned object change once at any time, a writer that finds that
-/// removes the object, and the prune may sleep for an hour at any step before.
+/// "Prune"), as a model whose states are all visited: every interleaving of the steps of two
+/// writers, a prune that runs twice, a program that removes snapshots or moves them back twice, and
+/// a reader. Any of them may end at any step, and any lease may expire whenever a prune looks. With
+/// `condemnsUnindexed`, the prune condemns packs that no index names as well. With `hasDamage`, the
+/// bytes of a condemned object change once at any time, a writer that finds that removes the
+/// object, and the prune may sleep for an hour at any step before.
 ///
-/// Without rename (`objects`), a writer puts its snapshot as pending, looks for the mark that its lease
-/// is dead, puts the snapshot, and looks again; with a dead lease it takes a new one, once, and checks its
-/// pack. A prune whose right was taken over may still do what it was about to do: put a condemned
-/// object, write the index, or delete packs, at any later time. The docs state the bound: a writer that
-/// slept between its first look and the put for so long that its pending snapshot was removed must not
-/// be ended before it has looked again.
+/// Without rename (`objects`), a writer puts its snapshot as pending, looks for the mark that its
+/// lease is dead, puts the snapshot, and looks again; with a dead lease it takes a new one, once,
+/// and checks its pack. A prune whose right was taken over may still do what it was about to do:
+/// put a condemned object, write the index, or delete packs, at any later time. The docs state the
+/// bound: a writer that slept between its first look and the put for so long that its pending
+/// snapshot was removed must not be ended before it has looked again.
 ///
 /// There is one blob. The old snapshot has it in pack 0; a writer that finds no usable copy stores
 /// it again as pack 1 or 2, and a prune that rewrites packs as pack 3. All snapshots have the same
@@ -86,13 +87,13 @@ package struct PruneModel {
     package var returned = 0
     package var mended = 0
     package var takenOver = 0
-    /// The states in which a pack is condemned whose running writer has not written its index yet, and
-    /// in which a pack was removed that no index had named.
+    /// The states in which a pack is condemned whose running writer has not written its index yet,
+    /// and in which a pack was removed that no index had named.
     package var condemnedEarly = 0
     package var removedUnindexed = 0
     /// Without rename: the states in which a snapshot is visible before it is committed, in which a
-    /// writer has committed with a new lease, in which one waits for a sleeping prune's action, and in
-    /// which a writer was ended in the moment that the docs exclude.
+    /// writer has committed with a new lease, in which one waits for a sleeping prune's action, and
+    /// in which a writer was ended in the moment that the docs exclude.
     package var visible = 0
     package var renewed = 0
     package var sleeping = 0
@@ -104,8 +105,8 @@ package struct PruneModel {
     case idle, leased, listedCondemned, listedPacks, stored, indexed, committed, refused, dead
     /// Its snapshot was moved into the lease of a removal.
     case away
-    /// Without rename: its snapshot is pending, it has found its lease alive, it has put the snapshot,
-    /// it has a new lease, and it has listed condemned objects with it.
+    /// Without rename: its snapshot is pending, it has found its lease alive, it has put the
+    /// snapshot, it has a new lease, and it has listed condemned objects with it.
     case pending, checked, put, renewed, renewedListed
   }
 
@@ -118,8 +119,8 @@ package struct PruneModel {
     var avoids: UInt8 = 0
     /// The pack that it relies on, or nil if it stores the blob itself.
     var reliesOn: UInt8?
-    /// Without rename: whether there is a pending object, and the snapshot; whether the latter was put
-    /// without the former; and whether it has renewed its lease.
+    /// Without rename: whether there is a pending object, and the snapshot; whether the latter was
+    /// put without the former; and whether it has renewed its lease.
     var hasPending = false
     var isPut = false
     var isLate = false
@@ -189,8 +190,8 @@ package struct PruneModel {
   /// Whether a condemned object was damaged, and that was repaired.
   enum Damage: UInt8 { case none, damaged, mended }
 
-  /// The packs of the condemned objects: each of the two runs of the prune makes one at most, and the
-  /// second one may find that of the first.
+  /// The packs of the condemned objects: each of the two runs of the prune makes one at most, and
+  /// the second one may find that of the first.
   struct Condemned: Hashable {
     private var first: UInt8 = 0
     private var second: UInt8 = 0
@@ -233,8 +234,8 @@ package struct PruneModel {
     var reader = ReaderStep.idle
     /// The packs that a prune removed although no index object had been written for them.
     var removedUnindexed: UInt8 = 0
-    /// Actions of a prune that lost the right, which it may still take once: delete packs, write the index without them,
-    /// or put a condemned object with packs.
+    /// Actions of a prune that lost the right, which it may still take once: delete packs, write
+    /// the index without them, or put a condemned object with packs.
     var lateDeletion: UInt8 = 0
     var lateIndex: UInt8 = 0
     var lateCondemned: UInt8 = 0

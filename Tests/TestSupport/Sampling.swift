@@ -1,8 +1,8 @@
 import Foundation
 
 /// How much of a sweep runs: a sweep lets each call fail in turn, kills a program at each moment,
-/// or draws many values. `make test` runs a sample with a seed that is printed; `make test-all` runs
-/// everything.
+/// or draws many values. `make test` runs a sample with a seed that is printed; `make test-all`
+/// runs everything.
 package enum Sampling {
   private static let setting = ProcessInfo.processInfo.environment["SANDBOXCTL_TEST_ALL"]
 
@@ -41,8 +41,8 @@ package enum Sampling {
     Array(steps(sample, label).prefix { $0 <= count })
   }
 
-  /// All elements, or every n-th from a random one on, also in a complete sweep if `whole` is above 1: at
-  /// least one of them.
+  /// All elements, or every n-th from a random one on, also in a complete sweep if `whole` is above
+  /// 1: at least one of them.
   package static func some<Element>(
     of all: [Element], _ sample: Int, whole: Int = 1, _ label: String
   ) -> [Element] {

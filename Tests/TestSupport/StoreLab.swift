@@ -3,8 +3,8 @@ import Synchronization
 
 /// A real object store on this machine, started once for all tests and ended with them.
 ///
-/// Ceph and Swift are started by programs of Shared (`lab/s3`) from Debian's packages, moto by a program
-/// of the tests from `make peers`. Without them the tests are skipped, and a line says so.
+/// Ceph and Swift are started by programs of Shared (`lab/s3`) from Debian's packages, moto by a
+/// program of the tests from `make peers`. Without them the tests are skipped, and a line says so.
 package struct StoreLab: Sendable {
   /// The URL of the server.
   package let endpoint: String
@@ -64,8 +64,8 @@ package struct StoreLab: Sendable {
     return false
   }
 
-  /// Starts a store in a temporary directory; one that another test run has started is used as it is.
-  /// Its port is fixed, so two runs start it one after another.
+  /// Starts a store in a temporary directory; one that another test run has started is used as it
+  /// is. Its port is fixed, so two runs start it one after another.
   private static func start(
     _ name: String, port: Int, keys: (accessKey: String, secret: String)
   ) -> StoreLab? {

@@ -28,8 +28,8 @@ package enum TestEncryption {
     return ["SANDBOXCTL_IDENTITY_FILE": place + "/recovery.key"]
   }()
 
-  /// The same for a program that the user nobody runs: it has its own copy of the file, which others
-  /// may not read, and a place for the recipients that it knows.
+  /// The same for a program that the user nobody runs: it has its own copy of the file, which
+  /// others may not read, and a place for the recipients that it knows.
   package static let environmentOfNobody: [String: String] = {
     guard let place = identityDirectory() else { return [:] }
     for name in ["", "/recovery.key"] {

@@ -56,8 +56,8 @@ package final class WatchedStorage: Storage {
   /// Whether a call has failed since then.
   package var hasFailed: Bool { state.withLock { state in state.calls >= state.failing ?? .max } }
 
-  /// Lets the call `number` fail, counted from now, and with `failsRepeatedly` all later ones; nil lets
-  /// none fail.
+  /// Lets the call `number` fail, counted from now, and with `failsRepeatedly` all later ones; nil
+  /// lets none fail.
   package func fail(at number: Int?, failsRepeatedly: Bool = false) {
     state.withLock { ($0.calls, $0.failing, $0.failsRepeatedly) = (0, number, failsRepeatedly) }
   }

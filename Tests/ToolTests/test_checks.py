@@ -130,6 +130,14 @@ class CheckSizes(Checks):
         self.assertEqual(result.returncode, 1)
         self.assertIn("B.swift:401: 401 lines, at most 400", result.stderr)
 
+    def test_comments_wrap_at_100_characters(self):
+        self.write("Sources/A/A.swift", f"// {'é' * 97}\n// | {'x' * 99}\nlet a = \"{'x' * 99}\"\n")
+        self.assertEqual(self.check("check-sizes.py").returncode, 0)
+        self.write("Tests/ATests/A.swift", f"func a() {{\n  /// {'x' * 95}\n}}\n")
+        result = self.check("check-sizes.py")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("A.swift:2: a comment of more than 100 characters", result.stderr)
+
     def test_nothing_to_check_is_an_error(self):
         self.assertEqual(self.check("check-sizes.py").returncode, 2)
 

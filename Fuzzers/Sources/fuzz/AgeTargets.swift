@@ -82,8 +82,8 @@ extension Target {
       "a key file changed when it was written and read again")
   }
 
-  /// A payload that the input describes: its size, portions and a range; then a change of the stored
-  /// bytes, which must be found.
+  /// A payload that the input describes: its size, portions and a range; then a change of the
+  /// stored bytes, which must be found.
   @Sendable private static func ageStream(_ bytes: [UInt8]) {
     guard let plan = AgeFuzz.Plan(bytes) else { return }
     let (plain, file) = (plan.plain, AgeFuzz.file)
@@ -228,8 +228,8 @@ enum AgeFuzz {
     ]
   }
 
-  /// A header, also with grease and with a passphrase; armor in its forms; keys; and payloads at the
-  /// boundaries of pieces.
+  /// A header, also with grease and with a passphrase; armor in its forms; keys; and payloads at
+  /// the boundaries of pieces.
   static var seeds: [(target: String, bytes: [UInt8])] {
     let texts = [
       """

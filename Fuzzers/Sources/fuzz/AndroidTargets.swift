@@ -14,8 +14,8 @@ extension Target {
     Target(name: "android-manifest", run: androidManifest),
   ]
 
-  /// A backup, with the password `x` if it is encrypted. Entries have valid paths, and a file has not
-  /// more bytes than it claims.
+  /// A backup, with the password `x` if it is encrypted. Entries have valid paths, and a file has
+  /// not more bytes than it claims.
   @Sendable private static func androidBackup(_ bytes: [UInt8]) {
     var count = 0
     let start = Array(bytes.prefix(AndroidBackupHeader.sizeLimit))
@@ -58,8 +58,8 @@ extension Target {
     _ = try? AndroidAppManifest(bytes)
   }
 
-  /// Rules of backups: those of either file, and their decisions for some paths. As an overlay they are
-  /// YAML, whatever their paths are.
+  /// Rules of backups: those of either file, and their decisions for some paths. As an overlay they
+  /// are YAML, whatever their paths are.
   @Sendable private static func androidRules(_ bytes: [UInt8]) {
     var rules = AutoBackupRules(targetVersion: 30)
     if let section = try? AutoBackupRules.Section(fullBackupContent: bytes) {

@@ -7,8 +7,8 @@ extension Target {
   /// Archives of other programs, which libarchive reads.
   static let foreignArchiveTargets = [Target(name: "archive", run: archive)]
 
-  /// An archive in any format: its members as a file and as a stream, which are the same if their names
-  /// are bytes, and the entries of an import, whose paths are valid.
+  /// An archive in any format: its members as a file and as a stream, which are the same if their
+  /// names are bytes, and the entries of an import, whose paths are valid.
   @Sendable private static func archive(_ bytes: [UInt8]) {
     let file = ArchiveContent(of: MemoryInput(bytes, isStream: false))
     let stream = ArchiveContent(of: MemoryInput(bytes, isStream: true))
@@ -84,8 +84,8 @@ private struct ArchiveContent {
     keepsNames = reader.keepsNames
   }
 
-  /// Reads the content of a file, also one that comes with a hard link. Returns false once the limit is
-  /// reached.
+  /// Reads the content of a file, also one that comes with a hard link. Returns false once the
+  /// limit is reached.
   private mutating func read(
     _ member: ArchiveMember, from reader: inout ArchiveReader
   ) throws -> Bool {

@@ -55,8 +55,8 @@ extension Target {
     require(count * 51 <= bytes.count, "a manifest has more records than bytes for them")
   }
 
-  /// The property lists of a backup, all in one. A backup that is written for the same device has the
-  /// same description.
+  /// The property lists of a backup, all in one. A backup that is written for the same device has
+  /// the same description.
   @Sendable private static func backupLists(_ bytes: [UInt8]) {
     guard let list = try? PropertyList(reading: bytes, limits: .init(bytes: 1 << 20)) else {
       return
@@ -84,8 +84,8 @@ extension Target {
     require(again == device, "the description changed when it was written and read again")
   }
 
-  /// An encrypted content after two bytes with its recorded size. Read in parts, it is as it is read at
-  /// once, and has its size.
+  /// An encrypted content after two bytes with its recorded size. Read in parts, it is as it is
+  /// read at once, and has its size.
   @Sendable private static func backupContent(_ bytes: [UInt8]) {
     guard bytes.count >= 2 else { return }
     let recorded = UInt64(bytes[0]) << 8 | UInt64(bytes[1])

@@ -167,7 +167,8 @@ extension Target {
     if let document { require(!document.versions.isEmpty, "a scenario has no version") }
   }
 
-  /// The text of a migration table. The destinations of an accepted table stay in the home directory.
+  /// The text of a migration table. The destinations of an accepted table stay in the home
+  /// directory.
   @Sendable private static func migrationTable(_ bytes: [UInt8]) {
     let (table, issues) = MigrationTable.read(
       PolicySource(name: "fuzz.yaml", bytes: bytes, origin: .commandLine))

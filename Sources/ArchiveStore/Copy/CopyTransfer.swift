@@ -2,8 +2,8 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// Moves the wanted blobs of a source's packs into new packs of a session. Frames all of whose blobs
-/// are wanted and new move as they are, without compression.
+/// Moves the wanted blobs of a source's packs into new packs of a session. Frames all of whose
+/// blobs are wanted and new move as they are, without compression.
 ///
 /// Every blob is verified against its hash. If a frame or a pack cannot be read, each of its blobs
 /// is looked for in all packs of the source; those that none has are lost.

@@ -2,9 +2,9 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// Copies objects byte for byte from one storage to another, and verifies each against its id before
-/// it gets its name. Age files may get another header, and so another name. Safe to use from any
-/// thread.
+/// Copies objects byte for byte from one storage to another, and verifies each against its id
+/// before it gets its name. Age files may get another header, and so another name. Safe to use from
+/// any thread.
 final class ObjectCopier: Sendable {
   private let source: RepositoryStorage
   private let lease: Lease

@@ -31,10 +31,10 @@ public struct RepositoryCopy {
   private let counters: ProgressCounters
   private let isStopping: @Sendable () -> Bool
 
-  /// Prepares a copy with `workers` threads. A dry run changes nothing. With `isChecking` everything
-  /// that the snapshots need is read from the target before they are saved there. `isStopping` is
-  /// called often, on any thread; if it returns true, the copy ends after the current packs, which
-  /// are kept.
+  /// Prepares a copy with `workers` threads. A dry run changes nothing. With `isChecking`
+  /// everything that the snapshots need is read from the target before they are saved there.
+  /// `isStopping` is called often, on any thread; if it returns true, the copy ends after the
+  /// current packs, which are kept.
   public init(
     from source: Side, to target: Side, isDry: Bool = false, isChecking: Bool = false,
     workers: Int = 1, counters: ProgressCounters = ProgressCounters(of: "pack"),
@@ -257,8 +257,8 @@ extension RepositoryCopy {
       new.removeAll { damaged.contains($0.id) }
     }
 
-    /// Returns the errors of index objects that do not match their ids. They are read themselves, not
-    /// this host's copies.
+    /// Returns the errors of index objects that do not match their ids. They are read themselves,
+    /// not this host's copies.
     private func damagedIndexes(of repository: Repository) throws(StoreError) -> [StoreError] {
       var errors: [StoreError] = []
       for id in try RepositoryListing.indexes(repository.storage) {
@@ -300,8 +300,8 @@ extension RepositoryCopy {
       }
     }
 
-    /// Saves the copy of a snapshot. In a repository of the same id and encryption, such as a mirror, the
-    /// stored bytes stay, so that it is the same snapshot.
+    /// Saves the copy of a snapshot. In a repository of the same id and encryption, such as a
+    /// mirror, the stored bytes stay, so that it is the same snapshot.
     private func save(
       _ stored: StoredSnapshot, content: [UInt8], by session: WritingSession
     ) throws(StoreError) -> SnapshotID {

@@ -5,8 +5,8 @@ internal import SystemIO
 /// be a copy of one in the other repository, the original of one there, or a copy of the same
 /// original (docs/repository-format.md, "Copies").
 ///
-/// A rewrap gives a snapshot another id. Its copies name the old one, which no longer exists, and are
-/// found by what stays.
+/// A rewrap gives a snapshot another id. Its copies name the old one, which no longer exists, and
+/// are found by what stays.
 struct SnapshotCopies {
   private var ids: [Snapshot.Original: SnapshotID] = [:]
   private var idsByContent: [Content: SnapshotID] = [:]
@@ -29,8 +29,8 @@ struct SnapshotCopies {
 
   /// Finds the copies among the snapshots of a repository.
   ///
-  /// - Parameter others: the snapshots of the other repository. A copy that names one of these is the
-  ///   copy of no other one.
+  /// - Parameter others: the snapshots of the other repository. A copy that names one of these is
+  ///   the copy of no other one.
   init(_ heads: [SnapshotHead], of others: [SnapshotHead]) {
     let present = Set(others.map(\.id))
     for head in heads {
@@ -69,7 +69,8 @@ extension StoredSnapshot {
   ///
   /// - Parameters:
   ///   - key: this host's key; nil if it has none.
-  ///   - isSigned: whether the copy is signed. The original is made again, with its id, even if not.
+  ///   - isSigned: whether the copy is signed. The original is made again, with its id, even if
+  ///     not.
   func copy(
     in target: Digest, content: [UInt8], key: SigningKey? = nil, isSigned: Bool = true
   ) -> [UInt8] {

@@ -3,9 +3,9 @@ public import SystemIO
 /// The growth of a repository from snapshot to snapshot: the data that each snapshot added, and the
 /// data that only it needs.
 ///
-/// A blob belongs to the oldest snapshot that needs it, and there to the first place that was found.
-/// The stored size of a blob is its share, by length, of the frame that holds it; the tables of
-/// packs, index objects and snapshots are not counted.
+/// A blob belongs to the oldest snapshot that needs it, and there to the first place that was
+/// found. The stored size of a blob is its share, by length, of the frame that holds it; the tables
+/// of packs, index objects and snapshots are not counted.
 public struct RepositoryGrowth: Sendable {
   /// An amount of distinct blobs.
   public struct Amount: Sendable, Hashable {
@@ -87,11 +87,11 @@ public struct RepositoryGrowth: Sendable {
 }
 
 extension Repository {
-  /// Returns the growth of the repository over its snapshots. Each distinct tree is read once, under
-  /// a reader's lease if the repository can be written to.
+  /// Returns the growth of the repository over its snapshots. Each distinct tree is read once,
+  /// under a reader's lease if the repository can be written to.
   ///
-  /// Memory: 12 bytes for each entry of the index and 8 for each reference of a distinct tree, which
-  /// can leave memory, and the parts of each snapshot.
+  /// Memory: 12 bytes for each entry of the index and 8 for each reference of a distinct tree,
+  /// which can leave memory, and the parts of each snapshot.
   ///
   /// - Parameters:
   ///   - watch: counts the snapshots.

@@ -5,12 +5,12 @@ public import SystemIO
 /// This host's copies of a repository's index objects. They are mapped and searched in place, so a
 /// repository of any size opens at once and uses no memory of the process.
 ///
-/// A copy is made once, from bytes that match the object's id. The result is recorded with the inode,
-/// size and times of the file, and trusted while these and the boot id stay the same. A copy without
-/// such a record is verified again, and replaced if it does not match. A copy that is damaged,
-/// truncated, owned by another user or left by a crash therefore costs only time. Writers and
-/// restores trust no record: they read each copy once and verify it. Without a usable directory,
-/// objects are read into memory. Safe to use from any thread.
+/// A copy is made once, from bytes that match the object's id. The result is recorded with the
+/// inode, size and times of the file, and trusted while these and the boot id stay the same. A copy
+/// without such a record is verified again, and replaced if it does not match. A copy that is
+/// damaged, truncated, owned by another user or left by a crash therefore costs only time. Writers
+/// and restores trust no record: they read each copy once and verify it. Without a usable
+/// directory, objects are read into memory. Safe to use from any thread.
 ///
 /// The copy of an encrypted object is its content, which the id says nothing about. The record
 /// therefore has the content's own hash, and a copy without a record is made again.
@@ -29,8 +29,8 @@ public final class IndexCache: Sendable {
     copies = Copies(directory: directory, isEncrypted: isEncrypted)
   }
 
-  /// Whether a name in the directory is that of a copy, of the records of the verified ones, or of a file
-  /// that is being written.
+  /// Whether a name in the directory is that of a copy, of the records of the verified ones, or of
+  /// a file that is being written.
   public static func isFile(_ name: ByteString) -> Bool {
     name == VerifiedCopies.name || AtomicFile.isTemporary(name)
       || RepositoryLayout.plain.id(name, kind: .index) != nil
@@ -174,8 +174,8 @@ extension IndexCache {
       return commit(file, id, content: content, storedSize: size)
     }
 
-    /// Writes the content of an object, and returns its hash; nil if it cannot be written, or does not
-    /// match the id.
+    /// Writes the content of an object, and returns its hash; nil if it cannot be written, or does
+    /// not match the id.
     private func write(
       _ id: Digest, size: UInt64, of storage: RepositoryStorage, to file: borrowing AtomicFile
     ) throws(StoreError) -> Digest? {

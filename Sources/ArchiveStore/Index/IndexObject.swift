@@ -22,8 +22,8 @@ struct IndexObject: Sendable {
     let frames: Int
   }
 
-  /// Opens an index after checking the format of its content. The stored bytes were compared with the
-  /// id.
+  /// Opens an index after checking the format of its content. The stored bytes were compared with
+  /// the id.
   init(
     id: Digest, content: SpillableArray<UInt8>, storedSize: UInt64
   ) throws(StoreError) {
@@ -94,7 +94,8 @@ struct IndexObject: Sendable {
     return found
   }
 
-  /// Returns the first entry of a blob for which `isSelected` returns true, or nil if there is none.
+  /// Returns the first entry of a blob for which `isSelected` returns true, or nil if there is
+  /// none.
   func first(_ blob: BlobID, where isSelected: (BlobRecord) -> Bool) -> BlobRecord? {
     guard var number = firstEntry(of: blob) else { return nil }
     while number < blobs, let record = entry(number, blob) {

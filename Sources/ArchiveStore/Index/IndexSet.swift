@@ -91,8 +91,8 @@ struct IndexSet: Sendable {
 }
 
 extension IndexSet {
-  /// Returns the frames with trees or lists, by pack and offset, or nil if they are larger than `limit`
-  /// stored bytes.
+  /// Returns the frames with trees or lists, by pack and offset, or nil if they are larger than
+  /// `limit` stored bytes.
   func treeFrames(limit: UInt64) -> [(pack: Digest, content: Range<UInt64>)]? {
     var (found, size) = ([(pack: Digest, content: Range<UInt64>)](), UInt64(0))
     for (number, object) in objects.enumerated() {
@@ -108,8 +108,8 @@ extension IndexSet {
 }
 
 extension IndexObject {
-  /// Returns the frames with selected blobs of some kinds, by pack and number, or nil if they are larger
-  /// than `limit` stored bytes.
+  /// Returns the frames with selected blobs of some kinds, by pack and number, or nil if they are
+  /// larger than `limit` stored bytes.
   fileprivate func frames(
     of kinds: [BlobKind], limit: UInt64, where isSelected: (BlobRecord) -> Bool
   ) -> [(pack: Digest, frame: FrameLocation)]? {

@@ -2,8 +2,8 @@ internal import Codecs
 internal import SystemIO
 
 extension IndexCache {
-  /// The verified copies of a cache, identified by their file status. After another boot of the kernel
-  /// all are verified again, because a crash can lose written data.
+  /// The verified copies of a cache, identified by their file status. After another boot of the
+  /// kernel all are verified again, because a crash can lose written data.
   struct VerifiedCopies {
     /// A copy, and the status of its file when it was verified.
     struct Note: Hashable {
@@ -112,8 +112,8 @@ extension IndexCache.VerifiedCopies {
 
   /// Writes the notes if they changed. If that fails, copies are verified again next time.
   ///
-  /// - Parameter isEncrypted: whether a copy without a note is lost. Then the notes that other programs
-  ///   added meanwhile stay, to be verified, and the file is durable.
+  /// - Parameter isEncrypted: whether a copy without a note is lost. Then the notes that other
+  ///   programs added meanwhile stay, to be verified, and the file is durable.
   mutating func save(in directory: borrowing Directory, isEncrypted: Bool) {
     guard isChanged, let boot = Self.boot else { return }
     isChanged = false

@@ -1,11 +1,11 @@
 internal import Codecs
 internal import SystemIO
 
-/// A key file, `keys/<name>.age`: the identity of a repository, the recipients of new objects and the
-/// trusted signers, encrypted with a passphrase (docs/repository-format.md, "Keys").
+/// A key file, `keys/<name>.age`: the identity of a repository, the recipients of new objects and
+/// the trusted signers, encrypted with a passphrase (docs/repository-format.md, "Keys").
 ///
-/// The text of the identity is in ordinary memory only while a file is read or written, and is wiped
-/// then.
+/// The text of the identity is in ordinary memory only while a file is read or written, and is
+/// wiped then.
 struct KeyFile {
   /// The id of the repository.
   let repository: Digest
@@ -22,8 +22,8 @@ struct KeyFile {
   static let directory = ObjectPath.root.appending("keys")
   /// The maximum size of a key file, in bytes.
   static let maximumSize = 64 << 10
-  /// The number of key files of a repository that a passphrase is tried with. A wrong passphrase takes
-  /// about half a second for each of them.
+  /// The number of key files of a repository that a passphrase is tried with. A wrong passphrase
+  /// takes about half a second for each of them.
   static let maximumCount = 16
   /// The base-two logarithm of scrypt's work factor for new files: 128 MiB of memory and about half
   /// a second.
@@ -46,8 +46,8 @@ struct KeyFile {
 // MARK: - Names
 
 extension KeyFile {
-  /// Whether a text is the name of a key: a letter or a digit, and at most 63 of these, `.`, `_` and
-  /// `-`.
+  /// Whether a text is the name of a key: a letter or a digit, and at most 63 of these, `.`, `_`
+  /// and `-`.
   static func isName(_ text: String) -> Bool {
     guard let first = text.utf8.first, text.utf8.count <= maximumName else { return false }
     return isLetterOrDigit(first) && text.utf8.allSatisfy(isNameByte)
@@ -183,8 +183,8 @@ extension KeyFile {
     }
   }
 
-  /// Reads the text. The identities are read from their bytes and then masked, so that no other value
-  /// contains them.
+  /// Reads the text. The identities are read from their bytes and then masked, so that no other
+  /// value contains them.
   init(_ plain: inout [UInt8]) throws(Refusal) {
     let identities = try Self.takeIdentities(in: &plain)
     guard !identities.isEmpty else { throw Refusal.unusable("it contains no identity") }

@@ -23,8 +23,8 @@ public struct RepositoryKeys: Sendable {
   /// The name of the key file that was opened; nil if another source was used.
   var keyName: String? { opened?.name }
 
-  /// The repository's own identity, which is that of its first recipient; nil if it is not known. An
-  /// identity of another recipient is a person's, and is never copied into the store.
+  /// The repository's own identity, which is that of its first recipient; nil if it is not known.
+  /// An identity of another recipient is a person's, and is never copied into the store.
   var own: AgeIdentity? { identities.first { $0.recipient == recipients.first } }
 
   /// Creates keys; without identities those of a host that only writes.
@@ -33,7 +33,8 @@ public struct RepositoryKeys: Sendable {
   }
 }
 
-/// The source of the key of an encrypted repository. It is used only if the repository is encrypted.
+/// The source of the key of an encrypted repository. It is used only if the repository is
+/// encrypted.
 public enum KeySource: Sendable {
   /// No key: the repository is opened locked.
   case none
@@ -49,8 +50,8 @@ extension RepositoryKeys {
   /// Opens the keys of a repository. No memory of the process is in core dumps from then on.
   ///
   /// - Parameters:
-  ///   - recipients: the recipients in `repository.json`, which are not authenticated. A key file has
-  ///     its own.
+  ///   - recipients: the recipients in `repository.json`, which are not authenticated. A key file
+  ///     has its own.
   ///   - older: the recipients of older identities in `repository.json`.
   /// - Throws: `keyRequired` without a source; `wrongKey` if no identity has one of the recipients,
   ///   or if no key file opens; any error of the source.
@@ -137,8 +138,8 @@ private struct KeySearch {
 
   private var location: String { storage.location }
 
-  /// Reads the files other than that of this host, by name. Damaged ones are skipped, and do not count
-  /// for the number of files that are tried.
+  /// Reads the files other than that of this host, by name. Damaged ones are skipped, and do not
+  /// count for the number of files that are tried.
   private mutating func readOthers() throws(StoreError) {
     let names = try storage.listIfPresent(KeyFile.directory) ?? []
     for name in names.compactMap({ KeyFile.name(of: $0) }) where name != own {
@@ -171,8 +172,8 @@ private struct KeySearch {
     unusable.append("'\(path)' cannot be used: \(reason)")
   }
 
-  /// Opens the first file that the passphrase opens: that of this host, which is read without a listing,
-  /// then the others by name. The passphrase is requested only if there is a file to open.
+  /// Opens the first file that the passphrase opens: that of this host, which is read without a
+  /// listing, then the others by name. The passphrase is requested only if there is a file to open.
   mutating func open(
     with source: () throws(StoreError) -> AgePassphrase
   ) throws(StoreError) -> RepositoryKeys {

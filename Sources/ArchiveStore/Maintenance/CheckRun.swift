@@ -20,7 +20,8 @@ extension RepositoryCheck {
     private(set) var damagedPacks: [Digest: DamageRecords.Record.Pack] = [:]
     /// Packs that were read and are intact.
     private(set) var soundPacks: Set<Digest> = []
-    /// The first pack that cannot be read for another reason than damage: its content may be intact.
+    /// The first pack that cannot be read for another reason than damage: its content may be
+    /// intact.
     private(set) var unread: (pack: Digest, reason: String)?
     /// Packs with a damaged tree.
     private var suspects: Set<Digest> = []

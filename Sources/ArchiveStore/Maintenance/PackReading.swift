@@ -155,8 +155,8 @@ struct PackReading: ~Copyable {
     verdict.lost.formUnion(records.map(\.id))
   }
 
-  /// Hashes stored bytes from an offset, except those that were hashed before: two frames may share a
-  /// piece of an encrypted pack.
+  /// Hashes stored bytes from an offset, except those that were hashed before: two frames may share
+  /// a piece of an encrypted pack.
   private mutating func hash(_ bytes: [UInt8], from offset: UInt64) {
     let before = Int(min(UInt64(bytes.count), (hashed ?? offset) - offset))
     hash.update(bytes.span.extracting(before..<bytes.count))

@@ -3,9 +3,9 @@ internal import SystemIO
 
 /// Checks whether this program's user can replace or remove the objects of a repository.
 ///
-/// It attempts both with objects of its own, in each directory whose objects snapshots need. They are
-/// written as a backup writes them. One that cannot be removed stays, is no object of the repository
-/// for any reader, and is removed by a prune of another user (`ProbeRemoval`).
+/// It attempts both with objects of its own, in each directory whose objects snapshots need. They
+/// are written as a backup writes them. One that cannot be removed stays, is no object of the
+/// repository for any reader, and is removed by a prune of another user (`ProbeRemoval`).
 public struct ProtectionCheck {
   private let repository: Repository
 
@@ -44,7 +44,8 @@ public struct ProtectionCheck {
 
   /// Makes the attempts.
   ///
-  /// - Throws: if an object cannot be written, or an attempt fails for another reason than a refusal.
+  /// - Throws: if an object cannot be written, or an attempt fails for another reason than a
+  ///   refusal.
   public func run() throws(StoreError) -> [Result] {
     let (settings, location) = (repository.settings, repository.location)
     try settings.requireKnown(settings.features.write, for: "write", location: location)
@@ -112,8 +113,8 @@ public struct ProtectionCheck {
     }
   }
 
-  /// Makes attempts until the storage does one. Returns whether the object no longer has the content,
-  /// whatever the storage answered.
+  /// Makes attempts until the storage does one. Returns whether the object no longer has the
+  /// content, whatever the storage answered.
   private func isDone(
     _ attempts: [Attempt], to object: Content, _ lease: Lease
   ) throws(StoreError) -> Bool {
@@ -136,8 +137,8 @@ public struct ProtectionCheck {
     error.cause?.isRefused == true || error.code == .unsupported
   }
 
-  /// Returns whether the content of an object that was replaced or removed is gone, or can be removed
-  /// for good. That of a storage without versions is gone.
+  /// Returns whether the content of an object that was replaced or removed is gone, or can be
+  /// removed for good. That of a storage without versions is gone.
   private func outcome(_ object: Content) throws(StoreError) -> Outcome {
     guard let versions = storage.versions, let version = object.version else { return .possible }
     do throws(StoreError) {

@@ -4,10 +4,10 @@ public import SystemIO
 /// Checks that a repository conforms to its format and that everything its snapshots need exists
 /// and is intact, and reports what is lost.
 ///
-/// Changes nothing. A check that reads packs takes a reader's lease if it can, so that a prune removes
-/// none of them meanwhile. A concurrent backup or prune is not reported as damage: if something is
-/// missing and the repository has changed since, the check starts again. It keeps the index, the ids
-/// of the trees, and one frame for each worker in memory.
+/// Changes nothing. A check that reads packs takes a reader's lease if it can, so that a prune
+/// removes none of them meanwhile. A concurrent backup or prune is not reported as damage: if
+/// something is missing and the repository has changed since, the check starts again. It keeps the
+/// index, the ids of the trees, and one frame for each worker in memory.
 public struct RepositoryCheck: Sendable {
   let repository: Repository
   let reading: Reading
@@ -79,8 +79,8 @@ extension RepositoryCheck {
     let run: Run
     let start: Double
 
-    /// Passes the findings to `body`: damaged objects, snapshots that are not accepted, the affected
-    /// paths, then remarks.
+    /// Passes the findings to `body`: damaged objects, snapshots that are not accepted, the
+    /// affected paths, then remarks.
     ///
     /// - Throws: `StoreError`, including `interrupted`, and any error of `body`.
     public func forEachFinding(_ body: (Finding) throws -> Void) throws -> Report {

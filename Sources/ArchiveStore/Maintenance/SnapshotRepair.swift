@@ -188,8 +188,9 @@ extension SnapshotRepair {
       return (trees, damaged)
     }
 
-    /// Returns the snapshot that an earlier run made of the same losses, or nil. It would be the same
-    /// object if it were saved again; but encryption gives the same content another name each time.
+    /// Returns the snapshot that an earlier run made of the same losses, or nil. It would be the
+    /// same object if it were saved again; but encryption gives the same content another name each
+    /// time.
     private func earlier(
       _ snapshot: Snapshot, isSigned: Bool
     ) throws(StoreError) -> StoredSnapshot? {

@@ -6,8 +6,8 @@ internal import SystemIO
 struct MirrorKeys {
   private let source: RepositoryStorage
   private let target: RepositoryStorage
-  /// The files that the mirror lacks, and the one that opened the original if it differs: that one is
-  /// intact, and after a rotation the mirror needs it.
+  /// The files that the mirror lacks, and the one that opened the original if it differs: that one
+  /// is intact, and after a rotation the mirror needs it.
   private var missing: [ByteString] = []
   /// The files that differ. Nothing tells which of the two is intact.
   private(set) var different: [ByteString] = []
@@ -16,9 +16,9 @@ struct MirrorKeys {
 
   /// Compares the files.
   ///
-  /// Nothing is to be removed unless the mirror has an intact file of the original, and the one that
-  /// opened the original if it was opened with a passphrase: an original whose key files are lost is
-  /// not one whose keys were removed.
+  /// Nothing is to be removed unless the mirror has an intact file of the original, and the one
+  /// that opened the original if it was opened with a passphrase: an original whose key files are
+  /// lost is not one whose keys were removed.
   ///
   /// - Parameter keyName: the name of the key that opened the original; nil if none did.
   init(
@@ -57,8 +57,8 @@ struct MirrorKeys {
     }
   }
 
-  /// Copies the missing files, and then removes the surplus ones. Returns false if another program has
-  /// the right to remove objects of the mirror: nothing is removed then.
+  /// Copies the missing files, and then removes the surplus ones. Returns false if another program
+  /// has the right to remove objects of the mirror: nothing is removed then.
   ///
   /// - Throws: `leaseLost`, failures of a storage.
   func update(by lease: Lease) throws(StoreError) -> Bool {

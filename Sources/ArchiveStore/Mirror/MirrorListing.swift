@@ -4,8 +4,8 @@ internal import SystemIO
 /// The objects of a repository as a mirror copies them.
 ///
 /// Snapshots are listed first, then the index, then the packs. A snapshot is committed after its
-/// index, and an index after its packs; and a prune makes an index durable before it removes a pack.
-/// So every blob that a listed snapshot needs is in a listed pack, unless it is lost.
+/// index, and an index after its packs; and a prune makes an index durable before it removes a
+/// pack. So every blob that a listed snapshot needs is in a listed pack, unless it is lost.
 struct MirrorListing {
   private(set) var snapshots: Set<Digest> = []
   private(set) var indexes: Set<Digest> = []
@@ -57,8 +57,8 @@ struct MirrorListing {
     packs = try RepositoryListing.packSizes(storage)
   }
 
-  /// Returns the snapshots of a mirror that were removed from this original. One that is pinned here
-  /// cannot have been removed: it is lost.
+  /// Returns the snapshots of a mirror that were removed from this original. One that is pinned
+  /// here cannot have been removed: it is lost.
   func snapshotsRemoved(from mirror: MirrorListing) -> Set<SnapshotID> {
     mirror.snapshots.subtracting(snapshots).subtracting(pins)
   }

@@ -2,8 +2,8 @@ public import SystemIO
 
 /// The lock of a mirror: one program at a time mirrors to it.
 ///
-/// It is a file of this user, which records the process that holds it, and for a mirror on this host
-/// also its directory, since another user has another file.
+/// It is a file of this user, which records the process that holds it, and for a mirror on this
+/// host also its directory, since another user has another file.
 public struct MirrorLock: Sendable, Hashable {
   private let file: ByteString?
   private let directory: ByteString?

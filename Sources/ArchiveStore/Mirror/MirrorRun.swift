@@ -310,7 +310,8 @@ struct MirrorRemoval {
   private var session: WritingSession { removal.session }
   private var storage: RepositoryStorage { session.repository.storage }
 
-  /// Removes index objects that are no longer needed, then packs, as a prune sweeps condemned packs.
+  /// Removes index objects that are no longer needed, then packs, as a prune sweeps condemned
+  /// packs.
   ///
   /// - Throws: `damaged` or `missing` if it is unknown what the snapshots of the mirror need.
   mutating func run(_ surplus: Set<Digest>) throws {

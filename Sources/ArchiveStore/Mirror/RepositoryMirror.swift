@@ -1,8 +1,8 @@
 internal import Codecs
 public import SystemIO
 
-/// Keeps an exact second repository: the same id, settings, packs, index, snapshots, pins and damage
-/// records.
+/// Keeps an exact second repository: the same id, settings, packs, index, snapshots, pins and
+/// damage records.
 ///
 /// Objects are copied byte for byte and verified against their id, in the order packs, index,
 /// snapshots; they are removed in the reverse order. So every snapshot of the mirror is complete at
@@ -27,8 +27,8 @@ public struct RepositoryMirror {
   /// - Parameters:
   ///   - target: the storage of the mirror; nil if it does not exist, which only a dry run accepts.
   ///   - lock: the lock to hold during the run; nil for none. A dry run takes none.
-  ///   - allowsLargeRemoval: whether more than half of the mirror's snapshots may be removed, and the
-  ///     last one of a source.
+  ///   - allowsLargeRemoval: whether more than half of the mirror's snapshots may be removed, and
+  ///     the last one of a source.
   public init(
     of source: Repository, in target: (any Storage)?, indexCache: IndexCache? = nil,
     headCache: SnapshotHeadCache? = nil, lock: MirrorLock? = nil, isDry: Bool = false,
@@ -71,8 +71,8 @@ public struct RepositoryMirror {
     public internal(set) var snapshots = 0
     public internal(set) var copied = Amount()
     public internal(set) var removed = Amount()
-    /// The errors of objects that are damaged in the original, or that it has lost. The mirror keeps
-    /// its own copies.
+    /// The errors of objects that are damaged in the original, or that it has lost. The mirror
+    /// keeps its own copies.
     public internal(set) var damaged: [StoreError] = []
     /// The snapshots that need lost data. They were not copied.
     public internal(set) var incomplete: [IncompleteSnapshot] = []
@@ -96,8 +96,8 @@ public struct RepositoryMirror {
   /// Updates the mirror.
   ///
   /// - Throws: `StoreError`: `notEmpty` if the target is neither empty nor a mirror of the
-  ///   repository, `invalid` if it is the repository itself or has snapshots of its own, `missing` if
-  ///   the repository has lost a directory, `busy` if another program holds the lock, or removes
+  ///   repository, `invalid` if it is the repository itself or has snapshots of its own, `missing`
+  ///   if the repository has lost a directory, `busy` if another program holds the lock, or removes
   ///   objects that the mirror needs, `unknownFeature`, `leaseLost`, failures of a storage.
   public func run() throws -> Report {
     guard !isDry, let lock else { return try update() }
@@ -289,8 +289,8 @@ extension RepositoryMirror {
   }
 
   /// Creates what is missing of the mirror except objects: its directories, settings, keys, and the
-  /// files for recovery by hand; and removes the keys that the original does not have. Returns the key
-  /// files, and false if their removal is left to a later run.
+  /// files for recovery by hand; and removes the keys that the original does not have. Returns the
+  /// key files, and false if their removal is left to a later run.
   private func create(
     _ target: RepositoryStorage, _ settings: [UInt8]
   ) throws(StoreError) -> (keys: MirrorKeys, areUpdated: Bool) {

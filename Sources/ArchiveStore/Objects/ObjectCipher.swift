@@ -2,8 +2,8 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// Encrypts and decrypts the objects of a repository, and keeps the keys of the packs that are read.
-/// Safe to use from any thread.
+/// Encrypts and decrypts the objects of a repository, and keeps the keys of the packs that are
+/// read. Safe to use from any thread.
 final class ObjectCipher: Sendable {
   /// The identities that decrypt; none on a host that cannot read.
   private let identities: [AgeIdentity]
@@ -26,8 +26,8 @@ final class ObjectCipher: Sendable {
     (self.identities, self.recipients, self.opened) = (identities, recipients, opened)
   }
 
-  /// Returns a range of stored bytes that contains a range of the content of an object, of which only
-  /// the stored size is known: its pieces, and a little more for the head.
+  /// Returns a range of stored bytes that contains a range of the content of an object, of which
+  /// only the stored size is known: its pieces, and a little more for the head.
   static func storedRange(around content: Range<UInt64>, size: UInt64) -> Range<UInt64> {
     let (plain, stored) = (UInt64(AgePayload.plainCount), UInt64(AgePayload.storedCount))
     let start = min(content.lowerBound / plain * stored, size)
@@ -127,8 +127,8 @@ final class ObjectCipher: Sendable {
       self.object = object
     }
 
-    /// Appends the content of the next stored bytes; of the last ones, which may not be called twice,
-    /// the rest.
+    /// Appends the content of the next stored bytes; of the last ones, which may not be called
+    /// twice, the rest.
     mutating func decode(
       _ stored: [UInt8], isLast: Bool, appendingTo content: inout [UInt8]
     ) throws(StoreError) {
@@ -208,7 +208,8 @@ struct EncryptedPack: Sendable {
     } catch { throw .age(error, name) }
   }
 
-  /// Decrypts a range of the content from the bytes in its `storedRange`, and appends it to a buffer.
+  /// Decrypts a range of the content from the bytes in its `storedRange`, and appends it to a
+  /// buffer.
   func decrypt(
     _ range: Range<UInt64>, stored: [UInt8], appendingTo buffer: inout [UInt8]
   ) throws(StoreError) {
@@ -228,8 +229,8 @@ extension StoreError {
   /// Returns the error for an age file that cannot be decrypted or made.
   static func age(_ error: AgeError, _ object: String) -> StoreError {
     switch error.kind {
-    // The key opens the repository, so an object that it does not open was changed, or is none of this
-    // repository. Either costs that object alone.
+    // The key opens the repository, so an object that it does not open was changed, or is none of
+    // this repository. Either costs that object alone.
     case .armor, .header, .headerMAC, .payload, .noMatch:
       StoreError(
         .damaged, "decrypt", subject: object, reason: error.reason, hint: checkHint)

@@ -1,9 +1,10 @@
 internal import Codecs
 
-/// An object that is being written: encrypted in an encrypted repository, and hashed as it is stored.
+/// An object that is being written: encrypted in an encrypted repository, and hashed as it is
+/// stored.
 ///
-/// Not thread-safe. Objects that are written at the same time are encrypted by the threads that append
-/// to them.
+/// Not thread-safe. Objects that are written at the same time are encrypted by the threads that
+/// append to them.
 struct ObjectEncoder: ~Copyable {
   /// The number of bytes that are encrypted, written and hashed while they are in the processor's
   /// cache.

@@ -95,7 +95,8 @@ struct RepositoryLayout: Hashable, Sendable {
   /// Returns the path of the empty file that pins a snapshot.
   static func pin(_ id: Digest) -> ObjectPath { pins.appending(ByteString(id.hex)) }
 
-  /// Returns the id of the pinned snapshot from the path of a pin, or nil if the path is not a pin's.
+  /// Returns the id of the pinned snapshot from the path of a pin, or nil if the path is not a
+  /// pin's.
   static func pinID(_ path: ObjectPath) -> Digest? {
     path.directory == pins ? id(path.name, suffix: "") : nil
   }

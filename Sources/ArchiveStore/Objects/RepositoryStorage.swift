@@ -1,11 +1,11 @@
 internal import Codecs
 internal import SystemIO
 
-/// The storage of a repository, with the content of its objects: packs, index objects and snapshots,
-/// which are age files in an encrypted repository.
+/// The storage of a repository, with the content of its objects: packs, index objects and
+/// snapshots, which are age files in an encrypted repository.
 ///
-/// As a `Storage` it passes all calls on, and so handles stored bytes. An object is named by the hash
-/// of these, and everything that names a position in an object means its content.
+/// As a `Storage` it passes all calls on, and so handles stored bytes. An object is named by the
+/// hash of these, and everything that names a position in an object means its content.
 public struct RepositoryStorage: ForwardingStorage {
   /// The storage of the stored bytes.
   public let base: any Storage
@@ -17,7 +17,8 @@ public struct RepositoryStorage: ForwardingStorage {
     self.cipher = cipher
   }
 
-  /// Whether the content of objects can be read: false in an encrypted repository without an identity.
+  /// Whether the content of objects can be read: false in an encrypted repository without an
+  /// identity.
   var canRead: Bool { cipher?.canRead ?? true }
 
   /// Checks that the content of objects can be read.
@@ -62,8 +63,9 @@ extension RepositoryStorage {
     cipher == nil ? limit : ObjectCipher.storedLimit(of: limit)
   }
 
-  /// Calls `body` with the pieces of an object's content, and then compares its stored bytes with its
-  /// id; a small object is read at once. What `body` did with them must be undone if that fails.
+  /// Calls `body` with the pieces of an object's content, and then compares its stored bytes with
+  /// its id; a small object is read at once. What `body` did with them must be undone if that
+  /// fails.
   ///
   /// - Parameters:
   ///   - size: the stored size in bytes.
@@ -106,8 +108,8 @@ extension RepositoryStorage {
     try cipher?.pack(id, at: layout.pack(id), size: size, in: base)
   }
 
-  /// Returns the end of the content that can be read of a pack with `size` stored bytes, which may have
-  /// been cut off: 0 if its head is damaged.
+  /// Returns the end of the content that can be read of a pack with `size` stored bytes, which may
+  /// have been cut off: 0 if its head is damaged.
   ///
   /// - Throws: failures of the storage; `keyRequired` without an identity.
   func contentLimit(ofPack id: Digest, stored size: UInt64) throws(StoreError) -> UInt64 {
@@ -149,8 +151,8 @@ extension RepositoryStorage {
 }
 
 extension RepositoryStorage {
-  /// Says which ranges of the contents of packs are read next. Of encrypted packs the places of their
-  /// pieces are only about known before their heads are read: a little more is expected.
+  /// Says which ranges of the contents of packs are read next. Of encrypted packs the places of
+  /// their pieces are only about known before their heads are read: a little more is expected.
   ///
   /// - Parameter sizes: the stored sizes of the packs.
   func expect(
@@ -178,8 +180,8 @@ extension RepositoryStorage {
     return EncodedObject(try cipher.encrypt(content, location))
   }
 
-  /// Starts an object in a directory of the storage, which is hashed with the others of a hasher, or
-  /// alone.
+  /// Starts an object in a directory of the storage, which is hashed with the others of a hasher,
+  /// or alone.
   func startEncoding(
     in directory: ObjectPath, hashedBy hasher: MultiStreamHasher? = nil
   ) throws(StoreError) -> ObjectEncoder {

@@ -96,9 +96,9 @@ extension PackFrames.Frame {
   /// A member with some of the frame's blobs, and its content's range in the frame.
   typealias Part = (member: TarMember, range: Range<Int>, blobs: [PackFrame.Blob])
 
-  /// Returns members with the given blobs. A member all of whose blobs are given stays whole; of any
-  /// other, consecutive blobs become parts. If the frame is not a valid archive, each blob becomes a
-  /// member of its own: it matches its hash nevertheless.
+  /// Returns members with the given blobs. A member all of whose blobs are given stays whole; of
+  /// any other, consecutive blobs become parts. If the frame is not a valid archive, each blob
+  /// becomes a member of its own: it matches its hash nevertheless.
   func parts(of wanted: [BlobRecord]) -> [Part] {
     var parts: [Part] = []
     do {

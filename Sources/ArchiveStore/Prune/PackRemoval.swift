@@ -22,7 +22,8 @@ struct PackRemoval {
   /// reserve is used, which is created again at the end.
   ///
   /// - Parameter action: the words after "cannot", before the location of the repository.
-  /// - Throws: `busy` if another program has the right; failures of the storage; any error of `body`.
+  /// - Throws: `busy` if another program has the right; failures of the storage; any error of
+  ///   `body`.
   static func run<Result>(
     in repository: Repository, for action: String, workers: Int, cache: IndexCache?,
     _ body: (PackRemoval) throws -> Result

@@ -139,9 +139,9 @@ extension WritingSession {
     case known
   }
 
-  /// Stores the used blobs of packs through receivers, of which each of the `threads` threads gets one
-  /// with a writer of its own, and makes the new packs durable with an index object, also after an
-  /// interruption. Returns false if it was interrupted.
+  /// Stores the used blobs of packs through receivers, of which each of the `threads` threads gets
+  /// one with a writer of its own, and makes the new packs durable with an index object, also after
+  /// an interruption. Returns false if it was interrupted.
   func store<Receiver: FrameDelivery.Receiver>(
     _ packs: [PrunePlan.Pack], from storage: RepositoryStorage, threads: Int,
     isStopping: @escaping @Sendable () -> Bool,

@@ -2,8 +2,8 @@ internal import Codecs
 internal import SystemIO
 
 extension RepositoryLayout {
-  /// The beginning of the names of probes: objects with which a program finds out what a storage does
-  /// and what its user may do. They are no objects of the repository.
+  /// The beginning of the names of probes: objects with which a program finds out what a storage
+  /// does and what its user may do. They are no objects of the repository.
   private static let probePrefix = "probe-"
   private static let probeDigits = 16
 
@@ -32,7 +32,8 @@ enum ProbeRemoval {
     ObjectPath.root, RepositoryLayout.packs, RepositoryLayout.indexes, RepositoryLayout.snapshots,
   ]
 
-  /// Removes the probes that no program uses any longer: those of an hour ago, by the storage's clock.
+  /// Removes the probes that no program uses any longer: those of an hour ago, by the storage's
+  /// clock.
   static func run(_ storage: RepositoryStorage, by lease: Lease) throws(StoreError) {
     var now: Timestamp?
     var old: [ObjectPath] = []

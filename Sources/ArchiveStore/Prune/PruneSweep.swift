@@ -51,9 +51,9 @@ struct PruneSweep {
     return result
   }
 
-  /// Whether condemned packs would have to stay that a program which lost the right may still remove.
-  /// None of them may become usable again, nor count as the copy for which another one is removed: all
-  /// objects wait.
+  /// Whether condemned packs would have to stay that a program which lost the right may still
+  /// remove. None of them may become usable again, nor count as the copy for which another one is
+  /// removed: all objects wait.
   private func waitsForSleepers(
     _ due: [Digest: CondemnedObject], _ result: inout Result
   ) throws(StoreError) -> Bool {

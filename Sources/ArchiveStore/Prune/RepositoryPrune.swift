@@ -37,7 +37,8 @@ public struct RepositoryPrune {
   public struct Report: RemovalReport {
     public internal(set) var plan = PrunePlan()
     public internal(set) var snapshots = 0
-    /// The removed packs, including those that an earlier prune condemned; in a plan only the latter.
+    /// The removed packs, including those that an earlier prune condemned; in a plan only the
+    /// latter.
     public internal(set) var removal = RemovalTotals()
     /// The new packs and their bytes.
     public internal(set) var newPacks = 0
@@ -83,8 +84,8 @@ public struct RepositoryPrune {
     public let blobs: Int
     /// Their bytes before compression.
     public let bytes: UInt64
-    /// Their stored bytes: what becomes unused in packs. A prune frees it as it removes and rewrites
-    /// these packs.
+    /// Their stored bytes: what becomes unused in packs. A prune frees it as it removes and
+    /// rewrites these packs.
     public let stored: UInt64
   }
 
@@ -105,8 +106,8 @@ public struct RepositoryPrune {
   /// Runs the prune.
   ///
   /// - Throws: `StoreError`: `busy` if another program is removing objects, `damaged` or `missing`
-  ///   if it cannot be determined what snapshots need, `noSnapshot` if there is data and no snapshot,
-  ///   `leaseLost`, `interrupted`.
+  ///   if it cannot be determined what snapshots need, `noSnapshot` if there is data and no
+  ///   snapshot, `leaseLost`, `interrupted`.
   public func run() throws -> Report {
     let features = repository.settings.features
     try requireKnown([features.read, features.write, features.prune])
@@ -220,8 +221,8 @@ extension RepositoryPrune {
       }
     }
 
-    /// Returns how many of the packs can be rewritten in this order: their used data and an index of
-    /// it fit on the volume.
+    /// Returns how many of the packs can be rewritten in this order: their used data and an index
+    /// of it fit on the volume.
     private func room(for packs: [PrunePlan.Pack], besides margin: UInt64) -> Int {
       guard let space = (try? storage.space()) ?? nil else { return packs.count }
       var bytes: UInt64 = 0
@@ -231,8 +232,8 @@ extension RepositoryPrune {
       }.count
     }
 
-    /// The space in bytes for index objects and snapshots of running programs, and what must be left
-    /// of it on a volume that is nearly full.
+    /// The space in bytes for index objects and snapshots of running programs, and what must be
+    /// left of it on a volume that is nearly full.
     private static let margin: UInt64 = 16 << 20
     private static let minimumMargin: UInt64 = 1 << 20
 

@@ -64,7 +64,8 @@ struct SnapshotNeeds {
     let pending = try pendingTrees()
     let listing = try repository.heads(cache: headCache)
     if let error = listing.damaged.first {
-      // The error of a snapshot that is not damaged, for example of a newer version, has its own hint.
+      // The error of a snapshot that is not damaged, for example of a newer version, has its own
+      // hint.
       guard error.kind == .damaged else { throw error }
       throw error.hinting(
         "it is unknown what the snapshot needs: restore the object from a copy, or remove the "
@@ -215,9 +216,9 @@ struct SnapshotNeeds {
   }
 
   /// Returns the packs, with their sizes, that no index object names and that no running program
-  /// wrote: those from before all programs that have a lease and can write. If one of these does not
-  /// say when it began, there are none. There are also none while blobs are lost, because the object
-  /// that named the packs may be lost as well.
+  /// wrote: those from before all programs that have a lease and can write. If one of these does
+  /// not say when it began, there are none. There are also none while blobs are lost, because the
+  /// object that named the packs may be lost as well.
   ///
   /// - Parameter own: the lease of the caller, or nil if it has none.
   func packsWithoutRun(besides own: ByteString?) throws(StoreError) -> [Digest: UInt64] {

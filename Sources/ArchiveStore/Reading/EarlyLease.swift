@@ -2,12 +2,13 @@ package import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// The lease of a reader on another host that does not wait for it: it is taken while the reader opens
-/// the index, and reads a snapshot and its trees, by listings from before (docs/repository-format.md,
-/// "Readers").
+/// The lease of a reader on another host that does not wait for it: it is taken while the reader
+/// opens the index, and reads a snapshot and its trees, by listings from before
+/// (docs/repository-format.md, "Readers").
 ///
-/// Once the lease is there, the index and the snapshots are listed again: what is in both listings is as
-/// safe as if it had been listed now for the first time. The reader waits for that before it reads data.
+/// Once the lease is there, the index and the snapshots are listed again: what is in both listings
+/// is as safe as if it had been listed now for the first time. The reader waits for that before it
+/// reads data.
 package final class EarlyLease: Sendable {
   /// A lease, and what was listed under it.
   struct Taken: Sendable {
@@ -27,8 +28,8 @@ package final class EarlyLease: Sendable {
 
   /// Begins to take a lease.
   ///
-  /// - Parameter storage: the storage of the repository without listings that were made ahead, so that
-  ///   these are neither used nor dropped.
+  /// - Parameter storage: the storage of the repository without listings that were made ahead, so
+  ///   that these are neither used nor dropped.
   package init(_ repository: Repository, through storage: any Storage) {
     let storage = RepositoryStorage(storage, cipher: repository.storage.cipher)
     let box = box
@@ -42,8 +43,8 @@ package final class EarlyLease: Sendable {
 
   deinit { workers?.finish() }
 
-  /// Takes the lease, and lists what it protects. Without a lease, for example because nothing can be
-  /// written, the reader relies on what it has listed.
+  /// Takes the lease, and lists what it protects. Without a lease, for example because nothing can
+  /// be written, the reader relies on what it has listed.
   private static func take(in storage: RepositoryStorage) -> Outcome {
     guard let lease = try? ReaderLease(storage) else { return .success(nil) }
     do throws(StoreError) {
@@ -89,16 +90,16 @@ final class LeaseEnd: Sendable {
 }
 
 extension RepositoryReader {
-  /// Says that nothing more is read. The lease ends while the caller does something else, and at the
-  /// latest with the reader.
+  /// Says that nothing more is read. The lease ends while the caller does something else, and at
+  /// the latest with the reader.
   package func endReading() {
     early = nil
     if let lease { end = LeaseEnd(lease) }
     lease = nil
   }
 
-  /// Waits for a lease that is taken beside the first reads. Index objects that were replaced meanwhile
-  /// are loaded again. Data is read only after that.
+  /// Waits for a lease that is taken beside the first reads. Index objects that were replaced
+  /// meanwhile are loaded again. Data is read only after that.
   func settleLease() throws(StoreError) {
     guard let early else { return }
     guard let taken = try early.finish() else {
@@ -112,8 +113,8 @@ extension RepositoryReader {
     self.early = nil
   }
 
-  /// Checks that a snapshot, which may have been found before the reader had its lease, is one that the
-  /// lease protects.
+  /// Checks that a snapshot, which may have been found before the reader had its lease, is one that
+  /// the lease protects.
   ///
   /// - Throws: `busy` if another program has removed it meanwhile.
   package func requireKept(_ snapshot: Digest) throws(StoreError) {

@@ -57,8 +57,8 @@ extension FrameDecoder {
 
     /// The maximum size of all frames in bytes.
     private(set) var capacity: Int
-    /// The number of frames from which several are removed at once, because finding the oldest looks
-    /// at all.
+    /// The number of frames from which several are removed at once, because finding the oldest
+    /// looks at all.
     private static let manyFrames = 64
     private var frames: [Key: DecodedFrame] = [:]
     private var size = 0

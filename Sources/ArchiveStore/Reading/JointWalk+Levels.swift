@@ -111,8 +111,8 @@ extension JointWalk {
       return found
     }
 
-    /// Returns the next entry of the only directory: the most frequent case by far, in which nothing
-    /// has to be compared.
+    /// Returns the next entry of the only directory: the most frequent case by far, in which
+    /// nothing has to be compared.
     private mutating func nextOfOne() -> Names? {
       guard let entry = directories[0].removeFirst() else { return nil }
       last = entry.name
@@ -217,8 +217,8 @@ extension JointWalk {
     /// Shares the page of another directory, which counts its size.
     mutating func sharePage(_ other: Directory) { loaded = other.loaded.map { ($0.entries, 0) } }
 
-    /// Opens the directory like `open(_:)`, but returns the only page of one without a table, which is
-    /// not held.
+    /// Opens the directory like `open(_:)`, but returns the only page of one without a table, which
+    /// is not held.
     mutating func openUnlessOnePage(
       _ reader: RepositoryReader
     ) throws(StoreError) -> RepositoryReader.TreeBytes? {

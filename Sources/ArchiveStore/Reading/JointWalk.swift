@@ -119,8 +119,8 @@ extension JointWalk {
     private(set) var entries: [Entry] = []
     /// The trees that may also have the name.
     var unknown: [Int] = []
-    /// The distinct entries, and for each the numbers of its directories: neighbouring ones, such as
-    /// those of successive snapshots, mostly have equal entries, so ranges are short lists.
+    /// The distinct entries, and for each the numbers of its directories: neighbouring ones, such
+    /// as those of successive snapshots, mostly have equal entries, so ranges are short lists.
     private var distinct: [(entry: TreeEntry, directories: [Range<Int>])] = []
     /// The position of each entry, of many.
     private var indexes: [TreeEntry: Int] = [:]

@@ -76,7 +76,8 @@ struct ReaderIndex {
     for pack in packs where rescue.packs.contains(pack) { needed.insert(pack) }
   }
 
-  /// Loads the objects that were added since they were last listed, for a reader that outlives them.
+  /// Loads the objects that were added since they were last listed, for a reader that outlives
+  /// them.
   mutating func refresh() throws(StoreError) {
     if loaded != nil { try reload() }
     isCurrent = false
@@ -105,8 +106,8 @@ struct ReaderIndex {
     return try load(ids, sizes: sizes)
   }
 
-  /// Loads the new objects of a listing that was made under a lease which the reader did not have before.
-  /// The tables of packs that were read without it are read again if they are needed.
+  /// Loads the new objects of a listing that was made under a lease which the reader did not have
+  /// before. The tables of packs that were read without it are read again if they are needed.
   mutating func reload(listed ids: [Digest]) throws(StoreError) {
     guard loaded != nil else { return }
     if try !load(ids, sizes: nil), rescue != nil {

@@ -95,8 +95,8 @@ public final class RepositoryReader {
     return (frame, range)
   }
 
-  /// Returns the error for a blob whose pack is damaged. Its reason names the pack: messages about a
-  /// path have the reason alone.
+  /// Returns the error for a blob whose pack is damaged. Its reason names the pack: messages about
+  /// a path have the reason alone.
   private func inPack(
     _ pack: Digest, _ error: StoreError, reading blob: BlobID
   ) -> StoreError {
@@ -139,8 +139,8 @@ public final class RepositoryReader {
   /// The largest size of all trees and lists that are fetched ahead, in bytes: that of one piece.
   private static let treesAhead: UInt64 = 4 << 20
 
-  /// Fetches all trees and lists ahead, before a walk of most of them, if they are on another host and
-  /// few. The walk would wait for one part after another. Has an effect once.
+  /// Fetches all trees and lists ahead, before a walk of most of them, if they are on another host
+  /// and few. The walk would wait for one part after another. Has an effect once.
   package func expectTrees() {
     let storage = repository.storage
     guard !hasExpectedTrees, storage.isOnAnotherHost else { return }
@@ -161,8 +161,8 @@ extension Repository {
   /// Begins to read: opens the index, through this host's copies if there is a cache. Unusable
   /// index objects are among the reader's remarks.
   ///
-  /// - Parameter lease: a lease that was taken before, for work that takes long; the reader keeps it
-  ///   alive while it reads, and releases it when it is deallocated.
+  /// - Parameter lease: a lease that was taken before, for work that takes long; the reader keeps
+  ///   it alive while it reads, and releases it when it is deallocated.
   public func beginReading(
     cache: IndexCache? = nil, watch: ReadingWatch? = nil, lease: ReaderLease? = nil
   ) throws(StoreError) -> RepositoryReader {
@@ -306,8 +306,8 @@ extension RepositoryReader {
     }
   }
 
-  /// Delivers blobs of a kind to `threads` threads in pack order. Each frame is read and decoded once,
-  /// each blob is verified against its hash, and the wanted blobs of a frame are delivered
+  /// Delivers blobs of a kind to `threads` threads in pack order. Each frame is read and decoded
+  /// once, each blob is verified against its hash, and the wanted blobs of a frame are delivered
   /// together. The uses must be sorted by item, then by offset.
   ///
   /// Damaged and missing blobs are reported to the sink and do not end the delivery. A blob that

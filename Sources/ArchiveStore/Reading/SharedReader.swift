@@ -97,8 +97,8 @@ package final class SharedReader: Sendable {
     throw failure ?? .missing("\(blob)")
   }
 
-  /// Returns a data blob of an expected length if its frame is held, after verifying its hash. Nil if
-  /// the frame would have to be read, or if the blob is damaged there: `find` tells which.
+  /// Returns a data blob of an expected length if its frame is held, after verifying its hash. Nil
+  /// if the frame would have to be read, or if the blob is damaged there: `find` tells which.
   package func heldData(_ digest: Digest, length: UInt64) -> Slice? {
     let blob = BlobID(kind: .data, digest: digest)
     for location in index.withLock({ $0.index.locations(blob) }) {
@@ -178,8 +178,8 @@ extension Repository {
   /// Begins to read for several threads.
   ///
   /// - Parameters:
-  ///   - lease: a lease that was taken before; the reader keeps it alive while it reads, and releases
-  ///     it when it is deallocated.
+  ///   - lease: a lease that was taken before; the reader keeps it alive while it reads, and
+  ///     releases it when it is deallocated.
   ///   - dataCapacity: the maximum size of decoded frames of data, in bytes.
   package func beginSharedReading(
     cache: IndexCache? = nil, lease: ReaderLease? = nil,

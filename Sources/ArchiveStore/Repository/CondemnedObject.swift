@@ -29,8 +29,9 @@ struct CondemnedObject {
 
   /// Loads a condemned object.
   ///
-  /// - Throws: `missing` if it no longer exists, in which case its packs are gone as well, `damaged`
-  ///   if its bytes do not match its id, and `unsupported` for intact bytes in another form.
+  /// - Throws: `missing` if it no longer exists, in which case its packs are gone as well,
+  ///   `damaged` if its bytes do not match its id, and `unsupported` for intact bytes in another
+  ///   form.
   static func load(_ id: Digest, from storage: RepositoryStorage) throws(StoreError)
     -> CondemnedObject
   {
@@ -107,8 +108,8 @@ struct CondemnedObjects {
 }
 
 extension CondemnedObjects {
-  /// Removes the damaged objects that are regular files, so that the packs that they named stay. The
-  /// holder of the lease has not listed index objects and packs yet (docs/repository-format.md,
+  /// Removes the damaged objects that are regular files, so that the packs that they named stay.
+  /// The holder of the lease has not listed index objects and packs yet (docs/repository-format.md,
   /// "Damaged condemned objects").
   ///
   /// - Throws: `StoreError`: `busy` if another program is removing objects, since it may have read

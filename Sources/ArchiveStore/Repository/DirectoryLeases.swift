@@ -15,8 +15,8 @@ struct DirectoryLeases: LeaseForm {
     return true
   }
 
-  /// Creates the directory, and that of leases if it is missing, because copy tools omit it when it is
-  /// empty.
+  /// Creates the directory, and that of leases if it is missing, because copy tools omit it when it
+  /// is empty.
   func make(_ lease: ObjectPath) throws(StoreError) {
     do throws(StoreError) {
       try storage.makeDirectories([lease.name], in: RepositoryLayout.leases)
@@ -80,8 +80,8 @@ struct DirectoryLeases: LeaseForm {
     try storage.rename(object, to: target)
   }
 
-  /// Removes the signs and the directory. If that has other content, such as unfinished objects, it is
-  /// listed.
+  /// Removes the signs and the directory. If that has other content, such as unfinished objects, it
+  /// is listed.
   func release(_ lease: ObjectPath, signs: [ByteString]?, with leftovers: [ObjectPath]) {
     if let signs, (try? storage.remove(signs.map { lease.appending($0) } + [lease])) != nil {
       return
@@ -139,9 +139,9 @@ struct DirectoryLeases: LeaseForm {
     }
   }
 
-  /// Whether a directory had no heartbeat for an hour before a time of the storage's clock. If there
-  /// is no heartbeat, because the program ended before its first one, or if it is more than an hour
-  /// later, because the clock was set back, the hour starts now.
+  /// Whether a directory had no heartbeat for an hour before a time of the storage's clock. If
+  /// there is no heartbeat, because the program ended before its first one, or if it is more than
+  /// an hour later, because the clock was set back, the hour starts now.
   private func isExpired(_ directory: ObjectPath, at now: Timestamp) throws(StoreError) -> Bool {
     let alive = directory.appending(Lease.alive)
     guard let last = try storage.status(alive)?.modified, last.since(now) <= Lease.patience else {

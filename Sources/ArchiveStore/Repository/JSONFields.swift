@@ -97,8 +97,8 @@ extension [JSON.Member] {
 }
 
 extension JSON {
-  /// Returns a path's members: its text, and additionally base64 with the suffix `_b64` if its bytes
-  /// are not UTF-8.
+  /// Returns a path's members: its text, and additionally base64 with the suffix `_b64` if its
+  /// bytes are not UTF-8.
   public static func path(_ path: ByteString, named name: String = "path") -> [JSON.Member] {
     if let text = path.utf8 { return [JSON.Member(name, .string(text))] }
     return [
@@ -107,7 +107,8 @@ extension JSON {
     ]
   }
 
-  /// Returns the path in the members that `path(_:named:)` writes, or nil if it is missing or invalid.
+  /// Returns the path in the members that `path(_:named:)` writes, or nil if it is missing or
+  /// invalid.
   public func path(named name: String) -> ByteString? {
     if let text = self[name + "_b64"]?.string {
       return Base64.decode(text.utf8).map { ByteString($0) }

@@ -2,9 +2,9 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// The sign of a program that is changing a repository, or reads much of it: a directory, or a prefix in
-/// a store without rename. It holds the program's unfinished objects, and shows a prune that the program
-/// is active (docs/repository-format.md, "Leases").
+/// The sign of a program that is changing a repository, or reads much of it: a directory, or a
+/// prefix in a store without rename. It holds the program's unfinished objects, and shows a prune
+/// that the program is active (docs/repository-format.md, "Leases").
 ///
 /// Safe to use from any thread. It is released on deinitialization.
 final class Lease: Sendable {
@@ -94,8 +94,8 @@ final class Lease: Sendable {
     throw Self.lost(storage.location)
   }
 
-  /// Takes a new lease in place of one that is dead. What the program relies on must be checked again
-  /// afterwards.
+  /// Takes a new lease in place of one that is dead. What the program relies on must be checked
+  /// again afterwards.
   func renew() throws(StoreError) {
     state.withLock { state in
       (state.path, state.lastTouch) = (Self.newPath(), clock())
@@ -121,8 +121,8 @@ final class Lease: Sendable {
     return isDue
   }
 
-  /// Updates the heartbeat. In a store without rename it may be refused to a user who may not replace
-  /// objects: then the lease ends by its age, and a commit after that takes a new one.
+  /// Updates the heartbeat. In a store without rename it may be refused to a user who may not
+  /// replace objects: then the lease ends by its age, and a commit after that takes a new one.
   private func beat() throws(StoreError) {
     do { try touchAlive() } catch {
       guard !storage.canRename, error.cause?.isRefused == true else { throw error }
@@ -154,7 +154,8 @@ final class Lease: Sendable {
     try form.save(bytes, as: object, by: self)
   }
 
-  /// Saves a snapshot whose content is durable. `renew` is called if the lease is dead (`LeaseForm`).
+  /// Saves a snapshot whose content is durable. `renew` is called if the lease is dead
+  /// (`LeaseForm`).
   func commit(
     _ snapshot: EncodedObject, renew: () throws(StoreError) -> Void
   ) throws(StoreError) {
@@ -228,8 +229,8 @@ final class Lease: Sendable {
     }
   }
 
-  /// Removes an object that only protected what is now protected otherwise, together with the lease, so
-  /// that it needs no request of its own. Not more than a few wait for that.
+  /// Removes an object that only protected what is now protected otherwise, together with the
+  /// lease, so that it needs no request of its own. Not more than a few wait for that.
   func leave(_ object: ObjectPath) {
     let due = state.withLock { state in
       state.leftovers.append(object)
@@ -249,8 +250,8 @@ final class Lease: Sendable {
 // MARK: - Leases of other programs
 
 extension Lease {
-  /// Takes away leases of other programs without a heartbeat for an hour of the storage's clock: these
-  /// can then commit nothing more.
+  /// Takes away leases of other programs without a heartbeat for an hour of the storage's clock:
+  /// these can then commit nothing more.
   func removeExpiredOthers() throws(StoreError) { try form.removeExpired(besides: self) }
 
   /// The current time by the storage's clock: that of a heartbeat that is written now. Returns nil

@@ -5,8 +5,8 @@ internal import SystemIO
 /// store (docs/repository-format.md, "Leases" and "Stores without rename").
 ///
 /// With rename, a lease is a directory that another program takes away by renaming it, so that its
-/// program can then change nothing more. Without, it is a prefix that another program marks as dead,
-/// and its program looks for the mark after it has put a snapshot.
+/// program can then change nothing more. Without, it is a prefix that another program marks as
+/// dead, and its program looks for the mark after it has put a snapshot.
 protocol LeaseForm: Sendable {
   /// The number of packs that are removed at a time.
   var removalBatch: Int { get }
@@ -27,8 +27,8 @@ protocol LeaseForm: Sendable {
   /// Saves an object through a lease.
   func save(_ bytes: [UInt8], as object: ObjectPath, by lease: Lease) throws(StoreError)
 
-  /// Saves a snapshot whose content is durable. `renew` is called if the lease was marked as dead: it
-  /// takes a new one and checks that everything that the snapshot needs is there, or throws.
+  /// Saves a snapshot whose content is durable. `renew` is called if the lease was marked as dead:
+  /// it takes a new one and checks that everything that the snapshot needs is there, or throws.
   func commit(
     _ snapshot: EncodedObject, by lease: Lease, renew: () throws(StoreError) -> Void
   ) throws(StoreError)
@@ -47,8 +47,8 @@ protocol LeaseForm: Sendable {
   /// Removes a lease, as far as possible.
   ///
   /// - Parameters:
-  ///   - signs: the names of the signs that its program has put, if there should be no other objects
-  ///     in it; nil to look.
+  ///   - signs: the names of the signs that its program has put, if there should be no other
+  ///     objects in it; nil to look.
   ///   - leftovers: objects elsewhere that are removed with it.
   func release(_ lease: ObjectPath, signs: [ByteString]?, with leftovers: [ObjectPath])
 
@@ -76,7 +76,8 @@ protocol LeaseForm: Sendable {
   /// Returns the snapshots that are about to be committed, which count as needed. One that moves
   /// meanwhile is in a listing of snapshots that is made afterwards.
   ///
-  /// - Throws: `unsupported` for the work that is named as `action`, if the store must not have any.
+  /// - Throws: `unsupported` for the work that is named as `action`, if the store must not have
+  ///   any.
   func pendingSnapshots(for action: String) throws(StoreError) -> [Digest: ObjectPath]
 }
 

@@ -50,8 +50,9 @@ public struct LeaseStatus: Sendable, Hashable {
     try storage.leases.statuses()
   }
 
-  /// The host and process in the name of an empty file, `by-<process>-<host>`, for people. The file is
-  /// created with the lease and never touched again, so its time is that at which the program began.
+  /// The host and process in the name of an empty file, `by-<process>-<host>`, for people. The file
+  /// is created with the lease and never touched again, so its time is that at which the program
+  /// began.
   struct Owner {
     let host: String
     let process: Int32

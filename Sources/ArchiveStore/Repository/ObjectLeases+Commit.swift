@@ -42,8 +42,9 @@ extension ObjectLeases {
       }
       throw Lease.lost(storage.location)
     } catch {
-      // Also after a failure of the store: it may have been put, and its answer lost. The next run makes
-      // another one. The pending object protects what it needs, so it goes last, and stays with it.
+      // Also after a failure of the store: it may have been put, and its answer lost. The next run
+      // makes another one. The pending object protects what it needs, so it goes last, and stays
+      // with it.
       if mayBePut {
         do { try storage.remove(path) } catch _ { throw Self.left(path, error) }
       }

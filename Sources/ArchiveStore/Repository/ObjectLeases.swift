@@ -4,14 +4,15 @@ internal import SystemIO
 /// Leases in a store without rename: prefixes with objects (docs/repository-format.md, "Stores
 /// without rename").
 ///
-/// A lease is alive while it has the object that names its program and none that marks it as dead. The
-/// first is put once, so a heartbeat after the removal of a dead lease does not revive it.
+/// A lease is alive while it has the object that names its program and none that marks it as dead.
+/// The first is put once, so a heartbeat after the removal of a dead lease does not revive it.
 struct ObjectLeases: LeaseForm {
   let storage: RepositoryStorage
 
   init(_ storage: RepositoryStorage) { self.storage = storage }
 
-  /// The object that marks a lease as dead, and the one that says that its program may remove objects.
+  /// The object that marks a lease as dead, and the one that says that its program may remove
+  /// objects.
   static let dead: ByteString = "dead"
   static let remover: ByteString = "prune"
 
@@ -98,9 +99,9 @@ struct ObjectLeases: LeaseForm {
     try remove([object], by: lease)
   }
 
-  /// Removes the lease in one request. Its content is known unless it is dead: a lease has only signs
-  /// of its own program then. If it was marked as dead since it was last looked at, the mark stays, and
-  /// is removed with the next dead leases.
+  /// Removes the lease in one request. Its content is known unless it is dead: a lease has only
+  /// signs of its own program then. If it was marked as dead since it was last looked at, the mark
+  /// stays, and is removed with the next dead leases.
   func release(_ lease: ObjectPath, signs: [ByteString]?, with leftovers: [ObjectPath]) {
     let names = signs ?? (try? storage.list(lease)) ?? []
     try? storage.remove(leftovers + names.map { lease.appending($0) })
@@ -155,8 +156,8 @@ extension ObjectLeases {
       .keys.sorted()
   }
 
-  /// Marks leases without a heartbeat as dead, removes what is left of those that have been dead for a
-  /// day, and then pending snapshots that no living program can have put.
+  /// Marks leases without a heartbeat as dead, removes what is left of those that have been dead
+  /// for a day, and then pending snapshots that no living program can have put.
   func removeExpired(besides lease: Lease) throws(StoreError) {
     guard let now = try lease.now() else { return }
     for (name, entry) in try entries()
@@ -180,9 +181,9 @@ extension ObjectLeases {
     try storage.remove(lease.appending(Self.dead))
   }
 
-  /// Removes the pending snapshots that are older than all programs that can write, including those that
-  /// have been dead for less than a day: one that sleeps may be about to put such a snapshot. Without
-  /// a time of one of them, none is removed.
+  /// Removes the pending snapshots that are older than all programs that can write, including those
+  /// that have been dead for less than a day: one that sleeps may be about to put such a snapshot.
+  /// Without a time of one of them, none is removed.
   private func removePending(besides lease: Lease) throws(StoreError) {
     var pending: [(path: ObjectPath, modified: Timestamp)] = []
     try storage.forEachObject(below: RepositoryLayout.pending) { path, status in
@@ -217,8 +218,8 @@ extension ObjectLeases {
   }
 
   /// Creates `leases/prune/holder` if the store can, puts `leases/prune/of-<lease>`, and looks for
-  /// those of other programs. Of two, at least one sees the other, so at most one has the right. The
-  /// one with the lowest name waits for the others, which give up.
+  /// those of other programs. Of two, at least one sees the other, so at most one has the right.
+  /// The one with the lowest name waits for the others, which give up.
   func takeRight(_ lease: Lease) throws(StoreError) -> Bool {
     try requireAlive(lease)
     try storage.touch(lease.path.appending(Self.remover))
@@ -277,8 +278,8 @@ extension ObjectLeases {
     return false
   }
 
-  /// Whether a program has ended without giving up the right: its lease is gone, or dead, or has had
-  /// no heartbeat for an hour, and then is marked as dead.
+  /// Whether a program has ended without giving up the right: its lease is gone, or dead, or has
+  /// had no heartbeat for an hour, and then is marked as dead.
   private func isGone(_ name: ByteString, for lease: Lease) throws(StoreError) -> Bool {
     guard let status = try statuses().first(where: { $0.name == name }) else { return true }
     guard let now = try lease.now(), status.isExpired(at: now) else { return false }

@@ -1,8 +1,8 @@
 public import Codecs
 public import SystemIO
 
-/// The key files of an encrypted repository (docs/repository-format.md, "Keys"). Each is opened by a
-/// passphrase of its own, and all have the same identity.
+/// The key files of an encrypted repository (docs/repository-format.md, "Keys"). Each is opened by
+/// a passphrase of its own, and all have the same identity.
 extension Repository {
   /// A key file as it is listed.
   public struct KeyEntry: Hashable, Sendable {
@@ -30,9 +30,9 @@ extension Repository {
 
   /// Adds a key file for a passphrase.
   ///
-  /// - Throws: `invalid` for an invalid name, if there is a key of that name or if there are 16 keys;
-  ///   `keyRequired` without an identity, or without an older one that objects need; `busy` if another
-  ///   program is changing keys or removing objects; `leaseLost`.
+  /// - Throws: `invalid` for an invalid name, if there is a key of that name or if there are 16
+  ///   keys; `keyRequired` without an identity, or without an older one that objects need; `busy`
+  ///   if another program is changing keys or removing objects; `leaseLost`.
   public func addKey(_ name: String, passphrase: AgePassphrase) throws(StoreError) {
     try saveKey(name, passphrase: passphrase, isReplacing: false)
   }
@@ -48,8 +48,8 @@ extension Repository {
   /// read them with the same passphrase.
   ///
   /// - Returns: whether there is such a file.
-  /// - Throws: `invalid` if it was removed, or its passphrase was changed, meanwhile; `busy` if another
-  ///   program is changing keys or removing objects; `leaseLost`.
+  /// - Throws: `invalid` if it was removed, or its passphrase was changed, meanwhile; `busy` if
+  ///   another program is changing keys or removing objects; `leaseLost`.
   public func saveSigners() throws(StoreError) -> Bool {
     guard let opened = keys?.opened else { return false }
     try saveKey(
@@ -58,8 +58,8 @@ extension Repository {
   }
 
   /// Writes a key file. Only one program at a time changes keys, so that two do not add one of the
-  /// same name, none writes a key again that another one removes, and none has the keys from before a
-  /// rotation that another has made meanwhile.
+  /// same name, none writes a key again that another one removes, and none has the keys from before
+  /// a rotation that another has made meanwhile.
   ///
   /// - Parameters:
   ///   - keepsPassphrase: whether the passphrase must be the one of the file that is replaced.
@@ -128,8 +128,8 @@ extension Repository {
     return bytes
   }
 
-  /// Checks that a key file without the older identities that objects need is not written: a recovery
-  /// key from after a rotation has them in lines of its own.
+  /// Checks that a key file without the older identities that objects need is not written: a
+  /// recovery key from after a rotation has them in lines of its own.
   private func requireOlder(_ keys: RepositoryKeys, _ change: KeyChange) throws(StoreError) {
     guard let missing = missingOlder(keys) else { return }
     throw change.error(
@@ -137,8 +137,8 @@ extension Repository {
       hint: "name a file with all lines of the recovery key, or use a passphrase")
   }
 
-  /// Returns the recipient of an older identity that objects may need and that is not given, or nil if
-  /// there is none. A key file has all of them.
+  /// Returns the recipient of an older identity that objects may need and that is not given, or nil
+  /// if there is none. A key file has all of them.
   func missingOlder(_ keys: RepositoryKeys) -> AgeRecipient? {
     if keys.opened != nil { return nil }
     let known = Set(keys.older.map(\.recipient))
@@ -171,8 +171,8 @@ extension Repository {
   }
 
   /// Whether a listing under a lease shows that `repository.json` is the one that was read when the
-  /// repository was opened, so that it need not be read again: it was last written well before. Both
-  /// times are by the store's clock, from which those of its servers may differ a little.
+  /// repository was opened, so that it need not be read again: it was last written well before.
+  /// Both times are by the store's clock, from which those of its servers may differ a little.
   ///
   /// - Parameter leased: the monotonic time at which the lease was there, in seconds.
   func isCurrent(by listing: RepositoryListing, leased: Double) -> Bool {
@@ -192,13 +192,13 @@ extension Repository {
     return (try? KeyFile(bytes, openedWith: passphrase)) != nil
   }
 
-  /// Removes a key file, unless no other would be left. The repository was opened with another one, or
-  /// with the identity, which proves that something else opens it. Only one program at a time removes
-  /// keys, so that two do not remove the last two.
+  /// Removes a key file, unless no other would be left. The repository was opened with another one,
+  /// or with the identity, which proves that something else opens it. Only one program at a time
+  /// removes keys, so that two do not remove the last two.
   ///
-  /// - Throws: `invalid` if there is no key of that name, no other intact one, or if it is the one that
-  ///   opened the repository; `keyRequired` if the repository was not opened; `busy` if another
-  ///   program is removing objects; `leaseLost`.
+  /// - Throws: `invalid` if there is no key of that name, no other intact one, or if it is the one
+  ///   that opened the repository; `keyRequired` if the repository was not opened; `busy` if
+  ///   another program is removing objects; `leaseLost`.
   public func removeKey(_ name: String) throws(StoreError) {
     let change = KeyChange(action: "remove the key", name: name)
     try requireKeyFiles(change)

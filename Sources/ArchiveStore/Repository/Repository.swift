@@ -44,8 +44,8 @@ public struct Repository: Sendable {
 
   /// Opens a repository for reading. Writing checks more.
   ///
-  /// An encrypted repository that is opened without a key can be listed and mirrored, but its objects
-  /// can be neither read nor written.
+  /// An encrypted repository that is opened without a key can be listed and mirrored, but its
+  /// objects can be neither read nor written.
   ///
   /// - Parameter key: asked for the key if the repository is encrypted.
   /// - Throws: `noRepository` if there is none, `damaged`, `unsupported` for another version or
@@ -59,8 +59,8 @@ public struct Repository: Sendable {
     return key.isNone ? repository : try repository.unlocked(with: key)
   }
 
-  /// Opens the repository with a key, if it is encrypted. `repository.json` is not read again: it may
-  /// have changed since its recipients were checked.
+  /// Opens the repository with a key, if it is encrypted. `repository.json` is not read again: it
+  /// may have changed since its recipients were checked.
   ///
   /// - Throws: `wrongKey`, and errors of the source.
   public func unlocked(with key: KeySource) throws(StoreError) -> Repository {
@@ -107,12 +107,13 @@ public struct Repository: Sendable {
         : "run 'sandboxctl init' to create one, or give another path", cause: cause)
   }
 
-  /// Creates a new repository in an empty storage. `repository.json` is written last: without it there
-  /// is no repository.
+  /// Creates a new repository in an empty storage. `repository.json` is written last: without it
+  /// there is no repository.
   ///
   /// - Parameters:
   ///   - keys: the keys that encrypt its objects; nil for a repository without encryption.
-  ///   - prepare: called before `repository.json` is written, for example to write the file of a key.
+  ///   - prepare: called before `repository.json` is written, for example to write the file of a
+  ///     key.
   /// - Throws: `notEmpty` if the storage is not empty.
   public static func create(
     in storage: any Storage, program: String, keys: RepositoryKeys? = nil,
@@ -144,8 +145,8 @@ public struct Repository: Sendable {
 }
 
 extension Repository {
-  /// Writes `repository.json`. Of two programs that create a repository in one place, the second fails
-  /// where the store can tell.
+  /// Writes `repository.json`. Of two programs that create a repository in one place, the second
+  /// fails where the store can tell.
   private func begin(by lease: Lease) throws(StoreError) {
     let (bytes, path) = (settings.encode(), RepositoryLayout.settings)
     guard storage.canCreateExclusively else {

@@ -60,8 +60,8 @@ struct RepositoryListing {
     indexes = Self.ids(.index, in: try names(RepositoryLayout.indexes, storage), of: storage)
   }
 
-  /// Lists the directories of another host that are listed after the condemned objects, at once, with
-  /// the sizes and times if it shows them. Their order has no influence (`listAll`).
+  /// Lists the directories of another host that are listed after the condemned objects, at once,
+  /// with the sizes and times if it shows them. Their order has no influence (`listAll`).
   private mutating func listTogether(
     _ storage: RepositoryStorage, _ lease: Lease
   ) throws(StoreError) {
@@ -87,14 +87,14 @@ struct RepositoryListing {
     began = found[5]?.statuses?[LeaseStatus.Owner.sign]?.modified
   }
 
-  /// Lists everything except condemned objects in a store without directories, by one request for 1,000
-  /// objects.
+  /// Lists everything except condemned objects in a store without directories, by one request for
+  /// 1,000 objects.
   ///
-  /// The order in which damage records, index objects, packs and snapshots are seen has no influence,
-  /// also if the store looks at them at different moments: the condemned objects were listed before
-  /// all of them. A pack that is seen after that, and is in no condemned object, stays: one that was
-  /// put into such an object later is not removed while this lease exists, and one whose object was
-  /// removed before was removed before its object.
+  /// The order in which damage records, index objects, packs and snapshots are seen has no
+  /// influence, also if the store looks at them at different moments: the condemned objects were
+  /// listed before all of them. A pack that is seen after that, and is in no condemned object,
+  /// stays: one that was put into such an object later is not removed while this lease exists, and
+  /// one whose object was removed before was removed before its object.
   private mutating func listAll(
     _ storage: RepositoryStorage, _ lease: Lease
   ) throws(StoreError) {
@@ -133,8 +133,8 @@ struct RepositoryListing {
   ///
   /// - Parameters:
   ///   - indexed: the packs of all known index objects, with their sizes.
-  ///   - listed: those of the listed objects. Only they show that a directory was not empty: a host that
-  ///     cannot read has copies of other objects, whose packs a prune may have removed.
+  ///   - listed: those of the listed objects. Only they show that a directory was not empty: a host
+  ///     that cannot read has copies of other objects, whose packs a prune may have removed.
   /// - Throws: `missing` if a missing directory was not empty.
   mutating func finish(
     _ storage: RepositoryStorage, indexed: [Digest: UInt64], listed: Set<Digest>
@@ -239,8 +239,8 @@ struct RepositoryListing {
     ids(.index, in: try storage.listIfPresent(RepositoryLayout.indexes) ?? [], of: storage)
   }
 
-  /// Returns all index objects and the sizes of those that are regular files, for a storage that lists
-  /// both with one request.
+  /// Returns all index objects and the sizes of those that are regular files, for a storage that
+  /// lists both with one request.
   ///
   /// - Throws: `missing` if the directory is missing.
   static func indexesWithSizes(

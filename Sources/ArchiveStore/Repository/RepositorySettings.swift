@@ -12,8 +12,8 @@ public struct RepositorySettings: Hashable, Sendable {
   /// The recipients of an encrypted repository, as `repository.json` names them; none if it is not
   /// encrypted. Whoever can write to the store can change them.
   public let recipients: [AgeRecipient]
-  /// The recipients of identities from before rotations, as far as objects may still need them. Like
-  /// `recipients` they are not authenticated: they are a hint which keys are needed.
+  /// The recipients of identities from before rotations, as far as objects may still need them.
+  /// Like `recipients` they are not authenticated: they are a hint which keys are needed.
   public let olderRecipients: [AgeRecipient]
 
   /// Whether objects are encrypted.
@@ -68,8 +68,8 @@ public struct RepositorySettings: Hashable, Sendable {
     return Array(json.pretty.utf8) + [UInt8(ascii: "\n")]
   }
 
-  /// Returns the text of a `repository.json` with other recipients. All other members stay, including
-  /// unknown ones.
+  /// Returns the text of a `repository.json` with other recipients. All other members stay,
+  /// including unknown ones.
   ///
   /// - Throws: `damaged` if the text is not JSON.
   static func replace(

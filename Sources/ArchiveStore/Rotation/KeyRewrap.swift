@@ -4,10 +4,11 @@ internal import SystemIO
 /// Makes older identities unnecessary after a rotation: objects that only these open get another
 /// header, for the present recipients (docs/repository-format.md, "Rewrapping objects").
 ///
-/// The content of an object is not decrypted or encrypted again: its payload is copied. But its name
-/// is the hash of its stored bytes, so it is a new object. New packs and an index object for them are
-/// durable before the old packs are condemned, which are removed as by a prune; the old snapshot is
-/// removed after the new one is durable. A rewrap that was interrupted is continued by the next.
+/// The content of an object is not decrypted or encrypted again: its payload is copied. But its
+/// name is the hash of its stored bytes, so it is a new object. New packs and an index object for
+/// them are durable before the old packs are condemned, which are removed as by a prune; the old
+/// snapshot is removed after the new one is durable. A rewrap that was interrupted is continued by
+/// the next.
 public struct KeyRewrap {
   let repository: Repository
   private let isDry: Bool
@@ -19,8 +20,8 @@ public struct KeyRewrap {
   let counters: ProgressCounters
   let isStopping: @Sendable () -> Bool
 
-  /// Prepares a rewrap with `workers` threads. A dry run only counts. `isStopping` is called often, on
-  /// any thread; if it returns true, the rewrap ends after the current objects.
+  /// Prepares a rewrap with `workers` threads. A dry run only counts. `isStopping` is called often,
+  /// on any thread; if it returns true, the rewrap ends after the current objects.
   public init(
     _ repository: Repository, isDry: Bool = false, indexCache: IndexCache? = nil,
     headCache: SnapshotHeadCache? = nil, workers: Int = 1,
@@ -74,8 +75,8 @@ public struct KeyRewrap {
     public internal(set) var writers = 0
     /// The number of older identities that are still needed.
     public internal(set) var olderIdentities = 0
-    /// Whether no object needs the older identities, but they stay in the key file, whose passphrase
-    /// was not given.
+    /// Whether no object needs the older identities, but they stay in the key file, whose
+    /// passphrase was not given.
     public internal(set) var needsPassphrase = false
     /// Whether the rewrap was interrupted before it was complete.
     public internal(set) var isInterrupted = false
@@ -90,10 +91,10 @@ public struct KeyRewrap {
 
   /// Runs the rewrap.
   ///
-  /// - Throws: `StoreError`: `invalid` if the repository is not encrypted or a mirror, or if a rotation
-  ///   was interrupted; `keyRequired` without its own identity or an older one; `busy` if another
-  ///   program is removing objects; `damaged` or `missing` if it cannot be determined what snapshots
-  ///   need; `leaseLost`.
+  /// - Throws: `StoreError`: `invalid` if the repository is not encrypted or a mirror, or if a
+  ///   rotation was interrupted; `keyRequired` without its own identity or an older one; `busy` if
+  ///   another program is removing objects; `damaged` or `missing` if it cannot be determined what
+  ///   snapshots need; `leaseLost`.
   public func run() throws -> Report {
     let settings = repository.settings
     try settings.requireKnown(settings.features.read, for: "read", location: storage.location)
@@ -162,8 +163,8 @@ public struct KeyRewrap {
 }
 
 extension ObjectSurvey {
-  /// Returns the number of objects that the newest identity does not open, including those that none
-  /// opens. `checkCancellation` is called before each object.
+  /// Returns the number of objects that the newest identity does not open, including those that
+  /// none opens. `checkCancellation` is called before each object.
   mutating func left(
     in storage: RepositoryStorage, checkCancellation: () throws(StoreError) -> Void
   ) throws(StoreError) -> KeyRewrap.Amount {

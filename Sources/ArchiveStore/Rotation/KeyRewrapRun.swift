@@ -63,8 +63,8 @@ struct KeyRewrapRun {
 // MARK: - Packs
 
 extension KeyRewrapRun {
-  /// Rewraps the packs that are neither condemned nor recorded as damaged, as many at a time as there
-  /// is space for.
+  /// Rewraps the packs that are neither condemned nor recorded as damaged, as many at a time as
+  /// there is space for.
   private mutating func rewrapPacks(_ needs: inout SnapshotNeeds) throws {
     var excluded = try CondemnedObjects.intact(storage).packs
     excluded.formUnion(try DamageRecords(storage).packs.keys)
@@ -106,8 +106,8 @@ extension KeyRewrapRun {
     try removal.remove(Set(done.keys), &needs)
   }
 
-  /// Writes index objects for new packs, from the tables in these, and reads them again. Returns the
-  /// packs that they name.
+  /// Writes index objects for new packs, from the tables in these, and reads them again. Returns
+  /// the packs that they name.
   private mutating func writeIndex(
     of packs: some Sequence<ObjectCopier.Copied>
   ) throws(StoreError) -> Set<Digest> {
@@ -196,8 +196,8 @@ extension KeyRewrapRun {
     try removeSnapshots(result.snapshots.keys.sorted())
   }
 
-  /// Returns the snapshot that replaces an older one, which is durable: a new one, or the one that an
-  /// interrupted run has written.
+  /// Returns the snapshot that replaces an older one, which is durable: a new one, or the one that
+  /// an interrupted run has written.
   private func replacement(
     of older: ObjectSurvey.Older, twin: SnapshotID?
   ) throws(StoreError) -> SnapshotID {
@@ -244,8 +244,9 @@ extension KeyRewrapRun {
 // MARK: - Older identities
 
 extension KeyRewrapRun {
-  /// Drops the older identities if no object needs them. A program that writes may have begun before
-  /// the rotation: its lease is listed before its objects, so that none of them is overlooked.
+  /// Drops the older identities if no object needs them. A program that writes may have begun
+  /// before the rotation: its lease is listed before its objects, so that none of them is
+  /// overlooked.
   private mutating func dropOlderIdentities() throws(StoreError) {
     result.writers = try LeaseStatus.all(storage).count {
       !$0.isReader && $0.name != session.lease.path.name

@@ -49,8 +49,8 @@ struct ObjectSurvey {
 
   private static let nonceCount = 16
 
-  /// Looks at objects of one kind, of which the stored sizes are given. Objects that no longer exist
-  /// are skipped. `checkCancellation` is called before each.
+  /// Looks at objects of one kind, of which the stored sizes are given. Objects that no longer
+  /// exist are skipped. `checkCancellation` is called before each.
   mutating func look(
     at sizes: [Digest: UInt64], kind: ObjectKind,
     checkCancellation: () throws(StoreError) -> Void

@@ -16,22 +16,22 @@ extension Repository {
     public var identities: [AgeIdentity] { repository.keys?.identities ?? [] }
   }
 
-  /// Replaces the repository's identity by a new one. New objects are for its recipient and the given
-  /// others, and no longer for the old identity; older objects stay as they are.
+  /// Replaces the repository's identity by a new one. New objects are for its recipient and the
+  /// given others, and no longer for the old identity; older objects stay as they are.
   ///
-  /// The key file that opened the repository is replaced first, and then `repository.json`. In between
-  /// the passphrase opens both older and new objects, and the old identity what it opened before. A
-  /// rotation that ended there is completed by the next one.
+  /// The key file that opened the repository is replaced first, and then `repository.json`. In
+  /// between the passphrase opens both older and new objects, and the old identity what it opened
+  /// before. A rotation that ended there is completed by the next one.
   ///
   /// - Parameters:
   ///   - others: the recipients beside that of the new identity; nil for those of before.
   ///   - workFactor: the base-two logarithm of scrypt's work factor.
-  ///   - prepare: called with the identities before anything is written, for example to save them as
-  ///     the recovery key.
+  ///   - prepare: called with the identities before anything is written, for example to save them
+  ///     as the recovery key.
   /// - Throws: `StoreError`: `keyRequired` if no key file opened the repository; `invalid` if there
   ///   are other key files, if it is a mirror, or if an interrupted rotation had other recipients;
-  ///   `busy` if another program is removing objects or changed the keys; `leaseLost`; and any error
-  ///   of `prepare`.
+  ///   `busy` if another program is removing objects or changed the keys; `leaseLost`; and any
+  ///   error of `prepare`.
   public func rotateKey(
     to others: [AgeRecipient]? = nil, workFactor: Int? = nil,
     prepare: ([AgeIdentity]) throws -> Void = { _ in }

@@ -21,8 +21,8 @@ public struct TrustedSigners: Hashable, Sendable {
   /// Whether no signer is trusted, so that every snapshot is accepted.
   public var isEmpty: Bool { names.isEmpty && !isRequired }
 
-  /// Whether a text can be the name of a signer: 1 to 64 printable characters, the first one no space.
-  /// It is part of a line of the host's file, and is printed.
+  /// Whether a text can be the name of a signer: 1 to 64 printable characters, the first one no
+  /// space. It is part of a line of the host's file, and is printed.
   public static func isName(_ text: String) -> Bool {
     let scalars = text.unicodeScalars
     guard let first = scalars.first, first != " " else { return false }
@@ -77,9 +77,9 @@ public struct TrustedSigners: Hashable, Sendable {
     isEmpty || snapshots.contains(id) ? nil : fault(of: signature)
   }
 
-  /// Whether this host may sign a copy of a snapshot: a trusted signer or this host signed it, or its
-  /// id is accepted. That no signer is trusted is not sufficient: a later trust in this host must not
-  /// extend to what the store may have added before.
+  /// Whether this host may sign a copy of a snapshot: a trusted signer or this host signed it, or
+  /// its id is accepted. That no signer is trusted is not sufficient: a later trust in this host
+  /// must not extend to what the store may have added before.
   public func vouches(for id: Digest, _ signature: SnapshotSignature) -> Bool {
     snapshots.contains(id) || fault(of: signature) == nil
   }

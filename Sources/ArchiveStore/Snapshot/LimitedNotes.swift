@@ -1,7 +1,7 @@
 internal import SystemIO
 
-/// Collects notes on paths. Above about 4 MiB of JSON they are summarized as one for each app, group
-/// or directory, so that the snapshot stays small enough to be read.
+/// Collects notes on paths. Above about 4 MiB of JSON they are summarized as one for each app,
+/// group or directory, so that the snapshot stays small enough to be read.
 package struct LimitedNotes {
   /// The approximate number of bytes of JSON for each kind of note.
   package static let bytes = 4 << 20

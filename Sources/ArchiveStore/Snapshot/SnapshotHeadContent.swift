@@ -9,8 +9,8 @@ extension SnapshotHeadCache {
   /// little, however many snapshots there are.
   struct Content {
     var records: [SnapshotID: Record] = [:]
-    /// The file that was read, of which the common members and the heads that remain are stored again
-    /// without encoding them.
+    /// The file that was read, of which the common members and the heads that remain are stored
+    /// again without encoding them.
     private var stored = Stored()
     /// Equal common members of heads that were read from snapshots.
     private var found: Set<SnapshotHead.Common> = []
@@ -47,8 +47,8 @@ extension SnapshotHeadCache {
 
 // MARK: - Encoding
 
-/// The file has a magic, the numbers of lines, common members and heads, these three tables, and the
-/// hash of all bytes before it. Numbers are little-endian.
+/// The file has a magic, the numbers of lines, common members and heads, these three tables, and
+/// the hash of all bytes before it. Numbers are little-endian.
 extension SnapshotHeadCache.Content {
   private static let magic = Array("sandboxctl-snapshot-heads 3\n".utf8)
   /// The size of a head in bytes.

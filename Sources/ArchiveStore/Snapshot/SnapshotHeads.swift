@@ -41,9 +41,9 @@ public struct SnapshotHeads: Sendable {
     self.damaged = damaged
   }
 
-  /// Returns the newest head that matches `isSelected`, or the one `back` steps before it of the same
-  /// device; snapshots of other devices are not earlier states of it. `text` is the user's name for
-  /// the snapshot.
+  /// Returns the newest head that matches `isSelected`, or the one `back` steps before it of the
+  /// same device; snapshots of other devices are not earlier states of it. `text` is the user's
+  /// name for the snapshot.
   ///
   /// - Throws: `noSnapshot` if there are too few; `damaged` if a matching one may be among those
   ///   that cannot be read.
@@ -116,8 +116,8 @@ extension Repository {
 
   /// Returns the heads of snapshots in any order, and the errors of damaged ones.
   ///
-  /// - Parameter statuses: the sizes and times of the snapshots, with which cached heads must agree;
-  ///   nil to use cached heads without a look at the snapshots.
+  /// - Parameter statuses: the sizes and times of the snapshots, with which cached heads must
+  ///   agree; nil to use cached heads without a look at the snapshots.
   func heads(
     of ids: some Sequence<SnapshotID>, cache: SnapshotHeadCache?,
     statuses: [SnapshotID: ObjectStatus]?
@@ -170,7 +170,8 @@ extension Repository {
     cache.save(content)
   }
 
-  /// Whether the content of objects can be read: false in an encrypted repository without an identity.
+  /// Whether the content of objects can be read: false in an encrypted repository without an
+  /// identity.
   public var isReadable: Bool { storage.canRead }
 
   private func head(_ id: SnapshotID) throws(StoreError) -> SnapshotHead {

@@ -106,8 +106,8 @@ extension Repository {
   /// Cached heads are used without a look at their snapshots: the last one is read completely, and
   /// of the others only the sequence is used. So the cost hardly grows with the snapshots.
   ///
-  /// In a listing with sizes and times a cached head is that of the object as it is, which is not read
-  /// again.
+  /// In a listing with sizes and times a cached head is that of the object as it is, which is not
+  /// read again.
   ///
   /// - Parameters:
   ///   - ids: the snapshots to search, or nil to list them.
@@ -123,8 +123,8 @@ extension Repository {
     let heads = found.heads.filter { $0.source == source }.sortedByAge()
     var sequence = heads.map(\.sequence).max() ?? 0
     guard storage.canRead else {
-      // Earlier snapshots of the source may be among those that this host does not know. The seconds
-      // exceed any number that is counted, so that the next snapshot comes after them.
+      // Earlier snapshots of the source may be among those that this host does not know. The
+      // seconds exceed any number that is counted, so that the next snapshot comes after them.
       if found.heads.count < listed.count {
         var statuses = statuses
         if statuses == nil { statuses = try RepositoryListing.snapshotStatuses(storage) }

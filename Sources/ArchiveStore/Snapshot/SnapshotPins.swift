@@ -10,15 +10,15 @@ extension Repository {
     return Set(names.compactMap { RepositoryLayout.id($0, suffix: "") })
   }
 
-  /// Returns the heads of all snapshots, and the ids that `pins` returns. On another host both are listed
-  /// by one request, if they are few enough for its answer.
+  /// Returns the heads of all snapshots, and the ids that `pins` returns. On another host both are
+  /// listed by one request, if they are few enough for its answer.
   ///
   /// - Throws: as `heads(cache:)` and `pins`.
   public func headsAndPins(
     cache: SnapshotHeadCache?
   ) throws(StoreError) -> (heads: SnapshotHeads, pins: Set<SnapshotID>) {
-    // Without a cache no sizes are needed. A directory of this host also shows names of special files,
-    // which are reported.
+    // Without a cache no sizes are needed. A directory of this host also shows names of special
+    // files, which are reported.
     guard cache != nil, storage.isOnAnotherHost else {
       return (try heads(cache: cache), try pins())
     }

@@ -4,7 +4,8 @@ internal import SystemIO
 /// Removes snapshots from a repository (docs/repository-format.md, "Removing snapshots").
 ///
 /// Each snapshot disappears in one step, so after a crash or an error it is either complete or
-/// gone. Packs and the index are not changed: a later prune removes the data that no snapshot needs.
+/// gone. Packs and the index are not changed: a later prune removes the data that no snapshot
+/// needs.
 public struct SnapshotRemoval {
   private let repository: Repository
   private let counters: ProgressCounters

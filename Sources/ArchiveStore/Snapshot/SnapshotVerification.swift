@@ -2,8 +2,8 @@ public import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// Compares stored snapshots with their ids, on several threads. The bytes are hashed and not decoded:
-/// what was decoded from bytes with the same hash before is still what the snapshot says.
+/// Compares stored snapshots with their ids, on several threads. The bytes are hashed and not
+/// decoded: what was decoded from bytes with the same hash before is still what the snapshot says.
 final class SnapshotVerification: Sendable {
   private let storage: RepositoryStorage
   private let ids: [SnapshotID]

@@ -1,4 +1,5 @@
-/// The earlier contents of objects, in a storage that keeps them when an object is replaced or removed.
+/// The earlier contents of objects, in a storage that keeps them when an object is replaced or
+/// removed.
 public protocol ObjectVersions: Sendable {
   /// Returns the version that has the current content of an object, or nil if none is kept.
   func currentVersion(of path: ObjectPath) throws(StoreError) -> String?

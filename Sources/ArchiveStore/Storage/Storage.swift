@@ -9,9 +9,9 @@ public import SystemIO
 /// Errors are `missing` for objects that do not exist and `system` for failed system calls.
 ///
 /// A storage without rename is an object store and has no directories: `makeDirectories` succeeds
-/// without effect, `list` returns the next component of all paths below a prefix and is empty if there
-/// are none, and `status` of a prefix with objects is that of a directory. An unfinished object is
-/// not in the store but in a local file of mode 0600, which `commit` puts as a whole.
+/// without effect, `list` returns the next component of all paths below a prefix and is empty if
+/// there are none, and `status` of a prefix with objects is that of a directory. An unfinished
+/// object is not in the store but in a local file of mode 0600, which `commit` puts as a whole.
 public protocol Storage: Sendable {
   /// The location, for messages.
   var location: String { get }
@@ -56,8 +56,8 @@ public protocol Storage: Sendable {
   /// directory must exist.
   func touch(_ path: ObjectPath) throws(StoreError)
 
-  /// Creates an object if there is none of its name, durably and in one step. Returns false if there
-  /// is one.
+  /// Creates an object if there is none of its name, durably and in one step. Returns false if
+  /// there is one.
   ///
   /// - Throws: `unsupported` unless `canCreateExclusively`.
   func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool
@@ -70,15 +70,15 @@ public protocol Storage: Sendable {
   /// Removes an object or an empty directory.
   func remove(_ path: ObjectPath) throws(StoreError)
 
-  /// Removes objects with as few requests as possible. Missing ones are ignored. If it fails, some of
-  /// them may be removed.
+  /// Removes objects with as few requests as possible. Missing ones are ignored. If it fails, some
+  /// of them may be removed.
   func remove(_ paths: [ObjectPath]) throws(StoreError)
 
   /// Returns the space of the volume that contains the objects, or nil if it is unknown.
   func space() throws(StoreError) -> VolumeSpace?
 
-  /// Returns the identity of the directory of this host that contains the objects, or nil if they are
-  /// on another host. No backup includes it, and no restore replaces it.
+  /// Returns the identity of the directory of this host that contains the objects, or nil if they
+  /// are on another host. No backup includes it, and no restore replaces it.
   func directoryIdentity() throws(StoreError) -> FileIdentity?
 
   /// The earlier contents of objects; nil if the storage has none.
@@ -87,18 +87,19 @@ public protocol Storage: Sendable {
   /// Touches several objects, with as little waiting as possible.
   func touch(_ paths: [ObjectPath]) throws(StoreError)
 
-  /// Lists several directories, with as little waiting as possible, in any order. A missing one is nil.
+  /// Lists several directories, with as little waiting as possible, in any order. A missing one is
+  /// nil.
   func listAll(_ directories: [ObjectPath]) throws(StoreError) -> [DirectoryListing?]
 
-  /// Calls `body` for each object below some directories, as the same call for one does. Missing ones
-  /// are ignored.
+  /// Calls `body` for each object below some directories, as the same call for one does. Missing
+  /// ones are ignored.
   func forEachObject(
     belowAny directories: [ObjectPath],
     _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError)
 
-  /// Says which ranges of objects are read next, about in this order and once each, so that a storage on
-  /// another host can fetch them ahead. Replaces what was said before; none ends it.
+  /// Says which ranges of objects are read next, about in this order and once each, so that a
+  /// storage on another host can fetch them ahead. Replaces what was said before; none ends it.
   func expect(_ ranges: [ObjectRange])
 }
 
@@ -233,14 +234,14 @@ extension Storage {
   /// Returns nil, as most stores are on other hosts.
   public func directoryIdentity() throws(StoreError) -> FileIdentity? { nil }
 
-  /// Returns the directories of this host that no backup includes and no operation replaces: that of
-  /// `directoryIdentity`, or none.
+  /// Returns the directories of this host that no backup includes and no operation replaces: that
+  /// of `directoryIdentity`, or none.
   public func protectedDirectories() throws(StoreError) -> Set<FileIdentity> {
     try directoryIdentity().map { [$0] } ?? []
   }
 
-  /// Whether each request is answered by another host, so that few requests for much are better than
-  /// many for little.
+  /// Whether each request is answered by another host, so that few requests for much are better
+  /// than many for little.
   var isOnAnotherHost: Bool {
     do { return try directoryIdentity() == nil } catch { return false }
   }

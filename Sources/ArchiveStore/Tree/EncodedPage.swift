@@ -107,8 +107,8 @@ extension EncodedPage {
       others.append(entry)
     }
 
-    /// Whether an entry of the version before begins at an offset. Its bytes are one item, so an item
-    /// that begins with them is equal to it.
+    /// Whether an entry of the version before begins at an offset. Its bytes are one item, so an
+    /// item that begins with them is equal to it.
     private func isEqual(to number: Int, from first: Int) -> Bool {
       let (known, end) = (before.ranges[number], first + before.size(number))
       return end <= page.upperBound

@@ -1,7 +1,7 @@
 public import SystemIO
 
-/// The contents of hard-linked files, which count once in totals. There are at most as many as entries
-/// in the distinct trees, however often a snapshot refers to these.
+/// The contents of hard-linked files, which count once in totals. There are at most as many as
+/// entries in the distinct trees, however often a snapshot refers to these.
 public struct LinkedContents: Sendable {
   /// The content at the first name of each file.
   private var first: [ByteString: Content] = [:]
@@ -9,8 +9,8 @@ public struct LinkedContents: Sendable {
   /// Creates an empty set.
   public init() {}
 
-  /// Whether no earlier name of the file had this content. A name with other content is restored as a
-  /// separate file.
+  /// Whether no earlier name of the file had this content. A name with other content is restored as
+  /// a separate file.
   ///
   /// - Parameter group: the entry's `linkGroup`; nil for a file with one name.
   public mutating func isFirstName(of content: Content, in group: ByteString?) -> Bool {

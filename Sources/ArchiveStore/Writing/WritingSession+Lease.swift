@@ -2,11 +2,13 @@ internal import Codecs
 internal import SystemIO
 
 extension WritingSession {
-  /// Takes a new lease after a program that removes packs marked this one as dead, and checks that all
-  /// packs on which the session relies are still there, in the index, and not condemned. From then on they stay, as
-  /// for a session that has just begun (docs/repository-format.md, "Stores without rename").
+  /// Takes a new lease after a program that removes packs marked this one as dead, and checks that
+  /// all packs on which the session relies are still there, in the index, and not condemned. From
+  /// then on they stay, as for a session that has just begun (docs/repository-format.md, "Stores
+  /// without rename").
   ///
-  /// - Throws: `busy` if one of them is gone or condemned: the next run stores again what is missing.
+  /// - Throws: `busy` if one of them is gone or condemned: the next run stores again what is
+  ///   missing.
   func renewLease() throws(StoreError) {
     try lease.renew()
     let storage = repository.storage

@@ -17,8 +17,8 @@ extension WritingSession {
     }
   }
 
-  /// Merges index objects for the holder of the right, in a store where writers do not: without rename,
-  /// each of them would need several requests for the right.
+  /// Merges index objects for the holder of the right, in a store where writers do not: without
+  /// rename, each of them would need several requests for the right.
   func mergeIndexes(holding right: PruneLease) {
     guard !storage.canRename, storage.canRead, supportsPruning else { return }
     do throws(StoreError) { try mergeIndexes(right) } catch { mergeFailure.withLock { $0 = error } }
@@ -33,8 +33,8 @@ extension WritingSession {
     repository.settings.features.prune.allSatisfy(RepositorySettings.known.contains)
   }
 
-  /// Whether a merge is due among the objects of all writers. On another host these are listed only if
-  /// one is due among the objects that this session knows: a later run merges the others.
+  /// Whether a merge is due among the objects of all writers. On another host these are listed only
+  /// if one is due among the objects that this session knows: a later run merges the others.
   private func isMergeDue() throws(StoreError) -> Bool {
     if storage.isOnAnotherHost, try plan(for: known.objects.map(\.id)).groups.isEmpty {
       return false

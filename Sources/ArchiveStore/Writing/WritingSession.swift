@@ -229,8 +229,8 @@ extension WritingSession {
     return digest
   }
 
-  /// Passes each list of a large file's pieces that is stored from now on to `observer`, also if the
-  /// repository has it already. It is called by any thread.
+  /// Passes each list of a large file's pieces that is stored from now on to `observer`, also if
+  /// the repository has it already. It is called by any thread.
   public func observeLists(_ observer: @escaping @Sendable (StoredList) -> Void) {
     listObserver.withLock { $0 = observer }
   }
@@ -327,8 +327,8 @@ extension WritingSession {
   /// Saves the snapshot. If it has its name but may not be durable, which is neither a success nor
   /// a failure to write it, the error says so and names the snapshot.
   ///
-  /// - Parameter renewing: whether everything that the snapshot needs is known to this session, so that
-  ///   a dead lease can be replaced.
+  /// - Parameter renewing: whether everything that the snapshot needs is known to this session, so
+  ///   that a dead lease can be replaced.
   func save(_ object: EncodedObject, renewing: Bool = false) throws(StoreError) {
     do {
       try lease.commit(object) { () throws(StoreError) in

@@ -88,8 +88,8 @@ enum BundleCheck: AuditCheck {
       }
     }
 
-    /// Whether an extension of Xcode's editor names its principal class: Xcode reads a key of its own
-    /// (XcodeKit; Xcode's template of a Source Editor Extension).
+    /// Whether an extension of Xcode's editor names its principal class: Xcode reads a key of its
+    /// own (XcodeKit; Xcode's template of a Source Editor Extension).
     private static func hasOwnKey(_ list: PropertyList) -> Bool {
       list["NSExtensionPointIdentifier"]?.stringValue
         == "com.apple.dt.Xcode.extension.source-editor"

@@ -82,7 +82,8 @@ enum FileCheck: AuditCheck {
     }
   }
 
-  /// Whether a file begins like an XML property list, perhaps with a byte order mark or white space.
+  /// Whether a file begins like an XML property list, perhaps with a byte order mark or white
+  /// space.
   private static func isXML(_ head: [UInt8]) -> Bool {
     let text = head.drop { $0 <= 0x20 || [0xef, 0xbb, 0xbf].contains($0) }
     return ["<?xml", "<!DOCTYPE plist", "<plist"].contains { text.starts(with: $0.utf8) }

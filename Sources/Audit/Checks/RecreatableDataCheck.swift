@@ -3,8 +3,8 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// Data in backups that an app can make or fetch again: directories whose names suggest a cache, and
-/// copies of files of its own bundle.
+/// Data in backups that an app can make or fetch again: directories whose names suggest a cache,
+/// and copies of files of its own bundle.
 ///
 /// The sum of an app counts: the store refused apps for 2.75 MB.
 enum RecreatableDataCheck: AuditCheck {
@@ -102,8 +102,8 @@ enum RecreatableDataCheck: AuditCheck {
   }
 
   /// Whether two files of one size have the same content. Without it a document that the app began
-  /// from a template of its bundle would be one. A database never is: the app writes to it, or to its
-  /// log. A file that cannot be read is no copy either.
+  /// from a template of its bundle would be one. A database never is: the app writes to it, or to
+  /// its log. A file that cannot be read is no copy either.
   private static func isCopy(
     _ index: Int, in scan: ContainerScan, of original: Int, in bundle: ContainerScan
   ) -> Bool {

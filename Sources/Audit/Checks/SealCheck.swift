@@ -64,8 +64,8 @@ enum SealCheck: AuditCheck {
     return isFlat ? ByteString(name) : ByteString("MacOS").appending(ByteString(name))
   }
 
-  /// Returns the differences with an example of each kind: "2 files are missing (a.png), 1 is not in
-  /// the signature (b.dylib)".
+  /// Returns the differences with an example of each kind: "2 files are missing (a.png), 1 is not
+  /// in the signature (b.dylib)".
   private static func text(_ found: BundleSeal.Differences) -> String {
     var parts: [String] = []
     if let first = found.missing.first {

@@ -5,8 +5,8 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// The options of the commands that mend findings, each with a space before it; empty if the audit was
-/// run without them.
+/// The options of the commands that mend findings, each with a space before it; empty if the audit
+/// was run without them.
 package struct CommandOptions: Sendable {
   /// The options that name the device: ` --root device`.
   package let device: String

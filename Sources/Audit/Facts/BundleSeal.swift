@@ -39,7 +39,8 @@ struct BundleSeal {
       let members = (list["files2"] ?? list["files"])?.dictionaryValue
     else { return nil }
     var files: [ByteString: Bool] = [:]
-    // The older form has further names, but does not say which of them are optional in the newer one.
+    // The older form has further names, but does not say which of them are optional in the newer
+    // one.
     for member in list["files"]?.dictionaryValue ?? [] { files[ByteString(member.key)] = true }
     for member in members {
       files[ByteString(member.key)] = member.value["optional"] == .bool(true)
@@ -110,7 +111,8 @@ struct BundleSeal {
     return found != nil
   }
 
-  /// Directories that no list has: the signature itself, and what the store adds to a purchased app.
+  /// Directories that no list has: the signature itself, and what the store adds to a purchased
+  /// app.
   private static let unlisted: Set<ByteString> = ["_CodeSignature", "SC_Info", "_MASReceipt"]
 
   /// Whether the usual rules of a list omit a file.

@@ -38,8 +38,8 @@ package struct ChangeHistory: Sendable {
   package private(set) var intervals = 0
   /// The changed files by logical path.
   package private(set) var files: [ByteString: Changes] = [:]
-  /// The number of entries of bundles that differ between snapshots although the app's version is the
-  /// same, by the logical path of the bundle's container.
+  /// The number of entries of bundles that differ between snapshots although the app's version is
+  /// the same, by the logical path of the bundle's container.
   package private(set) var bundles: [ByteString: Int] = [:]
   /// The number of entries of bundles on the device that differ from the last snapshot although the
   /// app's version is the same, by the logical path of the bundle's container.
@@ -52,8 +52,8 @@ package struct ChangeHistory: Sendable {
   package init() {}
 
   /// Returns the indexes of the snapshots to compare, in their order: the last of each day, of the
-  /// last `maximumDays` days with a snapshot. With hourly snapshots, the last few of them would tell
-  /// nothing about days.
+  /// last `maximumDays` days with a snapshot. With hourly snapshots, the last few of them would
+  /// tell nothing about days.
   ///
   /// - Parameter times: The times of all snapshots, the oldest first.
   package static func daily(_ times: [Timestamp]) -> [Int] {
@@ -62,8 +62,8 @@ package struct ChangeHistory: Sendable {
     return Array(last.values.sorted().suffix(maximumDays))
   }
 
-  /// Begins the comparison of a snapshot with the one before it. The pairs are added from the newest
-  /// to the oldest.
+  /// Begins the comparison of a snapshot with the one before it. The pairs are added from the
+  /// newest to the oldest.
   ///
   /// - Parameter time: The time of the later snapshot.
   package mutating func beginInterval(_ time: Timestamp) {
@@ -93,8 +93,8 @@ package struct ChangeHistory: Sendable {
     files[path]?.intervals = intervals - 1
   }
 
-  /// Adds an entry of a bundle that differs between snapshots although the app's version and build are
-  /// the same.
+  /// Adds an entry of a bundle that differs between snapshots although the app's version and build
+  /// are the same.
   package mutating func addBundleChange(in container: ByteString) {
     bundles[container, default: 0] += 1
   }

@@ -12,7 +12,8 @@ struct ContainerReader: ~Copyable {
     cursor = DirectoryCursor(root: try Directory.open(resolved: container.absolutePath))
   }
 
-  /// Returns the first bytes of a regular file, at most `count`; empty for an entry of another type.
+  /// Returns the first bytes of a regular file, at most `count`; empty for an entry of another
+  /// type.
   mutating func head(_ path: ByteString, count: Int) throws(SystemError) -> [UInt8] {
     guard let name = path.lastComponent else { return [] }
     return try cursor.withDirectory(at: path.parent.components) { directory throws(SystemError) in

@@ -3,8 +3,8 @@ internal import InterApp
 internal import SandboxModel
 internal import SystemIO
 
-/// The extensions of file names that an app's documents have, in lower case: those of the types that
-/// it edits or owns (Information Property List, CFBundleDocumentTypes).
+/// The extensions of file names that an app's documents have, in lower case: those of the types
+/// that it edits or owns (Information Property List, CFBundleDocumentTypes).
 struct DocumentNames {
   /// The extensions whose files are documents wherever they are.
   private(set) var extensions: Set<ByteString> = []
@@ -20,7 +20,8 @@ struct DocumentNames {
   /// `public.data`, have no extension.
   init(_ app: AppDeclarations, in tree: TypeTree) {
     for document in app.documentTypes where document.isOwn {
-      // CFBundleTypeExtensions and CFBundleTypeMIMETypes are ignored if LSItemContentTypes is present.
+      // CFBundleTypeExtensions and CFBundleTypeMIMETypes are ignored if LSItemContentTypes is
+      // present.
       for type in document.contentTypes {
         add(type, of: document, in: tree)
       }
@@ -56,16 +57,16 @@ struct DocumentNames {
       || tree.ancestors(of: type).contains { usualInCaches.contains($0.key) }
   }
 
-  /// The kinds of formats in which apps of all kinds keep what they have made or downloaded: previews
-  /// (images, audio, video), archives, web pages and records.
+  /// The kinds of formats in which apps of all kinds keep what they have made or downloaded:
+  /// previews (images, audio, video), archives, web pages and records.
   private static let usualInCaches: Set<ByteString> = [
     "public.image", "public.audiovisual-content", "public.archive", "public.xml", "public.json",
     "public.html", "public.css", "public.log", "com.apple.property-list",
     "com.netscape.javascript-source",
   ]
 
-  /// Whether a file name ends in one of the extensions, in any case of ASCII letters: then it is that
-  /// of a document.
+  /// Whether a file name ends in one of the extensions, in any case of ASCII letters: then it is
+  /// that of a document.
   func has(_ name: ByteString) -> Bool {
     guard let suffix = Self.suffix(of: name) else { return false }
     return extensions.contains(suffix)
@@ -87,8 +88,8 @@ struct DocumentNames {
 }
 
 extension DocumentType {
-  /// Whether files of the type are the app's documents: it writes them (role Editor), or it is their
-  /// primary creator (rank Owner). A viewer's files are copies of others.
+  /// Whether files of the type are the app's documents: it writes them (role Editor), or it is
+  /// their primary creator (rank Owner). A viewer's files are copies of others.
   fileprivate var isOwn: Bool { role == "Editor" || rank == .owner }
 }
 

@@ -91,8 +91,8 @@ struct SealedContent {
     }
   }
 
-  /// Returns the digest of at most as many bytes of a file as the scan found, or nil if it is no longer a
-  /// file.
+  /// Returns the digest of at most as many bytes of a file as the scan found, or nil if it is no
+  /// longer a file.
   private static func digest(
     of path: ByteString, size: UInt64, _ function: MessageDigest.Function,
     _ reader: inout ContainerReader

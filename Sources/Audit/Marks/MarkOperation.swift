@@ -143,8 +143,8 @@ package struct MarkOperation {
     return kind
   }
 
-  /// Calls `body` with the directory of the entry and its name, or with the container's root and nil.
-  /// No link is followed.
+  /// Calls `body` with the directory of the entry and its name, or with the container's root and
+  /// nil. No link is followed.
   private func onEntry<Result>(
     _ action: String,
     _ body: (borrowing Directory, ByteString?) throws(SystemError) -> Result

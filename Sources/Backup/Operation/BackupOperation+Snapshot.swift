@@ -139,8 +139,8 @@ extension BackupOperation {
     let devices: Set<String>
   }
 
-  /// The directories of a snapshot above its containers: `apps`, `apps/<id>`, `apps/<id>/extensions`,
-  /// …
+  /// The directories of a snapshot above its containers: `apps`, `apps/<id>`,
+  /// `apps/<id>/extensions`, …
   ///
   /// They exist on no device, so their metadata is the same in every snapshot: mode 0755, owner 0,
   /// time 0.

@@ -34,7 +34,8 @@ package struct BackupReport: Sendable {
   package internal(set) var isUnchanged = false
   /// The snapshot, or nil if none was written.
   package internal(set) var snapshot: StoredSnapshot?
-  /// The identities of the devices that had snapshots when the run began, as far as they could be read.
+  /// The identities of the devices that had snapshots when the run began, as far as they could be
+  /// read.
   package internal(set) var devices: Set<String> = []
   /// Statistics of the data written to the repository.
   package internal(set) var statistics: WritingSession.Statistics?

@@ -41,13 +41,13 @@ extension BackupWorker {
     var batchStart: Range<Int>? { if case .batched(let range) = self { range } else { nil } }
   }
 
-  /// A buffer for files that are read into memory as a whole. Each thread has one; it has 1 MiB until
-  /// a larger file is read.
+  /// A buffer for files that are read into memory as a whole. Each thread has one; it has 1 MiB
+  /// until a larger file is read.
   final class ReadBuffer {
     private var bytes = [UInt8](repeating: 0, count: size)
 
-    /// The initial size in bytes: large enough that the cost of a call is small, small enough for the
-    /// CPU cache.
+    /// The initial size in bytes: large enough that the cost of a call is small, small enough for
+    /// the CPU cache.
     static let size = 1 << 20
 
     /// Reads a file and passes its bytes to `store`; returns the content.

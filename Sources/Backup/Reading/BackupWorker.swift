@@ -263,8 +263,8 @@ extension DirectoryContext {
 }
 
 extension BackupWorker {
-  /// A thread's position in the source of a backup: the current directory and, if that is cheap, its
-  /// ancestors, open. A directory is accepted only if it is the one that the scan found.
+  /// A thread's position in the source of a backup: the current directory and, if that is cheap,
+  /// its ancestors, open. A directory is accepted only if it is the one that the scan found.
   struct Position: ~Copyable {
     private var cursor: DirectoryCursor?
     private var container = -1

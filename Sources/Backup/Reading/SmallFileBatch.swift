@@ -4,9 +4,10 @@ internal import SystemIO
 /// Small files that a thread has read but not stored yet. Hashing them together takes a fraction of
 /// the time of hashing them one by one.
 ///
-/// Their work items wait with them. The batch holds at most `countLimit` files and `capacity` bytes,
-/// plus the bytes by which a file has grown since the scan. While the thread reads a large file, the
-/// batch waits for its end, as does the current frame; after a crash its files are read again.
+/// Their work items wait with them. The batch holds at most `countLimit` files and `capacity`
+/// bytes, plus the bytes by which a file has grown since the scan. While the thread reads a large
+/// file, the batch waits for its end, as does the current frame; after a crash its files are read
+/// again.
 final class SmallFileBatch {
   /// The sizes of files that are held, in bytes: an empty file needs no hash, and the pieces of a
   /// larger one are hashed together.

@@ -139,12 +139,14 @@ struct WorkItem: Sendable {
 }
 
 extension WorkItem {
-  /// The results of a thread for some entries of one directory. One buffer holds the encoded entries.
+  /// The results of a thread for some entries of one directory. One buffer holds the encoded
+  /// entries.
   struct Results: Sendable {
     /// The processed entries, including the missing ones.
     private(set) var entries: [Entry] = []
     private(set) var bytes: [UInt8] = []
-    /// Files created after the scan that are stored with a scanned one, for example a database's log.
+    /// Files created after the scan that are stored with a scanned one, for example a database's
+    /// log.
     private(set) var extras: [Extra] = []
     /// The directory's own attributes and flags, if they were read.
     var metadata: StoredMetadata?

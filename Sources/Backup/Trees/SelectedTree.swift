@@ -86,8 +86,9 @@ struct EntryID: Hashable, Sendable, Comparable {
 }
 
 extension SelectedTree {
-  /// The files of a container that are databases by their names: those with a log or a journal beside
-  /// them. Whether a file that has only a journal is a database is determined when it is read.
+  /// The files of a container that are databases by their names: those with a log or a journal
+  /// beside them. Whether a file that has only a journal is a database is determined when it is
+  /// read.
   struct DatabaseNames: Sendable {
     /// The log and the journal of each such file, in this order.
     private(set) var companions: [Int32: [Int32]] = [:]

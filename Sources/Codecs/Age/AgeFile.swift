@@ -1,8 +1,8 @@
 /// An age file with its key: the header with the payload's nonce, and the key of the payload
 /// ("Encrypted file format").
 ///
-/// `AgeEncryptor` and `AgeDecryptor` process a whole file; `AgeFile+Ranges` maps ranges of the plain
-/// bytes to stored ones.
+/// `AgeEncryptor` and `AgeDecryptor` process a whole file; `AgeFile+Ranges` maps ranges of the
+/// plain bytes to stored ones.
 public struct AgeFile: Sendable {
   /// The stored bytes before the first piece: the header and the nonce.
   public let head: [UInt8]
@@ -56,8 +56,8 @@ public struct AgeFile: Sendable {
   /// Opens a file whose first bytes are given, at least its head, with the first identity that
   /// unwraps its file key.
   ///
-  /// - Throws: `header` if the header or the nonce is invalid or truncated; `noMatch` if no identity
-  ///   is one of its recipients; `headerMAC` if the header was changed.
+  /// - Throws: `header` if the header or the nonce is invalid or truncated; `noMatch` if no
+  ///   identity is one of its recipients; `headerMAC` if the header was changed.
   public init(opening prefix: Span<UInt8>, with identities: [AgeIdentity]) throws(AgeError) {
     let header = try AgeHeader(prefix)
     try self.init(prefix, header: header, key: try header.open(with: identities))
@@ -157,8 +157,8 @@ extension AgeHeader {
 extension AgeFile {
   /// Returns the number of plain bytes in a file of a stored size.
   ///
-  /// It is verified only when a range that includes the last piece is opened: the size of a file that
-  /// was cut between two pieces seems valid.
+  /// It is verified only when a range that includes the last piece is opened: the size of a file
+  /// that was cut between two pieces seems valid.
   ///
   /// - Throws: `payload` if no file with this head has that size.
   public func plainCount(ofStored size: UInt64) throws(AgeError) -> UInt64 {
@@ -190,8 +190,8 @@ extension AgeFile {
   ///   - plain: the range.
   ///   - stored: the bytes in `storedRange(of:size:)`, no more and no fewer.
   ///   - size: the stored size of the file in bytes.
-  /// - Throws: `payload` if the range is not within the file, or a piece of it is damaged or not the
-  ///   one with its number.
+  /// - Throws: `payload` if the range is not within the file, or a piece of it is damaged or not
+  ///   the one with its number.
   public func open(
     _ plain: Range<UInt64>, stored: Span<UInt8>, size: UInt64, appendingTo buffer: inout [UInt8]
   ) throws(AgeError) {
@@ -206,8 +206,8 @@ extension AgeFile {
     let start = Int(plain.lowerBound - first * UInt64(AgePayload.plainCount))
     buffer.reserveCapacity(before + stored.count)
     do throws(AgeError) {
-      // The first piece alone: its bytes before the range are removed while nothing follows that would
-      // have to be moved.
+      // The first piece alone: its bytes before the range are removed while nothing follows that
+      // would have to be moved.
       let second = min(stored.count, AgePayload.storedCount)
       try payload.open(
         stored.extracting(..<second), from: first,

@@ -1,5 +1,5 @@
-/// Files of identities and of recipients as `age -i` and `age -R` read them: one in each line; empty
-/// lines and those that begin with `#` are ignored.
+/// Files of identities and of recipients as `age -i` and `age -R` read them: one in each line;
+/// empty lines and those that begin with `#` are ignored.
 public enum AgeKeyList {
   /// The largest file that is read, in bytes.
   public static let maximumCount = 1 << 20
@@ -18,7 +18,8 @@ public enum AgeKeyList {
 
   /// Returns the recipients of a file, at least one.
   ///
-  /// - Throws: `key` or `unsupported` with the number of the line; `limit` if the file is too large.
+  /// - Throws: `key` or `unsupported` with the number of the line; `limit` if the file is too
+  ///   large.
   public static func recipients(_ text: Span<UInt8>) throws(AgeError) -> [AgeRecipient] {
     var recipients: [AgeRecipient] = []
     try forEachLine(text, of: "recipient") { line throws(AgeError) in

@@ -4,8 +4,8 @@
 /// Pieces are independent, so several threads may use one value at once: each piece is sealed by
 /// its number.
 public final class AgePayload: Sendable {
-  /// The plain bytes of each piece but the last, which has 1 to this many, or none if the payload is
-  /// empty.
+  /// The plain bytes of each piece but the last, which has 1 to this many, or none if the payload
+  /// is empty.
   public static let plainCount = 65_536
   /// The stored bytes of each piece but the last.
   public static let storedCount = plainCount + AEAD.tagCount

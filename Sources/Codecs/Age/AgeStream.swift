@@ -82,8 +82,8 @@ private struct AgePieces {
 
   init(size: Int) { self.size = size }
 
-  /// Adds bytes, and calls `process` with each run of pieces that more bytes follow and the number of
-  /// its first piece.
+  /// Adds bytes, and calls `process` with each run of pieces that more bytes follow and the number
+  /// of its first piece.
   mutating func add<Failure: Error>(
     _ bytes: Span<UInt8>, _ process: (Span<UInt8>, UInt64) throws(Failure) -> Void
   ) throws(Failure) {

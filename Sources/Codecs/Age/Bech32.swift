@@ -13,8 +13,8 @@ struct Bech32: ~Copyable {
 
   /// Decodes a text.
   ///
-  /// - Throws: `key` for mixed case, characters outside the alphabet, a wrong checksum, or bits that
-  ///   are no whole byte.
+  /// - Throws: `key` for mixed case, characters outside the alphabet, a wrong checksum, or bits
+  ///   that are no whole byte.
   init(_ text: Span<UInt8>) throws(AgeError) {
     guard let separator = text.indices.last(where: { text[$0] == UInt8(ascii: "1") }),
       separator > 0, text.count - separator - 1 >= Self.checksumCount

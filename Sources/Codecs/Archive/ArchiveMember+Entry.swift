@@ -101,8 +101,8 @@ extension ArchiveMember {
   /// `ARCHIVE_ENTRY_ACL_TYPE_NFS4`, a macro that Swift does not import: allow, deny, audit, alarm.
   private static let newerListTypes: Int32 = 0x0400 | 0x0800 | 0x1000 | 0x2000
 
-  /// Returns an ACL in the kernel's form (include/uapi/linux/posix_acl_xattr.h): the version 2, then
-  /// tag, permissions and id of each entry, little-endian, in the order of the tags and ids.
+  /// Returns an ACL in the kernel's form (include/uapi/linux/posix_acl_xattr.h): the version 2,
+  /// then tag, permissions and id of each entry, little-endian, in the order of the tags and ids.
   private mutating func list(_ entry: OpaquePointer, _ wanted: Int32) -> [UInt8]? {
     var rows: [(tag: UInt16, permissions: UInt16, id: UInt32)] = []
     unsafe archive_entry_acl_reset(entry, wanted)

@@ -10,8 +10,8 @@ extension ArchiveReader {
     private var scratch = [UInt8](repeating: 0, count: Client.size)
     /// The bytes passed to libarchive last, which must not move until the next call.
     private let buffer: UnsafeMutableBufferPointer<UInt8>
-    /// The positions of these bytes: libarchive seeks to each member of a zip archive, and gets those
-    /// that are there without another read.
+    /// The positions of these bytes: libarchive seeks to each member of a zip archive, and gets
+    /// those that are there without another read.
     private var held: Range<UInt64> = 0..<0
     private var position: UInt64 = 0
     /// The bytes read so far, while another reader may begin again; nil if none will.
@@ -44,7 +44,8 @@ extension ArchiveReader {
 
     deinit { unsafe buffer.deallocate() }
 
-    /// Whether libarchive gets the names of a zip archive without their flags, and does not convert them.
+    /// Whether libarchive gets the names of a zip archive without their flags, and does not convert
+    /// them.
     var keepsZipNames: Bool { outline != nil }
 
     /// The number of bytes that libarchive can read; nil for a stream.
@@ -70,11 +71,12 @@ extension ArchiveReader {
     /// Keeps nothing: this reader is the last one.
     func endRepeatable() { kept = nil }
 
-    /// Lets the next reader read the first part of a zip archive. Returns false if it is read as a whole.
+    /// Lets the next reader read the first part of a zip archive. Returns false if it is read as a
+    /// whole.
     func beginParts() -> Bool { begin(0) }
 
-    /// Lets the next reader read the next part. Returns false after the last one, and if the archive is
-    /// read as a whole.
+    /// Lets the next reader read the next part. Returns false after the last one, and if the
+    /// archive is read as a whole.
     func beginNextPart() -> Bool { part != nil && begin(partCount) }
 
     /// Lets the next reader read the whole archive.

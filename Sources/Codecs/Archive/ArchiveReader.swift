@@ -6,14 +6,14 @@ internal import Glibc
 ///
 /// Not enabled are formats whose readers open other files (mtree) or accept any bytes (raw), and
 /// compressions for which libarchive starts a program. A hole is skipped and not read as zeros.
-/// Memory is bounded by libarchive: a tar needs that of one header, a zip in a file that of a part of its
-/// directory (`ZipPart`).
+/// Memory is bounded by libarchive: a tar needs that of one header, a zip in a file that of a part
+/// of its directory (`ZipPart`).
 ///
 /// The names in a tar archive are its bytes. libarchive would convert the UTF-8 of pax records to
 /// Unicode's form NFC; if it cannot convert a name to the thread's locale, it takes the bytes
 /// (archive_read_support_format_tar.c, `pax_header`), so tar archives are read in the C locale. The
-/// names in a zip archive in a file are its bytes as well (`ZipNameFlags`). Other formats have no bytes
-/// to take (7-Zip has UTF-16) and need UTF-8.
+/// names in a zip archive in a file are its bytes as well (`ZipNameFlags`). Other formats have no
+/// bytes to take (7-Zip has UTF-16) and need UTF-8.
 @safe public struct ArchiveReader: ~Copyable {
   /// The formats to accept.
   public enum Format: Sendable, Hashable {
@@ -113,9 +113,9 @@ internal import Glibc
     return unsafe Opened(archive: archive, locale: .utf8)
   }
 
-  /// Opens a tar archive and reads its first header. Returns nil for other archives, after which the
-  /// input begins again, and for an archive without members: an image of ISO 9660 begins with zeros,
-  /// which are the end of a tar.
+  /// Opens a tar archive and reads its first header. Returns nil for other archives, after which
+  /// the input begins again, and for an archive without members: an image of ISO 9660 begins with
+  /// zeros, which are the end of a tar.
   private static func openTar(_ client: Client) throws(CodecError) -> Opened? {
     let archive = try unsafe makeReader(.tar)
     if TextLocale.plain.with({ unsafe client.open(archive) }) >= ARCHIVE_WARN {
@@ -196,7 +196,8 @@ internal import Glibc
     return (format ?? "unknown", isPlain ? nil : filter)
   }
 
-  /// Whether the archive is in a cpio format, in which the last hard link of a file has the content.
+  /// Whether the archive is in a cpio format, in which the last hard link of a file has the
+  /// content.
   public var isCPIO: Bool {
     unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_CPIO
   }

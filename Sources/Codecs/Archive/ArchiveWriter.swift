@@ -83,8 +83,8 @@ internal import CArchive
   private static let noMemory = CodecError(
     .library, in: .archive, reason: "not enough memory for the writer")
 
-  /// Begins a member of a zip archive: a file of a size, a directory or a symbolic link. The content
-  /// of the one before must be complete.
+  /// Begins a member of a zip archive: a file of a size, a directory or a symbolic link. The
+  /// content of the one before must be complete.
   ///
   /// - Throws: `unrepresentable` for other kinds and for what zip cannot hold.
   public mutating func begin(

@@ -27,8 +27,8 @@ struct ZipCentralDirectory {
   /// The size of a header without its name, extra field and comment.
   private static let fixedSize = 46
 
-  /// Finds the directory. Returns nil for a file that is no zip archive from its start, and if the end of
-  /// the archive is not sound.
+  /// Finds the directory. Returns nil for a file that is no zip archive from its start, and if the
+  /// end of the archive is not sound.
   init?(in input: any ArchiveInput, size: UInt64) {
     var window = Window(input)
     // Another archive may end with a zip archive, whose bytes are content.
@@ -73,8 +73,8 @@ struct ZipCentralDirectory {
     window.bytes(count, at: offset, ahead: max(count, 4096))
   }
 
-  /// Returns the range of the central directory, and the number of bytes before the archive in its file;
-  /// nil if the end of the archive is not sound (APPNOTE.TXT 4.3.14 to 4.3.16).
+  /// Returns the range of the central directory, and the number of bytes before the archive in its
+  /// file; nil if the end of the archive is not sound (APPNOTE.TXT 4.3.14 to 4.3.16).
   private static func directory(
     in window: inout Window, size: UInt64
   ) -> (range: Range<UInt64>, shift: UInt64)? {
@@ -103,8 +103,8 @@ struct ZipCentralDirectory {
     return ((end - length)..<end, end - length - offset)
   }
 
-  /// Returns the offset of the local header, which is in an extra field if it or the archive is large
-  /// (APPNOTE.TXT 4.5.3); nil if that is missing.
+  /// Returns the offset of the local header, which is in an extra field if it or the archive is
+  /// large (APPNOTE.TXT 4.5.3); nil if that is missing.
   private static func localOffset(
     _ header: ArraySlice<UInt8>, extra: ArraySlice<UInt8>
   ) -> UInt64? {

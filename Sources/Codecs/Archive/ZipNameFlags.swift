@@ -1,9 +1,10 @@
 /// The flags of a zip archive by which its names are UTF-8 (APPNOTE.TXT 4.4.4, bit 11).
 ///
-/// libarchive converts a name with this flag to Unicode's form NFC, and copies the bytes of one without
-/// it (archive_read_support_format_zip.c, `zip_read_local_file_header`). There is no option for it, so
-/// the flags are cleared in the bytes that libarchive reads. Only headers of names that are not ASCII
-/// count. They are found by the central directory, so only in files: in a stream the names are converted.
+/// libarchive converts a name with this flag to Unicode's form NFC, and copies the bytes of one
+/// without it (archive_read_support_format_zip.c, `zip_read_local_file_header`). There is no option
+/// for it, so the flags are cleared in the bytes that libarchive reads. Only headers of names that
+/// are not ASCII count. They are found by the central directory, so only in files: in a stream the
+/// names are converted.
 struct ZipNameFlags {
   /// The offsets of the bytes with the flag in the archive, ascending.
   private var offsets: [UInt64] = []

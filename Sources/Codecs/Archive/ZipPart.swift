@@ -1,9 +1,9 @@
 /// A part of a zip archive for libarchive: all bytes before the central directory, a range of its
 /// headers, and an end of its own.
 ///
-/// libarchive has the whole central directory in memory while it reads an archive, about 160 bytes a
-/// member (archive_read_support_format_zip.c, `struct zip_entry`). In parts, whose members follow each
-/// other in the file, it gives the same members in the same order, and has those of one part.
+/// libarchive has the whole central directory in memory while it reads an archive, about 160 bytes
+/// a member (archive_read_support_format_zip.c, `struct zip_entry`). In parts, whose members follow
+/// each other in the file, it gives the same members in the same order, and has those of one part.
 struct ZipPart {
   /// The offset of the central directory in the file and in the part.
   private let directoryStart: UInt64
@@ -40,8 +40,8 @@ struct ZipPart {
     return .end(Int(min(offset - size, UInt64(end.count))))
   }
 
-  /// Returns the records at the end of an archive for 64 bits (APPNOTE.TXT 4.3.14 to 4.3.16), which are
-  /// valid for smaller ones, too.
+  /// Returns the records at the end of an archive for 64 bits (APPNOTE.TXT 4.3.14 to 4.3.16), which
+  /// are valid for smaller ones, too.
   private static func records(_ directoryStart: UInt64, size: UInt64, count: UInt64) -> [UInt8] {
     var bytes: [UInt8] = []
     func append(_ numbers: [UInt64], size: Int) {
@@ -88,8 +88,9 @@ extension ZipPart {
       last = local
     }
 
-    /// Returns the parts; none if libarchive is to read the archive as a whole: it is small, its headers
-    /// are in another order than its members, or something is before or between its records.
+    /// Returns the parts; none if libarchive is to read the archive as a whole: it is small, its
+    /// headers are in another order than its members, or something is before or between its
+    /// records.
     func parts(of directory: ZipCentralDirectory) -> [ZipPart] {
       let range = directory.range
       guard isOrdered, starts.count > 1, directory.shift == 0,
@@ -105,15 +106,16 @@ extension ZipPart {
   }
 }
 
-/// The facts of a zip archive in a file that its central directory has before libarchive reads the archive.
+/// The facts of a zip archive in a file that its central directory has before libarchive reads the
+/// archive.
 struct ZipOutline {
   /// The flags of names to clear.
   let nameFlags: ZipNameFlags
   /// The parts to read one after the other; empty to read the archive as a whole.
   let parts: [ZipPart]
 
-  /// Reads the directory, and continues at the start of the input. Returns nil for a stream, and if there
-  /// is no sound central directory.
+  /// Reads the directory, and continues at the start of the input. Returns nil for a stream, and if
+  /// there is no sound central directory.
   ///
   /// - Parameter members: The maximum number of members in a part.
   init?(in input: any ArchiveInput, members: Int) {

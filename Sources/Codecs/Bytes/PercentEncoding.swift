@@ -1,8 +1,8 @@
-/// The encoding of bytes in URIs (RFC 3986, 2.1): every byte but unreserved characters (2.3) becomes
-/// `%` and two capital hexadecimal digits.
+/// The encoding of bytes in URIs (RFC 3986, 2.1): every byte but unreserved characters (2.3)
+/// becomes `%` and two capital hexadecimal digits.
 package enum PercentEncoding {
-  /// Returns the encoded text. A colon is encoded, too: in the first segment of a relative path it would
-  /// end a scheme.
+  /// Returns the encoded text. A colon is encoded, too: in the first segment of a relative path it
+  /// would end a scheme.
   ///
   /// - Parameter keepsSlashes: whether slashes stay, as in a path.
   package static func encode(

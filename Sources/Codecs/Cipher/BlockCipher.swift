@@ -71,7 +71,8 @@ internal import CCrypto
   }
 }
 
-/// The padding of the last block (PKCS #7, RFC 5652, section 6.3): 1 to 16 bytes, each their number.
+/// The padding of the last block (PKCS #7, RFC 5652, section 6.3): 1 to 16 bytes, each their
+/// number.
 package enum BlockPadding {
   /// Returns the padding of a content of `count` bytes.
   package static func bytes(after count: UInt64) -> [UInt8] {

@@ -1,7 +1,7 @@
 internal import CCrypto
 
-/// AES key wrap with a key of 256 bits (RFC 3394, with the initial value of its section 2.2.3.1), by
-/// OpenSSL's libcrypto.
+/// AES key wrap with a key of 256 bits (RFC 3394, with the initial value of its section 2.2.3.1),
+/// by OpenSSL's libcrypto.
 package enum KeyWrap {
   /// The bytes that wrapping adds: one block of 64 bits.
   package static let overhead = 8

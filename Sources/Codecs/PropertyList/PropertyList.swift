@@ -132,8 +132,8 @@ extension PropertyList {
   /// Collects members in order; a later member replaces an earlier one with the same key.
   struct MemberCollector {
     private(set) var members: [Member] = []
-    /// The indexes of the members by the bytes of their keys; empty for a few members, among which a
-    /// search is faster.
+    /// The indexes of the members by the bytes of their keys; empty for a few members, among which
+    /// a search is faster.
     private var indexes: [[UInt8]: Int] = [:]
 
     private static let searched = 16

@@ -78,9 +78,9 @@ extension PaxMember {
   /// The size in the header: of the map and the stored bytes.
   var contentSize: UInt64 { storedSize + UInt64(sparseMap.count) }
 
-  /// The map of the data before the content, padded to a block: the number of ranges, and offset and
-  /// length of each, a decimal number per line (GNU tar manual, "PAX Format, Version 1.0"). Empty
-  /// for a file without holes.
+  /// The map of the data before the content, padded to a block: the number of ranges, and offset
+  /// and length of each, a decimal number per line (GNU tar manual, "PAX Format, Version 1.0").
+  /// Empty for a file without holes.
   var sparseMap: [UInt8] {
     guard let dataRanges else { return [] }
     var ranges = dataRanges

@@ -1,5 +1,5 @@
-/// An element of an XML document (XML 1.0): its children and its text. For answers of servers, which
-/// have their values in the text of elements; attributes are skipped.
+/// An element of an XML document (XML 1.0): its children and its text. For answers of servers,
+/// which have their values in the text of elements; attributes are skipped.
 package struct XMLElement: Sendable, Hashable {
   /// The name without a namespace's prefix.
   package let name: String
@@ -43,8 +43,8 @@ package struct XMLElement: Sendable, Hashable {
     self = try reader.document()
   }
 
-  /// Returns the character for one of XML's own entities (`lt`, `gt`, `amp`, `quot`, `apos`) or for a
-  /// number (`#60`, `#x3c`), and nil for any other name.
+  /// Returns the character for one of XML's own entities (`lt`, `gt`, `amp`, `quot`, `apos`) or for
+  /// a number (`#60`, `#x3c`), and nil for any other name.
   package static func scalar(named name: String) -> Unicode.Scalar? {
     switch name {
     case "lt": return "<"

@@ -14,7 +14,8 @@ package struct XMLScanner {
 
   /// A part of a document.
   package enum Token {
-    /// Bytes of text in an element that stand for themselves, also those of a character data section.
+    /// Bytes of text in an element that stand for themselves, also those of a character data
+    /// section.
     case text(Range<Int>)
     /// The character in an element for an entity.
     case character(Unicode.Scalar)
@@ -62,8 +63,8 @@ package struct XMLScanner {
 
   /// Reads the next token, or nil at the end of the document.
   ///
-  /// - Parameter inElement: whether an element is open. White space outside elements is skipped, and
-  ///   other text refused.
+  /// - Parameter inElement: whether an element is open. White space outside elements is skipped,
+  ///   and other text refused.
   package mutating func next(inElement: Bool) throws(CodecError) -> Token? {
     while let byte {
       start = at

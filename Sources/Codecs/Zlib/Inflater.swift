@@ -17,7 +17,8 @@ package struct Inflater: ~Copyable {
   package init() throws(CodecError) { stream = try ZlibStream(deflatingAt: nil) }
 
   /// Decompresses from `input` into `output`, until one of them is used up or the stream ends.
-  /// Returns the number of bytes consumed and of those written. Do not use the value after an error.
+  /// Returns the number of bytes consumed and of those written. Do not use the value after an
+  /// error.
   ///
   /// - Throws: `malformed` for damaged data, with its offset in the stream.
   package mutating func inflate(

@@ -55,8 +55,8 @@ struct LogicalNaming {
       draft, LogicalName(draft.identifier?.bytes ?? "", instance: draft.path))
   }
 
-  /// Returns a name, or one with a digest if a component has more bytes than the name of an entry in
-  /// a snapshot: without it, one such directory would prevent all backups.
+  /// Returns a name, or one with a digest if a component has more bytes than the name of an entry
+  /// in a snapshot: without it, one such directory would prevent all backups.
   private static func fitting(
     _ logical: LogicalContainer, _ draft: ContainerDraft
   ) -> LogicalContainer {

@@ -66,8 +66,8 @@ extension Survey {
   }
 
   /// Removes the directories that are in that of another draft, so that no file is in two
-  /// containers. Data in a cache, to which a link leads, is not a part of the cache, which would not
-  /// be backed up and could be purged: the cache is removed instead.
+  /// containers. Data in a cache, to which a link leads, is not a part of the cache, which would
+  /// not be backed up and could be purged: the cache is removed instead.
   mutating func removeInner(_ drafts: inout [ContainerDraft]) {
     removeOuterCaches(&drafts)
     let paths = Set(drafts.filter { $0.member == nil }.map(\.absolutePath))

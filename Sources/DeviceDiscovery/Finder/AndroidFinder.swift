@@ -55,9 +55,9 @@ struct AndroidFinder {
     }
   }
 
-  /// Returns the packages in a `packages.list`: one a line, with the fields name, user ID, whether it
-  /// is debuggable, data directory, label, groups, whether the shell may profile it, version code
-  /// (AOSP, system/core/libpackagelistparser). Lines without a valid name are ignored.
+  /// Returns the packages in a `packages.list`: one a line, with the fields name, user ID, whether
+  /// it is debuggable, data directory, label, groups, whether the shell may profile it, version
+  /// code (AOSP, system/core/libpackagelistparser). Lines without a valid name are ignored.
   static func packages(in bytes: [UInt8]) -> [Package] {
     bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
       let fields = line.split(separator: UInt8(ascii: " "), maxSplits: fieldLimit)

@@ -200,9 +200,9 @@ extension DeviceFinder {
   }
 
   /// Whether a home directory has a snap directory with the given name. Unless the layout was
-  /// requested, the name is not sufficient, because a directory `snap` can have other purposes. Links
-  /// are followed, since nothing but the layout depends on what is found: the device's finder resolves
-  /// the directory as far as the user follows links.
+  /// requested, the name is not sufficient, because a directory `snap` can have other purposes.
+  /// Links are followed, since nothing but the layout depends on what is found: the device's finder
+  /// resolves the directory as far as the user follows links.
   private static func isSnapHome(
     _ home: borrowing Directory, _ name: ByteString, isAsked: Bool
   ) -> Bool {

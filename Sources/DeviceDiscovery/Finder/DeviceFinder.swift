@@ -118,8 +118,8 @@ package struct DeviceFinder: Sendable {
   /// Returns the home directory that contains a layout's directory, or nil if there is none.
   ///
   /// The path is resolved again here. If a link in it was exchanged since the directory was opened,
-  /// it would lead to the home directory of another user, whose data would become part of the device:
-  /// so the directory must be found below the home directory as well.
+  /// it would lead to the home directory of another user, whose data would become part of the
+  /// device: so the directory must be found below the home directory as well.
   ///
   /// - Parameter directories: The names from the home directory to the layout's directory.
   private func home(
@@ -139,8 +139,8 @@ package struct DeviceFinder: Sendable {
     return nil
   }
 
-  /// Returns the directory whose descendant of the given names is at a path, or nil if the path does
-  /// not end with them. No link is resolved.
+  /// Returns the directory whose descendant of the given names is at a path, or nil if the path
+  /// does not end with them. No link is resolved.
   static func directory(above names: [ByteString], at path: ByteString) -> ByteString? {
     let parts = path.components.filter { $0 != "." }
     guard parts.suffix(names.count) == names[...], !parts.contains("..") else { return nil }

@@ -6,8 +6,8 @@ internal import SystemIO
 /// (systemd.exec(5), "Sandboxing").
 ///
 /// Each unit with an existing directory is an app. Several units may use one directory: it belongs
-/// to the one that has its name, or to the first. A directory in another unit's directory is part of
-/// that.
+/// to the one that has its name, or to the first. A directory in another unit's directory is part
+/// of that.
 struct SystemdFinder {
   /// A directory that a unit's settings name.
   struct Claim {

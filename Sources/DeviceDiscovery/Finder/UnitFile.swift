@@ -173,8 +173,8 @@ extension UnitFile {
 // MARK: - Directories of a unit
 
 extension UnitFile {
-  /// The path of a directory below the base directory of its purpose, or the reason why a word names
-  /// none.
+  /// The path of a directory below the base directory of its purpose, or the reason why a word
+  /// names none.
   enum Path: Equatable {
     case path(ByteString)
     case unusable(String)

@@ -6,8 +6,8 @@ internal import SystemIO
 ///
 /// A directory is the app's container of that base directory, and a file, of which desktops store
 /// many directly in `.config`, a container of one file. The files of a SQLite database are one
-/// container: the database without its log would be inconsistent. Names are compared by their bytes, so
-/// `.config/GIMP` and `.cache/gimp` are two apps: no rule says that they are one.
+/// container: the database without its log would be inconsistent. Names are compared by their
+/// bytes, so `.config/GIMP` and `.cache/gimp` are two apps: no rule says that they are one.
 struct XDGFinder {
   /// A base directory.
   struct Base {
@@ -33,8 +33,8 @@ struct XDGFinder {
   private(set) var drafts: [ContainerDraft] = []
 
   /// Scans all base directories. A directory that a link in another base directory leads to belongs
-  /// to the one that contains it, so links come last; one in a cache to which a link in another base
-  /// directory leads is not recreatable, so caches come after these.
+  /// to the one that contains it, so links come last; one in a cache to which a link in another
+  /// base directory leads is not recreatable, so caches come after these.
   mutating func search(in home: borrowing Directory, _ survey: inout Survey) {
     for areCaches in [false, true] {
       for areLinks in [false, true] {
@@ -126,9 +126,9 @@ struct XDGFinder {
     !OwnNames.has(name) && !(base.kind == .cache && name == program)
   }
 
-  /// Whether a home directory has one of the base directories, or the directory of this program that
-  /// a migration into a new home creates; unless the layout was requested, the two that every desktop
-  /// has.
+  /// Whether a home directory has one of the base directories, or the directory of this program
+  /// that a migration into a new home creates; unless the layout was requested, the two that every
+  /// desktop has.
   static func isHome(isAsked: Bool, has: (ByteString) -> Bool) -> Bool {
     isAsked
       ? bases.contains { has($0.path) } || has(OwnNames.directory)

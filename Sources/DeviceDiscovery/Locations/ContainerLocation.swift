@@ -184,9 +184,9 @@ extension Device {
   }
 
   /// Returns the location of a directory that the settings of the unit on this system name, or nil:
-  /// below `/etc`, a name from a snapshot could be that of any program's configuration. For a dynamic
-  /// user, the manager itself moves the directory to `private` when the unit starts (systemd,
-  /// src/core/exec-invoke.c, setup_exec_directory).
+  /// below `/etc`, a name from a snapshot could be that of any program's configuration. For a
+  /// dynamic user, the manager itself moves the directory to `private` when the unit starts
+  /// (systemd, src/core/exec-invoke.c, setup_exec_directory).
   private func systemdLocation(
     forNew container: LogicalContainer, _ units: UnitDirectories
   ) throws(ModelError) -> ContainerLocation? {
@@ -257,8 +257,8 @@ extension Device {
 }
 
 extension LogicalName {
-  /// Whether it is the name of a container whose app is unknown, for example because its name is too
-  /// long. The layouts that name directories after apps have no place for a new one.
+  /// Whether it is the name of a container whose app is unknown, for example because its name is
+  /// too long. The layouts that name directories after apps have no place for a new one.
   fileprivate var isUnidentified: Bool { identifier.isEmpty && instance != nil }
 
   /// The name of a directory that the platform names by identifier; for an unidentified container,

@@ -1,8 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Another user's link in a path. Root does not follow it: the program would read or write where the
-/// link's owner has no access.
+/// Another user's link in a path. Root does not follow it: the program would read or write where
+/// the link's owner has no access.
 struct ForeignLink: Equatable {
   let path: ByteString
   let owner: UInt32
@@ -27,8 +27,8 @@ struct ForeignLink: Equatable {
   @TaskLocal static var didResolve: @Sendable (ByteString) -> Void = { _ in }
 
   /// Resolves the links of a path, as far as `user` follows them. The result must be used as it is
-  /// and opened with `Directory.open(resolved:)`: whoever resolves the path once more follows a link
-  /// that was added since.
+  /// and opened with `Directory.open(resolved:)`: whoever resolves the path once more follows a
+  /// link that was added since.
   ///
   /// - Parameter allowsMissing: whether the last components may be missing; they are appended.
   /// - Throws: an error if another entry of the path does not exist or cannot be examined, and

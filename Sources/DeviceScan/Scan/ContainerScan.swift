@@ -152,8 +152,8 @@ public struct ContainerScan: Sendable {
     for child in entries[directory].children { entries[child].selection = .excluded }
   }
 
-  /// Returns whether a backup to a destination excludes each entry, by index, or the scan itself did. A
-  /// directory that contains an entry which is not excluded is not excluded either.
+  /// Returns whether a backup to a destination excludes each entry, by index, or the scan itself
+  /// did. A directory that contains an entry which is not excluded is not excluded either.
   public func exclusions(for destination: Destination) -> SpillableArray<Bool> {
     let destination = destination.deciding(for: container.kind)
     var excluded = SpillableArray(repeating: false, count: entries.count)

@@ -76,8 +76,8 @@ extension ContainerScanner {
     return protection?.isReadableWhileLocked ?? true
   }
 
-  /// Whether an entry with a name is scanned. In a container that is one entry of a directory, only that entry
-  /// is, with the other files of a database; the program's own entries never are.
+  /// Whether an entry with a name is scanned. In a container that is one entry of a directory, only
+  /// that entry is, with the other files of a database; the program's own entries never are.
   func isWanted(_ name: Span<UInt8>, isFile: Bool = true, state: State) -> Bool {
     guard state.directory == 0 else { return true }
     if let member = scan.container.member {

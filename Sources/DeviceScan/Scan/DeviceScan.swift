@@ -159,8 +159,8 @@ public struct ScanOptions: Sendable {
   /// Whether the scan should end early. Called before each directory, by any of the threads.
   public var isStopping: @Sendable () -> Bool
 
-  /// Creates options. The destination has no default: a backup whose scan does not know its repository
-  /// would lack data, or hold data that must not be there.
+  /// Creates options. The destination has no default: a backup whose scan does not know its
+  /// repository would lack data, or hold data that must not be there.
   public init(
     destination: Destination, excluded: Set<FileIdentity> = [],
     view: Verdicts.View = .keep, isStopping: @escaping @Sendable () -> Bool = { false }
@@ -202,8 +202,8 @@ extension DeviceScan {
     containers.flatMap { exclusions(in: $0) }
   }
 
-  /// Returns the same for one container, of the topmost excluded entries for which `isWanted` returns
-  /// true.
+  /// Returns the same for one container, of the topmost excluded entries for which `isWanted`
+  /// returns true.
   public func exclusions(
     in scan: ContainerScan, where isWanted: (ScannedEntry) -> Bool = { _ in true }
   ) -> [Exclusion] {

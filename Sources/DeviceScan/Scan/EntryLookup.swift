@@ -12,7 +12,8 @@ public final class EntryLookup {
   /// indexes of its children.
   private var order = SpillableArray<Int32>()
   private var sorted: Set<Int> = []
-  /// The directory of the last lookup and its path: most lookups are in the same directory as the one before.
+  /// The directory of the last lookup and its path: most lookups are in the same directory as the
+  /// one before.
   private var last: (path: ByteString, directory: Int)?
 
   public init(_ scan: ContainerScan) { self.scan = scan }

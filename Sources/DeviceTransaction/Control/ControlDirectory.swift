@@ -53,7 +53,8 @@ package enum ControlDirectory {
 
   /// Opens `.sandboxctl` itself.
   ///
-  /// - Throws: `foreignOwner` if access is denied and it does not belong to `owner`, the device's owner.
+  /// - Throws: `foreignOwner` if access is denied and it does not belong to `owner`, the device's
+  ///   owner.
   private static func openOwn(
     in device: borrowing Directory, of owner: UInt32
   ) throws(SystemError) -> Directory {

@@ -11,13 +11,13 @@ internal import SystemIO
 struct DeviceScope {
   private let directories: [ByteString]
 
-  /// Creates the scope of a device. The device's root is a path without links and is used as it is: a
-  /// link that was put in its place since would lead to another home directory.
+  /// Creates the scope of a device. The device's root is a path without links and is used as it is:
+  /// a link that was put in its place since would lead to another home directory.
   ///
   /// - Parameter includesHome: whether the home directory of a macOS or an XDG device, its root, is
-  ///   permitted too. This is for a whole operation: an app's migration moves data from the home into
-  ///   the container (App Sandbox Design Guide, Migrating an App to a Sandbox), and `migrate` copies
-  ///   data into directories of the home that are no containers, such as `.mozilla`.
+  ///   permitted too. This is for a whole operation: an app's migration moves data from the home
+  ///   into the container (App Sandbox Design Guide, Migrating an App to a Sandbox), and `migrate`
+  ///   copies data into directories of the home that are no containers, such as `.mozilla`.
   init(_ device: Device, includesHome: Bool = false) {
     let migrates = (device.layout == .macOS || device.layout == .xdg) && includesHome
     directories =

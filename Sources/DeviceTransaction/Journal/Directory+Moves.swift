@@ -61,11 +61,11 @@ extension Directory {
     }
   }
 
-  /// Preserves the entry at a name by `preserve` before a new entry of a kind is moved there. Repeats
-  /// this if another entry has appeared since, which the rename that follows would replace.
+  /// Preserves the entry at a name by `preserve` before a new entry of a kind is moved there.
+  /// Repeats this if another entry has appeared since, which the rename that follows would replace.
   ///
-  /// - Parameter preserve: whether the entry has to leave the name, because only one of the two is a
-  ///   directory.
+  /// - Parameter preserve: whether the entry has to leave the name, because only one of the two is
+  ///   a directory.
   /// - Returns: whether the name still has the preserved entry.
   /// - Throws: an error if the entry that has appeared was replaced as well, and any error of
   ///   `preserve`.

@@ -156,8 +156,8 @@ extension JournalRecord {
   /// Reads a journal file line by line.
   ///
   /// - Parameter values: the maximum number of JSON values in a step.
-  /// - Returns: the record, or nil if the file is not in this format, is larger than `limit`, or has
-  ///   a step with a line of more than `lineLimit` bytes.
+  /// - Returns: the record, or nil if the file is not in this format, is larger than `limit`, or
+  ///   has a step with a line of more than `lineLimit` bytes.
   static func read(
     _ file: consuming Descriptor, values: Int = 64
   ) throws(SystemError) -> JournalRecord? {

@@ -1,9 +1,9 @@
 internal import Codecs
 
 extension JournalSteps {
-  /// Whether one journal can hold all steps, so that it can be read again. A journal is not divided:
-  /// its steps are durable before the first of them is applied, and nothing is written between two
-  /// steps (docs/journal.md).
+  /// Whether one journal can hold all steps, so that it can be read again. A journal is not
+  /// divided: its steps are durable before the first of them is applied, and nothing is written
+  /// between two steps (docs/journal.md).
   ///
   /// - Parameter limit: the maximum number of bytes.
   package func fitInJournal(of limit: Int = JournalRecord.stepsLimit) -> Bool {

@@ -48,8 +48,8 @@ package struct OpenedNote: Sendable {
   /// Restores the mode of a directory that was left open, if there is one.
   ///
   /// A directory that has been replaced, or whose mode has changed again, is not touched. Neither
-  /// is a directory that does not belong to the owner of the note: only the owner of a directory can
-  /// have made it writable, and root accepts notes of the device's owner.
+  /// is a directory that does not belong to the owner of the note: only the owner of a directory
+  /// can have made it writable, and root accepts notes of the device's owner.
   ///
   /// - Parameter scope: the permitted locations, for a note that another process may have written.
   func settle(within scope: DeviceScope? = nil) throws(SystemError) {

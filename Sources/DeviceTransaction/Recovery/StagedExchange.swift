@@ -6,7 +6,8 @@ package import SystemIO
 // steps are recorded the device is unchanged; from then on the operation is finished or rolled back
 // as a whole, after an interruption by the next recovery (docs/journal.md).
 
-/// The staging directories of a whole operation, and the steps that put the staged entries in place.
+/// The staging directories of a whole operation, and the steps that put the staged entries in
+/// place.
 package final class StagedExchange {
   /// The words for an operation in its errors.
   package struct Wording: Sendable {
@@ -53,7 +54,8 @@ package final class StagedExchange {
 
   // MARK: - Staging
 
-  /// Records the directories for staging in the journal, and creates the staging directories in them.
+  /// Records the directories for staging in the journal, and creates the staging directories in
+  /// them.
   package func prepare(in directories: [ByteString]) throws(SystemError) {
     try journal.prepare(0, stagingIn: directories)
     let needed = NeededStaging(on: device.root, besides: journal.record.id)

@@ -144,8 +144,8 @@ package struct StagingDirectory: ~Copyable {
     }
   }
 
-  /// Moves abandoned staging directories, except those that are needed, to a trash, which `makeTrash`
-  /// creates when it is needed.
+  /// Moves abandoned staging directories, except those that are needed, to a trash, which
+  /// `makeTrash` creates when it is needed.
   static func preserveAbandoned(
     in parent: borrowing Directory, keeping needed: NeededStaging,
     _ makeTrash: (borrowing Directory) throws(SystemError) -> TrashDirectory

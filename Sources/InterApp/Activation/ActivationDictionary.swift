@@ -80,8 +80,8 @@ extension ActivationDictionary {
     }
   }
 
-  /// Returns a number of a dictionary, or nil. A Boolean is 0 or 1, and a text of digits is a number,
-  /// as the platform reads them.
+  /// Returns a number of a dictionary, or nil. A Boolean is 0 or 1, and a text of digits is a
+  /// number, as the platform reads them.
   private static func number(
     _ name: String, of list: PropertyList, at key: String, _ reader: inout DeclarationReader
   ) -> Int? {

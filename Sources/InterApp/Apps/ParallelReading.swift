@@ -6,8 +6,8 @@ enum ParallelReading {
   /// The number of items that one job reads.
   private static let batch = 16
 
-  /// Returns a result for each item, in the order of the items. A few items, and all if no thread can
-  /// be started, are read by the calling thread.
+  /// Returns a result for each item, in the order of the items. A few items, and all if no thread
+  /// can be started, are read by the calling thread.
   static func results<Item: Sendable, Result: Sendable>(
     of items: [Item], _ read: @escaping @Sendable (Item) -> Result
   ) -> [Result] {

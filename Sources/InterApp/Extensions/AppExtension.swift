@@ -2,7 +2,8 @@ package import Codecs
 package import SandboxModel
 package import SystemIO
 
-/// An extension in an app's bundle, with the keys of its Info.plist that decide where it is offered.
+/// An extension in an app's bundle, with the keys of its Info.plist that decide where it is
+/// offered.
 package struct AppExtension: Sendable {
   package let app: BundleIdentifier
   /// The display name of the app, if its bundle has one.
@@ -13,8 +14,8 @@ package struct AppExtension: Sendable {
   package let build: ByteString?
   /// The directory in the app's bundle container: `Example.app/PlugIns/Share.appex`.
   package let path: ByteString
-  /// The extension point (NSExtensionPointIdentifier, or EXExtensionPointIdentifier from iOS 16), or
-  /// nil if the Info.plist names none.
+  /// The extension point (NSExtensionPointIdentifier, or EXExtensionPointIdentifier from iOS 16),
+  /// or nil if the Info.plist names none.
   package let point: ByteString?
   package let rule: ActivationRule
   /// The values that could not be used, and other mistakes.

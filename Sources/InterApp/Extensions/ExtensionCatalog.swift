@@ -15,8 +15,8 @@ package struct ExtensionCatalog: Sendable {
     self.unreadable = unreadable
   }
 
-  /// Reads the Info.plist of each extension of a device with bundles. Never fails: an extension that
-  /// cannot be read is in `unreadable`.
+  /// Reads the Info.plist of each extension of a device with bundles. Never fails: an extension
+  /// that cannot be read is in `unreadable`.
   package init(reading device: Device) {
     let bundles = Dictionary(
       device.containers.filter { $0.kind == .bundle }.compactMap { container in

@@ -36,8 +36,8 @@ package struct TypeHandlers: Sendable {
     case mimeType(ByteString)
   }
 
-  /// The handlers that share the best rank if there are several: the platform defines no winner among
-  /// them.
+  /// The handlers that share the best rank if there are several: the platform defines no winner
+  /// among them.
   package var conflict: [Handler] {
     let best = handlers.prefix { $0.rank == handlers.first?.rank }
     return best.count > 1 ? Array(best) : []

@@ -3,8 +3,8 @@ internal import DeviceTransaction
 package import SandboxModel
 package import SystemIO
 
-/// The delivery of a file, or of a document package as a whole, into the inbox of an app, as AirDrop
-/// and document interaction do.
+/// The delivery of a file, or of a document package as a whole, into the inbox of an app, as
+/// AirDrop and document interaction do.
 package struct Delivery {
   private let inbox: Inbox
   private let model: InterAppModel
@@ -45,8 +45,8 @@ package struct Delivery {
     package let isPackage: Bool
   }
 
-  /// The files that were previewed so far: the names that they would have, and their room, are in use
-  /// for the next ones.
+  /// The files that were previewed so far: the names that they would have, and their room, are in
+  /// use for the next ones.
   package struct Preview {
     /// Nil before the first one.
     fileprivate var names: FreeName?
@@ -74,8 +74,8 @@ package struct Delivery {
     return try place(source, for: try handler(for: source))
   }
 
-  /// Returns the outcome that the delivery of a file or a package would have after others, and adds it
-  /// to these. Changes nothing; the hash is empty.
+  /// Returns the outcome that the delivery of a file or a package would have after others, and adds
+  /// it to these. Changes nothing; the hash is empty.
   ///
   /// - Throws: as `deliver`.
   package func preview(

@@ -21,8 +21,8 @@ struct DeliverySource: ~Copyable {
     case bytes([UInt8])
   }
 
-  /// Opens a regular file, or a directory of a type that conforms to `com.apple.package`. A symbolic
-  /// link is followed; its own name is used.
+  /// Opens a regular file, or a directory of a type that conforms to `com.apple.package`. A
+  /// symbolic link is followed; its own name is used.
   ///
   /// - Parameter name: The name for the copy instead of that of the file or package.
   /// - Throws: `OperationError` for anything else, and for a package that cannot be copied as a
@@ -46,8 +46,8 @@ struct DeliverySource: ~Copyable {
     content = found
   }
 
-  /// Opens a regular file or a directory; nil if the path leads to an entry of another kind, which is
-  /// not opened: a FIFO would block.
+  /// Opens a regular file or a directory; nil if the path leads to an entry of another kind, which
+  /// is not opened: a FIFO would block.
   private static func open(_ path: ByteString) throws(SystemError) -> Content? {
     let real = try Host.realPath(path)
     let parent = try Directory.open(path: real.parent)
@@ -121,8 +121,8 @@ struct DeliverySource: ~Copyable {
     content = .bytes(bytes)
   }
 
-  /// Copies the content into a directory, under a temporary name. A file that grows is copied to its
-  /// end.
+  /// Copies the content into a directory, under a temporary name. A file that grows is copied to
+  /// its end.
   borrowing func stage(in directory: borrowing Directory) throws(OperationError) -> StagedDelivery {
     // Of a package that was changed since it was measured.
     var refusal: String?

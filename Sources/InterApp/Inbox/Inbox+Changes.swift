@@ -23,8 +23,8 @@ extension Inbox {
 
   /// Moves files from the inbox to `Documents`, under free names, and lets their owner write them.
   ///
-  /// - Throws: `OperationError` if a name is not that of a regular file or a package in the inbox, or
-  ///   if the app is running. Nothing is moved then.
+  /// - Throws: `OperationError` if a name is not that of a regular file or a package in the inbox,
+  ///   or if the app is running. Nothing is moved then.
   package func claim(_ wanted: [ByteString], dryRun: Bool = false) throws(OperationError) -> [Move]
   {
     try requireIdle("claim files of")

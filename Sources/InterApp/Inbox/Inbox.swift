@@ -71,8 +71,8 @@ package struct Inbox {
     } catch { throw unusable(error) }
   }
 
-  /// The space of the volume of the inbox; if it does not exist, of the container, in which it would
-  /// be made.
+  /// The space of the volume of the inbox; if it does not exist, of the container, in which it
+  /// would be made.
   func space() throws(OperationError) -> VolumeSpace {
     let directory = try open()
     do throws(SystemError) {

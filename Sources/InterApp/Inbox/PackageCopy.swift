@@ -4,8 +4,8 @@ internal import SystemIO
 /// A copy of a document package that is not yet in place: a directory with a temporary name in the
 /// target. Without `commit(as:)` it is removed; after a crash, by the next change of the inbox.
 ///
-/// The files of the copy are read-only; its directories are not, so that the app can delete it. Each
-/// entry belongs to the owner of the target. Links are copied only if they cannot lead out.
+/// The files of the copy are read-only; its directories are not, so that the app can delete it.
+/// Each entry belongs to the owner of the target. Links are copied only if they cannot lead out.
 final class PackageCopy {
   private let directory: Directory
   private let temporary: ByteString

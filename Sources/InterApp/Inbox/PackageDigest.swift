@@ -1,8 +1,8 @@
 internal import Codecs
 internal import SystemIO
 
-/// The digest of a document package: a hash of the kinds, names and contents of all its entries, and
-/// of the targets of links. Modes and times are not part of it.
+/// The digest of a document package: a hash of the kinds, names and contents of all its entries,
+/// and of the targets of links. Modes and times are not part of it.
 final class PackageDigest {
   private var hash = Blake2b()
   /// The sum of the sizes of the files in bytes.

@@ -2,8 +2,9 @@
 ///
 /// The grammar is that of the Predicate Programming Guide ("Predicate Format String Syntax", "BNF
 /// Definition of Cocoa Predicates") without regular expressions (MATCHES), functions other than
-/// `count`, collection operators other than `@count`, assignments, FETCH, CAST and arguments (`%@`).
-/// These are refused with their position. Reserved words and operators are not case-sensitive.
+/// `count`, collection operators other than `@count`, assignments, FETCH, CAST and arguments
+/// (`%@`). These are refused with their position. Reserved words and operators are not
+/// case-sensitive.
 package struct ActivationPredicate: Sendable, Hashable {
   /// The text, as UTF-8.
   let text: [UInt8]

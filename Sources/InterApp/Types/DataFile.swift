@@ -1,8 +1,8 @@
 internal import Codecs
 internal import SystemIO
 
-/// A reader of the data files in `policies/interapp`: YAML mappings with known keys. A mistake is an
-/// error with line and column.
+/// A reader of the data files in `policies/interapp`: YAML mappings with known keys. A mistake is
+/// an error with line and column.
 struct DataFile {
   /// The name in messages.
   let name: String

@@ -25,8 +25,8 @@ package struct TypeIdentifier: Sendable {
     key = bytes.lowercasedASCII
   }
 
-  /// Returns the reason why bytes are not an identifier, or nil if they are: at least two components
-  /// of letters, digits, hyphens and characters above U+007F, separated by dots.
+  /// Returns the reason why bytes are not an identifier, or nil if they are: at least two
+  /// components of letters, digits, hyphens and characters above U+007F, separated by dots.
   package static func fault(of bytes: ByteString) -> String? {
     if isPlain(bytes) { return nil }
     if bytes.isEmpty { return "it is empty" }

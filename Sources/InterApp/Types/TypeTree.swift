@@ -121,8 +121,8 @@ extension TypeTree {
     ancestors(ofKey: type.key) ?? []
   }
 
-  /// Returns the number of steps from a type to one to which it conforms, 0 for itself, or nil if it
-  /// does not conform to it.
+  /// Returns the number of steps from a type to one to which it conforms, 0 for itself, or nil if
+  /// it does not conform to it.
   package func distance(from type: TypeIdentifier, to other: TypeIdentifier) -> Int? {
     distances(from: type)[other.key]
   }

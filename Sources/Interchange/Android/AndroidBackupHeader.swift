@@ -1,7 +1,7 @@
 package import SystemIO
 
-/// The header of an Android backup (`.ab`): lines of ASCII text, each ended by a newline, before the
-/// data.
+/// The header of an Android backup (`.ab`): lines of ASCII text, each ended by a newline, before
+/// the data.
 ///
 /// | line | content |
 /// | --- | --- |

@@ -3,8 +3,8 @@ internal import SystemIO
 
 /// A stage of reading an Android backup: the stored bytes, the decrypted ones, the inflated ones.
 protocol AndroidBackupInput: AnyObject {
-  /// Reads the next bytes and returns their number, 0 at the end. Fewer than the buffer's size do not
-  /// mean the end.
+  /// Reads the next bytes and returns their number, 0 at the end. Fewer than the buffer's size do
+  /// not mean the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int
   /// Whether the end of the bytes is marked in them, so that a truncation is found.
   var marksEnd: Bool { get }

@@ -66,7 +66,8 @@ struct AndroidBackupOutput: ~Copyable {
     }
   }
 
-  /// The stage that encrypts whole blocks and keeps the rest; at the end, the padding makes it whole.
+  /// The stage that encrypts whole blocks and keeps the rest; at the end, the padding makes it
+  /// whole.
   private final class Encrypting {
     private var cipher: BlockCipher
     private var rest: [UInt8] = []

@@ -17,8 +17,8 @@ package import SystemIO
 /// | others | `folders/android-backup/<package>/<token>/…` |
 ///
 /// The others are the trees outside the data directory: `ef` (the app's files on external storage),
-/// `d_r`, `d_f`, `d_db`, `d_sp`, `d_c`, `d_nb` (storage that is available before the first unlock) and
-/// `k` (key-value data). `shared/<volume>/…`, the files of all apps, is
+/// `d_r`, `d_f`, `d_db`, `d_sp`, `d_c`, `d_nb` (storage that is available before the first unlock)
+/// and `k` (key-value data). `shared/<volume>/…`, the files of all apps, is
 /// `folders/android-shared/<volume>/…`.
 ///
 /// Source: AOSP, `FullBackup.java` (`…_TREE_TOKEN`), `TarBackupReader.java`.

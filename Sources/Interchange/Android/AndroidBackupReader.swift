@@ -1,11 +1,11 @@
 package import Codecs
 package import SystemIO
 
-/// Reads an Android backup (`.ab`), as `adb backup` and programs like android-backup-extractor write
-/// it: versions 1 to 5, compressed or not, encrypted or not.
+/// Reads an Android backup (`.ab`), as `adb backup` and programs like android-backup-extractor
+/// write it: versions 1 to 5, compressed or not, encrypted or not.
 ///
-/// Entries have logical paths (`AndroidBackupPath`). The file is read once from its beginning, so it
-/// may be a pipe; memory does not depend on its size.
+/// Entries have logical paths (`AndroidBackupPath`). The file is read once from its beginning, so
+/// it may be a pipe; memory does not depend on its size.
 package final class AndroidBackupReader: EntrySource {
   /// The header.
   package let header: AndroidBackupHeader
@@ -23,11 +23,11 @@ package final class AndroidBackupReader: EntrySource {
   ///
   /// - Parameters:
   ///   - password: Returns the password in UTF-8; called only for an encrypted backup.
-  ///   - isStopping: Called several times a second while a stream has no bytes; the reading ends with
-  ///     `interrupted` once it returns true.
+  ///   - isStopping: Called several times a second while a stream has no bytes; the reading ends
+  ///     with `interrupted` once it returns true.
   /// - Throws: `keyRequired` if the backup is encrypted and there is no password, `wrongKey` if the
-  ///   password is wrong; `unknownFormat`, `unsupported`, `damaged` or `limitExceeded` if the header
-  ///   is not valid.
+  ///   password is wrong; `unknownFormat`, `unsupported`, `damaged` or `limitExceeded` if the
+  ///   header is not valid.
   package init(
     _ file: consuming Descriptor,
     password: () throws(InterchangeError) -> SecretBytes? = { () throws(InterchangeError) in nil },

@@ -141,8 +141,8 @@ extension AndroidBackupWriter {
     }
   }
 
-  /// Begins the package of an entry if it is the first one. Returns false if the entry is a manifest
-  /// that is not written, since the package has another.
+  /// Begins the package of an entry if it is the first one. Returns false if the entry is a
+  /// manifest that is not written, since the package has another.
   private func begin(
     _ entry: ForeignEntry, at place: AndroidBackupPath.Stored
   ) throws(InterchangeError) -> Bool {

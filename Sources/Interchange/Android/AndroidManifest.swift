@@ -2,9 +2,9 @@ package import SystemIO
 
 /// The file `_manifest` that precedes the data of each package in an Android backup: lines of text.
 ///
-/// Android restores a package only if its certificates are listed and are those of the installed app,
-/// or if the backup has its APK. A manifest that another program makes up without them is good for
-/// readers of archives only.
+/// Android restores a package only if its certificates are listed and are those of the installed
+/// app, or if the backup has its APK. A manifest that another program makes up without them is good
+/// for readers of archives only.
 ///
 /// Source: AOSP, `AppMetadataBackupWriter.java` (`getManifestBytes`), `TarBackupReader.java`.
 package struct AndroidManifest: Hashable, Sendable {

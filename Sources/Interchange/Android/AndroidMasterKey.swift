@@ -2,13 +2,13 @@ package import Codecs
 
 /// The random key that encrypts the data of an Android backup, AES-256 in CBC mode.
 ///
-/// The header has it encrypted with a key that PBKDF2 with HMAC-SHA1 derives from the password, next
-/// to a checksum: PBKDF2 of the key itself with a salt of its own. Java's PBKDF2 takes characters,
-/// so the checksum depends on how bytes become characters and these become bytes again: Android
-/// casts each signed byte to a character (0x80 to U+FF80), and since version 4.4 encodes that in
-/// UTF-8; before it took the low eight bits. A version 1 may be of either kind, and programs other
-/// than Android mix them, so both are tried, for the password as well. The data itself has no
-/// checksum: a changed block decrypts to other bytes.
+/// The header has it encrypted with a key that PBKDF2 with HMAC-SHA1 derives from the password,
+/// next to a checksum: PBKDF2 of the key itself with a salt of its own. Java's PBKDF2 takes
+/// characters, so the checksum depends on how bytes become characters and these become bytes again:
+/// Android casts each signed byte to a character (0x80 to U+FF80), and since version 4.4 encodes
+/// that in UTF-8; before it took the low eight bits. A version 1 may be of either kind, and
+/// programs other than Android mix them, so both are tried, for the password as well. The data
+/// itself has no checksum: a changed block decrypts to other bytes.
 ///
 /// Source: AOSP, `PasswordUtils.java`, `PerformAdbRestoreTask.java`.
 package struct AndroidMasterKey: ~Copyable {
@@ -115,8 +115,8 @@ extension AndroidMasterKey {
         from: bytes, salt: encryption.checksumSalt, rounds: encryption.rounds, hash: .sha1)
     }
 
-    /// Returns UTF-8 of a key whose bytes were cast from signed bytes to characters: those from 0x80
-    /// are U+FF80 to U+FFFF.
+    /// Returns UTF-8 of a key whose bytes were cast from signed bytes to characters: those from
+    /// 0x80 are U+FF80 to U+FFFF.
     private static func characters(of key: borrowing SecretBytes) -> SecretBytes {
       var text: [UInt8] = []
       text.reserveCapacity(key.count * 3)

@@ -18,8 +18,8 @@ package struct AndroidPackage: Sendable {
 
   /// Reads a package in a file, which is searched twice.
   ///
-  /// - Throws: `unknownFormat` if it is no zip archive with the manifest of an app; `damaged`, also if
-  ///   the rules that the manifest names are missing or such that Android refuses them;
+  /// - Throws: `unknownFormat` if it is no zip archive with the manifest of an app; `damaged`, also
+  ///   if the rules that the manifest names are missing or such that Android refuses them;
   ///   `limitExceeded`.
   package init(_ file: ArchiveFile) throws(InterchangeError) {
     guard file.size != nil else {
@@ -174,8 +174,8 @@ extension AndroidPackage {
       }
     }
 
-    /// Returns the value of a reference such as `@0x7f120001`; other texts are their own value. 0 is
-    /// the resource `@null`.
+    /// Returns the value of a reference such as `@0x7f120001`; other texts are their own value. 0
+    /// is the resource `@null`.
     private func value(_ text: String) throws(InterchangeError) -> AndroidResources.Value {
       guard text.hasPrefix("@0x"), let number = UInt32(text.dropFirst(3), radix: 16) else {
         return .text(text)

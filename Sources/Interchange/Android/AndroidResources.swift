@@ -2,8 +2,8 @@ package import Codecs
 
 /// The table of an APK that gives resources by number: `resources.arsc`.
 ///
-/// It is read as far as a reference to a file, a text or a Boolean value needs: chunks must be within
-/// the file, entries within their chunk, and a reference leads to its value over at most
+/// It is read as far as a reference to a file, a text or a Boolean value needs: chunks must be
+/// within the file, entries within their chunk, and a reference leads to its value over at most
 /// `Limit.references` others. Values with parts of their own, such as styles, have no value here.
 ///
 /// Source: AOSP, `ResourceTypes.h` (`ResTable_…`, `Res_value`), `AssetManager2.cpp`
@@ -104,8 +104,8 @@ package struct AndroidResources: Sendable {
 
   // MARK: - Values
 
-  /// Returns the value of a resource, to which references of other resources are followed; nil if the
-  /// table has none, as for a resource of the system or of another APK of the app.
+  /// Returns the value of a resource, to which references of other resources are followed; nil if
+  /// the table has none, as for a resource of the system or of another APK of the app.
   ///
   /// Of the values for different configurations, that of the newest version of Android is returned
   /// which has no other condition, otherwise the first one.
@@ -152,7 +152,8 @@ package struct AndroidResources: Sendable {
   /// minor version.
   private static let version = 24
 
-  /// Returns the version of Android that a table of values requires; -1 if it has another condition.
+  /// Returns the version of Android that a table of values requires; -1 if it has another
+  /// condition.
   private func rank(of chunk: AndroidChunk) -> Int {
     let start = chunk.start + Self.configuration
     let size = Int(clamping: number32(start))

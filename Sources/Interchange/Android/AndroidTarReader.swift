@@ -21,10 +21,11 @@ struct AndroidTarMember: Hashable {
 
 /// Reads the tar archive in an Android backup, one member after the other.
 ///
-/// Android writes files (`0`) and directories (`5`) with POSIX headers and, for long names, for names
-/// that are not ASCII and for sizes from 8 GiB, pax headers (`x`) with the records `path` and `size`.
-/// Other programs pack backups with any `tar`, so GNU long names (`L`, `K`) and numbers, links and
-/// the other records of a pax header are read as well. Memory is bounded by the extended headers.
+/// Android writes files (`0`) and directories (`5`) with POSIX headers and, for long names, for
+/// names that are not ASCII and for sizes from 8 GiB, pax headers (`x`) with the records `path` and
+/// `size`. Other programs pack backups with any `tar`, so GNU long names (`L`, `K`) and numbers,
+/// links and the other records of a pax header are read as well. Memory is bounded by the extended
+/// headers.
 ///
 /// Source: AOSP, `BackupHelpers.cpp` (`write_tarfile`), `TarBackupReader.java`; POSIX.1-2001, pax.
 struct AndroidTarReader {
@@ -202,8 +203,8 @@ struct TarHeader {
     link = Self.text(block, 157..<257)
   }
 
-  /// Returns the valid checksums: the sum of the bytes, with spaces for the checksum itself, and its
-  /// low 16 bits, in which Android counts.
+  /// Returns the valid checksums: the sum of the bytes, with spaces for the checksum itself, and
+  /// its low 16 bits, in which Android counts.
   private static func sums(of block: [UInt8]) -> [UInt64] {
     var sum: UInt64 = 8 * 0x20
     for index in block.indices where !(148..<156).contains(index) { sum += UInt64(block[index]) }
@@ -214,7 +215,8 @@ struct TarHeader {
     ByteString(block[field].prefix { $0 != 0 })
   }
 
-  /// Returns an octal number, or one in base 256 as GNU tar writes large ones; nil if it is neither.
+  /// Returns an octal number, or one in base 256 as GNU tar writes large ones; nil if it is
+  /// neither.
   static func number(_ block: [UInt8], _ field: Range<Int>) -> UInt64? {
     if block[field.lowerBound] == 0x80 {
       let bytes = block[field].dropFirst()

@@ -1,7 +1,7 @@
 package import Codecs
 
-/// An element of an XML file of an Android app: text as a developer writes it, or the binary form in
-/// an APK. Text between elements is not kept.
+/// An element of an XML file of an Android app: text as a developer writes it, or the binary form
+/// in an APK. Text between elements is not kept.
 package struct AndroidXML: Hashable, Sendable {
   package var name: String
   package var attributes: [Attribute]

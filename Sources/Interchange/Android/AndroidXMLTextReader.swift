@@ -1,7 +1,7 @@
 internal import Codecs
 
-/// Reads an XML file as text (XML 1.0 with namespaces): elements and attributes. Refused are document
-/// types, whose entities can expand without bound, and encodings other than UTF-8.
+/// Reads an XML file as text (XML 1.0 with namespaces): elements and attributes. Refused are
+/// document types, whose entities can expand without bound, and encodings other than UTF-8.
 struct AndroidXMLTextReader {
   private var scanner: XMLScanner
   private var builder = AndroidXMLBuilder()

@@ -71,8 +71,8 @@ extension AutoBackupRules.Reason {
     }
   }
 
-  /// Returns the number of components of a location that are below the path of the reason: of a rule,
-  /// or the app's directory that contains it.
+  /// Returns the number of components of a location that are below the path of the reason: of a
+  /// rule, or the app's directory that contains it.
   func depth(below location: AutoBackupLocation) -> Int {
     switch self {
     case .disabled, .encryptionRequired: location.path.count

@@ -14,9 +14,9 @@ extension AutoBackupRuleSet {
   /// Returns the rules as an overlay for policies of the layout `android`: those of a package for
   /// its app, those of an XML file for all apps.
   ///
-  /// The overlay excludes and includes what a backup to the cloud does (`decision`). A policy has no
-  /// order of domains, so the rules are in an order in which the last that matches decides. Rules for
-  /// other storages than the app's directory have no container there.
+  /// The overlay excludes and includes what a backup to the cloud does (`decision`). A policy has
+  /// no order of domains, so the rules are in an order in which the last that matches decides.
+  /// Rules for other storages than the app's directory have no container there.
   ///
   /// - Parameter file: The name of the file, for the sources of the rules.
   package func overlay(of file: ByteString) -> String {

@@ -177,8 +177,8 @@ struct AutoBackupPathSet {
     parents = Set(locations.flatMap(Self.prefixes))
   }
 
-  /// Whether one of the locations is at, above or below a location. Of longer paths, which a file of
-  /// rules can have without end, the first components are compared.
+  /// Whether one of the locations is at, above or below a location. Of longer paths, which a file
+  /// of rules can have without end, the first components are compared.
   func touches(_ location: AutoBackupLocation) -> Bool {
     parents.contains(Self.prefix(location, Self.depth))
       || Self.prefixes(of: location).contains(where: paths.contains)

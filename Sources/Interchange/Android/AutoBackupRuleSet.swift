@@ -1,8 +1,8 @@
 internal import Codecs
 package import SystemIO
 
-/// The rules of Auto Backup from files: those of packages for their apps, those of XML files for all
-/// others.
+/// The rules of Auto Backup from files: those of packages for their apps, those of XML files for
+/// all others.
 package struct AutoBackupRuleSet: Sendable {
   /// The rules of the XML files; nil if there is none.
   private var general: AutoBackupRules?
@@ -52,8 +52,8 @@ package struct AutoBackupRuleSet: Sendable {
   /// Adds the rules of a file: a package (APK), or an XML file as `android:fullBackupContent` or
   /// `android:dataExtractionRules` names it, as text or in binary form.
   ///
-  /// - Throws: `exists` for second rules of the same kind; the errors of `AndroidPackage`; `damaged`
-  ///   for a file that Android refuses as well.
+  /// - Throws: `exists` for second rules of the same kind; the errors of `AndroidPackage`;
+  ///   `damaged` for a file that Android refuses as well.
   package mutating func add(_ path: ByteString) throws(InterchangeError) {
     let file: ArchiveFile
     do throws(SystemError) { file = try ArchiveFile(path: path) } catch {
@@ -110,7 +110,8 @@ package struct AutoBackupRuleSet: Sendable {
     InterchangeError(.exists, action, subject: path, reason: reason, hint: "give one of them")
   }
 
-  /// Returns the content of an XML file; of a package, and of a file that is too large, the beginning.
+  /// Returns the content of an XML file; of a package, and of a file that is too large, the
+  /// beginning.
   private static func content(of file: ArchiveFile) throws(InterchangeError) -> [UInt8] {
     var (bytes, buffer): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 1 << 16))
     while bytes.count <= AndroidXML.Limit.bytes, !bytes.starts(with: packageMagic) {

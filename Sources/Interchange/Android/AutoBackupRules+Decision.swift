@@ -139,8 +139,8 @@ extension AutoBackupRules {
       }
     }
 
-    /// Whether Android skips a directory of the app's root: those with a domain of their own, and in
-    /// backups to the cloud those for data that is not worth one.
+    /// Whether Android skips a directory of the app's root: those with a domain of their own, and
+    /// in backups to the cloud those for data that is not worth one.
     private func isExcludedBySystem(_ name: ByteString, in domain: AutoBackupDomain) -> Bool {
       if domain.storage == .external { return false }
       let hasDomain = AutoBackupDomain.allCases.contains { $0.directory == [name] }

@@ -68,8 +68,8 @@ extension AutoBackupRules.Section {
     return domain
   }
 
-  /// Returns the components of a rule's path; none for the whole domain. Android ignores a rule whose
-  /// path has `..` or `//` anywhere.
+  /// Returns the components of a rule's path; none for the whole domain. Android ignores a rule
+  /// whose path has `..` or `//` anywhere.
   private static func path(
     of element: AndroidXML
   ) throws(AutoBackupRemark.Problem) -> [ByteString] {
@@ -98,8 +98,8 @@ extension AutoBackupRules.Section {
       .map { AutoBackupRemark(.notIncluded, $0) }
   }
 
-  /// Returns the path and those of the files that belong to it: the logs of a database, and the file
-  /// of preferences, which are named without their ending.
+  /// Returns the path and those of the files that belong to it: the logs of a database, and the
+  /// file of preferences, which are named without their ending.
   private static func expanded(_ path: [ByteString], of domain: AutoBackupDomain) -> [[ByteString]]
   {
     guard let last = path.last else { return [path] }

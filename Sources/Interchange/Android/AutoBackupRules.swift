@@ -3,8 +3,8 @@ package import SystemIO
 
 /// A directory of an app that the rules of Auto Backup name, with its place.
 ///
-/// Source: AOSP, `FullBackup.java` (`getDirectoryForCriteriaDomain`); developer.android.com, "Back up
-/// user data with Auto Backup".
+/// Source: AOSP, `FullBackup.java` (`getDirectoryForCriteriaDomain`); developer.android.com, "Back
+/// up user data with Auto Backup".
 package enum AutoBackupDomain: String, CaseIterable, Sendable, Hashable {
   case root, file, database, sharedpref, external
   case deviceRoot = "device_root"
@@ -160,12 +160,13 @@ package struct AutoBackupTransport: OptionSet, Hashable, Sendable {
 
 /// The most data that a backup of an app may have.
 ///
-/// Measured is the archive that the app sends, so headers and padding of files count as well. Android
-/// asks the transport and has no number of its own; larger backups are not stored at all, and the
-/// last smaller one stays.
+/// Measured is the archive that the app sends, so headers and padding of files count as well.
+/// Android asks the transport and has no number of its own; larger backups are not stored at all,
+/// and the last smaller one stays.
 ///
-/// Source: developer.android.com, "Back up user data with Auto Backup" (25 MB per app and user); AOSP,
-/// `LocalTransport.java` (`FULL_BACKUP_SIZE_QUOTA`, 25 × 1024 × 1024), CTS, `FullBackupQuotaTest.java`.
+/// Source: developer.android.com, "Back up user data with Auto Backup" (25 MB per app and user);
+/// AOSP, `LocalTransport.java` (`FULL_BACKUP_SIZE_QUOTA`, 25 × 1024 × 1024), CTS,
+/// `FullBackupQuotaTest.java`.
 package enum AutoBackupQuota {
   /// The quota of Auto Backup to the cloud in bytes. Transfers between devices have none.
   package static let bytes: UInt64 = 25 << 20

@@ -1,7 +1,7 @@
 package import SystemIO
 
-/// Writes an Android backup of what Auto Backup would store: the entries that an app's rules include.
-/// Apps without rules are written whole.
+/// Writes an Android backup of what Auto Backup would store: the entries that an app's rules
+/// include. Apps without rules are written whole.
 package final class AutoBackupSink: EntrySink {
   private let writer: AndroidBackupWriter
   private let rules: AutoBackupRuleSet
@@ -93,8 +93,8 @@ package final class AutoBackupSink: EntrySink {
 }
 
 extension AndroidBackupPath.Stored {
-  /// The place in the app's storage; nil for what Auto Backup does not store: the package itself, its
-  /// expansion files, key-value data and what other programs add.
+  /// The place in the app's storage; nil for what Auto Backup does not store: the package itself,
+  /// its expansion files, key-value data and what other programs add.
   var location: AutoBackupLocation? {
     guard let tree = AndroidBackupPath.autoBackupTrees[token] else { return nil }
     return AutoBackupLocation(tree.storage, tree.path + inner)

@@ -89,8 +89,8 @@ package struct PackageDataSink: ~Copyable, EntrySink {
     return .unfit("a package has the bundle and the data container of one app")
   }
 
-  /// Returns the destination of a path in the bundle's container: the bundle itself is in `Payload`, what is
-  /// beside it at the top.
+  /// Returns the destination of a path in the bundle's container: the bundle itself is in
+  /// `Payload`, what is beside it at the top.
   private static func member(ofBundle path: [ByteString]) -> Destination {
     guard let top = path.first else { return .member([PackageDataSource.payload]) }
     if top.hasSuffix(".app") { return .member([PackageDataSource.payload] + path) }

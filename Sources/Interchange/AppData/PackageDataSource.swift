@@ -3,8 +3,8 @@ internal import SandboxModel
 package import SystemIO
 
 /// An app with its data in an `.ipa`: a zip archive with `Payload/NAME.app` and, of programs that
-/// archive the data, too, `Container` (installation_proxy's `Archive`, which `ideviceinstaller` asks
-/// for; `.imazingapp`).
+/// archive the data, too, `Container` (installation_proxy's `Archive`, which `ideviceinstaller`
+/// asks for; `.imazingapp`).
 ///
 /// | path in the archive | logical path |
 /// | --- | --- |
@@ -13,8 +13,8 @@ package import SystemIO
 /// | `Container/…` | `apps/ID/data/…` |
 /// | any other | `apps/ID/bundle/…`, where a device keeps them |
 ///
-/// Of `Payload/NAME` and `NAME` beside `Payload`, which have the same logical path, the first one in the
-/// archive is taken, and the members of the other one are recorded as skipped.
+/// Of `Payload/NAME` and `NAME` beside `Payload`, which have the same logical path, the first one
+/// in the archive is taken, and the members of the other one are recorded as skipped.
 package struct PackageDataSource: ~Copyable, EntrySource {
   private var source: ArchiveSource
   /// The app, as the package names it.
@@ -147,8 +147,9 @@ package struct PackageDataSource: ~Copyable, EntrySource {
     recorded.append(path: entry.joinedPath, reason: "it is in no directory of a valid group")
   }
 
-  /// Returns why a member of the bundle's container cannot be taken, or nil: a name that `Payload` and
-  /// the top of the archive both have would be one path, of which only one entry could be stored.
+  /// Returns why a member of the bundle's container cannot be taken, or nil: a name that `Payload`
+  /// and the top of the archive both have would be one path, of which only one entry could be
+  /// stored.
   private mutating func conflict(of path: [ByteString]) -> String? {
     guard let top = path.first, top != Self.container else { return nil }
     let isInPayload = top == Self.payload

@@ -2,8 +2,8 @@ internal import Codecs
 internal import SandboxModel
 package import SystemIO
 
-/// Writes the data container of an app as the directory that Xcode puts into a device: `AppData` with
-/// the data and `AppDataInfo.plist` with the app.
+/// Writes the data container of an app as the directory that Xcode puts into a device: `AppData`
+/// with the data and `AppDataInfo.plist` with the app.
 ///
 /// `AppDataInfo.plist` is written last: without `finish` the directory has none.
 package struct XcodeDataSink: ~Copyable, EntrySink {

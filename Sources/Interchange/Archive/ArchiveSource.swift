@@ -4,8 +4,8 @@ package import SystemIO
 /// The entries of an archive of any format that libarchive reads: tar in all its variants, cpio,
 /// zip, 7-Zip and others, compressed or not.
 ///
-/// Names lead nowhere: a name with `..` is skipped, the leading slash of an absolute one is dropped,
-/// and targets of links are bytes that nothing follows.
+/// Names lead nowhere: a name with `..` is skipped, the leading slash of an absolute one is
+/// dropped, and targets of links are bytes that nothing follows.
 package struct ArchiveSource: ~Copyable, EntrySource {
   private let file: any NamedArchiveInput
   private var reader: ArchiveReader

@@ -22,8 +22,8 @@ package struct TarSink: EntrySink {
     var padding = 0
   }
 
-  /// The maximum number of ranges in the map of a file with holes; one with more is written with its
-  /// zeros.
+  /// The maximum number of ranges in the map of a file with holes; one with more is written with
+  /// its zeros.
   static let rangeLimit = 100_000
 
   /// Creates an archive.

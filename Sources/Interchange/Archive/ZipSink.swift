@@ -1,8 +1,8 @@
 internal import Codecs
 internal import SystemIO
 
-/// Writes a zip archive: files, directories and symbolic links with permissions, owners and times in
-/// seconds.
+/// Writes a zip archive: files, directories and symbolic links with permissions, owners and times
+/// in seconds.
 ///
 /// Zip has no extended attributes, no ACLs, no device files and no hard links: each name of a
 /// hard-linked file is a file of its own.

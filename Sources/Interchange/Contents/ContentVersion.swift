@@ -10,8 +10,8 @@ package struct ContentVersion: Hashable, Sendable {
   let name: Digest
   /// The digest of all facts that change with the content.
   let facts: Digest
-  /// Whether equal facts alone prove equal contents: the content had been unchanged long enough when
-  /// the source was made, so a later change cannot have left the facts as they are.
+  /// Whether equal facts alone prove equal contents: the content had been unchanged long enough
+  /// when the source was made, so a later change cannot have left the facts as they are.
   var isSettled: Bool
   /// The file that has the content on this host.
   let file: StoredFile

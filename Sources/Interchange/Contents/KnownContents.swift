@@ -4,8 +4,8 @@ internal import SystemIO
 
 /// The contents that the last import of a source stored, by their versions.
 ///
-/// Safe to use from any thread. Whatever cannot be read or verified is unknown, and is then read from
-/// the source.
+/// Safe to use from any thread. Whatever cannot be read or verified is unknown, and is then read
+/// from the source.
 package final class KnownContents: Sendable {
   private let table: Table?
   private let session: WritingSession

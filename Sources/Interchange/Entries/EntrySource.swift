@@ -15,9 +15,9 @@ package protocol EntrySource: ~Copyable {
   ///   what was read before.
   mutating func next() throws(InterchangeError) -> ForeignEntry?
 
-  /// Receives the contents of the last import before the first entry. A source that can recognize an
-  /// unchanged content without reading it then sets `ForeignEntry.version`, and `content` instead of
-  /// opening it. The default is to do nothing.
+  /// Receives the contents of the last import before the first entry. A source that can recognize
+  /// an unchanged content without reading it then sets `ForeignEntry.version`, and `content`
+  /// instead of opening it. The default is to do nothing.
   mutating func recognize(in contents: KnownContents)
 
   /// Reads the next bytes of the file that `next` returned last, and returns their number: at most
@@ -27,8 +27,8 @@ package protocol EntrySource: ~Copyable {
   ///   kinds as `next` does.
   mutating func read(into buffer: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int
 
-  /// Takes the content of the file that `next` returned last out of the source. Returns nil if it can
-  /// only be read in sequence, which is the default.
+  /// Takes the content of the file that `next` returned last out of the source. Returns nil if it
+  /// can only be read in sequence, which is the default.
   mutating func detachContent() -> (any DetachedContent)?
 
   /// Skips the hole at the current position of the file and returns its length in bytes; 0 if there

@@ -38,7 +38,8 @@ package enum PathComponents {
     fault(in: components, from: 0)
   }
 
-  /// Returns the reason why components are not a valid path, of which those before an index are valid.
+  /// Returns the reason why components are not a valid path, of which those before an index are
+  /// valid.
   private static func fault(in components: [ByteString], from start: Int) -> String? {
     if components.count > depthLimit { return "it is more than \(depthLimit) directories deep" }
     var length = components.count - 1

@@ -5,9 +5,9 @@ package import SystemIO
 ///
 /// Each file is read and verified completely before its entry begins, so damaged files are omitted
 /// and reported. It is then read again for the sink, since it may be larger than memory. If the
-/// second read fails, the output ends within that entry, which every reader detects. Omitted entries
-/// are reported at once and not collected, since their number is unlimited. Hard links refer to
-/// their first name in the output.
+/// second read fails, the output ends within that entry, which every reader detects. Omitted
+/// entries are reported at once and not collected, since their number is unlimited. Hard links
+/// refer to their first name in the output.
 package struct ExportOperation {
   private let reader: RepositoryReader
   private let prefix: [ByteString]
@@ -89,8 +89,8 @@ package struct ExportOperation {
     }
   }
 
-  /// Returns the entry after everything that it needs was read successfully, or nil if no archive has
-  /// such an entry type.
+  /// Returns the entry after everything that it needs was read successfully, or nil if no archive
+  /// has such an entry type.
   private func verified(
     _ entry: TreeEntry, _ path: ByteString, linking: Bool
   ) throws -> ForeignEntry? {

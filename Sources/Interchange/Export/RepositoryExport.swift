@@ -4,9 +4,9 @@ package import SystemIO
 
 /// Writes each snapshot of a repository as a tar archive of its own into a directory.
 ///
-/// An archive is written under a temporary name, synced and renamed, so a file with its final name is
-/// complete: a second export skips it and continues where the first one was interrupted. The name
-/// begins with the snapshot's time in UTC and its id, and the file has the snapshot's time. An
+/// An archive is written under a temporary name, synced and renamed, so a file with its final name
+/// is complete: a second export skips it and continues where the first one was interrupted. The
+/// name begins with the snapshot's time in UTC and its id, and the file has the snapshot's time. An
 /// archive without the entries that cannot be read has another name, so it is not taken for a whole
 /// one, and the next export replaces it.
 package final class RepositoryExport {

@@ -4,8 +4,8 @@ internal import SystemIO
 /// Stores the entries of a source one after the other: contents in the repository, the rest in a
 /// table.
 ///
-/// Small contents are collected and stored together, since hashing them together takes a fraction of
-/// the time. The entries after one wait with it, because the table has the order of the source.
+/// Small contents are collected and stored together, since hashing them together takes a fraction
+/// of the time. The entries after one wait with it, because the table has the order of the source.
 struct EntryIntake {
   let writer: ContentWriter
   let session: WritingSession
@@ -218,8 +218,8 @@ struct EntryIntake {
     }
   }
 
-  /// Lets a helper store a content that is large and can be apart from the source; otherwise returns
-  /// nil.
+  /// Lets a helper store a content that is large and can be apart from the source; otherwise
+  /// returns nil.
   private func detached<Source: EntrySource & ~Copyable>(
     _ size: UInt64, of entry: ForeignEntry, _ path: ByteString, from source: inout Source
   ) -> ImportHelpers.Pending? {

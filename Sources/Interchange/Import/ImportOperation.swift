@@ -23,8 +23,9 @@ package struct ImportOperation {
 
   /// Imports all entries.
   ///
-  /// - Throws: `InterchangeError` if nothing of the source can be read; `OperationError` of the kind
-  ///   `interrupted`, or `failed` if it has no entries; `StoreError`. No snapshot is made then.
+  /// - Throws: `InterchangeError` if nothing of the source can be read; `OperationError` of the
+  ///   kind `interrupted`, or `failed` if it has no entries; `StoreError`. No snapshot is made
+  ///   then.
   package func run<Source: EntrySource & ~Copyable>(_ source: inout Source) throws -> ImportReport {
     let start = Host.monotonicSeconds()
     let time = snapshotTime(of: source)

@@ -56,8 +56,8 @@ package struct ImportRequest: Sendable {
 
   /// The location of the entries in the snapshot, and its description.
   package struct Placement: Sendable {
-    /// The logical path of the source's root: `folders/photos`; empty if the paths of the source are
-    /// logical paths themselves.
+    /// The logical path of the source's root: `folders/photos`; empty if the paths of the source
+    /// are logical paths themselves.
     package var prefix: ByteString
     /// The device that the snapshot describes. Its identity is that of the source: imports of
     /// successive states have the same.

@@ -198,8 +198,8 @@ extension ImportedEntries {
     }
   }
 
-  /// Returns for each hard link the row of its file. Links whose target has no file before them have
-  /// none, as have links to directories, which do not exist.
+  /// Returns for each hard link the row of its file. Links whose target has no file before them
+  /// have none, as have links to directories, which do not exist.
   private func leaders(_ order: [UInt32]) -> [UInt32: UInt32] {
     var leaders: [UInt32: UInt32] = [:]
     // In the order of the source: a link to a link finds its leader.

@@ -2,8 +2,8 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// Stores directories from entries that arrive in tree order. Only the directories on the way to the
-/// current entry are open.
+/// Stores directories from entries that arrive in tree order. Only the directories on the way to
+/// the current entry are open.
 struct TreeAssembler {
   private let session: WritingSession
   /// The open directories; the first is the root.
@@ -13,8 +13,8 @@ struct TreeAssembler {
   /// The last entry that is not a directory: nothing can be below it.
   private var leaf: [ByteString]?
   /// Whether every directory that the source does not have gets the owner and time of what is first
-  /// found below it. Otherwise the paths are logical paths, and the directories above containers have
-  /// those of a backup: owner 0, time 0.
+  /// found below it. Otherwise the paths are logical paths, and the directories above containers
+  /// have those of a backup: owner 0, time 0.
   private let inheritsMetadata: Bool
 
   private struct Level {

@@ -1,8 +1,8 @@
 internal import Codecs
 
-/// The keybag of an iTunes or Finder backup: the keys of the protection classes, each wrapped with a
-/// key of the backup's password. (Manifest.plist, "BackupKeyBag"; Apple Platform Security, "Keybags
-/// for Data Protection". The form is that of published readers: iphone-dataprotection,
+/// The keybag of an iTunes or Finder backup: the keys of the protection classes, each wrapped with
+/// a key of the backup's password. (Manifest.plist, "BackupKeyBag"; Apple Platform Security,
+/// "Keybags for Data Protection". The form is that of published readers: iphone-dataprotection,
 /// iphone_backup_decrypt.)
 ///
 /// It is a sequence of items: a tag of 4 letters, a length of 32 bits (big-endian), and the value.

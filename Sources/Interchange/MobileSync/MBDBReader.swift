@@ -4,8 +4,8 @@ internal import SystemIO
 /// Reads Manifest.mbdb, the manifest of backups up to iOS 9, record by record.
 ///
 /// After the header `mbdb` 05 00 each record has five strings (domain, path, link target, SHA-1 of
-/// the content, key), numbers, and pairs of strings for extended attributes. A string is a length of
-/// 16 bits and its bytes; FFFF is no string. Numbers are big-endian. (The iPhone Wiki, "iTunes
+/// the content, key), numbers, and pairs of strings for extended attributes. A string is a length
+/// of 16 bits and its bytes; FFFF is no string. Numbers are big-endian. (The iPhone Wiki, "iTunes
 /// Backup", "Manifest.mbdb".)
 struct MBDBReader: ~Copyable {
   private var input: Input

@@ -18,8 +18,8 @@ extension MobileRecord {
       file: ContentVersion.StoredFile(file))
   }
 
-  /// The digest of everything in the manifest that changes with the content: the device gives a file
-  /// another time of its last status change with each change of its content. The key is
+  /// The digest of everything in the manifest that changes with the content: the device gives a
+  /// file another time of its last status change with each change of its content. The key is
   /// compared as a precaution: contents with different keys are taken for different ones.
   private var facts: Digest {
     var bytes: [UInt8] = []
@@ -40,8 +40,8 @@ extension MobileRecord {
     return Blake2b.hash(bytes)
   }
 
-  /// Whether a later change of the content would have changed the facts. Writers that are no devices
-  /// record neither inodes nor status changes: theirs are never settled.
+  /// Whether a later change of the content would have changed the facts. Writers that are no
+  /// devices record neither inodes nor status changes: theirs are never settled.
   private func isSettled(at time: Timestamp?) -> Bool {
     guard let time, file.inode != 0, file.changed != 0 else { return false }
     let (limit, overflow) = max(file.modified, file.changed)

@@ -4,8 +4,8 @@ internal import SystemIO
 /// The keys of an encrypted backup that is written, and their form in its property lists.
 ///
 /// Each protection class has a random key, which the keybag contains wrapped with a key of the
-/// password. Each content has a random key of its own, wrapped with that of its class, and so has the
-/// manifest. A key encrypts one content only: the initialization vector is zeros.
+/// password. Each content has a random key of its own, wrapped with that of its class, and so has
+/// the manifest. A key encrypts one content only: the initialization vector is zeros.
 package final class MobileSyncKeys: Sendable {
   /// `BackupKeyBag` of Manifest.plist.
   let keybag: [UInt8]

@@ -12,8 +12,8 @@ struct MobileSyncLists {
   let keys: MobileSyncKeys?
 
   /// A version of iOS whose backups have the form that is written. Readers decide by the version
-  /// where contents are, how a key is derived, and whether Manifest.db is encrypted. The form is that
-  /// of 10.2, which pyiosbackup takes for an older one.
+  /// where contents are, how a key is derived, and whether Manifest.db is encrypted. The form is
+  /// that of 10.2, which pyiosbackup takes for an older one.
   private static let version = "10.3"
 
   /// The version of the device if its backups have this form and readers can compare it.

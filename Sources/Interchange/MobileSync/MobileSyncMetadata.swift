@@ -7,12 +7,13 @@ struct MobileSyncMetadata {
   /// The properties of the entry that the backup does not have, as clauses.
   private(set) var remarks: [String] = []
 
-  /// The maximum number of bytes of the attributes of a file. iphone_backup_decrypt, and mvt with it,
-  /// refuses a whole backup if the metadata of one file has more than 100 KiB; a path can take 8.
+  /// The maximum number of bytes of the attributes of a file. iphone_backup_decrypt, and mvt with
+  /// it, refuses a whole backup if the metadata of one file has more than 100 KiB; a path can take
+  /// 8.
   static let attributesLimit = 80 << 10
   /// The times that a device can have, in seconds since 1970: APFS stores 64 bits of nanoseconds
-  /// (Apple File System Reference, `j_inode_val_t`). Readers fail at others: the years of Python end
-  /// with 9999.
+  /// (Apple File System Reference, `j_inode_val_t`). Readers fail at others: the years of Python
+  /// end with 9999.
   static let times = (Int64.min / 1_000_000_000)...(Int64.max / 1_000_000_000)
 
   /// Converts the metadata of an entry.

@@ -90,8 +90,8 @@ struct MobileSyncPayload: ~Copyable {
     return end
   }
 
-  /// Returns the number of bytes of padding in the last of the stored blocks; nil if there is no valid
-  /// one.
+  /// Returns the number of bytes of padding in the last of the stored blocks; nil if there is no
+  /// valid one.
   private static func padding(atEndOf stored: [UInt8], _ key: ClassKeys.Key) -> Int? {
     let size = BlockCipher.blockSize
     guard stored.count >= size else { return nil }
@@ -131,8 +131,8 @@ struct MobileSyncPayload: ~Copyable {
     while try append(to: &target) > 0 {}
   }
 
-  /// Appends the next bytes, without the copy that `read(into:)` makes, and returns their number: at
-  /// most 256 KiB, 0 at the end. Not to be mixed with `read(into:)`.
+  /// Appends the next bytes, without the copy that `read(into:)` makes, and returns their number:
+  /// at most 256 KiB, 0 at the end. Not to be mixed with `read(into:)`.
   @discardableResult
   mutating func append(to target: inout [UInt8]) throws(PayloadFault) -> Int {
     let start = target.count

@@ -103,8 +103,8 @@ struct MobileSyncReadAhead: ~Copyable {
 
   /// Begins to read.
   ///
-  /// - Parameter threads: the number of threads. One batch more than twice as many is in memory, with
-  ///   up to 1 MiB of contents each.
+  /// - Parameter threads: the number of threads. One batch more than twice as many is in memory,
+  ///   with up to 1 MiB of contents each.
   init(_ manifest: consuming MobileSyncManifest, threads: Int) {
     self.manifest = manifest
     limit = 2 * max(1, threads) + 1

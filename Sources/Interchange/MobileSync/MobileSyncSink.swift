@@ -1,11 +1,11 @@
 internal import Codecs
 package import SystemIO
 
-/// Writes a backup in the form of iOS 10 and later, plain or encrypted, which `MobileSyncSource`, the
-/// Finder and `idevicebackup2` read.
+/// Writes a backup in the form of iOS 10 and later, plain or encrypted, which `MobileSyncSource`,
+/// the Finder and `idevicebackup2` read.
 ///
-/// Of an encrypted backup nothing plain is ever on the disk under a name: the database of the manifest
-/// is built in an unnamed file, and encrypted at the end.
+/// Of an encrypted backup nothing plain is ever on the disk under a name: the database of the
+/// manifest is built in an unnamed file, and encrypted at the end.
 ///
 /// `Status.plist`, which marks the backup as finished, is written last: without `finish` no reader
 /// takes the directory for a complete backup.

@@ -5,8 +5,8 @@ package import SystemIO
 
 /// The entries of an iTunes or Finder backup under their logical paths (`MobileSyncDomains`).
 ///
-/// Entries arrive in the order of the manifest; other threads read small files ahead. A content that is missing or damaged is recorded in
-/// `skipped`; everything else is read.
+/// Entries arrive in the order of the manifest; other threads read small files ahead. A content
+/// that is missing or damaged is recorded in `skipped`; everything else is read.
 package struct MobileSyncSource: ~Copyable, EntrySource {
   /// The path of the backup for messages.
   private let path: ByteString

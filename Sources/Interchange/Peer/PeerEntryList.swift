@@ -2,9 +2,9 @@ internal import SystemIO
 
 /// The properties of entries that a program's archive does not have, from its list of them.
 ///
-/// restic and borg write times in whole seconds into archives, which restic rounds, and restic omits
-/// special files without a message. Their lists have the entries in the same order, so both are read
-/// side by side, and neither is in memory as a whole.
+/// restic and borg write times in whole seconds into archives, which restic rounds, and restic
+/// omits special files without a message. Their lists have the entries in the same order, so both
+/// are read side by side, and neither is in memory as a whole.
 final class PeerEntryList {
   private let kind: PeerKind
   private var reader: PeerEntryReader
@@ -29,8 +29,8 @@ final class PeerEntryList {
 
   /// Creates a list whose entries a reader gives.
   ///
-  /// - Parameter end: Returns the exit status of the program after the last entry, or nil if that is
-  ///   not known.
+  /// - Parameter end: Returns the exit status of the program after the last entry, or nil if that
+  ///   is not known.
   init(_ kind: PeerKind, _ reader: PeerEntryReader, end: @escaping () -> Int?) {
     (self.kind, self.reader, self.end) = (kind, reader, end)
   }

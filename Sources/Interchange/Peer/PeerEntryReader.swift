@@ -14,8 +14,8 @@ struct PeerEntry: Hashable, Sendable {
 
 /// Reads the entries of a program's list while its output arrives: a JSON object on each line.
 ///
-/// Another user may have written the repository that the output is of, so a line has a limit, and no
-/// text of it but the path is used in messages.
+/// Another user may have written the repository that the output is of, so a line has a limit, and
+/// no text of it but the path is used in messages.
 struct PeerEntryReader {
   private let kind: PeerKind
   /// Reads the next bytes of the output into a buffer. Returns their number; 0 at the end.
@@ -33,8 +33,8 @@ struct PeerEntryReader {
 
   /// Begins a list of restic (`ls --json`) or borg (`list --json-lines`).
   ///
-  /// - Parameter output: Reads the next bytes of the output into a buffer and returns their number; 0
-  ///   at the end.
+  /// - Parameter output: Reads the next bytes of the output into a buffer and returns their number;
+  ///   0 at the end.
   init(_ kind: PeerKind, output: @escaping (inout [UInt8]) -> Int) {
     (self.kind, readOutput) = (kind, output)
   }

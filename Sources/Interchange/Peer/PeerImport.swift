@@ -25,9 +25,9 @@ package struct PeerImport {
 
   /// Prepares the import into a repository, and finds the snapshots that were imported before.
   ///
-  /// Without a key of an encrypted repository these are the ones that this host imported. A snapshot
-  /// without a trusted signature does not count: another user could keep snapshots from being
-  /// imported with it.
+  /// Without a key of an encrypted repository these are the ones that this host imported. A
+  /// snapshot without a trusted signature does not count: another user could keep snapshots from
+  /// being imported with it.
   ///
   /// - Parameter cache: this host's cache of snapshot heads; nil for none.
   package init(
@@ -55,8 +55,8 @@ package struct PeerImport {
   ///
   /// - Parameter request: the request of an import, of which the placement, the time, the host, the
   ///   user and the tags are replaced; its own tags precede those of the snapshot.
-  /// - Throws: `InterchangeError`, also if the program fails during the import; `OperationError` and
-  ///   `StoreError` as imports do. No snapshot is made then.
+  /// - Throws: `InterchangeError`, also if the program fails during the import; `OperationError`
+  ///   and `StoreError` as imports do. No snapshot is made then.
   package mutating func run(
     _ snapshot: PeerSnapshot, _ request: ImportRequest
   ) throws -> ImportReport {
@@ -77,14 +77,15 @@ package struct PeerImport {
     return report
   }
 
-  /// Returns the position of a snapshot: after all of its source that are not later. One that failed
-  /// before comes between those that were imported meanwhile, so that it is not the latest.
+  /// Returns the position of a snapshot: after all of its source that are not later. One that
+  /// failed before comes between those that were imported meanwhile, so that it is not the latest.
   private func sequence(at time: Timestamp, of source: Digest) -> UInt64 {
     let earlier = (history[source] ?? []).filter { $0.time <= time }
     return (earlier.map(\.sequence).max() ?? 0) &+ 1
   }
 
-  /// Returns the location of a snapshot's entries: the directory of the host, with all paths below it.
+  /// Returns the location of a snapshot's entries: the directory of the host, with all paths below
+  /// it.
   package func placement(of snapshot: PeerSnapshot) -> ImportRequest.Placement {
     let host = snapshot.host.isEmpty ? peer.kind.rawValue : snapshot.host
     var component = LogicalName(name ?? ByteString(host)).component

@@ -80,8 +80,8 @@ extension Peer {
     }
   }
 
-  /// Returns the command that lists the entries of a snapshot in the order of its archive, as JSON by
-  /// lines, or nil if the program has none.
+  /// Returns the command that lists the entries of a snapshot in the order of its archive, as JSON
+  /// by lines, or nil if the program has none.
   func entryWords(of snapshot: PeerSnapshot) -> [ByteString]? {
     switch kind {
     case .restic: return [program, repositoryOption, "ls", "--json", ByteString(snapshot.id)]
@@ -102,7 +102,8 @@ extension Peer {
     return [ByteString(Array("--config-file=".utf8) + location.bytes)]
   }
 
-  /// The archive in borg's form REPOSITORY::NAME. In a name, braces are placeholders unless doubled.
+  /// The archive in borg's form REPOSITORY::NAME. In a name, braces are placeholders unless
+  /// doubled.
   private func borgArchive(_ snapshot: PeerSnapshot) -> ByteString {
     var name: [UInt8] = []
     for byte in snapshot.name.utf8 {
@@ -127,8 +128,8 @@ extension Peer {
 
   /// The error of a program that ended with a status other than 0.
   ///
-  /// Only restic since version 0.17 has a status of its own for a wrong password (12); otherwise the
-  /// message says so.
+  /// Only restic since version 0.17 has a status of its own for a wrong password (12); otherwise
+  /// the message says so.
   func failure(_ action: String, of program: RunningProgram, code: Int) -> InterchangeError {
     let lines = program.lastErrorLines(3).map(\.description)
     let messages = lines.isEmpty ? "" : ": " + lines.joined(separator: "; ")

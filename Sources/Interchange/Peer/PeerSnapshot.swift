@@ -4,8 +4,8 @@ package import SystemIO
 
 /// A snapshot of another backup program, as its list describes it.
 ///
-/// The list comes from a repository that another user may have written, so nothing in it is trusted:
-/// the ID is hexadecimal, other texts have limits and no control characters.
+/// The list comes from a repository that another user may have written, so nothing in it is
+/// trusted: the ID is hexadecimal, other texts have limits and no control characters.
 package struct PeerSnapshot: Hashable, Sendable {
   /// The ID in lowercase hexadecimal digits: 64 of restic and borg, 32 of kopia.
   package let id: String
@@ -162,8 +162,8 @@ extension PeerSnapshot {
     }
   }
 
-  /// Parses a time of RFC 3339, without an offset in UTC. Nil for others, and for one that a snapshot
-  /// cannot have: its year has four digits in UTC.
+  /// Parses a time of RFC 3339, without an offset in UTC. Nil for others, and for one that a
+  /// snapshot cannot have: its year has four digits in UTC.
   static func time(_ text: String) -> Timestamp? {
     guard let time = Timestamp(rfc3339: text) ?? Timestamp(rfc3339: text + "Z"),
       Timestamp(rfc3339: time.rfc3339) == time

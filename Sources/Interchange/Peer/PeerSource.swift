@@ -99,8 +99,8 @@ package struct PeerSource: ~Copyable, EntrySource {
 }
 
 extension PeerSnapshot {
-  /// Returns the directory above the entries of its archive: of kopia, whose archives begin below it,
-  /// the path that was backed up.
+  /// Returns the directory above the entries of its archive: of kopia, whose archives begin below
+  /// it, the path that was backed up.
   fileprivate func archiveRoot(of peer: Peer) throws(InterchangeError) -> [ByteString] {
     guard peer.kind == .kopia, let path = paths.first else { return [] }
     do throws(PathFault) {

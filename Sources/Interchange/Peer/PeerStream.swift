@@ -49,8 +49,8 @@ extension PeerStream {
     if code != 0 { throw peer.failure(Self.action, of: program, code: code) }
   }
 
-  /// Returns the error of a snapshot whose archive cannot be read completely: that of the program if
-  /// it failed. None of them keeps what was read before.
+  /// Returns the error of a snapshot whose archive cannot be read completely: that of the program
+  /// if it failed. None of them keeps what was read before.
   func failure(after error: InterchangeError) -> InterchangeError {
     switch error.kind {
     case .interrupted, .programFailed, .wrongKey, .keyRequired, .system: return error

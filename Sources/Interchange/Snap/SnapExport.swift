@@ -26,8 +26,8 @@ struct SnapExport: ~Copyable {
     self.file = file
   }
 
-  /// Returns the next snapshot, or nil after the last one. A snapshot that cannot be read is recorded
-  /// in `skipped`.
+  /// Returns the next snapshot, or nil after the last one. A snapshot that cannot be read is
+  /// recorded in `skipped`.
   mutating func next() throws(InterchangeError) -> SnapZip? {
     while let member = try SnapSource.next(of: &reader, in: file) {
       let name = member.path.map { ByteString($0) } ?? ""
@@ -52,7 +52,8 @@ struct SnapExport: ~Copyable {
     return nil
   }
 
-  /// Copies a snapshot into a file and opens it. Returns nil after recording why that is not possible.
+  /// Copies a snapshot into a file and opens it. Returns nil after recording why that is not
+  /// possible.
   private mutating func open(_ name: ByteString) throws(InterchangeError) -> SnapZip? {
     do throws(InterchangeError) {
       let copy = try SpooledMember(

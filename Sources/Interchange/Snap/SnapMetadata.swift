@@ -29,7 +29,8 @@ package struct SnapMetadata: Hashable, Sendable {
   package static let sizeLimit = 4 << 20
   /// The maximum number of archives: one for each user and one of the system.
   package static let archiveLimit = 1000
-  /// The maximum size of a version in bytes: those of snaps have at most 32. A longer one is not known.
+  /// The maximum size of a version in bytes: those of snaps have at most 32. A longer one is not
+  /// known.
   private static let versionLimit = 256
   /// The version for a snap whose version is not known.
   private static let unknownVersion = "0"
@@ -197,8 +198,8 @@ extension SnapMetadata {
 // MARK: - Writing
 
 extension SnapMetadata {
-  /// Returns a time in the form of RFC 3339. A year that has more than four digits, which snapd does
-  /// not read, becomes the start of 1970.
+  /// Returns a time in the form of RFC 3339. A year that has more than four digits, which snapd
+  /// does not read, becomes the start of 1970.
   static func text(of time: Timestamp) -> String {
     let text = time.rfc3339
     return Timestamp(rfc3339: text) == time ? text : Timestamp(seconds: 0).rfc3339

@@ -1,11 +1,11 @@
 internal import Codecs
 package import SystemIO
 
-/// Writes the data of snaps as snapshots of snapd: one zip archive, as `snap save` makes it, or a tar
-/// archive of several, which `snap import-snapshot` reads.
+/// Writes the data of snaps as snapshots of snapd: one zip archive, as `snap save` makes it, or a
+/// tar archive of several, which `snap import-snapshot` reads.
 ///
-/// An archive's SHA3-384 and size come before or after it in the output, so each one is first written
-/// to a temporary file.
+/// An archive's SHA3-384 and size come before or after it in the output, so each one is first
+/// written to a temporary file.
 package struct SnapSink: ~Copyable, EntrySink {
   /// The form of the output.
   package enum Form: Sendable, Hashable {
@@ -106,8 +106,8 @@ package struct SnapSink: ~Copyable, EntrySink {
       ?? SnapMetadata(name: name, revision: "x1", version: nil, time: facts.time)
   }
 
-  /// Whether an entry needs no location: a directory above the containers, or imported metadata, which
-  /// `facts` contains.
+  /// Whether an entry needs no location: a directory above the containers, or imported metadata,
+  /// which `facts` contains.
   private func isAboveContainer(_ entry: ForeignEntry) -> Bool {
     SnapPath.isMetadata(entry.path) || entry.kind == .directory && entry.path.count <= 2
   }

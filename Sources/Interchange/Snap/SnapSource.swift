@@ -5,8 +5,8 @@ package import SystemIO
 /// `/var/lib/snapd/snapshots` or the one of `snap export-snapshot`, under the logical paths of the
 /// layout `snap`.
 ///
-/// An archive of data is read if its SHA3-384 is the one in the metadata. Otherwise it is recorded in
-/// `skipped`, and the others are read.
+/// An archive of data is read if its SHA3-384 is the one in the metadata. Otherwise it is recorded
+/// in `skipped`, and the others are read.
 package struct SnapSource: ~Copyable, EntrySource {
   private let file: ArchiveFile
   /// The snapshots of an export; nil if the file is one snapshot.
@@ -39,8 +39,8 @@ package struct SnapSource: ~Copyable, EntrySource {
   /// - Parameters:
   ///   - file: A file, or a stream, which is copied to a temporary file first.
   ///   - user: The user whose data is read; nil for the only one.
-  /// - Throws: `unknownFormat` if it is no snapshot of snapd; `damaged`; `unrepresentable` if it has
-  ///   the data of several users and none is named.
+  /// - Throws: `unknownFormat` if it is no snapshot of snapd; `damaged`; `unrepresentable` if it
+  ///   has the data of several users and none is named.
   package static func open(
     _ file: ArchiveFile, user: ByteString? = nil
   ) throws(InterchangeError) -> SnapSource {

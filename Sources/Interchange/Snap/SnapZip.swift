@@ -25,8 +25,8 @@ struct SnapZip: ~Copyable {
 
   /// Opens a snapshot and checks its metadata.
   ///
-  /// - Throws: `unknownFormat` if it is no zip archive; `damaged` if the metadata is missing, invalid
-  ///   or has another SHA3-384.
+  /// - Throws: `unknownFormat` if it is no zip archive; `damaged` if the metadata is missing,
+  ///   invalid or has another SHA3-384.
   init(_ file: ArchiveFile) throws(InterchangeError) {
     let text = try Self.metadata(in: file)
     let metadata = try Self.parse(text, in: file)
@@ -121,8 +121,8 @@ struct SnapZip: ~Copyable {
     return nil
   }
 
-  /// Copies an archive, so that the bytes that are parsed are the ones that were checked. Returns nil
-  /// after recording why it cannot be read.
+  /// Copies an archive, so that the bytes that are parsed are the ones that were checked. Returns
+  /// nil after recording why it cannot be read.
   private mutating func open(
     _ archive: SnapArchive, _ sum: [UInt8]
   ) throws(InterchangeError) -> SnapArchiveSource? {

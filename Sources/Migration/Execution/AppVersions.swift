@@ -3,11 +3,12 @@ internal import DeviceDiscovery
 internal import SandboxModel
 package import SystemIO
 
-/// The versions of the apps on a side, as far as the platform records them: a Flatpak's deployment, a
-/// snap's `snap.yaml`, dpkg's status file, a bundle's property list. Outside packages none is known.
+/// The versions of the apps on a side, as far as the platform records them: a Flatpak's deployment,
+/// a snap's `snap.yaml`, dpkg's status file, a bundle's property list. Outside packages none is
+/// known.
 package struct AppVersions {
-  /// The installed apps, with their versions if they are known; nil if it is not recorded which apps
-  /// are installed.
+  /// The installed apps, with their versions if they are known; nil if it is not recorded which
+  /// apps are installed.
   private let apps: [ByteString: AppVersion]?
 
   /// Reads the records of a side.
@@ -38,15 +39,15 @@ package struct AppVersions {
   package var installed: Set<ByteString> { apps.map { Set($0.keys) } ?? [] }
 
   /// Whether an app is installed. Outside sandboxes an app can have several packages, of which one
-  /// suffices; where nothing is recorded it counts as installed, and so does what is no app: a table
-  /// without apps is that of an entry of the home.
+  /// suffices; where nothing is recorded it counts as installed, and so does what is no app: a
+  /// table without apps is that of an entry of the home.
   package func isInstalled(_ end: MigrationEnd, _ table: MigrationTable?) -> Bool {
     guard let apps, table?.apps.isEmpty != true else { return true }
     return Self.names(of: end, table).contains { apps[$0] != nil }
   }
 
-  /// Returns the version of an app; nil if it is not known. If several of its packages are installed,
-  /// it is the newest: one of them can use the data.
+  /// Returns the version of an app; nil if it is not known. If several of its packages are
+  /// installed, it is the newest: one of them can use the data.
   package func version(of end: MigrationEnd, _ table: MigrationTable?) -> AppVersion? {
     let versions = Self.names(of: end, table).compactMap { apps?[$0] }
     return versions.max { $0.isEarlier(than: $1) }

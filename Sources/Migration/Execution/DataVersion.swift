@@ -5,12 +5,12 @@ internal import SystemIO
 /// The version of the app that last used data, as files of the data state it.
 ///
 /// Mozilla's programs write `compatibility.ini` in each profile (toolkit/xre/nsAppRunner.cpp), as
-/// `LastVersion=128.0_20240704121409/20240704121409`. Chromium and its relatives write `Last Version`
-/// next to the profiles (chrome/browser/downgrade/user_data_downgrade.cc). Both refuse or reset data
-/// of a newer version.
+/// `LastVersion=128.0_20240704121409/20240704121409`. Chromium and its relatives write `Last
+/// Version` next to the profiles (chrome/browser/downgrade/user_data_downgrade.cc). Both refuse or
+/// reset data of a newer version.
 enum DataVersion {
-  /// Returns the newest of the stated versions, or nil if none is stated. The files count also if the
-  /// target has others in their place, as it has once the app was started there.
+  /// Returns the newest of the stated versions, or nil if none is stated. The files count also if
+  /// the target has others in their place, as it has once the app was started there.
   static func newest(of plan: MigrationPlan, reading source: MigrationHome) -> AppVersion? {
     var newest: AppVersion?
     for moves in [plan.moves, plan.present, plan.conflicts.map(\.move)] {

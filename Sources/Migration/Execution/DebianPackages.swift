@@ -4,8 +4,8 @@ package import SystemIO
 /// The Debian packages that a system has installed, with the versions of their programs.
 ///
 /// Read from dpkg's status file (dpkg(1), FILES; deb-control(5)). A version is the upstream version
-/// without epoch, revision and the distribution's marks (deb-version(7)), up to the first letter: only
-/// so can it be compared with that of a Flatpak or with the one that data states.
+/// without epoch, revision and the distribution's marks (deb-version(7)), up to the first letter:
+/// only so can it be compared with that of a Flatpak or with the one that data states.
 package struct DebianPackages: Sendable {
   /// The versions by name of package.
   package private(set) var versions: [ByteString: AppVersion] = [:]
@@ -15,8 +15,8 @@ package struct DebianPackages: Sendable {
   /// The maximum size of the status file, in bytes.
   package static let maximumSize = 256 << 20
 
-  /// Reads the packages of the system to which a home directory belongs: the nearest directory above
-  /// it with a status file. Returns nil if there is none, or if it cannot be read.
+  /// Reads the packages of the system to which a home directory belongs: the nearest directory
+  /// above it with a status file. Returns nil if there is none, or if it cannot be read.
   ///
   /// - Parameter home: The home directory, an absolute path without links.
   package init?(ofHome home: ByteString) {
@@ -33,8 +33,8 @@ package struct DebianPackages: Sendable {
     return nil
   }
 
-  /// Parses a status file. Paragraphs without a name or version, and packages that are not installed,
-  /// are ignored; of several paragraphs for a package (architectures) the first is used.
+  /// Parses a status file. Paragraphs without a name or version, and packages that are not
+  /// installed, are ignored; of several paragraphs for a package (architectures) the first is used.
   package init(parsing bytes: [UInt8]) {
     var paragraph = Paragraph()
     for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {

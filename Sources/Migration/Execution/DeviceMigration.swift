@@ -8,8 +8,8 @@ package import SystemIO
 /// The migration of apps between two devices whose containers have the same logical names.
 ///
 /// The source's containers are stored in a snapshot, which is restored into the target as any other
-/// (module Restore): under its journal, with a snapshot of the target first, and the data of apps that
-/// are not installed in the safe harbor. Existing files stay as they are.
+/// (module Restore): under its journal, with a snapshot of the target first, and the data of apps
+/// that are not installed in the safe harbor. Existing files stay as they are.
 package struct DeviceMigration {
   private let apps: [App]
   private let source: Device
@@ -22,8 +22,8 @@ package struct DeviceMigration {
   /// - Parameters:
   ///   - apps: the apps; all of the source if empty.
   ///   - compile: compiles the policy for the source.
-  /// - Throws: the errors of `DeviceMigrationTarget.pairs`, `ModelError` if the target cannot be read,
-  ///   and those of `compile`.
+  /// - Throws: the errors of `DeviceMigrationTarget.pairs`, `ModelError` if the target cannot be
+  ///   read, and those of `compile`.
   package init(
     of apps: [App], from source: Device, to target: DeviceMigrationTarget,
     compile: (Device) throws -> CompiledPolicy
@@ -37,8 +37,8 @@ package struct DeviceMigration {
 
   /// Compares the containers with their counterparts.
   ///
-  /// - Parameter isForced: whether apps may run. Otherwise a source whose app is running is refused:
-  ///   its files could change while they are stored.
+  /// - Parameter isForced: whether apps may run. Otherwise a source whose app is running is
+  ///   refused: its files could change while they are stored.
   package func preview(
     _ options: ScanOptions, isForced: Bool
   ) throws(OperationError) -> [ContainerPreview] {
@@ -78,8 +78,8 @@ package struct DeviceMigration {
     return stored
   }
 
-  /// Restores with `body`. A bundle that is the target is created before, and removed again if `body`
-  /// throws and has put nothing into it.
+  /// Restores with `body`. A bundle that is the target is created before, and removed again if
+  /// `body` throws and has put nothing into it.
   package func withTarget<Result>(_ body: () throws -> Result) throws -> Result {
     try target.make(of: apps, from: source, body)
   }
@@ -95,7 +95,8 @@ package struct DeviceMigration {
 }
 
 extension Device {
-  /// Returns the device with another layout, for a snapshot to restore into a device of that layout.
+  /// Returns the device with another layout, for a snapshot to restore into a device of that
+  /// layout.
   fileprivate func labelled(_ layout: Layout) -> Device {
     if layout == self.layout { return self }
     return Device(

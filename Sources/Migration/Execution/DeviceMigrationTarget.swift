@@ -5,7 +5,8 @@ internal import DeviceDiscovery
 package import SandboxModel
 package import SystemIO
 
-/// The target of a migration between devices: a device, or a bundle with the data of one app to create.
+/// The target of a migration between devices: a device, or a bundle with the data of one app to
+/// create.
 package struct DeviceMigrationTarget {
   /// The root of the device.
   package let root: ByteString
@@ -42,8 +43,8 @@ package struct DeviceMigrationTarget {
   /// Pairs the containers of apps with those of the target.
   ///
   /// - Parameter apps: the apps; all of the source if empty.
-  /// - Throws: the errors of `ContainerPairing.pairs`, `ModelError` if the target cannot be read, and
-  ///   `usage` if a new bundle would get the data of several apps.
+  /// - Throws: the errors of `ContainerPairing.pairs`, `ModelError` if the target cannot be read,
+  ///   and `usage` if a new bundle would get the data of several apps.
   func pairs(of apps: [App], from source: Device) throws -> [ContainerPairing] {
     if let bundle {
       return try ContainerPairing.pairs(
@@ -53,8 +54,8 @@ package struct DeviceMigrationTarget {
       from: source, to: device(), apps: Set(apps.map(\.identifier)))
   }
 
-  /// Creates the bundle for the only one of the apps, if the target is a new one, and calls `body`. A
-  /// bundle without data is removed if that fails.
+  /// Creates the bundle for the only one of the apps, if the target is a new one, and calls `body`.
+  /// A bundle without data is removed if that fails.
   func make<Result>(
     of apps: [App], from source: Device, _ body: () throws -> Result
   ) throws -> Result {
@@ -88,8 +89,8 @@ package struct DeviceMigrationTarget {
 
   /// Returns a snapshot as one of the target's layout, which has the same containers.
   ///
-  /// - Throws: `failed` if the layouts do not, or if the target is a new bundle, which has the data of
-  ///   one app: a snapshot can have groups and extensions of it.
+  /// - Throws: `failed` if the layouts do not, or if the target is a new bundle, which has the data
+  ///   of one app: a snapshot can have groups and extensions of it.
   package func accept(_ stored: StoredSnapshot) throws(OperationError) -> StoredSnapshot {
     let name = stored.snapshot.device.layout
     guard let own = Layout(rawValue: name), ContainerPairing.haveSameContainers(own, layout), !isNew

@@ -17,8 +17,8 @@ extension AppMigration {
     return access.overrideCommand(for: paths)
   }
 
-  /// Whether a path is in a directory that a sandbox has of its own. The volumes of a desktop session
-  /// are in `/run/media` (udisks(8)).
+  /// Whether a path is in a directory that a sandbox has of its own. The volumes of a desktop
+  /// session are in `/run/media` (udisks(8)).
   private static func isOfSystem(_ path: ByteString) -> Bool {
     if path.isWithin("/run/media") { return false }
     let own: [ByteString] = [
@@ -28,8 +28,8 @@ extension AppMigration {
     return own.contains { path.isWithin($0) }
   }
 
-  /// Returns the entries of `filesystems` of an installed app, those of overrides last; nil if the app
-  /// is not installed for the user or the system.
+  /// Returns the entries of `filesystems` of an installed app, those of overrides last; nil if the
+  /// app is not installed for the user or the system.
   private static func filesystems(of app: ByteString, home: ByteString) -> [ByteString]? {
     let installations = [home.appending(".local/share/flatpak"), ByteString("/var/lib/flatpak")]
     let metadata = installations.lazy.compactMap { installation in

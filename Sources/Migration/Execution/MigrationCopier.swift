@@ -2,13 +2,13 @@ internal import ArchiveStore
 internal import DeviceTransaction
 internal import SystemIO
 
-/// Copies the entries of a plan into a staging directory, below which they have their paths relative
-/// to the base directory.
+/// Copies the entries of a plan into a staging directory, below which they have their paths
+/// relative to the base directory.
 ///
-/// A copy shares its blocks with the source where the volume can. It has the source's content, holes,
-/// times, modes, attributes and hard links. It belongs to the user who runs the program or, if that
-/// is root, to the owner of the target's home directory; set-user-ID and set-group-ID bits are not
-/// copied.
+/// A copy shares its blocks with the source where the volume can. It has the source's content,
+/// holes, times, modes, attributes and hard links. It belongs to the user who runs the program or,
+/// if that is root, to the owner of the target's home directory; set-user-ID and set-group-ID bits
+/// are not copied.
 final class MigrationCopier {
   /// Returns the path of an entry's copy relative to the base directory.
   private let stagedPath: (ByteString) -> ByteString
@@ -255,8 +255,8 @@ final class MigrationCopier {
     } catch { remark(move, error.reason) }
   }
 
-  /// Whether an attribute belongs to the host or grants privileges rather than being a user's: labels
-  /// of security policies, and capabilities.
+  /// Whether an attribute belongs to the host or grants privileges rather than being a user's:
+  /// labels of security policies, and capabilities.
   private static func isOfHost(_ name: ByteString) -> Bool {
     ["security.", "trusted."].contains { name.bytes.starts(with: $0.utf8) }
   }

@@ -1,7 +1,7 @@
 internal import SystemIO
 
-/// A home directory of a migration. Paths are relative to it, and below it no link is followed but a
-/// snap's `current`.
+/// A home directory of a migration. Paths are relative to it, and below it no link is followed but
+/// a snap's `current`.
 final class MigrationHome {
   /// The link of a snap to its current revision, and that revision's directory.
   private let revision: (link: ByteString, directory: ByteString)?
@@ -53,8 +53,8 @@ final class MigrationHome {
     }
   }
 
-  /// Returns the current revision of a snap, the directory next to the link `current` that it names,
-  /// or nil if there is none.
+  /// Returns the current revision of a snap, the directory next to the link `current` that it
+  /// names, or nil if there is none.
   private static func revision(
     of snap: ByteString, in home: borrowing Directory
   ) -> (link: ByteString, directory: ByteString)? {

@@ -9,8 +9,8 @@ package import SystemIO
 /// The app must be stopped on both sides. The data that the target has is saved in a snapshot first
 /// (reason pre-restore). Then all entries are copied into a staging directory next to their
 /// destinations and synced, and put in place by a few renames under the journal, all or none
-/// (`StagedExchange`). The source is only read, and nothing in the target is replaced: an entry that
-/// appears at a destination meanwhile makes the operation roll back.
+/// (`StagedExchange`). The source is only read, and nothing in the target is replaced: an entry
+/// that appears at a destination meanwhile makes the operation roll back.
 ///
 /// A crash while entries are copied leaves the target unchanged, with a staging directory that the
 /// next recovery removes; after that the recovery finishes the renames.
@@ -60,9 +60,9 @@ package struct MigrationOperation {
 
   /// Copies the entries and puts them in place.
   ///
-  /// - Throws: `OperationError`: `failed` if the app is running, the volume has no room, the snapshot
-  ///   could not be made, or a system call failed; `busy`; `interrupted`. The target is unchanged
-  ///   unless the error says that a recovery is needed.
+  /// - Throws: `OperationError`: `failed` if the app is running, the volume has no room, the
+  ///   snapshot could not be made, or a system call failed; `busy`; `interrupted`. The target is
+  ///   unchanged unless the error says that a recovery is needed.
   package func run() throws -> MigrationReport {
     let start = Host.monotonicSeconds()
     var report = MigrationReport()
@@ -186,8 +186,9 @@ package struct MigrationOperation {
     }
   }
 
-  /// Whether a destination has a copy: none of its entries could be copied otherwise. A step without
-  /// one would seem applied, and its rollback would remove what another program has put there.
+  /// Whether a destination has a copy: none of its entries could be copied otherwise. A step
+  /// without one would seem applied, and its rollback would remove what another program has put
+  /// there.
   private static func isStaged(
     _ destination: ByteString, in tree: borrowing Directory
   ) throws(SystemError) -> Bool {
@@ -207,8 +208,8 @@ package struct MigrationOperation {
     return (status.user, status.group)
   }
 
-  /// Refuses destinations on another volume than the staging directory: entries cannot be renamed to
-  /// it.
+  /// Refuses destinations on another volume than the staging directory: entries cannot be renamed
+  /// to it.
   private func requireSameVolume(as base: FileStatus) throws {
     let home = migration.route.to.home
     for above in Set(target.destinations.map(\.parent)).sorted() {

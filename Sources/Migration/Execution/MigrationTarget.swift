@@ -9,14 +9,15 @@ package import SystemIO
 /// The device that a migration changes: its journal, its locks and its trash, and the containers to
 /// save first.
 ///
-/// It is the user's Flatpak or snap device if everything goes into it, and the home directory with the
-/// layout macos for a macOS app. Otherwise it is the home directory itself with the layout xdg, whose containers are the apps' base directories; other
-/// directories of the home, such as `.mozilla`, are in no container, and nothing in them is replaced.
+/// It is the user's Flatpak or snap device if everything goes into it, and the home directory with
+/// the layout macos for a macOS app. Otherwise it is the home directory itself with the layout xdg,
+/// whose containers are the apps' base directories; other directories of the home, such as
+/// `.mozilla`, are in no container, and nothing in them is replaced.
 package struct MigrationTarget: Sendable {
   /// The device.
   package let device: Device
-  /// The directory in which entries are staged, relative to the home directory: empty for itself. All
-  /// destinations are in it.
+  /// The directory in which entries are staged, relative to the home directory: empty for itself.
+  /// All destinations are in it.
   let base: ByteString
   private let end: MigrationEnd
   /// The destinations that new entries get, relative to the home directory, none within another.

@@ -1,7 +1,7 @@
 package import SystemIO
 
-/// A home directory for the time of a migration, with the data of apps from a snapshot. It is in the
-/// directory of the variable TMPDIR (default: `/var/tmp`), and only this user can read it.
+/// A home directory for the time of a migration, with the data of apps from a snapshot. It is in
+/// the directory of the variable TMPDIR (default: `/var/tmp`), and only this user can read it.
 package struct TemporaryHome {
   /// The side of the migration that it is.
   package let side: AppPairing.Side

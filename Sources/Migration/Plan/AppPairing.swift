@@ -7,7 +7,8 @@ package struct PairedApps: Sendable {
   package var routes: [MigrationRoute] = []
   /// The apps without a route, each with the reason.
   package var without: [PathRemark] = []
-  /// The data in the source's home directory that no table and no installed app names, with its size.
+  /// The data in the source's home directory that no table and no installed app names, with its
+  /// size.
   package var unnamed: [MigrationPlan.Group] = []
 
   /// Creates an empty result.
@@ -39,8 +40,8 @@ package struct AppPairing {
 
   /// Creates a pairing.
   ///
-  /// - Parameter installed: The identifiers of the apps that are installed in the target; only those
-  ///   get data from outside sandboxes with `all()`.
+  /// - Parameter installed: The identifiers of the apps that are installed in the target; only
+  ///   those get data from outside sandboxes with `all()`.
   /// - Parameter refused: The identifiers of apps whose `container-migration.plist` is not usable.
   package init(
     from source: Side, to target: Side, in library: MigrationLibrary, installed: Set<ByteString>,
@@ -130,8 +131,8 @@ package struct AppPairing {
     return found
   }
 
-  /// Adds the routes of the tables with data in the source. Returns the identifiers in the target of
-  /// all apps with tables, and the routes of those that are not installed there.
+  /// Adds the routes of the tables with data in the source. Returns the identifiers in the target
+  /// of all apps with tables, and the routes of those that are not installed there.
   private func addTables(
     to found: inout PairedApps
   ) -> (known: Set<ByteString>, others: [MigrationRoute]) {
@@ -188,9 +189,9 @@ package struct AppPairing {
     return (files, bytes)
   }
 
-  /// Returns the entries of the base directories, and the dotted entries of the home, that belong to
-  /// none of the apps. Those that the general table skips or excludes, of the desktop and the shell,
-  /// are omitted, as are caches.
+  /// Returns the entries of the base directories, and the dotted entries of the home, that belong
+  /// to none of the apps. Those that the general table skips or excludes, of the desktop and the
+  /// shell, are omitted, as are caches.
   private func unnamedPaths(besides routes: [MigrationRoute]) -> [ByteString] {
     let known = SourcePaths(routes)
     var found: [ByteString] = []
@@ -214,7 +215,8 @@ package struct AppPairing {
     return homeEntries.filter { !Self.isDotted($0) && !known.touch($0) }
   }
 
-  /// The names in the source's home directory, except those of the shell, the session and sandboxes.
+  /// The names in the source's home directory, except those of the shell, the session and
+  /// sandboxes.
   private var homeEntries: [ByteString] {
     guard let home = try? Directory.open(resolved: source.home) else { return [] }
     return ((try? home.names()) ?? []).filter { library.general?.isNoApp($0) != true }
@@ -224,8 +226,8 @@ package struct AppPairing {
     name.bytes.first == UInt8(ascii: ".")
   }
 
-  /// Returns the route of a dotted entry of the home directory, which has the same path in each home,
-  /// and of the directories of its name in the base directories.
+  /// Returns the route of a dotted entry of the home directory, which has the same path in each
+  /// home, and of the directories of its name in the base directories.
   private func route(ofDotted name: ByteString) -> MigrationRoute {
     let location = PolicyLocation(file: "home directory", line: 1, column: 1)
     let place = MigrationTable.Place(
@@ -272,8 +274,8 @@ package struct AppPairing {
     return found
   }
 
-  /// Returns the identifier of an app for which there is no table: of a sandbox on one of the sides,
-  /// or the name of its directories.
+  /// Returns the identifier of an app for which there is no table: of a sandbox on one of the
+  /// sides, or the name of its directories.
   private func identifierWithoutTable(_ name: ByteString) throws(OperationError) -> ByteString {
     let isOutside = !source.packaging.isSandbox && !target.packaging.isSandbox
     let sandbox = source.packaging.isSandbox || isOutside ? source : target
@@ -319,8 +321,8 @@ package struct AppPairing {
     unnamedPaths(besides: []).filter { !$0.parent.isEmpty }.compactMap(\.lastComponent)
   }
 
-  /// Returns the names of the directories of a sandbox's apps; none outside sandboxes. Of macOS these
-  /// are the apps with tables: there is no other way to move their data.
+  /// Returns the names of the directories of a sandbox's apps; none outside sandboxes. Of macOS
+  /// these are the apps with tables: there is no other way to move their data.
   private func containers(of side: Side) -> [ByteString] {
     if side.packaging == .macOS {
       return library.tables.flatMap { $0.apps[.macOS] ?? [] }.filter {
@@ -347,8 +349,8 @@ package struct AppPairing {
   }
 }
 
-/// The paths of the source that routes cover. There can be a route for each name in a home directory,
-/// so that no path is compared with all of them.
+/// The paths of the source that routes cover. There can be a route for each name in a home
+/// directory, so that no path is compared with all of them.
 private struct SourcePaths {
   private var paths: Set<ByteString> = []
   /// The directories above `paths`.

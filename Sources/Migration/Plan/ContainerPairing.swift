@@ -93,8 +93,8 @@ package struct ContainerPairing: Sendable, Hashable {
     return chosen
   }
 
-  /// Whether devices of two layouts have the same containers: those of one layout and, since an app's
-  /// data has the same directories there (File System Programming Guide), of iOS and macOS.
+  /// Whether devices of two layouts have the same containers: those of one layout and, since an
+  /// app's data has the same directories there (File System Programming Guide), of iOS and macOS.
   package static func haveSameContainers(_ one: Layout, _ other: Layout) -> Bool {
     let apple: Set<Layout> = [.coreSimulator, .macOS]
     return one != .folder && (one == other || apple.isSuperset(of: [one, other]))

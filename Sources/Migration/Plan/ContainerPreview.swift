@@ -2,15 +2,15 @@ package import DeviceScan
 internal import SandboxModel
 package import SystemIO
 
-/// The effect of a migration between two devices on one container: the entries that the policy stores,
-/// compared with those of the counterpart.
+/// The effect of a migration between two devices on one container: the entries that the policy
+/// stores, compared with those of the counterpart.
 package struct ContainerPreview: Sendable {
   /// The container and its counterpart.
   package let pairing: ContainerPairing
   /// The files to copy.
   package private(set) var copied = EntryTotals()
-  /// The files and links that the counterpart has already: files by type, size and time, links by their
-  /// targets.
+  /// The files and links that the counterpart has already: files by type, size and time, links by
+  /// their targets.
   package private(set) var present = 0
   /// The paths in the container at which the counterpart has another entry. They stay as they are.
   package private(set) var conflicts: [ByteString] = []
@@ -22,8 +22,8 @@ package struct ContainerPreview: Sendable {
   /// Compares the containers of a scan with their counterparts. Reads only the counterparts'
   /// directories.
   ///
-  /// - Parameter scan: The scan of the source, which has the containers of the pairs; a container that
-  ///   is missing in it counts as empty.
+  /// - Parameter scan: The scan of the source, which has the containers of the pairs; a container
+  ///   that is missing in it counts as empty.
   package static func make(_ pairs: [ContainerPairing], in scan: DeviceScan) -> [ContainerPreview] {
     pairs.map { pair in
       var preview = ContainerPreview(pair, among: pairs)
@@ -94,8 +94,9 @@ package struct ContainerPreview: Sendable {
     }
   }
 
-  /// Returns the components of an absolute link's target below a container, which the link names by its
-  /// path or by its UUID (the device's own view, `/var/mobile/Containers/…`), or nil for other targets.
+  /// Returns the components of an absolute link's target below a container, which the link names by
+  /// its path or by its UUID (the device's own view, `/var/mobile/Containers/…`), or nil for other
+  /// targets.
   private static func path(of link: ByteString, in container: ByteString) -> [ByteString]? {
     guard link.isAbsolute else { return nil }
     if link.isWithin(container) { return link.relative(to: container).components }

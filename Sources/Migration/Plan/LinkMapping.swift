@@ -2,9 +2,9 @@ internal import SystemIO
 
 /// The targets that symbolic links get in their new places.
 ///
-/// An absolute target in an old place gets the new one. A relative target may mean another entry from
-/// the new place, since the directories above differ: it becomes absolute then, also if it leads out
-/// of the app's places. Between two homes of one form it keeps its meaning.
+/// An absolute target in an old place gets the new one. A relative target may mean another entry
+/// from the new place, since the directories above differ: it becomes absolute then, also if it
+/// leads out of the app's places. Between two homes of one form it keeps its meaning.
 struct LinkMapping {
   private let route: MigrationRoute
   private let mapping: PathMapping
@@ -22,7 +22,8 @@ struct LinkMapping {
     mapping = route.mapping
   }
 
-  /// Returns the result for a link; none for another entry. Other links on the way are not followed.
+  /// Returns the result for a link; none for another entry. Other links on the way are not
+  /// followed.
   func result(for move: MigrationPlan.Move) -> Result {
     guard let target = move.entry.target, !target.isEmpty else { return Result() }
     if !target.isAbsolute { return relative(target, move) }

@@ -56,8 +56,8 @@ package struct MigrationPlan: Sendable {
   /// The bytes of the files to copy.
   package var bytes: UInt64 { moves.reduce(0) { $0 &+ $1.entry.size } }
 
-  /// The bytes that the copies allocate: files without their holes, and each file with several names
-  /// once.
+  /// The bytes that the copies allocate: files without their holes, and each file with several
+  /// names once.
   package var neededRoom: UInt64 {
     var counted: Set<FileIdentity> = []
     return moves.reduce(0) { sum, move in

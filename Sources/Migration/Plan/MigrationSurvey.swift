@@ -87,8 +87,8 @@ package struct MigrationSurvey: Sendable {
     return directory
   }
 
-  /// Opens a snap's current revision: the link `current` names a directory next to it, and any other
-  /// is refused.
+  /// Opens a snap's current revision: the link `current` names a directory next to it, and any
+  /// other is refused.
   private static func revision(_ snap: borrowing Directory) throws(SystemError) -> Directory {
     let target = try snap.target(of: "current")
     guard let name = target.lastComponent, name.nameFault == nil else {
@@ -111,8 +111,8 @@ extension MigrationEntry {
       inode: isFile && status.links > 1 ? status.identity : nil)
   }
 
-  /// Returns the bytes that a copy of a file allocates: holes are kept, and blocks that are reserved
-  /// behind its end are not copied.
+  /// Returns the bytes that a copy of a file allocates: holes are kept, and blocks that are
+  /// reserved behind its end are not copied.
   private static func allocation(of status: FileStatus) -> UInt64 {
     let block: UInt64 = 4096
     let (whole, isTooLarge) = status.size.addingReportingOverflow(block - 1)

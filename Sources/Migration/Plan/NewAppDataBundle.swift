@@ -14,8 +14,8 @@ package struct NewAppDataBundle: Sendable {
   private static let dataName: ByteString = "AppData"
   private static let infoName: ByteString = "AppDataInfo.plist"
 
-  /// Returns the bundle to create at a path, or nil if an entry exists there or the path does not end
-  /// with `.xcappdata`.
+  /// Returns the bundle to create at a path, or nil if an entry exists there or the path does not
+  /// end with `.xcappdata`.
   ///
   /// - Throws: `failed` if the directory above does not exist.
   package init?(at path: ByteString) throws(OperationError) {

@@ -2,8 +2,8 @@ internal import Codecs
 internal import SystemIO
 
 /// Replaces strings at known keys of a JSON text. All other bytes of the text remain, so numbers,
-/// spaces and the order of members are as the app wrote them. Strings at other keys that point to an
-/// old place are reported.
+/// spaces and the order of members are as the app wrote them. Strings at other keys that point to
+/// an old place are reported.
 struct JSONPathEditor {
   private let text: [UInt8]
   private let keys: [[String?]]
@@ -113,8 +113,8 @@ struct JSONPathEditor {
     copied = range.upperBound
   }
 
-  /// Reports a string at an unknown key if it points to an old place: a path or a URL of a file. Other
-  /// strings are not decoded, most of the text.
+  /// Reports a string at an unknown key if it points to an old place: a path or a URL of a file.
+  /// Other strings are not decoded, most of the text.
   private mutating func inspect(_ literal: ArraySlice<UInt8>) {
     guard let first = literal.dropFirst().first, "/\\fj".utf8.contains(first),
       let value = Self.decoded(literal), findings.pointsToOldPlace(value)

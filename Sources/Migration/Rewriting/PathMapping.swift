@@ -37,8 +37,8 @@ package struct PathMapping: Sendable, Hashable {
   }
 
   /// Returns the new form of a `file:` URL, also within a `jar:` URL, or nil if it is not one or in
-  /// no old place. The path is percent-encoded (RFC 3986); a host other than `localhost` is not this
-  /// machine.
+  /// no old place. The path is percent-encoded (RFC 3986); a host other than `localhost` is not
+  /// this machine.
   package func newURL(of text: String) -> String? {
     var (scheme, rest): (Substring, Substring) = ("", text[...])
     if rest.hasPrefix("jar:") {

@@ -82,8 +82,8 @@ package struct Rewriting: Sendable, Hashable {
   /// The paths that point neither to an old place nor to the system's programs, in the order of the
   /// file. A sandboxed app may lack access to them.
   package let outside: [Value]
-  /// The values at keys that the rule does not know which point to an old place, in the order of the
-  /// file. They stay as they are.
+  /// The values at keys that the rule does not know which point to an old place, in the order of
+  /// the file. They stay as they are.
   package let left: [Value]
 
   /// A value of the file.

@@ -111,7 +111,8 @@ package enum MigrationGrammar {
     ],
     needsOneOf: ["becomes", "outcome"])
 
-  /// The JSON Schema of migration tables, for editors, without the line break at the end of the file.
+  /// The JSON Schema of migration tables, for editors, without the line break at the end of the
+  /// file.
   package static var schema: String { schemaDocument.pretty }
 
   /// The JSON Schema of migration tables.

@@ -36,8 +36,8 @@ package struct MigrationLibrary: Sendable {
     issues.filter { sourceName == nil || $0.location.file == sourceName }
   }
 
-  /// Returns the table for an app, or nil if only the general one applies. A later table replaces an
-  /// earlier one.
+  /// Returns the table for an app, or nil if only the general one applies. A later table replaces
+  /// an earlier one.
   package func table(for app: ByteString, as packaging: Packaging) -> MigrationTable? {
     tables.last { !$0.isGeneral && $0.isFor(app, as: packaging) }
   }

@@ -62,8 +62,8 @@ package struct MigrationRoute: Sendable {
 
   /// Returns the result for an entry.
   ///
-  /// Between two homes of one form every path of the app's directory stays the same; only skip rules
-  /// apply. Otherwise the place with the longest path decides, the app's own table before the
+  /// Between two homes of one form every path of the app's directory stays the same; only skip
+  /// rules apply. Otherwise the place with the longest path decides, the app's own table before the
   /// general one.
   ///
   /// - Parameters:

@@ -3,9 +3,9 @@ internal import PolicyEngine
 package import SystemIO
 
 extension MigrationTable {
-  /// Creates the table of a macOS app's container-migration.plist: each of its moves is a place with
-  /// a path outside the sandbox and one in the container. The paths that the list links stay where
-  /// they are, so they are no places, but notes.
+  /// Creates the table of a macOS app's container-migration.plist: each of its moves is a place
+  /// with a path outside the sandbox and one in the container. The paths that the list links stay
+  /// where they are, so they are no places, but notes.
   ///
   /// - Parameters:
   ///   - app: The bundle identifier.

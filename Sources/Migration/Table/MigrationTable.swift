@@ -1,12 +1,12 @@
 // Moves an app's data between the forms in which the app is installed: from a deb's dotted
 // directories into a Flatpak, from there into a snap, and back.
 //
-// A table (`MigrationTable`) lists the places of one app's data, with the path of each in every form
-// that has it; a general table covers apps without one by the base directory specification. A route
-// (`MigrationRoute`) maps a path of one side to the other. The plan (`MigrationPlan`) is computed
-// from listings of both sides, and named rules (`RewriteRule`) replace paths of the old place in
-// configuration files. The execution (`MigrationOperation`) copies the entries of the plan next to
-// their destinations and puts them in place by the renames of one journal.
+// A table (`MigrationTable`) lists the places of one app's data, with the path of each in every
+// form that has it; a general table covers apps without one by the base directory specification. A
+// route (`MigrationRoute`) maps a path of one side to the other. The plan (`MigrationPlan`) is
+// computed from listings of both sides, and named rules (`RewriteRule`) replace paths of the old
+// place in configuration files. The execution (`MigrationOperation`) copies the entries of the plan
+// next to their destinations and puts them in place by the renames of one journal.
 //
 // A migration only adds entries: nothing in the target is replaced, and the source is not changed.
 

@@ -1,11 +1,12 @@
 internal import Synchronization
 internal import SystemIO
 
-/// A search for extended attributes in the one snapshot that a mount shows. If it has none at all, the
-/// kernel need not ask for them: cp(1) makes three requests about attributes for each file.
+/// A search for extended attributes in the one snapshot that a mount shows. If it has none at all,
+/// the kernel need not ask for them: cp(1) makes three requests about attributes for each file.
 ///
-/// It begins after many files without attributes were asked about, since it reads all trees. A mount
-/// of all snapshots has no search: a later snapshot may have attributes, and the kernel would not ask.
+/// It begins after many files without attributes were asked about, since it reads all trees. A
+/// mount of all snapshots has no search: a later snapshot may have attributes, and the kernel would
+/// not ask.
 final class AttributeSearch: Sendable {
   private enum State {
     /// The number of entries without attributes that were asked about.

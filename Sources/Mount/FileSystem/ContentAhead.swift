@@ -2,12 +2,13 @@ internal import ArchiveStore
 internal import Synchronization
 internal import SystemIO
 
-/// Puts content into the kernel's cache that programs will probably read next, so that they need not
-/// ask for it: each request costs two changes of threads, and on a busy machine the wait for both.
+/// Puts content into the kernel's cache that programs will probably read next, so that they need
+/// not ask for it: each request costs two changes of threads, and on a busy machine the wait for
+/// both.
 ///
-/// - Small files: after one was read, those beside it whose content is in the same decoded frame; and
-///   while a program reads files or lists their attributes, those of each directory that it lists.
-///   Of a directory whose files are read in order, the next 128 to 256 entries are decoded.
+/// - Small files: after one was read, those beside it whose content is in the same decoded frame;
+///   and while a program reads files or lists their attributes, those of each directory that it
+///   lists. Of a directory whose files are read in order, the next 128 to 256 entries are decoded.
 /// - Large files that are read in order: the next part, decoded before it is needed.
 ///
 /// It works on two threads of its own, since putting content waits for requests that read the same
@@ -82,7 +83,8 @@ final class ContentAhead: Sendable {
     if let range { submit { [self] in putRange(range, of: number) } }
   }
 
-  /// Notes that the names of extended attributes of a file were read, as programs do that copy files.
+  /// Notes that the names of extended attributes of a file were read, as programs do that copy
+  /// files.
   func didListAttributes(of number: UInt64) {
     interest.store(Self.listings, ordering: .relaxed)
     guard let part = files.part(of: number) else { return }

@@ -39,8 +39,8 @@ struct DirectoryStreams {
     return work
   }
 
-  /// Notes that the names of the attributes of an entry were asked for, as programs do after they have
-  /// copied a file. Returns the work that is due.
+  /// Notes that the names of the attributes of an entry were asked for, as programs do after they
+  /// have copied a file. Returns the work that is due.
   mutating func didList(_ part: DirectoryPart) -> Work? {
     guard let index = streams.lastIndex(where: { $0.directory == part.directory }) else {
       return nil
@@ -73,8 +73,8 @@ extension DirectoryPart {
     (page, number) < (other.page, other.number)
   }
 
-  /// Whether another part is this one or one of the next `reach` parts. The number of parts of a page
-  /// is not known here, so the first ones of the next page count as well.
+  /// Whether another part is this one or one of the next `reach` parts. The number of parts of a
+  /// page is not known here, so the first ones of the next page count as well.
   fileprivate func isNear(_ other: DirectoryPart, reach: UInt32) -> Bool {
     if page == other.page { return number <= other.number && other.number - number <= reach }
     return other.page == page + 1 && other.number < reach

@@ -16,12 +16,12 @@ struct ReadStreams {
   private static let firstWindow: UInt64 = 256 << 10
   private static let lastWindow: UInt64 = 4 << 20
   private static let page: UInt64 = 4096
-  /// The distance from the end at which a read continues a stream: requests of one program arrive in
-  /// any order, and it may be faster than what is put.
+  /// The distance from the end at which a read continues a stream: requests of one program arrive
+  /// in any order, and it may be faster than what is put.
   private static let slack: UInt64 = 512 << 10
 
-  /// Notes a read and returns the range of whole pages to put, or up to the end of the file; nil if it
-  /// does not continue an earlier read, or if enough is being put.
+  /// Notes a read and returns the range of whole pages to put, or up to the end of the file; nil if
+  /// it does not continue an earlier read, or if enough is being put.
   mutating func next(
     _ number: UInt64, from offset: UInt64, count: UInt64, size: UInt64
   ) -> Range<UInt64>? {

@@ -3,9 +3,9 @@ internal import Synchronization
 
 /// The turn to receive requests, which one thread has at a time.
 ///
-/// It keeps its turn for requests that are answered from memory, so that a program that asks for one
-/// thing after another does not wake a thread for each. Before it may wait, for storage or for other
-/// threads, it passes the turn to another thread.
+/// It keeps its turn for requests that are answered from memory, so that a program that asks for
+/// one thing after another does not wake a thread for each. Before it may wait, for storage or for
+/// other threads, it passes the turn to another thread.
 final class ReceivingTurn: @unchecked Sendable {
   // Unchecked: the library's lock is made for use by several threads.
   private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)

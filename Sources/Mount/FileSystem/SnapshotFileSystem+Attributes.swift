@@ -131,8 +131,8 @@ extension SnapshotFileSystem {
   /// Ends the search for attributes.
   package func stopSearching() { attributeSearch?.finish() }
 
-  /// Returns whether no entry of a view has attributes; false also if an entry cannot be read, or if
-  /// the search was stopped.
+  /// Returns whether no entry of a view has attributes; false also if an entry cannot be read, or
+  /// if the search was stopped.
   static func hasNoAttributes(
     in view: SnapshotView, _ makeReader: () throws -> RepositoryReader, isStopped: () -> Bool
   ) -> Bool {
@@ -154,8 +154,9 @@ extension SnapshotFileSystem {
 
   /// Returns the value of an extended attribute.
   ///
-  /// - Throws: `noData` if there is none of that name; `unsupported` for labels of a host's security
-  ///   policy, which are not backed up: ls(1) asks for that of each file until it gets this answer.
+  /// - Throws: `noData` if there is none of that name; `unsupported` for labels of a host's
+  ///   security policy, which are not backed up: ls(1) asks for that of each file until it gets
+  ///   this answer.
   package func value(
     of name: ByteString, of number: UInt64
   ) throws(FileSystemError) -> [UInt8] {

@@ -33,7 +33,8 @@ package struct DirectoryItem {
 }
 
 extension SnapshotFileSystem {
-  /// Opens a directory. Returns a handle for `readDirectory`, and whether its content never changes.
+  /// Opens a directory. Returns a handle for `readDirectory`, and whether its content never
+  /// changes.
   ///
   /// - Throws: `notDirectory`; `io` if all of it is damaged.
   package func openDirectory(
@@ -58,8 +59,8 @@ extension SnapshotFileSystem {
     } catch { throw fault(error, at: node) }
   }
 
-  /// Passes the entries of an open directory from an offset on, which is 0 or the `next` of an entry,
-  /// until `body` returns false. The first are `.` and `..`.
+  /// Passes the entries of an open directory from an offset on, which is 0 or the `next` of an
+  /// entry, until `body` returns false. The first are `.` and `..`.
   ///
   /// Entries on a damaged page are skipped; then the end of the directory is an error.
   ///

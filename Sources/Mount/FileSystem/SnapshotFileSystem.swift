@@ -3,8 +3,8 @@ internal import Codecs
 internal import Synchronization
 package import SystemIO
 
-/// The snapshots of a repository as a read-only file system: its operations without the kernel. Safe
-/// to use from any thread.
+/// The snapshots of a repository as a read-only file system: its operations without the kernel.
+/// Safe to use from any thread.
 ///
 /// A node that `lookUp` or `enter` returned is known until `forget`.
 package final class SnapshotFileSystem: Sendable {

@@ -9,8 +9,8 @@ struct FuseServer {
   /// Whether several programs ask at once, so that several threads are to answer.
   private var isShared = false
 
-  /// The time for which a thread looks for the next request before it waits, in nanoseconds: more than
-  /// cp(1) needs between two requests.
+  /// The time for which a thread looks for the next request before it waits, in nanoseconds: more
+  /// than cp(1) needs between two requests.
   private static let patience: UInt64 = 100_000
   /// The number of requests after which a thread checks whether others wait.
   private static let interval: UInt64 = 8

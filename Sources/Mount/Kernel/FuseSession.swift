@@ -87,8 +87,8 @@ package final class FuseSession: Sendable {
     return session
   }
 
-  /// Returns what puts content into the kernel's cache ahead. A file that the kernel has forgotten is
-  /// no reason to end that.
+  /// Returns what puts content into the kernel's cache ahead. A file that the kernel has forgotten
+  /// is no reason to end that.
   private static func ahead(
     _ files: SnapshotFileSystem, of session: Handle
   ) throws -> ContentAhead {
@@ -113,8 +113,8 @@ package final class FuseSession: Sendable {
   /// Whether the file system was unmounted and all requests are answered.
   package var hasEnded: Bool { running.load(ordering: .acquiring) == 0 }
 
-  /// Unmounts the file system. If it is in use, it is detached: it has no path, and programs that use
-  /// it lose it when this program ends. Returns whether it was in use.
+  /// Unmounts the file system. If it is in use, it is detached: it has no path, and programs that
+  /// use it lose it when this program ends. Returns whether it was in use.
   ///
   /// - Throws: `OperationError` if it can neither be unmounted nor detached.
   package func unmount() throws -> Bool {

@@ -8,14 +8,15 @@ internal import Synchronization
 /// programs run as well, that would take time from them, and from the program that asks.
 final class RequestRate: Sendable {
   private let requests = Atomic<Int>(0)
-  /// The times of the last request whose number is a multiple of `step`, and of the last look at the
-  /// programs, in nanoseconds.
+  /// The times of the last request whose number is a multiple of `step`, and of the last look at
+  /// the programs, in nanoseconds.
   private let mark = Atomic<UInt64>(0)
   private let look = Atomic<UInt64>(0)
   /// The number of looks at which other programs ran, less those at which none did.
   private let others = Atomic<Int>(mostOthers)
   private let isFast = Atomic<Bool>(false)
-  /// Returns the number of threads of all programs that run or want to; negative if it is not known.
+  /// Returns the number of threads of all programs that run or want to; negative if it is not
+  /// known.
   private let running: @Sendable () -> Int
 
   /// Requests come in quick succession if `step` of them take at most `quick` nanoseconds.

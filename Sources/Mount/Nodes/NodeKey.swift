@@ -44,8 +44,8 @@ struct NodeKey: Hashable, Sendable {
     NodeKey(high: high, low: low, place: position + 1)
   }
 
-  /// Returns the key of a hard-linked file in the view with this key. `state` distinguishes files that
-  /// have one group but not one state, which no backup makes.
+  /// Returns the key of a hard-linked file in the view with this key. `state` distinguishes files
+  /// that have one group but not one state, which no backup makes.
   func link(_ group: ByteString, state: UInt64) -> NodeKey {
     NodeKey(Blake2b.hash(prefix(1) + Self.bytes(state) + group.bytes))
   }

@@ -2,9 +2,9 @@ internal import Synchronization
 
 /// The nodes that the kernel knows, by number, with the number of references that it has to each.
 ///
-/// Two keys can have one preferred number, with a probability of 10⁻⁷ among a million nodes. The node
-/// that is looked up second then has the next free number. It keeps it as long as the kernel knows
-/// it, but may have another one in the next mount.
+/// Two keys can have one preferred number, with a probability of 10⁻⁷ among a million nodes. The
+/// node that is looked up second then has the next free number. It keeps it as long as the kernel
+/// knows it, but may have another one in the next mount.
 final class NodeTable: Sendable {
   private struct Known {
     let node: MountNode

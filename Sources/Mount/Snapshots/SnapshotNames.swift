@@ -2,8 +2,8 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// The names of snapshots in the mount: their times in UTC, to the second, in the form that commands
-/// accept. Of several with one time, all but the first have their short id added.
+/// The names of snapshots in the mount: their times in UTC, to the second, in the form that
+/// commands accept. Of several with one time, all but the first have their short id added.
 struct SnapshotNames {
   private var names: [SnapshotID: ByteString] = [:]
   private var used: Set<ByteString> = []

@@ -257,8 +257,8 @@ extension Pattern {
 }
 
 extension Span<UInt8> {
-  /// Whether both spans hold the same bytes: a loop, since a call of memcmp(3) takes longer than the
-  /// comparison of a name of a few bytes, and this module has no access to SystemIO.
+  /// Whether both spans hold the same bytes: a loop, since a call of memcmp(3) takes longer than
+  /// the comparison of a name of a few bytes, and this module has no access to SystemIO.
   @inline(__always)
   func isEqual(to other: Span<UInt8>) -> Bool {
     guard count == other.count else { return false }

@@ -93,8 +93,8 @@ public struct Destination: Sendable, Hashable, CaseIterable {
     return destination
   }
 
-  /// Returns the destination by which a policy decides about the containers of a kind: if bundles are
-  /// included, a bundle is stored in a cloud as in a repository of the user.
+  /// Returns the destination by which a policy decides about the containers of a kind: if bundles
+  /// are included, a bundle is stored in a cloud as in a repository of the user.
   public func deciding(for kind: ContainerKind) -> Destination {
     Destination(
       isCloud: isCloud && !(includesBundles && kind == .bundle), isUnencrypted: isUnencrypted)

@@ -135,8 +135,8 @@ struct PurgeStaging: ~Copyable {
   }
 
   /// Moves an unchecked directory back. An empty directory in its original location is the
-  /// replacement that was left there. An empty directory here, while the original location is occupied,
-  /// is a replacement that was never moved there; it is removed.
+  /// replacement that was left there. An empty directory here, while the original location is
+  /// occupied, is a replacement that was never moved there; it is removed.
   private static func rollBack(
     _ moved: ByteString, from staging: borrowing Directory, into root: borrowing Directory
   ) throws {

@@ -4,10 +4,10 @@ internal import SystemIO
 
 /// Makes requests over HTTP and HTTPS by libcurl.
 ///
-/// Each thread that is in a request has an easy handle to itself. Handles, with their connections, are
-/// kept for later requests, the one used last first, since its connection is the least likely to have
-/// been closed. Storage is called by worker threads that wait for each answer, so a multi handle would
-/// only add a thread that passes requests on.
+/// Each thread that is in a request has an easy handle to itself. Handles, with their connections,
+/// are kept for later requests, the one used last first, since its connection is the least likely
+/// to have been closed. Storage is called by worker threads that wait for each answer, so a multi
+/// handle would only add a thread that passes requests on.
 ///
 /// Redirects are not followed: the credentials of a request are for its host only.
 package final class HTTPClient: Sendable {
@@ -49,8 +49,8 @@ package final class HTTPClient: Sendable {
 
 /// The C library.
 private enum CurlLibrary {
-  /// The reason for which it cannot be used, for example that it is not installed; nil if it is loaded
-  /// and prepared.
+  /// The reason for which it cannot be used, for example that it is not installed; nil if it is
+  /// loaded and prepared.
   static let fault = sandboxctl_curl_start().map { String(cString: $0) }
 }
 

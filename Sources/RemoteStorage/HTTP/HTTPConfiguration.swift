@@ -11,10 +11,11 @@ package struct HTTPConfiguration: Sendable {
   package var connectTimeout = 20.0
   /// The time without a byte in either direction after which a request fails, in seconds.
   package var idleTimeout = 60.0
-  /// Whether the operation was asked to stop. A request in which no byte moves is then ended, soon if
-  /// it had begun before; one that begins later is part of cleaning up.
+  /// Whether the operation was asked to stop. A request in which no byte moves is then ended, soon
+  /// if it had begun before; one that begins later is part of cleaning up.
   package var isStopping: @Sendable () -> Bool = { false }
-  /// Called after each portion of bytes, on the thread of the request. It may wait, to limit the rate.
+  /// Called after each portion of bytes, on the thread of the request. It may wait, to limit the
+  /// rate.
   package var onTransfer: (@Sendable (HTTPDirection, Int) -> Void)?
   /// Called before each request.
   package var onRequest: (@Sendable () -> Void)?

@@ -9,8 +9,8 @@ final class HTTPTransfer {
   /// Whether the operation was already being stopped at the beginning, so that this request is part
   /// of cleaning up.
   private let isCleaningUp: Bool
-  /// The time of the last byte in either direction, and that of the request to stop, by the monotonic
-  /// clock in seconds.
+  /// The time of the last byte in either direction, and that of the request to stop, by the
+  /// monotonic clock in seconds.
   private var lastMovement: Double
   private var stopped: Double?
 
@@ -66,7 +66,8 @@ final class HTTPTransfer {
   private static let (patience, cleanupPatience) = (0.5, 3.0)
 
   /// Whether the request is to be ended, because the operation was asked to stop and no bytes move.
-  /// One whose bytes move is completed: an object of which a part was sent is not sent unnecessarily.
+  /// One whose bytes move is completed: an object of which a part was sent is not sent
+  /// unnecessarily.
   var isCancelled: Bool {
     guard configuration.isStopping() else { return false }
     let now = Host.monotonicSeconds()

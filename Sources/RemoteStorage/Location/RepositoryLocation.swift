@@ -1,6 +1,7 @@
 package import SystemIO
 
-/// The location of a repository as `--repo`, `$SANDBOXCTL_REPOSITORY` and the configuration name it.
+/// The location of a repository as `--repo`, `$SANDBOXCTL_REPOSITORY` and the configuration name
+/// it.
 ///
 /// | text | location |
 /// | --- | --- |
@@ -10,8 +11,8 @@ package import SystemIO
 /// | `s3://bucket/prefix` | objects of a bucket below a prefix |
 ///
 /// After a host, `/path` is absolute and `/~/path` relative to the directory that the server starts
-/// in. Nothing is percent-decoded. Text with the form of another program's locations is refused with
-/// a hint, so that a typo never creates a local directory called `s3:`.
+/// in. Nothing is percent-decoded. Text with the form of another program's locations is refused
+/// with a hint, so that a typo never creates a local directory called `s3:`.
 package enum RepositoryLocation: Hashable, Sendable {
   /// A directory of this host, absolute or relative to the working directory.
   case local(ByteString)

@@ -5,8 +5,8 @@ package import SystemIO
 /// It has no credentials: those are in the environment, in the user's AWS files or printed by a
 /// command.
 package struct S3Location: Hashable, Sendable {
-  /// The bucket, valid by the rules for general purpose buckets (AWS, "General purpose bucket naming
-  /// rules").
+  /// The bucket, valid by the rules for general purpose buckets (AWS, "General purpose bucket
+  /// naming rules").
   package var bucket: String
   /// The components before each object's name, joined by slashes, without one at either end; empty
   /// for the complete bucket. It is valid UTF-8.

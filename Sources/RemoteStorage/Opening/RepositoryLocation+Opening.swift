@@ -37,7 +37,8 @@ extension ConnectionSettings {
     return options
   }
 
-  /// Packs are spooled in the host's cache, so that a full memory file system does not end a backup.
+  /// Packs are spooled in the host's cache, so that a full memory file system does not end a
+  /// backup.
   fileprivate var s3: S3Storage.Options {
     var options = S3Storage.Options()
     options.spool = Host.cacheDirectory
@@ -67,8 +68,9 @@ extension ConnectionSettings {
 }
 
 extension S3Storage.Options {
-  /// Counts and limits the bytes of bodies when they are sent, not when they are written to the local
-  /// files in which objects wait until they are complete. Bytes that are sent again count again.
+  /// Counts and limits the bytes of bodies when they are sent, not when they are written to the
+  /// local files in which objects wait until they are complete. Bytes that are sent again count
+  /// again.
   package mutating func count(in counts: TransferCounts, limitingUploadTo limit: RateLimit?) {
     http.onTransfer = { direction, bytes in
       guard direction == .upload else { return }

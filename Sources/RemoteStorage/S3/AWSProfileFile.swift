@@ -1,8 +1,8 @@
 /// A shared configuration or credentials file of the AWS tools: sections with settings.
 ///
-/// Source: AWS SDKs and Tools Reference Guide, "Shared config and credentials files". Settings are read
-/// as `key = value`; comments begin with `#` or `;`. Indented lines are nested settings, none of which
-/// is used here.
+/// Source: AWS SDKs and Tools Reference Guide, "Shared config and credentials files". Settings are
+/// read as `key = value`; comments begin with `#` or `;`. Indented lines are nested settings, none
+/// of which is used here.
 package struct AWSProfileFile: Sendable {
   /// The maximum size of a file in bytes.
   package static let limit = 1 << 20

@@ -4,13 +4,13 @@ internal import SystemIO
 package struct RetryPolicy: Sendable {
   /// The maximum number of attempts if the store answers with an error that may pass.
   package var attempts = 8
-  /// The maximum number of attempts while the store has not answered at all yet: the endpoint may be
-  /// wrong.
+  /// The maximum number of attempts while the store has not answered at all yet: the endpoint may
+  /// be wrong.
   package var firstAttempts = 4
   /// The maximum number of attempts at a request that begins after the user asked to stop.
   package var attemptsAfterStop = 2
-  /// The time in seconds for which requests are repeated without any answer: a connection may be lost
-  /// for minutes.
+  /// The time in seconds for which requests are repeated without any answer: a connection may be
+  /// lost for minutes.
   package var patience = 1200.0
   /// The pause before the second attempt in seconds; it doubles for each further one.
   package var base = 0.3
@@ -22,8 +22,8 @@ package struct RetryPolicy: Sendable {
   /// Creates the default limits.
   package init() {}
 
-  /// Returns the pause after an attempt (from 1): a random part, at least half, of the exponentially
-  /// growing time, because hosts that fail together should not return together.
+  /// Returns the pause after an attempt (from 1): a random part, at least half, of the
+  /// exponentially growing time, because hosts that fail together should not return together.
   ///
   /// - Parameter jitter: A number from 0 to 1.
   package func pause(after attempt: Int, jitter: Double) -> Double {

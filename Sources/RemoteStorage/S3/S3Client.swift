@@ -1,7 +1,8 @@
 internal import Synchronization
 package import SystemIO
 
-/// Makes signed requests to the bucket of a store, and repeats those that fail for a passing reason.
+/// Makes signed requests to the bucket of a store, and repeats those that fail for a passing
+/// reason.
 package final class S3Client: Sendable {
   package let endpoint: S3Endpoint
   private let region: String
@@ -84,8 +85,8 @@ package final class S3Client: Sendable {
     throw S3Failure(.refused(refusal, host: endpoint.host))
   }
 
-  /// Whether an answer with a status of success has an error in its body, as S3 gives it if it needs
-  /// long to complete an upload.
+  /// Whether an answer with a status of success has an error in its body, as S3 gives it if it
+  /// needs long to complete an upload.
   private static func isError(_ body: [UInt8]) -> Bool {
     String(decoding: body.prefix(1024), as: UTF8.self).contains("<Error>")
   }

@@ -14,11 +14,12 @@ package struct S3Endpoint: Sendable, Hashable {
 
   /// Creates the endpoint of a bucket.
   ///
-  /// Without `isPathStyle` the bucket is in the host for AWS and in the path for others, since not all
-  /// of them have names for their buckets. A name that no host can have, or with a dot, which the
-  /// certificate of AWS does not cover, is always in the path.
+  /// Without `isPathStyle` the bucket is in the host for AWS and in the path for others, since not
+  /// all of them have names for their buckets. A name that no host can have, or with a dot, which
+  /// the certificate of AWS does not cover, is always in the path.
   ///
-  /// - Parameter url: The URL of the server: `https://HOST:PORT` or `http://HOST:PORT`; nil for AWS.
+  /// - Parameter url: The URL of the server: `https://HOST:PORT` or `http://HOST:PORT`; nil for
+  ///   AWS.
   /// - Throws: if the URL has another form.
   package init(
     bucket: String, region: String, url: String? = nil, isPathStyle: Bool? = nil

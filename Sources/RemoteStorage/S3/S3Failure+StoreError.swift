@@ -2,8 +2,8 @@ package import ArchiveStore
 internal import SystemIO
 
 extension S3Failure {
-  /// Returns the error of the storage: "cannot ACTION 'SUBJECT': …". It has neither keys nor headers
-  /// of the request.
+  /// Returns the error of the storage: "cannot ACTION 'SUBJECT': …". It has neither keys nor
+  /// headers of the request.
   package func storeError(_ action: String, _ subject: String) -> StoreError {
     storeError(Task(action: action, subject: subject))
   }

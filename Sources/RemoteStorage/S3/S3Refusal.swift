@@ -60,8 +60,8 @@ package struct S3Refusal: Sendable, Hashable {
 
   /// Whether the answer is a page for people: another server than a store has answered.
   ///
-  /// - Parameter typeCounts: whether the type in the header is enough. moto answers a successful put with
-  ///   the type of a page and without one.
+  /// - Parameter typeCounts: whether the type in the header is enough. moto answers a successful
+  ///   put with the type of a page and without one.
   static func isWebPage(
     _ response: HTTPResponse, body: [UInt8], typeCounts: Bool = true
   ) -> Bool {
@@ -125,8 +125,8 @@ extension S3Refusal {
     ["ExpiredToken", "TokenRefreshRequired", "InvalidToken"].contains(code)
   }
 
-  /// Whether the same request may succeed later: the store has a problem, or the body was damaged on
-  /// its way.
+  /// Whether the same request may succeed later: the store has a problem, or the body was damaged
+  /// on its way.
   package var isPassing: Bool {
     switch status {
     // A server without a feature, or without space, stays so.

@@ -2,8 +2,8 @@ package import SystemIO
 
 /// The environment variables and files of the AWS tools, read when they are needed.
 ///
-/// Source: AWS SDKs and Tools Reference Guide, "Environment variables list", "Location of the shared
-/// config and credentials files" and "Service-specific endpoints".
+/// Source: AWS SDKs and Tools Reference Guide, "Environment variables list", "Location of the
+/// shared config and credentials files" and "Service-specific endpoints".
 package struct S3Settings: Sendable {
   private let environment: @Sendable (String) -> ByteString?
   /// The profile of the location, or nil for that of the environment.

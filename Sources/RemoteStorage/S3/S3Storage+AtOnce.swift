@@ -10,8 +10,8 @@ extension S3Storage {
     init(count: Int) { made = Mutex([Result<Value, StoreError>?](repeating: nil, count: count)) }
   }
 
-  /// Makes a request for each path, several at the same time, and returns the results in the order of the
-  /// paths. All requests are made, also after a failure.
+  /// Makes a request for each path, several at the same time, and returns the results in the order
+  /// of the paths. All requests are made, also after a failure.
   ///
   /// - Throws: the failure of the first path that has one.
   func atOnce<Value: Sendable>(

@@ -48,13 +48,13 @@ extension S3Storage {
     }
   }
 
-  /// Calls `body` for each object below some directories. What their keys have between them is listed
-  /// with them if that needs no further page, so that directories with little between them cost one
-  /// request.
+  /// Calls `body` for each object below some directories. What their keys have between them is
+  /// listed with them if that needs no further page, so that directories with little between them
+  /// cost one request.
   ///
-  /// A listing begins after the first directory's prefix, and ends after the page that leads beyond the
-  /// last one. If a page ends between two directories, the next listing begins with the second one: so
-  /// there are never more requests than for the directories one by one.
+  /// A listing begins after the first directory's prefix, and ends after the page that leads beyond
+  /// the last one. If a page ends between two directories, the next listing begins with the second
+  /// one: so there are never more requests than for the directories one by one.
   package func forEachObject(
     belowAny directories: [ObjectPath],
     _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
@@ -88,8 +88,8 @@ extension S3Storage {
     }
   }
 
-  /// Returns the directories that are in no other one, with the prefixes of their keys, in the order of
-  /// these.
+  /// Returns the directories that are in no other one, with the prefixes of their keys, in the
+  /// order of these.
   private func outermost(_ directories: [ObjectPath]) -> [(path: ObjectPath, prefix: ByteString)] {
     var found: [(path: ObjectPath, prefix: ByteString)] = []
     let all = directories.map { (path: $0, prefix: keys(below: $0)) }
@@ -100,8 +100,8 @@ extension S3Storage {
     return found
   }
 
-  /// Returns the path of a key below a directory with this prefix. Keys that no path has, such as `a//b`,
-  /// are of another program.
+  /// Returns the path of a key below a directory with this prefix. Keys that no path has, such as
+  /// `a//b`, are of another program.
   private func path(
     _ key: ByteString, in directory: ObjectPath, _ prefix: ByteString
   ) -> ObjectPath? {
@@ -126,11 +126,12 @@ extension S3Storage {
     return below.objects.isEmpty ? nil : directory
   }
 
-  /// Fetches the pages of a listing until `body`, which gets each page once it is checked, returns false.
+  /// Fetches the pages of a listing until `body`, which gets each page once it is checked, returns
+  /// false.
   ///
   /// - Parameter start: the key after which the listing begins; nil to begin with the first one.
-  /// - Returns: false if the first page has a key that is not after `start`: the store does not know where
-  ///   to begin. `body` gets no page then.
+  /// - Returns: false if the first page has a key that is not after `start`: the store does not
+  ///   know where to begin. `body` gets no page then.
   @discardableResult
   private func forEachPage(
     _ prefix: ByteString, delimiter: String? = nil, after start: ByteString? = nil,

@@ -22,8 +22,8 @@ extension S3Storage {
     } catch { throw self.error(error, to: "write", path) }
   }
 
-  /// Checks that the answer to a put is that of a store, which has an entity tag: another server may
-  /// answer any request with success.
+  /// Checks that the answer to a put is that of a store, which has an entity tag: another server
+  /// may answer any request with success.
   @discardableResult
   func requireStored(_ response: HTTPResponse) throws(S3Failure) -> String {
     if let tag = response.header("etag"), !tag.isEmpty, !tag.utf8.contains(where: { $0 < 0x20 }) {

@@ -2,8 +2,8 @@ package import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// The versions of a bucket with versioning. There a removal without a version only adds a marker, and
-/// a put adds a version; one that is locked cannot be removed.
+/// The versions of a bucket with versioning. There a removal without a version only adds a marker,
+/// and a put adds a version; one that is locked cannot be removed.
 ///
 /// Source: Amazon S3 User Guide, "Deleting object versions from a versioning-enabled bucket" and
 /// "Object Lock considerations".
@@ -35,7 +35,8 @@ extension S3Storage: ObjectVersions {
     return bytes
   }
 
-  /// Removes a version, also one that is locked in governance mode, if these credentials may do that.
+  /// Removes a version, also one that is locked in governance mode, if these credentials may do
+  /// that.
   package func remove(_ path: ObjectPath, version: String) throws(StoreError) {
     var answer: [UInt8] = []
     var request = S3Request(.delete, key: key(path), query: [("versionId", version)])

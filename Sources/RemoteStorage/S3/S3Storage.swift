@@ -5,8 +5,8 @@ package import SystemIO
 
 /// The storage of a repository as objects of an S3-compatible store.
 ///
-/// An object appears under its key with all its bytes or not at all. There are no directories and no
-/// rename. Unfinished objects are unnamed files of mode 0600 in a local directory.
+/// An object appears under its key with all its bytes or not at all. There are no directories and
+/// no rename. Unfinished objects are unnamed files of mode 0600 in a local directory.
 package final class S3Storage: Storage {
   /// The choices besides the location.
   package struct Options: Sendable {
@@ -246,8 +246,8 @@ extension S3Storage {
 // MARK: - Creating exclusively
 
 extension S3Storage {
-  /// Whether the store creates an object only if it is missing. Asked once, when it is first needed:
-  /// a second put of a probe has to be refused, as some stores ignore the condition.
+  /// Whether the store creates an object only if it is missing. Asked once, when it is first
+  /// needed: a second put of a probe has to be refused, as some stores ignore the condition.
   package var canCreateExclusively: Bool {
     isExclusive.withLock { known in
       if let known { return known }

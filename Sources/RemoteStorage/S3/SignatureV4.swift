@@ -2,11 +2,11 @@ internal import ArchiveStore
 package import Codecs
 package import SystemIO
 
-/// Signature Version 4 of Amazon Web Services for requests whose payload is sent as a whole. Pure: the
-/// same parts result in the same text.
+/// Signature Version 4 of Amazon Web Services for requests whose payload is sent as a whole. Pure:
+/// the same parts result in the same text.
 ///
-/// Source: Amazon S3 API Reference, "Signature Calculations for the Authorization Header: Transferring
-/// Payload in a Single Chunk (AWS Signature Version 4)".
+/// Source: Amazon S3 API Reference, "Signature Calculations for the Authorization Header:
+/// Transferring Payload in a Single Chunk (AWS Signature Version 4)".
 package struct SignatureV4: Sendable {
   /// The region, which is part of the key.
   package let region: String
@@ -92,8 +92,8 @@ package struct SignatureV4: Sendable {
     Hex.encode(MessageDigest.digest(of: Array(bytes).span, .sha256))
   }
 
-  /// Returns headers in lower case, sorted, without white space around values and with single spaces
-  /// inside them.
+  /// Returns headers in lower case, sorted, without white space around values and with single
+  /// spaces inside them.
   private static func canonical(
     _ headers: [(name: String, value: String)]
   ) -> [(name: String, value: String)] {

@@ -1,8 +1,8 @@
 internal import SystemIO
 
 extension SFTPConnection {
-  /// Fills `buffer` with `count` bytes of a file from `offset`, or fewer at its end. Pieces are asked
-  /// for at once; memory is used only for those that arrived.
+  /// Fills `buffer` with `count` bytes of a file from `offset`, or fewer at its end. Pieces are
+  /// asked for at once; memory is used only for those that arrived.
   func read(
     _ handle: SFTPHandle, offset: UInt64, count: Int, into buffer: inout [UInt8]
   ) throws(SFTPFailure) {
@@ -38,7 +38,8 @@ private struct ReadTransfer {
   let handle: SFTPHandle
   let offset: UInt64
   let piece: Int
-  /// The end of the range, relative to its start: smaller than asked for once the file's end is known.
+  /// The end of the range, relative to its start: smaller than asked for once the file's end is
+  /// known.
   var end: Int
   /// The pieces that were asked for, by the numbers of their requests.
   var sent: [UInt32: Piece] = [:]

@@ -17,8 +17,8 @@ final class SFTPConnection: Sendable {
   let version: SFTPVersion
   private let asked: Mutex<AskedLimits>
 
-  /// The server's limits, which are asked for with the greeting. Nothing waits for the answer before
-  /// they are needed.
+  /// The server's limits, which are asked for with the greeting. Nothing waits for the answer
+  /// before they are needed.
   private enum AskedLimits {
     case waiting(Exchange, UInt32)
     case known(SFTPLimits)

@@ -8,8 +8,8 @@ enum SFTPFailure: Error, Hashable, Sendable {
   case unusable(SystemError)
   /// The connection ended. Whether the server did what was asked last is unknown.
   case lost(SFTPEnding)
-  /// The connection cannot be made, or the server violates the protocol: another attempt would fail,
-  /// too.
+  /// The connection cannot be made, or the server violates the protocol: another attempt would
+  /// fail, too.
   case impossible(SFTPEnding)
   /// A stop was requested while there was no connection.
   case interrupted(SFTPEnding)

@@ -4,14 +4,14 @@ internal import SystemIO
 
 /// A file in the lease directory that becomes an object by a rename.
 ///
-/// Not thread-safe. Bytes are sent while they are appended, in pieces of which several are unanswered
-/// at any time; those are kept. If the connection is lost, the file is opened again and they are sent
-/// again. A server that restarted may have lost others, so the whole file is then read and compared
-/// with its digest before it is committed.
+/// Not thread-safe. Bytes are sent while they are appended, in pieces of which several are
+/// unanswered at any time; those are kept. If the connection is lost, the file is opened again and
+/// they are sent again. A server that restarted may have lost others, so the whole file is then
+/// read and compared with its digest before it is committed.
 ///
-/// The file is addressed by its path, so that the rename fails if the lease was removed. After a failed
-/// sync the same file is never synced again (`LocalStorage.Writer`): its bytes are copied into a new
-/// one, verified by the digest, and that one is synced, once.
+/// The file is addressed by its path, so that the rename fails if the lease was removed. After a
+/// failed sync the same file is never synced again (`LocalStorage.Writer`): its bytes are copied
+/// into a new one, verified by the digest, and that one is synced, once.
 final class SFTPObjectWriter: ObjectWriter {
   private let storage: SFTPStorage
   private let directory: ObjectPath
@@ -168,8 +168,8 @@ extension SFTPObjectWriter {
     }
   }
 
-  /// Whether an earlier attempt, whose answer was lost, has renamed the file: then it is gone, and the
-  /// target has its content.
+  /// Whether an earlier attempt, whose answer was lost, has renamed the file: then it is gone, and
+  /// the target has its content.
   private func isNamed(
     _ target: ObjectPath, _ digest: Digest, on connection: SFTPConnection
   ) throws(SFTPFailure) -> Bool {
@@ -312,8 +312,8 @@ extension SFTPObjectWriter {
 }
 
 extension SFTPConnection {
-  /// The number of unanswered pieces of one transfer: enough for 4 MiB, which fills a link of 1 Gbit/s
-  /// with a round trip of 30 ms.
+  /// The number of unanswered pieces of one transfer: enough for 4 MiB, which fills a link of 1
+  /// Gbit/s with a round trip of 30 ms.
   static func window(ofPieces length: Int) -> Int {
     max(4, min(window, (4 << 20) / max(1, length)))
   }

@@ -14,8 +14,8 @@ final class SFTPOpenFile: Sendable {
   deinit { _ = try? core.send(.close(handle), to: nil) }
 }
 
-/// The files and directories that a connection keeps open, because many ranges of the same packs are
-/// read, and many objects are put into the same directories: each saves a round trip.
+/// The files and directories that a connection keeps open, because many ranges of the same packs
+/// are read, and many objects are put into the same directories: each saves a round trip.
 ///
 /// Objects are immutable, so an open file has the content of its name. What this program renames or
 /// removes is dropped.

@@ -46,8 +46,8 @@ extension SFTPConnector {
 
   /// The user's own ssh, so that its configuration, agent, known hosts and jump hosts are used.
   ///
-  /// It asks nothing. A connection without an answer for a minute is dead: by default ssh would wait
-  /// for the operating system's limits, which are hours if nothing is being sent.
+  /// It asks nothing. A connection without an answer for a minute is dead: by default ssh would
+  /// wait for the operating system's limits, which are hours if nothing is being sent.
   ///
   /// - Parameter program: the words of the program (default: `ssh`).
   init(_ location: SFTPLocation, program: [ByteString] = ["ssh"]) {

@@ -238,8 +238,8 @@ struct SFTPPacketReader {
 /// It holds at most one packet and the bytes of one read: a length is refused before memory is used
 /// for it.
 struct SFTPFrames {
-  /// The maximum length of a packet in bytes: that of OpenSSH, which every server keeps that is asked
-  /// for at most `SFTPLimits.pieceLimit` bytes.
+  /// The maximum length of a packet in bytes: that of OpenSSH, which every server keeps that is
+  /// asked for at most `SFTPLimits.pieceLimit` bytes.
   static let packetLimit = 256 << 10
 
   private var buffer: [UInt8] = []
@@ -291,8 +291,8 @@ struct SFTPLimits: Hashable, Sendable {
   /// The limits of a server that does not report any.
   init() {}
 
-  /// Decodes the answer: the lengths of a packet, a read and a write, and the number of handles. 0 is
-  /// no limit.
+  /// Decodes the answer: the lengths of a packet, a read and a write, and the number of handles. 0
+  /// is no limit.
   init(_ fields: [UInt8]) throws(SFTPViolation) {
     var reader = SFTPPacketReader(fields[...])
     let packet = try reader.long()

@@ -1,10 +1,10 @@
 internal import SystemIO
 
-/// A request of version 3 of the SSH File Transfer Protocol (draft-ietf-secsh-filexfer-02, "SFTP" in
-/// the comments here) or of an OpenSSH extension (OpenSSH's file PROTOCOL, section 4).
+/// A request of version 3 of the SSH File Transfer Protocol (draft-ietf-secsh-filexfer-02, "SFTP"
+/// in the comments here) or of an OpenSSH extension (OpenSSH's file PROTOCOL, section 4).
 ///
-/// Numbers are big-endian. A packet is its length in 4 bytes, a type, the request's number in 4 bytes
-/// (only the first one has none), and the fields.
+/// Numbers are big-endian. A packet is its length in 4 bytes, a type, the request's number in 4
+/// bytes (only the first one has none), and the fields.
 enum SFTPRequest: Hashable, Sendable {
   case open(path: ByteString, flags: SFTPOpenFlags, permissions: UInt32?)
   case close(SFTPHandle)
@@ -39,7 +39,8 @@ struct SFTPOpenFlags: OptionSet, Hashable, Sendable {
   static let exclusive = SFTPOpenFlags(rawValue: 0x20)
 }
 
-/// The server's name of an open file or directory: 1 to 256 bytes that only it understands (SFTP 6.3).
+/// The server's name of an open file or directory: 1 to 256 bytes that only it understands (SFTP
+/// 6.3).
 struct SFTPHandle: Hashable, Sendable {
   let bytes: [UInt8]
 }

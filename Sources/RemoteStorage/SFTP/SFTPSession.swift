@@ -3,8 +3,8 @@ package import SystemIO
 
 /// A connection that is made again after it was lost.
 ///
-/// Thread-safe. Only the first connection fails at once: a name or a port may be wrong. Later ones are
-/// attempted for `patience` seconds, because a link that worked may work again.
+/// Thread-safe. Only the first connection fails at once: a name or a port may be wrong. Later ones
+/// are attempted for `patience` seconds, because a link that worked may work again.
 final class SFTPSession: Sendable {
   private let connector: SFTPConnector
   private let options: SFTPOptions
@@ -110,8 +110,8 @@ final class SFTPSession: Sendable {
 
 /// The options of a storage behind SSH.
 package struct SFTPOptions: Sendable {
-  /// The words of the program that connects: `ssh` with its own options. The program and its options
-  /// are the user's; host, port, user and the subsystem are added.
+  /// The words of the program that connects: `ssh` with its own options. The program and its
+  /// options are the user's; host, port, user and the subsystem are added.
   package var sshCommand: [ByteString] = ["ssh"]
   /// The seconds for which a lost connection is attempted again.
   package var patience = 600.0

@@ -88,8 +88,8 @@ extension SFTPStorage {
     } catch { throw writeError(error, .write, at: path) }
   }
 
-  /// Touches objects. Those that are missing are created, all at once; the server gives a new file its
-  /// current time. No link is followed then.
+  /// Touches objects. Those that are missing are created, all at once; the server gives a new file
+  /// its current time. No link is followed then.
   package func touch(_ paths: [ObjectPath]) throws(StoreError) {
     var rest: [ObjectPath] = []
     do throws(SFTPFailure) {
@@ -223,8 +223,8 @@ extension SFTPStorage {
     }
   }
 
-  /// Removes objects, many at once. Missing ones are ignored. The last may be a directory that is empty
-  /// then: a server does requests in order, and one that does not is asked again.
+  /// Removes objects, many at once. Missing ones are ignored. The last may be a directory that is
+  /// empty then: a server does requests in order, and one that does not is asked again.
   package func remove(_ paths: [ObjectPath]) throws(StoreError) {
     do throws(SFTPFailure) {
       try session.perform { connection, _ throws(SFTPFailure) in

@@ -42,8 +42,8 @@ extension SFTPStorage {
     }
   }
 
-  /// Makes calls that read an object. If the server cannot read it, or if a link, a pipe or a device
-  /// has its name, it is reported as damaged, so that work on other objects can continue.
+  /// Makes calls that read an object. If the server cannot read it, or if a link, a pipe or a
+  /// device has its name, it is reported as damaged, so that work on other objects can continue.
   private func reading<Result>(
     _ path: ObjectPath, _ body: (SFTPConnection, Bool) throws(SFTPFailure) -> Result
   ) throws(StoreError) -> Result {
@@ -58,8 +58,8 @@ extension SFTPStorage {
     }
   }
 
-  /// Opens an object, and returns its status. Both are asked for at once, together with those of the
-  /// directories above it that were not checked yet.
+  /// Opens an object, and returns its status. Both are asked for at once, together with those of
+  /// the directories above it that were not checked yet.
   private func openForReading(
     _ path: ObjectPath, _ connection: SFTPConnection
   ) throws(SFTPFailure) -> (file: SFTPOpenFile, attributes: SFTPAttributes) {
@@ -254,8 +254,8 @@ extension SFTPStorage {
     }
   }
 
-  /// Returns the status of an entry, `.some(nil)` for one that is neither a file nor a directory, or
-  /// nil if the server did not say enough.
+  /// Returns the status of an entry, `.some(nil)` for one that is neither a file nor a directory,
+  /// or nil if the server did not say enough.
   private static func status(_ attributes: SFTPAttributes) -> ObjectStatus?? {
     if attributes.kind == .unknown || attributes.modified == nil { return nil }
     if attributes.kind == .file, attributes.size == nil { return nil }

@@ -11,9 +11,9 @@ package import SystemIO
 /// was in progress continues (`SFTPSession`).
 ///
 /// Limits of the protocol, and how they are handled:
-/// - Links below the root are not followed, but only as far as their absence before the call shows it:
-///   every component is checked once, and the last one each time. SFTP has no way to open a path
-///   without following links.
+/// - Links below the root are not followed, but only as far as their absence before the call shows
+///   it: every component is checked once, and the last one each time. SFTP has no way to open a
+///   path without following links.
 /// - Times have whole seconds.
 /// - Without `posix-rename@openssh.com` an existing object is moved aside before it is replaced:
 ///   until the next request it is missing under its name.
@@ -43,8 +43,8 @@ package final class SFTPStorage: Storage {
 
   /// Opens the storage in an existing directory of a server.
   ///
-  /// - Throws: `noRepository` if there is no such directory; `system` if the server cannot be reached,
-  ///   refuses the login, or has another host key than the known one.
+  /// - Throws: `noRepository` if there is no such directory; `system` if the server cannot be
+  ///   reached, refuses the login, or has another host key than the known one.
   package convenience init(
     _ location: SFTPLocation, options: SFTPOptions = SFTPOptions()
   ) throws(StoreError) {
@@ -80,7 +80,8 @@ package final class SFTPStorage: Storage {
   /// Always true: version 3 of the protocol has renames.
   package var canRename: Bool { true }
 
-  /// The possible costs of a crash of this server, each in one sentence. Complete once something was written.
+  /// The possible costs of a crash of this server, each in one sentence. Complete once something
+  /// was written.
   package var warnings: [String] { state.withLock { $0.warnings } }
 
   /// Returns the space of the server's volume, or nil if the server does not report it.
@@ -195,8 +196,8 @@ extension SFTPStorage {
 
   /// Returns an open directory to be synced, or nil if the server cannot sync directories.
   ///
-  /// OpenSSH opens a directory like a file for reading, and syncs it. For others, and for file systems
-  /// without a sync of directories, the first attempt tells, which is made with the root.
+  /// OpenSSH opens a directory like a file for reading, and syncs it. For others, and for file
+  /// systems without a sync of directories, the first attempt tells, which is made with the root.
   func syncable(
     _ directory: ObjectPath, _ connection: SFTPConnection
   ) throws(SFTPFailure) -> SFTPOpenFile? {
@@ -211,8 +212,8 @@ extension SFTPStorage {
     try connection.perform(.sync(open.handle))
   }
 
-  /// Syncs an open directory together with the root, which tells whether the server can. Returns false if
-  /// that is known, or if one of them is not open.
+  /// Syncs an open directory together with the root, which tells whether the server can. Returns
+  /// false if that is known, or if one of them is not open.
   private func syncFirst(
     _ directory: ObjectPath, _ connection: SFTPConnection
   ) throws(SFTPFailure) -> Bool {
@@ -286,8 +287,8 @@ extension SFTPStorage {
     }
   }
 
-  /// Checks that the root is a directory. The directories of a repository in it are looked at with the
-  /// same wait, so that their first uses have none.
+  /// Checks that the root is a directory. The directories of a repository in it are looked at with
+  /// the same wait, so that their first uses have none.
   func requireRoot() throws(StoreError) {
     let status: SFTPAttributes? = try perform(.open, at: .root) {
       connection, _ throws(SFTPFailure) in

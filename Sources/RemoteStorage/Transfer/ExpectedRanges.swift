@@ -2,20 +2,21 @@ internal import ArchiveStore
 internal import Synchronization
 internal import SystemIO
 
-/// Ranges of objects that are read soon, and are fetched ahead by several threads, neighbours in one
-/// request: a reader that knows what it needs does not wait for each answer.
+/// Ranges of objects that are read soon, and are fetched ahead by several threads, neighbours in
+/// one request: a reader that knows what it needs does not wait for each answer.
 ///
-/// Pieces are fetched in the order of their first use, and only as many as `window` are held. If all
-/// together are not larger than these, all are held until they are read, in any order. A reader that needs a piece on which no thread works yet fetches it itself, so it never waits for
-/// others. What cannot be fetched is read again by the reader, which gets the error.
+/// Pieces are fetched in the order of their first use, and only as many as `window` are held. If
+/// all together are not larger than these, all are held until they are read, in any order. A reader
+/// that needs a piece on which no thread works yet fetches it itself, so it never waits for others.
+/// What cannot be fetched is read again by the reader, which gets the error.
 final class ExpectedRanges: Sendable {
   /// The largest piece in bytes, and the largest gap between two ranges in one piece.
   private static let pieceLimit: UInt64 = 4 << 20
   private static let gapLimit: UInt64 = 64 << 10
   /// The number of pieces that are fetched or held at once.
   private static let window = 8
-  /// The number of pieces before the one that is used for which readers may still ask, unless all are
-  /// held.
+  /// The number of pieces before the one that is used for which readers may still ask, unless all
+  /// are held.
   private static let usualBehind = 4
 
   /// Neighbouring ranges of one object.

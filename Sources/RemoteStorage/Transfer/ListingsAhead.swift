@@ -2,12 +2,13 @@ internal import ArchiveStore
 internal import Synchronization
 internal import SystemIO
 
-/// Listings of directories that a reader needs first, made at once while it waits for other answers.
+/// Listings of directories that a reader needs first, made at once while it waits for other
+/// answers.
 ///
 /// Each is used once: a reader that lists again wants to know what was added. None is used after a
-/// change by this program: a writer, or a reader with a lease, relies on what it sees after its lease
-/// was put. A reader whose lease is taken meanwhile (`EarlyLease`) lists again itself. None is used
-/// later than `maximumAge`.
+/// change by this program: a writer, or a reader with a lease, relies on what it sees after its
+/// lease was put. A reader whose lease is taken meanwhile (`EarlyLease`) lists again itself. None
+/// is used later than `maximumAge`.
 final class ListingsAhead: Sendable {
   /// The oldest listing that is used, in seconds.
   private static let maximumAge = 30.0
@@ -20,8 +21,9 @@ final class ListingsAhead: Sendable {
 
   /// Begins to list directories, with a thread for each. Without threads nothing is listed.
   ///
-  /// - Parameter connections: the number of connections that are opened besides, each by a small request
-  ///   whose answer is not needed: a reader that needs them soon does not wait for their handshakes.
+  /// - Parameter connections: the number of connections that are opened besides, each by a small
+  ///   request whose answer is not needed: a reader that needs them soon does not wait for their
+  ///   handshakes.
   init(_ directories: [ObjectPath], of base: any Storage, connecting connections: Int = 0) {
     let count = directories.count + connections
     guard !directories.isEmpty,

@@ -3,8 +3,8 @@ internal import SystemIO
 
 /// A limit of the bytes in a second, over all threads.
 ///
-/// A token bucket whose capacity is the bytes of a quarter of a second: a thread that takes more than
-/// are left waits for the time in which they are earned, and others wait behind it.
+/// A token bucket whose capacity is the bytes of a quarter of a second: a thread that takes more
+/// than are left waits for the time in which they are earned, and others wait behind it.
 package final class RateLimit: Sendable {
   /// A clock, and a way to wait by it.
   package struct Clock: Sendable {
@@ -43,8 +43,8 @@ package final class RateLimit: Sendable {
     paid = Mutex(clock.now())
   }
 
-  /// The bytes to transfer at once, so that the rate is even: those of a quarter of a second, and at
-  /// least 16 KiB.
+  /// The bytes to transfer at once, so that the rate is even: those of a quarter of a second, and
+  /// at least 16 KiB.
   var piece: Int { Int(clamping: max(rate / 4, 16 << 10)) }
 
   /// Takes bytes from the bucket, and waits until they are earned.

@@ -3,13 +3,13 @@ internal import Codecs
 internal import Synchronization
 package import SystemIO
 
-/// A storage that reads more of a pack than was asked for, once a pack is read a second time, so that
-/// neighbouring frames cost one request.
+/// A storage that reads more of a pack than was asked for, once a pack is read a second time, so
+/// that neighbouring frames cost one request.
 ///
 /// Trees are stored before those that refer to them, and so are read from the end of their packs to
-/// the beginning; data is read from the beginning to the end. What is read ahead is therefore before or
-/// after the requested range, on the side on which the request is seen from the last one. Only ranges
-/// of packs are read ahead, because everything else is read completely.
+/// the beginning; data is read from the beginning to the end. What is read ahead is therefore
+/// before or after the requested range, on the side on which the request is seen from the last one.
+/// Only ranges of packs are read ahead, because everything else is read completely.
 package final class ReadAheadStorage: ForwardingStorage {
   package let base: any Storage
   private let state = Mutex(State())
@@ -150,8 +150,8 @@ package final class ReadAheadStorage: ForwardingStorage {
 
   /// Lists directories ahead, all at once: those that a command lists first if it takes no lease.
   ///
-  /// - Parameter connects: whether all connections to a store of objects are opened at the same time,
-  ///   for a command that soon needs them.
+  /// - Parameter connects: whether all connections to a store of objects are opened at the same
+  ///   time, for a command that soon needs them.
   package func listAhead(_ directories: [ObjectPath], connects: Bool = false) {
     // The command itself uses one. Over SFTP all requests share one.
     let others = min(threads, Self.connectedAhead) - 1 - directories.count

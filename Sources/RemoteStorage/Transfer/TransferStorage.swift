@@ -21,8 +21,8 @@ package final class TransferStorage: Storage {
   ///   - upload: the limit of the bytes that are sent; nil for none.
   ///   - download: the limit of the bytes that are received; nil for none.
   ///   - connections: the number of transfers of objects at the same time; nil for any number.
-  ///   - isSpooling: whether the other storage keeps written objects on this host until they are complete,
-  ///     and counts and limits the bytes when it sends them.
+  ///   - isSpooling: whether the other storage keeps written objects on this host until they are
+  ///     complete, and counts and limits the bytes when it sends them.
   package init(
     _ base: any Storage, counts: TransferCounts, upload: RateLimit? = nil,
     download: RateLimit? = nil, connections: Int? = nil, isSpooling: Bool = false
@@ -118,8 +118,8 @@ package final class TransferStorage: Storage {
     try base.touch(path)
   }
 
-  /// Counts one request for each object in a store of objects, and one for all of a server with files,
-  /// which gets them at once.
+  /// Counts one request for each object in a store of objects, and one for all of a server with
+  /// files, which gets them at once.
   package func touch(_ paths: [ObjectPath]) throws(StoreError) {
     for _ in 0..<(canRename ? 1 : paths.count) { counts.didRequest() }
     try base.touch(paths)

@@ -12,8 +12,8 @@ extension DeviceRestorePlanner {
     let selection: ByteString
   }
 
-  /// The groups to restore with a set of apps: those that no other app is known to share, or all with
-  /// `--with-groups` (docs/restore.md, "Groups").
+  /// The groups to restore with a set of apps: those that no other app is known to share, or all
+  /// with `--with-groups` (docs/restore.md, "Groups").
   ///
   /// The members of a group are those that the snapshot or the device knows.
   private struct GroupChoice {
@@ -38,7 +38,8 @@ extension DeviceRestorePlanner {
       members[group, default: [:]][app] = before || isKnown
     }
 
-    /// Returns the decision about a group if a set of apps is restored; `.none` if it is not theirs.
+    /// Returns the decision about a group if a set of apps is restored; `.none` if it is not
+    /// theirs.
     func decide(_ group: ByteString, for apps: [String], withAll: Bool) -> Decision {
       let members = members[group] ?? [:]
       guard apps.contains(where: { members[$0] != nil }) else { return .none }

@@ -136,8 +136,8 @@ struct DeviceRestorePlanner {
 
   // MARK: - The device
 
-  /// Scans all containers of the affected apps and groups. If one path of one container is restored,
-  /// only that path is scanned.
+  /// Scans all containers of the affected apps and groups. If one path of one container is
+  /// restored, only that path is scanned.
   private func scan(_ targets: [(item: Item, target: ContainerTargets.Target)])
     -> DeviceScan
   {
@@ -219,7 +219,8 @@ struct DeviceRestorePlanner {
       plan: try RestorePlan.make(stored, part, source: source, at: location, from: reader))
   }
 
-  /// Whether a container is a bundle of which the backup excluded nothing, also if it was to a bucket.
+  /// Whether a container is a bundle of which the backup excluded nothing, also if it was to a
+  /// bucket.
   private func isWholeBundle(_ item: Item) -> Bool {
     let path = item.record.path
     return item.logical.kind == .bundle

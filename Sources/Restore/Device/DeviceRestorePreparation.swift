@@ -131,9 +131,9 @@ package struct DeviceRestorePreparation {
     } catch { throw OperationError(error) }
   }
 
-  /// Creates the directory of Flatpak or snap at the path that the snapshot states. The snapshot may
-  /// be another user's, so the path must be that of the device's identity on this machine, the home
-  /// directory must exist, and no link is followed.
+  /// Creates the directory of Flatpak or snap at the path that the snapshot states. The snapshot
+  /// may be another user's, so the path must be that of the device's identity on this machine, the
+  /// home directory must exist, and no link is followed.
   private func makeOwnRoot(_ layout: Layout) throws(OperationError) {
     let (root, identity) = (stored.snapshot.device.root, stored.snapshot.device.identity)
     let isNamed = identity.hasPrefix("name:")
@@ -150,8 +150,8 @@ package struct DeviceRestorePreparation {
     }
   }
 
-  /// Creates the base directories of a home in which the snapshot has single files, with the mode of
-  /// the XDG Base Directory Specification. Otherwise the plans of several containers would each
+  /// Creates the base directories of a home in which the snapshot has single files, with the mode
+  /// of the XDG Base Directory Specification. Otherwise the plans of several containers would each
   /// create the same directory.
   private func makeBaseDirectories(of device: Device) throws(OperationError) {
     guard device.layout == .xdg, !isPreview else { return }
@@ -183,8 +183,8 @@ package struct DeviceRestorePreparation {
     }
   }
 
-  /// Returns the home directory above the directory of Flatpak or snap at a path, or nil if the path
-  /// is no such directory's.
+  /// Returns the home directory above the directory of Flatpak or snap at a path, or nil if the
+  /// path is no such directory's.
   private static func homeIfUnused(_ root: ByteString, _ layout: Layout) -> ByteString? {
     switch layout {
     case .flatpak where root.components.suffix(2) == [".var", "app"]: root.parent.parent

@@ -39,16 +39,16 @@ package struct DeviceRestoreRequest: Sendable {
   package var protected: Set<FileIdentity> = []
   /// Whether the planning should end early. Called for each directory, by several threads.
   package var isStopping: @Sendable () -> Bool = { false }
-  /// The destination of the snapshot of the existing data that is made first: the repository that the
-  /// restored snapshot is in.
+  /// The destination of the snapshot of the existing data that is made first: the repository that
+  /// the restored snapshot is in.
   package let destination: Destination
   /// The start of the restore.
   package var time: Timestamp
 
-  /// The destination whose exclusions hold on the device: what the policy excludes from backups to it
-  /// is not removed, although the snapshot does not have it. An unencrypted one in a cloud, wherever
-  /// the repository is, since its snapshots may be copies from such a one. Without bundles, unless the
-  /// snapshot has the bundle.
+  /// The destination whose exclusions hold on the device: what the policy excludes from backups to
+  /// it is not removed, although the snapshot does not have it. An unencrypted one in a cloud,
+  /// wherever the repository is, since its snapshots may be copies from such a one. Without
+  /// bundles, unless the snapshot has the bundle.
   static let sparedBy = Destination(isCloud: true, isUnencrypted: true)
 
   /// Creates a request for a whole snapshot.

@@ -23,8 +23,8 @@ package import SystemIO
 
 /// Carries out a `RestorePlan`.
 package struct RestoreOperation: ~Copyable {
-  /// One container of a restore under a journal, which is updated before the container is staged and
-  /// before it is put in place.
+  /// One container of a restore under a journal, which is updated before the container is staged
+  /// and before it is put in place.
   final class JournaledPart {
     private let journal: OperationJournal
     private let number: Int
@@ -64,8 +64,8 @@ package struct RestoreOperation: ~Copyable {
         of: journal.record, for: container, in: directory, probing: probe, root: root)
     }
 
-    /// Records that no further step follows, before the staged entries are removed. If the volume has
-    /// no space for the record, the journal is removed instead, which needs none.
+    /// Records that no further step follows, before the staged entries are removed. If the volume
+    /// has no space for the record, the journal is removed instead, which needs none.
     func settleSteps() throws(SystemError) {
       do throws(SystemError) { try journal.settleSteps() } catch { try journal.end() }
     }

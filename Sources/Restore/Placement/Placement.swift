@@ -79,8 +79,8 @@ package struct Placement: ~Copyable {
       hint: "run the same command again to restore the others")
   }
 
-  /// Whether the existing entry, which is not kept anywhere, is another one than at the plan, or was
-  /// written since. One that is gone cannot be lost.
+  /// Whether the existing entry, which is not kept anywhere, is another one than at the plan, or
+  /// was written since. One that is gone cannot be lost.
   private mutating func hasChanged(_ number: Int) throws(SystemError) -> Bool {
     guard trash == nil, let planned = plan.tree.existing(number) else { return false }
     let name = plan.tree.name(number)
@@ -157,9 +157,9 @@ package struct Placement: ~Copyable {
 
   // MARK: - Databases
 
-  /// Puts the databases in merged directories in place, each completely or not at all. The journal's
-  /// steps are used even without a journal, so that a database that cannot be placed completely is
-  /// rolled back.
+  /// Puts the databases in merged directories in place, each completely or not at all. The
+  /// journal's steps are used even without a journal, so that a database that cannot be placed
+  /// completely is rolled back.
   mutating func placeDatabases(isStopping: () -> Bool) throws {
     if plan.databases.isEmpty { return }
     let keeping: PlacementSteps.Keeping = trash != nil ? .trash : note != nil ? .nothing : .aside
@@ -295,8 +295,8 @@ package struct Placement: ~Copyable {
     entry.kind == .directory && entry.isMerged && entry.hasMetadata && entry.action != .leave
   }
 
-  /// Whether attributes of merged directories are read from the repository once the staged entries are
-  /// in place.
+  /// Whether attributes of merged directories are read from the repository once the staged entries
+  /// are in place.
   static func reads(_ plan: RestorePlan, besides values: AttributeValues) -> Bool {
     plan.tree.entries.indices.contains { number in
       isFinished(plan.tree.entries[number])

@@ -14,8 +14,8 @@ package struct PlacementSteps {
   enum Keeping {
     /// In the device's trash.
     case trash
-    /// Beside the database under another name until the database is in place, so that the replacement
-    /// can be rolled back and a killed restore loses nothing.
+    /// Beside the database under another name until the database is in place, so that the
+    /// replacement can be rolled back and a killed restore loses nothing.
     case aside
     /// Nowhere: nothing is replaced.
     case nothing

@@ -62,8 +62,8 @@ package struct LinkAnchors: Sendable {
   /// Returns the new target of a link that contains a container's UUID: a target in the host's view
   /// moves with the container; in one in the device's own view (`/var/mobile/Containers/…`) the new
   /// UUID replaces the old one. An `.xcappdata` has no place in that view: the old UUID stays, by
-  /// which the link is adjusted on the next device. Containers of macOS (`ID/Data`) have no UUID and
-  /// are seen at their real paths.
+  /// which the link is adjusted on the next device. Containers of macOS (`ID/Data`) have no UUID
+  /// and are seen at their real paths.
   private func named(
     _ link: ByteString, parts: [ByteString], at index: Int, anchor: Anchor
   ) -> ByteString {

@@ -54,8 +54,8 @@ package struct RestorePlan: Sendable {
     }
   }
 
-  /// The limit on remarks about single paths: a repository may have more damage, under longer names,
-  /// than memory holds. Remarks beyond the limit are counted and reported as one.
+  /// The limit on remarks about single paths: a repository may have more damage, under longer
+  /// names, than memory holds. Remarks beyond the limit are counted and reported as one.
   struct RemarkLimit {
     private var room: Int
     private(set) var others = 0

@@ -11,7 +11,8 @@ extension RestorePlan {
   package static func make(
     _ snapshot: StoredSnapshot, _ request: RestoreRequest, from reader: RepositoryReader
   ) throws -> RestorePlan {
-    // A whole container has most of the trees. Of a deeper directory that is known once it is found.
+    // A whole container has most of the trees. Of a deeper directory that is known once it is
+    // found.
     if request.path.components.count <= 2 { reader.expectTrees() }
     let source = try reader.source(request.path, in: snapshot)
     let found = try RestoreTarget.find(

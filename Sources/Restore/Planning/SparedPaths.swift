@@ -6,9 +6,9 @@ internal import SystemIO
 /// their number, so a file that it does not have may be one of them.
 ///
 /// A restore into a device applies the policy to the existing files, so it recognizes those that a
-/// rule excludes. The remaining ones were excluded by options such as `--exclude`, or by rules that are
-/// no longer in the policy. Directories are never among them, because the snapshot records the name of
-/// each excluded one.
+/// rule excludes. The remaining ones were excluded by options such as `--exclude`, or by rules that
+/// are no longer in the policy. Directories are never among them, because the snapshot records the
+/// name of each excluded one.
 struct UnlistedExclusions: Sendable {
   /// The number of such files by container.
   private let counts: [ByteString: UInt64]
@@ -150,7 +150,8 @@ extension UnreadableNames {
 }
 
 extension ByteString {
-  /// The path and each directory above it, the nearest first; the last is empty for a relative path.
+  /// The path and each directory above it, the nearest first; the last is empty for a relative
+  /// path.
   var andParents: [ByteString] {
     var (all, path) = ([self], self)
     while !path.isEmpty, path != "/" {

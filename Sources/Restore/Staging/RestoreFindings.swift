@@ -96,8 +96,9 @@ package final class RestoreFindings: Sendable {
 
   // MARK: - Databases
 
-  /// Whether an entry of a database failed, so that nothing of it is restored and the existing files
-  /// are kept. If none exists, a log that failed does not prevent the restore of the database.
+  /// Whether an entry of a database failed, so that nothing of it is restored and the existing
+  /// files are kept. If none exists, a log that failed does not prevent the restore of the
+  /// database.
   func isBroken(_ database: RestorePlan.Database) -> Bool {
     let members = database.members
     return (database.isPresent ? members[...] : members.suffix(1)).contains(where: isUnmade)

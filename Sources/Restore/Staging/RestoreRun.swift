@@ -4,9 +4,9 @@ package import SystemIO
 
 /// The state that the threads of a restore share: the entries, the directories, and the findings.
 package final class RestoreRun: Sendable {
-  /// A position in the directories of a planned tree, in the staging directory or in the target. The
-  /// directories down to the position are open; a move to another one goes through the nearest common
-  /// ancestor.
+  /// A position in the directories of a planned tree, in the staging directory or in the target.
+  /// The directories down to the position are open; a move to another one goes through the nearest
+  /// common ancestor.
   struct Cursor: ~Copyable {
     private let tree: PlannedTree
     private var directories: DirectoryCursor

@@ -5,16 +5,16 @@ internal import SystemIO
 final class StagedFileWriter: BlobDelivery.Sink {
   /// A large piece of a file that was written in one call and is being flushed to disk.
   ///
-  /// A large restore would fill the page cache and evict the user's working set, so a large piece is
-  /// dropped from the cache once it is on disk, like the data that a backup stores (docs/design.md,
-  /// "Backup and restore"). Each piece is awaited while the next one is being flushed, to keep both
-  /// the disk and the threads busy.
+  /// A large restore would fill the page cache and evict the user's working set, so a large piece
+  /// is dropped from the cache once it is on disk, like the data that a backup stores
+  /// (docs/design.md, "Backup and restore"). Each piece is awaited while the next one is being
+  /// flushed, to keep both the disk and the threads busy.
   private final class LargePiece {
     private let file: Descriptor
     private let range: Range<UInt64>
 
-    /// Starts the writeback of a piece. Returns nil if no descriptor is left to wait with; the piece
-    /// is written nonetheless.
+    /// Starts the writeback of a piece. Returns nil if no descriptor is left to wait with; the
+    /// piece is written nonetheless.
     init?(at range: Range<UInt64>, in file: borrowing Descriptor) throws(SystemError) {
       try file.beginSync(range)
       guard let second = try? file.duplicate() else { return nil }
@@ -22,8 +22,8 @@ final class StagedFileWriter: BlobDelivery.Sink {
       self.file = second
     }
 
-    /// Waits until the piece is on disk, and drops it from the page cache. Like all other data, it is
-    /// durable only after the final sync of the volume.
+    /// Waits until the piece is on disk, and drops it from the page cache. Like all other data, it
+    /// is durable only after the final sync of the volume.
     func finish() throws(SystemError) {
       try file.endSync(range)
       file.willNotBeReadSoon(range)

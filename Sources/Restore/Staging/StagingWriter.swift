@@ -3,8 +3,8 @@ internal import Codecs
 package import SystemIO
 
 /// Creates all new and replacing entries in the staging directory: first directories and entries
-/// without content, while the first contents are fetched, then the contents by several threads in the order of the packs, then hard
-/// links, and last the directories' metadata, deepest first.
+/// without content, while the first contents are fetched, then the contents by several threads in
+/// the order of the packs, then hard links, and last the directories' metadata, deepest first.
 package struct StagingWriter: ~Copyable {
   let run: RestoreRun
   let reader: RepositoryReader

@@ -5,8 +5,9 @@ internal import SystemIO
 
 /// The comparison of a bundle on the device with its record in a snapshot.
 ///
-/// Names, types and sizes are compared, and the contents of files of the same size whose modification
-/// time differs. What cannot be read on either side counts as equal: `check` and `backup` report it.
+/// Names, types and sizes are compared, and the contents of files of the same size whose
+/// modification time differs. What cannot be read on either side counts as equal: `check` and
+/// `backup` report it.
 struct BundleComparison {
   /// The bytes of contents that are compared in one bundle.
   static let limit: UInt64 = 64 << 20
@@ -23,8 +24,8 @@ struct BundleComparison {
     lookup = EntryLookup(scan)
   }
 
-  /// Returns the number of entries that differ. What is below a directory that one side lacks is not
-  /// counted.
+  /// Returns the number of entries that differ. What is below a directory that one side lacks is
+  /// not counted.
   ///
   /// - Throws: `StoreError` if the snapshot cannot be read at all.
   mutating func differences(from snapshot: StoredSnapshot) throws -> Int {
@@ -51,8 +52,8 @@ struct BundleComparison {
     return count + added(besides: stored, damaged)
   }
 
-  /// Returns the number of topmost entries that were created after the snapshot, which a backup would
-  /// store.
+  /// Returns the number of topmost entries that were created after the snapshot, which a backup
+  /// would store.
   private func added(besides stored: Set<ByteString>, _ damaged: Set<ByteString>) -> Int {
     var (count, pending): (Int, [(index: Int, path: ByteString)]) = (0, [(0, "")])
     if scan.entries.isEmpty || damaged.contains("") { return 0 }

@@ -209,8 +209,9 @@ extension BackupCommand {
     /// "next: sandboxctl restore latest --app firefox --to restored     sandboxctl ls latest"
     let line: String
 
-    /// Nil if no snapshot was made. `suffix` is added to each command. `latest` is suggested only if it
-    /// names the snapshot just made, as far as the runs have seen: this line is worth no request.
+    /// Nil if no snapshot was made. `suffix` is added to each command. `latest` is suggested only
+    /// if it names the snapshot just made, as far as the runs have seen: this line is worth no
+    /// request.
     init?(_ done: [DeviceBackup.Outcome], suffix: String) {
       let made = done.filter { $0.report.snapshot != nil }
       guard let first = made.first, let stored = first.report.snapshot else { return nil }

@@ -159,8 +159,8 @@ extension ConfiguredCommandLine {
       "SANDBOXCTL_IDENTITY_FILE", "SANDBOXCTL_PASSPHRASE_COMMAND", "SANDBOXCTL_PASSPHRASE_FILE",
     ]
 
-    /// Whether a setting names a key, and the command line or the environment names one as well. The
-    /// environment overrides the configuration, but not a profile that the command line names.
+    /// Whether a setting names a key, and the command line or the environment names one as well.
+    /// The environment overrides the configuration, but not a profile that the command line names.
     func hasOtherKey(than found: Configuration.FoundSetting) -> Bool {
       if Self.passwords.contains(found.setting.name) {
         return !names.isDisjoint(with: Self.passwords)

@@ -76,7 +76,8 @@ final class HostSigningKey: Sendable {
     return key
   }
 
-  /// Reads a file, or returns nil if it does not exist. A file that other users can read is reported.
+  /// Reads a file, or returns nil if it does not exist. A file that other users can read is
+  /// reported.
   private static func read(_ path: ByteString, _ console: Console?) throws -> SigningKey? {
     do {
       return try key(in: Descriptor.open(path: path), at: path, console)

@@ -8,8 +8,9 @@ internal import SystemIO
 /// A line is `SIGNER NAME` for a trusted signer, `untrusted SIGNER` for a revoked one, or `snapshot
 /// ID` for a snapshot that is accepted whatever its signature is; `#` begins a comment.
 ///
-/// The id of a repository with trusted signers is recorded for its location as well. Otherwise whoever
-/// can write to the store could give the repository another id, of which this host knows nothing.
+/// The id of a repository with trusted signers is recorded for its location as well. Otherwise
+/// whoever can write to the store could give the repository another id, of which this host knows
+/// nothing.
 struct KnownSigners {
   private let directory: ByteString?
   private let id: Digest
@@ -100,8 +101,8 @@ struct KnownSigners {
   /// Whether the repository is recorded for its location; nil if none is.
   func isAtLocation() throws -> Bool? { try idsAtLocation()?.contains(id.hex) }
 
-  /// Returns the ids of the repositories at the location of which this host trusts signers, or nil if
-  /// none is recorded.
+  /// Returns the ids of the repositories at the location of which this host trusts signers, or nil
+  /// if none is recorded.
   private func idsAtLocation() throws -> Set<String>? {
     try content(of: location, nil).map { bytes in
       Set(bytes.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) })

@@ -10,8 +10,8 @@ struct FileToOpen {
 
   /// Returns the file's type.
   ///
-  /// - Throws: `SystemError` if the file does not exist or cannot be read; `OperationError` if it is
-  ///   a FIFO, a socket or a device, which is no document and is not opened.
+  /// - Throws: `SystemError` if the file does not exist or cannot be read; `OperationError` if it
+  ///   is a FIFO, a socket or a device, which is no document and is not opened.
   func type(in tree: TypeTree) throws -> FileType {
     guard let absolute = path.absolute, let name = absolute.lastComponent else {
       return tree.type(ofFile: "/", kind: .directory, head: [])

@@ -60,8 +60,8 @@ extension ExportCommand {
 }
 
 extension ExportedContent {
-  /// Returns the manifests of the apps for which the content has none: that of the snapshot, or what
-  /// is known of the app.
+  /// Returns the manifests of the apps for which the content has none: that of the snapshot, or
+  /// what is known of the app.
   fileprivate func androidManifests() throws -> [ByteString: AndroidManifest] {
     var manifests: [ByteString: AndroidManifest] = [:]
     for app in stored.snapshot.apps {

@@ -33,12 +33,12 @@ struct ImportedDeviceOptions: ParsableArguments {
 
   @OptionGroup var policy: PolicyChoice
 
-  /// Returns the root of the device; nil if nothing is restored. The device is looked for before the
-  /// import, which can take hours.
+  /// Returns the root of the device; nil if nothing is restored. The device is looked for before
+  /// the import, which can take hours.
   ///
   /// - Parameter layout: the layout of the imported snapshot.
-  /// - Throws: `UsageError` for options without a device and for another layout; `ModelError` if the
-  ///   directory is no device.
+  /// - Throws: `UsageError` for options without a device and for another layout; `ModelError` if
+  ///   the directory is no device.
   func target(_ layout: Layout) throws -> ByteString? {
     guard let toDevice else {
       try refuseOptions()

@@ -2,7 +2,8 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// `sandboxctl check --append-only`: checks whether these credentials can replace or remove objects.
+/// `sandboxctl check --append-only`: checks whether these credentials can replace or remove
+/// objects.
 extension CheckCommand {
   func checkProtection(_ console: Console) throws -> ExitStatus {
     if readData || readDataSubset != nil {

@@ -291,8 +291,8 @@ private final class RetainTimes {
   /// The first mistake in a policy: without the policy it is unknown how long it keeps snapshots.
   private(set) var mistake: (any Error)?
 
-  /// Returns the seconds for which the policy of a snapshot, or the default one of its layout, keeps
-  /// it; nil if neither says so.
+  /// Returns the seconds for which the policy of a snapshot, or the default one of its layout,
+  /// keeps it; nil if neither says so.
   func seconds(_ head: SnapshotHead) -> Int64? {
     let item: RetainedItem? =
       switch head.reason {

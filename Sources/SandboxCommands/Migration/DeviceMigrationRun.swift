@@ -11,8 +11,8 @@ internal import SandboxModel
 internal import SnapshotQueries
 internal import SystemIO
 
-/// The migration of apps between two devices whose containers have the same logical names, or from a
-/// snapshot, with its report.
+/// The migration of apps between two devices whose containers have the same logical names, or from
+/// a snapshot, with its report.
 struct DeviceMigrationRun {
   let command: MigrateCommand
   private let source: MigrationEndpoint

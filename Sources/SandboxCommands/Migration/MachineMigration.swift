@@ -1,8 +1,8 @@
 internal import Migration
 internal import SystemIO
 
-/// The migration of all apps of a home directory to another one, each in its form: the Flatpaks, the
-/// snaps, and the programs outside sandboxes. This is the move to a new machine.
+/// The migration of all apps of a home directory to another one, each in its form: the Flatpaks,
+/// the snaps, and the programs outside sandboxes. This is the move to a new machine.
 struct MachineMigration {
   private let command: MigrateCommand
   private let source: ByteString

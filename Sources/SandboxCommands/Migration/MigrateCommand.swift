@@ -169,8 +169,8 @@ struct FormMigration {
     }
   }
 
-  /// Returns the tables; for apps of macOS also those that their bundles contain, and the apps whose
-  /// lists are not usable.
+  /// Returns the tables; for apps of macOS also those that their bundles contain, and the apps
+  /// whose lists are not usable.
   private func library(
     _ console: Console
   ) throws -> (tables: MigrationLibrary, refused: Set<ByteString>) {

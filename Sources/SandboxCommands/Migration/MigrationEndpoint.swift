@@ -17,7 +17,8 @@ enum MigrationEndpoint {
 
   /// Parses the value of `--from`. A word that names no directory is a snapshot.
   ///
-  /// - Parameter isWhole: Whether a home directory without a layout stands for all forms of its apps.
+  /// - Parameter isWhole: Whether a home directory without a layout stands for all forms of its
+  ///   apps.
   init(source word: ByteString, isWhole: Bool = false) throws {
     let (layout, root) = try Self.parts(word)
     if layout == nil, !root.isAbsolute, (try? Host.realPath(root)) == nil {
@@ -89,8 +90,8 @@ enum MigrationEndpoint {
     }
   }
 
-  /// Returns the real path of a directory that is a home with apps outside iOS and macOS, or is empty,
-  /// or nil for others: the directory of one form's apps, and devices.
+  /// Returns the real path of a directory that is a home with apps outside iOS and macOS, or is
+  /// empty, or nil for others: the directory of one form's apps, and devices.
   private static func wholeHome(_ root: ByteString) throws -> ByteString? {
     let real: ByteString
     do throws(SystemError) {
@@ -106,8 +107,8 @@ enum MigrationEndpoint {
     return [.flatpak, .snap, .xdg].contains(found) ? real : nil
   }
 
-  /// The home directory of a macOS user as one side of a migration by its apps' own lists, or nil for
-  /// other places.
+  /// The home directory of a macOS user as one side of a migration by its apps' own lists, or nil
+  /// for other places.
   var desktop: AppPairing.Side? {
     guard case .device(let root, .macOS) = self, let real = try? Host.realPath(root) else {
       return nil

@@ -9,8 +9,8 @@ internal import SystemIO
 
 /// The migration of apps from a snapshot to another form of them.
 ///
-/// The snapshot's data is restored into a temporary home directory, from which the apps are migrated
-/// as from any other. It is removed at the end: it needs space for the data of the apps.
+/// The snapshot's data is restored into a temporary home directory, from which the apps are
+/// migrated as from any other. It is removed at the end: it needs space for the data of the apps.
 struct SnapshotMigration {
   let command: MigrateCommand
   let stored: StoredSnapshot

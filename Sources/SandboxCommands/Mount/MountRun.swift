@@ -20,8 +20,8 @@ struct MountRun {
     var wasInUse = false
   }
 
-  /// Mounts the file system, and answers requests until it is unmounted or a signal ends the command.
-  /// Returns `damaged` if damage was found.
+  /// Mounts the file system, and answers requests until it is unmounted or a signal ends the
+  /// command. Returns `damaged` if damage was found.
   func serve(_ options: FuseSession.Options) throws -> ExitStatus {
     try StopSignals.watch()
     let session = try FuseSession(files, on: point.path, options)
@@ -42,7 +42,8 @@ struct MountRun {
     return files.damageCount == 0 ? .done : .damaged
   }
 
-  /// Waits until the file system is unmounted, or for a signal. Returns whether a signal was received.
+  /// Waits until the file system is unmounted, or for a signal. Returns whether a signal was
+  /// received.
   private func waitForEnd(of session: FuseSession) -> Bool {
     while !session.hasEnded {
       messages.show(on: console)

@@ -6,7 +6,8 @@ struct BundleOptions: ParsableArguments {
   @Flag(help: "Store bundles in a bucket, too (default: only in other repositories).")
   var withBundles = false
 
-  /// Returns the destination by which the policy decides about a backup to a repository's destination.
+  /// Returns the destination by which the policy decides about a backup to a repository's
+  /// destination.
   func deciding(for destination: Destination) -> Destination {
     withBundles ? destination.withBundles : destination
   }

@@ -178,8 +178,8 @@ enum RecoveryKeyFile {
     }
   }
 
-  /// Removes the file that `write` made, and no other one that has its name meanwhile. Returns false
-  /// if it may still exist.
+  /// Removes the file that `write` made, and no other one that has its name meanwhile. Returns
+  /// false if it may still exist.
   static func remove(_ path: ByteString, madeAs identity: FileIdentity) -> Bool {
     guard let name = path.lastComponent, let directory = try? Directory.open(path: path.dirname),
       let status = try? directory.status(name), status.identity == identity

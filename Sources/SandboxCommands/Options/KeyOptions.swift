@@ -82,9 +82,9 @@ extension KeyOptions {
     command: Host.takeEnvironment("SANDBOXCTL_PASSPHRASE_COMMAND")
   )
 
-  /// Returns the key for an encrypted repository. A file or a command is read at most once in a run.
-  /// If no key is named, the passphrase is asked for on a terminal, once for each repository; an
-  /// empty answer, or no terminal, is no key.
+  /// Returns the key for an encrypted repository. A file or a command is read at most once in a
+  /// run. If no key is named, the passphrase is asked for on a terminal, once for each repository;
+  /// an empty answer, or no terminal, is no key.
   func source(for repository: Repository, _ console: Console) throws -> KeySource {
     let location = repository.location
     switch named {

@@ -3,8 +3,8 @@ internal import Migration
 internal import PolicyEngine
 internal import SystemIO
 
-/// The migration tables: built in, of the system, and of the user, in the directory `migrations` next
-/// to the policies.
+/// The migration tables: built in, of the system, and of the user, in the directory `migrations`
+/// next to the policies.
 enum MigrationFiles {
   /// Returns a library of all tables.
   static func library() throws -> MigrationLibrary {

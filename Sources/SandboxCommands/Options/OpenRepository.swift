@@ -28,7 +28,8 @@ extension Repository {
   /// Returns the heads of all snapshots, through this host's cache of them.
   func hostHeads() throws(StoreError) -> SnapshotHeads { try heads(cache: hostHeadCache) }
 
-  /// Returns the heads of all snapshots, through this host's cache of them, and the ids of pinned ones.
+  /// Returns the heads of all snapshots, through this host's cache of them, and the ids of pinned
+  /// ones.
   func hostHeadsAndPins() throws(StoreError) -> (heads: SnapshotHeads, pins: Set<SnapshotID>) {
     try headsAndPins(cache: hostHeadCache)
   }
@@ -57,8 +58,8 @@ extension Repository {
     Destination(isCloud: isInBucket, isUnencrypted: !isEncrypted)
   }
 
-  /// The destination of a snapshot of the data that an operation is about to change. It has the bundles
-  /// also in a bucket, since without them the operation could not be undone.
+  /// The destination of a snapshot of the data that an operation is about to change. It has the
+  /// bundles also in a bucket, since without them the operation could not be undone.
   var safetyDestination: Destination { destination.withBundles }
 
   /// Begins reading for a restore, with each copy of the index verified against its id again. In a
@@ -71,8 +72,8 @@ extension Repository {
     return try beginReading(cache: cache, lease: lease)
   }
 
-  /// Begins reading in the same way, from another host without waiting for the lease. The snapshot that is
-  /// restored has to be named to `RepositoryReader.requireKept(_:)`.
+  /// Begins reading in the same way, from another host without waiting for the lease. The snapshot
+  /// that is restored has to be named to `RepositoryReader.requireKept(_:)`.
   func beginEarlyReading() throws -> RepositoryReader {
     guard let ahead = storage.base as? ReadAheadStorage else { return try beginCarefulReading() }
     let cache = hostIndexCache

@@ -15,8 +15,8 @@ struct PolicyChoice: ParsableArguments {
       valueName: "name|file"))
   var policies: [ByteString] = []
 
-  /// Compiles the policy for a layout. If none is named, `earlier` is used if it is known here. With
-  /// a console, warns about rules of Auto Backup that Android ignores.
+  /// Compiles the policy for a layout. If none is named, `earlier` is used if it is known here.
+  /// With a console, warns about rules of Auto Backup that Android ignores.
   func compile(
     for layout: Layout, version: OSVersion? = nil, patterns: [CommandLinePattern] = [],
     orElse earlier: String? = nil, _ console: Console? = nil
@@ -156,7 +156,8 @@ enum PolicyFiles {
     return sources + (try extra.map { try given($0, console) })
   }
 
-  /// Reads a file of the command line: a policy, or rules of Android's Auto Backup, which become one.
+  /// Reads a file of the command line: a policy, or rules of Android's Auto Backup, which become
+  /// one.
   private static func given(_ path: ByteString, _ console: Console?) throws -> PolicySource {
     let source = try file(path, .commandLine)
     guard AutoBackupRuleSet.begins(source.bytes) else { return source }

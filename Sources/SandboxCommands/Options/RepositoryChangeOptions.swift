@@ -10,8 +10,8 @@ struct RepositoryChangeOptions: ParsableArguments {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
-  /// Runs the operation with a progress display, which counts items called `noun`. A signal stops it
-  /// early.
+  /// Runs the operation with a progress display, which counts items called `noun`. A signal stops
+  /// it early.
   func run<Report>(
     counting noun: String = "file",
     _ body: (ProgressCounters, @escaping @Sendable () -> Bool) throws -> Report

@@ -16,8 +16,8 @@ extension RepositoryOptions {
     /// Whether the key is meant for another repository, and is used for this one only if it is
     /// encrypted.
     var isKeyOfAnother = false
-    /// The directories that a command without a lease lists first. A repository on another host lists
-    /// them ahead.
+    /// The directories that a command without a lease lists first. A repository on another host
+    /// lists them ahead.
     var firstListings: [ObjectPath] = []
     /// Whether the command needs several connections to a store of objects at once.
     var connectsAhead = false
@@ -53,8 +53,8 @@ extension RepositoryOptions {
       }
     }
 
-    /// The destination of backups to the repository (`Repository.destination`), as far as it is known
-    /// without a connection to another host.
+    /// The destination of backups to the repository (`Repository.destination`), as far as it is
+    /// known without a connection to another host.
     var destination: Destination {
       if case .s3 = location {
         return Destination(isCloud: true, isUnencrypted: !isKnownAsEncrypted)
@@ -78,8 +78,8 @@ extension RepositoryOptions {
       return try Host.realPath(path) == Host.resolved(directory)
     }
 
-    /// Checks that neither the repository nor the directory in which data of it is kept a second time
-    /// contains the other: whoever loses one of them would lose both.
+    /// Checks that neither the repository nor the directory in which data of it is kept a second
+    /// time contains the other: whoever loses one of them would lose both.
     func requireApart(
       from second: ByteString, hint: String = "name another directory with '--to'"
     ) throws {

@@ -36,8 +36,8 @@ struct RepositoryOptions: ParsableArguments {
     return standard
   }
 
-  /// The destination of backups to the repository as far as it is known without a connection to another
-  /// host, for a preview.
+  /// The destination of backups to the repository as far as it is known without a connection to
+  /// another host, for a preview.
   var knownDestination: Destination {
     (try? choice())?.destination ?? Destination(isUnencrypted: true)
   }

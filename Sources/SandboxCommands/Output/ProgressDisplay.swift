@@ -23,7 +23,8 @@ final class ProgressDisplay {
     case onRequest
   }
 
-  /// The end of work that can be abandoned: of which nothing remains that the program has to finish.
+  /// The end of work that can be abandoned: of which nothing remains that the program has to
+  /// finish.
   struct Abandonment: Sendable {
     /// The message, after which the program ends.
     let lastLine: String

@@ -162,8 +162,8 @@ extension RepositoryCopy.Report {
     return ([needed, stored] + frames.compactMap { $0 }).joined(separator: ", ")
   }
 
-  /// Returns the report as `copy --json` prints it: a line for each snapshot that was copied or that
-  /// is damaged, and the summary.
+  /// Returns the report as `copy --json` prints it: a line for each snapshot that was copied or
+  /// that is damaged, and the summary.
   func jsonLines(isDry: Bool) -> [JSON] {
     copied.map { $0.json(isDry: isDry) } + incomplete.map { $0.json("incomplete") }
       + damagedInTarget.map { $0.json("damaged-in-target") } + [["summary": summary(isDry: isDry)]]

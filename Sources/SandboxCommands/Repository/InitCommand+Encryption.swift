@@ -5,8 +5,8 @@ internal import RemoteStorage
 internal import SystemIO
 
 extension InitCommand {
-  /// Returns the encryption that the options, the environment or the user choose; nil for none, which
-  /// only the user chooses.
+  /// Returns the encryption that the options, the environment or the user choose; nil for none,
+  /// which only the user chooses.
   func decide(
     _ choice: RepositoryOptions.Choice, _ console: Console
   ) throws -> NewEncryption? {
@@ -78,8 +78,8 @@ extension InitCommand {
     return made
   }
 
-  /// Writes the recovery key to the file that was requested, and returns the file's identity; nil if
-  /// none was requested.
+  /// Writes the recovery key to the file that was requested, and returns the file's identity; nil
+  /// if none was requested.
   private func saveRecoveryKey(
     of keys: NewEncryption, _ storage: any Storage, at location: RepositoryLocation
   ) throws -> FileIdentity? {

@@ -61,8 +61,8 @@ struct MirrorCommand: SandboxCommand {
     return report.refusal == nil && !keysDiffer ? .done : .doneInPart
   }
 
-  /// Opens the mirror's storage, and creates it if it does not exist. Returns nil in a dry run if it
-  /// does not exist.
+  /// Opens the mirror's storage, and creates it if it does not exist. Returns nil in a dry run if
+  /// it does not exist.
   private func open(_ mirror: RepositoryOptions.Choice) throws -> (any Storage)? {
     guard change.dryRun else { return try mirror.makeStorage() }
     do {

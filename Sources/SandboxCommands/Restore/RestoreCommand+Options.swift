@@ -151,7 +151,8 @@ extension RestoreCommand {
       return path.components.count > 1 ? "a path of the device" : nil
     }
 
-    /// Returns the snapshot and the logical path in it. Many trees are fetched while the snapshot is.
+    /// Returns the snapshot and the logical path in it. Many trees are fetched while the snapshot
+    /// is.
     func find(
       in repository: Repository, _ reader: RepositoryReader, apps: [String], _ console: Console
     ) throws -> (StoredSnapshot, ByteString) {

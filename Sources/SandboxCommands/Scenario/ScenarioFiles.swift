@@ -18,8 +18,8 @@ enum ScenarioFiles {
   /// Reads scenarios.
   ///
   /// - Parameters:
-  ///   - names: paths of files, or names of scenarios that come with the program; all of these if it
-  ///     is empty.
+  ///   - names: paths of files, or names of scenarios that come with the program; all of these if
+  ///     it is empty.
   ///   - report: receives each mistake in them.
   /// - Returns: the scenarios without mistakes, and whether all are.
   static func read(

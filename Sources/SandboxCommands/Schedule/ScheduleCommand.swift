@@ -188,8 +188,8 @@ extension ScheduleCommand {
       return rows
     }
 
-    /// Returns the time of the newest snapshot that a schedule of this user made on this host. No key is
-    /// used or asked for: the heads of this host's own snapshots are in its cache.
+    /// Returns the time of the newest snapshot that a schedule of this user made on this host. No
+    /// key is used or asked for: the heads of this host's own snapshots are in its cache.
     private func lastScheduled() -> Timestamp? {
       let user = Host.userName(Host.userID) ?? String(Host.userID)
       let opened = try? repository.open().repository

@@ -10,7 +10,8 @@ struct ScheduledJob {
   let program: String
   /// The arguments of the program.
   let words: [String]
-  /// The arguments with which it removes snapshots after the backup, if that is due; empty for none.
+  /// The arguments with which it removes snapshots after the backup, if that is due; empty for
+  /// none.
   let forgetting: [String]
   /// The environment variables that it needs: the locations of settings, data and caches.
   let environment: [(name: String, value: String)]
@@ -59,8 +60,9 @@ struct ScheduledJob {
   /// The variable with the command that prints the passphrase.
   static let passphraseCommand = "SANDBOXCTL_PASSPHRASE_COMMAND"
 
-  /// Whether the command that prints the passphrase is an argument of a process, which all users can
-  /// see: as an option, or in the line that cron passes to the shell. A variable of systemd is not.
+  /// Whether the command that prints the passphrase is an argument of a process, which all users
+  /// can see: as an option, or in the line that cron passes to the shell. A variable of systemd is
+  /// not.
   func showsPassphraseCommand(byCron: Bool) -> Bool {
     let option = "--passphrase-command"
     return words.contains { $0 == option || $0.hasPrefix(option + "=") }

@@ -43,8 +43,8 @@ extension SnapshotsCommand {
       return .done
     }
 
-    /// The id, the signature and the stored members. A stored member that this version does not know
-    /// cannot replace the first ones.
+    /// The id, the signature and the stored members. A stored member that this version does not
+    /// know cannot replace the first ones.
     private static func json(_ stored: StoredSnapshot, in repository: Repository) -> JSON {
       let signer = stored.signature.signer
       let first: [JSON.Member] = [

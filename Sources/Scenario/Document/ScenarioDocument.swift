@@ -1,12 +1,12 @@
 // Scenario: tests of the life cycle of an app's data, as documents.
 //
-// A document (sandboxctl-scenario(5)) names a device, the versions of its platform, and steps: changes
-// of the device, operations of this program, and expectations between them. This module reads the
-// documents, checks expectations against facts, and writes the reports. It performs no step: a runner
-// does that on a copy of the device, and states the facts.
+// A document (sandboxctl-scenario(5)) names a device, the versions of its platform, and steps:
+// changes of the device, operations of this program, and expectations between them. This module
+// reads the documents, checks expectations against facts, and writes the reports. It performs no
+// step: a runner does that on a copy of the device, and states the facts.
 //
-// A document is untrusted input: its size, depth and counts are limited, and each mistake is reported
-// with file, line and column.
+// A document is untrusted input: its size, depth and counts are limited, and each mistake is
+// reported with file, line and column.
 //
 // Not guaranteed: that the steps of a document without mistakes succeed on every device.
 

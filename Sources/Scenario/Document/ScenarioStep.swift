@@ -57,8 +57,8 @@ extension ScenarioAction {
       .deliver, .backup, .update, .rollback, .purge, .offload, .restore,
     ]
 
-    /// Whether the operation has phases, at which it makes its changes durable. A purge has none: it
-    /// deletes only what apps make again.
+    /// Whether the operation has phases, at which it makes its changes durable. A purge has none:
+    /// it deletes only what apps make again.
     package var hasPhases: Bool { self != .purge }
   }
 
@@ -123,8 +123,8 @@ package enum ScenarioContent: Sendable, Hashable {
   case text(String)
   /// The bytes of `bytes(count:)`, by their number.
   case size(Int64)
-  /// A copy of a file, in a delivery also of a document package: an absolute path, or one relative to
-  /// the directory of the document.
+  /// A copy of a file, in a delivery also of a document package: an absolute path, or one relative
+  /// to the directory of the document.
   case file(ByteString)
 
   /// Returns bytes that are the same in each run and do not compress, by xorshift64 (Marsaglia,
@@ -234,7 +234,8 @@ extension ScenarioAction {
 
     /// The unit in which the place of an interruption is counted.
     package enum Unit: String, CaseIterable, Sendable, Hashable {
-      /// A point at which the operation makes its data or its journal durable (fsync(2), syncfs(2)).
+      /// A point at which the operation makes its data or its journal durable (fsync(2),
+      /// syncfs(2)).
       case phase
       /// A system call that changes files.
       case call

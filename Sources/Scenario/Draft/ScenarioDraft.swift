@@ -2,11 +2,11 @@ internal import PolicyEngine
 package import SandboxModel
 package import SystemIO
 
-/// A first scenario for a device: that an update, a purge and a restore to a new device keep the data
-/// which the platform promises to keep.
+/// A first scenario for a device: that an update, a purge and a restore to a new device keep the
+/// data which the platform promises to keep.
 ///
-/// It is derived from the entries of the device, so it passes on the device itself until an app or a
-/// policy changes.
+/// It is derived from the entries of the device, so it passes on the device itself until an app or
+/// a policy changes.
 package struct ScenarioDraft: Sendable {
   private let root: ByteString
   private let layout: Layout
@@ -44,8 +44,8 @@ package struct ScenarioDraft: Sendable {
   /// Whether no app has data that the platform keeps.
   package var isEmpty: Bool { apps.isEmpty }
 
-  /// Returns the parts of a container in which the platform keeps all files: directories of one or two
-  /// components, such as `Documents` and `Library/Preferences`.
+  /// Returns the parts of a container in which the platform keeps all files: directories of one or
+  /// two components, such as `Documents` and `Library/Preferences`.
   private static func parts(of container: ByteString, _ entries: [ScenarioEntry]) -> [Part] {
     var parts: [ByteString: Part] = [:]
     var refused: Set<ByteString> = []

@@ -2,8 +2,8 @@ package import PolicyEngine
 internal import SystemIO
 
 extension ScenarioExpectation {
-  /// Returns the failures of the assertions in a state; none if the expectation does not apply to the
-  /// version of the platform.
+  /// Returns the failures of the assertions in a state; none if the expectation does not apply to
+  /// the version of the platform.
   package func failures(
     in facts: some ScenarioFacts, moments: [String: ScenarioMoment], version: OSVersion?
   ) throws -> [ScenarioFailure] {

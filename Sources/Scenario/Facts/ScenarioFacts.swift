@@ -16,7 +16,8 @@ package struct ScenarioEntry: Sendable, Hashable {
   package let path: ByteString
   /// The kind.
   package let kind: Kind
-  /// The hash of a file's content or of a link's target, or nil if it is not known or there is none.
+  /// The hash of a file's content or of a link's target, or nil if it is not known or there is
+  /// none.
   package let digest: [UInt8]?
   /// The verdicts of the policy at the version of the platform.
   package let verdicts: Verdicts

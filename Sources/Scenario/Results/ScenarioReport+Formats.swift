@@ -105,8 +105,8 @@ extension ScenarioReport {
     return (["TAP version 13", "1..\(results.count)"] + lines).joined(separator: "\n") + "\n"
   }
 
-  /// The report as JUnit XML, as the schema of Jenkins' xUnit plugin (junit-10.xsd) describes it: it
-  /// permits `skipped` in a test suite only, and times in decimal digits without an exponent.
+  /// The report as JUnit XML, as the schema of Jenkins' xUnit plugin (junit-10.xsd) describes it:
+  /// it permits `skipped` in a test suite only, and times in decimal digits without an exponent.
   package var junit: String {
     let counts =
       "tests=\"\(results.count)\" failures=\"\(count(.failed))\" "
@@ -130,8 +130,8 @@ private enum XML {
     return "\(milliseconds / 1000)." + String(repeating: "0", count: 3 - decimals.count) + decimals
   }
 
-  /// Returns a text with the characters escaped that have a meaning in XML, and without those that it
-  /// does not permit (Extensible Markup Language 1.0, 2.2).
+  /// Returns a text with the characters escaped that have a meaning in XML, and without those that
+  /// it does not permit (Extensible Markup Language 1.0, 2.2).
   static func text(_ text: String) -> String {
     var escaped = ""
     for scalar in text.unicodeScalars {

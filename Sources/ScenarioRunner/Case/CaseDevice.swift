@@ -5,8 +5,8 @@ internal import SandboxModel
 internal import Scenario
 internal import SystemIO
 
-/// The copy of a device in the directory of a case. A restore to a new device adds another one, which
-/// is the current one from then on.
+/// The copy of a device in the directory of a case. A restore to a new device adds another one,
+/// which is the current one from then on.
 struct CaseDevice {
   /// The directory of the case, outside which nothing is changed.
   private let home: ByteString
@@ -59,8 +59,8 @@ struct CaseDevice {
 
   /// Finds the current device.
   ///
-  /// - Throws: `OperationError` if one of its containers is outside the directory of the case, where
-  ///   links of the device's layout can lead.
+  /// - Throws: `OperationError` if one of its containers is outside the directory of the case,
+  ///   where links of the device's layout can lead.
   func find() throws -> Device {
     let device = try Device.find(root: root, layout: layout)
     for container in device.containers where !container.absolutePath.isWithin(home) {
@@ -73,8 +73,8 @@ struct CaseDevice {
     return device
   }
 
-  /// Makes a device on which the apps of the current one are installed and have no data, as a platform
-  /// installs them before it restores their data, and makes it the current one.
+  /// Makes a device on which the apps of the current one are installed and have no data, as a
+  /// platform installs them before it restores their data, and makes it the current one.
   mutating func makeNew() throws {
     let device = try find()
     number += 1

@@ -57,8 +57,8 @@ struct CaseRun {
     return failures.isEmpty ? .passed : .failed(failures)
   }
 
-  /// Performs a step. Returns the failures of its expectations, or the one of a step that had to fail
-  /// in a certain way and did not.
+  /// Performs a step. Returns the failures of its expectations, or the one of a step that had to
+  /// fail in a certain way and did not.
   private func perform(_ step: ScenarioStep, _ state: CaseState) throws -> [ScenarioFailure] {
     guard let wanted = step.failure else { return try state.perform(step.action) }
     let expected = "the step fails with \(wanted.rawValue)"

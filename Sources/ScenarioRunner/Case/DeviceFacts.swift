@@ -16,7 +16,8 @@ package struct DeviceFacts: ScenarioFacts {
 
   /// Scans a device.
   ///
-  /// - Parameter attributes: the attributes on Linux to look for; nil if no expectation asks for them.
+  /// - Parameter attributes: the attributes on Linux to look for; nil if no expectation asks for
+  ///   them.
   init(_ device: Device, _ policy: CompiledPolicy, attributes: Set<ByteString>?) {
     var options = ScanOptions(destination: Self.destination)
     // The cases themselves run on several threads.

@@ -2,10 +2,11 @@ internal import SystemIO
 
 /// The copy of a directory's tree into another directory, entry by entry, without following links.
 ///
-/// A copy shares its blocks with the source where the volume can, and has the content, holes, times,
-/// modes, attributes and hard links of the source. It belongs to the user who runs the program or, if
-/// that is root, to the owner of the source. The source is only read, and its access times stay where
-/// the user may prevent an update. Sockets, devices and mounted file systems are not copied.
+/// A copy shares its blocks with the source where the volume can, and has the content, holes,
+/// times, modes, attributes and hard links of the source. It belongs to the user who runs the
+/// program or, if that is root, to the owner of the source. The source is only read, and its access
+/// times stay where the user may prevent an update. Sockets, devices and mounted file systems are
+/// not copied.
 struct TreeCopy: ~Copyable {
   /// The largest number of entries of a copy.
   static let entryLimit = 1_000_000
@@ -27,8 +28,8 @@ struct TreeCopy: ~Copyable {
   /// - Parameters:
   ///   - isExcluded: whether the entry at a path below the source, and all below it, is not copied.
   ///   - isStopping: whether to end early. Called for each entry.
-  /// - Throws: `SystemError` if an entry cannot be read or written; `OperationError`: `interrupted`,
-  ///   or `failed` for more than `entryLimit` entries.
+  /// - Throws: `SystemError` if an entry cannot be read or written; `OperationError`:
+  ///   `interrupted`, or `failed` for more than `entryLimit` entries.
   static func run(
     _ source: consuming Directory, to target: consuming Directory,
     excluding isExcluded: @escaping (ByteString) -> Bool = { _ in false },

@@ -54,9 +54,9 @@ final class RunDirectory: Sendable {
     }
   }
 
-  /// Removes the directories that runs of this user left in a directory when they were killed. Those
-  /// that a run has locked, of other users, with other names and of other kinds stay, and so do
-  /// entries that cannot be opened or removed.
+  /// Removes the directories that runs of this user left in a directory when they were killed.
+  /// Those that a run has locked, of other users, with other names and of other kinds stay, and so
+  /// do entries that cannot be opened or removed.
   static func removeAbandoned(in temporary: ByteString) {
     guard let above = try? Directory.open(path: temporary) else { return }
     var names: [ByteString] = []

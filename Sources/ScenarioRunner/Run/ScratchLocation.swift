@@ -3,9 +3,9 @@ internal import SystemIO
 
 /// The choice of the directory in which the private directory of a run is made.
 ///
-/// A case removes a thousand files at its end, most of them empty directories of its repository, which
-/// takes longer than everything else on a disk. Copies of the sample device are small, so they are
-/// made in memory where possible.
+/// A case removes a thousand files at its end, most of them empty directories of its repository,
+/// which takes longer than everything else on a disk. Copies of the sample device are small, so
+/// they are made in memory where possible.
 enum ScratchLocation {
   /// The file system in memory (Linux, Documentation/filesystems/tmpfs.rst).
   private static let memory: ByteString = "/dev/shm"
@@ -24,8 +24,8 @@ enum ScratchLocation {
     return areSmall && hasMemory ? memory : disk
   }
 
-  /// Whether there is enough memory, in a file system with the attributes that marks need, which tmpfs
-  /// has since Linux 6.6.
+  /// Whether there is enough memory, in a file system with the attributes that marks need, which
+  /// tmpfs has since Linux 6.6.
   private static var hasMemory: Bool {
     do throws(SystemError) {
       let directory = try Directory.open(path: memory)

@@ -86,8 +86,8 @@ extension CaseState {
 
   // MARK: - Packages
 
-  /// Makes a package of an app's present bundle with another version, also of its extensions. Returns
-  /// its path.
+  /// Makes a package of an app's present bundle with another version, also of its extensions.
+  /// Returns its path.
   private func makePackage(of app: BundleIdentifier, version: String) throws -> ByteString {
     let bundle = try device().containers.first { $0.kind == .bundle && $0.owner == app }
     guard let bundle, let name = bundle.bundleDirectory?.lastComponent else {

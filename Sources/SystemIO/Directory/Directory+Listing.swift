@@ -128,8 +128,8 @@ extension Directory {
 
     /// Calls `body` with the location and the C string of each name except `.` and `..`.
     ///
-    /// The buffer holds one `struct linux_dirent64` after another: inode 8 bytes, offset 8, length of
-    /// the record 2, type 1, then the name and a NUL.
+    /// The buffer holds one `struct linux_dirent64` after another: inode 8 bytes, offset 8, length
+    /// of the record 2, type 1, then the name and a NUL.
     @inline(__always)
     func withEach(_ body: (ListedChild, UnsafePointer<CChar>) -> Void) {
       unsafe bytes.withUnsafeBytes { buffer in

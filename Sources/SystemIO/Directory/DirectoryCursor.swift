@@ -126,8 +126,8 @@ public struct DirectoryCursor: ~Copyable {
     public let error: SystemError
   }
 
-  /// Goes to a directory of a tree whose directories have numbers, through the nearest common ancestor
-  /// with the current one.
+  /// Goes to a directory of a tree whose directories have numbers, through the nearest common
+  /// ancestor with the current one.
   ///
   /// - Parameters:
   ///   - numbers: The directories from below the root down to the wanted one. Numbers are positive.

@@ -40,8 +40,8 @@ public enum Faults {
     }
 
     /// Creates a plan under which every change fails from call number `first` (from 1) of the given
-    /// operations on, as if the process had been killed there: what is on the volume stays as it is.
-    /// Reads succeed, and nothing is made durable.
+    /// operations on, as if the process had been killed there: what is on the volume stays as it
+    /// is. Reads succeed, and nothing is made durable.
     public init(endingAt first: Int, of operations: Set<SystemError.Operation>) {
       self.operations = operations
       self.first = first
@@ -50,17 +50,17 @@ public enum Faults {
       skipsSyncs = true
     }
 
-    /// Creates a plan under which no call fails and nothing is made durable: for data that is removed
-    /// at the end of the run.
+    /// Creates a plan under which no call fails and nothing is made durable: for data that is
+    /// removed at the end of the run.
     public init(skippingSyncs: Bool) {
       (operations, first, failsRepeatedly, number) = ([], Int.max, false, 0)
       (slowness, fileSystem, action, ended) = (nil, nil, nil, [])
       skipsSyncs = skippingSyncs
     }
 
-    /// Creates a plan under which no call fails: `action` is called before call number `first` (from
-    /// 1) of the given operations (nil: all), on the thread that makes the call, to change files
-    /// between two calls of an operation.
+    /// Creates a plan under which no call fails: `action` is called before call number `first`
+    /// (from 1) of the given operations (nil: all), on the thread that makes the call, to change
+    /// files between two calls of an operation.
     public init(
       before operations: Set<SystemError.Operation>? = nil, at first: Int,
       run action: @escaping @Sendable () -> Void

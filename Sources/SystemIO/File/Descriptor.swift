@@ -192,8 +192,8 @@ extension Descriptor {
     return filled - start
   }
 
-  /// Waits until a stream has bytes or ends, and reads those that it has into `buffer`, from `start`
-  /// to at most its end. A stop can be requested during the wait.
+  /// Waits until a stream has bytes or ends, and reads those that it has into `buffer`, from
+  /// `start` to at most its end. A stop can be requested during the wait.
   ///
   /// - Returns: the number of bytes, 0 at the end of the stream, or nil if `isStopping`, which is
   ///   called several times a second, returned true.
@@ -353,9 +353,9 @@ extension Descriptor {
   }
 
   /// Clones another file of the same volume: both share their blocks until one is changed. Returns
-  /// false if that is impossible, now or ever, and the file must be copied: the file system does not
-  /// support it, or not for this file (Btrfs: EINVAL for one without copy on write), or not while
-  /// its blocks are being written (OpenZFS: EAGAIN), or the files are on different volumes.
+  /// false if that is impossible, now or ever, and the file must be copied: the file system does
+  /// not support it, or not for this file (Btrfs: EINVAL for one without copy on write), or not
+  /// while its blocks are being written (OpenZFS: EAGAIN), or the files are on different volumes.
   ///
   /// - Throws: an error only if the device or the file system has lost the data.
   public func clone(of other: borrowing Descriptor) throws(SystemError) -> Bool {

@@ -1,8 +1,8 @@
 /// The state of the machine on which a program may make its work depend: mains power, a metered
 /// network, and whether it is idle.
 ///
-/// The kernel's files are read below `root`; the answers of other programs come from `run`. Both are
-/// given by tests.
+/// The kernel's files are read below `root`; the answers of other programs come from `run`. Both
+/// are given by tests.
 public struct MachineState {
   /// The directory that contains `sys` and `proc`.
   private let root: ByteString

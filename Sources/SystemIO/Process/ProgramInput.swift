@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// The standard input of a program that runs (`RunningProgram`), written from any thread.
 ///
-/// It is a socket, so that a write to a program that has ended fails instead of ending this process by
-/// SIGPIPE. A write waits while the program does not read.
+/// It is a socket, so that a write to a program that has ended fails instead of ending this process
+/// by SIGPIPE. A write waits while the program does not read.
 public final class ProgramInput: Sendable {
   private let own: Descriptor
   /// The end that the program reads from, or -1 once the program has it.

@@ -3,9 +3,10 @@ internal import Glibc
 
 /// Another program whose standard output is read while it runs.
 ///
-/// It has no terminal, so it cannot ask for anything, and it is in a process group of its own, so a signal of the terminal does not reach it. It is ended (`end`) at the end of the value's
-/// lifetime, and when the thread that started it ends. Of its standard error only the end is kept. For
-/// use by one thread.
+/// It has no terminal, so it cannot ask for anything, and it is in a process group of its own, so a
+/// signal of the terminal does not reach it. It is ended (`end`) at the end of the value's
+/// lifetime, and when the thread that started it ends. Of its standard error only the end is kept.
+/// For use by one thread.
 public final class RunningProgram {
   /// The first word, as it was given.
   public let name: ByteString
@@ -29,8 +30,8 @@ public final class RunningProgram {
   /// The time for the program to end after SIGINT, in seconds, before SIGKILL.
   private static let patience = 10.0
 
-  /// Starts the program named by the first word, searched in `PATH`, with this process's environment
-  /// and other values of some variables.
+  /// Starts the program named by the first word, searched in `PATH`, with this process's
+  /// environment and other values of some variables.
   ///
   /// - Parameter input: the standard input, which is written from other threads (default: empty).
   /// - Throws: if the program does not exist or cannot be executed.

@@ -13,8 +13,8 @@ public enum ShellWord {
     return "$'" + escaped.joined() + "'"
   }
 
-  /// Whether a word that another user chose can be shown as an argument of a command to paste: it is
-  /// printable, so that it shows what it is, and is no option.
+  /// Whether a word that another user chose can be shown as an argument of a command to paste: it
+  /// is printable, so that it shows what it is, and is no option.
   public static func isPlainArgument(_ word: ByteString) -> Bool {
     let shown = word.description
     return !shown.isEmpty && !shown.hasPrefix("-") && word == ByteString(shown)

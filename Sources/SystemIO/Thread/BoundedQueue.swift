@@ -1,5 +1,5 @@
-/// A queue between threads that holds at most `capacity` elements: `enqueue` waits while it is full,
-/// `dequeue` waits while it is empty.
+/// A queue between threads that holds at most `capacity` elements: `enqueue` waits while it is
+/// full, `dequeue` waits while it is empty.
 public final class BoundedQueue<Element: Sendable>: Sendable {
   private let state: ConditionLock<State>
 

@@ -182,8 +182,8 @@ extension Walk {
     return true
   }
 
-  /// Returns the names that exist at the root with their inode numbers. Those whose status cannot be
-  /// read are among them: it is read again, and the error reported.
+  /// Returns the names that exist at the root with their inode numbers. Those whose status cannot
+  /// be read are among them: it is read again, and the error reported.
   private func present(_ names: [ByteString]) -> [(name: ByteString, inode: UInt64)] {
     var found: [(name: ByteString, inode: UInt64)] = []
     for name in names {

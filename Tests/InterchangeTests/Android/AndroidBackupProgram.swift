@@ -40,7 +40,8 @@ enum AndroidBackupProgram {
     _ = try run(words + (password.map { [$0] } ?? []))
   }
 
-  /// Reads a backup and returns its entries. Checks the header, the checksum, the padding and the end.
+  /// Reads a backup and returns its entries. Checks the header, the checksum, the padding and the
+  /// end.
   static func read(_ path: String, password: String? = nil) throws -> [Entry] {
     let output = try run(["read", path] + (password.map { [$0] } ?? []))
     return try JSONDecoder().decode([Entry].self, from: Data(output.utf8))

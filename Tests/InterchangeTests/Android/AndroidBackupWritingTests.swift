@@ -74,7 +74,8 @@ import Testing
     #expect(types.count == 3)
   }
 
-  /// Android restores a package only with its certificates, so a manifest that is made up is reported.
+  /// Android restores a package only with its certificates, so a manifest that is made up is
+  /// reported.
   @Test func reportsPackagesWithoutCertificates() throws {
     let known = AndroidManifest(package: "c.d", versionCode: 7, certificates: ["30"])
     let entries =

@@ -25,7 +25,8 @@ import Testing
       .isIncluded
   }
 
-  /// Both files of rules, by paths that the packaging tool shortened, over a reference to a reference.
+  /// Both files of rules, by paths that the packaging tool shortened, over a reference to a
+  /// reference.
   @Test func rulesAreFoundByTheirNumbers() throws {
     let table = ResourceTableBuilder.build([
       Table(type: 1, values: [0: .text("res/Aa.xml"), 1: .reference(0x7f02_0003)]),

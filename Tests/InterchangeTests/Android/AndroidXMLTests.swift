@@ -105,7 +105,8 @@ import Testing
     }
   }
 
-  /// No truncation and no single changed byte makes the reader trap, and each truncation is refused.
+  /// No truncation and no single changed byte makes the reader trap, and each truncation is
+  /// refused.
   @Test(arguments: [true, false]) func survivesDamage(isUTF8: Bool) {
     let bytes = BinaryXMLBuilder.build(sample, isUTF8: isUTF8)
     for count in 2..<bytes.count { #expect(fault(Array(bytes[..<count])) != nil) }

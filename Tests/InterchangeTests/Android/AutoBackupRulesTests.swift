@@ -92,8 +92,8 @@ import Testing
     #expect(!includes(other, "a/b", in: .file) && includes(other, "b", in: .file))
   }
 
-  /// A directory that is excluded above an included path: restored by a transfer, and refused by the
-  /// restore from the cloud.
+  /// A directory that is excluded above an included path: restored by a transfer, and refused by
+  /// the restore from the cloud.
   @Test func anExcludedParentStopsTheRestoreFromTheCloud() throws {
     let rules = "<include domain='file' path='a/b'/><exclude domain='file' path='a'/>"
     let both = try extraction(
@@ -129,7 +129,8 @@ import Testing
     #expect(includes(rules, "b", in: .deviceFile))
   }
 
-  /// Android ignores such rules, so that an `include` among them includes nothing and excludes nothing.
+  /// Android ignores such rules, so that an `include` among them includes nothing and excludes
+  /// nothing.
   @Test func ignoresInvalidPathsAndDomains() throws {
     let rules = try full(
       """

@@ -1,6 +1,7 @@
 import Codecs
 
-/// Builds the table of resources of an APK (`resources.arsc`), as Android's packaging tool writes it.
+/// Builds the table of resources of an APK (`resources.arsc`), as Android's packaging tool writes
+/// it.
 struct ResourceTableBuilder {
   /// A value with its type.
   enum Value {

@@ -196,8 +196,8 @@ import Testing
     #expect(try phone.backup().opened == 22)
   }
 
-  /// Backups with bundles and without them that are based on each other have the trees of backups that
-  /// are based on none.
+  /// Backups with bundles and without them that are based on each other have the trees of backups
+  /// that are based on none.
   @Test func bundlesInACloudComeAndGo() throws {
     let phone = try Phone()
     let cloud = Destination(isCloud: true, isUnencrypted: true)

@@ -73,7 +73,8 @@ import Testing
     // A checkpoint closes the open packs: one of contents and one of trees.
     let never = try makeFixture().backup(keeping: "cache") { $0.checkpointSeconds = .infinity }
     #expect(never.statistics?.packs == 2)
-    // One thread: a slow checkpoint of one lets the other store all the rest before a pack is closed.
+    // One thread: a slow checkpoint of one lets the other store all the rest before a pack is
+    // closed.
     let often = try makeFixture().backup(keeping: "cache") { request in
       request.checkpointSeconds = 0
       request.workers = 1

@@ -7,8 +7,8 @@ import Testing
 @testable import ArchiveStore
 @testable import Backup
 
-/// Unchanged large files after a prune: their blobs are looked up, and the lists of these blobs come
-/// from the state.
+/// Unchanged large files after a prune: their blobs are looked up, and the lists of these blobs
+/// come from the state.
 @Suite(.spreadScans) struct ListLookupTests {
   private let fixture: Fixture
   private let storage: WatchedStorage

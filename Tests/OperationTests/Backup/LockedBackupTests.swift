@@ -11,8 +11,8 @@ import Testing
 @testable import Backup
 @testable import DeviceScan
 
-/// Backups of a locked device: files that data protection makes unreadable wait, with the version of
-/// the last snapshot (docs/data-protection.md).
+/// Backups of a locked device: files that data protection makes unreadable wait, with the version
+/// of the last snapshot (docs/data-protection.md).
 @Suite(.spreadScans) struct LockedBackupTests {
   @Test func protectedFilesKeepTheirLastVersion() throws {
     let fixture = try LockedFixture()

@@ -38,8 +38,8 @@ import Testing
     #expect(scans.count == 2 && lookup.entry(at: "apps") == nil)
   }
 
-  /// Looking up all entries of a wide directory takes n log n steps: less than a second. With n steps
-  /// for each, 2 * 10^10 comparisons would take minutes.
+  /// Looking up all entries of a wide directory takes n log n steps: less than a second. With n
+  /// steps for each, 2 * 10^10 comparisons would take minutes.
   @Test(.timeLimit(.minutes(1))) func looksUpEveryEntryOfAWideDirectoryInTime() throws {
     let count = 200_000
     let scan = try ContainerScan.wide(count) { "file \($0 &* 7919 % count)" }

@@ -9,8 +9,8 @@ import Testing
 @testable import Backup
 @testable import DeviceScan
 
-/// Entries renamed or replaced while the scan runs are in the snapshot, with and without the state of
-/// an earlier run.
+/// Entries renamed or replaced while the scan runs are in the snapshot, with and without the state
+/// of an earlier run.
 @Suite struct RenamedDuringScanTests {
   let fixture: Fixture
 

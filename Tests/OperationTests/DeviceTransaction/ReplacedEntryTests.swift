@@ -35,7 +35,8 @@ import Testing
   }
 
   /// The program replaces the present entry before each examination of a status in turn. Its entry
-  /// is kept, except before the last one: nothing examines the location between that and the rename.
+  /// is kept, except before the last one: nothing examines the location between that and the
+  /// rename.
   @Test func anEntryThatReplacesThePresentOneIsKept() throws {
     var (survived, lost) = (0, 0)
     for call in 1... {

@@ -6,7 +6,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A repository in a bucket of a store whose requests fail as a test requires, and a tree to back up.
+/// A repository in a bucket of a store whose requests fail as a test requires, and a tree to back
+/// up.
 ///
 /// The repository has three snapshots of different trees, one of which was removed, so that a prune
 /// removes packs and rewrites others. This state is kept, and each step of a sweep begins with it.

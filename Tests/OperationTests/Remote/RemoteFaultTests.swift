@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 
 /// Whole operations on a repository in a bucket, in which each request fails in turn in each way:
-/// nothing is lost, no snapshot is made twice, and an error says what to do. `make test` tests a sample.
+/// nothing is lost, no snapshot is made twice, and an error says what to do. `make test` tests a
+/// sample.
 @Suite(.serialized) struct RemoteFaultTests {
   @Test func aBackupMayMeetAFaultAtEachRequest() throws {
     let original = try RemoteFixture.afterBackup()

@@ -7,8 +7,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A link to a bucket that drops for ten minutes in the middle of an operation, by a clock that only the
-/// operation's own waiting advances: it continues by itself, and does no request twice.
+/// A link to a bucket that drops for ten minutes in the middle of an operation, by a clock that
+/// only the operation's own waiting advances: it continues by itself, and does no request twice.
 @Suite(.serialized) struct RemoteOutageTests {
   /// A link that drops, and is up again after a time by a virtual clock.
   private final class Outage: Sendable {
@@ -136,7 +136,8 @@ import Testing
     }
   }
 
-  /// After twenty minutes the operation ends with a clear error, and the next one completes the work.
+  /// After twenty minutes the operation ends with a clear error, and the next one completes the
+  /// work.
   @Test func anOutageOfHalfAnHourIsAnError() throws {
     var fixture = try RemoteFixture()
     try fixture.change()

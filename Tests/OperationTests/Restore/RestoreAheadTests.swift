@@ -8,8 +8,8 @@ import Testing
 
 /// A restore from another host, which says what it reads next.
 @Suite struct RestoreAheadTests {
-  /// A storage that is not a directory of this host, and notes at each expectation whether a directory
-  /// has been made.
+  /// A storage that is not a directory of this host, and notes at each expectation whether a
+  /// directory has been made.
   private final class Elsewhere: ForwardingStorage {
     let base: any Storage
     let hasMade: @Sendable () -> Bool
@@ -27,8 +27,8 @@ import Testing
     }
   }
 
-  /// The trees before the plan, and the contents before the first directory is made. Nothing is expected
-  /// at the end.
+  /// The trees before the plan, and the contents before the first directory is made. Nothing is
+  /// expected at the end.
   @Test func contentsAreFetchedWhileDirectoriesAreMade() throws {
     let fixture = try Fixture()
     try fixture.writeProject()
