@@ -8,7 +8,8 @@ internal import SystemIO
 /// Pieces are fetched in the order of their first use, and only as many as `window` are held. If
 /// all together are not larger than these, all are held until they are read, in any order. A reader
 /// that needs a piece on which no thread works yet fetches it itself, so it never waits for others.
-/// What cannot be fetched is read again by the reader, which gets the error.
+/// What cannot be fetched is read again by the reader, which gets the error; what was interrupted
+/// is not.
 final class ExpectedRanges: Sendable {
   /// The largest piece in bytes, and the largest gap between two ranges in one piece.
   private static let pieceLimit: UInt64 = 4 << 20
@@ -32,6 +33,7 @@ final class ExpectedRanges: Sendable {
     /// Closed at the end.
     case loading(BoundedQueue<UInt8>)
     case held([UInt8], hasSlot: Bool)
+    case interrupted(StoreError)
     case gone
   }
 
@@ -130,35 +132,44 @@ final class ExpectedRanges: Sendable {
   /// Fetches a piece. One that a reader fetches has no slot: there are as many as readers.
   private func fetch(_ number: Int, done: BoundedQueue<UInt8>, hasSlot: Bool) {
     let piece = state.withLock { $0.pieces[number] }
-    let bytes = try? base.load(
-      piece.path, offset: piece.range.lowerBound, count: piece.range.count)
+    let fetched = fetched(piece, hasSlot: hasSlot)
     let isHeld = state.withLock { state in
-      if let bytes, !state.isOver, number >= state.first {
-        state.fetched[number] = .held(bytes, hasSlot: hasSlot)
-        return true
-      }
-      state.fetched[number] = .gone
-      return false
+      state.fetched[number] = state.isOver || number < state.first ? .gone : fetched
+      guard case .held = state.fetched[number] else { return false }
+      return true
     }
     done.close()
     if hasSlot, !isHeld { _ = slots.dequeue(waitingAtMost: 0) }
+  }
+
+  private func fetched(_ piece: Piece, hasSlot: Bool) -> Fetched {
+    do throws(StoreError) {
+      let bytes = try base.load(
+        piece.path, offset: piece.range.lowerBound, count: piece.range.count)
+      return .held(bytes, hasSlot: hasSlot)
+    } catch { return error.code == .interrupted ? .interrupted(error) : .gone }
   }
 
   // MARK: - Taking
 
   private enum Found {
     case nothing
+    case interrupted(StoreError)
     case bytes([UInt8], start: UInt64)
     case wait(BoundedQueue<UInt8>)
     case fetch(BoundedQueue<UInt8>)
   }
 
   /// Copies a range that is within a piece. Returns false if the caller has to read it.
-  func take(_ wanted: ObjectRange, into buffer: inout [UInt8]) -> Bool {
+  ///
+  /// - Throws: `interrupted` if the user has ended the fetch. Another attempt would fail for the
+  ///   reason that the fetch waited for.
+  func take(_ wanted: ObjectRange, into buffer: inout [UInt8]) throws(StoreError) -> Bool {
     guard let number = number(of: wanted) else { return false }
     while true {
       switch find(number, wanted.range) {
       case .nothing: return false
+      case .interrupted(let error): throw error
       case .bytes(let bytes, let start):
         let first = Int(wanted.range.lowerBound - start)
         buffer.removeAll(keepingCapacity: true)
@@ -198,6 +209,7 @@ final class ExpectedRanges: Sendable {
       switch state.fetched[number] {
       case .waiting: return (.fetch(Self.begin(number, &state)), 0)
       case .loading(let done): return (.wait(done), 0)
+      case .interrupted(let error): return (.interrupted(error), 0)
       case .gone: return (.nothing, 0)
       case .held(let bytes, _):
         let taken = UInt64(wanted.count)

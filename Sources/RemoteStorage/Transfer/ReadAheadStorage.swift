@@ -80,7 +80,7 @@ package final class ReadAheadStorage: ForwardingStorage {
   ) throws(StoreError) {
     let range = offset..<(offset + UInt64(count))
     if let expected = expected.withLock({ $0 }),
-      expected.take(ObjectRange(path: path, range: range), into: &buffer)
+      try expected.take(ObjectRange(path: path, range: range), into: &buffer)
     {
       return
     }

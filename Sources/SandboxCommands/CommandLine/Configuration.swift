@@ -127,13 +127,13 @@ extension Configuration {
   struct Reader {
     private let file: ByteString
     private let program: KnownCommand
-    /// The commands by whose options settings for all commands are read.
-    private let commands: [KnownCommand]
+    /// The command that runs.
+    private let command: KnownCommand?
 
     init(file: ByteString, program: KnownCommand, command: KnownCommand?) {
       self.file = file
       self.program = program
-      commands = (command.map { [$0] } ?? []) + program.all
+      self.command = command
     }
 
     typealias Settings = [Configuration.Setting]
@@ -181,13 +181,13 @@ extension Configuration {
     /// commands.
     private func scope(_ entries: [YAMLNode.Entry]) throws -> Settings {
       try entries.flatMap { entry -> Settings in
-        let option = Self.setting(entry.name, of: commands)
+        let option = setting(entry.name)
         // `exclude` is both: the options of the command are a mapping.
         if let command = program[entry.name], option == nil || entry.value.mapping != nil {
           return try settings(of: command, [], entry)
         }
         guard let option else {
-          throw unknown(entry, options: commands, commands: program.commands + [])
+          throw unknown(entry, options: program.all, commands: program.commands + [])
         }
         return [try setting(option, for: [], entry)]
       }
@@ -206,6 +206,12 @@ extension Configuration {
         }
         return [try setting(option, for: words, entry)]
       }
+    }
+
+    /// Returns the option that a setting for all commands sets.
+    private func setting(_ name: String) -> KnownCommand.Option? {
+      let commands = command.map { $0.sharesOption(name) ? [$0] : [] } ?? []
+      return Self.setting(name, of: commands + program.all)
     }
 
     private static func setting(
