@@ -2,8 +2,9 @@ package import Codecs
 internal import SandboxModel
 internal import SystemIO
 
-/// The findings of an audit as a SARIF log, version 2.1.0 (OASIS Standard, 27 March 2020), with
-/// what GitHub's code scanning needs besides: a region for each location and fingerprints.
+/// The findings of an audit as a SARIF log, version 2.1.0 (OASIS Standard, 27 March 2020), with the
+/// members that GitHub's code scanning requires besides: a region for each location and
+/// fingerprints.
 package struct SarifLog {
   /// The name of the tool in the log.
   static let program = "sandboxctl"

@@ -8,8 +8,8 @@ internal import SystemIO
 /// Pieces are fetched in the order of their first use, and only as many as `window` are held. If
 /// all together are not larger than these, all are held until they are read, in any order. A reader
 /// that needs a piece on which no thread works yet fetches it itself, so it never waits for others.
-/// What cannot be fetched is read again by the reader, which gets the error; what was interrupted
-/// is not.
+/// A piece that cannot be fetched is read again by the reader, which gets the error, unless the
+/// user has interrupted the fetch.
 final class ExpectedRanges: Sendable {
   /// The largest piece in bytes, and the largest gap between two ranges in one piece.
   private static let pieceLimit: UInt64 = 4 << 20

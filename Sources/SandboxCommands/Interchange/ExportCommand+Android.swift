@@ -61,7 +61,7 @@ extension ExportCommand {
 
 extension ExportedContent {
   /// Returns the manifests of the apps for which the content has none: that of the snapshot, or
-  /// what is known of the app.
+  /// one made from the facts about the app.
   fileprivate func androidManifests() throws -> [ByteString: AndroidManifest] {
     var manifests: [ByteString: AndroidManifest] = [:]
     for app in stored.snapshot.apps {
