@@ -32,7 +32,13 @@ TEST = -c release -Xswiftc -enable-testing --disable-dead-strip --scratch-path .
 ifdef TESTED
   RELEASE = $(TEST) --product sandboxctl
 endif
-RUN_TESTS = $(PYTHON) Tools/run-tests.py \
+# MEMORY_DISK=1 puts temporary files on a file system in memory: CI's machines have slow disks.
+ifdef MEMORY_DISK
+  IN_MEMORY = Tools/memory-disk.sh
+endif
+# The path of the program, for targets that depend on its build.
+PROGRAM = "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
+RUN_TESTS = $(IN_MEMORY) $(PYTHON) Tools/run-tests.py \
   "$$($(SWIFT) build $(TEST) --show-bin-path)/sandboxctlPackageTests.xctest"
 # The second run, over encrypted repositories. It is always a sample of the fault and crash points,
 # except for SANDBOXCTL_TEST_ALL=1 make test-encrypted: the calls are hardly different ones.
@@ -66,7 +72,7 @@ build: deps ## make a release build with the Swift libraries linked statically
 	$(SWIFT) build $(RELEASE)
 
 run: build ## run the tour on the sample device
-	Tools/tour.sh "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
+	Tools/tour.sh $(PROGRAM)
 
 peers: deps ## install the programs that read exported backups in the tests (.build-peers, 250 MB)
 	@Tools/peers.sh $(PYTHON)
@@ -85,18 +91,16 @@ test-all: peers ## run all tests, with every fault and crash point of plain repo
 	SANDBOXCTL_TEST_ALL=1 $(MAKE) test
 
 scale: build ## run every command on a device with a container of ENTRIES files (60000)
-	$(PYTHON) Tools/scale.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" $(ENTRIES)
-	$(PYTHON) Tools/scale_index.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" 100000 \
+	$(IN_MEMORY) $(PYTHON) Tools/scale.py $(PROGRAM) $(ENTRIES)
+	$(IN_MEMORY) $(PYTHON) Tools/scale_index.py $(PROGRAM) 100000 \
 	  --limit 150
-	$(PYTHON) Tools/scale_growth.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" small
+	$(IN_MEMORY) $(PYTHON) Tools/scale_growth.py $(PROGRAM) small
 
 scale-tables: build ## measure memory for the tables of docs/scale.md (an hour, 40 GB of disk)
-	$(PYTHON) Tools/scale_memory.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
-	  --limit 150
-	$(PYTHON) Tools/scale_memory.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
-	  1000000 --flat 1 --limit 150
-	$(PYTHON) Tools/scale_growth.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
-	$(PYTHON) Tools/scale_index.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
+	$(PYTHON) Tools/scale_memory.py $(PROGRAM) --limit 150
+	$(PYTHON) Tools/scale_memory.py $(PROGRAM) 1000000 --flat 1 --limit 150
+	$(PYTHON) Tools/scale_growth.py $(PROGRAM)
+	$(PYTHON) Tools/scale_index.py $(PROGRAM)
 
 tsan: ## run the threaded suites under the thread sanitizer (half an hour)
 	$(SWIFT) build --build-tests $(TSAN)
@@ -107,32 +111,25 @@ tsan: ## run the threaded suites under the thread sanitizer (half an hour)
 	  --testing-library swift-testing --filter "$(TSAN_SUITES)"
 
 soak: soak-databases ## kill and verify backups and restores, SOAK_MINUTES (10) for each kind, HOSTS (200)
-	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
-	  $(SOAK_MINUTES)
-	$(PYTHON) Tools/soak_prune.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
-	  $(SOAK_MINUTES)
+	$(PYTHON) Tools/soak.py $(PROGRAM) $(SOAK_MINUTES)
+	$(IN_MEMORY) $(PYTHON) Tools/soak_prune.py $(PROGRAM) $(SOAK_MINUTES)
 	@set -e; for store in test ceph ssh; do \
-	  $(PYTHON) Tools/soak_prune.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
+	  $(PYTHON) Tools/soak_prune.py $(PROGRAM) \
 	    $(SOAK_MINUTES) --store $$store; \
 	done
-	$(PYTHON) Tools/soak_fleet.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
-	  --hosts $(HOSTS) --files 1000
-	$(PYTHON) Tools/soak_fleet.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
-	  --hosts 20 --files 1000 --write-only
-	$(PYTHON) Tools/soak_trees.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
-	  $(SOAK_MINUTES)
+	$(PYTHON) Tools/soak_fleet.py $(PROGRAM) --hosts $(HOSTS) --files 1000
+	$(PYTHON) Tools/soak_fleet.py $(PROGRAM) --hosts 20 --files 1000 --write-only
+	$(PYTHON) Tools/soak_trees.py $(PROGRAM) $(SOAK_MINUTES)
 	SANDBOXCTL_TEST_ALL=1 $(SWIFT) test \
 	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests|RollbackCrashTests" \
 	  --filter "DeviceFaultTests|InterruptedRestoreTests" \
 	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|RollbackMacOSTests|OperationTests.UpdateTests"
 
 soak-prune: build ## back up, forget and prune at once with kills, for PRUNE_MINUTES (1)
-	$(PYTHON) Tools/soak_prune.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
-	  $(PRUNE_MINUTES)
+	$(IN_MEMORY) $(PYTHON) Tools/soak_prune.py $(PROGRAM) $(PRUNE_MINUTES)
 
 soak-databases: build ## back up a database of DATABASE_MB (3000) during writes, restore and check it
-	$(PYTHON) Tools/soak_databases.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
-	  $(DATABASE_MB)
+	$(IN_MEMORY) $(PYTHON) Tools/soak_databases.py $(PROGRAM) $(DATABASE_MB)
 
 fuzz: ## run each fuzzer for FUZZ_SECONDS (60; 0: replay the corpus), or TARGETS="pack tree"
 	$(PYTHON) Fuzzers/run.py --seconds $(FUZZ_SECONDS) $(TARGETS)
@@ -155,8 +152,7 @@ test-tools: ## test the checks and tools
 	$(PYTHON) -B -m unittest discover -q -s Tests/ToolTests
 
 install: build ## install the program, its man pages and completions below PREFIX
-	install -D -s -m 755 "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
-	  "$(DESTDIR)$(PREFIX)/bin/sandboxctl"
+	install -D -s -m 755 $(PROGRAM) "$(DESTDIR)$(PREFIX)/bin/sandboxctl"
 	@set -e; for page in $(MAN_PAGES); do \
 	  install -D -m 644 "$$page" \
 	    "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}"; \

@@ -80,10 +80,10 @@ let package = Package(
       name: "RecoverScript", dependencies: ["CEmbedded"], path: "Tools",
       exclude: [
         "check-imports.py", "check-labels.py", "check-man.sh", "check-sizes.py", "check-words.py",
-        "deps.sh", "make-man.py", "peers.sh", "peers.txt", "readme-tour.py", "recover.py",
-        "run-tests.py", "scale.py", "scale_growth.py", "scale_index.py", "scale_memory.py",
-        "soak.py", "soak_databases.py", "soak_fleet.py", "soak_prune.py", "soak_stores.py",
-        "soak_trees.py", "structure.py", "tour.sh",
+        "deps.sh", "make-man.py", "memory-disk.sh", "peers.sh", "peers.txt", "readme-tour.py",
+        "recover.py", "run-tests.py", "scale.py", "scale_growth.py", "scale_index.py",
+        "scale_memory.py", "soak.py", "soak_databases.py", "soak_fleet.py", "soak_prune.py",
+        "soak_stores.py", "soak_trees.py", "structure.py", "tour.sh",
       ],
       swiftSettings: common),
     .target(

@@ -36,8 +36,9 @@ LEAST_SECONDS = 3.0
 BASE_MEMORY, ENTRY_MEMORY = 150e6, 25
 # The minimum processor time for a comparison, in seconds, and the factor allowed over n log n.
 LEAST_COMPARED, TOLERANCE = 0.5, 3.0
-# The maximum time of the suite in seconds, for devices of up to MOST_ENTRIES entries.
-MOST_SECONDS, MOST_ENTRIES = 300, 60_000
+# The time of the suite in seconds, for devices of up to MOST_ENTRIES entries: more is a warning,
+# because machines and their disks differ, and more than the second number a failure.
+USUAL_SECONDS, MOST_SECONDS, MOST_ENTRIES = 300, 600, 60_000
 ANONYMOUS = re.compile(r"RssAnon:\s+(\d+) kB")
 
 
@@ -674,6 +675,14 @@ def compare_growth(small, large, sizes):
           f"({worst[1]}); allowed: {allowed:.1f}")
 
 
+def limit_time(seconds):
+    """Fails if the suite took too long, and warns if it took longer than usual."""
+    if seconds > MOST_SECONDS:
+        sys.exit(f"scale: error: {seconds:.0f} s, more than {MOST_SECONDS}")
+    if seconds > USUAL_SECONDS:
+        print(f"scale: WARNING: {seconds:.0f} s, more than {USUAL_SECONDS}", file=sys.stderr)
+
+
 def main():
     if len(sys.argv) not in (2, 3):
         sys.exit("usage: scale.py PROGRAM [ENTRIES]")
@@ -681,9 +690,8 @@ def main():
     entries = int(sys.argv[2]) if len(sys.argv) > 2 else 60_000
     sizes, begun = (max(600, entries // 10), entries), time.monotonic()
     compare_growth(*(run_all(program, size) for size in sizes), sizes)
-    taken = time.monotonic() - begun
-    if entries <= MOST_ENTRIES and taken > MOST_SECONDS:
-        sys.exit(f"scale: error: {taken:.0f} s, more than {MOST_SECONDS}")
+    if entries <= MOST_ENTRIES:
+        limit_time(time.monotonic() - begun)
 
 
 if __name__ == "__main__":

@@ -114,8 +114,7 @@ import Testing
     // In place, a changed file of the bundle is the stored one again, with nothing beside it, and
     // an added one is removed.
     let names = try FileManager.default.contentsOfDirectory(atPath: bundle.description)
-    let name = try #require(names.first { !$0.contains(".") && $0 != "PlugIns" })
-    let file = URL(fileURLWithPath: "\(bundle)/\(name)")
+    let file = URL(fileURLWithPath: "\(bundle)/Notebook")
     let before = try Data(contentsOf: file)
     try (before + Data("\n".utf8)).write(to: file)
     try Data("added".utf8).write(to: URL(fileURLWithPath: "\(bundle)/added"))

@@ -79,6 +79,9 @@ import Testing
     try configure("repo: \(repository)\nhost: [one, two]\n")
     // `forget` takes several hosts, `snapshots` one.
     #expect(try cli.run("forget --keep-last 1 --dry-run").code == 0)
+    // `check` has no such option: what any command accepts is right.
+    let checked = try cli.run("check")
+    #expect(checked.code == 0, "\(checked)")
     let refused = try cli.run("snapshots")
     #expect(refused.code != 0)
     #expect(refused.errors.contains(":2:7: 'host' is a list; expected one <host>"), "\(refused)")

@@ -14,6 +14,7 @@ MAKE = """#!/bin/sh
 for word in "$@"; do
   if [ "$word" = "$FAILING" ]; then echo "make: $word fails"; exit 2; fi
   if [ "$word" = test ]; then echo "$TESTED"; fi
+  if [ "$word" = MEMORY_DISK=1 ]; then echo "in memory: $1"; fi
   if [ "$word" = test-all ]; then echo "every point"; fi
 done
 """
@@ -47,6 +48,8 @@ class Stages(unittest.TestCase):
                  "soak-databases", "soak-prune", "in total"]
         self.assertEqual(self.stages(outcome), names)
         self.assertNotIn("every point", outcome.stdout)
+        in_memory = re.findall("^in memory: (.*)$", outcome.stdout, re.M)
+        self.assertEqual(in_memory, ["test"] + names[4:-1])
 
     def test_the_weekly_run_tests_more_without_a_limit(self):
         usual = self.stages(self.run_ci())

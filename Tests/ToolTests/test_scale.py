@@ -1,5 +1,7 @@
 """The limits of the scale tools, without measurements."""
 
+import contextlib
+import io
 import pathlib
 import sys
 import unittest
@@ -19,6 +21,15 @@ class Growth(unittest.TestCase):
         allowed = scale.allowed_growth(1000, 10_000)
         self.assertAlmostEqual(allowed, 3 * 10 * 4 / 3)
         self.assertLess(allowed, 100)  # quadratic
+
+    def test_slow_suite_is_a_warning_and_a_very_slow_one_a_failure(self):
+        for seconds, expected in ((299, ""), (301, "WARNING: 301 s, more than 300")):
+            with contextlib.redirect_stderr(io.StringIO()) as errors:
+                scale.limit_time(seconds)
+            self.assertIn(expected, errors.getvalue())
+            self.assertEqual(errors.getvalue() == "", expected == "")
+        with self.assertRaisesRegex(SystemExit, "error: 601 s, more than 600"):
+            scale.limit_time(601)
 
 
 class Memory(unittest.TestCase):

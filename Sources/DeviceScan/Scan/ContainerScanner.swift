@@ -31,7 +31,14 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   private(set) var isDone = false
   /// The number of entries from which the remaining directories are left to another scanner.
   var share = Int.max
-  var isYielding: Bool { scan.entries.count >= share }
+  /// The number of entries that are copies of directories above the starts of a job.
+  var copies = 0
+  /// Deep in a tree a job begins with more copies than its share: it ends when it has found as many
+  /// entries, so that the copies at most double the work, within a limit for its memory.
+  var isYielding: Bool {
+    let count = scan.entries.count
+    return count >= share && (count / 2 >= copies || count / 16 >= share)
+  }
   /// The entries of another directory are not those of the one that was classified.
   static var isStrict: Bool { true }
   /// The index of the copy of the directory above the current start.
@@ -71,6 +78,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   /// Prepares for a container, or for a part of one.
   mutating func prepare(_ container: Container, notesAccess: Bool) {
     scan = ContainerScan(container, notesAccess: notesAccess)
+    copies = 0
     limits = Limits(container)
     destination = options.destination.deciding(for: container.kind)
     marks = MarkReader(classifier.policy, container.kind, isForPurge: options.isForPurge)

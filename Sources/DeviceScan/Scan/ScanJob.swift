@@ -192,6 +192,7 @@ extension ContainerScanner {
     entry.nameStart = UInt32(scan.names.count)
     (entry.firstChild, entry.childCount) = (0, 0)
     let index = scan.append(entry, accessed: 0)
+    copies += 1
     scan.names.append(contentsOf: link.name.bytes)
     if let marks = link.marks { scan.marks[index] = marks }
     if let siblings = link.siblings { scan.siblings[index] = siblings }

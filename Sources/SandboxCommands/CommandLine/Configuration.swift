@@ -60,7 +60,7 @@ struct Configuration {
   /// Parses the text of a file.
   ///
   /// - Parameter command: the command that runs. An option for all commands is read as this one
-  ///   declares it; if it has no such option, as the first command that has.
+  ///   declares it; if it has no such option, as any other command does.
   init(
     _ text: [UInt8], at path: ByteString, for program: KnownCommand, running command: KnownCommand?
   ) throws {
@@ -181,7 +181,7 @@ extension Configuration {
     /// commands.
     private func scope(_ entries: [YAMLNode.Entry]) throws -> Settings {
       try entries.flatMap { entry -> Settings in
-        let option = setting(entry.name)
+        let option = setting(entry)
         // `exclude` is both: the options of the command are a mapping.
         if let command = program[entry.name], option == nil || entry.value.mapping != nil {
           return try settings(of: command, [], entry)
@@ -208,16 +208,30 @@ extension Configuration {
       }
     }
 
-    /// Returns the option that a setting for all commands sets.
-    private func setting(_ name: String) -> KnownCommand.Option? {
-      let commands = command.map { $0.sharesOption(name) ? [$0] : [] } ?? []
-      return Self.setting(name, of: commands + program.all)
+    /// Returns the option that a setting for all commands sets. If the running command has no such
+    /// option, what any command accepts is right: a list, if one of them can be repeated.
+    private func setting(_ entry: YAMLNode.Entry) -> KnownCommand.Option? {
+      if let command, command.sharesOption(entry.name),
+        let own = Self.setting(entry.name, of: [command])
+      {
+        return own
+      }
+      let known = Self.settings(entry.name, of: program.all)
+      let repeating = entry.value.sequence.flatMap { _ in known.first { $0.isRepeating } }
+      return repeating ?? known.first
     }
 
     private static func setting(
       _ name: String, of commands: [KnownCommand]
     ) -> KnownCommand.Option? {
-      commands.lazy.compactMap { $0.option(name) }.first { $0.isSetting }
+      settings(name, of: commands).first
+    }
+
+    /// Returns the options with a name that a file may set. Commands are described on demand.
+    private static func settings(
+      _ name: String, of commands: [KnownCommand]
+    ) -> some Collection<KnownCommand.Option> {
+      commands.lazy.compactMap { $0.option(name) }.filter(\.isSetting)
     }
 
     // MARK: - Values

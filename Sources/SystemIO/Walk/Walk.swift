@@ -146,11 +146,12 @@ extension Walk {
   }
 
   /// Makes the directory at a path the current one, at the start of its listing, and returns its
-  /// device.
+  /// device. The directories that it has in common with the current one stay open.
   @usableFromInline mutating func move(to path: [ByteString]) throws(SystemError) -> UInt64 {
-    try cursor.ascend(to: 0)
-    for name in path { try cursor.descend(name) }
-    if path.isEmpty {
+    try cursor.move(to: path.dropLast())
+    if let name = path.last {
+      try cursor.descend(name)
+    } else {
       try cursor.root.descriptor.seek(to: 0)
       isRootListed = false
     }
