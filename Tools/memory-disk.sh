@@ -7,7 +7,7 @@
 # with `discard` it takes up to a third of a millisecond, and tests remove a million of them.
 #
 # The file system is mounted for the command only, and ends with its last process, however that
-# ends. If it cannot be mounted, this is said, and the command runs with $TMPDIR as it is.
+# ends. If it cannot be mounted, a message says why, and the command runs with $TMPDIR as it is.
 set -eu
 
 size=8    # GiB, of which only what is written takes memory

@@ -85,7 +85,7 @@ import Testing
   }
 }
 
-/// What the threads of a delivery receive.
+/// The events of a delivery, from all threads.
 private final class Record: Sendable {
   private let state = Mutex(Seen())
   private let stops = Mutex(false)

@@ -166,7 +166,7 @@ private final class SharedPack: Sendable {
   func endShare() -> Bool {
     state.withLock { state in
       state.shares -= 1
-      // Nobody needs the tables any more.
+      // No thread needs the tables from here on.
       if state.shares == 0 { state.tables = nil }
       return state.shares == 0 && !state.isAbandoned
     }
