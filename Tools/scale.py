@@ -3,11 +3,12 @@
 
 usage: scale.py PROGRAM [ENTRIES]
 
-The device has one container of ENTRIES files (60,000), thirty of a sixtieth of that, and one on a
-second volume (root can mount one; without root this is reported). Each command must end with the
-expected status and the right result, within its time (a multiple of the time of `find` or `cp -a`
-for the same tree in the same run, and at least three seconds) and within its memory. The commands
-come from the program's parser: one that no step here runs is an error.
+The device has one container of ENTRIES files (60,000), with directories nested to a depth of a
+thirtieth of that, thirty containers of a sixtieth, and one on a second volume (root can mount one;
+without root this is reported). Each command must end with the expected status and the right result,
+within its time (a multiple of the time of `find` or `cp -a` for the same tree in the same run, and
+at least three seconds) and within its memory. The commands come from the program's parser: one that
+no step here runs is an error.
 
 Everything runs on a tenth of the entries first: the processor time of a step may grow by at most
 three times n log n (a quadratic step grows by eight times that).
@@ -31,6 +32,10 @@ import time
 ROOT = pathlib.Path("device")
 UUID = "0A0A0A0A-0000-4000-8000-{:012X}"
 SMALL_APPS = 30
+# So many that the path of a file in the deepest directory is one that system calls accept.
+MOST_LEVELS = 1800
+# Python's functions for trees call themselves for each level.
+sys.setrecursionlimit(3 * MOST_LEVELS)
 LEAST_SECONDS = 3.0
 # Anonymous memory (RssAnon) in bytes: a fixed part, and a part for each entry.
 BASE_MEMORY, ENTRY_MEMORY = 150e6, 25
@@ -75,6 +80,7 @@ class Device:
         self.big = self.app("big", 0, entries)
         for number in range(1, SMALL_APPS + 1):
             self.app(f"small{number:02}", number, entries // 60)
+        self.nest(self.big / "Documents/nested", min(entries // 32, MOST_LEVELS))
         self.other_volume = self.mount(directory)
         if self.other_volume:
             self.app("elsewhere", SMALL_APPS + 1, entries // 60, self.other_volume)
@@ -111,6 +117,15 @@ class Device:
         self.count += files // 3 * 3
         (data / "tmp").mkdir()
         return data
+
+    def nest(self, place, levels):
+        """Makes directories each of which is in the one above, with a file in every tenth."""
+        for level in range(levels):
+            place.mkdir()
+            if level % 10 == 0:
+                write(place, level, "nested")
+                self.count += 1
+            place /= "d"
 
     @staticmethod
     def fill(place, files, name):
