@@ -18,7 +18,7 @@ import Testing
     storage = MemoryStorage()
     repository = try Repository.create(in: storage, program: "test")
     _ = try repository.back(up: PruneFixture.files(0..<24, size: 2 << 20))
-    packs = try RepositoryPrune(repository, PruneRequest()).plan(at: .now).plan.packs
+    packs = try RepositoryPrune(repository, PruneRequest()).plan(at: Host.now()).plan.packs
       .sorted { $0.size > $1.size }
   }
 
