@@ -67,26 +67,6 @@ import Testing
       at: RestoreTarget(directory: "/", name: nil, shownDepth: 0))
   }
 
-  // MARK: - Scans
-
-  /// Each directory in the one above: jobs of a hundred entries begin far below the root.
-  @Test func scansOfNestedDirectoriesTakeNLogN() throws {
-    let policy = try Fixture.policy(.folder)
-    var options = ScanOptions()
-    (options.workers, options.share) = (2, 100)
-    let growth = try Growth(counts: [400, 4000]) { depth in
-      let name = ByteString("depth-\(depth)")
-      var directory = try fixture.directory.directory.makeDirectory(name)
-      for _ in 0..<depth { directory = try directory.makeDirectory("d") }
-      let device = try Device.find(root: fixture.directory.path(name), layout: .folder)
-      return {
-        let scan = DeviceScan.run(device, policy: policy, options: options)
-        expect(scan.containers.map(\.entries.count) == [depth + 1])
-      }
-    }
-    #expect(growth.isNLogN, "\(growth)")
-  }
-
   // MARK: - Updates and rollbacks
 
   /// Databases and their logs in one directory: of every second pair one file has to be kept.

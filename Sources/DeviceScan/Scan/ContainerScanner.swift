@@ -33,12 +33,15 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   var share = Int.max
   /// The number of entries that are copies of directories above the starts of a job.
   var copies = 0
-  /// Deep in a tree a job begins with more copies than its share: it ends when it has found as many
-  /// entries, so that the copies at most double the work, within a limit for its memory.
+  /// Deep in a tree a job can begin with more copies than its share. It ends when it has found as
+  /// many entries, so that the copies at most double the work, or if it becomes too large: many
+  /// starts can have as many copies each.
   var isYielding: Bool {
     let count = scan.entries.count
-    return count >= share && (count / 2 >= copies || count / 16 >= share)
+    return count >= share && (count / 2 >= copies || count >= Self.mostEntries)
   }
+  /// More than the levels of any tree that a snapshot can hold.
+  private static let mostEntries = 1 << 16
   /// The entries of another directory are not those of the one that was classified.
   static var isStrict: Bool { true }
   /// The index of the copy of the directory above the current start.

@@ -96,6 +96,47 @@ import Testing
     #expect(found.isInterrupted)
   }
 
+  /// Jobs that begin far below the root open the directories above them again, but each of them
+  /// then finds as many entries.
+  @Test func nestedDirectoriesAreOpenedAFewTimes() throws {
+    let levels = 3000
+    try nest(levels)
+    let (found, opens) = try opensOfScan(share: 100)
+    #expect(found.entries.count == levels + 1)
+    expectWellFormed(found)
+    #expect(opens < 4 * levels, "\(opens)")
+  }
+
+  /// The directories at which a job begins are reached through those that they have in common.
+  @Test func commonDirectoriesOfAJobAreOpenedOnce() throws {
+    let (levels, leaves) = (200, 60)
+    let last = try nest(levels)
+    for leaf in 0..<leaves {
+      let made = try last.makeDirectory(ByteString("leaf \(leaf)"))
+      for file in 0..<20 { _ = try made.create(ByteString("file \(file)")) }
+    }
+    let (found, opens) = try opensOfScan(share: 100)
+    #expect(found.entries.count == 1 + levels + 21 * leaves)
+    expectWellFormed(found)
+    #expect(opens < leaves * levels / 3, "\(opens)")
+  }
+
+  /// Makes directories, each in the one above, and returns the last.
+  @discardableResult
+  private func nest(_ levels: Int) throws -> Directory {
+    var directory = try fixture.directory.directory.makeDirectory("nested")
+    for _ in 0..<levels { directory = try directory.makeDirectory("d") }
+    return directory
+  }
+
+  private func opensOfScan(share: Int) throws -> (found: ContainerScan, opens: Int) {
+    let device = try Device.find(root: fixture.directory.path("nested"), layout: .folder)
+    let policy = try Fixture.policy(.folder)
+    let plan = Faults.Plan(failing: [.open], at: .max, number: 5)
+    let found = try Faults.inject(plan) { try scan(device, policy, share: share) }
+    return (try #require(found.containers.first), plan.count)
+  }
+
   private func device() throws -> Device {
     try Device.find(root: fixture.directory.path("tree"), layout: .coreSimulator)
   }
