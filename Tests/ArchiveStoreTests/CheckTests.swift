@@ -325,7 +325,7 @@ extension MemoryStorage {
 
   /// Changes an object's bytes.
   func change(_ path: ObjectPath, _ body: (inout [UInt8]) -> Void) throws {
-    var bytes = try load(path, limit: 1 << 30)
+    var bytes = try load(path, limit: 1 << 24)
     body(&bytes)
     try put(bytes, path)
   }

@@ -2,14 +2,14 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// Delivers the frames with used blobs of some packs to several threads. A large pack is read by
-/// several of them, each of which reads consecutive frames. Every used blob matches its hash.
+/// Delivers the frames with used blobs of some packs to several threads. Each pack is read by one
+/// thread, from its first frame to its last. Every used blob matches its hash.
 final class FrameDelivery: Sendable {
   typealias Pack = PrunePlan.Pack
 
   /// A receiver of frames. Each thread has its own.
   protocol Receiver: SendableMetatype {
-    /// Begins frames of a pack. Returns a check for the blobs that are used.
+    /// Begins a pack. Returns a check for the blobs that are used.
     mutating func begin(_ pack: Pack) throws(StoreError) -> (BlobRecord) -> Bool
 
     /// Receives a frame. An error ends the delivery.
@@ -21,20 +21,15 @@ final class FrameDelivery: Sendable {
       _ blobs: [BlobRecord]?, of pack: Pack, _ error: StoreError
     ) throws(StoreError) -> Bool
 
-    /// Ends a pack after all threads have received its frames, unless `reportMissing` returned
-    /// false for it.
+    /// Ends a pack, unless `reportMissing` returned false for it.
     mutating func end(_ pack: Pack) throws(StoreError)
 
     /// Ends the work of the thread, if no error ended it.
     mutating func finish() throws(StoreError)
   }
 
-  /// The stored bytes of a pack that one thread reads at a time: several frames, because a thread
-  /// that rewrites collects what is used of neighbours in one frame.
-  static let shareSize: UInt64 = 16 << 20
-
   private let storage: RepositoryStorage
-  private let shares: Mutex<[PackShare]>
+  private let queue: Mutex<[Pack]>
   private let isStopping: @Sendable () -> Bool
   private let state = Mutex(State())
 
@@ -48,7 +43,7 @@ final class FrameDelivery: Sendable {
     _ packs: [Pack], from storage: RepositoryStorage, isStopping: @escaping @Sendable () -> Bool
   ) {
     (self.storage, self.isStopping) = (storage, isStopping)
-    shares = Mutex(packs.flatMap { SharedPack($0).shares(of: Self.shareSize) }.reversed())
+    queue = Mutex(packs.reversed())
   }
 
   /// Delivers all packs on `threads` threads. Returns false if it was interrupted: packs that were
@@ -56,7 +51,7 @@ final class FrameDelivery: Sendable {
   func run<Receiver: FrameDelivery.Receiver>(
     threads: Int, _ makeReceiver: @escaping @Sendable () throws(StoreError) -> Receiver
   ) throws -> Bool {
-    let count = max(1, min(threads, shares.withLock { $0.count }))
+    let count = max(1, min(threads, queue.withLock { $0.count }))
     let workers = try StoreError.wrap { () throws(SystemError) in
       try Workers(count: count, capacity: count, name: "packs")
     }
@@ -73,115 +68,47 @@ final class FrameDelivery: Sendable {
     do throws(StoreError) {
       var receiver = try makeReceiver()
       var reader = try PackFrames(storage)
-      while let share = next() { try deliver(share, &reader, to: &receiver) }
+      while let pack = next() { try deliver(pack, &reader, to: &receiver) }
       try receiver.finish()
     } catch {
       state.withLock { $0.failure = $0.failure ?? error }
     }
   }
 
-  private func next() -> PackShare? {
+  private func next() -> Pack? {
     if state.withLock({ $0.failure != nil }) { return nil }
-    return shares.withLock { shares in
-      guard let share = shares.popLast() else { return nil }
-      // The shares of all packs that were begun are before the first of another one.
-      guard share.number == 0, isStopping() else { return share }
-      shares = []
+    guard let pack = queue.withLock({ $0.popLast() }) else { return nil }
+    guard !isStopping() else {
       state.withLock { $0.isInterrupted = true }
       return nil
     }
+    return pack
   }
 
   private func deliver<Receiver: FrameDelivery.Receiver>(
-    _ share: PackShare, _ reader: inout PackFrames, to receiver: inout Receiver
+    _ pack: Pack, _ reader: inout PackFrames, to receiver: inout Receiver
   ) throws(StoreError) {
-    let pack = share.pack.pack
     let isUsed = try receiver.begin(pack)
-    switch share.pack.open(from: storage) {
-    case .success(let tables): reader.open(pack.id, tables, frames: share.frames(of: tables))
-    case .failure(let error):
+    do throws(StoreError) {
+      try reader.open(pack.id, size: pack.size)
+    } catch {
       guard error.kind == .damaged else { throw error }
-      // The first share stands for all of them.
-      guard share.number == 0 else { return }
       if try receiver.reportMissing(nil, of: pack, error) { try receiver.end(pack) }
       return
     }
-    while !share.pack.isAbandoned {
+    while true {
       var frame: PackFrames.Frame
       do throws(StoreError) {
         guard let next = try reader.next(where: isUsed) else { break }
         frame = next
       } catch {
         guard error.kind == .damaged else { throw error }
-        if try !receiver.reportMissing(reader.used, of: pack, error) { share.pack.abandon() }
+        guard try receiver.reportMissing(reader.used, of: pack, error) else { return }
         continue
       }
       try receiver.receive(frame)
       reader.reuse(&frame)
     }
-    if share.pack.endShare() { try receiver.end(pack) }
-  }
-}
-
-/// A pack whose frames several threads read.
-private final class SharedPack: Sendable {
-  let pack: PrunePlan.Pack
-  private let state = Mutex(State())
-
-  private struct State {
-    /// The tables, or the error of reading them; nil before that.
-    var tables: Result<PackTables, StoreError>?
-    /// The shares that have not ended.
-    var shares = 0
-    var isAbandoned = false
-  }
-
-  init(_ pack: PrunePlan.Pack) { self.pack = pack }
-
-  /// Divides the pack into shares of `size` stored bytes.
-  func shares(of size: UInt64) -> [PackShare] {
-    let count = max(1, Int((pack.size + size / 2) / size))
-    state.withLock { $0.shares = count }
-    return (0..<count).map { PackShare(pack: self, number: $0, count: count) }
-  }
-
-  /// Returns the pack's tables. One thread reads them while the others wait.
-  func open(from storage: RepositoryStorage) -> Result<PackTables, StoreError> {
-    state.withLock { state in
-      if let tables = state.tables { return tables }
-      let tables = Result { () throws(StoreError) in
-        try PackTables.load(pack.id, size: pack.size, from: storage)
-      }
-      state.tables = tables
-      return tables
-    }
-  }
-
-  /// Whether the rest of the pack is not wanted.
-  var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
-
-  func abandon() { state.withLock { $0.isAbandoned = true } }
-
-  /// Ends a share. Returns whether it was the last one of a pack that is complete.
-  func endShare() -> Bool {
-    state.withLock { state in
-      state.shares -= 1
-      // No thread needs the tables from here on.
-      if state.shares == 0 { state.tables = nil }
-      return state.shares == 0 && !state.isAbandoned
-    }
-  }
-}
-
-/// Consecutive frames of a pack, which one thread reads.
-private struct PackShare {
-  let pack: SharedPack
-  let number: Int
-  let count: Int
-
-  /// The frames of the share: about as many in each.
-  func frames(of tables: PackTables) -> Range<Int> {
-    let all = tables.frames.count
-    return (number * all / count)..<((number + 1) * all / count)
+    try receiver.end(pack)
   }
 }

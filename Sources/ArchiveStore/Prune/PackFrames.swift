@@ -16,9 +16,9 @@ struct PackFrames: ~Copyable {
   private var decompressor: ZstdDecompressor
   private var pack = Digest.missing
   private var path: ObjectPath { storage.layout.pack(pack) }
-  private var tables = PackTables(frames: [], records: [])
-  /// The frames to read.
-  private var rest = 0..<0
+  private var frames: [FrameLocation] = []
+  private var records: [BlobRecord] = []
+  private var nextFrame = 0
   private var nextRecord = 0
   /// The used blobs of the frame that was read last, also if it could not be read.
   private(set) var used: [BlobRecord] = []
@@ -35,22 +35,21 @@ struct PackFrames: ~Copyable {
     }
   }
 
-  /// Starts to read some frames of a pack.
-  mutating func open(_ pack: Digest, _ tables: PackTables, frames: Range<Int>) {
+  /// Starts to read a pack.
+  mutating func open(_ pack: Digest, size: UInt64) throws(StoreError) {
+    let tables = try PackTables.load(pack, size: size, from: storage)
     self.pack = pack
-    self.tables = tables
-    rest = frames
-    let first = tables.records.firstIndex { Int($0.frame) >= frames.lowerBound }
-    nextRecord = first ?? tables.records.count
+    (frames, records) = (tables.frames, tables.records)
+    (nextFrame, nextRecord) = (0, 0)
   }
 
   /// Returns the next frame with a used blob, or nil at the end.
   ///
   /// - Throws: `damaged` if a used blob cannot be read. The next call continues after the frame.
   mutating func next(where isUsed: (BlobRecord) -> Bool) throws(StoreError) -> Frame? {
-    let records = tables.records
-    while let number = rest.popFirst() {
-      let location = tables.frames[number]
+    while nextFrame < frames.count {
+      let (number, location) = (nextFrame, frames[nextFrame])
+      nextFrame += 1
       let first = nextRecord
       while nextRecord < records.count, Int(records[nextRecord].frame) == number { nextRecord += 1 }
       used = records[first..<nextRecord].filter(isUsed)
