@@ -32,7 +32,7 @@ import time
 ROOT = pathlib.Path("device")
 UUID = "0A0A0A0A-0000-4000-8000-{:012X}"
 SMALL_APPS = 30
-# So many that the path of a file in the deepest directory is one that system calls accept.
+# The path of a file in the deepest directory is short enough for system calls.
 MOST_LEVELS = 1800
 # Python's functions for trees call themselves for each level.
 sys.setrecursionlimit(3 * MOST_LEVELS)
