@@ -80,7 +80,8 @@ class Device:
         self.big = self.app("big", 0, entries)
         for number in range(1, SMALL_APPS + 1):
             self.app(f"small{number:02}", number, entries // 60)
-        self.nest(self.big / "Documents/nested", min(entries // 32, MOST_LEVELS))
+        self.nested = self.big / "Documents/nested"
+        self.nest()
         self.other_volume = self.mount(directory)
         if self.other_volume:
             self.app("elsewhere", SMALL_APPS + 1, entries // 60, self.other_volume)
@@ -118,13 +119,13 @@ class Device:
         (data / "tmp").mkdir()
         return data
 
-    def nest(self, place, levels):
+    def nest(self):
         """Makes directories each of which is in the one above, with a file in every tenth."""
-        for level in range(levels):
+        place = self.nested
+        for level in range(min(self.entries // 32, MOST_LEVELS)):
             place.mkdir()
             if level % 10 == 0:
                 write(place, level, "nested")
-                self.count += 1
             place /= "d"
 
     @staticmethod
@@ -401,6 +402,8 @@ def store(scale):
     for number in range(100):
         path = scale.device.big / "Documents/group-0/directory-0000000" / f"new-{number}"
         path.write_bytes(b"new")
+    # Archives are limited to 512 directories in one another: the latest snapshot has fewer.
+    shutil.rmtree(scale.device.nested)
     scale.run("backup", "--root", ROOT, "--quiet", times=30)
     snapshots = lines(scale.run("snapshots", "list", "--json"))
     expect(len(snapshots) == 3, f"{len(snapshots)} snapshots, not 3")
@@ -440,6 +443,7 @@ def store(scale):
     expect(mirrored[-1]["summary"]["copied"]["packs"] == 0, f"mirror copies {mirrored[-1]}")
     scale.run("leases", "--quiet")
     exchange(scale)
+    scale.device.nest()
 
 
 def exchange(scale):
@@ -561,6 +565,7 @@ def encrypt(scale):
 def restore(scale):
     """Restores to a directory, in place, and to another device."""
     documents = scale.device.big / "Documents"
+    shutil.rmtree(scale.device.nested)
     scale.run("restore", "latest:big/Documents", "--to", "back", "--quiet", times=4, of="cp")
     expect(identical(documents, scale.directory / "back"), "the restored documents differ")
     for path in documents.glob("flat/file-*[02468].txt"):
@@ -575,6 +580,7 @@ def restore(scale):
     scale.run("restore", "latest~1", "--to-device", other, "--quiet", times=10, of="cp")
     files = sum(len(names) for _, _, names in os.walk(other))
     expect(files > 2 * scale.device.count // 3, f"only {files} files came to the other device")
+    scale.device.nest()
 
 
 def change_apps(scale):
