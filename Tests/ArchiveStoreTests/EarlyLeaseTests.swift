@@ -15,7 +15,7 @@ import Testing
     init(_ connection: WatchedStorage, before text: String) {
       connection.state.withLock { state in
         state.action = { [queue] event in
-          if event.hasPrefix(text) { _ = queue.dequeue(waitingAtMost: 60) }
+          if event.hasPrefix(text) { _ = queue.dequeue(waitingAtMost: 60_000) }
         }
       }
     }
