@@ -92,8 +92,7 @@ test-all: peers ## run all tests, with every fault and crash point of plain repo
 
 scale: build ## run every command on a device with a container of ENTRIES files (60000)
 	$(IN_MEMORY) $(PYTHON) Tools/scale.py $(PROGRAM) $(ENTRIES)
-	$(IN_MEMORY) $(PYTHON) Tools/scale_index.py $(PROGRAM) 100000 \
-	  --limit 150
+	$(IN_MEMORY) $(PYTHON) Tools/scale_index.py $(PROGRAM) 100000 --limit 150
 	$(IN_MEMORY) $(PYTHON) Tools/scale_growth.py $(PROGRAM) small
 
 scale-tables: build ## measure memory for the tables of docs/scale.md (an hour, 40 GB of disk)
@@ -112,10 +111,9 @@ tsan: ## run the threaded suites under the thread sanitizer (half an hour)
 
 soak: soak-databases ## kill and verify backups and restores, SOAK_MINUTES (10) for each kind, HOSTS (200)
 	$(PYTHON) Tools/soak.py $(PROGRAM) $(SOAK_MINUTES)
-	$(IN_MEMORY) $(PYTHON) Tools/soak_prune.py $(PROGRAM) $(SOAK_MINUTES)
+	$(PYTHON) Tools/soak_prune.py $(PROGRAM) $(SOAK_MINUTES)
 	@set -e; for store in test ceph ssh; do \
-	  $(PYTHON) Tools/soak_prune.py $(PROGRAM) \
-	    $(SOAK_MINUTES) --store $$store; \
+	  $(PYTHON) Tools/soak_prune.py $(PROGRAM) $(SOAK_MINUTES) --store $$store; \
 	done
 	$(PYTHON) Tools/soak_fleet.py $(PROGRAM) --hosts $(HOSTS) --files 1000
 	$(PYTHON) Tools/soak_fleet.py $(PROGRAM) --hosts 20 --files 1000 --write-only

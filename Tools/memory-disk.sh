@@ -4,7 +4,7 @@
 # usage: memory-disk.sh COMMAND...
 #
 # Times and free space are those of a disk, but removing a file is cheap. On a disk that is mounted
-# with `discard` it takes up to a third of a millisecond, and tests remove a million of them.
+# with `discard` each file that was written takes up to a third of a millisecond.
 #
 # The file system is mounted for the command only, and ends with its last process, however that
 # ends. If it cannot be mounted, a message says why, and the command runs with $TMPDIR as it is.

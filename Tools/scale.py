@@ -565,6 +565,7 @@ def encrypt(scale):
 def restore(scale):
     """Restores to a directory, in place, and to another device."""
     documents = scale.device.big / "Documents"
+    # The latest snapshot was made without them.
     shutil.rmtree(scale.device.nested)
     scale.run("restore", "latest:big/Documents", "--to", "back", "--quiet", times=4, of="cp")
     expect(identical(documents, scale.directory / "back"), "the restored documents differ")
