@@ -80,7 +80,7 @@ import Testing
       .appendingPathComponent("Tests/CommandTests/Programs/pack_android.py").path
     let packed = try Program.run(
       Peers.python.path,
-      [script, "phone.ab", "packed.ab"] + (isEncrypted ? [Self.password] : []),
+      ["-B", script, "phone.ab", "packed.ab"] + (isEncrypted ? [Self.password] : []),
       in: cli.directory.url)
     try #require(packed.code == 0, "\(packed.errors)")
     _ = try cli.succeed("init other --plain --no-default")

@@ -18,7 +18,8 @@ struct PeerFile: Hashable {
     let script = Shared.packageRoot
       .appendingPathComponent("Tests/CommandTests/Programs/" + program).path
     let outcome = try Program.run(
-      Peers.python.path, [script] + arguments, environment: environment(directory), in: directory)
+      Peers.python.path, ["-B", script] + arguments, environment: environment(directory),
+      in: directory)
     guard outcome.code == 0 else {
       let words = ([program] + arguments).joined(separator: " ")
       throw Program.Failure(description: "\(words): \(outcome.errors.suffix(2000))")

@@ -13,7 +13,7 @@ import tarfile
 
 
 def android_backup(path, password):
-    from android_backup import AndroidBackup
+    from android_peer import AndroidBackup
     # Its decryption of a stream ends at the padding of a block in the middle: it reads as a whole.
     with AndroidBackup(path, password=password, stream=False) as backup:
         assert backup.is_encrypted() == (password is not None)
