@@ -12,6 +12,7 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / ".ci/run"
 
 MAKE = """#!/bin/sh
 for word in "$@"; do
+  if [ "$word" = "$BUSY" ]; then sh -c 'ulimit -t 2; while :; do :; done' 2>/dev/null; fi
   if [ "$word" = "$FAILING" ]; then echo "make: $word fails"; exit 2; fi
   if [ "$word" = test ]; then echo "$TESTED"; fi
   if [ "$word" = MEMORY_DISK=1 ]; then echo "in memory: $1"; fi
@@ -34,12 +35,12 @@ class Stages(unittest.TestCase):
             return subprocess.run(
                 [place / "project/.ci/run"], check=False, capture_output=True, text=True,
                 env={"PATH": f"{place}/bin:{os.environ['PATH']}", "FAILING": failing, "TESTED": "",
-                     "SECONDS": str(seconds), **environment})
+                     "BUSY": "", "SECONDS": str(seconds), **environment})
 
     @staticmethod
     def stages(outcome):
-        table = outcome.stdout.partition("== the seconds of each stage\n")[2]
-        return re.findall(r"^ *\d+ s  (.*)$", table, re.M)
+        table = outcome.stdout.partition("== the seconds of each stage, ")[2]
+        return re.findall(r"^ *\d+ s +\d+ s  (.*)$", table, re.M)
 
     def test_each_stage_has_its_time(self):
         outcome = self.run_ci()
@@ -50,6 +51,12 @@ class Stages(unittest.TestCase):
         self.assertNotIn("every point", outcome.stdout)
         in_memory = re.findall("^in memory: (.*)$", outcome.stdout, re.M)
         self.assertEqual(in_memory, ["test"] + names[4:-1])
+
+    def test_each_stage_has_its_processor_time(self):
+        outcome = self.run_ci(BUSY="test-build")
+        for stage, least, most in (("build of the tests", 1, 3), ("scale", 0, 0), ("in total", 1, 9)):
+            line = re.search(rf"^ *\d+ s +(\d+) s  {stage}$", outcome.stdout, re.M)
+            self.assertTrue(least <= int(line[1]) <= most, outcome.stdout)
 
     def test_the_weekly_run_tests_more_without_a_limit(self):
         usual = self.stages(self.run_ci())

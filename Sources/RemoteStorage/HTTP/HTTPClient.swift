@@ -61,7 +61,7 @@ private final class CurlHandle: @unchecked Sendable {
 
   init() throws(HTTPFailure) {
     let fault = CurlLibrary.fault
-    guard fault == nil, let raw = sandboxctl_curl_open() else {
+    guard fault == nil, let raw = curl_easy_init() else {
       throw HTTPFailure(.unusable, "libcurl cannot be used: \(fault ?? "no memory")")
     }
     self.raw = raw
@@ -70,7 +70,7 @@ private final class CurlHandle: @unchecked Sendable {
   }
 
   deinit {
-    sandboxctl_curl_close(raw)
+    curl_easy_cleanup(raw)
     message.deallocate()
   }
 
@@ -79,14 +79,14 @@ private final class CurlHandle: @unchecked Sendable {
     _ request: HTTPRequest, _ transfer: HTTPTransfer, by configuration: HTTPConfiguration
   ) throws(HTTPFailure) -> HTTPResponse {
     // Keeps connections, and names that were looked up.
-    sandboxctl_curl_reset(raw)
+    curl_easy_reset(raw)
     message[0] = 0
     var headers: UnsafeMutablePointer<curl_slist>?
-    defer { sandboxctl_curl_free(headers) }
+    defer { curl_slist_free_all(headers) }
     // Without it libcurl waits for permission before it sends a larger body.
     for line in ["Expect:"] + request.headers.map({ Self.line($0.name, $0.value) }) {
       guard !line.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }),
-        let longer = sandboxctl_curl_append(headers, line)
+        let longer = curl_slist_append(headers, line)
       else { throw HTTPFailure(.unusable, "a header has control characters") }
       headers = longer
     }
@@ -94,7 +94,7 @@ private final class CurlHandle: @unchecked Sendable {
     try setRequest(request)
     try check(sandboxctl_curl_set_list(raw, CURLOPT_HTTPHEADER, headers))
     try setCallbacks(transfer)
-    let code = withExtendedLifetime(transfer) { sandboxctl_curl_perform(raw) }
+    let code = withExtendedLifetime(transfer) { curl_easy_perform(raw) }
     if let failure = transfer.failure { throw failure }
     guard code == CURLE_OK else { throw .curl(code, String(cString: message)) }
     guard let response = transfer.response else {
@@ -190,6 +190,6 @@ private final class CurlHandle: @unchecked Sendable {
 
   private func check(_ code: CURLcode) throws(HTTPFailure) {
     guard code != CURLE_OK else { return }
-    throw HTTPFailure(.unusable, String(cString: sandboxctl_curl_reason(code)))
+    throw HTTPFailure(.unusable, String(cString: curl_easy_strerror(code)))
   }
 }

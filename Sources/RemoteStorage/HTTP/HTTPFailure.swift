@@ -42,7 +42,7 @@ package struct HTTPFailure: Error, Sendable, Hashable, CustomStringConvertible {
 extension HTTPFailure {
   /// Returns the failure for a result of libcurl (libcurl-errors(3)) and its message.
   static func curl(_ code: CURLcode, _ message: String) -> HTTPFailure {
-    let fallback = String(cString: sandboxctl_curl_reason(code))
+    let fallback = String(cString: curl_easy_strerror(code))
     let reason = words(message.isEmpty ? fallback : message)
     return HTTPFailure(kind(of: code), reason)
   }

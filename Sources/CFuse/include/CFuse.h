@@ -1,5 +1,6 @@
 // The low-level interface of libfuse3, as Debian's -dev package installs it (3.14), and the parts of
-// it that Swift cannot call: bit fields, and structures of the C library.
+// it that Swift cannot call: bit fields, and structures of the C library. The library is loaded
+// when it is needed (CLoader.h).
 #pragma once
 // The structures of the C library must be those of Swift's module of it, so they are defined before
 // the macro that libfuse asks for. Offsets have 64 bits with and without it on all 64-bit systems.

@@ -1,4 +1,5 @@
-// The header of SQLite, as Debian's -dev package installs it.
+// The header of SQLite, as Debian's -dev package installs it. The library is loaded when it is needed
+// (CLoader.h).
 #pragma once
 #include <sqlite3.h>
 
@@ -11,9 +12,4 @@ static inline sqlite3_destructor_type sandboxctl_sqlite_transient(void) {
 /// Restricts a connection to a database that a stranger may have made (https://sqlite.org/
 /// security.html, "Untrusted SQLite Database Files"): its schema is not trusted, views and triggers
 /// do not work. The function of SQLite is variadic, which Swift does not import.
-static inline void sandboxctl_sqlite_restrict(sqlite3 *database) {
-  sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, (int *)0);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, (int *)0);
-}
+void sandboxctl_sqlite_restrict(sqlite3 *database);

@@ -1,4 +1,0 @@
-// The headers of libarchive, as Debian's -dev package installs them.
-#pragma once
-#include <archive.h>
-#include <archive_entry.h>
