@@ -139,7 +139,7 @@ fuzz-seeds: ## regenerate the seeds of the fuzzers' corpus
 	$(PYTHON) Fuzzers/run.py --seeds
 
 lint: test-tools ## formatting, imports, sizes of files, language, man pages
-	$(SWIFT) format lint --strict -r Package.swift $(SWIFT_DIRECTORIES)
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift $(SWIFT_DIRECTORIES)
 	$(PYTHON) Tools/check-imports.py .
 	$(PYTHON) Tools/check-sizes.py .
 	$(PYTHON) Tools/check-words.py .

@@ -6,7 +6,7 @@ import Testing
 @testable import AppPackages
 
 /// Damaged and ambiguous archives are refused.
-@Suite struct ArchiveTests {
+struct ArchiveTests {
   typealias Entry = ZipBuilder.Entry
 
   private func reason(_ change: (inout Entry) -> Void) throws -> String? {

@@ -8,7 +8,7 @@ import Testing
 @testable import AppPackages
 
 /// Recognition and contents of app packages.
-@Suite struct PackageTests {
+struct PackageTests {
   /// Makes an app with an extension, groups, a link, an empty directory and names that are not
   /// UTF-8.
   private func makeApp(in directory: TemporaryDirectory) throws -> ByteString {
@@ -196,7 +196,7 @@ import Testing
 }
 
 /// macOS apps: their bundle layout, and data that is migrated into their container.
-@Suite struct MacPackageTests {
+struct MacPackageTests {
   private func app(_ migration: String) -> ZipBuilder {
     let list =
       "<plist><dict><key>Move</key><array><string>\(migration)</string></array></dict></plist>"

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Unsafe packages are refused by name before anything is unpacked.
-@Suite struct RefusalTests {
+struct RefusalTests {
   typealias Entry = ZipBuilder.Entry
 
   @Test(arguments: [

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ArchiveStore
 
-@Suite struct ContentCutterTests {
+struct ContentCutterTests {
   /// Returns the lengths of the pieces of a file written in portions, and checks that no byte is
   /// lost.
   private func cut(
@@ -111,7 +111,7 @@ import Testing
   }
 }
 
-@Suite struct ContentBuilderTests {
+struct ContentBuilderTests {
   /// Returns the content of pieces, and the lists stored for it.
   private func build(_ pieces: [Piece]) throws -> (Content, [Digest: [Piece]]) {
     var builder = Content.Builder()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ArchiveStore
 
-@Suite struct BufferPoolTests {
+struct BufferPoolTests {
   private static let (small, large, capacity) = (1 << 20, 4 << 20, 9 << 20)
   private let pool = BufferPool(sizes: [small, large], capacity: capacity)
 

@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Checks of a percentage of the data read other packs each time, and together all.
-@Suite struct CheckRoundTests {
+struct CheckRoundTests {
   private static func packs(_ count: Int, _ random: inout SeededBytes) -> [Digest: UInt64] {
     var packs: [Digest: UInt64] = [:]
     for _ in 0..<count {

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// The findings of a check in intact and damaged repositories.
-@Suite struct CheckTests {
+struct CheckTests {
   private let storage = MemoryStorage()
   private let repository: Repository
   private let first: StoredSnapshot

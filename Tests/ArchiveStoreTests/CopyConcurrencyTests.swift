@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Copies and mirrors beside prunes of both repositories: every snapshot of the target is complete.
-@Suite struct CopyConcurrencyTests {
+struct CopyConcurrencyTests {
   /// A repository that a prune runs in, at some call of a copy.
   enum Side: Sendable, CaseIterable {
     case source, sourceWithoutLease, target

@@ -8,7 +8,7 @@ import Testing
 
 /// Copies from damaged repositories and into damaged ones: no damage is recorded as intact, and
 /// what is intact is copied.
-@Suite struct CopyDamageTests {
+struct CopyDamageTests {
   /// Damage to a pack with files of the first two snapshots, or with the tree of the first.
   enum Damage: Sendable, CaseIterable {
     case flippedFrame, flippedTree, missingData, missingTree, shortData, noTable

@@ -8,7 +8,7 @@ import Testing
 
 /// Copies in which each call of a storage fails, and copies that are interrupted: every snapshot in
 /// the target is complete, and the next copy does the rest.
-@Suite struct CopyFaultTests {
+struct CopyFaultTests {
   enum Side: Sendable, CaseIterable {
     case source, target
 

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Copies of snapshots between repositories.
-@Suite struct CopyTests {
+struct CopyTests {
   /// The bytes that encryption adds to a small pack.
   private static let encryption = TestEncryption.isOn ? 250 as UInt64 : 0
 

@@ -8,7 +8,7 @@ import Testing
 
 /// A condemned object is damaged at any moment: writers remove it, the packs that it named stay
 /// until the next prune, and no snapshot loses data.
-@Suite struct DamagedCondemnedTests {
+struct DamagedCondemnedTests {
   enum Damage: CaseIterable {
     case changed, cutToHalf, emptied
 

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Deliveries of blobs from many frames, several of which a thread decodes and hashes together.
-@Suite struct DeliveryTests {
+struct DeliveryTests {
   private let storage: MemoryStorage
   private let repository: Repository
   private let blobs: [BlobID: [UInt8]]

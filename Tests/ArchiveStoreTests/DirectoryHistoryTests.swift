@@ -7,7 +7,7 @@ import Testing
 
 /// The versions of a directory over many snapshots: pages that are decoded against the version
 /// before, and walks and lookups over all versions, compared with the plain way.
-@Suite struct DirectoryHistoryTests {
+struct DirectoryHistoryTests {
   private let repository: Repository
 
   init() throws { repository = try Repository.create(in: MemoryStorage(), program: "test") }

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// A reader whose lease is taken while it already reads.
-@Suite struct EarlyLeaseTests {
+struct EarlyLeaseTests {
   /// Lets the first calls of a connection that begin with a text wait until it is opened.
   private final class Gate: Sendable {
     private let queue = BoundedQueue<UInt8>(capacity: 1)

@@ -8,7 +8,7 @@ import Testing
 
 /// The test vector `Tests/Vectors/repository-v1-encrypted`: later versions read encrypted data of
 /// version 1. It has the contents of `repository-v1`.
-@Suite struct EncryptedGoldenTests {
+struct EncryptedGoldenTests {
   private static let directory = Shared.packageRoot.appendingPathComponent(
     "Tests/Vectors/repository-v1-encrypted")
 

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Encrypted repositories: what the storage sees, and what each key can do.
-@Suite struct EncryptionTests {
+struct EncryptionTests {
   private let storage = MemoryStorage()
   private let identity = AgeIdentity()
   private let repository: Repository

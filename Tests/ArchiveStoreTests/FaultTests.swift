@@ -7,7 +7,7 @@ import Testing
 
 @testable import ArchiveStore
 
-@Suite struct DurabilityTests {
+struct DurabilityTests {
   private let files = [("a", [UInt8]("one".utf8)), ("b", [UInt8](repeating: 5, count: 600_000))]
 
   @Test func packsAreWrittenBeforeIndexAndSnapshot() throws {
@@ -102,7 +102,7 @@ import Testing
 }
 
 /// Every system call fails in turn.
-@Suite struct SystemFaultTests {
+struct SystemFaultTests {
   private func check(
     _ repository: Repository, _ path: String, first: StoredSnapshot, _ error: StoreError?
   ) throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// A large file written in portions.
-@Suite struct FileWriterTests {
+struct FileWriterTests {
   private static let size = 40 << 20
   private static let portion = 1 << 20
 

@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// The decoded frames that a reader holds.
-@Suite struct FrameCacheTests {
+struct FrameCacheTests {
   private static func key(_ number: Int) -> FrameDecoder.Cache.Key {
     FrameDecoder.Cache.Key(pack: Blake2b.hash([UInt8(number % 7)]), frame: number)
   }

@@ -8,7 +8,7 @@ import Testing
 
 /// Frames that decode although a byte is changed: exactly the blobs with a matching hash are read,
 /// and a check of the data names the frame and exactly the lost files.
-@Suite struct FrameDamageTests {
+struct FrameDamageTests {
   private let storage = MemoryStorage()
   private let repository: Repository
   private let snapshot: StoredSnapshot

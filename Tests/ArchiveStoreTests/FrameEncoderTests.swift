@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// The choice of a frame's compression method; each method can be decompressed.
-@Suite struct FrameEncoderTests {
+struct FrameEncoderTests {
   /// Rows of a table with repeating words and distinct values.
   private static let rows: [UInt8] = {
     var random = SeededBytes(seed: 61)

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// The test vector `Tests/Vectors/repository-v1`: later versions read data of version 1.
-@Suite struct GoldenTests {
+struct GoldenTests {
   private static let directory = Shared.packageRoot.appendingPathComponent(
     "Tests/Vectors/repository-v1")
 

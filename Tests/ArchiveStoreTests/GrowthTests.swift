@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// The growth by each snapshot, the data that only it needs, and the bytes that its removal frees.
-@Suite struct GrowthTests {
+struct GrowthTests {
   /// A directory of files and directories by name.
   private indirect enum Node {
     case file([UInt8])

@@ -7,7 +7,7 @@ import Testing
 
 /// Copies and mirrors under hostile conditions: clocks that jump, a target that becomes read-only,
 /// and packs that vanish on either side. Each snapshot of the target is complete.
-@Suite struct HostileCopyTests {
+struct HostileCopyTests {
   enum Side: Sendable, CaseIterable {
     case source, target
 

@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Packs whose tables request more memory than the pack contains data.
-@Suite struct HostilePackTests {
+struct HostilePackTests {
   private let storage = MemoryStorage()
 
   /// Stores bytes as a pack, reads its tables and returns the error.

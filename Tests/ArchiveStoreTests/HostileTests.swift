@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Manipulated repositories: data is either read correctly or refused by name.
-@Suite struct HostileRepositoryTests {
+struct HostileRepositoryTests {
   private let storage = MemoryStorage()
   private let repository: Repository
   private let snapshot: StoredSnapshot
@@ -266,7 +266,7 @@ import Testing
   }
 }
 
-@Suite struct TwoWritersTests {
+struct TwoWritersTests {
   @Test func concurrentWritersMakeCompleteSnapshots() throws {
     let storage = MemoryStorage()
     let repository = try Repository.create(in: storage, program: "test")

@@ -8,7 +8,7 @@ import Testing
 /// The removal of snapshots and the repairs under hostile conditions: clocks that jump, a store
 /// that becomes read-only, and a pack that vanishes. No snapshot loses a file that an undisturbed
 /// run leaves, and the next run completes the work.
-@Suite struct HostileWorkTests {
+struct HostileWorkTests {
   static let jumps = [-31_536_000.0, -3700, 3700, 31_536_000]
 
   /// The files that no snapshot has after an undisturbed run.

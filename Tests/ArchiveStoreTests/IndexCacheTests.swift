@@ -8,7 +8,7 @@ import Testing
 @testable import ArchiveStore
 
 /// The host's copies of index objects.
-@Suite struct IndexCacheTests {
+struct IndexCacheTests {
   private let storage = WatchedStorage(MemoryStorage())
   private let repository: Repository
   private let directory = TemporaryDirectory()

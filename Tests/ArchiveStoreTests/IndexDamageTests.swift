@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Damaged or missing index objects: the contents recorded in the packs are used.
-@Suite struct IndexDamageTests {
+struct IndexDamageTests {
   private let storage = MemoryStorage()
   private let repository: Repository
   private let first: StoredSnapshot
@@ -174,7 +174,7 @@ import Testing
 }
 
 /// Blobs in two packs.
-@Suite struct SecondCopyTests {
+struct SecondCopyTests {
   private let storage = WatchedStorage(MemoryStorage())
   private let repository: Repository
   private let bytes = SeededBytes.some(seed: 3, count: 4000)
@@ -260,7 +260,7 @@ import Testing
 }
 
 /// The time that a missing pack costs a reader.
-@Suite struct GonePackTests {
+struct GonePackTests {
   @Test func indexIsListedOnceForAMissingPack() throws {
     let storage = WatchedStorage(MemoryStorage())
     let repository = try Repository.create(in: storage, program: "test")

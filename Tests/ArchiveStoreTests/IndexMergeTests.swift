@@ -3,7 +3,7 @@ import Testing
 
 @testable import ArchiveStore
 
-@Suite struct IndexMergePlanTests {
+struct IndexMergePlanTests {
   /// Returns the sizes after a plan is executed, if no entry is in two objects.
   private func left(_ sizes: [Int], _ plan: IndexMerge.Plan) -> [Int] {
     let merged = Set(plan.groups.joined())
@@ -38,7 +38,7 @@ import Testing
   }
 }
 
-@Suite struct IndexMergeTests {
+struct IndexMergeTests {
   private static func digest(_ number: Int) -> Digest { Blake2b.hash(Array("\(number)".utf8)) }
 
   private static func pack(_ number: Int) -> PackTables.Pack {

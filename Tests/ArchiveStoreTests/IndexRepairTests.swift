@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Rebuilding the index from the packs.
-@Suite struct IndexRepairTests {
+struct IndexRepairTests {
   private let memory = MemoryStorage()
   private let storage: WatchedStorage
   private let repository: Repository

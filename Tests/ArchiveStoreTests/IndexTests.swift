@@ -5,7 +5,7 @@ import Testing
 
 @testable import ArchiveStore
 
-@Suite struct IndexTests {
+struct IndexTests {
   private static func digest(_ number: Int) -> Digest { Blake2b.hash(Array("\(number)".utf8)) }
 
   /// Makes an index of `blobs` data blobs, and of a tree and a list, in two packs.
@@ -211,7 +211,7 @@ import Testing
   }
 }
 
-@Suite struct RunBlobsTests {
+struct RunBlobsTests {
   @Test func holdsManyBlobs() {
     var blobs = KnownBlobs.RunBlobs()
     let ids = (0..<5000).map { number in

@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Several trees walked together, compared with separate walks.
-@Suite struct JointWalkTests {
+struct JointWalkTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 

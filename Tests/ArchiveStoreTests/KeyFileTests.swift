@@ -8,7 +8,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Key files: which ones open a repository, and how its keys are changed.
-@Suite struct KeyFileTests {
+struct KeyFileTests {
   private let storage = MemoryStorage()
   private let identity = AgeIdentity()
   private let repository: Repository

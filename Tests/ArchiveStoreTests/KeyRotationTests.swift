@@ -7,7 +7,7 @@ import Testing
 
 /// Rotation of the identity and the recipients, and rewrapping: after an interruption at any call
 /// of the storage the old or the new key opens the repository, and every snapshot is complete.
-@Suite struct KeyRotationTests {
+struct KeyRotationTests {
   private let lab: RotationLab
 
   init() throws { lab = try RotationLab() }

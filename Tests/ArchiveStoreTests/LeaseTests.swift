@@ -7,7 +7,7 @@ import Testing
 
 @testable import ArchiveStore
 
-@Suite struct LeaseTests {
+struct LeaseTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 

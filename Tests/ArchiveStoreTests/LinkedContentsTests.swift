@@ -4,7 +4,7 @@ import SystemIO
 import Testing
 
 /// The names of hard-linked files in totals.
-@Suite struct LinkedContentsTests {
+struct LinkedContentsTests {
   /// Returns whether each of several names counts, one after another.
   private func counts(_ names: [(size: UInt64, group: ByteString?)]) -> [Bool] {
     var linked = LinkedContents()

@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// A repository after a thousand runs (in `make test` 250), with a prune each week.
-@Suite struct ManyRunsTests {
+struct ManyRunsTests {
   /// The numbers of index objects and of small packs, and the reads to open the repository, stay
   /// bounded, and nothing is lost.
   @Test func objectsStayBoundedOverManyRuns() throws {

@@ -8,7 +8,7 @@ import Testing
 
 /// A run that ends during a merge: every system call from one of the merge's calls on fails, which
 /// leaves the same state on disk as a kill at that call. `MergeKillTests` kills processes.
-@Suite struct MergeCrashTests {
+struct MergeCrashTests {
   @Test func mergeFailsAtEachSystemCall() throws {
     let calls = try CrashedMerge.calls()
     #expect(calls.count > 40, "\(calls)")

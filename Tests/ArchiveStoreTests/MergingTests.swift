@@ -8,7 +8,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Merging at the end of backups.
-@Suite struct MergingTests {
+struct MergingTests {
   private static func file(_ number: Int) -> (name: String, bytes: [UInt8]) {
     ("\(number)", SeededBytes.some(seed: UInt64(number), count: 64 + number % 7))
   }

@@ -8,7 +8,7 @@ import Testing
 
 /// Mirrors of damaged repositories, failed calls, and prunes beside a mirror: every snapshot of the
 /// mirror is complete at each moment.
-@Suite struct MirrorDamageTests {
+struct MirrorDamageTests {
   /// A damaged pack is not copied, nor are the snapshots that need it.
   @Test func damagedPacksAreNotCopied() throws {
     let fixture = try MirrorFixture()

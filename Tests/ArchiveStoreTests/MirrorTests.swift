@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Mirrors: what they have, refuse and remove.
-@Suite struct MirrorTests {
+struct MirrorTests {
   @Test(arguments: [1, 3]) func aMirrorHasTheSameObjects(workers: Int) throws {
     var fixture = try MirrorFixture()
     let report = try fixture.mirror(workers: workers)

@@ -8,7 +8,7 @@ import Testing
 
 /// Some copies omit empty directories: a repository without them is valid, but one that lost a
 /// directory with contents is not.
-@Suite struct MissingDirectoryTests {
+struct MissingDirectoryTests {
   private let storage = MemoryStorage()
   private let repository: Repository
   private let files = [("a", [UInt8](repeating: 1, count: 100)), ("b", [2, 3])]

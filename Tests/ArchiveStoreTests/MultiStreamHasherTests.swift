@@ -4,7 +4,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Bytes of several packs that are collected and hashed together.
-@Suite struct MultiStreamHasherTests {
+struct MultiStreamHasherTests {
   /// The number and size of portions, also sizes that are no multiple of a block.
   private static let rooms = [(64, 1024), (8, 1000), (5, 128), (2, 77)]
 

@@ -8,7 +8,7 @@ import Testing
 
 /// Programs that sleep, crash or lose requests at each request, in a store without rename: no
 /// snapshot that was reported lacks anything, and the next prune cleans up.
-@Suite struct ObjectStoreFaultTests {
+struct ObjectStoreFaultTests {
   /// A writer sleeps for more than an hour at any request, and meanwhile a prune removes what it
   /// relies on.
   @Test(arguments: [false, true]) func aWriterMaySleepAtEachRequest(relies: Bool) throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// The requests of a writer to a store without rename.
-@Suite struct ObjectStoreRequestTests {
+struct ObjectStoreRequestTests {
   private let directory = TemporaryDirectory()
   private let files = PruneFixture.files(0..<3)
 

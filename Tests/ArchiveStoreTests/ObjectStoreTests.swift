@@ -8,7 +8,7 @@ import Testing
 
 /// A repository in a store without rename: everything works, and a snapshot is committed only if
 /// nothing that it needs can have been removed.
-@Suite struct ObjectStoreTests {
+struct ObjectStoreTests {
   private let files = PruneFixture.files(0..<6)
 
   @Test(arguments: [true, false]) func everythingWorks(isExclusive: Bool) throws {
@@ -195,7 +195,7 @@ import Testing
 }
 
 /// One prune at a time, with and without conditional requests.
-@Suite struct ObjectStoreRightTests {
+struct ObjectStoreRightTests {
   /// A second prune begins at any request of the first one: only one of the two removes anything,
   /// and neither loses something.
   @Test(arguments: [true, false]) func aSecondPruneMayBeginAtAnyTime(isExclusive: Bool) throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Packs that several threads submit for closing while another thread waits for earlier ones.
-@Suite struct PackClosingTests {
+struct PackClosingTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// The intact blobs of damaged packs are stored again, and the index no longer names these packs.
-@Suite struct PackRepairTests {
+struct PackRepairTests {
   private static let files = (0..<20).map { number in
     ("file-\(number)", SeededBytes.some(seed: UInt64(number), count: 2000))
   }

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Packs that are hashed together and are full earlier than usual.
-@Suite struct PackSharingTests {
+struct PackSharingTests {
   private static let target = 40_000
 
   /// Packers of a run with a storage in memory.
@@ -179,7 +179,7 @@ import Testing
 }
 
 /// The same with a session.
-@Suite struct SharingSessionTests {
+struct SharingSessionTests {
   private static let files = (0..<24).map {
     SeededBytes.some(seed: UInt64(70 + $0), count: 60_000 + $0)
   }

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Packs checked with the standard programs that must be able to open them.
-@Suite struct PackProgramTests {
+struct PackProgramTests {
   private let directory = TemporaryDirectory()
   private let repository: Repository
 
@@ -245,7 +245,7 @@ import Testing
   }
 }
 
-@Suite struct PackContentsTests {
+struct PackContentsTests {
   private let frames = [
     FrameLocation(offset: 0, stored: 10, plain: 1000),
     FrameLocation(offset: 10, stored: 10, plain: 100),

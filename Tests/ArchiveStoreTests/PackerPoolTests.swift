@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Frames of several threads that are written to packs.
-@Suite struct PackerPoolTests {
+struct PackerPoolTests {
   /// A run with its own packs in memory.
   private struct Fixture {
     let storage = WatchedStorage(MemoryStorage())

@@ -7,7 +7,7 @@ import Testing
 
 /// Data that a backup writes and that is not read soon is dropped from the page cache, where it
 /// would evict the user's data.
-@Suite struct PageCacheTests {
+struct PageCacheTests {
   private let directory: TestSupport.TemporaryDirectory
   private let storage: LocalStorage
   private let canBeEmptied: Bool

@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Attempts to destroy objects, and what they leave.
-@Suite struct ProtectionCheckTests {
+struct ProtectionCheckTests {
   private func results(of storage: any Storage) throws -> Set<String> {
     let results = try ProtectionCheck(Repository.open(storage)).run()
     return Set(results.map { "\($0.replacement) \($0.removal)" })

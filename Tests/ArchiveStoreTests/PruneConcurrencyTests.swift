@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Prune beside programs that use the repository: what they rely on stays.
-@Suite struct PruneConcurrencyTests {
+struct PruneConcurrencyTests {
   /// A repository with a pack that becomes unused.
   private func fixture() throws -> PruneFixture {
     var fixture = try PruneFixture()

@@ -7,7 +7,7 @@ import Testing
 
 /// A prune in which each call of the storage fails: once, as after a transient error, or from then
 /// on, as after a crash. Every snapshot stays complete, and the next prune does the rest.
-@Suite struct PruneFaultTests {
+struct PruneFaultTests {
   @Test(arguments: [false, true]) func eachFailedCallLeavesAllSnapshotsComplete(
     failsRepeatedly: Bool
   ) throws {

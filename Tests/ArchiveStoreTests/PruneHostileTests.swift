@@ -8,7 +8,7 @@ import Testing
 
 /// A prune under hostile conditions: clocks that jump, a full or read-only volume, a pack that
 /// vanishes, and an interruption. Every remaining snapshot stays complete.
-@Suite struct PruneHostileTests {
+struct PruneHostileTests {
   /// Calls `body` before each call of a prune in turn, and then completes the work with another
   /// one.
   private func sweep(

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Cases in which a prune could take needed data for unused data.
-@Suite struct PruneLossTests {
+struct PruneLossTests {
   /// A backup of two index objects, the first of which names only file contents.
   private func fixtureWithTwoObjects() throws -> PruneFixture {
     var fixture = try PruneFixture()

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// The rules of prune, explored by a model (`PruneModel`).
-@Suite struct PruneModelTests {
+struct PruneModelTests {
   /// No order of steps loses a blob that a snapshot needs, and the exploration reaches what
   /// matters. `make test` has no reader beside two writers; `make test-all` has all.
   @Test func noCommittedSnapshotLacksABlob() {

@@ -8,7 +8,7 @@ import Testing
 
 /// The plan of a prune, which a dry run prints: also what it does with packs that an earlier prune
 /// condemned. And its progress.
-@Suite struct PrunePreviewTests {
+struct PrunePreviewTests {
   /// A repository in which a prune has condemned two packs, and waited for a writer.
   private func condemned() throws -> (fixture: PruneFixture, writer: WritingSession) {
     var fixture = try PruneFixture()

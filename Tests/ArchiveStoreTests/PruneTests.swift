@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Prune removes what no snapshot needs, and nothing else.
-@Suite struct PruneTests {
+struct PruneTests {
   @Test func packsThatNoSnapshotNeedsAreRemoved() throws {
     var fixture = try PruneFixture()
     try fixture.backUp(PruneFixture.files(0..<10))
@@ -226,7 +226,7 @@ import Testing
 }
 
 /// A prune refuses to remove anything if it cannot know what is needed.
-@Suite struct PruneRefusalTests {
+struct PruneRefusalTests {
   private func fixture() throws -> PruneFixture {
     var fixture = try PruneFixture()
     try fixture.backUp(PruneFixture.files(0..<10))

@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Observed read operations count their progress and end on request.
-@Suite struct ReadingWatchTests {
+struct ReadingWatchTests {
   private let repository: Repository
   private let root: TreeReference
   private static let files = 30

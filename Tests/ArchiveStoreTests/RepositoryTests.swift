@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-@Suite struct RepositoryTests {
+struct RepositoryTests {
   private static let encryption = TestEncryption.isOn ? "age" : "none"
   private let directory = TemporaryDirectory()
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ArchiveStore
 
-@Suite struct SessionTests {
+struct SessionTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 

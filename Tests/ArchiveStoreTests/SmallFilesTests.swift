@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Small files stored together.
-@Suite struct SmallFilesTests {
+struct SmallFilesTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 

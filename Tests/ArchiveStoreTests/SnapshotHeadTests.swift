@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Snapshots are listed and selected by their heads, which the host caches.
-@Suite struct SnapshotHeadTests {
+struct SnapshotHeadTests {
   private let memory = MemoryStorage()
   private let watched: WatchedStorage
   private let repository: Repository

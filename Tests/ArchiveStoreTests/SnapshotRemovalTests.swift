@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// The removal of snapshots, and pins.
-@Suite struct SnapshotRemovalTests {
+struct SnapshotRemovalTests {
   private let memory = MemoryStorage()
   private let watched: WatchedStorage
   private let repository: Repository

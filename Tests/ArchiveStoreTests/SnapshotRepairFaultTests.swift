@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// A repair of snapshots after damage to packs, with storage calls that fail, and before a prune.
-@Suite struct SnapshotRepairFaultTests {
+struct SnapshotRepairFaultTests {
   /// Damage to stored packs.
   enum Damage: Sendable, CaseIterable {
     /// A byte of file contents, found by a check of the data.

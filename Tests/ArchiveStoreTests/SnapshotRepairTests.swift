@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Snapshots that have lost something are written again without it.
-@Suite struct SnapshotRepairTests {
+struct SnapshotRepairTests {
   /// The paths and notes of a loss, and the paths that disappear.
   struct Loss: Sendable, CustomTestStringConvertible {
     let blob: String

@@ -7,7 +7,7 @@ import Testing
 
 /// Signed snapshots: what a store, or another host, can make of them (docs/repository-format.md,
 /// "Signatures").
-@Suite struct SnapshotSignatureTests {
+struct SnapshotSignatureTests {
   private let memory = MemoryStorage()
   private let key = SigningKey()
   /// A repository that this host signs, and whose signer it trusts.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ArchiveStore
 
-@Suite struct SnapshotTests {
+struct SnapshotTests {
   private static let digest = Blake2b.hash(Array("x".utf8))
 
   /// A snapshot with all members.
@@ -188,7 +188,7 @@ extension String {
   }
 }
 
-@Suite struct TextCodingTests {
+struct TextCodingTests {
   @Test(
     arguments: [
       (0, 0, "1970-01-01T00:00:00Z"), (-1, 5, "1969-12-31T23:59:59.000000005Z"),

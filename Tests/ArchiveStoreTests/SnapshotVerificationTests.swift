@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Many snapshots are compared with their ids on several threads.
-@Suite struct SnapshotVerificationTests {
+struct SnapshotVerificationTests {
   private let memory = MemoryStorage()
   private let repository: Repository
 

@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// The history of earlier runs that a backup finds.
-@Suite struct SourceHistoryTests {
+struct SourceHistoryTests {
   private let memory = MemoryStorage()
   private let repository: Repository
   private let sources = (0..<3).map { Blake2b.hash([UInt8($0)]) }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Requirements on every storage, tested with each implementation of this module.
-@Suite struct StorageConformanceTests {
+struct StorageConformanceTests {
   enum Kind: String, CaseIterable, Sendable {
     case local
     case memory
@@ -59,7 +59,7 @@ import Testing
 }
 
 /// Properties of storage in files.
-@Suite struct LocalStorageTests {
+struct LocalStorageTests {
   private let directory = TemporaryDirectory()
 
   private func make() throws -> LocalStorage {

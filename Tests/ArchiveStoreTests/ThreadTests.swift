@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Several threads that write to one session.
-@Suite struct ThreadTests {
+struct ThreadTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 
@@ -278,7 +278,7 @@ import Testing
   }
 }
 
-@Suite struct CheckpointTests {
+struct CheckpointTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 

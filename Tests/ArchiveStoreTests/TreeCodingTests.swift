@@ -4,7 +4,7 @@ import Testing
 
 @testable import ArchiveStore
 
-@Suite struct TreeCodingTests {
+struct TreeCodingTests {
   static let digest = Blake2b.hash(Array("x".utf8))
 
   /// An entry of each type with all possible members.
@@ -201,7 +201,7 @@ import Testing
   }
 }
 
-@Suite struct TreePagesTests {
+struct TreePagesTests {
   private func names(_ count: Int) -> [ByteString] {
     (0..<count).map { ByteString("name-\($0 + 1_000_000)") }
   }

@@ -6,7 +6,7 @@ import Testing
 @testable import ArchiveStore
 
 /// The list of trusted signers: names, and what this host may sign.
-@Suite struct TrustedSignersTests {
+struct TrustedSignersTests {
   @Test func namesAreOnePrintableLine() {
     for name in ["nas", "a b", "caf\u{e9}", "\"first\"", String(repeating: "x", count: 64)] {
       #expect(TrustedSigners.isName(name), "\(name)")

@@ -7,7 +7,7 @@ import Testing
 
 /// Directories of several pages, some of them lost: each reader returns the entries of the other
 /// pages, and reports between which names the lost ones are.
-@Suite struct LostPagesTests {
+struct LostPagesTests {
   private let storage = MemoryStorage()
   private let repository: Repository
 

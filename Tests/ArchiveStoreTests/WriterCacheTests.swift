@@ -8,7 +8,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Writing sessions that use the host's copies of index objects.
-@Suite struct WriterCacheTests {
+struct WriterCacheTests {
   private let memory: MemoryStorage
   private let storage: WatchedStorage
   private let repository: Repository

@@ -6,7 +6,7 @@ import Testing
 @testable import Audit
 
 /// The rules about bundles and their declarations.
-@Suite struct BundleTests {
+struct BundleTests {
   private func findings(_ fixture: AuditFixture, _ rule: AuditRule) throws -> [AuditFinding] {
     try fixture.audit().findings.filter { $0.rule == rule }
   }

@@ -5,7 +5,7 @@ import Testing
 @testable import Audit
 
 /// The rules about the form of files and the way in which they change.
-@Suite struct FileTests {
+struct FileTests {
   // MARK: log-outgrown
 
   @Test func logLargerThanItsDatabaseIsFound() throws {

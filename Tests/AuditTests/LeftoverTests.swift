@@ -6,7 +6,7 @@ import Testing
 @testable import Audit
 
 /// Files that stay in Documents/Inbox and tmp.
-@Suite struct LeftoverTests {
+struct LeftoverTests {
   @Test func oldFilesInTheInboxAreFound() throws {
     let fixture = try AuditFixture()
     try fixture.put("Documents/Inbox/letter.pdf", bytes: 60)

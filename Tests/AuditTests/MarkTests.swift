@@ -7,7 +7,7 @@ import Testing
 @testable import Audit
 
 /// The rules about marks, and the commands that set and remove marks.
-@Suite struct MarkTests {
+struct MarkTests {
   private static let tag = Array("Signature: 8a477f597d28d172789f06886806bc55\n".utf8)
   private static let attribute: ByteString =
     "user.com.apple.metadata:com_apple_backup_excludeItem"

@@ -6,7 +6,7 @@ import Testing
 @testable import Audit
 
 /// The rules about the directory in which data is stored.
-@Suite struct PlaceTests {
+struct PlaceTests {
   // MARK: recreatable-data
 
   @Test func largeCacheInBackupIsFound() throws {

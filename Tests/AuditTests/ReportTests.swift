@@ -7,7 +7,7 @@ import Testing
 @testable import Audit
 
 /// Reports, baselines and SARIF logs.
-@Suite struct ReportTests {
+struct ReportTests {
   private static func finding(
     _ path: ByteString = "apps/a/data/x", rule: AuditRule = .userDataMarked, key: String = "",
     real: ByteString = "/device/Containers/1/x", isDirectory: Bool = false

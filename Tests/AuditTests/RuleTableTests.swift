@@ -5,7 +5,7 @@ import Testing
 @testable import Audit
 
 /// The table of rules, and its description in docs/audit.md.
-@Suite struct RuleTableTests {
+struct RuleTableTests {
   @Test func everyRuleIsNamedOnce() {
     let ids = AuditRule.all.map(\.id)
     #expect(Set(ids).count == ids.count)

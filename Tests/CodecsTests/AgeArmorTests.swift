@@ -4,7 +4,7 @@ import Testing
 @testable import Codecs
 
 /// The armor of files, and files by another program.
-@Suite struct AgeArmorTests {
+struct AgeArmorTests {
   @Test func armoredFilesOfAnotherProgramOpen() throws {
     let file = try AgeArmor.decode(Array(AgeFixture.forBoth.utf8))
     for text in [AgeFixture.first, AgeFixture.second] {

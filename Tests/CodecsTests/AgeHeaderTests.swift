@@ -4,7 +4,7 @@ import Testing
 
 /// Headers: several recipients, passphrases, grease, other recipients for an existing file, and
 /// damage.
-@Suite struct AgeHeaderTests {
+struct AgeHeaderTests {
   private static let plain = Array("some bytes".utf8)
 
   @Test func eachRecipientOpensAFileAndNobodyElse() throws {

@@ -3,7 +3,7 @@ import Testing
 @testable import Codecs
 
 /// Identities, recipients, passphrases, and lists of them.
-@Suite struct AgeKeyTests {
+struct AgeKeyTests {
   @Test func examplesOfTheSpecificationAreReadAndWritten() throws {
     let identity = try AgeFixture.key(AgeFixture.identity)
     #expect(identity.recipient.description == AgeFixture.recipient)

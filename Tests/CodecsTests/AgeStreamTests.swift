@@ -4,7 +4,7 @@ import Testing
 @testable import Codecs
 
 /// Payloads: portions, ranges, pieces by several threads, and damage.
-@Suite struct AgeStreamTests {
+struct AgeStreamTests {
   private typealias Seeded = TestSupport.Seeded
 
   /// Sizes at the boundaries of pieces.

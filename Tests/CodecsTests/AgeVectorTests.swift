@@ -6,7 +6,7 @@ import Testing
 
 /// The vectors of the Community Cryptography Test Vectors (C2SP/CCTV, `age/testdata`): each is
 /// opened, or refused for the reason that it states.
-@Suite struct AgeVectorTests {
+struct AgeVectorTests {
   @Test(.enabled(if: Shared.has("vectors/age"))) func eachVectorIsOpenedOrRefusedForItsReason()
     throws
   {

@@ -2,7 +2,7 @@ import Codecs
 import Foundation
 import Testing
 
-@Suite struct Base64Tests {
+struct Base64Tests {
   @Test(arguments: [
     ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="),
     ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Codecs
 
-@Suite struct ByteSpreadTests {
+struct ByteSpreadTests {
   private static let sizes = [256, 300, 1000, 1024, 2048, 5000, 100_000]
 
   private func isNoise(_ content: [UInt8]) -> Bool {

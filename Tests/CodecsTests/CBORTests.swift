@@ -1,7 +1,7 @@
 import Codecs
 import Testing
 
-@Suite struct CBORTests {
+struct CBORTests {
   static func encode(_ body: (inout CBOREncoder) -> Void) -> String {
     var encoder = CBOREncoder()
     body(&encoder)

@@ -4,7 +4,7 @@ import Testing
 @testable import Codecs
 
 /// AES-256-CBC, AES key wrap, PBKDF2 and digests, with the vectors of their standards.
-@Suite struct CipherTests {
+struct CipherTests {
   /// The key of NIST SP 800-38A, appendix F.2.5.
   private static let key = bytes("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
   private static let vector = bytes("000102030405060708090a0b0c0d0e0f")

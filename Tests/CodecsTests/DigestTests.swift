@@ -1,7 +1,7 @@
 import Codecs
 import Testing
 
-@Suite struct DigestTests {
+struct DigestTests {
   @Test func agreesWithKnownDigests() {
     #expect(
       Blake2b.hash([]).hex == "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8")

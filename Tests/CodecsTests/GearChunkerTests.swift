@@ -1,7 +1,7 @@
 import Codecs
 import Testing
 
-@Suite struct GearChunkerTests {
+struct GearChunkerTests {
   /// 24 MiB of incompressible bytes.
   static let noise: [UInt8] = {
     var random = Seeded(2026)

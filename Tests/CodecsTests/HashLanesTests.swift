@@ -4,7 +4,7 @@ import Testing
 
 /// Hashing several runs at once gives the digests of libsodium and of independent implementations,
 /// with all instruction sets.
-@Suite struct HashLanesTests {
+struct HashLanesTests {
   /// The numbers of lanes that this processor supports.
   private static let widths = [4, 8].filter { $0 <= Blake2b.processorLanes }
 

@@ -3,7 +3,7 @@ import Testing
 @testable import Codecs
 
 /// Streams hashed together give the digests of libsodium, however their bytes are divided.
-@Suite struct HashStreamsTests {
+struct HashStreamsTests {
   /// The numbers of lanes that this processor supports; with 0 libsodium is used.
   private static let widths = [0, 4, 8].filter { $0 <= Blake2b.processorLanes }
 

@@ -5,7 +5,7 @@ import Testing
 
 /// Checks of hashing in lanes against implementations other than libsodium, and of memory that it
 /// must not read.
-@Suite struct HashWitnessTests {
+struct HashWitnessTests {
   private static let widths = [4, 8].filter { $0 <= Blake2b.processorLanes }
 
   /// The digests of the example of RFC 7693 with 32 bytes of output, and of no bytes.

@@ -2,7 +2,7 @@ import Codecs
 import Foundation
 import Testing
 
-@Suite struct JSONTests {
+struct JSONTests {
   let sample: JSON = [
     "name": "a\"b\\c\n\u{1}é\u{7F}\u{2028}😀", "list": [1, -2, 2.5, 1e21, true, nil, [:], []],
     "zero": 0, "a": ["deep": [["x": false]]],

@@ -2,7 +2,7 @@ import Codecs
 import Foundation
 import Testing
 
-@Suite struct PaxTests {
+struct PaxTests {
   private static func text(_ text: String) -> [UInt8] { Array(text.utf8) }
 
   private static func archive(_ members: [(PaxMember, [UInt8])]) -> [UInt8] {

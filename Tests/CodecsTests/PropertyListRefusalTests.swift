@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Invalid and hostile property lists give an error with a position, never a crash.
-@Suite struct PropertyListRefusalTests {
+struct PropertyListRefusalTests {
   @Test(arguments: [
     ("<plist>\n <dict>\n  <key>a</key>\n </dict>\n</plist>", 3, 3, "the key 'a' has no value"),
     ("<plist>\n <dict><string>a</string></dict></plist>", 2, 8, "expected <key>"),

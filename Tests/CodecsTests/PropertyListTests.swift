@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite struct PropertyListTests {
+struct PropertyListTests {
   @Test(arguments: 0..<300)
   func readsListsWrittenByFoundation(seed: Int) throws {
     var generator = PropertyListGenerator(UInt64(seed))

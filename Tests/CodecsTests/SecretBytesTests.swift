@@ -4,7 +4,7 @@ import Testing
 @testable import Codecs
 
 /// The memory of secrets, as `/proc/self` shows it.
-@Suite struct SecretBytesTests {
+struct SecretBytesTests {
   /// Without the right to lock memory, secrets are only wiped.
   @Test(.enabled(if: ProcessMemory.mayLock, "RLIMIT_MEMLOCK permits no locked memory"))
   func identitiesAreNeitherSwappedNorDumped() throws {

@@ -2,7 +2,7 @@ import Codecs
 import TestSupport
 import Testing
 
-@Suite struct SeekTableTests {
+struct SeekTableTests {
   static let plain = SeekTable(frames: [
     .init(storedSize: 0x0102_0304, contentSize: 5), .init(storedSize: 6, contentSize: 0xFFFF_FFFF),
   ])

@@ -3,7 +3,7 @@ import Testing
 @testable import Codecs
 
 /// Ed25519 signatures and the texts of their keys.
-@Suite struct SigningTests {
+struct SigningTests {
   private static func bytes(hex: String) -> [UInt8] {
     let digits = Array(hex.utf8)
     return stride(from: 0, to: digits.count, by: 2).compactMap {

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite struct TarTests {
+struct TarTests {
   /// Names of every kind that a file system can contain.
   static let names: [[UInt8]] = {
     func text(_ text: String) -> [UInt8] { Array(text.utf8) }

@@ -2,7 +2,7 @@ import Codecs
 import Testing
 
 /// XML documents, also hostile ones.
-@Suite struct XMLElementTests {
+struct XMLElementTests {
   private func read(
     _ text: String, _ change: (inout XMLElement.Limits) -> Void = { _ in }
   ) throws(CodecError) -> XMLElement {

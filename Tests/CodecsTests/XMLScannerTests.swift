@@ -3,7 +3,7 @@ import Testing
 @testable import Codecs
 
 /// The markup of XML documents as the readers of several formats see it.
-@Suite struct XMLScannerTests {
+struct XMLScannerTests {
   /// Returns the tokens of a document, with the attributes of its tags.
   private func scan(_ text: String) throws(CodecError) -> [String] {
     var scanner = try XMLScanner(Array(text.utf8), in: .androidXML)

@@ -2,7 +2,7 @@ import Codecs
 import TestSupport
 import Testing
 
-@Suite struct YAMLTests {
+struct YAMLTests {
   let sample = """
     # a policy
     policy: ios

@@ -3,7 +3,7 @@ import Testing
 @testable import Codecs
 
 /// Large zip archives, which libarchive reads in parts.
-@Suite struct ZipPartTests {
+struct ZipPartTests {
   /// The bytes of an archive in memory.
   private final class Input: ArchiveInput {
     private let bytes: [UInt8]

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Codecs
 
-@Suite struct ZlibTests {
+struct ZlibTests {
   private func deflated(_ bytes: [UInt8], level: Int = 6, portion: Int = .max) throws -> [UInt8] {
     var deflater = try Deflater(level: level)
     var stored: [UInt8] = []

@@ -2,7 +2,7 @@ import Codecs
 import TestSupport
 import Testing
 
-@Suite struct ZstdTests {
+struct ZstdTests {
   /// Returns text that compresses to about a third, always the same.
   static func text(_ count: Int) -> [UInt8] {
     var random = Seeded(UInt64(count))

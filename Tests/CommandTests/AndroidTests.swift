@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The commands on the data of Android apps.
-@Suite struct AndroidTests {
+struct AndroidTests {
   private static let device = "--layout android --root phone"
 
   private static func phone() throws -> CommandLine {

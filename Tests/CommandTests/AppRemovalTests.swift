@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Offload, reinstall and uninstall through the command line.
-@Suite struct AppRemovalTests {
+struct AppRemovalTests {
   private static let app = "org.example.notebook"
 
   private func prepare() throws -> CommandLine {

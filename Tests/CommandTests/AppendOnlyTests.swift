@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `check --append-only`: whether credentials can destroy what is stored.
-@Suite struct AppendOnlyTests {
+struct AppendOnlyTests {
   private static let check = "check --append-only --repo s3://bucket/place"
 
   /// A backup works with such credentials, and no command mistakes what the check leaves for

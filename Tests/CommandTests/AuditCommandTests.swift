@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `audit`, `exclude` and `include` on the sample device.
-@Suite struct AuditCommandTests {
+struct AuditCommandTests {
   private static func sample() throws -> CommandLine {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `export android --rules` on the command line.
-@Suite struct AutoBackupExportTests {
+struct AutoBackupExportTests {
   private let cli: CommandLine
 
   private static let notes = "com.example.notes"

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Backups and restores of directories and of the sample device by the built program.
-@Suite struct BackupTests {
+struct BackupTests {
   @Test func restoredDirectoryEqualsTheSource() throws {
     let cli = try CommandLine()
     try OddTree.make(in: cli.directory, at: "tree")

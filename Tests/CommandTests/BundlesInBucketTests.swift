@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `backup --with-bundles`: bundles in a bucket, which has none otherwise.
-@Suite struct BundlesInBucketTests {
+struct BundlesInBucketTests {
   private let fixture: S3CommandFixture
   private var cli: CommandLine { fixture.cli }
   private static let bundle = "apps/org.example.notebook/bundle/Notebook.app"

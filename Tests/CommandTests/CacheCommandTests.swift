@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `cache` on the command line.
-@Suite struct CacheCommandTests {
+struct CacheCommandTests {
   private let cli: CommandLine
 
   private static let caches: ByteString = "home/.cache/sandboxctl"
@@ -299,7 +299,7 @@ import Testing
 }
 
 /// `cache clear` for encrypted repositories.
-@Suite struct EncryptedCacheTests {
+struct EncryptedCacheTests {
   private let keys: KeyFixture
   private static let warning = "a host without a key of the encrypted repository"
 

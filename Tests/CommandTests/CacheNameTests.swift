@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `classify --findings`: directories that are kept although their names suggest a cache.
-@Suite struct CacheNameTests {
+struct CacheNameTests {
   private let cli: CommandLine
   /// The real paths of an app's data and of a group.
   private let data: ByteString

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The comparison that the other tests rely on finds every difference.
-@Suite struct ChangeDetectorTests {
+struct ChangeDetectorTests {
   private static func twoTrees() throws -> TemporaryDirectory {
     let directory = try TemporaryDirectory("comparison")
     try OddTree.make(in: directory, at: "one")

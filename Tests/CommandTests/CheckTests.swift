@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The output and the exit status of `check`.
-@Suite struct CheckTests {
+struct CheckTests {
   private static func make() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(7)

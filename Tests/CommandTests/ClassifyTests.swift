@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `classify` and `explain` give the same answer in every form.
-@Suite struct ClassifyTests {
+struct ClassifyTests {
   private static func sample() throws -> CommandLine {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")

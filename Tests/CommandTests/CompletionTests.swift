@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The completion scripts contain every command and option, and the bash script completes words.
-@Suite struct CompletionTests {
+struct CompletionTests {
   @Test(arguments: ["bash", "zsh", "fish"])
   func everyCommandAndOptionIsCompleted(_ shell: String) throws {
     let cli = try CommandLine()

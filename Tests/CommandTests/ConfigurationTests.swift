@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The user's configuration file: its settings, their precedence, and mistakes in it.
-@Suite struct ConfigurationTests {
+struct ConfigurationTests {
   private let cli: CommandLine
 
   init() throws {

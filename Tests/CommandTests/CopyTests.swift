@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `copy` and `mirror` on the command line.
-@Suite struct CopyTests {
+struct CopyTests {
   /// A repository with two backups of a directory, and an empty second repository.
   private func repositories(_ cli: CommandLine) throws {
     var random = Seeded(5)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A backup run by Debian's cron without a login environment, and concurrent runs.
-@Suite struct CronTests {
+struct CronTests {
   private let cli: CommandLine
 
   init() throws {

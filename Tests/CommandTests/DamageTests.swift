@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Damage to a repository loses the damaged data and nothing else.
-@Suite struct DamageTests {
+struct DamageTests {
   /// A repository with one backup of a directory with two files, each in a frame of its own.
   static func make() throws -> CommandLine {
     let cli = try CommandLine()

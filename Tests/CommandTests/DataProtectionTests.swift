@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Classes of data protection in commands, and `backup --locked` (docs/data-protection.md).
-@Suite struct DataProtectionTests {
+struct DataProtectionTests {
   private let cli: CommandLine
   private static let notebook = "apps/org.example.notebook/data"
   private static let backup = "backup --root device --repo repo"

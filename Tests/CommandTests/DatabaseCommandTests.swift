@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Databases through the commands: backed up in use, restored, and opened by SQLite.
-@Suite struct DatabaseCommandTests {
+struct DatabaseCommandTests {
   /// A real database with a log, and the row counts of its tables without and with the log.
   private struct Real: CustomTestStringConvertible {
     let archive: String

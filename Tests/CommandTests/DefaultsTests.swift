@@ -5,7 +5,7 @@ import Testing
 
 /// `sandboxctl backup` without options: the user's devices and default repository, from an empty
 /// home directory.
-@Suite struct DefaultsTests {
+struct DefaultsTests {
   private let cli: CommandLine
 
   init() throws { cli = try CommandLine() }

@@ -5,7 +5,7 @@ import Testing
 
 /// The data that the policy keeps depends on the repository: an app's token that must not be in an
 /// unencrypted backup is in an encrypted one, and bundles are not in a bucket.
-@Suite struct DestinationTests {
+struct DestinationTests {
   private let fixture: S3CommandFixture
   private var cli: CommandLine { fixture.cli }
   private static let token =

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Backups of a device and the contents of their snapshots.
-@Suite struct DeviceBackupTests {
+struct DeviceBackupTests {
   /// Containers of kinds that the layout does not know are not in the snapshot: they are counted.
   @Test func containersOfUnknownKindsAreNamed() throws {
     let cli = try CommandLine(inMemory: true)

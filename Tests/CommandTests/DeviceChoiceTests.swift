@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `--device NAME` selects one of the available devices.
-@Suite struct DeviceChoiceTests {
+struct DeviceChoiceTests {
   private let cli: CommandLine
   private static let udid = "11111111-2222-4333-8444-555555555555"
 

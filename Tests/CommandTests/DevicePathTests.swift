@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Paths of a device that no longer exist, as seen from the working directory.
-@Suite struct DevicePathTests {
+struct DevicePathTests {
   private let cli: CommandLine
 
   /// Makes a directory, backs it up, and removes a part of it.

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Remarks of a backup about the device itself.
-@Suite struct DeviceRemarkTests {
+struct DeviceRemarkTests {
   @Test func unreadableContainerDirectoryIsReported() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Restores of whole containers to a device.
-@Suite struct DeviceRestoreTests {
+struct DeviceRestoreTests {
   @Test func policyEverythingRestoresContainersExactly() throws {
     let fixture = try DeviceRestoreFixture(policy: "everything")
     try fixture.removeContainers(of: "device")

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The documents of the project checked against the program.
-@Suite struct DocumentTests {
+struct DocumentTests {
   @Test func manPagesMatchTheHelp() throws {
     let cli = try CommandLine()
     let made = cli.directory.string + "/man"

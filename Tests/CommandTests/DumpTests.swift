@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Stored files and directories on standard output.
-@Suite struct DumpTests {
+struct DumpTests {
   private static func odd() throws -> CommandLine {
     let cli = try CommandLine()
     try OddTree.make(in: cli.directory, at: "tree")

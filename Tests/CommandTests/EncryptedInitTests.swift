@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `init` of encrypted repositories: passphrases, recipients and the recovery key.
-@Suite struct EncryptedInitTests {
+struct EncryptedInitTests {
   private let keys: KeyFixture
 
   init() throws { keys = try KeyFixture(hasRepository: false) }

@@ -5,7 +5,7 @@ import Testing
 
 /// Recovery of encrypted repositories without the program: with the program `age` and with the code
 /// of recover.py alone.
-@Suite struct EncryptedRecoverTests {
+struct EncryptedRecoverTests {
   private let keys: KeyFixture
   private var cli: CommandLine { keys.cli }
   private static let forms = ["", "--no-age "]

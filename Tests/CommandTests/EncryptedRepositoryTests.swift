@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// All commands on encrypted repositories.
-@Suite struct EncryptedRepositoryTests {
+struct EncryptedRepositoryTests {
   private let keys: KeyFixture
   private static let key = "--passphrase-file old"
 

@@ -5,7 +5,7 @@ import Testing
 
 /// The test vector `Tests/Vectors/repository-v1-encrypted`: both readers restore the contents of
 /// `repository-v1` from it, with the passphrase and with the identity.
-@Suite struct EncryptedVectorTests {
+struct EncryptedVectorTests {
   private static let directory = Shared.packageRoot
     .appendingPathComponent("Tests/Vectors/repository-v1-encrypted")
   private static let keys = ["--passphrase-file passphrase.txt", "--identity identity.txt"]

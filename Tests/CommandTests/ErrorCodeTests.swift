@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The stable codes of errors: command lines that fail with them, and their documentation.
-@Suite struct ErrorCodeTests {
+struct ErrorCodeTests {
   /// A command line, the code of its error, and the exit status.
   typealias Row = (line: String, code: ErrorCode, status: Int)
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Error messages and exit statuses of commands that fail.
-@Suite struct ErrorTests {
+struct ErrorTests {
   @Test func missingDeviceIsAnError() throws {
     let cli = try CommandLine()
     try cli.directory.write("text", at: "file")

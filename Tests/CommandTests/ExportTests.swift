@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `export tar`, `export zip` and `export all` on the command line.
-@Suite struct ExportTests {
+struct ExportTests {
   private static func fixture() throws -> CommandLine {
     let cli = try CommandLine()
     try OddTree.make(in: cli.directory, at: "tree")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// `forget --at-most`: the stamp of the last run with the same rules.
-@Suite struct ForgetIntervalTests {
+struct ForgetIntervalTests {
   private let cli: CommandLine
   private let line = "forget --keep-last 1 --repo repo --at-most "
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// `forget`, `snapshots pin` and `unpin` on the command line.
-@Suite struct ForgetTests {
+struct ForgetTests {
   private let cli: CommandLine
 
   init() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Help, version and completion scripts.
-@Suite struct HelpTests {
+struct HelpTests {
   @Test func helpOfEveryCommandIsAsRecorded() throws {
     let cli = try CommandLine()
     let commands = try HelpTree.commands(cli)

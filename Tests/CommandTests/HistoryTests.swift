@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A device in use: one snapshot a day, each of which restores the state of its day.
-@Suite struct HistoryTests {
+struct HistoryTests {
   @Test func everyDayIsRestored() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")

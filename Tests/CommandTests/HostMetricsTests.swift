@@ -5,7 +5,7 @@ import Testing
 
 /// The metrics of a repository of several hosts: a label for the host of each sample, and the
 /// snapshots of each host where one of them checks or removes.
-@Suite struct HostMetricsTests {
+struct HostMetricsTests {
   private let cli: CommandLine
 
   init() throws {

@@ -6,7 +6,7 @@ import Testing
 /// A store of an encrypted repository that exchanges, removes and replays objects, or dates them
 /// otherwise, which needs no key. The rows of SECURITY.md, "Signatures", that concern whole files
 /// are here, the others in `SnapshotSignatureTests`, `SignatureTests` and `TrustTests`.
-@Suite struct HostileEncryptedStoreTests {
+struct HostileEncryptedStoreTests {
   private let keys: KeyFixture
   private static let key = "--passphrase-file old"
 

@@ -5,7 +5,7 @@ import Testing
 
 /// Repositories that violate no rule but declare extreme values: no sum and no time in them ends
 /// the program. `PlanLimitTests` has too many paths.
-@Suite struct HostileExtremeTests {
+struct HostileExtremeTests {
   private static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
   private static let commands = [

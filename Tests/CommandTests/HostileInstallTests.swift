@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Commands to paste are built from a snapshot's record of an app.
-@Suite struct HostileInstallTests {
+struct HostileInstallTests {
   private static let app = "org.example.App"
 
   /// Restores a snapshot with this record of its only app, as JSON, to a device without the app.

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Identifiers, UUIDs and revisions that would redirect a restore to a path outside the device.
-@Suite struct HostileLocationTests {
+struct HostileLocationTests {
   private static let library = "Users/you/Library"
   private static let desktopFile = ".com.apple.containermanagerd.metadata.plist"
   private static let simulatorFile = ".com.apple.mobile_container_manager.metadata.plist"

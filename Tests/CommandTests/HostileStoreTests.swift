@@ -6,7 +6,7 @@ import Testing
 
 /// Invalid packs, indexes and snapshots: no wrong byte is restored, each is named, and unaffected
 /// data is restored. `make test` tests a sample of each kind.
-@Suite struct HostileStoreTests {
+struct HostileStoreTests {
   private static let good = Array("good\n".utf8)
   private static let other = Array("other\n".utf8)
 

@@ -5,7 +5,7 @@ import Testing
 
 /// Trees that no writer creates: sandboxctl and recover.py refuse each by name and restore its
 /// siblings.
-@Suite struct HostileTreeTests {
+struct HostileTreeTests {
   private static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
   /// Makes a root with a good file and a directory whose tree has the given entries.

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `import android` and `export android` on the command line.
-@Suite struct ImportAndroidTests {
+struct ImportAndroidTests {
   private let cli: CommandLine
 
   private static let package = "com.example.notes"

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The commands for app data of Xcode and for packages with data.
-@Suite struct ImportAppDataTests {
+struct ImportAppDataTests {
   private let cli: CommandLine
 
   init() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `import itunes` and `export itunes` on the command line.
-@Suite struct ImportITunesTests {
+struct ImportITunesTests {
   private let cli: CommandLine
 
   /// Makes a snapshot of a tree whose times have whole seconds, as those of a backup.

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `import restic`, `import borg` and `import kopia` with a program that speaks as these do.
-@Suite struct ImportPeerTests {
+struct ImportPeerTests {
   /// Each snapshot becomes one, the oldest first, with its metadata, and its entries.
   @Test(arguments: [
     ("restic", "docs", "2024-01-01T02:04:05Z", "/docs"),

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `import restic` and `import borg` with these programs.
-@Suite struct ImportResticTests {
+struct ImportResticTests {
   private let cli: CommandLine
   /// The environment in which the programs find their passwords.
   private let passwords: [String: String]

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `import snap` and `export snap` on the command line.
-@Suite struct ImportSnapTests {
+struct ImportSnapTests {
   private let cli: CommandLine
 
   /// Makes a backup of two snaps.

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `import tar` and `import zip` on the command line.
-@Suite struct ImportTarTests {
+struct ImportTarTests {
   private static func fixture() throws -> CommandLine {
     let cli = try CommandLine()
     _ = try cli.succeed("init repo --plain --no-default")

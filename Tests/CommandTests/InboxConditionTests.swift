@@ -5,7 +5,7 @@ import Testing
 
 /// Inboxes of apps that are running, not installed or without room, inboxes that cannot be used,
 /// and the question of `inbox clean`.
-@Suite struct InboxConditionTests {
+struct InboxConditionTests {
   private static let notebook = "org.example.notebook"
   private static let clean = "interapp inbox clean --root device --older-than 0s"
   private static let picture: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]

@@ -5,7 +5,7 @@ import Testing
 
 /// Document packages in `interapp deliver` and `interapp inbox`: directories that users see as one
 /// file.
-@Suite struct InboxPackageTests {
+struct InboxPackageTests {
   private static let deliver = "interapp deliver --to notebook --root device"
   private static let ends = "--app notebook --root device"
 

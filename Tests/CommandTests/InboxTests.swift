@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `interapp deliver` and `interapp inbox` on the sample device.
-@Suite struct InboxTests {
+struct InboxTests {
   private func sample(inMemory: Bool = false) throws -> CommandLine {
     let cli = try CommandLine(inMemory: inMemory)
     _ = try cli.succeed("sample device")

@@ -5,7 +5,7 @@ import Testing
 
 /// A repository with a damaged or missing index: every command continues with the contents recorded
 /// in the packs, and says so.
-@Suite struct IndexDamageTests {
+struct IndexDamageTests {
   /// Makes two backups of a directory with one changed file.
   private static func make() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `init` on a terminal, where it asks for missing confirmation.
-@Suite struct InitTests {
+struct InitTests {
   private let cli: CommandLine
 
   init() throws { cli = try CommandLine() }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The commands that inspect a repository: diff, find, versions, dump, stats, snapshots, ls.
-@Suite struct InspectTests {
+struct InspectTests {
   /// Makes a repository with one snapshot for each of three days of the sample device.
   private static func sample() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `interapp handlers` and `interapp open` on the sample device and on devices with odd apps.
-@Suite struct InterAppTests {
+struct InterAppTests {
   private func sample() throws -> CommandLine {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")

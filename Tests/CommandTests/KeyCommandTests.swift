@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `key` on the command line.
-@Suite struct KeyCommandTests {
+struct KeyCommandTests {
   private let keys: KeyFixture
 
   init() throws { keys = try KeyFixture() }

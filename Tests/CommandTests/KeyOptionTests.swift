@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The options that name the key of an encrypted repository, for all commands that open one.
-@Suite struct KeyOptionTests {
+struct KeyOptionTests {
   private let keys: KeyFixture
 
   /// Makes the repository with a backup.

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `key rotate` and `key rewrap` on the command line.
-@Suite struct KeyRotationTests {
+struct KeyRotationTests {
   private let keys: KeyFixture
   private var cli: CommandLine { keys.cli }
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The meaning of `latest` in a repository with the snapshots of several devices.
-@Suite struct LatestTests {
+struct LatestTests {
   private let cli: CommandLine
 
   /// Backs up two directories in turn: one, two, one again.

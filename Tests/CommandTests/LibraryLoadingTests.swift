@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The shared libraries that are loaded when a command needs them (Sources/CLoader).
-@Suite struct LibraryLoadingTests {
+struct LibraryLoadingTests {
   private let cli: CommandLine
   /// The files of these libraries, with their Debian packages.
   private static let libraries = [

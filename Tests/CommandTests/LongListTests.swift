@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Text output for devices with many apps: the largest, and totals of the others.
-@Suite struct LongListTests {
+struct LongListTests {
   private let cli: CommandLine
 
   /// Makes a user's Flatpak apps: 30 with data and caches of increasing sizes, and five empty ones.

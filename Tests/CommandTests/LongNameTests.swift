@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// File systems with names of more than 255 bytes, which no snapshot can contain.
-@Suite struct LongNameTests {
+struct LongNameTests {
   @Test func nameThatIsTooLongLosesOnlyItsEntry() throws {
     guard try Mount.isPermitted() else { return }
     let cli = try CommandLine()

@@ -5,7 +5,7 @@ import Testing
 
 /// The host's copies of the index become unreadable while a command reads them: another program
 /// truncates them, as a bad sector would.
-@Suite struct LostCopyTests {
+struct LostCopyTests {
   /// The number of directories and of files in each: their list exceeds the buffers of the pipe and
   /// of the program.
   private static let (directories, files) = (300, 20)

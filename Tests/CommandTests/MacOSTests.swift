@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The commands on the containers of a macOS user.
-@Suite struct MacOSTests {
+struct MacOSTests {
   private static let library = "disk/Users/you/Library/"
 
   private static func disk() throws -> CommandLine {

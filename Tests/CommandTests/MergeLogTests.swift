@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `dump --merge-log`: one file, as SQLite recovers it from a database and its logs.
-@Suite struct MergeLogTests {
+struct MergeLogTests {
   private static let wal = """
     connection.execute("PRAGMA journal_mode=wal")
     connection.execute("PRAGMA wal_autocheckpoint=0")

@@ -5,7 +5,7 @@ import Testing
 
 /// `backup --metrics`: a file that a strict reader of the exposition format accepts, for each kind
 /// of run.
-@Suite struct MetricsTests {
+struct MetricsTests {
   private let cli: CommandLine
 
   init() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `migrate` between iOS devices, simulators, `.xcappdata` bundles and the containers of macOS.
-@Suite struct MigrateAppleTests {
+struct MigrateAppleTests {
   private let cli: CommandLine
   private static let app = "org.example.notebook"
   private static let note: ByteString = "Documents/Notes/Recipes.md"

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `migrate` between two homes: one scenario for each family of forms.
-@Suite struct MigrateFamilyTests {
+struct MigrateFamilyTests {
   private let cli: CommandLine
 
   init() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `migrate`: an app's data moves between forms of the app and between devices.
-@Suite struct MigrateTests {
+struct MigrateTests {
   private let cli: CommandLine
   private static let profile: ByteString = ".mozilla/firefox/x.default"
   private static let flatpak: ByteString = "home/.var/app/org.mozilla.firefox"
@@ -185,7 +185,7 @@ import Testing
 }
 
 /// `migrate` between devices of one layout.
-@Suite struct MigrateDeviceTests {
+struct MigrateDeviceTests {
   private let cli: CommandLine
   private static let note: ByteString = "Documents/Notes/Recipes.md"
 

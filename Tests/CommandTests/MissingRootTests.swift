@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A restore in place of a plain directory that no longer exists.
-@Suite struct MissingRootTests {
+struct MissingRootTests {
   private let cli: CommandLine
   private let before: [ByteString: TreeRecord]
   private let own: FileStatus

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Names that disturb output: a line break, an escape sequence, invalid UTF-8.
-@Suite struct NameTests {
+struct NameTests {
   private static let names: [ByteString] = [
     "two\nlines", "red \u{1b}[31m", "right-to-left \u{202e}txt", "tab\there", "back\\slash",
     ByteString("scan ".utf8 + [0xff, 0xfe]), ByteString([0xc3]), "caf\u{e9}", "cafe\u{301}",

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Data of one class within another: after the inner one the outer class applies again.
-@Suite struct NestedClassTests {
+struct NestedClassTests {
   private static let policy = """
     policy: nested
     schema: 1

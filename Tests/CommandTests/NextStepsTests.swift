@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The commands that a backup suggests: they work as printed.
-@Suite struct NextStepsTests {
+struct NextStepsTests {
   /// Returns the commands that a backup suggests, without the program's name.
   private static func advice(_ fixture: DeviceRestoreFixture, _ line: String) throws -> [String] {
     let last = try fixture.cli.succeed(line).split(separator: "\n").last.map(String.init) ?? ""

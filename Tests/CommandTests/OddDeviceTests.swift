@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Devices with wrong records: each app is still found, reported, and backed up.
-@Suite struct OddDeviceTests {
+struct OddDeviceTests {
   private static let notebook = "org.example.notebook"
   private static let metadata: ByteString = ".com.apple.mobile_container_manager.metadata.plist"
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The program's own directories are excluded from backups, which is reported.
-@Suite struct OwnDirectoryTests {
+struct OwnDirectoryTests {
   private let cli: CommandLine
 
   init() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The built-in policies as shown by the commands, and the effect of the user's own policies.
-@Suite struct PolicyCommandTests {
+struct PolicyCommandTests {
   private static let names = [
     "common", "apple", "ios", "flatpak", "macos", "snap", "android", "systemd", "xdg", "everything",
   ]

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A mistake in a policy is reported with its file, line and column, and the command does nothing.
-@Suite struct PolicyErrorTests {
+struct PolicyErrorTests {
   /// Three mistakes: an invalid key (line 4), an invalid value (5), an invalid pattern (6).
   private static let wrong = """
     overlay: all

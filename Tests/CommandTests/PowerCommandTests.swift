@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The conditions of a backup, and the cost of runs that have nothing to do (docs/power.md).
-@Suite struct PowerCommandTests {
+struct PowerCommandTests {
   private let cli: CommandLine
 
   init() throws {

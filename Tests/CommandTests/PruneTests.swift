@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `prune` and `leases` on the command line.
-@Suite struct PruneTests {
+struct PruneTests {
   /// A repository with the backups of a directory before and after most of it was replaced, of
   /// which only the last snapshot remains.
   private func pruneable(_ cli: CommandLine) throws {

@@ -5,7 +5,7 @@ import Testing
 
 /// A purge that is killed at any step: only whole units are deleted, and a database never loses its
 /// log alone.
-@Suite struct PurgeKillTests {
+struct PurgeKillTests {
   @Test(.enabled(if: Strace.isPermitted)) func killedPurgeDeletesWholeUnits() throws {
     var random = Seeded.fresh()
     let cli = try CommandLine(inMemory: true)

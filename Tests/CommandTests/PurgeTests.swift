@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `purge` with text and JSON output.
-@Suite struct PurgeTests {
+struct PurgeTests {
   private func device() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("sample device")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `purge --watch`, and the end of a purge after a signal.
-@Suite struct PurgeWatchTests {
+struct PurgeWatchTests {
   private let cli: CommandLine
 
   init() throws {

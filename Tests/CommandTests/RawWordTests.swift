@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Arguments that are not UTF-8 work as names and are refused as texts.
-@Suite struct RawWordTests {
+struct RawWordTests {
   private let cli: CommandLine
   private static let tree = ByteString("tree".utf8 + [0xff])
   private static let file = ByteString("file".utf8 + [0xfe])

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Long commands that read a repository report their progress on request, and end on a signal.
-@Suite struct ReadingSignalTests {
+struct ReadingSignalTests {
   private let cli: CommandLine
 
   init() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Warnings name the real path of a file in addition to its logical path.
-@Suite struct RealPathTests {
+struct RealPathTests {
   private static let note: ByteString =
     "apps/org.example.notebook/data/Documents/Notes/Recipes.md"
 

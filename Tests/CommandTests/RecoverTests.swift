@@ -5,7 +5,7 @@ import Testing
 
 /// Recovery without the program: by the reader that was written from docs/repository-format.md
 /// alone.
-@Suite struct RecoverTests {
+struct RecoverTests {
   private static func makeOddRepository() throws -> CommandLine {
     let cli = try CommandLine()
     try OddTree.make(in: cli.directory, at: "tree")

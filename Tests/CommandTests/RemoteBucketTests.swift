@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Commands on a repository in a bucket.
-@Suite struct RemoteBucketTests {
+struct RemoteBucketTests {
   private let fixture: S3CommandFixture
   private var cli: CommandLine { fixture.cli }
   private static let repo = "--repo s3://bucket/place"

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Errors for a user if a bucket, its store or the keys are not as they should be.
-@Suite struct RemoteErrorTests {
+struct RemoteErrorTests {
   /// Runs a command that fails, and checks what holds for each error.
   private func fail(
     _ line: String, _ fixture: S3CommandFixture, code: Int32 = 1
@@ -167,7 +167,7 @@ import Testing
 }
 
 /// Errors for a user if a server behind SSH is not as it should be.
-@Suite struct RemoteServerErrorTests {
+struct RemoteServerErrorTests {
   private let cli: CommandLine
   private let place: String
 

@@ -5,7 +5,7 @@ import Testing
 
 /// Commands on a repository behind SFTP. The server is OpenSSH's, without ssh between: it is
 /// started by a command that ignores its arguments, as `--ssh-command` allows.
-@Suite struct RemoteRepositoryTests {
+struct RemoteRepositoryTests {
   private let cli: CommandLine
   private let server: SFTPServer
   /// The directory of the server's files.

@@ -6,7 +6,7 @@ import Testing
 /// The requests of commands on repositories of other hosts. On a link with a round trip of 20 ms
 /// they are the cost of a short command: an unchanged backup makes at most 10, a list of snapshots
 /// 3.
-@Suite struct RemoteRequestTests {
+struct RemoteRequestTests {
   private let cli: CommandLine
 
   init() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A source on a remote volume, whose clock may differ (docs/state-file.md, "Rules").
-@Suite struct RemoteSourceTests {
+struct RemoteSourceTests {
   /// Changes the type of the directory's file system to FUSE in the kernel's answer.
   private static let fuse = ["-e", "inject=fstatfs:poke_exit=@arg2=4655736500000000"]
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `repair index`, `repair packs` and `repair snapshots` on the command line.
-@Suite struct RepairTests {
+struct RepairTests {
   /// The numbers of files that a changed byte may cost, of twelve in frames of five: in an
   /// encrypted repository all files in the frames to which its piece of 64 KiB belongs.
   private static let losses = TestEncryption.isOn ? 1...10 : 1...1

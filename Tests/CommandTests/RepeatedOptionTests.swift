@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// An option with one value may be given once.
-@Suite struct RepeatedOptionTests {
+struct RepeatedOptionTests {
   @Test(arguments: [
     ("backup --root a --root b --repo repo", "root"),
     ("backup --root=a --repo repo --root b", "root"),

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Each command line in sandboxctl-repository(5) works as described.
-@Suite struct RepositoryPageTests {
+struct RepositoryPageTests {
   private static let page = Shared.packageRoot.appendingPathComponent("Man/sandboxctl-repository.5")
 
   /// Returns all displays of the page by the names in the comments before them.

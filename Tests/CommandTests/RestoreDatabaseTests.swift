@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Databases restored beside files of another state.
-@Suite struct RestoreDatabaseTests {
+struct RestoreDatabaseTests {
   /// Makes a directory with a database and its log, backs it up, and replaces it with a later
   /// state.
   private func fixture() throws -> CommandLine {

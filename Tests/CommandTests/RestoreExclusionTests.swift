@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Files excluded from a backup one by one: a restore with `--delete` does not know their names.
-@Suite struct RestoreExclusionTests {
+struct RestoreExclusionTests {
   private static let line = "restore latest:folders/tree --to tree --overwrite if-changed --delete"
 
   /// Makes a directory with a file that a backup excluded, and adds newer files.

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Restores into existing containers of a device, and refusals.
-@Suite struct RestoreInPlaceTests {
+struct RestoreInPlaceTests {
   private static let data: ByteString = "apps/org.example.notebook/data"
 
   @Test func fileIsRestoredBesideTheCurrentOne() throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Containers created on devices of other layouts.
-@Suite struct RestoreLayoutTests {
+struct RestoreLayoutTests {
   @Test func snapIsRestoredToAMachineWithoutIt() throws {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.write("profile", at: "home/snap/reader/common/profile")

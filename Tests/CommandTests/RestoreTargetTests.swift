@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Directories that a restore must not replace: the repository and the working directory.
-@Suite struct RestoreTargetTests {
+struct RestoreTargetTests {
   private let cli: CommandLine
 
   init() throws {

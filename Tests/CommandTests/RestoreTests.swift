@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Restores into existing directories.
-@Suite struct RestoreTests {
+struct RestoreTests {
   /// Directories that can be listed but not entered, or not opened at all: nothing in them can be
   /// deleted, which is reported, and everything else is restored.
   @Test func unlistableDirectoriesAreNamed() throws {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Every sign of a running app is reported, from the platform's register and from /proc.
-@Suite struct RunningSignsTests {
+struct RunningSignsTests {
   @Test func registerDoesNotHideOtherProcesses() throws {
     let fixture = try AppUpdateFixture()
     let data = try #require(

@@ -5,7 +5,7 @@ import Testing
 
 /// The snapshots that operations make of the data they are about to change have what backups to the
 /// same repository have: in an encrypted one also what an app excludes from unencrypted backups.
-@Suite struct SafetyDestinationTests {
+struct SafetyDestinationTests {
   private let fixture: S3CommandFixture
   private var cli: CommandLine { fixture.cli }
   private static let app = "apps/org.example.notebook"

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `scenario run`, `scenario init` and `scenario list`.
-@Suite struct ScenarioCommandTests {
+struct ScenarioCommandTests {
   private static let head = """
     scenario: keeps notes
     schema: 1

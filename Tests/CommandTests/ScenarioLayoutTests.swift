@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Scenarios on copies of devices of other layouts than the simulator's.
-@Suite struct ScenarioLayoutTests {
+struct ScenarioLayoutTests {
   /// A device with one app: its root, a document and a cache, as real and logical paths.
   struct Device: Sendable, CustomTestStringConvertible {
     let layout: String

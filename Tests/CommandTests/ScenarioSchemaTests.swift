@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The JSON Schema of scenarios, `scenario schema`, with an independent validator.
-@Suite struct ScenarioSchemaTests {
+struct ScenarioSchemaTests {
   private static let policies = Shared.packageRoot.appendingPathComponent("policies")
 
   @Test func theFileIsThePrintedSchema() throws {

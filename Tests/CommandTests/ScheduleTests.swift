@@ -5,7 +5,7 @@ import Testing
 
 /// `schedule`: its output for systemd and cron, which leaves everything else unchanged. The user's
 /// systemd and crontab are replaced by stubs that record their input.
-@Suite struct ScheduleTests {
+struct ScheduleTests {
   private let cli: CommandLine
 
   /// Installs a crontab(1) that keeps the table in a file, and a systemctl(1) that records its

@@ -5,7 +5,7 @@ import Testing
 
 /// The JSON output of all commands matches docs/json: each line of each run, including errors and
 /// warnings, is validated against the command's schema.
-@Suite struct SchemaTests {
+struct SchemaTests {
   /// A run and its exit status. Arguments contain no spaces; `SchemaFixture` replaces `{…}` in a
   /// line.
   typealias Run = (line: String, code: Int32)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The places in which a passphrase or an identity must not be.
-@Suite struct SecretPlacesTests {
+struct SecretPlacesTests {
   private let keys: KeyFixture
   private var cli: CommandLine { keys.cli }
   private static let key = "--passphrase-file old"

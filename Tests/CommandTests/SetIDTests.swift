@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Set-user-ID programs are restored with that bit only for their owner.
-@Suite struct SetIDTests {
+struct SetIDTests {
   /// Makes the programs, backs them up, and makes all files accessible to `nobody` except the
   /// stored owners.
   private func fixture() throws -> CommandLine {

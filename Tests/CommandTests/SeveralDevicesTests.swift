@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Several devices of a user in one run, and several runs of one device.
-@Suite struct SeveralDevicesTests {
+struct SeveralDevicesTests {
   private let cli: CommandLine
 
   /// Makes a home with a Flatpak app and a snap of the same name, and one other app of each.

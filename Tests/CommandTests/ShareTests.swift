@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `interapp share`, `interapp extensions` and `interapp groups` on the sample device.
-@Suite struct ShareTests {
+struct ShareTests {
   private func sample() throws -> CommandLine {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")

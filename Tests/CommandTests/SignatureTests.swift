@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Signed snapshots and trusted signers on the command line.
-@Suite struct SignatureTests {
+struct SignatureTests {
   private let keys: KeyFixture
   private var cli: CommandLine { keys.cli }
   private static let key = "--passphrase-file old"

@@ -5,7 +5,7 @@ import Testing
 
 /// The output of offload, reinstall and uninstall, as text and JSON, for apps installed by another
 /// program; nothing is changed.
-@Suite struct SimulatedRemovalTests {
+struct SimulatedRemovalTests {
   @Test func flatpakRemovalIsOnlyDescribed() throws {
     let cli = try CommandLine(inMemory: true)
     for (path, text) in [

@@ -4,7 +4,7 @@ import Testing
 
 /// Damage that makes a command use older data: the command succeeds, and its exit status reports
 /// the damage.
-@Suite struct SkippedTests {
+struct SkippedTests {
   /// The exit status also reports that an older snapshot than requested may have been used.
   @Test func damagedLatestSnapshotIsSkippedAndReported() throws {
     let cli = try DamageTests.make()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Snaps on the command line: found, classified, explained, backed up and restored.
-@Suite struct SnapTests {
+struct SnapTests {
   /// Makes a system with two snaps, one of them copied by a refresh.
   private static func system() throws -> CommandLine {
     let cli = try CommandLine()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The table of `snapshots`: the kind of each snapshot.
-@Suite struct SnapshotsListTests {
+struct SnapshotsListTests {
   /// Returns the rows of the table, with their columns by title.
   private static func table(_ cli: CommandLine) throws -> [[String: String]] {
     let lines = try cli.succeed("snapshots --repo repo").split(separator: "\n").map(String.init)

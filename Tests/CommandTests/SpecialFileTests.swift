@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Special files as arguments: nobody writes to a FIFO, so a reader would wait forever.
-@Suite struct SpecialFileTests {
+struct SpecialFileTests {
   @Test func fifoAsAPolicyIsRefused() throws {
     let cli = try CommandLine(inMemory: true)
     try cli.directory.directory.createSpecial("pipe.yaml", kind: .fifo, permissions: 0o600)

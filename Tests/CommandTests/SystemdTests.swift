@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The commands on the units of a system.
-@Suite struct SystemdTests {
+struct SystemdTests {
   private static let device = "--layout systemd --root system"
 
   private static func system() throws -> CommandLine {

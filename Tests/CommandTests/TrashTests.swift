@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The trash of a restore into a device, and the locks of apps.
-@Suite struct TrashTests {
+struct TrashTests {
   private static let data: ByteString = "apps/org.example.notebook/data"
   private static let restore =
     "restore latest --app notebook --in-place --delete --repo repo --no-snapshot"

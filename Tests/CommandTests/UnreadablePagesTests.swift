@@ -6,7 +6,7 @@ import Testing
 
 /// A directory of several pages in a repository that has lost one of them, or their table: all
 /// commands return the entries of the other pages, as recover.py does, and exit with status 13.
-@Suite struct LostPagesTests {
+struct LostPagesTests {
   private typealias Entry = (name: [UInt8], entry: [UInt8])
 
   private static func file(_ name: String, _ text: String = "") -> Entry {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `install`, `update` and `rollback` on the command line.
-@Suite struct UpdateCommandTests {
+struct UpdateCommandTests {
   private let fixture: AppUpdateFixture
   init() throws { fixture = try AppUpdateFixture() }
 

@@ -5,7 +5,7 @@ import Testing
 
 /// The test vector `Tests/Vectors/repository-v1`: both readers restore its contents, and name
 /// broken objects in copies of it.
-@Suite struct VectorTests {
+struct VectorTests {
   private static let directory = Shared.packageRoot
     .appendingPathComponent("Tests/Vectors/repository-v1")
   private static let lister = Shared.packageRoot

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// An app's name in `versions`, which each snapshot resolves on its own.
-@Suite struct VersionsTests {
+struct VersionsTests {
   /// An ambiguous name is reported as such, not as a missing path.
   @Test func ambiguousAppNameIsReported() throws {
     let cli = try CommandLine(inMemory: true)

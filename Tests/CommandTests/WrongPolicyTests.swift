@@ -4,7 +4,7 @@ import Testing
 
 /// Every mistake that a policy can contain: lint reports it with file, line, column and the
 /// expected value and exits with status 5, and no command runs with the policy.
-@Suite struct WrongPolicyTests {
+struct WrongPolicyTests {
   /// A mistake: its name, an overlay with `¶` at the reported position, and the expected value.
   struct Mistake: Sendable, CustomTestStringConvertible {
     let testDescription: String

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The commands on a plain home directory.
-@Suite struct XDGTests {
+struct XDGTests {
   private static let device = "--layout xdg --root desk"
 
   private static func desk() throws -> CommandLine {

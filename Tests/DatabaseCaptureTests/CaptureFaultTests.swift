@@ -6,7 +6,7 @@ import Testing
 
 /// Every call of a capture fails, once or from then on: the result is never wrong. `make test`
 /// tests a sample of the calls.
-@Suite struct CaptureFaultTests {
+struct CaptureFaultTests {
   private static let sample = 4
 
   private struct Outcome {

@@ -6,7 +6,7 @@ import Testing
 @testable import DatabaseCapture
 
 /// Captures under locks on volumes that can clone all files, some, or none.
-@Suite struct CloneTests {
+struct CloneTests {
   let shelf = Shelf()
 
   /// On a volume that can clone some files only, as Btrfs the log beside a database without copy on

@@ -8,7 +8,7 @@ import Testing
 
 /// The statements that real connections can run, and the locks that they see, while this program
 /// holds its locks.
-@Suite struct LocksTests {
+struct LocksTests {
   let fixture: Fixture
   let shelf = Shelf()
   init() throws { fixture = try Fixture("locks") }

@@ -6,7 +6,7 @@ import Testing
 @testable import DatabaseCapture
 
 /// Randomly changed logs are applied exactly like SQLite applies them, byte for byte.
-@Suite struct RecoveryTests {
+struct RecoveryTests {
   private static let changes = 60
 
   @Test(arguments: ["log", "journal-0", "journal-1", "journal-2"])

@@ -5,7 +5,7 @@ import Testing
 @testable import DatabaseCapture
 
 /// Rollback journals, valid ones and hostile ones.
-@Suite struct RollbackJournalTests {
+struct RollbackJournalTests {
   private static let database = pages(10, 20, 30, 40)
 
   /// Two segments: the transaction has changed three pages and added one.

@@ -3,7 +3,7 @@ import SystemIO
 import Testing
 
 /// The names of logs, journals and indexes of databases.
-@Suite struct SidecarNameTests {
+struct SidecarNameTests {
   @Test(arguments: [
     ("a.db-wal", true), ("a-shm", true), ("x-journal", true), ("-wal", false), ("a.sql", false),
     ("a", false), ("film", false), ("a-WAL", false),

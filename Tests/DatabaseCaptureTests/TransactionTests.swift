@@ -6,7 +6,7 @@ import Testing
 @testable import DatabaseCapture
 
 /// Databases of connections that are within a transaction.
-@Suite struct TransactionTests {
+struct TransactionTests {
   let fixture: Fixture
   let shelf = Shelf()
   init() throws { fixture = try Fixture("transactions") }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import DatabaseCapture
 
-@Suite struct UnitTests {
+struct UnitTests {
   @Test func namesAreBytes() {
     let (composed, decomposed) = (ByteString("é"), ByteString("e\u{301}"))
     let odd = ByteString([0xff, 0x0a])

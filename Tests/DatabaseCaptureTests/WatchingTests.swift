@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct WatchingTests {
+struct WatchingTests {
   let fixture: Fixture
   let shelf = Shelf()
   init() throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import DatabaseCapture
 
 /// Write-ahead logs, valid ones and hostile ones.
-@Suite struct WriteAheadLogTests {
+struct WriteAheadLogTests {
   private static let database = pages(1, 2, 3)
 
   /// Three transactions, the last one incomplete, over the remains of an earlier use of the file.

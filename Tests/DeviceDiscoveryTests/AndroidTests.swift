@@ -7,7 +7,7 @@ import Testing
 @testable import DeviceDiscovery
 
 /// The data of apps on an Android device.
-@Suite struct AndroidTests {
+struct AndroidTests {
   private let disk: TemporaryDirectory
 
   init() throws {

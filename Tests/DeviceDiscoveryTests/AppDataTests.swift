@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// `.xcappdata` bundles: the data container of one app.
-@Suite struct AppDataTests {
+struct AppDataTests {
   private let directory: TemporaryDirectory
   private static let uuid = "0E1F2A3B-0000-4000-8000-000000000001"
 

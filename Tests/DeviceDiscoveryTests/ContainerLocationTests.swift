@@ -7,7 +7,7 @@ import Testing
 
 /// The locations of new containers: always inside the layout's own directories, whatever name an
 /// app, a snapshot or a package gives them.
-@Suite struct ContainerLocationTests {
+struct ContainerLocationTests {
   private static let hostile: [ByteString] = [
     "..", ".", ".sandboxctl", "../LaunchAgents", "../../../outside/x", "/etc", "a/b", "a\0b", "",
     ByteString(String(repeating: "x", count: 256)),

@@ -6,7 +6,7 @@ import Testing
 @testable import AppPackages
 @testable import SandboxModel
 
-@Suite struct ContainerMigrationTests {
+struct ContainerMigrationTests {
   private let app = BundleIdentifier("com.example.x") ?? { preconditionFailure() }()
 
   private func read(_ list: PropertyList) throws -> ContainerMigration {

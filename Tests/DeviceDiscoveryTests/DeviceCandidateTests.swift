@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Devices in one directory, as a Mac keeps its simulators, and home directories in another.
-@Suite struct DeviceCandidateTests {
+struct DeviceCandidateTests {
   private let directory: TemporaryDirectory
   private let finder = DeviceFinder(machineID: "m", systemFlatpak: nil)
 

@@ -6,7 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct DeviceFinderTests {
+struct DeviceFinderTests {
   @Test func plainDirectoryIsADeviceOnlyOnRequest() throws {
     let directory = try TemporaryDirectory()
     try directory.file("a/b", "x")

@@ -7,7 +7,7 @@ import Testing
 @testable import DeviceDiscovery
 @testable import SandboxModel
 
-@Suite struct EntitlementsTests {
+struct EntitlementsTests {
   private struct Memory: ByteSource {
     let bytes: [UInt8]
 

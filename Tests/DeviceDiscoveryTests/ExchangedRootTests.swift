@@ -8,7 +8,7 @@ import Testing
 
 /// A user exchanges directories and links in a device's path while the device is searched: no part
 /// of the device is that of another home directory.
-@Suite struct ExchangedRootTests {
+struct ExchangedRootTests {
   private let directory: TemporaryDirectory
 
   init() throws {

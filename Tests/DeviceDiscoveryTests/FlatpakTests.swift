@@ -5,7 +5,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct FlatpakTests {
+struct FlatpakTests {
   private func home() throws -> TemporaryDirectory {
     let home = try TemporaryDirectory()
     for name in ["config/settings.ini", "data/db", "cache/blob", ".local/state/x", ".dir/x"] {

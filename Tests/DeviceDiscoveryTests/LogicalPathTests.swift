@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct LogicalPathTests {
+struct LogicalPathTests {
   @Test(arguments: [
     ("/apps/x", "absolute"), ("apps//x", "empty component"), ("apps/x/", "empty component"),
     ("apps/../x", "'..'"), ("..", "'..'"), ("apps/./x", "'.'"), ("a\0b", "NUL"),

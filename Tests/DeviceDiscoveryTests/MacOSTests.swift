@@ -67,7 +67,7 @@ struct MacOSDisk {
   }
 }
 
-@Suite struct MacOSTests {
+struct MacOSTests {
   /// Some builds write versions as numbers instead of strings.
   @Test func versionMayBeANumber() throws {
     let disk = try MacOSDisk()

@@ -4,7 +4,7 @@ import SandboxModel
 import SystemIO
 import Testing
 
-@Suite struct ModelErrorTests {
+struct ModelErrorTests {
   @Test func unreadablePropertyListHasItsPosition() {
     let error = #expect(throws: CodecError.self) {
       try PropertyList(reading: [0x3c, 0x70, 0xff, 0xfe, 0x00])

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Damaged or unusual data on a device gives a finding, and hides nothing.
-@Suite struct SimulatorOddityTests {
+struct SimulatorOddityTests {
   @Test func bothContainersOfOneAppAreKept() throws {
     let device = try SimulatorDevice()
     for uuid in ["D1", "D2", "D3"] { try device.container(.data, uuid, "com.example.a") }

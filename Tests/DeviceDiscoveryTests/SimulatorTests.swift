@@ -6,7 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct SimulatorTests {
+struct SimulatorTests {
   private func sample() throws -> SimulatorDevice {
     let device = try SimulatorDevice()
     let bundle = try device.bundle(

@@ -33,7 +33,7 @@ struct SnapSystem {
   }
 }
 
-@Suite struct SnapTests {
+struct SnapTests {
   @Test func findsTheRevisionInUseAndTheOldOnes() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["41", "42", "x1", "43.old"], current: "42")

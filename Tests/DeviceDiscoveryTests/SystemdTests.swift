@@ -7,7 +7,7 @@ import Testing
 @testable import DeviceDiscovery
 
 /// The directories of units in a system below a temporary directory.
-@Suite struct SystemdTests {
+struct SystemdTests {
   private let root: TemporaryDirectory
   private static let vendor = "usr/lib/systemd/system/"
   private static let administrator = "etc/systemd/system/"

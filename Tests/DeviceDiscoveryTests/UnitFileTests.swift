@@ -5,7 +5,7 @@ import Testing
 @testable import DeviceDiscovery
 
 /// The syntax of unit files, as in systemd.syntax(7) and systemd.unit(5).
-@Suite struct UnitFileTests {
+struct UnitFileTests {
   private func settings(_ texts: String...) -> UnitSettings {
     var settings = UnitSettings()
     for text in texts { settings.apply(UnitFile(Array(text.utf8))) }

@@ -7,7 +7,7 @@ import Testing
 @testable import DeviceDiscovery
 
 /// The base directories of a home directory.
-@Suite struct XDGTests {
+struct XDGTests {
   private let home: TemporaryDirectory
 
   init() throws {

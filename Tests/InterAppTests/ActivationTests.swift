@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Activation rules as dictionaries, and the declarations of extensions.
-@Suite struct ActivationTests {
+struct ActivationTests {
   private static let prefix = "NSExtensionActivationSupports"
   private static let image = prefix + "ImageWithMaxCount"
   private static let file = prefix + "FileWithMaxCount"

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The declarations in Info.plist files of strangers.
-@Suite struct DeclarationTests {
+struct DeclarationTests {
   /// The search for the end of a build setting is not repeated for each beginning: that would take
   /// minutes.
   @Test(.timeLimit(.minutes(1))) func manyOpenBuildSettingsAreReadOnce() throws {

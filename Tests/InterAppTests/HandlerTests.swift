@@ -5,7 +5,7 @@ import SystemIO
 import Testing
 
 /// The order of the handlers of types and URL schemes.
-@Suite struct HandlerTests {
+struct HandlerTests {
   private func handlers(_ type: ByteString, _ apps: [AppDeclarations]) throws -> TypeHandlers {
     let model = try InterAppFixture.model(apps)
     return TypeHandlers(of: try InterAppFixture.type(type), in: model.tree, apps)

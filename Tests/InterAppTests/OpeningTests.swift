@@ -5,7 +5,7 @@ import SystemIO
 import Testing
 
 /// The app that gets a URL, the calls to it, and the picture shown meanwhile.
-@Suite struct OpeningTests {
+struct OpeningTests {
   private func opening(
     _ url: ByteString, _ apps: [AppDeclarations], state: AppState = .notRunning,
     version: ByteString? = nil, idiom: LaunchImage.Idiom = .phone, names: Set<ByteString> = []

@@ -5,7 +5,7 @@ import SystemIO
 import Testing
 
 /// Predicates of activation rules: the grammar, the evaluation, and what is refused.
-@Suite struct PredicateTests {
+struct PredicateTests {
   private static let png = ByteString("public.png")
   private static let pdf = ByteString("com.adobe.pdf")
 

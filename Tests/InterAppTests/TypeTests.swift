@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The system's types, those of apps, and the types of files.
-@Suite struct TypeTests {
+struct TypeTests {
   @Test func thereAreMoreThanAThousandTypesWithoutACycle() throws {
     let table = try InterAppFixture.types()
     #expect(table.declarations.count > 1_400)

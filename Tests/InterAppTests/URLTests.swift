@@ -4,7 +4,7 @@ import SystemIO
 import Testing
 
 /// URLs: their parts, and the refusal of unsafe ones.
-@Suite struct URLTests {
+struct URLTests {
   @Test func partsFollowBothStandards() throws {
     let url = try URLText(
       reading: "Note://me:secret@Host:8080/a%20b;p=1/c?x=1&y=%41+b&z&=#part%20two")

@@ -7,7 +7,7 @@ import Testing
 @testable import Interchange
 
 /// Packages with data (.ipa) and app data of Xcode (.xcappdata).
-@Suite struct AppDataTests {
+struct AppDataTests {
   private let directory: TemporaryDirectory
   private let store: Fixture
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Archives of other programs, sound, hostile and truncated.
-@Suite struct ArchiveSourceTests {
+struct ArchiveSourceTests {
   private static func run(_ script: String, in directory: TemporaryDirectory) throws {
     let outcome = try Program.run(
       "/bin/bash", ["-ec", script], environment: ["LC_ALL": "C.UTF-8"], in: directory.url)

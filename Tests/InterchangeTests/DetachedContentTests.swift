@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Contents that other threads store while the source continues.
-@Suite struct DetachedContentTests {
+struct DetachedContentTests {
   /// Files of which some are larger than those that are collected, and some equal.
   private static func items() -> [ListedSource.Item] {
     var random = Seeded(9)

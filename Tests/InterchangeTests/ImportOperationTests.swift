@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Sources that become snapshots, whatever the order of their entries.
-@Suite struct ImportOperationTests {
+struct ImportOperationTests {
   @Test func aSourceBecomesADirectoryOfTheSnapshot() throws {
     let fixture = try Fixture()
     var root = ListedSource.Item.entry("", .directory)

@@ -7,7 +7,7 @@ import Testing
 @testable import Interchange
 
 /// Imports of a newer backup of the same device: only what changed by its manifest is read.
-@Suite struct LaterImportTests {
+struct LaterImportTests {
   typealias Item = MobileSyncFixture.Item
 
   private static let app = "AppDomain-com.example.app"

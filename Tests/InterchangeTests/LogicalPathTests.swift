@@ -6,7 +6,7 @@ import Testing
 @testable import Interchange
 
 /// Imports of sources whose paths are logical paths, and exports that keep them.
-@Suite struct LogicalPathTests {
+struct LogicalPathTests {
   private static let items = owned([
     .file("apps/org.example.a/data/files/x", "x"), .file("apps/org.example.a/bundle/y", "y"),
     .file("groups/group.example/z", "z"), .entry("apps/org.example.b/data", .directory),

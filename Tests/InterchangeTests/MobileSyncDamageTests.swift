@@ -6,7 +6,7 @@ import Testing
 @testable import Interchange
 
 /// Damaged, incomplete and hostile backups: what is lost is named, and the rest is read.
-@Suite struct MobileSyncDamageTests {
+struct MobileSyncDamageTests {
   typealias Item = MobileSyncFixture.Item
 
   private static let app = "AppDomain-com.example.app"
@@ -282,7 +282,7 @@ import Testing
 }
 
 /// The metadata of a file in Manifest.db.
-@Suite struct MobileFileTests {
+struct MobileFileTests {
   /// An archive by another writer (Python's plistlib), with its objects in another order than
   /// Apple's, the root as number 5, the data of the key as an object of its own, and integers of 1,
   /// 2, 4, 8 and 16 bytes.

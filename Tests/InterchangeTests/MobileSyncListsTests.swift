@@ -7,7 +7,7 @@ import Testing
 
 /// The property lists and the metadata of a written backup, in the form that other programs
 /// require. (CommandTests.ITunesPeersTests lets six of them read backups.)
-@Suite struct MobileSyncListsTests {
+struct MobileSyncListsTests {
   private func list(
     _ name: ByteString, of device: MobileSyncDevice, domains: Set<ByteString> = []
   ) throws -> PropertyList {

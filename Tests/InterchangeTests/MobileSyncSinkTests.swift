@@ -6,7 +6,7 @@ import Testing
 @testable import Interchange
 
 /// Backups that are written here and read by the reader, and their form.
-@Suite struct MobileSyncSinkTests {
+struct MobileSyncSinkTests {
   private static var device: MobileSyncDevice {
     var device = MobileSyncDevice()
     (device.name, device.identifier, device.osVersion) = ("Ada", "00AB", "15.8")

@@ -6,7 +6,7 @@ import Testing
 @testable import Interchange
 
 /// Backups of iTunes and the Finder, plain and encrypted, with both manifests.
-@Suite struct MobileSyncTests {
+struct MobileSyncTests {
   typealias Item = MobileSyncFixture.Item
 
   private static let app = "AppDomain-com.example.app"
@@ -213,7 +213,7 @@ import Testing
 
 /// Keybags that this project did not write: the examples of hashcat's modes 14700 and 14800
 /// (https://hashcat.net/wiki/doku.php?id=example_hashes), whose password is `hashcat`.
-@Suite struct MobileSyncKeybagVectorTests {
+struct MobileSyncKeybagVectorTests {
   private func keybag(
     _ wrapped: String, salt: String, first: (rounds: UInt32, salt: String)? = nil
   ) throws -> Keybag {

@@ -7,7 +7,7 @@ import Testing
 
 /// The lists of entries that restic and borg print, as they arrive. (CommandTests.ImportPeerTests
 /// runs programs that print them.)
-@Suite struct PeerEntryListTests {
+struct PeerEntryListTests {
   /// Returns a reader of a text that arrives in portions.
   private func reader(
     _ kind: PeerKind, _ text: String, portion: Int = .max

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The files of an export of everything.
-@Suite struct RepositoryExportTests {
+struct RepositoryExportTests {
   /// An archive that lacks something is not taken for a whole one: the next export tries again.
   @Test func anIncompleteArchiveIsReplacedByAWholeOne() throws {
     let fixture = try Fixture()

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// An export that is imported again gives the same tree.
-@Suite struct RoundTripTests {
+struct RoundTripTests {
   /// Entries with everything that a pax archive holds.
   private static func items() -> [ListedSource.Item] {
     var random = Seeded(2)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The small contents of a source, which are stored together.
-@Suite struct SmallContentTests {
+struct SmallContentTests {
   /// Files around the limits of a batch have their contents, in any order of sizes.
   @Test func everyFileKeepsItsContent() throws {
     let fixture = try Fixture()

@@ -7,7 +7,7 @@ import Testing
 @testable import Interchange
 
 /// Snapshots of snapd that are written here and read by the reader.
-@Suite struct SnapSinkTests {
+struct SnapSinkTests {
   private let fixture: SnapFixture
   private let store: Fixture
 

@@ -7,7 +7,7 @@ import Testing
 @testable import Interchange
 
 /// Snapshots of snapd as they are read: whole, damaged and hostile.
-@Suite struct SnapSourceTests {
+struct SnapSourceTests {
   private let fixture: SnapFixture
 
   init() throws { fixture = try SnapFixture() }

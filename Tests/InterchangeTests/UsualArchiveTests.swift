@@ -6,7 +6,7 @@ import Testing
 @testable import Interchange
 
 /// The direct reader of archived files, compared with the general one.
-@Suite struct UsualArchiveTests {
+struct UsualArchiveTests {
   /// Returns a file with random members.
   private static func file(_ random: inout Seeded) -> MobileFile {
     var file = MobileFile()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The identifiers of an app on both sides.
-@Suite struct AppPairingTests {
+struct AppPairingTests {
   private let directory: TemporaryDirectory
 
   init() throws { directory = try TemporaryDirectory("pairing") }

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// The container-migration.plist of a macOS app as the route into its container.
-@Suite struct BundleMigrationTests {
+struct BundleMigrationTests {
   private let directory: TemporaryDirectory
   private static let app: ByteString = "com.example.ledger"
   private static let container: ByteString = "Users/you/Library/Containers/com.example.ledger/Data"

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The versions in dpkg's status file.
-@Suite struct DebianPackagesTests {
+struct DebianPackagesTests {
   private func packages(_ text: String) -> DebianPackages {
     DebianPackages(parsing: Array(text.utf8))
   }

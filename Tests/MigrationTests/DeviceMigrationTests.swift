@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 
 /// Migrations between devices with the same containers, as far as the source and the target's side.
-@Suite struct DeviceMigrationTests {
+struct DeviceMigrationTests {
   private let directory: TemporaryDirectory
   private let app: BundleIdentifier
   private let source: Device

@@ -2,7 +2,7 @@ import Migration
 import SystemIO
 import Testing
 
-@Suite struct FlatpakAccessTests {
+struct FlatpakAccessTests {
   private func access(_ filesystems: ByteString...) -> FlatpakAccess {
     FlatpakAccess(
       of: "org.example.App", home: "/home/u", filesystems: filesystems,

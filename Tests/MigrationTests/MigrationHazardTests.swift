@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Interruptions, other programs and odd homes.
-@Suite struct MigrationHazardTests {
+struct MigrationHazardTests {
   /// Apps without containers are staged in one directory: the migration of one must not remove what
   /// the interrupted one of another needs.
   @Test func anInterruptedMigrationOutlivesThatOfAnotherApp() throws {

@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 /// The execution of a migration's plan.
-@Suite struct MigrationOperationTests {
+struct MigrationOperationTests {
   @Test func aProfileMovesIntoTheFlatpak() throws {
     let fixture = try MigrationFixture()
     let before = try TreeRecord.all(in: fixture.directory, "old")

@@ -5,7 +5,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct PairingTests {
+struct PairingTests {
   private func identifier(_ text: ByteString) throws -> BundleIdentifier {
     try #require(BundleIdentifier(text))
   }

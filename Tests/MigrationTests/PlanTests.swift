@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct PlanTests {
+struct PlanTests {
   private static let route = makeRoute(
     "firefox", from: .deb, to: "org.mozilla.firefox", as: .flatpak)
   private static let target: ByteString = ".var/app/org.mozilla.firefox"

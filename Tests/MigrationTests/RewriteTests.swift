@@ -5,7 +5,7 @@ import Testing
 
 @testable import Migration
 
-@Suite struct RewriteTests {
+struct RewriteTests {
   private static let mapping = PathMapping([
     .init(old: "/home/u/.mozilla", new: "/home/u/snap/firefox/common/.mozilla"),
     .init(old: "/home/u/.config/chromium", new: "/home/u/snap/chromium/common/chromium"),

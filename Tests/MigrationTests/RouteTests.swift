@@ -2,7 +2,7 @@ import Migration
 import SystemIO
 import Testing
 
-@Suite struct RouteTests {
+struct RouteTests {
   @Test func aDebsProfileMovesToFlatpakAndSnap() {
     let flatpak = makeRoute("firefox", from: .deb, to: "org.mozilla.firefox", as: .flatpak)
     #expect(

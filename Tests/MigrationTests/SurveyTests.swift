@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct SurveyTests {
+struct SurveyTests {
   @Test func directoriesFilesAndLinksAreListed() throws {
     let home = try TemporaryDirectory("survey")
     try home.write("abc", at: ".mozilla/firefox/x/a")

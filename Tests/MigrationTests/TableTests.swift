@@ -9,7 +9,7 @@ import Testing
 
 @testable import Migration
 
-@Suite struct TableTests {
+struct TableTests {
   private static let directory = Shared.packageRoot.appendingPathComponent("policies/migrations")
 
   @Test func builtinTablesHaveNoMistakes() {

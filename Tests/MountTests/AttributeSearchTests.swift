@@ -6,7 +6,7 @@ import Testing
 @testable import Mount
 
 /// The search for extended attributes in a mounted snapshot.
-@Suite struct AttributeSearchTests {
+struct AttributeSearchTests {
   private let fixture: MountFixture
 
   init() throws { fixture = try MountFixture() }

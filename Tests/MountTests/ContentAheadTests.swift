@@ -8,7 +8,7 @@ import Testing
 @testable import Mount
 
 /// Content that is put into the kernel's cache ahead. A recorder takes the place of the kernel.
-@Suite struct ContentAheadTests {
+struct ContentAheadTests {
   private let fixture: MountFixture
   private let recorder = Recorder()
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Mount
 
 /// A mounted repository with damage, and with many readers.
-@Suite struct MountDamageTests {
+struct MountDamageTests {
   private let fixture: MountFixture
   private let data = ByteString("snapshots/2026-11-01T10.30.01Z").appending(MountFixture.data)
 

@@ -6,7 +6,7 @@ import Testing
 @testable import Mount
 
 /// The turn of the threads that receive requests.
-@Suite struct ReceivingTurnTests {
+struct ReceivingTurnTests {
   @Test func oneThreadHasTheTurnUntilItPassesIt() throws {
     let turn = ReceivingTurn()
     let order = Mutex<[String]>([])

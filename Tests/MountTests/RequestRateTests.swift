@@ -6,7 +6,7 @@ import Testing
 @testable import Mount
 
 /// The rate of requests, by which a thread looks for the next one instead of waiting.
-@Suite struct RequestRateTests {
+struct RequestRateTests {
   /// Notes requests for some looks at the programs.
   private func receive(_ rate: RequestRate, looks: Int, helpers: Int = 0) {
     for _ in 0..<looks {

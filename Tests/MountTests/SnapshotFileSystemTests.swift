@@ -7,7 +7,7 @@ import Testing
 @testable import Mount
 
 /// The file system of snapshots, without the kernel.
-@Suite struct SnapshotFileSystemTests {
+struct SnapshotFileSystemTests {
   private let fixture: MountFixture
   private let name: ByteString = "2026-11-01T10.30.01Z"
 

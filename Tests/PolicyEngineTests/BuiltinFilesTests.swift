@@ -5,7 +5,7 @@ import Testing
 @testable import PolicyEngine
 
 /// A command reads only the files that its policy needs; the compiled policy must be the same.
-@Suite struct BuiltinFilesTests {
+struct BuiltinFilesTests {
   private func library(_ files: [BuiltinPolicies.File]) -> PolicyLibrary {
     PolicyLibrary(
       files.map {

@@ -5,7 +5,7 @@ import Testing
 @testable import PolicyEngine
 
 /// The built-in policies, as in the source directory.
-@Suite struct BuiltinPolicyTests {
+struct BuiltinPolicyTests {
   private static let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("policies")
 

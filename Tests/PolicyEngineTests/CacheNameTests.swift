@@ -2,7 +2,7 @@ import PolicyEngine
 import Testing
 
 /// The names of directories that suggest a cache.
-@Suite struct CacheNameTests {
+struct CacheNameTests {
   @Test(arguments: [
     "cache", "Cache", "CACHES", "caches", "Cached", "gurd_cache", "PersistentCache", "Image Cache",
     "webcache", "DiskCacheV2", "fsCachedData", "cache-1", "cache.db", "GPUCache", "Code Cache",

@@ -5,7 +5,7 @@ import Testing
 
 /// The automaton, the explanation and the simple reference agree on random entries under random
 /// policies.
-@Suite struct ClassifierPropertyTests {
+struct ClassifierPropertyTests {
   private static let scanStart: Int64 = 100_000
 
   @Test(arguments: [UInt64](1...40))

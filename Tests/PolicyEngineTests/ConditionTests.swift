@@ -3,7 +3,7 @@ import Testing
 
 @testable import PolicyEngine
 
-@Suite struct ConditionTests {
+struct ConditionTests {
   @Test func typesRestrictARule() throws {
     let policy = try compile(
       policy(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PolicyEngine
 
-@Suite struct ExplainTests {
+struct ExplainTests {
   private func library() -> PolicyLibrary {
     let base = """
       policy: base

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PolicyEngine
 
-@Suite struct LayerTests {
+struct LayerTests {
   private static let classes = """
     classes:
       user-data: {backup: always, update: preserve, purge: never, restore: restore}

@@ -7,7 +7,7 @@ import Testing
 
 /// The tables of sandboxctl-lifecycle(7) match the policies. `SANDBOXCTL_RECORD=1` rewrites them,
 /// and the test fails anyway.
-@Suite struct LifecyclePageTests {
+struct LifecyclePageTests {
   private static let page = Shared.packageRoot.appendingPathComponent("Man/sandboxctl-lifecycle.7")
 
   private static let library = PolicyLibrary(

@@ -4,7 +4,7 @@ import Testing
 @testable import PolicyEngine
 
 /// Issues between files, and issues with examples.
-@Suite struct LintChainTests {
+struct LintChainTests {
   @Test func cyclesAreReportedWithTheirChain() {
     expectIssue(
       "policy: a\nschema: 1\nextends: [b]\n",

@@ -3,7 +3,7 @@ import Testing
 @testable import PolicyEngine
 
 /// Grammar errors, each reported with its line, its column, and the expected text.
-@Suite struct LintGrammarTests {
+struct LintGrammarTests {
   @Test func unknownKeysAreReported() {
     expectIssue(
       "policy: x\nschema: 1\n¶rulez: []\n", .key, problem: "unknown key 'rulez'",

@@ -3,7 +3,7 @@ import Testing
 @testable import PolicyEngine
 
 /// Rules that make irreplaceable data purgeable or discardable.
-@Suite struct LintLossTests {
+struct LintLossTests {
   @Test func rulesThatSetAPreciousClassNeedAReason() {
     expectIssue(
       policy("¶{id: a, match: a/**, class: user-data, purge: anytime}"), .loss,

@@ -3,7 +3,7 @@ import Testing
 @testable import PolicyEngine
 
 /// Issues with rules that are valid according to the grammar.
-@Suite struct LintRuleTests {
+struct LintRuleTests {
   @Test func invalidPatternsAreReportedWithTheCharacter() {
     expectIssue(
       policy("{id: a, match: a/b¶**, class: cache}"), .pattern, problem: "`**` next to",

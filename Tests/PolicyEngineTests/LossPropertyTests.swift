@@ -4,7 +4,7 @@ import Testing
 @testable import PolicyEngine
 
 /// No entry is lost by a rule that lint accepts.
-@Suite struct LossPropertyTests {
+struct LossPropertyTests {
   @Test(arguments: [UInt64](200...259))
   func everyLossIsReported(seed: UInt64) throws {
     let made = RandomPolicy(seed: seed)

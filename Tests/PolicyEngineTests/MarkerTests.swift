@@ -3,7 +3,7 @@ import Testing
 
 @testable import PolicyEngine
 
-@Suite struct MarkerTests {
+struct MarkerTests {
   private static let text = """
     policy: x
     schema: 1

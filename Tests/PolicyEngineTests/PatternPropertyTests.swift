@@ -3,7 +3,7 @@ import Testing
 
 @testable import PolicyEngine
 
-@Suite struct PatternPropertyTests {
+struct PatternPropertyTests {
   @Test(arguments: [UInt64](1...8))
   func matchingEqualsTheReference(seed: UInt64) throws {
     var make = RandomPatterns(seed: seed)

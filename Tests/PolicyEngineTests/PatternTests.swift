@@ -2,7 +2,7 @@ import Testing
 
 @testable import PolicyEngine
 
-@Suite struct PatternTests {
+struct PatternTests {
   @Test(arguments: [
     ("x/**", "x", true), ("x/**", "x/a", true), ("x/**", "x/a/b", true), ("x/**", "y", false),
     ("x/**", "", false), ("**", "", true), ("**", "a/b/c", true), ("a/**/b", "a/b", true),

@@ -4,7 +4,7 @@ import Testing
 @testable import PolicyEngine
 
 /// The key `protection` of rules: layering, explanation, examples and mistakes.
-@Suite struct ProtectionTests {
+struct ProtectionTests {
   private func protection(_ path: String, _ policy: CompiledPolicy) -> ProtectionClass? {
     var classifier = Classifier(policy)
     let verdicts = classifier.verdicts(EntryQuery(.data, path: path))

@@ -5,7 +5,7 @@ import Testing
 @testable import PolicyEngine
 
 /// Policies far larger than real ones.
-@Suite struct ScaleTests {
+struct ScaleTests {
   @Test func tenThousandRulesTakeBoundedTime() throws {
     let rules = (0..<10_000).map { index in
       "  - {id: r\(index), match: 'Library/Caches/app\(index)/**', class: cache, "

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PolicyEngine
 
-@Suite struct SchemaTests {
+struct SchemaTests {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PolicyEngine
 
-@Suite struct ValueTests {
+struct ValueTests {
   @Test(arguments: [
     ("5.0.1", "5.1", true), ("5", "5.0.0", false), ("5.0.0", "5", false), ("9.3", "10.2", true),
     ("10.2", "9.3", false), ("5.0", "5.0.1", true), ("0", "0.1", true),

@@ -8,7 +8,7 @@ import Testing
 @testable import RemoteStorage
 
 /// Ranges that are fetched ahead of their readers.
-@Suite struct ExpectedRangesTests {
+struct ExpectedRangesTests {
   private let memory = MemoryObjectStorage()
   private let bytes: [UInt8]
 

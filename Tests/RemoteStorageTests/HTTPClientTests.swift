@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Requests to a server that answers as told.
-@Suite struct HTTPClientTests {
+struct HTTPClientTests {
   private func client(
     _ change: (inout HTTPConfiguration) -> Void = { _ in }
   ) -> HTTPClient {

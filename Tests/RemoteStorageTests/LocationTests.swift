@@ -3,7 +3,7 @@ import SystemIO
 import Testing
 
 /// The texts that name repositories.
-@Suite struct LocationTests {
+struct LocationTests {
   private func sftp(
     _ host: ByteString, _ path: ByteString, user: ByteString? = nil, port: Int? = nil
   ) -> RepositoryLocation {

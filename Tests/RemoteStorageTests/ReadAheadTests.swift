@@ -7,7 +7,7 @@ import Testing
 @testable import ArchiveStore
 
 /// Reading ahead in packs, and the requests of a repository on another host.
-@Suite struct ReadAheadTests {
+struct ReadAheadTests {
   private let directory: TemporaryDirectory
   private let counts = TransferCounts()
 

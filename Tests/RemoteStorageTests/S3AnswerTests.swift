@@ -5,7 +5,7 @@ import SystemIO
 import Testing
 
 /// The XML answers of stores, also of hostile ones.
-@Suite struct S3AnswerTests {
+struct S3AnswerTests {
   private func listing(_ text: String) throws(S3Failure.Words) -> S3Listing {
     try S3Listing(reading: Array(text.utf8))
   }

@@ -9,7 +9,7 @@ import Testing
 @testable import RemoteStorage
 
 /// Credentials of the environment, of the AWS files, and of commands.
-@Suite struct S3CredentialTests {
+struct S3CredentialTests {
   private let directory: TemporaryDirectory
 
   init() throws { directory = try TemporaryDirectory("credentials") }

@@ -4,7 +4,7 @@ import SystemIO
 import Testing
 
 /// The URLs of buckets, and the waits between attempts.
-@Suite struct S3EndpointTests {
+struct S3EndpointTests {
   private func url(
     _ bucket: String, _ server: String? = nil, _ isPathStyle: Bool? = nil,
     region: String = "eu-west-1"

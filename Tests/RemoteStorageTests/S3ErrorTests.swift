@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The errors for a user if something is wrong with the endpoint, the bucket or the credentials.
-@Suite struct S3ErrorTests {
+struct S3ErrorTests {
   private static let secrets = ["ACCESSKEYID", "TOPSECRETKEY", "SESSIONTOKEN"]
 
   private func options() -> S3Storage.Options {

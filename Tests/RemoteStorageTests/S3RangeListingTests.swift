@@ -7,7 +7,7 @@ import Testing
 
 /// Directories of a bucket that are listed together: as one by one, by fewer requests, also if a
 /// store has thousands of other objects between them or does not know where to begin.
-@Suite struct S3RangeListingTests {
+struct S3RangeListingTests {
   private func directories(_ names: [String]) throws -> [ObjectPath] {
     try names.map { try objectPath($0) }
   }

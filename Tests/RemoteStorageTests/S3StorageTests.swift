@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// A storage on a server in memory that answers as S3.
-@Suite struct S3StorageTests {
+struct S3StorageTests {
   /// Each with a prefix of its own.
   @Test func meetsTheRequirementsOnAllStorages() throws {
     let server = try StoreServer()

@@ -9,7 +9,7 @@ import Testing
 
 /// The number of times that a program waits for a store: on a link with a delay these are the cost
 /// of a short command, whatever the number of requests that are made at the same time.
-@Suite struct S3WaitTests {
+struct S3WaitTests {
   /// Holds each request back until all that are expected to be made at the same time have begun. A
   /// program that waits for one of them before it makes another waits for a minute, and is found
   /// out.

@@ -8,7 +8,7 @@ import Testing
 @testable import RemoteStorage
 
 /// Servers that violate the protocol: an error each time, never a trap, a hang, or other data.
-@Suite struct SFTPHostileServerTests {
+struct SFTPHostileServerTests {
   /// A server in this process: a function from each request to the bytes that it answers.
   private static func connector(
     hello: [UInt8] = [0, 0, 0, 5, 2, 0, 0, 0, 3],

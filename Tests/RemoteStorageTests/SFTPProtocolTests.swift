@@ -4,7 +4,7 @@ import Testing
 @testable import RemoteStorage
 
 /// The packets of the protocol.
-@Suite struct SFTPProtocolTests {
+struct SFTPProtocolTests {
   private let handle = SFTPHandle(bytes: [7, 8])
 
   @Test func requestsHaveTheBytesOfTheDraft() {

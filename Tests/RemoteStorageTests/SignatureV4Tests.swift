@@ -6,7 +6,7 @@ import Testing
 /// The examples of the Amazon S3 API Reference, "Signature Calculations for the Authorization
 /// Header: Transferring Payload in a Single Chunk (AWS Signature Version 4)", with its key, secret
 /// and date (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
-@Suite struct SignatureV4Tests {
+struct SignatureV4Tests {
   private static let accessKey = "AKIAIOSFODNN7EXAMPLE"
   private static let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
   private static let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Limits and counts of transfers.
-@Suite struct TransferTests {
+struct TransferTests {
   /// A clock that only waiting advances.
   private final class VirtualClock: Sendable {
     private let time = Mutex(100.0)

@@ -9,7 +9,7 @@ import Testing
 
 /// The limit of bytes that are sent to a store of objects, in which objects wait in a local file
 /// until they are complete.
-@Suite struct UploadLimitTests {
+struct UploadLimitTests {
   /// The bytes that are sent wait for the limit, not those that are written to the local file, and
   /// bytes that are sent again count again.
   @Test func theLimitIsForTheBytesThatAreSent() throws {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The plan compared with a plain reference, over random histories, rules and time zones.
-@Suite struct PlanPropertyTests {
+struct PlanPropertyTests {
   private static let zones = [
     "UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe",
     "Pacific/Apia", "America/St_Johns",

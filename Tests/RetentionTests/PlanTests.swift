@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The plan for single cases: clocks, groups, automatic snapshots, pins, and its cost.
-@Suite struct PlanTests {
+struct PlanTests {
   private let now: Timestamp
 
   init() throws { now = try Timestamp("2026-11-20T12:00:00") }

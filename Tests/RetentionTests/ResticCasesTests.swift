@@ -6,7 +6,7 @@ import Testing
 /// The outcomes of restic 0.18 for the history and the policies of its own tests
 /// (`internal/data/snapshot_policy_test.go`, BSD-2-Clause) and of its manual
 /// (`doc/060_forget.rst`).
-@Suite struct ResticCasesTests {
+struct ResticCasesTests {
   /// The days of each month with snapshots, the newest first, with the time of day unless it is
   /// 10:20:30.
   private static let history = [

@@ -4,7 +4,7 @@ import SystemIO
 import Testing
 
 /// Whether a command that runs daily, weekly or monthly at most is due.
-@Suite struct RunIntervalTests {
+struct RunIntervalTests {
   @Test(arguments: [
     // The last run, now, and whether a daily, a weekly and a monthly run is due.
     ("2026-01-10T02:17:00", "2026-01-10T02:17:00", false, false, false),

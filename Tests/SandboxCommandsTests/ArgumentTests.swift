@@ -5,7 +5,7 @@ import Testing
 @testable import SandboxCommands
 
 /// Arguments of any bytes as texts for the parser, and back.
-@Suite struct ArgumentTests {
+struct ArgumentTests {
   @Test func everyByteIsDecoded() {
     for byte in UInt8.min...UInt8.max {
       for bytes in [

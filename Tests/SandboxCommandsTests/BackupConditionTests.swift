@@ -5,7 +5,7 @@ import Testing
 @testable import SandboxCommands
 
 /// The conditions of a backup on the state of the machine.
-@Suite struct BackupConditionTests {
+struct BackupConditionTests {
   private let directory: TemporaryDirectory
 
   init() throws { directory = try TemporaryDirectory() }

@@ -7,7 +7,7 @@ import Testing
 @testable import SandboxCommands
 
 /// Errors as they are reported: exit status, code, parts and cause.
-@Suite struct FailureTests {
+struct FailureTests {
   private static let denied = SystemError(.open, "/srv/a", number: 13)
 
   @Test func storeErrorKeepsItsPartsAndCause() {

@@ -5,7 +5,7 @@ import Testing
 @testable import SandboxCommands
 
 /// The text of an operation's progress.
-@Suite struct ProgressTextTests {
+struct ProgressTextTests {
   private static func state(
     files: Int, bytes: UInt64, problems: Int = 0, active: ByteString = "apps/a/data/notes.db"
   ) -> ProgressCounters.State {

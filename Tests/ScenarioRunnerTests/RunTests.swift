@@ -9,7 +9,7 @@ import Testing
 @testable import Scenario
 
 /// The results of a run, and what it leaves.
-@Suite struct RunTests {
+struct RunTests {
   private typealias Step = RunnerFixture
 
   @Test func failureNamesTheLine() throws {

@@ -9,7 +9,7 @@ import Testing
 @testable import Scenario
 
 /// Each kind of step, on the sample device.
-@Suite struct StepTests {
+struct StepTests {
   private typealias Step = RunnerFixture
   private static let app: ByteString = "org.example.notebook"
 

@@ -6,7 +6,7 @@ import Testing
 @testable import Scenario
 
 /// The reader of scenarios.
-@Suite struct ReadingTests {
+struct ReadingTests {
   private func issues(_ steps: String) -> [PolicyIssue] {
     ScenarioDocument.read(source("scenario: x\nschema: 1\ndevice: {sample: 0}\n" + steps)).issues
   }

@@ -6,7 +6,7 @@ import Testing
 @testable import Scenario
 
 /// The reports about scenarios.
-@Suite struct ReportTests {
+struct ReportTests {
   private static let location = PolicyLocation(file: "a<b.yaml", line: 7, column: 3)
 
   private let report = ScenarioReport(

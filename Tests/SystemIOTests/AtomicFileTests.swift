@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct AtomicFileTests {
+struct AtomicFileTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("atomic") }
 

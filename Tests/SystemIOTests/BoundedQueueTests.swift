@@ -3,7 +3,7 @@ import Testing
 
 @testable import SystemIO
 
-@Suite struct BoundedQueueTests {
+struct BoundedQueueTests {
   /// Runs a closure on a new thread.
   private func thread(_ body: @escaping @Sendable () -> Void) { Thread(block: body).start() }
 

@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct ByteStringDisplayTests {
+struct ByteStringDisplayTests {
   @Test(arguments: [
     ("plain name.txt", "plain name.txt"),
     ("caf\u{e9} \u{1f600} \u{65e5}", "caf\u{e9} \u{1f600} \u{65e5}"),

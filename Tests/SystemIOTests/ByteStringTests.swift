@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct ByteStringTests {
+struct ByteStringTests {
   @Test func composedAndDecomposedNamesAreDifferent() throws {
     let (composed, decomposed): (ByteString, ByteString) = ("caf\u{e9}", "cafe\u{301}")
     #expect(String(decoding: composed.bytes, as: UTF8.self) == "cafe\u{301}")

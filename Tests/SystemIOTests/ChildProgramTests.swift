@@ -2,7 +2,7 @@ import SystemIO
 import Testing
 
 /// Programs that run to their end.
-@Suite struct ChildProgramTests {
+struct ChildProgramTests {
   @Test func inputOutputAndExitCodeAreSeparate() throws {
     let ending = try ChildProgram.run(
       ["sh", "-c", "cat; echo \"$1\" >&2; exit 7", "sh", "two words"], input: Array("given".utf8))

@@ -1,7 +1,7 @@
 import SystemIO
 import Testing
 
-@Suite struct ComparisonTests {
+struct ComparisonTests {
   @Test(arguments: [0, 1, 7, 64, 4097])
   func equalBytesCompareEqual(count: Int) {
     let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }

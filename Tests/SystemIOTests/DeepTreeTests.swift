@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A tree deeper than the limit of open files, with paths longer than the kernel accepts.
-@Suite struct DeepTreeTests {
+struct DeepTreeTests {
   private static let depth = 5000
 
   @Test func aDeepTreeIsWalkedAndRemovedWithFewFilesOpen() throws {

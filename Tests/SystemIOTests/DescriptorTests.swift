@@ -4,7 +4,7 @@ import Testing
 
 @testable import SystemIO
 
-@Suite struct DescriptorTests {
+struct DescriptorTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("descriptor") }
 

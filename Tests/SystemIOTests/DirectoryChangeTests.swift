@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct DirectoryChangeTests {
+struct DirectoryChangeTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("change") }
 

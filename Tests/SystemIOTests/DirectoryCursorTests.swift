@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct DirectoryCursorTests {
+struct DirectoryCursorTests {
   let temporary: TemporaryDirectory
   init() throws {
     temporary = try TemporaryDirectory("cursor")

@@ -5,7 +5,7 @@ import Testing
 @testable import SystemIO
 
 /// The calls that make the names of directories durable.
-@Suite struct DirectorySyncTests {
+struct DirectorySyncTests {
   /// Errors of file systems that cannot sync directories: EINVAL and ENOTSUP.
   @Test(arguments: [Int32(22), 95]) func aFileSystemThatCannotSyncDirectoriesIsNotAnError(
     _ number: Int32

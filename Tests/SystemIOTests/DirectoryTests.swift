@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct DirectoryTests {
+struct DirectoryTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("folder") }
 

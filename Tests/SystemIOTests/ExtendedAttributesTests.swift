@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct ExtendedAttributesTests {
+struct ExtendedAttributesTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("attributes") }
 

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct FaultsTests {
+struct FaultsTests {
   let temporary: TemporaryDirectory
   init() throws {
     temporary = try TemporaryDirectory("faults")

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct FileLockTests {
+struct FileLockTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("lock") }
 
@@ -100,7 +100,7 @@ import Testing
 }
 
 /// Checking whether a process holds a lock, without taking or creating one.
-@Suite struct HeldLockTests {
+struct HeldLockTests {
   @Test func checkingALockChangesNothing() throws {
     let scratch = try TemporaryDirectory("lock")
     #expect(try !FileLock.isHeld("lock", in: scratch.directory))

@@ -2,7 +2,7 @@ import CLinux
 import Testing
 
 /// The file systems whose reports of holes are reliable.
-@Suite struct HoleTests {
+struct HoleTests {
   @Test func holesReportedByZFSAreNotTrusted() {
     let (zfs, ext4, btrfs): (UInt, UInt, UInt) = (0x2fc1_2fc1, 0xef53, 0x9123_683e)
     #expect(cl_reports_holes_of(zfs) == 0)

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct HostTests {
+struct HostTests {
   @Test func clocksMatchTheSystem() {
     let before = Host.now()
     let system = Date().timeIntervalSince1970

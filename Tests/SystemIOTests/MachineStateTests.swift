@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The state of the machine for conditions of a backup, with a made-up machine.
-@Suite struct MachineStateTests {
+struct MachineStateTests {
   private func state(_ answers: [String: String]) -> MachineState {
     MachineState(root: "/nowhere") { words in answers[words[0].description] }
   }

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct MappedFileTests {
+struct MappedFileTests {
   private let scratch: TemporaryDirectory
 
   init() throws { scratch = try TemporaryDirectory("mapped") }

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct NameBufferTests {
+struct NameBufferTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("names") }
 

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct PiecesTests {
+struct PiecesTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("pieces") }
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Whether the machine has mains power, with directories like those of the kernel.
-@Suite struct PowerTests {
+struct PowerTests {
   private let directory: TemporaryDirectory
 
   init() throws { directory = try TemporaryDirectory("power") }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The processes that use a file.
-@Suite struct ProcessesTests {
+struct ProcessesTests {
   /// A `cat` that ends with its standard input, which this object keeps open. It is running once it
   /// has returned a line: before that, the process is still the shell.
   private final class Holder {

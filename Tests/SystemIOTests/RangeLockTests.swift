@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct RangeLockTests {
+struct RangeLockTests {
   let temporary: TemporaryDirectory
   init() throws {
     temporary = try TemporaryDirectory("ranges")

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct RemovalTests {
+struct RemovalTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("removal") }
 

@@ -2,7 +2,7 @@ import SystemIO
 import Testing
 
 /// Programs whose output is read while they run.
-@Suite struct RunningProgramTests {
+struct RunningProgramTests {
   /// Reads all output of a program.
   private static func output(of program: RunningProgram) throws -> [UInt8] {
     var (bytes, buffer): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 1000))

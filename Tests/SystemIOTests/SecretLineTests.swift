@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 /// The line with which a question for a secret is answered.
-@Suite struct SecretLineTests {
+struct SecretLineTests {
   /// Reads from a pipe that contains a text and has no writer.
   private func read(_ text: String, limit: Int) -> (result: Int, memory: [UInt8]) {
     var ends: [Int32] = [0, 0]

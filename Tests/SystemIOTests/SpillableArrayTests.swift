@@ -3,7 +3,7 @@ import Testing
 
 @testable import SystemIO
 
-@Suite struct SpillableArrayTests {
+struct SpillableArrayTests {
   /// A pool that keeps nothing in memory, with its file in a scratch directory.
   private func spilling(_ scratch: borrowing TemporaryDirectory) -> SpillPool {
     SpillPool(budget: 0, directories: [scratch.path("")])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SystemIO
 
-@Suite struct StandardStreamTests {
+struct StandardStreamTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("stream") }
 

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct SystemErrorTests {
+struct SystemErrorTests {
   @Test func theMessageNamesOperationPathAndReason() throws {
     let error = SystemError(.open, "/a/b", number: EACCES)
     #expect(error.description == "cannot open '/a/b': permission denied")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Tests of the test support.
-@Suite struct TestSupportTests {
+struct TestSupportTests {
   @Test func aTemporaryDirectoryIsRemovedWithItsContents() throws {
     var temporary: TemporaryDirectory? = try TemporaryDirectory("gone")
     let path = try #require(temporary?.path)

@@ -5,7 +5,7 @@ import Testing
 @testable import SystemIO
 
 /// How reliable the times of files are, by volume, and how late they may change.
-@Suite struct VolumeTimesTests {
+struct VolumeTimesTests {
   @Test func timesInMemoryAreNotReliable() throws {
     guard try Mount.isPermitted() else { return }
     let directory = try TemporaryDirectory("times")

@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct WalkTests {
+struct WalkTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("walk") }
 

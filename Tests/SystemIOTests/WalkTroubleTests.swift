@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct WalkTroubleTests {
+struct WalkTroubleTests {
   let temporary: TemporaryDirectory
   init() throws { temporary = try TemporaryDirectory("trouble") }
 

@@ -2,7 +2,7 @@ import Foundation
 import SystemIO
 import Testing
 
-@Suite struct WorkersTests {
+struct WorkersTests {
   @Test func everyJobIsDoneWhenFinishReturns() throws {
     for count in [1, 2, 8] {
       let (workers, done) = (try Workers(count: count, capacity: 3, name: "test"), Counter())

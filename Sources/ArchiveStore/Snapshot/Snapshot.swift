@@ -71,7 +71,7 @@ public struct Snapshot: Hashable, Sendable {
 }
 
 /// A snapshot with its id and its signature.
-public struct StoredSnapshot: Hashable, Sendable {
+public final class StoredSnapshot: Hashable, Sendable {
   public let id: SnapshotID
   public let snapshot: Snapshot
   public let signature: SnapshotSignature
@@ -82,6 +82,12 @@ public struct StoredSnapshot: Hashable, Sendable {
     self.snapshot = snapshot
     self.signature = signature
   }
+
+  public static func == (left: StoredSnapshot, right: StoredSnapshot) -> Bool {
+    left.id == right.id && left.signature == right.signature && left.snapshot == right.snapshot
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }
 
 // MARK: - Encoding

@@ -6,7 +6,7 @@ import Testing
 @testable import Interchange
 
 /// Damaged and crafted backups.
-@Suite struct AndroidBackupHostileTests {
+struct AndroidBackupHostileTests {
   private typealias Fixture = AndroidBackupFixture
 
   private func expect(

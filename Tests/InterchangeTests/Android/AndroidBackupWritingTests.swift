@@ -6,7 +6,7 @@ import Testing
 @testable import Interchange
 
 /// Writing of backups, read by another implementation.
-@Suite struct AndroidBackupWritingTests {
+struct AndroidBackupWritingTests {
   private typealias Fixture = AndroidBackupFixture
 
   private var files: [(entry: ForeignEntry, content: [UInt8])] {

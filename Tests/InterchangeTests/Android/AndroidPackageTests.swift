@@ -6,7 +6,7 @@ import Testing
 @testable import Interchange
 
 /// The rules of Auto Backup in packages of apps.
-@Suite struct AndroidPackageTests {
+struct AndroidPackageTests {
   private typealias Fixture = AndroidPackageFixture
   private typealias Table = ResourceTableBuilder.Table
 

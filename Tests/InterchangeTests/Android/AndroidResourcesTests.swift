@@ -4,7 +4,7 @@ import Testing
 @testable import Interchange
 
 /// The table of resources of an APK.
-@Suite struct AndroidResourcesTests {
+struct AndroidResourcesTests {
   private typealias Builder = ResourceTableBuilder
   private typealias Table = ResourceTableBuilder.Table
 

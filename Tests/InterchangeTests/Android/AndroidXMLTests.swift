@@ -4,7 +4,7 @@ import Testing
 @testable import Interchange
 
 /// Both forms of the XML files of apps.
-@Suite struct AndroidXMLTests {
+struct AndroidXMLTests {
   private typealias Element = BinaryXMLBuilder.Element
 
   private static let android = "xmlns:android=\"http://schemas.android.com/apk/res/android\""

@@ -6,7 +6,7 @@ import Testing
 @testable import Interchange
 
 /// The rules of Auto Backup as an overlay for policies.
-@Suite struct AutoBackupOverlayTests {
+struct AutoBackupOverlayTests {
   /// Returns the patterns of the rules that exclude a path, by the overlay of an XML file.
   private func patterns(excluding path: String) throws -> [String] {
     let directory = try TemporaryDirectory("overlay")

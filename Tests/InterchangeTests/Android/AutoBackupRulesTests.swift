@@ -5,7 +5,7 @@ import Testing
 @testable import Interchange
 
 /// The rules of Auto Backup, as AOSP evaluates them.
-@Suite struct AutoBackupRulesTests {
+struct AutoBackupRulesTests {
   private typealias Destination = AutoBackupRules.Destination
 
   private func full(_ rules: String) throws -> AutoBackupRules {

@@ -5,7 +5,7 @@ import Testing
 @testable import Interchange
 
 /// Backups of what the rules of Auto Backup include.
-@Suite struct AutoBackupSinkTests {
+struct AutoBackupSinkTests {
   private let directory: TemporaryDirectory
 
   init() throws { directory = try TemporaryDirectory("auto-backup") }

@@ -8,7 +8,7 @@ import Testing
 @testable import DeviceScan
 
 /// Directories that are kept although their names suggest a cache.
-@Suite struct CacheNameFindingTests {
+struct CacheNameFindingTests {
   private static let uuid: ByteString = "0A0A0A0A-0000-4000-8000-000000000001"
   private static let home = ByteString("tree/Containers/Data/Application").appending(uuid)
 

@@ -11,7 +11,7 @@ import Testing
 
 /// Entries renamed or replaced while the scan runs are in the snapshot, with and without the state
 /// of an earlier run.
-@Suite struct RenamedDuringScanTests {
+struct RenamedDuringScanTests {
   let fixture: Fixture
 
   init() throws {

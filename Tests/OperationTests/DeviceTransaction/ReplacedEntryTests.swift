@@ -5,7 +5,7 @@ import Testing
 @testable import DeviceTransaction
 
 /// Another program puts entries in place while a step of a journal is applied.
-@Suite struct ReplacedEntryTests {
+struct ReplacedEntryTests {
   private let directory: TemporaryDirectory
   private let step = JournalStep(path: "note", source: 1, kept: 2)
 

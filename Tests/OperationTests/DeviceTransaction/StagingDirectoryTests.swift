@@ -7,7 +7,7 @@ import Testing
 @testable import DeviceTransaction
 
 /// Staging directories of several runs in one directory.
-@Suite struct StagingDirectoryTests {
+struct StagingDirectoryTests {
   private let temporary: TemporaryDirectory
 
   init() throws { temporary = try TemporaryDirectory() }

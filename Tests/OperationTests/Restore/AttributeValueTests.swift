@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Extended attributes whose values are blobs.
-@Suite struct AttributeValueTests {
+struct AttributeValueTests {
   /// Neither reads a frame again that was decoded for the contents, nor one frame for each value.
   @Test func valuesComeWithTheContentsOfFiles() throws {
     let fixture = try Fixture()

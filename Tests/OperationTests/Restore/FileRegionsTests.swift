@@ -3,7 +3,7 @@ import Testing
 @testable import Restore
 
 /// The regions of large files are flushed once they are complete, in any order of writes.
-@Suite struct FileRegionsTests {
+struct FileRegionsTests {
   private static let size = FileRegions.size
   private static let page: UInt64 = 16 << 10
 

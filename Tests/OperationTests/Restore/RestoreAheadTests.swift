@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A restore from another host, which says what it reads next.
-@Suite struct RestoreAheadTests {
+struct RestoreAheadTests {
   /// A storage that is not a directory of this host, and notes at each expectation whether a
   /// directory has been made.
   private final class Elsewhere: ForwardingStorage {

@@ -5,7 +5,7 @@ import Testing
 @testable import Restore
 
 /// The names that a restore with `--delete` has not found in the snapshot.
-@Suite struct UnseenNamesTests {
+struct UnseenNamesTests {
   /// Random names of any bytes are found in any order, against a set.
   @Test(arguments: [41, 42, 43] as [UInt64]) func namesAreThoseOfASet(seed: UInt64) throws {
     var random = Seeded(seed)
