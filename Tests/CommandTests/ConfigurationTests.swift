@@ -87,6 +87,21 @@ struct ConfigurationTests {
     #expect(refused.errors.contains(":2:7: 'host' is a list; expected one <host>"), "\(refused)")
   }
 
+  /// `to` is a repository for `copy`, and a directory for `restore`.
+  @Test func settingForAllCommandsSuitsOneOfThem() throws {
+    try configure("repo: \(repository)\nto: s3://bucket/second\n")
+    for line in ["snapshots", "check", Self.backup] {
+      let outcome = try cli.run(line)
+      #expect(outcome.code == 0, "\(line): \(outcome.errors)")
+    }
+    let refused = try cli.run("restore latest")
+    #expect(refused.code == 1)
+    #expect(refused.errors.contains(":2:5: 'to' is 's3://bucket/second'; expected a path"))
+    let copied = try cli.run("copy")
+    #expect(copied.code != 0)
+    #expect(copied.errors.contains("s3://bucket/second"), "\(copied.errors)")
+  }
+
   @Test func profilePrecedesFileAndEnvironment() throws {
     _ = try cli.succeed("init stick --plain --no-default")
     try configure(

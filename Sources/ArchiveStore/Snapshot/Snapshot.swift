@@ -163,7 +163,7 @@ extension Snapshot {
 extension StoredSnapshot {
   /// Decodes a snapshot from its content, which was compared with the id. `object` names it in
   /// errors.
-  init(id: SnapshotID, content: [UInt8], object: String) throws(StoreError) {
+  convenience init(id: SnapshotID, content: [UInt8], object: String) throws(StoreError) {
     let line = try Self.line(of: content, object: object)
     let snapshot = try Snapshot(line: line, object: object)
     self.init(

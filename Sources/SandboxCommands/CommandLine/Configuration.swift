@@ -201,7 +201,7 @@ extension Configuration {
       let shown = words.joined(separator: " ")
       return try mapping(entry.value, "the command '\(shown)'").flatMap { entry -> Settings in
         if let below = command[entry.name] { return try settings(of: below, words, entry) }
-        guard let option = Self.setting(entry.name, of: command.all) else {
+        guard let option = Self.settings(entry.name, of: command.all).first else {
           throw unknown(entry, options: command.all, commands: command.commands, of: shown)
         }
         return [try setting(option, for: words, entry)]
@@ -209,22 +209,16 @@ extension Configuration {
     }
 
     /// Returns the option that a setting for all commands sets. If the running command has no such
-    /// option, what any command accepts is right: a list, if one of them can be repeated.
+    /// option, a value is right that any command accepts: a list if one of them can be repeated, a
+    /// repository if for one of them the option names one.
     private func setting(_ entry: YAMLNode.Entry) -> KnownCommand.Option? {
       if let command, command.sharesOption(entry.name),
-        let own = Self.setting(entry.name, of: [command])
+        let own = Self.settings(entry.name, of: [command]).first
       {
         return own
       }
       let known = Self.settings(entry.name, of: program.all)
-      let repeating = entry.value.sequence.flatMap { _ in known.first { $0.isRepeating } }
-      return repeating ?? known.first
-    }
-
-    private static func setting(
-      _ name: String, of commands: [KnownCommand]
-    ) -> KnownCommand.Option? {
-      settings(name, of: commands).first
+      return known.first { (try? value($0, entry.value)) != nil } ?? known.first
     }
 
     /// Returns the options with a name that a file may set. Commands are described on demand.
