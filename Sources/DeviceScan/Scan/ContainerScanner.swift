@@ -141,8 +141,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       let policy = classify(entry, bytes: bytes, above: above, in: directory)
       let index = add(entry, bytes: bytes, state: state, policy: policy, in: directory)
       guard entry.status.kind == .directory else { continue }
-      let name = ByteString(bytes[entry.nameRange])
-      if !options.leads(to: directory.relativePath.appending(name)) { continue }
+      if !options.leads(to: directory.relativePath.appending(batch.name(entry))) { continue }
       if entry.status.isMountPoint, !isCrossed(index) { continue }
       if options.excluded.contains(entry.status.identity) {
         scan.exclude(index)
