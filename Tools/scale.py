@@ -120,10 +120,12 @@ class Device:
         return data
 
     def nest(self):
-        """Makes directories each of which is in the one above, with a file in every tenth."""
+        """Makes directories each of which is in the one above, beside an empty one, with a file in
+        every tenth."""
         place = self.nested
         for level in range(min(self.entries // 32, MOST_LEVELS)):
             place.mkdir()
+            (place / "beside").mkdir()
             if level % 10 == 0:
                 write(place, level, "nested")
             place /= "d"

@@ -114,12 +114,15 @@ struct WalkTroubleTests {
     try temporary.directory.rename("a", to: "b", in: temporary.directory)
     try make("a/victim/new")
     var strict = StrictRecorder()
-    var walk = Walk(try Directory.open(path: temporary.path))
-    _ = walk.run(
-      &strict, from: WalkStart(path: ["a", "victim"], state: 7, identity: expected))
+    func walk(in above: ByteString, state: Int) throws {
+      var walk = Walk(try Directory.open(path: temporary.path))
+      _ = walk.run(
+        &strict, from: WalkStart(name: "victim", depth: 2, state: state, identity: expected)
+      ) { [above] }
+    }
+    try walk(in: "a", state: 7)
     #expect(strict.recorder.lost == [7] && strict.recorder.seen.isEmpty)
-    _ = walk.run(
-      &strict, from: WalkStart(path: ["b", "victim"], state: 8, identity: expected))
+    try walk(in: "b", state: 8)
     #expect(strict.recorder.lost == [7] && strict.recorder.seen.count == 1)
   }
 

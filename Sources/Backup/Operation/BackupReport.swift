@@ -87,7 +87,7 @@ package struct BackupReport: Sendable {
   /// Counts the contents of the snapshot: the included entries of the scans that are not missing.
   mutating func count(_ trees: [SelectedTree], _ findings: BackupRun.Findings) {
     var totals: [DataClass: Totals.Class] = [:]
-    var linked = LinkedBytes()
+    var linked = LinkedBytes(trees)
     let missing = Dictionary(grouping: findings.missing, by: \.container)
     for tree in trees where !tree.isEmpty {
       count(tree, without: missing, findings, in: &totals, linked: &linked)
@@ -127,7 +127,7 @@ package struct BackupReport: Sendable {
       total.files += 1
       if entry.status.links > 1 {
         linked.record(
-          entry.status.identity, size: size, at: tree.scan.logicalPath(index), dataClass)
+          entry.status.identity, size: size, of: tree.id(index), dataClass)
       } else {
         bytes.addClamping(size)
         total.bytes.addClamping(size)
@@ -141,6 +141,7 @@ extension BackupReport {
   /// The bytes of hard-linked files in a snapshot. Each file counts once, in the class of its first
   /// name in the order of the tree, as for a reader that walks the snapshot.
   struct LinkedBytes {
+    private let trees: [SelectedTree]
     private var first: [File: Name] = [:]
 
     /// A file. Names that were read with different sizes are restored as separate files.
@@ -150,17 +151,23 @@ extension BackupReport {
     }
 
     private struct Name {
-      let path: ByteString
+      let id: EntryID
       let dataClass: DataClass
     }
 
+    init(_ trees: [SelectedTree]) { self.trees = trees }
+
     /// Records a name of a file.
     mutating func record(
-      _ identity: FileIdentity, size: UInt64, at path: ByteString, _ dataClass: DataClass
+      _ identity: FileIdentity, size: UInt64, of id: EntryID, _ dataClass: DataClass
     ) {
       let file = File(identity: identity, size: size)
-      if let known = first[file], !path.isBeforeInTree(known.path) { return }
-      first[file] = Name(path: path, dataClass: dataClass)
+      if let known = first[file],
+        !trees.logicalPath(of: id).isBeforeInTree(trees.logicalPath(of: known.id))
+      {
+        return
+      }
+      first[file] = Name(id: id, dataClass: dataClass)
     }
 
     /// Adds each file to the total of its class; returns the sum.

@@ -103,7 +103,7 @@ final class BackupRun: Sendable {
     if scan.entries[Int(directory.index)].isUnreadable {
       state.withLock { _ = $0.findings.missing.insert(directory) }
     } else {
-      addUnreadable(directory, at: scan.logicalPath(Int(directory.index)), error: error)
+      addUnreadable(directory, at: trees.logicalPath(of: directory), error: error)
     }
     try saver.addUnreadable(directory)
   }
@@ -136,8 +136,7 @@ final class BackupRun: Sendable {
   /// produce a snapshot with unreported gaps.
   func requireWhole() throws {
     for directory in saver.begun where !isClosed(directory) {
-      throw OperationError.uncertain(
-        trees[Int(directory.container)].scan.logicalPath(Int(directory.index)))
+      throw OperationError.uncertain(trees.logicalPath(of: directory))
     }
     for tree in trees where !tree.isEmpty {
       let isThere = saver.root(tree.number) != nil || known[tree.number].root != nil

@@ -5,35 +5,38 @@ internal import SystemIO
 /// The hard-linked files of a backup. A group is named by the smallest logical path of its members.
 /// One member is read; the others have the same entry except for the name.
 struct HardLinks: Sendable {
+  private let trees: [SelectedTree]
   private var groups: [FileIdentity: Group] = [:]
   /// The members that follow each member that is read.
   private var followers: [EntryID: [EntryID]] = [:]
   private var isFollowing: Set<EntryID> = []
 
   private struct Group: Sendable {
-    var name: ByteString
+    /// The member with the smallest path. The path, which can be long, is determined when needed.
+    var first: EntryID
     var members: [EntryID]
   }
 
   /// Finds the groups among the stored entries.
   init(_ trees: [SelectedTree]) {
+    self.trees = trees
     for tree in trees {
       for (index, entry) in tree.scan.entries.enumerated()
       where entry.selection != .excluded && entry.status.kind != .directory
         && entry.status.links > 1
       {
-        record(entry.status.identity, of: tree.id(index), at: tree.scan.logicalPath(index))
+        record(entry.status.identity, of: tree.id(index))
       }
     }
     groups = groups.filter { $0.value.members.count > 1 }
   }
 
-  private mutating func record(_ identity: FileIdentity, of id: EntryID, at path: ByteString) {
+  private mutating func record(_ identity: FileIdentity, of id: EntryID) {
     guard var group = groups.removeValue(forKey: identity) else {
-      groups[identity] = Group(name: path, members: [id])
+      groups[identity] = Group(first: id, members: [id])
       return
     }
-    group.name = min(group.name, path)
+    if trees.logicalPath(of: id) < trees.logicalPath(of: group.first) { group.first = id }
     group.members.append(id)
     groups[identity] = group
   }
@@ -57,7 +60,9 @@ struct HardLinks: Sendable {
   }
 
   /// Returns the name of a file's group, or nil if it is in none.
-  func name(of identity: FileIdentity) -> ByteString? { groups[identity]?.name }
+  func name(of identity: FileIdentity) -> ByteString? {
+    groups[identity].map { trees.logicalPath(of: $0.first) }
+  }
 
   /// Returns the names of a file, or none if it is in no group.
   func members(of identity: FileIdentity) -> [EntryID] { groups[identity]?.members ?? [] }

@@ -85,6 +85,13 @@ struct EntryID: Hashable, Sendable, Comparable {
   }
 }
 
+extension [SelectedTree] {
+  /// Returns the logical path of an entry of these trees, all of a backup.
+  func logicalPath(of id: EntryID) -> ByteString {
+    self[Int(id.container)].scan.logicalPath(Int(id.index))
+  }
+}
+
 extension SelectedTree {
   /// The files of a container that are databases by their names: those with a log or a journal
   /// beside them. Whether a file that has only a journal is a database is determined when it is

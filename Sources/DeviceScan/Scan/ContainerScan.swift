@@ -82,13 +82,12 @@ public struct ContainerScan: Sendable {
 
   /// Returns the path of an entry in the container; the root's is empty.
   public func path(_ index: Int) -> ByteString {
-    var parts: [[UInt8]] = []
-    var at = index
+    var (above, at) = (AscendingPath(), index)
     while at > 0 {
-      parts.append(nameBytes(at))
+      withName(at) { above.prepend($0) }
       at = Int(entries[at].parent)
     }
-    return ByteString(parts.reversed().joined(separator: [UInt8(ascii: "/")]))
+    return above.path
   }
 
   /// Returns the directories below the root down to the given one, which is the last.

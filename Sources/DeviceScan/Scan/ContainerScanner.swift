@@ -31,21 +31,16 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   private(set) var isDone = false
   /// The number of entries from which the remaining directories are left to another scanner.
   var share = Int.max
-  /// The number of entries that are copies of directories above the starts of a job.
-  var copies = 0
-  /// Deep in a tree a job can begin with more copies than its share. It ends when it has found as
-  /// many entries, so that the copies at most double the work, or if it becomes too large: many
-  /// starts can have as many copies each.
+  /// The directories above the starts of a job, whose copies are its first entries.
+  var above = Above()
+  /// Deep in a tree a job can begin with more copies than its share. It ends when it has as many
+  /// entries of its own, so that the copies of all jobs are in proportion to the entries.
   var isYielding: Bool {
     let count = scan.entries.count
-    return count >= share && (count / 2 >= copies || count >= Self.mostEntries)
+    return count >= share && count / 2 >= above.links.count
   }
-  /// More than the levels of any tree that a snapshot can hold.
-  private static let mostEntries = 1 << 16
   /// The entries of another directory are not those of the one that was classified.
   static var isStrict: Bool { true }
-  /// The index of the copy of the directory above the current start.
-  var chainEnd = 0
   /// The buffer for the names to look up.
   var name = NameBuffer()
 
@@ -81,7 +76,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   /// Prepares for a container, or for a part of one.
   mutating func prepare(_ container: Container, notesAccess: Bool) {
     scan = ContainerScan(container, notesAccess: notesAccess)
-    copies = 0
+    above = Above()
     limits = Limits(container)
     destination = options.destination.deciding(for: container.kind)
     marks = MarkReader(classifier.policy, container.kind, isForPurge: options.isForPurge)
@@ -114,7 +109,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     // The directory of a container that is one file has many others, each a container.
     var walk = Walk(root, only: container.memberNames)
     let state = State(directory: 0, policy: policy, generation: generation)
-    return walk.run(&self, from: WalkStart(path: [], state: state))
+    return walk.run(&self, from: WalkStart(name: "", depth: 0, state: state))
   }
 
   mutating func visit(
@@ -146,7 +141,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       let policy = classify(entry, bytes: bytes, above: above, in: directory)
       let index = add(entry, bytes: bytes, state: state, policy: policy, in: directory)
       guard entry.status.kind == .directory else { continue }
-      if !options.leads(to: scan.path(index)) { continue }
+      if !options.leads(to: directory.relativePath.appending(batch.name(entry))) { continue }
       if entry.status.isMountPoint, !isCrossed(index) { continue }
       if options.excluded.contains(entry.status.identity) {
         scan.exclude(index)

@@ -86,13 +86,13 @@ struct ParallelScan {
   }
 
   /// Returns two jobs for the directories that a job left, or one if it left one directory.
-  private static func split(_ part: ScanJob.Part, from next: inout Int) -> [ScanJob] {
+  static func split(_ part: ScanJob.Part, from next: inout Int) -> [ScanJob] {
     let rest = part.rest
     let middle = (rest.count + 1) / 2
     return [rest[..<middle], rest[middle...]].filter { !$0.isEmpty }.map { starts in
       defer { next += 1 }
       return ScanJob(
-        number: next, container: part.job.container, starts: Array(starts),
+        number: next, container: part.container, starts: Array(starts), above: part.above,
         notesAccess: part.scan.accessTimes.isRecorded)
     }
   }
@@ -117,10 +117,12 @@ extension ParallelScan {
 
     mutating func add(_ part: ScanJob.Part, leaving jobs: [ScanJob]) {
       var part = part
+      // The jobs have them now, and release them when they end.
+      (part.rest, part.above) = ([], [])
       held += part.scan.entries.byteCount
       if held > Self.maximumRetained { part.scan.makeSpillable() }
-      parts[part.job.number] = part
-      children[part.job.number] = jobs.map(\.number)
+      parts[part.number] = part
+      children[part.number] = jobs.map(\.number)
     }
 
     /// Returns the whole scan of the container that a job began.
@@ -160,7 +162,7 @@ extension ParallelScan {
         graft.apply(part.scan, to: &scan)
         moved.append(graft.entries)
       }
-      moves[part.job.number] = moved
+      moves[part.number] = moved
       scan.unreadable += part.scan.unreadable
       scan.vanished += part.scan.vanished
       scan.mounts += part.scan.mounts

@@ -10,7 +10,12 @@ struct ScanJob: Sendable {
   /// The index of the container among the wanted ones.
   let container: Int
   /// The directories in the order of the walk; empty for a whole container.
+  ///
+  /// They are what is left of a walk: each is in one of the directories above the first. So a path
+  /// for each of them, which would cost the square of the depth, is not necessary.
   var starts: [Start] = []
+  /// The directories from the container's root down to the one with the first start, or beyond.
+  var above: [Link] = []
   /// Whether access times are recorded, as determined by the job that began the container.
   var notesAccess = false
 }
@@ -18,12 +23,10 @@ struct ScanJob: Sendable {
 extension ScanJob {
   /// A directory that a job left to another one.
   struct Start: Sendable {
-    /// The names from the container's root down to the directory.
-    let path: [ByteString]
     /// The location of its entry.
     let home: Home
-    /// Its ancestors, from the root down.
-    let above: Ancestors
+    /// The number of directories above it: it is in `above[depth - 1]` of its job.
+    let depth: Int
     let own: Link
 
     /// A location in the results of a job.
@@ -32,14 +35,6 @@ extension ScanJob {
       let segment: Int
       let index: Int
     }
-  }
-
-  /// Directories from a container's root down, each in the one before: the ancestors that a job
-  /// needs of the directories at which it begins. Directories with the same parent share a chain.
-  final class Ancestors: Sendable {
-    let links: [Link]
-
-    init(_ links: [Link]) { self.links = links }
   }
 
   /// A directory's entry, without its location.
@@ -52,7 +47,8 @@ extension ScanJob {
 
   /// The results of a job.
   struct Part: Sendable {
-    let job: ScanJob
+    let number: Int
+    let container: Int
     /// The entries, with copies of the directories above them, so that paths and policy queries are
     /// complete.
     var scan: ContainerScan
@@ -60,7 +56,13 @@ extension ScanJob {
     var segments: [Segment] = []
     /// The directories that are left, in the order of the walk.
     var rest: [Start] = []
+    /// The directories above those.
+    var above: [Link] = []
     var isInterrupted = false
+
+    init(of job: ScanJob, _ scan: ContainerScan) {
+      (number, container, self.scan) = (job.number, job.container, scan)
+    }
 
     /// The entries that were found below one start.
     struct Segment: Sendable {
@@ -83,87 +85,74 @@ extension ContainerScanner {
   mutating func run(_ job: ScanJob, of container: Container) -> ScanJob.Part {
     if job.starts.isEmpty {
       let rest = begin(container)
-      var part = ScanJob.Part(job: job, scan: scan)
+      var part = ScanJob.Part(of: job, scan)
       part.segments = [
         ScanJob.Part.Segment(
           home: nil, copy: 0, entries: 0..<scan.entries.count, names: 0..<scan.names.count)
       ]
-      return close(&part, rest, leaving: [])
+      leave(rest, [], of: job, to: &part)
+      return close(&part)
     }
     prepare(container, notesAccess: job.notesAccess)
-    var part = ScanJob.Part(job: job, scan: scan)
+    var part = ScanJob.Part(of: job, scan)
     do throws(SystemError) {
       let root = try Directory.open(resolved: container.absolutePath)
       remind(container, root)
-      return walk(root, &part)
+      walk(root, of: job, &part)
     } catch {
       scan.unreadable.append(PathRemark(path: "", remark: error.reason))
-      return close(&part, [], leaving: [])
     }
+    return close(&part)
   }
 
   private mutating func walk(
-    _ root: consuming Directory, _ part: inout ScanJob.Part
-  ) -> ScanJob.Part {
-    var walk = Walk(root, only: part.scan.container.memberNames)
-    var above: ScanJob.Ancestors?
-    for (number, start) in part.job.starts.enumerated() {
-      let copy = copyChain(of: start, isNew: above !== start.above)
-      above = start.above
+    _ root: consuming Directory, of job: ScanJob, _ part: inout ScanJob.Part
+  ) {
+    var walk = Walk(root, only: scan.container.memberNames)
+    copyDirectories(above: job.starts[0], of: job)
+    for (number, start) in job.starts.enumerated() {
+      let copy = copy(start.own, in: start.depth - 1)
       let (first, name) = (scan.entries.count, scan.names.count)
       let rest = walk.run(
         &self,
         from: WalkStart(
-          path: start.path, state: state(of: copy),
-          identity: start.own.entry.status.identity))
+          name: start.own.name, depth: start.depth, state: state(of: start, copy),
+          identity: start.own.entry.status.identity)
+      ) { job.above[1..<start.depth].map(\.name) }
       part.segments.append(
         ScanJob.Part.Segment(
           home: start.home, copy: copy, entries: first..<scan.entries.count,
           names: name..<scan.names.count))
       if isDone || isYielding {
-        return close(&part, rest, leaving: Array(part.job.starts[(number + 1)...]))
+        return leave(rest, job.starts[(number + 1)...], of: job, to: &part)
       }
     }
-    return close(&part, [], leaving: [])
   }
 
-  /// Returns the state of a directory for which the classifier must determine its own state.
-  private mutating func state(of directory: Int) -> State {
-    let root = classifier.root(
-      scan.container.kind, app: scan.container.policyApp, group: scan.container.policyGroup)
-    return State(directory: directory, policy: root, generation: -1)
-  }
-
-  private mutating func close(
-    _ part: inout ScanJob.Part, _ rest: [WalkStart<State>], leaving others: [ScanJob.Start]
-  ) -> ScanJob.Part {
-    part.rest = starts(rest, of: part) + others
+  private mutating func close(_ part: inout ScanJob.Part) -> ScanJob.Part {
     part.scan = scan
     part.isInterrupted = isDone
     scan = ContainerScan(scan.container)
     return part
   }
 
-  /// Returns the starts of another job, for the directories that the last segment left.
-  private func starts(_ rest: [WalkStart<State>], of part: ScanJob.Part) -> [ScanJob.Start] {
-    var chains: [Int: ScanJob.Ancestors] = [:]
-    return rest.map { left in
-      let directory = left.state.directory
-      let parent = Int(scan.entries[directory].parent)
-      let above = chains[parent] ?? chain(downTo: parent)
-      chains[parent] = above
-      return ScanJob.Start(
-        path: left.path,
-        home: ScanJob.Start.Home(
-          job: part.job.number, segment: part.segments.count - 1, index: directory),
-        above: above, own: link(directory))
+  /// Leaves the directories of the last segment that were not reached, and the starts after it.
+  private func leave(
+    _ rest: [WalkStart<State>], _ others: ArraySlice<ScanJob.Start>, of job: ScanJob,
+    to part: inout ScanJob.Part
+  ) {
+    part.above = job.above
+    if let first = rest.first {
+      let parent = Int(scan.entries[first.state.directory].parent)
+      part.above = [link(0)] + scan.directories(to: parent).map { link(Int($0)) }
     }
-  }
-
-  private func chain(downTo directory: Int) -> ScanJob.Ancestors {
-    var chain = [directory]
-    while let last = chain.last, last > 0 { chain.append(Int(scan.entries[last].parent)) }
-    return ScanJob.Ancestors(chain.reversed().map { link($0) })
+    part.rest = rest.map { left in
+      ScanJob.Start(
+        home: ScanJob.Start.Home(
+          job: job.number, segment: part.segments.count - 1, index: left.state.directory),
+        depth: left.depth, own: link(left.state.directory))
+    }
+    part.rest += others
   }
 
   private func link(_ index: Int) -> ScanJob.Link {
@@ -171,19 +160,23 @@ extension ContainerScanner {
       entry: scan.entries[index], name: scan.name(index), marks: scan.marks[index],
       siblings: scan.siblings[index])
   }
+}
 
-  /// Appends copies of a start's directory and of its ancestors, unless these are the same as for
-  /// the last start; returns the index of the directory's copy. The root's copy is always the
-  /// first.
-  private mutating func copyChain(of start: ScanJob.Start, isNew: Bool) -> Int {
-    if isNew {
-      var parent = 0
-      for (depth, link) in start.above.links.enumerated() where depth > 0 || scan.entries.isEmpty {
-        parent = copy(link, in: parent)
-      }
-      chainEnd = parent
-    }
-    return copy(start.own, in: chainEnd)
+// MARK: - Directories above the starts
+
+extension ContainerScanner {
+  /// The directories above the starts of a job, the root first. The copy of each is the entry with
+  /// its number.
+  struct Above {
+    var links: ArraySlice<ScanJob.Link> = []
+    /// The classifier's states of the directories, valid until the classifier forgets them.
+    fileprivate var policies: [Classifier.State] = []
+    fileprivate var generation = -1
+  }
+
+  private mutating func copyDirectories(above start: ScanJob.Start, of job: ScanJob) {
+    above = Above(links: job.above.prefix(start.depth))
+    for (number, link) in above.links.enumerated() { _ = copy(link, in: max(number - 1, 0)) }
   }
 
   private mutating func copy(_ link: ScanJob.Link, in parent: Int) -> Int {
@@ -192,10 +185,39 @@ extension ContainerScanner {
     entry.nameStart = UInt32(scan.names.count)
     (entry.firstChild, entry.childCount) = (0, 0)
     let index = scan.append(entry, accessed: 0)
-    copies += 1
     scan.names.append(contentsOf: link.name.bytes)
     if let marks = link.marks { scan.marks[index] = marks }
     if let siblings = link.siblings { scan.siblings[index] = siblings }
     return index
+  }
+
+  /// Returns the state of a start's directory, which is that of the directory above it and a step.
+  private mutating func state(of start: ScanJob.Start, _ copy: Int) -> State {
+    if above.generation != generation { classifyAbove() }
+    let policy = classify(start.own, in: above.policies[start.depth - 1])
+    return State(directory: copy, policy: policy, generation: generation)
+  }
+
+  private mutating func classifyAbove() {
+    let container = scan.container
+    var policy = classifier.root(
+      container.kind, app: container.policyApp, group: container.policyGroup)
+    above.policies = []
+    for (number, link) in above.links.enumerated() {
+      policy = number == 0 ? mark(policy, link) : classify(link, in: policy)
+      above.policies.append(policy)
+    }
+    above.generation = generation
+  }
+
+  private mutating func classify(
+    _ link: ScanJob.Link, in above: Classifier.State
+  ) -> Classifier.State {
+    mark(link.name.withSpan { classifier.descend(above, $0) }, link)
+  }
+
+  private mutating func mark(_ policy: Classifier.State, _ link: ScanJob.Link) -> Classifier.State {
+    let marked = link.marks.map { classifier.marking(policy, $0) } ?? policy
+    return link.siblings.map { classifier.holding(marked, $0) } ?? marked
   }
 }

@@ -200,13 +200,15 @@ package struct PlannedTree: Sendable {
 
   /// Returns the path below the directory at a depth; it is empty for that directory itself.
   func path(_ number: Int, from top: UInt16) -> ByteString {
-    var parts: [ByteString] = []
-    var at = number
-    while entries[at].depth > top {
-      parts.append(name(at))
-      at = Int(entries[at].parent)
+    var (above, at) = (AscendingPath(), number)
+    names.withSpan { names in
+      while entries[at].depth > top {
+        let start = Int(entries[at].nameStart)
+        above.prepend(names.extracting(start..<(start + Int(entries[at].nameLength))))
+        at = Int(entries[at].parent)
+      }
     }
-    return ByteString(joining: parts.reversed())
+    return above.path
   }
 
   /// Returns the rare properties of an entry; empty ones for most entries.

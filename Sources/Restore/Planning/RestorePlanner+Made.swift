@@ -11,9 +11,12 @@ extension RestorePlanner {
     guard let rules = selector.rules, frame.isInside, draft.plan.request.classes.isEmpty else {
       return
     }
-    let path = draft.plan.tree.path(parent, from: draft.plan.target.shownDepth)
-    for directory in rules.emptied[path] ?? [] { addEmptied(directory, in: parent) }
-    if path.isEmpty {
+    let top = draft.plan.target.shownDepth
+    if !rules.emptied.isEmpty {
+      let path = draft.plan.tree.path(parent, from: top)
+      for directory in rules.emptied[path] ?? [] { addEmptied(directory, in: parent) }
+    }
+    if draft.plan.tree.entries[parent].depth <= top {
       for (name, bytes) in rules.generated.sorted(by: { $0.key < $1.key }) {
         addGenerated(name, in: parent, bytes)
       }

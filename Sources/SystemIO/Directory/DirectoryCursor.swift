@@ -51,9 +51,6 @@ public struct DirectoryCursor: ~Copyable {
   /// The path of the current directory, relative to the root.
   public var relativePath: ByteString { ByteString(relative) }
 
-  /// The names from the root to the current directory.
-  var names: [ByteString] { levels.map(\.name) }
-
   /// The path of the current directory, for messages.
   public var path: ByteString { root.path.appending(relativePath) }
 

@@ -30,23 +30,30 @@ public struct Walk: ~Copyable {
   @inlinable public mutating func run<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, state: Visitor.State
   ) {
-    _ = run(&visitor, from: WalkStart(path: [], state: state))
+    _ = run(&visitor, from: WalkStart(name: "", depth: 0, state: state))
   }
 
-  /// Walks a directory below the root and everything below it. Returns the directories not yet
-  /// visited, in order, if the visitor yields them to another walk.
+  /// Walks a directory and everything below it. Returns the directories not yet visited, in order,
+  /// if the visitor yields them to another walk.
+  ///
+  /// A walk begins at its root, or at directories that another walk yielded, in their order: each
+  /// is in one of the directories above the one before it.
+  ///
+  /// - Parameter above: Returns the names of the directories between the root and the start. Called
+  ///   only if the walk is not below them yet, so that not every start costs a whole path.
   @inlinable public mutating func run<Visitor: WalkVisitor & ~Copyable>(
-    _ visitor: inout Visitor, from start: WalkStart<Visitor.State>
+    _ visitor: inout Visitor, from start: WalkStart<Visitor.State>,
+    below above: () -> [ByteString] = { [] }
   ) -> [WalkStart<Visitor.State>] {
     var pending: [Pending<Visitor.State>] = []
     do throws(SystemError) {
-      let device = try move(to: start.path)
+      let device = try move(to: start.name, depth: start.depth, below: above)
       list(
         &visitor, device: device, expected: start.identity, state: start.state, pending: &pending)
     } catch {
       if Self.isLost(error, to: Visitor.self) {
         visitor.lost(state: start.state)
-      } else if let problem = problem(error, at: start.path) {
+      } else if let problem = problem(error, at: above() + [start.name]) {
         visitor.failed(problem, state: start.state)
       }
     }
@@ -63,7 +70,7 @@ public struct Walk: ~Copyable {
     }
     return pending.reversed().map { directory in
       WalkStart(
-        path: path(of: directory.name, depth: directory.depth), state: directory.state,
+        name: directory.name, depth: directory.depth, state: directory.state,
         identity: directory.identity)
     }
   }
@@ -145,22 +152,21 @@ extension Walk {
     }
   }
 
-  /// Makes the directory at a path the current one, at the start of its listing, and returns its
-  /// device. The directories that it has in common with the current one stay open.
-  @usableFromInline mutating func move(to path: [ByteString]) throws(SystemError) -> UInt64 {
-    try cursor.move(to: path.dropLast())
-    if let name = path.last {
-      try cursor.descend(name)
-    } else {
+  /// Makes a start the current directory, at the start of its listing, and returns its device. The
+  /// directories that it has in common with the current one stay open.
+  @usableFromInline mutating func move(
+    to name: ByteString, depth: Int, below above: () -> [ByteString]
+  ) throws(SystemError) -> UInt64 {
+    if depth == 0 {
+      try cursor.ascend(to: 0)
       try cursor.root.descriptor.seek(to: 0)
       isRootListed = false
+    } else {
+      // Otherwise the current directory is the one with the start, or below it.
+      if cursor.depth < depth - 1 { try cursor.move(to: above()) }
+      try enter(name, depth: depth)
     }
     return try cursor.identity().device
-  }
-
-  /// Returns the path of a pending directory at a depth.
-  @usableFromInline func path(of name: ByteString, depth: Int) -> [ByteString] {
-    cursor.names.prefix(depth - 1) + [name]
   }
 
   /// Makes a directory at a depth the current one, a child of the one above it.

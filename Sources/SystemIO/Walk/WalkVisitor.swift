@@ -132,18 +132,23 @@ public protocol WalkVisitor: ~Copyable {
   var isYielding: Bool { get }
 }
 
-/// A directory below the root at which a walk begins.
+/// A directory at which a walk begins.
 public struct WalkStart<State> {
-  /// The names from the root to the directory; empty for the root.
-  public let path: [ByteString]
+  /// The name of the directory; empty for the root.
+  public let name: ByteString
+  /// The number of levels below the root, 0 for the root.
+  public let depth: Int
   /// The visitor's state for the directory.
   public let state: State
   /// The identity of the directory, or nil if any will do.
   public let identity: FileIdentity?
 
   /// Creates a start.
-  @inlinable public init(path: [ByteString], state: State, identity: FileIdentity? = nil) {
-    self.path = path
+  @inlinable public init(
+    name: ByteString, depth: Int, state: State, identity: FileIdentity? = nil
+  ) {
+    self.name = name
+    self.depth = depth
     self.state = state
     self.identity = identity
   }

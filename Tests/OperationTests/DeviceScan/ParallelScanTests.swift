@@ -121,6 +121,82 @@ import Testing
     #expect(opens < leaves * levels / 3, "\(opens)")
   }
 
+  /// In a comb, a job leaves a directory at each level above it. They share the directories above
+  /// them, which no job copies or opens more often than it finds entries.
+  @Test(arguments: [1, 7, ScanOptions.usualShare])
+  func aCombIsScannedInProportion(share: Int) throws {
+    let count = try makeComb(1500)
+    let parts = try runJobs(share: share)
+    let found = parts.flatMap(\.segments).map(\.entries.count).reduce(0, +)
+    #expect(found == count)
+    let copies = parts.map(\.scan.entries.count).reduce(0, +) - found
+    #expect(copies < 3 * count, "\(copies)")
+    let links = parts.map(\.above.count).reduce(0, +)
+    #expect(links < 2 * count, "\(links)")
+    let (whole, opens) = try opensOfScan(share: share)
+    #expect(whole.entries.count == count)
+    expectWellFormed(whole)
+    #expect(opens < 4 * count, "\(opens)")
+  }
+
+  /// A classifier that forgets its states determines those above a start again.
+  @Test(arguments: [1 << 20, 0]) func theStatesAboveAStartAreThoseOfTheWalk(bytes: Int) throws {
+    let policy = try ScanCostTests.policy([
+      "{id: caches, in: [folder], match: '**/s/**', class: cache, when: {sibling: Local}}"
+    ])
+    try makeComb(60)
+    let made = try fixture.directory.directory.directory("nested").directory("d")
+    try made.create("Local").write([])
+    let verdicts = try runJobs(share: 7, policy, compactingAbove: bytes).map {
+      part in
+      part.segments.flatMap(\.entries).map { (part.scan.path($0), part.scan.entries[$0].verdicts) }
+    }
+    let device = try Device.find(root: fixture.directory.path("nested"), layout: .folder)
+    var options = ScanOptions()
+    options.workers = 1
+    let whole = try #require(
+      DeviceScan.run(device, policy: policy, options: options).containers.first)
+    let expected = whole.entries.indices.map { (whole.path($0), whole.entries[$0].verdicts) }
+    #expect(
+      Dictionary(verdicts.joined()) { one, _ in one }
+        == Dictionary(uniqueKeysWithValues: expected))
+    #expect(Set(expected.map(\.1.keep.dataClass)).count == 2)
+  }
+
+  /// Makes nested directories, each with a file and a directory `s` with a file; returns the number
+  /// of entries with the root.
+  @discardableResult
+  private func makeComb(_ levels: Int) throws -> Int {
+    var directory = try fixture.directory.directory.makeDirectory("nested")
+    for _ in 0..<levels {
+      _ = try directory.makeDirectory("s").create("file")
+      // File systems in memory list the newest entry first: the walk enters "d" before "s".
+      directory = try directory.makeDirectory("d")
+      _ = try directory.create("file")
+    }
+    return 1 + 4 * levels
+  }
+
+  /// Runs the jobs of a scan one after another, and returns their results.
+  private func runJobs(
+    share: Int, _ policy: CompiledPolicy? = nil, compactingAbove bytes: Int = 32 << 20
+  ) throws -> [ScanJob.Part] {
+    let device = try Device.find(root: fixture.directory.path("nested"), layout: .folder)
+    let container = try #require(device.containers.first)
+    let policy = try policy ?? Fixture.policy(.folder)
+    var scanner = ContainerScanner(
+      policy, at: Host.now(), first: container, options: ScanOptions())
+    scanner.share = share
+    scanner.classifier.compactionThreshold = bytes
+    var (jobs, next, parts) = ([ScanJob(number: 0, container: 0)], 1, [ScanJob.Part]())
+    while let job = jobs.popLast() {
+      let part = scanner.run(job, of: container)
+      jobs += ParallelScan.split(part, from: &next)
+      parts.append(part)
+    }
+    return parts
+  }
+
   /// Makes directories, each in the one above, and returns the last.
   @discardableResult
   private func nest(_ levels: Int) throws -> Directory {
