@@ -26,9 +26,12 @@ struct EarlyLeaseTests {
   private static let files = PruneFixture.files(0..<3)
   private static let lease = "touch by-"
 
-  private func begin(_ program: ObjectStoreProgram) throws -> RepositoryReader {
+  private func begin(
+    _ program: ObjectStoreProgram, timing: LeaseHeartbeat.Timing = LeaseHeartbeat.Timing()
+  ) throws -> RepositoryReader {
     try program.repository.beginReading(
-      cache: nil, early: EarlyLease(program.repository, through: program.connection))
+      cache: nil,
+      early: EarlyLease(program.repository, through: program.connection, timing: timing))
   }
 
   private func events(_ program: ObjectStoreProgram) -> [String] {
@@ -112,6 +115,86 @@ struct EarlyLeaseTests {
     let waiting = try fixture.prune()
     #expect(waiting.removedPacks == 0 && waiting.waitingFor == own)
     try reader.settleLease()
+  }
+
+  /// The search for a path and the plan of a restore may take hours before the lease is needed.
+  @Test func theLeaseIsKeptAliveBeforeItIsNeeded() throws {
+    let fixture = try ObjectStoreFixture()
+    let program = try ObjectStoreProgram(fixture.store)
+    let clock = LeaseClock()
+    let reader = try begin(program, timing: clock.timing())
+    try waitUntil { events(program).contains("list snapshots") }
+    for minute in 1...3 {
+      clock.advance(by: 61)
+      try waitUntil { events(program).count { $0 == "touch alive" } == minute }
+    }
+    try reader.settleLease()
+    #expect(events(program).count { $0 == "touch reader" } == 1)
+  }
+
+  /// The host is suspended for longer than a lease lives, and another program removes the snapshot
+  /// and its packs meanwhile: the reader lists again under a new lease.
+  @Test func aLeaseThatExpiredIsTakenAgain() throws {
+    var fixture = try ObjectStoreFixture()
+    try fixture.backUp(Self.files)
+    try fixture.backUp(PruneFixture.files(20..<22))
+    let (gone, kept) = (fixture.snapshots[0].stored.id, fixture.snapshots[1].stored)
+    let program = try ObjectStoreProgram(fixture.store)
+    let clock = LeaseClock()
+    let reader = try begin(program, timing: clock.timing(milliseconds: 3_600_000))
+    try waitUntil { events(program).contains("list snapshots") }
+    clock.advance(by: 7200)
+    fixture.store.advance(by: 7200)
+    try fixture.forget(0)
+    #expect(try fixture.prune().removedPacks > 0)
+    let error = storeError { try reader.requireKept(gone) }
+    #expect(error?.code == .busy, "\(String(describing: error))")
+    try reader.requireKept(kept.id)
+    for (name, bytes) in PruneFixture.files(20..<22) {
+      #expect(try reader.bytes(at: ByteString(name), in: kept) == bytes)
+    }
+    #expect(events(program).count { $0 == "touch reader" } == 2)
+    // The new lease protects from now on.
+    try fixture.forget(0)
+    #expect(try fixture.prune().waitingFor.count == 1)
+  }
+
+  /// The same while the plan is made: trees that are gone are no damage.
+  @Test func treesThatAreGoneWithAnExpiredLeaseAreNoDamage() throws {
+    var fixture = try ObjectStoreFixture()
+    try fixture.backUp(Self.files)
+    let stored = fixture.snapshots[0].stored
+    let program = try ObjectStoreProgram(fixture.store)
+    let clock = LeaseClock()
+    let reader = try begin(program, timing: clock.timing(milliseconds: 3_600_000))
+    try waitUntil { events(program).contains("list snapshots") }
+    clock.advance(by: 7200)
+    fixture.store.advance(by: 7200)
+    try fixture.forget(0)
+    #expect(try fixture.prune().removedPacks > 0)
+    let error = storeError {
+      try reader.walkPastDamage(stored.snapshot.tree) { _, _ in .enter }
+    }
+    #expect(error?.code == .leaseLost, "\(String(describing: error))")
+    #expect(storeError { try reader.requireKept(stored.id) }?.code == .busy)
+  }
+
+  /// Another program takes the lease away although its heartbeat was written, because the clock of
+  /// the store jumped.
+  @Test func aLeaseThatIsFoundToBeGoneIsTakenAgain() throws {
+    var fixture = try ObjectStoreFixture()
+    try fixture.backUp(Self.files)
+    let gone = fixture.snapshots[0].stored.id
+    let program = try ObjectStoreProgram(fixture.store)
+    let clock = LeaseClock()
+    let reader = try begin(program, timing: clock.timing())
+    try waitUntil { events(program).contains("list snapshots") }
+    fixture.store.advance(by: 7200)
+    try fixture.forget(0)
+    #expect(try fixture.prune().removedPacks > 0)
+    clock.advance(by: 61)
+    try waitUntil { events(program).count { $0 == "touch reader" } == 2 }
+    #expect(storeError { try reader.requireKept(gone) }?.code == .busy)
   }
 
   /// A reader that may not write has no lease, and reads what it listed.

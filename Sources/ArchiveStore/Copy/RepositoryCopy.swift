@@ -113,13 +113,14 @@ public struct RepositoryCopy {
       isDry ? nil : try to.beginWriting(workers: workers, cache: target.indexCache)
     defer { session?.abandon() }
     let isStopping: @Sendable () -> Bool = { [isStopping] in
-      lease?.keepAlive()
       session?.keepAlive()
       return isStopping()
     }
     do {
       var run = Run(self, session, isStopping: isStopping)
-      return try run.report(where: isSelected)
+      let report = try run.report(where: isSelected)
+      if report.hasDamage { try lease?.requireKept() }
+      return report
     } catch let error as StoreError where error.code == .interrupted {
       throw StoreError.interrupted(
         "finish the copy to", to.location, hint: "run it again: what was stored is not copied again"

@@ -40,24 +40,13 @@ public struct RepositoryCheck: Sendable {
   public func run() throws -> RepositoryCheck.Result {
     let start = Host.monotonicSeconds()
     let lease = reading == .trees ? nil : ReaderLease.ifPossible(repository)
-    let check = lease.map { keeping($0) } ?? self
-    var run = try Run(check, besides: lease?.name)
+    var run = try Run(self, besides: lease?.name)
     for _ in 1..<Self.maximumAttempts where run.hasDamage {
       guard try RepositoryInventory(repository.storage, besides: lease?.name) != run.inventory
       else { break }
-      run = try Run(check, besides: lease?.name)
+      run = try Run(self, besides: lease?.name)
     }
-    return RepositoryCheck.Result(run: run, start: start)
-  }
-
-  /// Returns the same check, which keeps a lease alive and holds it.
-  private func keeping(_ lease: ReaderLease) -> RepositoryCheck {
-    RepositoryCheck(
-      repository, reading: reading, rounds: rounds, workers: workers, counters: counters
-    ) { [isStopping] in
-      lease.keepAlive()
-      return isStopping()
-    }
+    return RepositoryCheck.Result(run: run, start: start, lease: lease)
   }
 
   /// The maximum number of attempts to check a repository that keeps changing.
@@ -78,6 +67,8 @@ extension RepositoryCheck {
   public struct Result {
     let run: Run
     let start: Double
+    /// Held while affected paths are determined.
+    let lease: ReaderLease?
 
     /// Passes the findings to `body`: damaged objects, snapshots that are not accepted, the
     /// affected paths, then remarks.

@@ -113,10 +113,6 @@ public struct RepositoryMirror {
     try requireDifferent()
     let lease = isDry ? nil : try? ReaderLease(source)
     defer { lease?.release() }
-    let isStopping: @Sendable () -> Bool = { [isStopping] in
-      lease?.keepAlive()
-      return isStopping()
-    }
     let text = try source.storage.load(
       RepositoryLayout.settings, limit: FormatLimit.repositoryFile)
     let found = try MirrorListing(source.storage)
@@ -136,11 +132,12 @@ public struct RepositoryMirror {
     defer { session.abandon() }
     let old = try listing(session, found)
     try requireNothingAlone(in: old, found, record)
-    var run = MirrorRun(self, session, found: found, old: old, record: record) {
+    var run = MirrorRun(self, session, found: found, old: old, record: record) { [isStopping] in
       session.keepAlive()
       return isStopping()
     }
     try run.run()
+    if run.report.hasDamage { try lease?.requireKept() }
     run.report.isNew = isNew
     run.report.differentKeys = keys.keys.different
     (run.report.removedKeys, run.report.waitingKeys) =

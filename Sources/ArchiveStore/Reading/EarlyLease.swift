@@ -8,13 +8,17 @@ internal import SystemIO
 ///
 /// Once the lease is there, the index and the snapshots are listed again: what is in both listings
 /// is as safe as if it had been listed now for the first time. The reader waits for that before it
-/// reads data.
+/// reads data. That may be much later: the lease is kept alive meanwhile. If it may have been taken
+/// away nevertheless, what was listed under it is worthless, and the reader takes a new one.
 package final class EarlyLease: Sendable {
   /// A lease, and what was listed under it.
   struct Taken: Sendable {
     let lease: ReaderLease
     let indexes: [Digest]
     let snapshots: Set<Digest>
+    /// The error for what another program may have removed before; nil unless an earlier lease has
+    /// expired.
+    var loss: StoreError?
   }
 
   private typealias Outcome = Result<Taken?, StoreError>
@@ -25,16 +29,25 @@ package final class EarlyLease: Sendable {
 
   private let box = Box()
   private let workers: Workers?
+  private let storage: RepositoryStorage
+  private let timing: LeaseHeartbeat.Timing
 
   /// Begins to take a lease.
   ///
   /// - Parameter storage: the storage of the repository without listings that were made ahead, so
   ///   that these are neither used nor dropped.
-  package init(_ repository: Repository, through storage: any Storage) {
+  package convenience init(_ repository: Repository, through storage: any Storage) {
+    self.init(repository, through: storage, timing: LeaseHeartbeat.Timing())
+  }
+
+  init(
+    _ repository: Repository, through storage: any Storage, timing: LeaseHeartbeat.Timing
+  ) {
     let storage = RepositoryStorage(storage, cipher: repository.storage.cipher)
+    (self.storage, self.timing) = (storage, timing)
     let box = box
     let take: @Sendable () -> Void = {
-      let outcome = Self.take(in: storage)
+      let outcome = Self.take(in: storage, timing)
       box.outcome.withLock { $0 = outcome }
     }
     workers = try? Workers(count: 1, capacity: 1, name: "lease")
@@ -45,23 +58,35 @@ package final class EarlyLease: Sendable {
 
   /// Takes the lease, and lists what it protects. Without a lease, for example because nothing can
   /// be written, the reader relies on what it has listed.
-  private static func take(in storage: RepositoryStorage) -> Outcome {
-    guard let lease = try? ReaderLease(storage) else { return .success(nil) }
+  private static func take(
+    in storage: RepositoryStorage, _ timing: LeaseHeartbeat.Timing
+  ) -> Outcome {
+    guard let lease = try? ReaderLease(storage, timing: timing) else { return .success(nil) }
     do throws(StoreError) {
-      let found = try storage.listAll([RepositoryLayout.indexes, RepositoryLayout.snapshots])
-      let names = found.map { $0?.names ?? [] }
-      return .success(
-        Taken(
-          lease: lease,
-          indexes: RepositoryListing.ids(.index, in: names[0], of: storage),
-          snapshots: Set(RepositoryListing.ids(.snapshot, in: names[1], of: storage))))
+      return .success(try list(storage, under: lease))
     } catch { return .failure(error) }
   }
 
-  /// Waits for the lease. Returns nil if there is none.
+  private static func list(
+    _ storage: RepositoryStorage, under lease: ReaderLease
+  ) throws(StoreError) -> Taken {
+    let found = try storage.listAll([RepositoryLayout.indexes, RepositoryLayout.snapshots])
+    let names = found.map { $0?.names ?? [] }
+    return Taken(
+      lease: lease,
+      indexes: RepositoryListing.ids(.index, in: names[0], of: storage),
+      snapshots: Set(RepositoryListing.ids(.snapshot, in: names[1], of: storage)))
+  }
+
+  /// Waits for the lease, and takes another one if it may have been taken away since. Returns nil
+  /// if there is none.
   func finish() throws(StoreError) -> Taken? {
     workers?.finish()
-    return try box.outcome.withLock { $0 }.get()
+    guard let taken = try box.outcome.withLock({ $0 }).get() else { return nil }
+    if taken.lease.isCertain { return taken }
+    var next = try Self.list(storage, under: try ReaderLease(storage, timing: timing))
+    next.loss = ReaderLease.lost(storage.location)
+    return next
   }
 }
 
@@ -109,7 +134,7 @@ extension RepositoryReader {
     lease = taken.lease
     watch?.hold(taken.lease)
     try index.reload(listed: taken.indexes)
-    listedSnapshots = taken.snapshots
+    (listedSnapshots, unkept) = (taken.snapshots, taken.loss)
     self.early = nil
   }
 
@@ -119,7 +144,10 @@ extension RepositoryReader {
   /// - Throws: `busy` if another program has removed it meanwhile.
   package func requireKept(_ snapshot: Digest) throws(StoreError) {
     try settleLease()
-    guard let listedSnapshots, !listedSnapshots.contains(snapshot) else { return }
+    guard let listedSnapshots, !listedSnapshots.contains(snapshot) else {
+      unkept = nil
+      return
+    }
     throw StoreError(
       .busy, "read", subject: "snapshot \(snapshot.hex.prefix(8))",
       reason: "another program has just removed it", hint: "run the command again")

@@ -32,6 +32,9 @@ public final class RepositoryReader {
   var early: EarlyLease?
   /// The snapshots that were listed under a lease that was taken beside the first reads.
   var listedSnapshots: Set<Digest>?
+  /// The error for what is missing after the first lease expired, as long as nobody has checked
+  /// that the snapshot is still there (`requireKept(_:)`); nil otherwise.
+  var unkept: StoreError?
   /// The end of the lease, once nothing more is read.
   var end: LeaseEnd?
 
@@ -75,8 +78,18 @@ public final class RepositoryReader {
           }
         }
       }
-    } while try index.widen()
-    throw failure ?? .missing("\(blob)")
+    } while try widen()
+    let missing = StoreError.missing("\(blob)")
+    throw failure ?? unkept ?? lease?.explain(missing) ?? missing
+  }
+
+  /// Looks for more packs, also by the listings under a lease that is still being taken. Returns
+  /// whether there may be any.
+  private func widen() throws(StoreError) -> Bool {
+    if try index.widen() { return true }
+    guard early != nil else { return false }
+    try settleLease()
+    return true
   }
 
   private func read(
@@ -117,7 +130,6 @@ public final class RepositoryReader {
     let held = kind == .data ? dataFrames.frame(key) : treeFrames.frame(key)
     if let held { return held }
     if let error = lostFrames[key] { throw error }
-    lease?.keepAlive()
     var frame: [UInt8] = []
     do throws(StoreError) {
       try decoder.decode(location, appendingTo: &frame)
@@ -161,8 +173,8 @@ extension Repository {
   /// Begins to read: opens the index, through this host's copies if there is a cache. Unusable
   /// index objects are among the reader's remarks.
   ///
-  /// - Parameter lease: a lease that was taken before, for work that takes long; the reader keeps
-  ///   it alive while it reads, and releases it when it is deallocated.
+  /// - Parameter lease: a lease that was taken before, for work that takes long; the reader
+  ///   releases it when it is deallocated.
   public func beginReading(
     cache: IndexCache? = nil, watch: ReadingWatch? = nil, lease: ReaderLease? = nil
   ) throws(StoreError) -> RepositoryReader {
@@ -339,6 +351,7 @@ extension RepositoryReader {
 package final class PreparedDelivery {
   private let plan: BlobDelivery.Plan
   private let storage: RepositoryStorage
+  /// Held while the delivery may run.
   private let lease: ReaderLease?
 
   fileprivate init(
@@ -361,10 +374,6 @@ package final class PreparedDelivery {
     threads: Int, isStopping: @escaping @Sendable () -> Bool,
     to makeSink: @escaping @Sendable () throws -> Sink
   ) throws {
-    let isStopping: @Sendable () -> Bool = { [lease] in
-      lease?.keepAlive()
-      return isStopping()
-    }
     if !plan.missing.isEmpty {
       try makeSink().reportMissing(plan.missing, .missing("\(plan.missing.count) blobs"))
     }

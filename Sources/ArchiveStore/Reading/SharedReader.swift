@@ -51,9 +51,6 @@ package final class SharedReader: Sendable {
   /// The size of all packs in bytes.
   package var packedBytes: UInt64 { index.withLock { $0.index.packedBytes } }
 
-  /// Updates the heartbeat of the lease if it is a minute old.
-  package func keepAlive() { lease?.keepAlive() }
-
   /// Ends the lease.
   package func releaseLease() { lease?.release() }
 
@@ -94,7 +91,8 @@ package final class SharedReader: Sendable {
         }
       }
     } while try widen(since: generation)
-    throw failure ?? .missing("\(blob)")
+    let missing = StoreError.missing("\(blob)")
+    throw failure ?? lease?.explain(missing) ?? missing
   }
 
   /// Returns a data blob of an expected length if its frame is held, after verifying its hash. Nil
@@ -147,8 +145,7 @@ package final class SharedReader: Sendable {
   ) throws(StoreError) -> Frame {
     let key = FrameDecoder.Cache.Key(pack: location.pack, frame: location.frameNumber)
     return try (kind == .data ? dataFrames : treeFrames).frame(key) { () throws(StoreError) in
-      lease?.keepAlive()
-      return try decode(location)
+      try decode(location)
     }
   }
 
@@ -178,8 +175,7 @@ extension Repository {
   /// Begins to read for several threads.
   ///
   /// - Parameters:
-  ///   - lease: a lease that was taken before; the reader keeps it alive while it reads, and
-  ///     releases it when it is deallocated.
+  ///   - lease: a lease that was taken before; the reader releases it when it is deallocated.
   ///   - dataCapacity: the maximum size of decoded frames of data, in bytes.
   package func beginSharedReading(
     cache: IndexCache? = nil, lease: ReaderLease? = nil,

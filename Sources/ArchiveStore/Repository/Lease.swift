@@ -16,6 +16,10 @@ final class Lease: Sendable {
   private struct State {
     var path = Lease.newPath()
     var lastTouch: Double
+    /// The time at which the last heartbeat that succeeded was sent.
+    var lastBeat: Double
+    /// Whether another program may have taken the lease away in the meantime, or has.
+    var hasLapsed = false
     var isHeld = true
     /// Whether a thread found that another program removed the lease.
     var isLost = false
@@ -48,15 +52,16 @@ final class Lease: Sendable {
   ///
   /// - Parameters:
   ///   - signs: further signs that it has from the beginning.
-  ///   - clock: the seconds of a monotonic clock.
+  ///   - clock: the seconds of a clock that also runs while the host is suspended.
   init(
     _ storage: RepositoryStorage, with signs: [ByteString] = [],
-    clock: @escaping @Sendable () -> Double = Host.monotonicSeconds
+    clock: @escaping @Sendable () -> Double = Host.bootSeconds
   ) throws(StoreError) {
     self.clock = clock
     self.storage = storage
     form = storage.leases
-    state = Mutex(State(lastTouch: clock()))
+    let now = clock()
+    state = Mutex(State(lastTouch: now, lastBeat: now))
     try begin(with: signs)
   }
 
@@ -96,12 +101,14 @@ final class Lease: Sendable {
 
   /// Takes a new lease in place of one that is dead. What the program relies on must be checked
   /// again afterwards.
-  func renew() throws(StoreError) {
+  func renew(with signs: [ByteString] = []) throws(StoreError) {
+    let now = clock()
     state.withLock { state in
-      (state.path, state.lastTouch) = (Self.newPath(), clock())
-      (state.signs, state.isDead) = ([], false)
+      (state.path, state.lastTouch) = (Self.newPath(), now)
+      (state.signs, state.isDead, state.hasLapsed) = ([], false, true)
     }
-    try begin()
+    try begin(with: signs)
+    state.withLock { ($0.isHeld, $0.isLost, $0.lastBeat) = (true, false, now) }
   }
 
   deinit { release() }
@@ -131,7 +138,13 @@ final class Lease: Sendable {
 
   /// Updates the heartbeat now.
   func touchAlive() throws(StoreError) {
+    let sent = clock()
     try put(signs: [Self.alive])
+    let answered = clock()
+    state.withLock { state in
+      if answered - state.lastBeat >= Self.certainTime { state.hasLapsed = true }
+      state.lastBeat = sent
+    }
   }
 
   /// Records that this writer has seen condemned objects and relies on none of their packs.
@@ -203,6 +216,22 @@ final class Lease: Sendable {
       reason: "its lease expired: no heartbeat was written for an hour",
       hint: "run the command again: data stored so far is reused", cause: cause)
   }
+
+  /// Whether no other program can have taken the lease away as one without a heartbeat, as far as
+  /// this host can know without asking the store.
+  var isCertain: Bool {
+    let now = clock()
+    return state.withLock { state in
+      !(state.hasLapsed || state.isLost || state.isDead)
+        && now - state.lastBeat < Self.certainTime
+    }
+  }
+
+  /// Half of `patience`: clocks of hosts differ, and heartbeats are on their way for some time.
+  static let certainTime = patience / 2
+
+  /// Whether another program took the lease away. Asks the store.
+  func isTaken() throws(StoreError) -> Bool { try storage.canRename ? isRemoved() : isDead() }
 
   /// Whether another program removed the lease. The result is shared by all threads.
   private func isRemoved() throws(StoreError) -> Bool {

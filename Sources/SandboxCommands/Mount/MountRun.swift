@@ -47,9 +47,8 @@ struct MountRun {
   private func waitForEnd(of session: FuseSession) -> Bool {
     while !session.hasEnded {
       messages.show(on: console)
-      // Short enough to keep the lease alive, which is due each minute (docs/power.md).
+      // Often enough for messages; the lease's thread wakes as often (docs/power.md).
       if StopSignals.wait(milliseconds: 30_000, tolerance: 3000) == .stop { return true }
-      reader.keepAlive()
     }
     return false
   }

@@ -17,6 +17,14 @@ public enum Host {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
   }
 
+  /// Returns the seconds since the system was started. Unlike `monotonicSeconds()` they include
+  /// those in which it was suspended.
+  public static func bootSeconds() -> Double {
+    var time = timespec()
+    _ = unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
+  }
+
   /// Suspends the current thread.
   public static func pause(seconds: Double) {
     if seconds > 0 { cl_pause(Int64(seconds * 1_000_000_000)) }

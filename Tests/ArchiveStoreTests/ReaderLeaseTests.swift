@@ -1,0 +1,168 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// The clock of a lease in a test.
+final class LeaseClock: Sendable {
+  private let seconds = Atomic<Int>(1000)
+
+  func advance(by seconds: Int) { self.seconds.add(seconds, ordering: .relaxed) }
+
+  /// The times of a lease by this clock. Its thread looks at the clock in an interval of real time.
+  func timing(milliseconds: Int = 1) -> LeaseHeartbeat.Timing {
+    LeaseHeartbeat.Timing(
+      clock: { Double(self.seconds.load(ordering: .relaxed)) }, milliseconds: milliseconds)
+  }
+}
+
+/// Waits until another thread has done something.
+func waitUntil(_ isDone: () throws -> Bool) throws {
+  for _ in 1...60_000 {
+    if try isDone() { return }
+    Host.pause(seconds: 0.001)
+  }
+  Issue.record("nothing happened for a minute")
+}
+
+/// A reader's lease is kept alive, and a reader whose lease was taken away notices it.
+@Suite struct ReaderLeaseTests {
+  private static let files = PruneFixture.files(0..<6)
+
+  private func fixture() throws -> PruneFixture {
+    var fixture = try PruneFixture()
+    try fixture.backUp(Self.files)
+    return fixture
+  }
+
+  private func take(_ fixture: PruneFixture, _ clock: LeaseClock) throws -> ReaderLease {
+    try ReaderLease(fixture.repository.storage, timing: clock.timing())
+  }
+
+  /// Lets another program take the lease away, and remove the only snapshot and its packs.
+  private func removeAll(_ fixture: inout PruneFixture) throws {
+    fixture.clock.advance(by: 7200)
+    try fixture.forget(0)
+    #expect(try RepositoryPrune(Repository.open(fixture.memory)).run().removedPacks > 0)
+    #expect(try fixture.repository.leases().isEmpty)
+  }
+
+  private func events(_ fixture: PruneFixture, _ prefix: String) -> Int {
+    fixture.storage.state.withLock { $0.events.count { $0.hasPrefix(prefix) } }
+  }
+
+  /// The program need not call anything, and does not wait for the thread at the end.
+  @Test func theHeartbeatIsWrittenEachMinute() throws {
+    let (fixture, clock) = (try fixture(), LeaseClock())
+    let first = events(fixture, "touch alive")
+    let lease = try take(fixture, clock)
+    for minute in 1...3 {
+      clock.advance(by: 61)
+      try waitUntil { events(fixture, "touch alive") == first + 1 + minute }
+    }
+    #expect(lease.isCertain)
+    lease.release()
+    #expect(try fixture.repository.leases().isEmpty)
+    clock.advance(by: 61)
+    Host.pause(seconds: 0.01)
+    #expect(events(fixture, "touch alive") == first + 4)
+  }
+
+  /// Without a heartbeat for half of the time after which a prune removes it, a lease is not relied
+  /// on, whether the next heartbeat succeeds or not.
+  @Test func aLeaseIsUncertainAfterAPause() throws {
+    let (fixture, clock) = (try fixture(), LeaseClock())
+    let lease = try ReaderLease(
+      fixture.repository.storage, timing: clock.timing(milliseconds: 3_600_000))
+    clock.advance(by: 1799)
+    #expect(lease.isCertain)
+    clock.advance(by: 1)
+    #expect(!lease.isCertain)
+    let beating = try take(fixture, clock)
+    let touches = events(fixture, "touch alive")
+    clock.advance(by: 1800)
+    try waitUntil { events(fixture, "touch alive") > touches }
+    try waitUntil { events(fixture, "status leases/") > 0 }
+    #expect(!beating.isCertain)
+    #expect(try fixture.repository.leases().count == 2)
+  }
+
+  /// Data that another program removed after it had taken the lease away is not damage. A new lease
+  /// protects the rest.
+  @Test func aReaderWhoseLeaseIsGoneReportsNoDamage() throws {
+    var (fixture, clock) = (try fixture(), LeaseClock())
+    let stored = fixture.snapshots[0].stored
+    let reader = try fixture.repository.beginReading(lease: take(fixture, clock))
+    try removeAll(&fixture)
+    let error = storeError {
+      try reader.bytes(at: ByteString(Self.files[0].name), in: stored)
+    }
+    #expect(error?.code == .leaseLost && error?.hint != nil, "\(String(describing: error))")
+    clock.advance(by: 61)
+    try waitUntil { try fixture.repository.leases().count == 1 }
+    #expect(try fixture.repository.leases()[0].isReader)
+    let again = storeError { try reader.readBlob(Self.missing) }
+    #expect(again?.code == .leaseLost)
+  }
+
+  @Test func aSharedReaderWhoseLeaseIsGoneReportsNoDamage() throws {
+    var (fixture, clock) = (try fixture(), LeaseClock())
+    let tree = BlobID(kind: .tree, digest: fixture.snapshots[0].stored.snapshot.tree.digest)
+    let reader = try fixture.repository.beginSharedReading(lease: take(fixture, clock))
+    try removeAll(&fixture)
+    #expect(storeError { _ = try reader.find(tree) }?.code == .leaseLost)
+  }
+
+  private static let missing = BlobID(kind: .data, digest: Blake2b.hash([9]))
+
+  /// The store is asked once a minute, however much is missing.
+  @Test func missingDataIsDamageUnderALease() throws {
+    let (fixture, clock) = (try fixture(), LeaseClock())
+    let reader = try fixture.repository.beginReading(lease: take(fixture, clock))
+    let looks = events(fixture, "status leases/")
+    for _ in 1...5 {
+      #expect(storeError { try reader.readBlob(Self.missing) }?.code == .missing)
+    }
+    #expect(events(fixture, "status leases/") == looks + 1)
+  }
+
+  /// Lets another program take all leases away, and remove the first snapshot and its packs, as
+  /// soon as a pack is read.
+  private func removeAllWhenRead(_ fixture: PruneFixture) {
+    let call = OneCall()
+    let snapshot = RepositoryLayout.tested.snapshot(fixture.snapshots[0].stored.id)
+    fixture.storage.state.withLock { state in
+      state.action = { [memory = fixture.memory, clock = fixture.clock] event in
+        let isRead = event.hasPrefix("range packs/") || event.hasPrefix("load packs/")
+        guard isRead, call.take() else { return }
+        clock.advance(by: 7200)
+        try? memory.remove(snapshot)
+        _ = try? RepositoryPrune(Repository.open(memory)).run()
+      }
+    }
+  }
+
+  @Test func aCopyWhoseLeaseIsGoneReportsNoDamage() throws {
+    let fixture = try fixture()
+    let target = try Repository.create(in: MemoryStorage(), program: "test")
+    removeAllWhenRead(fixture)
+    let error = storeError {
+      _ = try RepositoryCopy(
+        from: RepositoryCopy.Side(fixture.repository), to: RepositoryCopy.Side(target)
+      ).run()
+    }
+    #expect(error?.code == .leaseLost, "\(String(describing: error))")
+  }
+
+  @Test func aMirrorWhoseLeaseIsGoneReportsNoDamage() throws {
+    let fixture = try fixture()
+    removeAllWhenRead(fixture)
+    let error = storeError {
+      _ = try RepositoryMirror(of: fixture.repository, in: MemoryStorage()).run()
+    }
+    #expect(error?.code == .leaseLost, "\(String(describing: error))")
+  }
+}
