@@ -75,7 +75,7 @@ ALLOWED = {
 OUTSIDE = {"policies": "BuiltinPolicies", "Tools": "RecoverScript"}
 
 # C modules, which import nothing.
-OF_C = C_LIBRARIES | OWN_C | EMBEDDED | {"CLinux"}
+OF_C = C_LIBRARIES | OWN_C | EMBEDDED | {"CLinux", "CLoader"}
 
 IMPORT = re.compile(
     r"""^\s*
