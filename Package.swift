@@ -12,7 +12,12 @@ let strict = common + [.strictMemorySafety()]
 // `make test` builds everything in the release configuration: the tests start the program thousands of
 // times, and a debug build spends most of its time on the command line. The tests themselves are not
 // optimized, which would double the time of the build.
-let tests = common + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+let tests =
+  common + [
+    .unsafeFlags(
+      ["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"],
+      .when(configuration: .release))
+  ]
 // With Swift's libraries in files of their own, as tests have them, the program would take half as
 // long again to start. The two libraries are named by modules that were compiled for such files. No
 // library looks for the program's own symbols, of which there are thirty thousand.
