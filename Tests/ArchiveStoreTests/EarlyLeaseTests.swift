@@ -138,6 +138,7 @@ struct EarlyLeaseTests {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(Self.files)
     try fixture.backUp(PruneFixture.files(20..<22))
+    try fixture.backUp(PruneFixture.files(30..<31))
     let (gone, kept) = (fixture.snapshots[0].stored.id, fixture.snapshots[1].stored)
     let program = try ObjectStoreProgram(fixture.store)
     let clock = LeaseClock()
@@ -163,6 +164,7 @@ struct EarlyLeaseTests {
   @Test func treesThatAreGoneWithAnExpiredLeaseAreNoDamage() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(Self.files)
+    try fixture.backUp(PruneFixture.files(20..<22))
     let stored = fixture.snapshots[0].stored
     let program = try ObjectStoreProgram(fixture.store)
     let clock = LeaseClock()
@@ -184,6 +186,7 @@ struct EarlyLeaseTests {
   @Test func aLeaseThatIsFoundToBeGoneIsTakenAgain() throws {
     var fixture = try ObjectStoreFixture()
     try fixture.backUp(Self.files)
+    try fixture.backUp(PruneFixture.files(20..<22))
     let gone = fixture.snapshots[0].stored.id
     let program = try ObjectStoreProgram(fixture.store)
     let clock = LeaseClock()

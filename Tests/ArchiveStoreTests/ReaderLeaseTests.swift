@@ -35,6 +35,7 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
   private func fixture() throws -> PruneFixture {
     var fixture = try PruneFixture()
     try fixture.backUp(Self.files)
+    try fixture.backUp(PruneFixture.files(20..<22))
     return fixture
   }
 
@@ -42,8 +43,8 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
     try ReaderLease(fixture.repository.storage, timing: clock.timing())
   }
 
-  /// Lets another program take the lease away, and remove the only snapshot and its packs.
-  private func removeAll(_ fixture: inout PruneFixture) throws {
+  /// Lets another program take the lease away, and remove the first snapshot and its packs.
+  private func removeFirst(_ fixture: inout PruneFixture) throws {
     fixture.clock.advance(by: 7200)
     try fixture.forget(0)
     #expect(try RepositoryPrune(Repository.open(fixture.memory)).run().removedPacks > 0)
@@ -96,7 +97,7 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
     var (fixture, clock) = (try fixture(), LeaseClock())
     let stored = fixture.snapshots[0].stored
     let reader = try fixture.repository.beginReading(lease: take(fixture, clock))
-    try removeAll(&fixture)
+    try removeFirst(&fixture)
     let error = storeError {
       try reader.bytes(at: ByteString(Self.files[0].name), in: stored)
     }
@@ -112,7 +113,7 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
     var (fixture, clock) = (try fixture(), LeaseClock())
     let tree = BlobID(kind: .tree, digest: fixture.snapshots[0].stored.snapshot.tree.digest)
     let reader = try fixture.repository.beginSharedReading(lease: take(fixture, clock))
-    try removeAll(&fixture)
+    try removeFirst(&fixture)
     #expect(storeError { _ = try reader.find(tree) }?.code == .leaseLost)
   }
 
@@ -131,7 +132,7 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
 
   /// Lets another program take all leases away, and remove the first snapshot and its packs, as
   /// soon as a pack is read.
-  private func removeAllWhenRead(_ fixture: PruneFixture) {
+  private func removeFirstWhenRead(_ fixture: PruneFixture) {
     let call = OneCall()
     let snapshot = RepositoryLayout.tested.snapshot(fixture.snapshots[0].stored.id)
     fixture.storage.state.withLock { state in
@@ -148,7 +149,7 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
   @Test func aCopyWhoseLeaseIsGoneReportsNoDamage() throws {
     let fixture = try fixture()
     let target = try Repository.create(in: MemoryStorage(), program: "test")
-    removeAllWhenRead(fixture)
+    removeFirstWhenRead(fixture)
     let error = storeError {
       _ = try RepositoryCopy(
         from: RepositoryCopy.Side(fixture.repository), to: RepositoryCopy.Side(target)
@@ -159,7 +160,7 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
 
   @Test func aMirrorWhoseLeaseIsGoneReportsNoDamage() throws {
     let fixture = try fixture()
-    removeAllWhenRead(fixture)
+    removeFirstWhenRead(fixture)
     let error = storeError {
       _ = try RepositoryMirror(of: fixture.repository, in: MemoryStorage()).run()
     }

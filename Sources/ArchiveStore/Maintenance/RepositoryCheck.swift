@@ -40,13 +40,22 @@ public struct RepositoryCheck: Sendable {
   public func run() throws -> RepositoryCheck.Result {
     let start = Host.monotonicSeconds()
     let lease = reading == .trees ? nil : ReaderLease.ifPossible(repository)
-    var run = try Run(self, besides: lease?.name)
+    let check = lease.map { holding($0) } ?? self
+    var run = try Run(check, besides: lease?.name)
     for _ in 1..<Self.maximumAttempts where run.hasDamage {
       guard try RepositoryInventory(repository.storage, besides: lease?.name) != run.inventory
       else { break }
-      run = try Run(self, besides: lease?.name)
+      run = try Run(check, besides: lease?.name)
     }
-    return RepositoryCheck.Result(run: run, start: start, lease: lease)
+    return RepositoryCheck.Result(run: run, start: start)
+  }
+
+  /// Returns the same check, which holds a lease as long as it or its result exists: the affected
+  /// paths are read later.
+  private func holding(_ lease: ReaderLease) -> RepositoryCheck {
+    RepositoryCheck(
+      repository, reading: reading, rounds: rounds, workers: workers, counters: counters
+    ) { [isStopping] in withExtendedLifetime(lease) { isStopping() } }
   }
 
   /// The maximum number of attempts to check a repository that keeps changing.
@@ -67,8 +76,6 @@ extension RepositoryCheck {
   public struct Result {
     let run: Run
     let start: Double
-    /// Held while affected paths are determined.
-    let lease: ReaderLease?
 
     /// Passes the findings to `body`: damaged objects, snapshots that are not accepted, the
     /// affected paths, then remarks.
