@@ -47,7 +47,7 @@ struct LibraryLoadingTests {
 
   @Test(arguments: [
     ("libarchive.so.13", "import tar tree.tar --repo repo"),
-    ("libcrypto.so.3", "init locked --password-file tree/file --no-default"),
+    ("libcrypto.so.3", "init locked --passphrase-file tree/file --no-default"),
     ("libcrypto.so.3", "export itunes backup --repo repo"),
     ("libsqlite3.so.0", "export itunes backup --repo repo"),
     ("libfuse3.so.3", "mount view --repo repo"),
