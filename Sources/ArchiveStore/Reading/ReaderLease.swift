@@ -5,9 +5,9 @@ internal import SystemIO
 /// (docs/repository-format.md, "Readers").
 ///
 /// A thread keeps it alive. If another program took it away nevertheless, since the host was
-/// suspended or did not reach the store for an hour, the thread takes a new one, which protects
-/// what is left. Anything that is missing from then on may have been removed in between, and does
-/// not count as damage (`explain(_:)`).
+/// suspended or did not reach the store for an hour, the thread takes a new one, which protects the
+/// data that still exists. Data that is missing from then on may have been removed by that program,
+/// and does not count as damage (`explain(_:)`).
 ///
 /// Safe to use from any thread. It is released on deinitialization.
 public final class ReaderLease: Sendable {

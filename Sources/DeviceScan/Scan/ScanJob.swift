@@ -11,8 +11,8 @@ struct ScanJob: Sendable {
   let container: Int
   /// The directories in the order of the walk; empty for a whole container.
   ///
-  /// They are what is left of a walk: each is in one of the directories above the first. So a path
-  /// for each of them, which would cost the square of the depth, is not necessary.
+  /// They are the rest of a walk: each is in one of the directories above the first. So a path for
+  /// each of them, which would cost the square of the depth, is not necessary.
   var starts: [Start] = []
   /// The directories from the container's root down to the one with the first start, or beyond.
   var above: [Link] = []
