@@ -166,3 +166,44 @@ func waitUntil(_ isDone: () throws -> Bool) throws {
     #expect(!report.hasDamage && report.copied.snapshots == 1, "\(report)")
   }
 }
+
+/// Readers without a lease.
+struct UnleasedReaderTests {
+  private static let missing = BlobID(kind: .data, digest: Blake2b.hash([9]))
+
+  private func fixture() throws -> PruneFixture {
+    var fixture = try PruneFixture()
+    try fixture.backUp(PruneFixture.files(0..<6))
+    try fixture.backUp(PruneFixture.files(20..<22))
+    return fixture
+  }
+
+  /// A query that reads a snapshot which another program removes says to run it again.
+  @Test func dataThatWasJustRemovedIsNoDamage() throws {
+    var fixture = try fixture()
+    let stored = fixture.snapshots[0].stored
+    let reader = try fixture.repository.beginReading()
+    try fixture.forget(0)
+    #expect(try fixture.prune().removedPacks > 0)
+    let name = ByteString(PruneFixture.files(0..<1)[0].name)
+    for _ in 1...2 {
+      let error = storeError { try reader.bytes(at: name, in: stored) }
+      #expect(error?.code == .busy && error?.hint != nil, "\(String(describing: error))")
+    }
+    // It finds what has moved to another pack.
+    let other = fixture.snapshots[0]
+    #expect(
+      try reader.bytes(at: ByteString(other.files[0].name), in: other.stored)
+        == other.files[0].bytes)
+  }
+
+  /// A loss while nobody removes anything is damage, also beside a backup.
+  @Test func dataThatIsMissingIsDamage() throws {
+    var fixture = try fixture()
+    let reader = try fixture.repository.beginReading()
+    #expect(storeError { try reader.readBlob(Self.missing) }?.code == .missing)
+    try fixture.backUp(PruneFixture.files(30..<31))
+    let again = try fixture.repository.beginReading()
+    #expect(storeError { try again.readBlob(Self.missing) }?.code == .missing)
+  }
+}

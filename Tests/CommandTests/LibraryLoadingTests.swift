@@ -62,6 +62,14 @@ struct LibraryLoadingTests {
     #expect(outcome.errors.hasSuffix("install it again; Debian's package is \(package)\n"))
   }
 
+  /// A repository without its last file could neither be used nor created again.
+  @Test func nothingIsCreatedWithoutALibrary() throws {
+    let line = "init locked --passphrase-file tree/file --no-default"
+    #expect(try run(line, without: ["libcrypto.so.3"]).code == 1)
+    _ = try cli.succeed(line)
+    _ = try cli.succeed("check --repo locked --passphrase-file tree/file")
+  }
+
   @Test func aMissingLibraryForRequestsIsAnErrorOfTheStore() throws {
     let outcome = try run(
       "snapshots --repo s3://bucket/place", without: ["libcurl.so.4"],

@@ -65,7 +65,6 @@ final class CopyTransfer: Sendable {
     }
 
     func receive(_ frame: PackFrames.Frame) throws(StoreError) {
-      session.keepAlive()
       let stored = try session.store(frame, by: FrameWriters(usual: writer))
       transfer.counters.didHandle(bytes: UInt64(frame.stored.count))
       transfer.result.withLock { result in
@@ -97,7 +96,6 @@ final class CopyTransfer: Sendable {
     // A pack that a prune of the source removed is not damage if its blobs are in other packs.
     var isDamage = error.code != .missing
     for blob in blobs where !session.contains(blob.id) {
-      session.keepAlive()
       guard let bytes = try salvage.read(blob.id) else {
         isDamage = true
         result.withLock { _ = $0.lost.insert(blob.id) }

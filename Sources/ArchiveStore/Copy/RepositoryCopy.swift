@@ -112,12 +112,8 @@ public struct RepositoryCopy {
     let session =
       isDry ? nil : try to.beginWriting(workers: workers, cache: target.indexCache)
     defer { session?.abandon() }
-    let isStopping: @Sendable () -> Bool = { [isStopping] in
-      session?.keepAlive()
-      return isStopping()
-    }
     do {
-      var run = Run(self, session, isStopping: isStopping)
+      var run = Run(self, session)
       let report = try run.report(where: isSelected)
       if report.hasDamage { try lease?.requireKept() }
       return report
@@ -146,16 +142,13 @@ extension RepositoryCopy {
     private let copy: RepositoryCopy
     /// The session in the target; nil in a dry run.
     private let session: WritingSession?
-    private let isStopping: @Sendable () -> Bool
     private var report = Report()
 
-    init(
-      _ copy: RepositoryCopy, _ session: WritingSession?,
-      isStopping: @escaping @Sendable () -> Bool
-    ) {
-      (self.copy, self.session, self.isStopping) = (copy, session, isStopping)
+    init(_ copy: RepositoryCopy, _ session: WritingSession?) {
+      (self.copy, self.session) = (copy, session)
     }
 
+    private var isStopping: @Sendable () -> Bool { copy.isStopping }
     private var source: Repository { copy.source.repository }
     private var target: Repository { copy.target.repository }
 

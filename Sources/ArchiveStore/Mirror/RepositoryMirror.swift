@@ -132,10 +132,8 @@ public struct RepositoryMirror {
     defer { session.abandon() }
     let old = try listing(session, found)
     try requireNothingAlone(in: old, found, record)
-    var run = MirrorRun(self, session, found: found, old: old, record: record) { [isStopping] in
-      session.keepAlive()
-      return isStopping()
-    }
+    var run = MirrorRun(
+      self, session, found: found, old: old, record: record, isStopping: isStopping)
     try run.run()
     if run.report.hasDamage { try lease?.requireKept() }
     run.report.isNew = isNew

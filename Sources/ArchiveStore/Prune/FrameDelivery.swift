@@ -29,6 +29,7 @@ final class FrameDelivery: Sendable {
   }
 
   private let storage: RepositoryStorage
+  private let limit: UnusedShare
   private let queue: Mutex<[Pack]>
   private let isStopping: @Sendable () -> Bool
   private let state = Mutex(State())
@@ -38,11 +39,13 @@ final class FrameDelivery: Sendable {
     var failure: (any Error)?
   }
 
-  /// Prepares to read packs in the given order. `isStopping` is called before each pack.
+  /// Prepares to read packs in the given order, of which frames may move as they are up to an
+  /// unused share. `isStopping` is called before each pack.
   init(
-    _ packs: [Pack], from storage: RepositoryStorage, isStopping: @escaping @Sendable () -> Bool
+    _ packs: [Pack], from storage: RepositoryStorage, movingUpTo limit: UnusedShare = .none,
+    isStopping: @escaping @Sendable () -> Bool
   ) {
-    (self.storage, self.isStopping) = (storage, isStopping)
+    (self.storage, self.limit, self.isStopping) = (storage, limit, isStopping)
     queue = Mutex(packs.reversed())
   }
 
@@ -67,7 +70,7 @@ final class FrameDelivery: Sendable {
   ) {
     do throws(StoreError) {
       var receiver = try makeReceiver()
-      var reader = try PackFrames(storage)
+      var reader = try PackFrames(storage, movingUpTo: limit)
       while let pack = next() { try deliver(pack, &reader, to: &receiver) }
       try receiver.finish()
     } catch {

@@ -7,12 +7,16 @@ struct PackFrames: ~Copyable {
   struct Frame {
     fileprivate(set) var stored: [UInt8]
     fileprivate(set) var plain: [UInt8]
-    /// The number of blobs in it.
-    let blobs: Int
     let used: [BlobRecord]
+    /// The other blobs.
+    let unused: [BlobRecord]
+    /// Whether it may move as it is: it has no unused blobs, or few, which match their hashes.
+    fileprivate(set) var mayMove = false
   }
 
   private let storage: RepositoryStorage
+  /// The unused share up to which a frame moves as it is.
+  private let limit: UnusedShare
   private var decompressor: ZstdDecompressor
   private var pack = Digest.missing
   private var path: ObjectPath { storage.layout.pack(pack) }
@@ -28,8 +32,9 @@ struct PackFrames: ~Copyable {
   /// The encrypted bytes of a frame, kept for their memory.
   private var ciphertext: [UInt8] = []
 
-  init(_ storage: RepositoryStorage) throws(StoreError) {
-    self.storage = storage
+  /// Prepares to read packs, of which frames may move as they are up to an unused share.
+  init(_ storage: RepositoryStorage, movingUpTo limit: UnusedShare) throws(StoreError) {
+    (self.storage, self.limit) = (storage, limit)
     decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
       try ZstdDecompressor()
     }
@@ -52,9 +57,12 @@ struct PackFrames: ~Copyable {
       nextFrame += 1
       let first = nextRecord
       while nextRecord < records.count, Int(records[nextRecord].frame) == number { nextRecord += 1 }
-      used = records[first..<nextRecord].filter(isUsed)
+      let all = records[first..<nextRecord]
+      let marks = all.map(isUsed)
+      used = zip(all, marks).filter(\.1).map(\.0)
       guard !used.isEmpty else { continue }
-      return try read(location, number: number, blobs: nextRecord - first, used: used)
+      let unused = zip(all, marks).filter { !$0.1 }.map(\.0)
+      return try read(location, number: number, used: used, unused: unused)
     }
     return nil
   }
@@ -66,9 +74,9 @@ struct PackFrames: ~Copyable {
   }
 
   private mutating func read(
-    _ location: FrameLocation, number: Int, blobs: Int, used: [BlobRecord]
+    _ location: FrameLocation, number: Int, used: [BlobRecord], unused: [BlobRecord]
   ) throws(StoreError) -> Frame {
-    var frame = Frame(stored: [], plain: [], blobs: blobs, used: used)
+    var frame = Frame(stored: [], plain: [], used: used, unused: unused)
     reuse(&frame)
     try storage.load(
       pack: pack, offset: location.offset, count: Int(location.stored), into: &frame.stored,
@@ -79,18 +87,30 @@ struct PackFrames: ~Copyable {
       try decompressor.decompress(
         compressed.span, limit: Int(location.plain), appendingTo: &frame.plain)
     } catch { throw .codec(error, "\(path), frame \(number)") }
-    for (record, digest) in zip(used, Blake2b.hash(used.map(\.range), of: frame.plain.span))
-    where digest != record.digest {
+    if let record = frame.firstDamaged(of: used) {
       throw .damaged("\(path)", "frame \(number) holds other bytes at the location of \(record.id)")
     }
+    let share = UnusedShare(of: unused.bytes, in: used.bytes + unused.bytes)
+    frame.mayMove = share <= limit && frame.firstDamaged(of: unused) == nil
     return frame
   }
 }
 
+extension [BlobRecord] {
+  /// The sum of the lengths, in bytes.
+  fileprivate var bytes: UInt64 { reduce(0) { $0 + UInt64($1.length) } }
+}
+
 extension PackFrames.Frame {
-  /// Returns the frame for another pack. `blobs` are all of its blobs.
+  /// Returns the first of some blobs that does not match its hash.
+  fileprivate func firstDamaged(of blobs: [BlobRecord]) -> BlobRecord? {
+    zip(blobs, Blake2b.hash(blobs.map(\.range), of: plain.span)).first { $0.digest != $1 }?.0
+  }
+
+  /// Returns the frame for another pack, which lists the given blobs of it.
   func packFrame(_ blobs: [BlobRecord]) -> PackFrame {
-    PackFrame(stored: stored, plain: plain.count, blobs: blobs.map { $0.blob(at: 0) })
+    let ordered = blobs.sorted { $0.range.lowerBound < $1.range.lowerBound }
+    return PackFrame(stored: stored, plain: plain.count, blobs: ordered.map { $0.blob(at: 0) })
   }
 
   /// A member with some of the frame's blobs, and its content's range in the frame.

@@ -2,10 +2,11 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// Copies the used blobs of packs to new packs. Frames whose blobs are all used move as they are,
-/// without compression; of the others the used members are collected in new frames, those that the
-/// latest snapshots need apart from those that only older ones need: a restore of a latest one then
-/// decodes less, and what becomes unused next is in frames of its own.
+/// Copies the used blobs of packs to new packs. Frames with no unused data, or with as little as
+/// the limit allows, move as they are, without compression; of the others the used members are
+/// collected in new frames, those that the latest snapshots need apart from those that only older
+/// ones need: a restore of a latest one then decodes less, and what becomes unused next is in
+/// frames of its own.
 ///
 /// Every used blob is verified against its hash before it is copied. A pack in which one is damaged
 /// is left as it is: its blobs stay where they are, and no copy replaces it.
@@ -16,6 +17,7 @@ final class PackRewriter: Sendable {
   private let counters: ProgressCounters
   private let isStopping: @Sendable () -> Bool
   private let packs: [PrunePlan.Pack]
+  private let limit: UnusedShare
   private let result = Mutex(Result())
 
   /// The result of a rewrite.
@@ -29,10 +31,11 @@ final class PackRewriter: Sendable {
   }
 
   init(
-    _ session: WritingSession, rewriting packs: [PrunePlan.Pack], needs search: UsedBlobSearch,
-    right: PruneLease, counters: ProgressCounters, isStopping: @escaping @Sendable () -> Bool
+    _ session: WritingSession, rewriting packs: [PrunePlan.Pack], movingUpTo limit: UnusedShare,
+    needs search: UsedBlobSearch, right: PruneLease, counters: ProgressCounters,
+    isStopping: @escaping @Sendable () -> Bool
   ) {
-    (self.session, self.search, self.right) = (session, search, right)
+    (self.session, self.search, self.right, self.limit) = (session, search, right, limit)
     (self.counters, self.isStopping) = (counters, isStopping)
     // The largest first, so that the threads end at the same time.
     self.packs = packs.sorted { ($0.used, $0.id) > ($1.used, $1.id) }
@@ -44,7 +47,8 @@ final class PackRewriter: Sendable {
   /// any pack that is rewritten or removed (`exclude`).
   func run(threads: Int) throws -> Result {
     let isComplete = try session.store(
-      packs, from: session.repository.storage, threads: threads, isStopping: isStopping
+      packs, from: session.repository.storage, movingUpTo: limit, threads: threads,
+      isStopping: isStopping
     ) { writer throws(StoreError) in
       let older = (writer: try self.session.makeWriter(), contains: self.search.isOlder)
       return Receiver(rewriter: self, writers: FrameWriters(usual: writer, older: older))
@@ -143,11 +147,13 @@ extension WritingSession {
   /// one with a writer of its own, and makes the new packs durable with an index object, also after
   /// an interruption. Returns false if it was interrupted.
   func store<Receiver: FrameDelivery.Receiver>(
-    _ packs: [PrunePlan.Pack], from storage: RepositoryStorage, threads: Int,
+    _ packs: [PrunePlan.Pack], from storage: RepositoryStorage,
+    movingUpTo limit: UnusedShare = .none, threads: Int,
     isStopping: @escaping @Sendable () -> Bool,
     through makeReceiver: @escaping @Sendable (ContentWriter) throws(StoreError) -> Receiver
   ) throws -> Bool {
-    let delivery = FrameDelivery(packs, from: storage, isStopping: isStopping)
+    let delivery = FrameDelivery(
+      packs, from: storage, movingUpTo: limit, isStopping: isStopping)
     let isComplete = try delivery.run(threads: threads) { () throws(StoreError) in
       try makeReceiver(try self.makeWriter())
     }
@@ -155,15 +161,17 @@ extension WritingSession {
     return isComplete
   }
 
-  /// Stores the used blobs of a frame that are new. If these are all of its blobs, the frame moves
-  /// as it is, without compression.
+  /// Stores the used blobs of a frame that are new. If these are all of its used blobs, and it may
+  /// move, it moves as it is, without compression. Its unused blobs then count as stored as well.
   func store(
     _ frame: PackFrames.Frame, by writers: FrameWriters
   ) throws(StoreError) -> StoredFrame {
-    let claimed = frame.used.filter { known.claim($0.id, length: Int($0.length)) }
+    let claimed = claim(frame.used)
     guard !claimed.isEmpty else { return .known }
-    if claimed.count == frame.blobs {
-      try append(whole: frame.packFrame(claimed), isData: claimed[0].kind == .data)
+    if frame.mayMove, claimed.count == frame.used.count {
+      // An unused blob that another pack has is not listed again.
+      let listed = claimed + claim(frame.unused)
+      try append(whole: frame.packFrame(listed), isData: claimed[0].kind == .data)
       return .moved
     }
     guard claimed[0].kind == .data else {
@@ -177,6 +185,10 @@ extension WritingSession {
       }
     }
     return .partly
+  }
+
+  private func claim(_ blobs: [BlobRecord]) -> [BlobRecord] {
+    blobs.filter { known.claim($0.id, length: Int($0.length)) }
   }
 
   /// No longer relies on packs, so that their blobs are stored again.

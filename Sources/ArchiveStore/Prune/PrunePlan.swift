@@ -10,7 +10,7 @@ public struct PrunePlan: Sendable {
   /// The treatment of a pack.
   public enum Action: String, Sendable {
     case keep
-    /// Its used data moves to new packs, then it is removed.
+    /// Its used data moves to new packs, with the unused data of some frames; then it is removed.
     case rewrite
     case remove
   }
@@ -43,10 +43,15 @@ public struct PrunePlan: Sendable {
     public let hasData: Bool
     public internal(set) var action = Action.keep
     public internal(set) var reason: Reason?
+    /// Of a pack that is rewritten, the unused bytes of frames that move as they are.
+    public internal(set) var moved: UInt64 = 0
+    var unusedByShare = UnusedShare.Bytes()
   }
 
   /// All packs, ordered by id. Condemned packs are not among them.
   public internal(set) var packs: [Pack] = []
+  /// The unused share up to which frames of rewritten packs move as they are.
+  private(set) var movedShare = UnusedShare.none
 
   /// The packs of an action.
   public func packs(_ action: Action) -> [Pack] { packs.filter { $0.action == action } }
@@ -56,8 +61,11 @@ public struct PrunePlan: Sendable {
     packs(action).reduce(0) { $0 + $1[keyPath: property] }
   }
 
-  /// The bytes that the plan frees: removed packs, and unused data of rewritten ones.
-  public var freedBytes: UInt64 { bytes(.remove, \.size) + bytes(.rewrite, \.unused) }
+  /// The bytes that the plan frees: removed packs, and unused data of rewritten ones that does not
+  /// move.
+  public var freedBytes: UInt64 {
+    bytes(.remove, \.size) + bytes(.rewrite, \.unused) - bytes(.rewrite, \.moved)
+  }
 
   /// Whether nothing is to be done.
   public var isIdle: Bool { packs.allSatisfy { $0.action == .keep } }
@@ -82,6 +90,7 @@ extension PrunePlan {
     }
     rewriteUnused(candidates, request.maxUnused)
     combineSmall(candidates, from: request.smallPacks)
+    moveFrames(request.maxUnused)
   }
 
   private mutating func removeUnused() {
@@ -120,6 +129,19 @@ extension PrunePlan {
       }
       guard small.count > most else { continue }
       for number in small { (packs[number].action, packs[number].reason) = (.rewrite, .small) }
+    }
+  }
+
+  /// Lets the frames of rewritten packs with the smallest unused share move as they are, as far as
+  /// the limit allows: to move a frame costs a fraction of compressing its used data again.
+  private mutating func moveFrames(_ limit: PruneRequest.UnusedLimit) {
+    let allowed = limit.bytes(beside: packs.map(\.used).clampedSum)
+    let kept = bytes(.keep, \.unused)
+    var frames = UnusedShare.Bytes()
+    for pack in packs(.rewrite) { frames.add(pack.unusedByShare) }
+    movedShare = allowed > kept ? frames.share(within: allowed - kept) : .none
+    for number in packs.indices where packs[number].action == .rewrite {
+      packs[number].moved = packs[number].unusedByShare.total(upTo: movedShare)
     }
   }
 }
@@ -185,16 +207,19 @@ struct PackUsage {
 
   private func pack(_ number: Int, of object: IndexObject) -> PrunePlan.Pack {
     let pack = object.pack(number)
-    var (usedBytes, unusedBytes) = (UInt64(0), UInt64(0))
+    var (usedBytes, unusedBytes, unusedByShare) = (UInt64(0), UInt64(0), UnusedShare.Bytes())
     for frame in pack.firstFrame..<(pack.firstFrame + pack.frames) where total.bytes[frame] > 0 {
       let ofUsed = total.stored(used[frame], ofFrame: frame)
+      let ofUnused = UInt64(object.frame(frame).stored) - ofUsed
       usedBytes += ofUsed
-      unusedBytes += UInt64(object.frame(frame).stored) - ofUsed
+      unusedBytes += ofUnused
+      let all = UInt64(total.bytes[frame])
+      unusedByShare.add(ofUnused, UnusedShare(of: all - UInt64(used[frame]), in: all))
     }
     return PrunePlan.Pack(
       id: pack.id, size: pack.size, used: usedBytes, unused: unusedBytes,
       usedBlobs: usedBlobs[number], unusedBlobs: blobs[number] - usedBlobs[number],
-      hasData: hasData[number])
+      hasData: hasData[number], unusedByShare: unusedByShare)
   }
 }
 

@@ -251,8 +251,8 @@ extension RepositoryPrune {
       guard !packs.isEmpty else { return [] }
       let before = session.statistics
       let rewriter = PackRewriter(
-        session, rewriting: packs, needs: needs.search, right: removal.right,
-        counters: prune.counters, isStopping: prune.isStopping)
+        session, rewriting: packs, movingUpTo: result.plan.movedShare, needs: needs.search,
+        right: removal.right, counters: prune.counters, isStopping: prune.isStopping)
       let rewritten = try rewriter.run(threads: prune.workers)
       let after = session.statistics
       result.newPacks += after.packs - before.packs

@@ -20,6 +20,9 @@ struct ReaderIndex {
   private var faults: [Digest: StoreError] = [:]
   /// Packs that were found by their own tables and were needed.
   private var needed: Set<Digest> = []
+  /// Whether another program has removed an index object since the first listing: it has merged
+  /// index objects, or removed packs.
+  private(set) var hasShrunk = false
 
   /// Loads all index objects. A missing directory of index objects counts as empty.
   init(_ storage: RepositoryStorage, cache: IndexCache?) throws(StoreError) {
@@ -124,6 +127,7 @@ struct ReaderIndex {
     let next = try LoadedIndex.load(
       ids, from: storage, cache: cache, known: loaded?.objects ?? [], sizes: sizes)
     for (id, error) in next.faults { faults[id] = error }
+    if let loaded, !loaded.ids.isSubset(of: ids) { hasShrunk = true }
     loaded = next
     rescue = nil
     makeSet()

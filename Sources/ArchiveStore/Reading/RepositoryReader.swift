@@ -5,7 +5,8 @@ public import SystemIO
 /// returned.
 ///
 /// Holds the index and up to 48 MiB of decoded frames. Not thread-safe. Takes no lease: if a pack
-/// is gone, the index is loaded once more before that is reported as damage. An unusable index
+/// is gone, the index is loaded once more before that is reported as damage, or as `busy` if index
+/// objects were removed meanwhile. An unusable index
 /// object has no effect while the packs are intact, because they list their own contents. Of a blob
 /// in several packs, any intact copy is used.
 public final class RepositoryReader {
@@ -79,8 +80,17 @@ public final class RepositoryReader {
         }
       }
     } while try widen()
-    let missing = StoreError.missing("\(blob)")
-    throw failure ?? unkept ?? lease?.explain(missing) ?? missing
+    throw failure ?? unkept ?? explain(.missing("\(blob)"))
+  }
+
+  /// Returns the error to report for a blob that no pack has. Without a lease, another program may
+  /// have removed it.
+  private func explain(_ missing: StoreError) -> StoreError {
+    if let lease { return lease.explain(missing) }
+    guard index.hasShrunk else { return missing }
+    return StoreError(
+      .busy, "finish reading", subject: repository.location,
+      reason: "another program has removed objects meanwhile", hint: "run the command again")
   }
 
   /// Looks for more packs, also by the listings under a lease that is still being taken. Returns

@@ -117,13 +117,16 @@ final class Lease: Sendable {
   func keepAlive() throws(StoreError) { _ = try touchIfDue() }
 
   /// Updates the heartbeat if it is a minute old. Returns whether it was.
+  ///
+  /// - Throws: `leaseLost` if the lease is known to be gone, and failures of the storage.
   func touchIfDue() throws(StoreError) -> Bool {
     let now = clock()
-    let isDue = state.withLock { state in
-      guard now - state.lastTouch >= Self.touchInterval else { return false }
+    let (isDue, isLost) = state.withLock { state in
+      guard now - state.lastTouch >= Self.touchInterval else { return (false, state.isLost) }
       state.lastTouch = now
-      return true
+      return (true, state.isLost)
     }
+    if isLost { throw Self.lost(storage.location) }
     if isDue { try beat() }
     return isDue
   }

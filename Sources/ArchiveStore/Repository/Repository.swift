@@ -129,6 +129,8 @@ public struct Repository: Sendable {
     let settings = RepositorySettings(
       id: id, program: program, features: .init(), recipients: keys?.recipients ?? [])
     let repository = Repository(storage, settings: settings, keys: keys)
+    // The first encryption may find that its library is missing: before anything is created.
+    _ = try repository.storage.encode([])
     try storage.makeDirectories(RepositoryLayout.directories, in: .root)
     try storage.makeDirectories(RepositoryLayout.packDirectories, in: RepositoryLayout.packs)
     let lease = try Lease(repository.storage)

@@ -26,6 +26,8 @@ public final class WritingSession: Sendable {
 
   let cache: IndexCache?
   let lease: Lease
+  /// Keeps the lease alive while the run waits: for a slow source, an answer, a program.
+  private let heartbeat: LeaseHeartbeat
   let status: RunStatus
   let known: KnownBlobs
   let packs: RunPacks
@@ -52,13 +54,16 @@ public final class WritingSession: Sendable {
   init(
     _ repository: Repository, workers: Int, cache: IndexCache?,
     packTarget: Int = PackWriter.target,
-    hasher: (() -> MultiStreamHasher)? = MultiStreamHasher.usual
+    hasher: (() -> MultiStreamHasher)? = MultiStreamHasher.usual,
+    timing: LeaseHeartbeat.Timing = LeaseHeartbeat.Timing()
   ) throws(StoreError) {
     let settings = repository.settings
     try settings.requireKnown(settings.features.write, for: "write", location: repository.location)
     let storage = repository.storage
     let workers = max(1, workers)
-    lease = try Lease(storage)
+    let lease = try Lease(storage, clock: timing.clock)
+    self.lease = lease
+    heartbeat = try LeaseHeartbeat(milliseconds: timing.milliseconds) { try? lease.keepAlive() }
     let leased = Host.monotonicSeconds()
     let isShown = storage.isOnAnotherHost
     if !isShown { try repository.requireCurrent("write to") }
@@ -107,10 +112,6 @@ public final class WritingSession: Sendable {
   /// Whether a blob is in the index, in a pack that may be relied on, or in this run.
   public func contains(_ blob: BlobID) -> Bool { known.contains(blob) }
 
-  /// Updates the heartbeat if it is a minute old, during work that stores nothing. If that fails,
-  /// the next store operation fails.
-  public func keepAlive() { try? lease.keepAlive() }
-
   /// The packs that exist completely, are named by an index object, and are neither condemned nor
   /// recorded as damaged. While all of them exist, the repository has its earlier content.
   public var indexedPacks: Set<Digest> { known.packs }
@@ -150,6 +151,7 @@ public final class WritingSession: Sendable {
     packers.discard()
     trees.packs.discard()
     try? packs.wait()
+    heartbeat.finish()
     lease.release()
   }
 }

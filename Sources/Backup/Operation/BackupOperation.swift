@@ -97,8 +97,7 @@ package struct BackupOperation {
       guard let key = known.directories[tree.scan.entries[index].parent]?.key else { return 0 }
       let file = key.file(tree.scan.name(index))
       return state.pieces(of: file, tree.scan.entries[index].status).bytes { digest in
-        session.keepAlive()
-        return session.contains(BlobID(kind: .data, digest: digest))
+        session.contains(BlobID(kind: .data, digest: digest))
       }
     }
     request.counters.expect(files: space.totals.files, bytes: space.totals.bytes)

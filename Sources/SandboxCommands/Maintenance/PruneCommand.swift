@@ -237,6 +237,7 @@ extension PrunePlan.Pack {
       "reason": .string(reason?.rawValue ?? ""), "bytes": .integer(Int64(clamping: size)),
       "used_bytes": .integer(Int64(clamping: used)),
       "unused_bytes": .integer(Int64(clamping: unused)),
+      "moved_unused_bytes": .integer(Int64(clamping: moved)),
     ]
   }
 }

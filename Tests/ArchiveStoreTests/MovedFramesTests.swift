@@ -1,0 +1,144 @@
+import Codecs
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Frames that a prune moves as they are although some of their data is unused.
+struct MovedFramesTests {
+  /// Five files fill a frame of incompressible contents.
+  private static let size = 200_000
+  private static let files = PruneFixture.files(0..<20, size: size)
+
+  /// A repository with four frames, of which the first two are unused, the third has one unused
+  /// file and the last none.
+  private func fixture() throws -> PruneFixture {
+    var fixture = try PruneFixture()
+    try fixture.backUp(Self.files)
+    try fixture.backUp(Array(Self.files[11...]))
+    try fixture.forget(0)
+    return fixture
+  }
+
+  private func request(_ limit: PruneRequest.UnusedLimit) -> PruneRequest {
+    var request = PruneRequest()
+    request.maxUnused = limit
+    return request
+  }
+
+  /// Returns the numbers of the files in each frame.
+  private func frames(of fixture: PruneFixture) throws -> Set<Set<Int>> {
+    let numbers = Dictionary(
+      uniqueKeysWithValues: Self.files.enumerated().map { (Blake2b.hash($1.bytes), $0) })
+    return Set(try fixture.dataFrames().map { Set($0.compactMap { numbers[$0] }) })
+  }
+
+  @Test func framesWithinTheLimitMove() throws {
+    var fixture = try fixture()
+    #expect(
+      try frames(of: fixture) == [Set(0..<5), Set(5..<10), Set(10..<15), Set(15..<20)])
+    let before = try fixture.storedBytes()
+    let report = try fixture.prune(request(.fraction(0.2)), workers: 2)
+    #expect(try frames(of: fixture) == [Set(10..<15), Set(15..<20)])
+    let pack = try #require(report.plan.packs.first { $0.action == .rewrite && $0.hasData })
+    #expect(pack.reason == .mostlyUnused)
+    let size = UInt64(Self.size)
+    #expect((size - 1000...size + 1000).contains(pack.moved), "\(pack.moved)")
+    // The plan says what is freed, apart from tables and headers.
+    let freed = before - (try fixture.storedBytes())
+    #expect((10 * size - 20_000...10 * size + 20_000).contains(freed), "\(freed)")
+    #expect(report.plan.freedBytes.distance(to: freed).magnitude < 20_000)
+    #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
+
+    // The unused file is known: a backup of it stores nothing again, and relies on it.
+    let packs = try fixture.packs()
+    try fixture.backUp(Array(Self.files[10...]))
+    #expect(try fixture.packs().subtracting(packs).count == 1, "only trees are new")
+    #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
+  }
+
+  @Test(arguments: [.bytes(0), .fraction(0), .bytes(150_000)] as [PruneRequest.UnusedLimit])
+  func framesBeyondTheLimitAreWrittenAgain(limit: PruneRequest.UnusedLimit) throws {
+    let fixture = try fixture()
+    let report = try fixture.prune(request(limit))
+    #expect(report.plan.packs.allSatisfy { $0.moved == 0 })
+    #expect(try frames(of: fixture) == [Set(11..<15), Set(15..<20)])
+    #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
+  }
+
+  /// Unused data that stays in packs that are not rewritten counts as well.
+  @Test(arguments: 1...6) func unusedDataMeetsTheLimit(seed: UInt64) throws {
+    var random = Seeded(seed)
+    var fixture = try PruneFixture()
+    for _ in 0..<4 {
+      let first = Int.random(in: 0..<60, using: &random)
+      let files = PruneFixture.files(first..<(first + 40), size: 40_000)
+      try fixture.backUp(files)
+      try fixture.backUp(files.filter { _ in Int.random(in: 0..<3, using: &random) > 0 })
+      try fixture.forget(fixture.snapshots.count - 2)
+    }
+    for percent in [30, 10, 3, 0] {
+      let limit = request(.fraction(Double(percent) / 100))
+      _ = try fixture.prune(limit, workers: 2)
+      let plan = try fixture.plan(limit).plan
+      let (used, unused) = (plan.packs.map(\.used).clampedSum, plan.packs.map(\.unused).clampedSum)
+      #expect(unused * 100 <= (used + unused) * UInt64(percent), "\(unused) beside \(used)")
+      #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty, "\(percent) %")
+    }
+  }
+
+  /// A frame with an unused blob that does not match its hash does not move: its used blobs are
+  /// stored again, and no table lists the other.
+  @Test(arguments: [false, true]) func damagedUnusedBlobsDoNotMove(isDamaged: Bool) throws {
+    let fixture = try PruneFixture()
+    let session = try fixture.repository.beginWriting()
+    let contents = PruneFixture.files(0..<3).map(\.bytes)
+    let wrong = Blake2b.hash(isDamaged ? [1] : contents[2])
+    let blobs = zip(contents.indices, contents.map(Blake2b.hash)).map { number, digest in
+      let id = BlobID(kind: .data, digest: number == 2 ? wrong : digest)
+      return PackFrame.Blob(id: id, offset: number * 2000, length: 2000)
+    }
+    for blob in blobs { #expect(session.known.claim(blob.id, length: blob.length)) }
+    var compressor = try ZstdCompressor()
+    let plain = Array(contents.joined())
+    let stored = try compressor.compress(plain)
+    try session.packers.append(PackFrame(stored: stored, plain: plain.count, blobs: blobs))
+    try session.checkpoint()
+    let (pack, size) = try #require(try RepositoryListing.packSizes(fixture.memory).first)
+
+    var frames = try PackFrames(
+      fixture.repository.storage, movingUpTo: UnusedShare(of: 1, in: 2))
+    try frames.open(pack, size: size)
+    let frame = try #require(try frames.next { $0.digest != wrong })
+    #expect(frame.used.count == 2 && frame.unused.map(\.digest) == [wrong])
+    #expect(frame.mayMove == !isDamaged)
+    session.abandon()
+  }
+
+  @Test func sharesAreRoundedUp() {
+    let shares = [(0, 100), (1, 1 << 40), (1, 64), (2, 64), (32, 64), (33, 64), (64, 64)].map {
+      UnusedShare(of: $0, in: $1)
+    }
+    #expect(shares[0] == .none && shares[0] < shares[1])
+    #expect(shares[1] == shares[2])
+    #expect(zip(shares[2...], shares[3...]).allSatisfy { $0 < $1 })
+    #expect(UnusedShare(of: 0, in: 0) == .none)
+  }
+
+  /// Frames of which more than half is unused never move, whatever the limit.
+  @Test func shareWithinALimit() {
+    var bytes = UnusedShare.Bytes()
+    let (small, half) = (UnusedShare(of: 1, in: 64), UnusedShare(of: 1, in: 2))
+    bytes.add(100, small)
+    bytes.add(1000, half)
+    bytes.add(10_000, UnusedShare(of: 33, in: 64))
+    #expect(bytes.share(within: 99) == .none)
+    #expect(bytes.share(within: 100) >= small && bytes.share(within: 1099) < half)
+    #expect(bytes.share(within: 1100) == half && bytes.share(within: .max) == half)
+    #expect(bytes.total(upTo: bytes.share(within: .max)) == 1100)
+    var sum = bytes
+    sum.add(bytes)
+    #expect(sum.total(upTo: half) == 2200 && sum.total(upTo: small) == 200)
+  }
+}
