@@ -155,7 +155,7 @@ struct CopyDamageTests {
     #expect(try fixture.copy(check: true).newPacks == 0)
   }
 
-  /// What the source has lost as well is not reported as a snapshot that was not copied.
+  /// Content that the source has lost as well is not reported as a snapshot that was not copied.
   @Test func contentThatBothHaveLostIsNotCopied() throws {
     let fixture = try CopyFixture()
     _ = try fixture.copy()
