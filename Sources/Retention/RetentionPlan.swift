@@ -8,6 +8,7 @@
 // removes others. Not guaranteed: that the data of a snapshot that is kept is intact, which only a
 // check knows. The data of removed snapshots stays in the repository until a prune.
 package import ArchiveStore
+internal import Codecs
 package import SystemIO
 
 /// The request for a plan: the rules, and the circumstances under which they apply.
@@ -198,16 +199,28 @@ extension RetentionPlan {
 }
 
 /// The backups that snapshots record: a snapshot that `repair snapshots` wrote records the backup
-/// of its original.
+/// of its original. In another repository, which has copies of both, only the run tells.
 struct BackupIdentities {
   private var originals: [SnapshotID: SnapshotID] = [:]
+
+  /// The run of a program that made a snapshot. Repairs and copies keep its members.
+  private struct Run: Hashable {
+    let source: Digest
+    let sequence: UInt64
+    let time: Timestamp
+  }
 
   /// Finds the originals among snapshots. An original that is not among them does not matter.
   init(_ heads: [SnapshotHead]) {
     let ids = Set(heads.map(\.id))
+    var firsts: [Run: SnapshotID] = [:]
     for head in heads {
-      guard let original = head.original?.id, ids.contains(original) else { continue }
-      originals[head.id] = original
+      if let original = head.original?.id, ids.contains(original) {
+        originals[head.id] = original
+      } else if head.sequence > 0 {
+        let run = Run(source: head.source, sequence: head.sequence, time: head.time)
+        if let first = firsts[run] { originals[head.id] = first } else { firsts[run] = head.id }
+      }
     }
   }
 

@@ -142,7 +142,7 @@ extension RetentionRules {
 
 /// Tags that a snapshot must have all of; an empty list matches snapshots without tags.
 package struct TagList: Hashable, Sendable, CustomStringConvertible {
-  private let tags: [String]
+  package let tags: [String]
 
   /// Parses tags separated by commas; the empty text is the empty list. Returns nil if one of
   /// several tags is empty.

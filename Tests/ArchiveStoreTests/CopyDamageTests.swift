@@ -129,6 +129,44 @@ struct CopyDamageTests {
     #expect(try fixture.copies().count == 3)
   }
 
+  /// Content that existing copies have lost is copied again once a check of the target has recorded
+  /// the damage; with a check of the copies also if a pack is missing.
+  @Test(arguments: [false, true])
+  func existingCopiesAreMended(isMissing: Bool) throws {
+    let fixture = try CopyFixture()
+    _ = try fixture.copy()
+    let pack = try fixture.target.pack(ofFile: 4)
+    if isMissing {
+      try fixture.target.memory.remove(RepositoryLayout.tested.pack(pack))
+    } else {
+      try fixture.target.flip(pack)
+      #expect(try fixture.copy().neededBlobs == 0)
+      try RepositoryCheck(
+        Repository.open(fixture.target.memory), reading: .everything, workers: 1
+      ).run().recordDamage()
+      let plan = try fixture.copy(dry: true)
+      #expect(plan.missingBlobs > 0 && plan.newPacks == 0)
+    }
+    let report = try fixture.copy(check: isMissing)
+    #expect(report.present == 3 && report.copied.isEmpty && report.newPacks > 0)
+    #expect(report.damagedInTarget.isEmpty && report.incomplete.isEmpty)
+    #expect(try fixture.copies().count == 3)
+    #expect(try fixture.differences().isEmpty)
+    #expect(try fixture.copy(check: true).newPacks == 0)
+  }
+
+  /// Content that the source has lost as well is not reported as a snapshot that was not copied.
+  @Test func contentThatBothHaveLostIsNotCopied() throws {
+    let fixture = try CopyFixture()
+    _ = try fixture.copy()
+    for side in [fixture.source, fixture.target] {
+      try side.memory.remove(RepositoryLayout.tested.pack(side.pack(ofFile: 4)))
+    }
+    let report = try fixture.copy(check: true)
+    #expect(report.incomplete.isEmpty && report.present == 3)
+    #expect(!report.damagedInTarget.isEmpty && report.hasDamage)
+  }
+
   /// A check names a damaged pack of the target also if no snapshot loses anything by it.
   @Test func checkNamesDamagedPacksOfTheTarget() throws {
     let fixture = try CopyFixture()

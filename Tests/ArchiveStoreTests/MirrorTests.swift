@@ -232,8 +232,10 @@ struct MirrorTests {
     #expect(try fixture.memory.list(RepositoryLayout.keys) == ["a.age", "c.age"])
   }
 
-  /// The key file that opened the original is intact: after a rotation the mirror needs it.
-  @Test func keyFileThatOpenedTheOriginalIsCopied() throws {
+  /// The key file that opened the original is intact: after a rotation the mirror needs it. Objects
+  /// that only the older identity opens are removed, whether it is still known or not.
+  @Test(arguments: [false, true])
+  func keyFileThatOpenedTheOriginalIsCopied(isOpenedAgain: Bool) throws {
     let (memory, target) = (MemoryStorage(), MemoryStorage())
     let passphrase = try AgePassphrase(Array("correct".utf8).span)
     let identity = AgeIdentity()
@@ -250,7 +252,8 @@ struct MirrorTests {
     #expect(try RepositoryMirror(of: source, in: target).run().differentKeys.isEmpty)
     _ = try KeyRewrap(source, workFactor: 2).run()
     let rewrapped = try Repository.open(memory, key: key)
-    let report = try RepositoryMirror(of: source, in: target).run()
+    let opened = isOpenedAgain ? rewrapped : source
+    let report = try RepositoryMirror(of: opened, in: target).run()
     #expect(!report.hasDamage && report.refusal == nil, "\(report.damaged)")
     let mirror = try Repository.open(target, key: key)
     #expect(mirror.settings == rewrapped.settings && mirror.keys?.older.isEmpty == true)

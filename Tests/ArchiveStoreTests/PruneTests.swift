@@ -147,6 +147,10 @@ struct PruneTests {
     request.maxUnused = .bytes(1000)
     #expect(
       try fixture.plan(request).plan.packs(.rewrite).contains { $0.reason == .limit && $0.hasData })
+    for limit in [PruneRequest.UnusedLimit.fraction(0.99999999999999989), .bytes(.max)] {
+      request.maxUnused = limit
+      #expect(try fixture.plan(request).plan.packs(.rewrite).allSatisfy { $0.reason != .limit })
+    }
     request.maxUnused = .unlimited
     #expect(try fixture.plan(request).plan.packs(.rewrite).isEmpty)
   }

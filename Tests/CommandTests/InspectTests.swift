@@ -32,6 +32,44 @@ struct InspectTests {
     try transcript.expectSnapshot("inspect")
   }
 
+  @Test func damagedDirectoriesAreNotCompared() throws {
+    let cli = try CommandLine(inMemory: true)
+    _ = try cli.succeed("init repo --plain")
+    var older: [String] = []
+    for text in ["one", "two"] {
+      older = try cli.packs()
+      try cli.directory.write(text, at: "tree/file")
+      _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    }
+    for pack in Set(try cli.packs()).subtracting(older) {
+      try FileManager.default.removeItem(atPath: pack)
+    }
+    let outcome = try cli.run("diff latest~1 latest --repo repo")
+    #expect(outcome.code == 13 && outcome.output == "1 damaged directory not compared\n")
+  }
+
+  /// Tags are separated by commas wherever they are named.
+  @Test func tagsAreSeparatedByCommas() throws {
+    let cli = try CommandLine(inMemory: true)
+    try cli.directory.write("text", at: "tree/file")
+    _ = try cli.succeed("init repo --plain")
+    let backup = "backup --layout folder --root tree --repo repo --quiet --tag "
+    for tags in ["a,b --tag c", "d"] { _ = try cli.succeed(backup + tags) }
+    let snapshots = try cli.jsonLines("snapshots --json --repo repo")
+    #expect(snapshots.map { $0["tags"] as? [String] } == [["a", "b", "c"], ["d"]])
+    for (tags, count) in [("a,c", 1), ("a,d", 0), ("a --tag d", 2)] {
+      #expect(try cli.jsonLines("snapshots --json --repo repo --tag \(tags)").count == count)
+    }
+    let plan = try cli.succeed("forget --keep-tag a --keep-tag d --repo repo --dry-run")
+    #expect(plan.hasSuffix("would remove 0 of 2 snapshots\n"))
+    for tags in ["", "a,", ","] {
+      let outcome = try cli.run(backup.split(separator: " ").map(String.init) + [tags])
+      #expect(outcome.code == 2, "\(tags): \(outcome.errors)")
+    }
+    let none = try cli.run("forget --keep-last 1 --tag x --repo repo --dry-run")
+    #expect(none.code == 0 && none.errors.contains("note: no snapshot matches"), "\(none.errors)")
+  }
+
   @Test func invalidQueriesAreErrors() throws {
     let cli = try Self.sample()
     var transcript = Transcript(cli)

@@ -178,6 +178,25 @@ struct PlanTests {
     #expect(try plan(ring, "last 1").entries.values.filter(\.isKept).isEmpty == false)
   }
 
+  /// In another repository the copy of a repaired snapshot names the repaired one, which is not
+  /// there: only the run tells that both record one backup.
+  @Test func copiesOfARepairAndOfItsOriginalCountOnce() throws {
+    let heads = days(4)
+    let elsewhere = SnapshotHead.made(20, at: now).id
+    let repaired = heads.enumerated().map { number, head in
+      SnapshotHead.made(
+        10 + number, at: head.time, sequence: head.sequence, original: elsewhere)
+    }
+    for rules in ["last 2", "daily 2", "hourly 2"] {
+      let plan = try plan(heads + repaired, rules)
+      let expected = heads.prefix(2) + repaired.prefix(2)
+      #expect(Set(plan.removed) == Set(expected.map(\.id)), "\(rules)")
+    }
+    // Snapshots without a sequence have nothing but their time in common.
+    let others = [1, 2].map { SnapshotHead.made($0, at: now + -day, sequence: 0) }
+    #expect(try plan(others, "last 1").removed.count == 1)
+  }
+
   // MARK: - Values
 
   @Test(arguments: ["2y5m7d3h", "3h2y", "14d", "9999y", "0d", "1000000h"])

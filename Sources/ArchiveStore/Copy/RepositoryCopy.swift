@@ -71,7 +71,8 @@ public struct RepositoryCopy {
     /// The errors of damaged packs and index objects of the target that a check has found. Only the
     /// snapshots in `damagedInTarget` lose something by them.
     public internal(set) var targetDamage: [StoreError] = []
-    /// The blobs that the new snapshots need, and their stored bytes in the source.
+    /// The blobs that the new snapshots need, and their stored bytes in the source; also those of
+    /// existing copies of which content may have to be stored again.
     public internal(set) var neededBlobs = 0
     public internal(set) var neededBytes: UInt64 = 0
     /// The part of these that the target lacked.
@@ -164,8 +165,12 @@ extension RepositoryCopy {
         if let id = copies.copy(of: head) { present.append((head, id)) } else { new.append(head) }
       }
       report.present = present.count
-      if !new.isEmpty { try transfer(&new) }
-      if copy.isChecking, !copy.isDry, !report.isInterrupted {
+      let isChecking = copy.isChecking && !copy.isDry
+      // Before the content of damaged index objects is adopted, which can replace them.
+      if isChecking, !present.isEmpty { report.targetDamage = try damagedIndexes(of: target) }
+      let mended = try isMending ? present.map(\.head) : []
+      if !(new.isEmpty && mended.isEmpty) { try transfer(&new, mending: mended) }
+      if isChecking, !report.isInterrupted {
         try check(&new, present: present.map(\.id))
       }
       if !report.isInterrupted { try save(new) }
@@ -173,14 +178,27 @@ extension RepositoryCopy {
       return report
     }
 
-    /// Copies what the new snapshots need, and removes those of which something is lost.
-    private mutating func transfer(_ new: inout [SnapshotHead]) throws {
+    /// Whether content that existing copies have lost is stored again: a check of the target has
+    /// recorded damaged packs, or this copy reads what the copies need anyway. Otherwise the trees
+    /// of existing copies are not read.
+    private var isMending: Bool {
+      get throws(StoreError) {
+        if copy.isChecking { return true }
+        return try !DamageRecords(target.storage).packs.isEmpty
+      }
+    }
+
+    /// Copies what the new snapshots need, and removes those of which something is lost. Copies
+    /// also what the existing copies of `present` lack, unless it is lost here as well.
+    private mutating func transfer(
+      _ new: inout [SnapshotHead], mending present: [SnapshotHead]
+    ) throws {
       try session?.adoptPacks()
       var needs = try SnapshotNeedsSearch(
         source, cache: copy.source.indexCache, threads: copy.workers, isStopping: isStopping
       ) { [source] in try source.snapshot($0) }
       report.damaged = needs.faults
-      try drop(needs.mark(new), from: &new)
+      try drop(needs.mark(new + present), from: &new)
       (report.neededBlobs, report.neededBytes) = amount(needs.search)
       if let session {
         needs.filter { !session.contains($0.id) }
@@ -207,9 +225,10 @@ extension RepositoryCopy {
     private mutating func drop(
       _ incomplete: [IncompleteSnapshot], from new: inout [SnapshotHead]
     ) {
-      report.incomplete += incomplete
       let ids = Set(incomplete.map(\.head.id))
-      new.removeAll { ids.contains($0.id) }
+      let dropped = Set(new.map(\.id)).intersection(ids)
+      report.incomplete += incomplete.filter { dropped.contains($0.head.id) }
+      new.removeAll { dropped.contains($0.id) }
     }
 
     private func packs(of search: UsedBlobSearch) -> [PrunePlan.Pack] {
@@ -239,7 +258,8 @@ extension RepositoryCopy {
       let checker = CopyCheck(target, needs.search, counters: copy.counters)
       let result = try checker.run(threads: copy.workers, isStopping: isStopping)
       (report.checkedBlobs, report.checkedBytes) = (result.blobs, result.bytes)
-      report.targetDamage = try damagedIndexes(of: target) + result.damaged
+      let indexes = try damagedIndexes(of: target)
+      report.targetDamage += indexes.filter { !report.targetDamage.contains($0) } + result.damaged
       report.isInterrupted = result.isInterrupted
       if !result.lost.isEmpty {
         let known = Set(found.map(\.head.id))

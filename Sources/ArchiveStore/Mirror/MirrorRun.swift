@@ -342,18 +342,28 @@ struct MirrorRemoval {
   }
 
   /// Removes index objects that the original does not have and that name no pack which only they
-  /// name.
+  /// name, and those that cannot be read. The latter would prevent each removal; after a rewrap of
+  /// the original, the mirror's older objects are such. If snapshots need packs that no index
+  /// object names then, the sweep removes no such pack.
   private func removeRedundantIndexes() throws(StoreError) {
     let loaded = try LoadedIndex.loadAll(from: storage, cache: mirror.indexCache)
+    let damaged = Set(loaded.faults.filter { $0.error.kind == .damaged }.map(\.id))
+    let readable = Set(loaded.objects.map(\.id)).subtracting(damaged)
+    if !found.indexes.isEmpty, found.indexes.isSubset(of: readable) { try remove(indexes: damaged) }
     let named = Set(
       loaded.objects.filter { found.indexes.contains($0.id) }.flatMap(\.packIDs))
     let packs = try RepositoryListing.packs(storage)
-    for object in loaded.objects where !found.indexes.contains(object.id) {
-      guard object.packIDs.allSatisfy({ named.contains($0) || !packs.contains($0) }) else {
-        continue
-      }
+    let redundant = loaded.objects.filter { object in
+      !found.indexes.contains(object.id) && readable.contains(object.id)
+        && object.packIDs.allSatisfy { named.contains($0) || !packs.contains($0) }
+    }
+    try remove(indexes: redundant.map(\.id))
+  }
+
+  private func remove(indexes: some Sequence<Digest>) throws(StoreError) {
+    for id in indexes {
       try removal.right.requireHeld()
-      try session.lease.remove(index: object.id)
+      try session.lease.remove(index: id)
     }
   }
 }

@@ -154,7 +154,9 @@ extension PruneRequest.UnusedLimit {
   /// Returns the unused bytes that may stay beside `used` bytes.
   fileprivate func bytes(beside used: UInt64) -> UInt64 {
     switch self {
-    case .fraction(let fraction): UInt64(Double(used) * fraction / (1 - fraction))
+    case .fraction(let fraction):
+      // A fraction just below 1 allows more than a size can be.
+      UInt64(exactly: (Double(used) * fraction / (1 - fraction)).rounded(.down)) ?? .max
     case .bytes(let bytes): bytes
     case .unlimited: .max
     }

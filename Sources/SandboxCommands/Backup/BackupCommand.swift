@@ -39,8 +39,9 @@ struct BackupCommand: SandboxCommand {
 
   @Option(
     name: .customLong("tag"),
-    help: ArgumentHelp("A tag for the snapshot; may be repeated.", valueName: "tag"))
-  var tags: [String] = []
+    help: ArgumentHelp(
+      "Tags for the snapshot, separated by commas; may be repeated.", valueName: "tags"))
+  var tags: [NewTags] = []
 
   @Option(
     help: ArgumentHelp(
@@ -198,7 +199,7 @@ struct BackupCommand: SandboxCommand {
     _ counters: ProgressCounters, _ isStopping: @escaping @Sendable () -> Bool
   ) -> BackupRequest {
     var request = BackupRequest(
-      reason: scheduled ? .scheduled : .manual, tags: tags, program: Version.text,
+      reason: scheduled ? .scheduled : .manual, tags: tags.flatMap(\.tags), program: Version.text,
       cache: Host.cacheDirectory, keepFree: keepFree.map { UInt64($0.bytes) },
       skipsUnchanged: failIfUnchanged, isStopping: isStopping, counters: counters)
     if let jobs { request.workers = jobs }

@@ -136,8 +136,9 @@ struct PeerImportOptions: ParsableArguments {
 
   @Option(
     name: .customLong("tag"),
-    help: ArgumentHelp("A tag to add to the snapshots; may be repeated.", valueName: "tag"))
-  var tags: [String] = []
+    help: ArgumentHelp(
+      "Tags to add to the snapshots, separated by commas; may be repeated.", valueName: "tags"))
+  var tags: [NewTags] = []
 
   @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")
   var dryRun = false

@@ -138,8 +138,9 @@ struct ImportedSnapshotOptions: ParsableArguments {
 
   @Option(
     name: .customLong("tag"),
-    help: ArgumentHelp("A tag for the snapshot; may be repeated.", valueName: "tag"))
-  var tags: [String] = []
+    help: ArgumentHelp(
+      "Tags for the snapshot, separated by commas; may be repeated.", valueName: "tags"))
+  var tags: [NewTags] = []
 
   /// Returns the request of an import into a repository.
   func request(
@@ -147,7 +148,8 @@ struct ImportedSnapshotOptions: ParsableArguments {
     isStopping: @escaping @Sendable () -> Bool
   ) -> ImportRequest {
     var request = ImportRequest(
-      placement, to: repository, tags: tags, counters: counters, isStopping: isStopping)
+      placement, to: repository, tags: tags.flatMap(\.tags), counters: counters,
+      isStopping: isStopping)
     request.time = time.value
     return request
   }

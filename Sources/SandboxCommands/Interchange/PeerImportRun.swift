@@ -71,7 +71,8 @@ struct PeerImportRun {
     isStopping: @escaping @Sendable () -> Bool
   ) throws {
     let request = ImportRequest(
-      work.placement(of: snapshot), to: repository, tags: options.tags, counters: counters,
+      work.placement(of: snapshot), to: repository, tags: options.tags.flatMap(\.tags),
+      counters: counters,
       isStopping: isStopping)
     do {
       let report = try work.run(snapshot, request)

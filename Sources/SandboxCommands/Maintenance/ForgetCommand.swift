@@ -124,6 +124,7 @@ struct ForgetCommand: SandboxCommand {
     try show(plan, pins: operation.pins, console)
     let removed = try remove(plan, by: operation, console)
     try summarize(plan, removed: removed, freed: freed, console)
+    if snapshots.isEmpty, plan.groups.isEmpty, !output.quiet { filter.noteNoMatch(console) }
     let status =
       snapshots.isEmpty
       ? warn(of: plan, operation, console)

@@ -302,7 +302,7 @@ extension SnapshotRepair.Report {
   fileprivate func line(isDry: Bool) -> String {
     let all = Sizes.count(snapshots, "snapshot")
     if repaired == 0 { return "\(all) checked, nothing is lost: nothing to repair" }
-    let removed = removed > 0 ? ", removed \(Sizes.count(removed)) old ones" : ""
+    let removed = removed > 0 ? ", removed \(Sizes.count(removed, "old one"))" : ""
     return "\(isDry ? "would repair" : "repaired") \(Sizes.count(repaired)) of \(all)\(removed)"
   }
 

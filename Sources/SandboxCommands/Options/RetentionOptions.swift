@@ -138,6 +138,17 @@ struct KeepSpan: ExpressibleByArgument {
   }
 }
 
+/// The tags of a new snapshot on the command line, separated by commas. No tag is empty or has a
+/// comma, since the options that select snapshots could not name it.
+struct NewTags: ExpressibleByArgument {
+  let tags: [String]
+
+  init?(argument: String) {
+    guard let list = TagList(argument), !list.tags.isEmpty else { return nil }
+    tags = list.tags
+  }
+}
+
 /// Tags on the command line, separated by commas; empty for snapshots without tags.
 struct SnapshotTags: ExpressibleByArgument {
   let list: TagList

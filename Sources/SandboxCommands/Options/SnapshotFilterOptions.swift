@@ -27,6 +27,11 @@ struct SnapshotFilterOptions: ParsableArguments {
   /// Whether no option is given.
   var isEmpty: Bool { apps.isEmpty && hosts.isEmpty && tags.isEmpty }
 
+  /// Says that no snapshot is selected, if an option is given.
+  func noteNoMatch(_ console: Console) {
+    if !isEmpty { console.note("no snapshot matches '--app', '--host' and '--tag'") }
+  }
+
   /// The options as words of a command line.
   var words: [String] {
     apps.flatMap { ["--app", $0] } + hosts.flatMap { ["--host", $0] }

@@ -76,9 +76,7 @@ struct CopyCommand: SandboxCommand {
       report.jsonLines(isDry: dryRun), lines: report.lines(isDry: dryRun, isChecked: check),
       console)
     warn(of: report, console)
-    if report.snapshots == 0, !filter.isEmpty {
-      console.note("no snapshot matches '--app', '--host' and '--tag'")
-    }
+    if report.snapshots == 0, !output.quiet { filter.noteNoMatch(console) }
     if report.isInterrupted { return .interrupted }
     return report.hasDamage ? .damaged : .done
   }

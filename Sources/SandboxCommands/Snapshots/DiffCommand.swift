@@ -114,6 +114,9 @@ extension DiffCommand {
         let how = listsMetadata ? "" : " (--metadata lists them)"
         parts.append("\(Sizes.count(of(.metadata))) in metadata only\(how)")
       }
+      if damaged > 0 {
+        parts.append("\(Sizes.count(damaged, "damaged directory")) not compared")
+      }
       return parts.isEmpty ? "no differences" : parts.joined(separator: ", ")
     }
 

@@ -1,6 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
+internal import Retention
 internal import SnapshotQueries
 internal import SystemIO
 
@@ -30,7 +31,7 @@ extension SnapshotsCommand {
         commandName: "list",
         abstract: "List the snapshots of a repository",
         usage:
-          "sandboxctl snapshots [list] [--app <app>] [--tag <tag>] [--host <host>] [<options>]",
+          "sandboxctl snapshots [list] [--app <app>] [--tag <tags>] [--host <host>] [<options>]",
         discussion: """
           Lists the snapshots, oldest first. A snapshot that cannot be read is reported, and the \
           exit status is 13. Snapshots that were read before are listed from a cache if their \
@@ -56,8 +57,9 @@ extension SnapshotsCommand {
     @Option(
       name: .customLong("tag"),
       help: ArgumentHelp(
-        "List only snapshots with this tag; if repeated, with one of the tags.", valueName: "tag"))
-    var tags: [String] = []
+        "List only snapshots with all of these tags, separated by commas, or without tags if "
+          + "empty; may be repeated.", valueName: "tags"))
+    var tags: [SnapshotTags] = []
 
     @Option(help: ArgumentHelp("List only snapshots of this host.", valueName: "host"))
     var host: String?
@@ -96,7 +98,7 @@ extension SnapshotsCommand {
 
     private func isSelected(_ snapshot: SnapshotHead) -> Bool {
       if let host, snapshot.host != host { return false }
-      if !tags.isEmpty, !tags.contains(where: snapshot.tags.contains) { return false }
+      if !tags.isEmpty, !tags.contains(where: { $0.list.matches(snapshot) }) { return false }
       if let app, !snapshot.apps.contains(where: { $0.isCalled(app) }) { return false }
       return true
     }
