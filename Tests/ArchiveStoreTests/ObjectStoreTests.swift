@@ -33,6 +33,57 @@ struct ObjectStoreTests {
     }
   }
 
+  /// A program that has just begun, also one that removes objects, has no heartbeat yet.
+  @Test func checkSaysThatAProgramIsRunning() throws {
+    let store = MemoryObjectStorage()
+    _ = try Repository.create(in: store, program: "test")
+    let repository = try Repository.open(store)
+    let lease = try Lease(repository.storage)
+    let right = try #require(try PruneLease(lease))
+    let reason = "a program is running, with 0 unfinished objects"
+    let remarks = try Checked(repository, .trees).findings
+    #expect(remarks.contains(.remark(object: "\(lease.path)", reason: reason)), "\(remarks)")
+    #expect(remarks.contains(.remark(object: "leases/prune", reason: reason)), "\(remarks)")
+    right.release()
+    lease.release()
+  }
+
+  /// A check lists the index objects with their sizes, and does not ask for each of them.
+  @Test func checkAsksForNoIndexObjectTwice() throws {
+    var fixture = try ObjectStoreFixture()
+    for range in [0..<6, 4..<9, 20..<24] { try fixture.backUp(PruneFixture.files(range)) }
+    fixture.store.state.withLock { $0.requests = [] }
+    #expect(try fixture.damage().isEmpty)
+    let requests = fixture.store.state.withLock { $0.requests }.filter { $0.contains(" index/") }
+    #expect(requests.count == 3, "\(requests)")
+  }
+
+  /// If the store cannot be reached any longer, that is no damage, and not every object is waited
+  /// for. An object that alone cannot be read is.
+  @Test(arguments: [true, false]) func checkEndsWithTheConnection(isLost: Bool) throws {
+    var fixture = try ObjectStoreFixture()
+    for range in [0..<6, 4..<9, 20..<24] { try fixture.backUp(PruneFixture.files(range)) }
+    let repository = try fixture.open()
+    let failed = Mutex(0)
+    fixture.store.state.withLock { state in
+      state.hook = { request in
+        failed.withLock { failed in
+          guard failed > 0 && isLost || failed == 0 && request.hasPrefix("get snapshots/") else {
+            return nil
+          }
+          failed += 1
+          return .refused
+        }
+      }
+    }
+    if isLost {
+      #expect(storeError { try Checked(repository, .trees) }?.code == .system)
+      #expect(failed.withLock { $0 } == 2)
+    } else {
+      #expect(try Checked(repository, .trees).damaged.count == 1)
+    }
+  }
+
   /// A second program cannot create a repository over that of the first one.
   @Test func twoProgramsDoNotCreateOneRepository() throws {
     let store = MemoryObjectStorage()

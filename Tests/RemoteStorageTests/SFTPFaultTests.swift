@@ -59,6 +59,22 @@ import Testing
       })
   }
 
+  /// Behind one name there may be several servers, or the server is replaced during a long backup.
+  @Test func laterServerMayTakeShorterPieces() throws {
+    let server = FaultyServer()
+    let storage = try fixture.make(through: server.connector)
+    let writer = try storage.startObject(in: path("lease"))
+    try writer.append(Array(Self.bytes.prefix(200_000)))
+    server.state.withLock { $0.lacking = [.limits] }
+    server.lose(at: 1, .request)
+    try writer.append(Array(Self.bytes[200_000..<299_000]))
+    server.state.withLock { $0.longest = 0 }
+    try writer.append(Array(Self.bytes[299_000...]))
+    try writer.commit(as: path("objects/a"), digest: Blake2b.hash(Self.bytes), isReadSoon: true)
+    #expect(try storage.load(path("objects/a"), limit: 1 << 20) == Self.bytes)
+    #expect(server.state.withLock(\.longest) < 34_000)
+  }
+
   /// The other requests of a server without extensions, which moves the old object aside.
   @Test func objectsAreReplacedOnceOnAPlainServer() throws {
     try sweep(

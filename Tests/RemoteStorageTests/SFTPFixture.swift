@@ -104,15 +104,18 @@ final class FaultyServer: Sendable {
     var connections = 0
     /// The types of the requests (`SFTPRequest`).
     var types: [UInt8] = []
+    /// The length of the longest request.
+    var longest = 0
+    /// The extensions that the server does not offer on further connections.
+    var lacking: [SFTPExtension] = []
   }
 
   let state = Mutex(State())
   private let words: [ByteString]
-  /// The extensions that the server does not offer.
-  private let lacking: [SFTPExtension]
 
   init(lacking: [SFTPExtension] = [], words: [ByteString] = [ByteString(SFTPFixture.server)]) {
-    (self.lacking, self.words) = (lacking, words)
+    self.words = words
+    state.withLock { $0.lacking = lacking }
   }
 
   var count: Int { state.withLock(\.count) }
@@ -127,13 +130,13 @@ final class FaultyServer: Sendable {
     return SFTPConnector(
       input: { () throws(SystemError) in Input(self, try inner.input()) },
       connect: { input throws(SystemError) in
-        let isDown = self.state.withLock { state in
+        let (isDown, lacking) = self.state.withLock { state in
           state.connections += 1
-          return state.isDown
+          return (state.isDown, state.lacking)
         }
         guard let input = input as? Input else { throw SystemError(.run, "ssh", number: 2) }
         if isDown { return try RunningProgram(Self.unreachable) }
-        return Peer(try inner.connect(input.inner), input, self.lacking)
+        return Peer(try inner.connect(input.inner), input, lacking)
       })
   }
 
@@ -147,6 +150,7 @@ final class FaultyServer: Sendable {
       guard packet.count > 5, packet[4] != 1 else { return (true, true) }
       state.count += 1
       state.types.append(packet[4])
+      state.longest = max(state.longest, packet.count)
       guard state.losing == state.count else { return (true, true) }
       return (state.loss == .answer, false)
     }

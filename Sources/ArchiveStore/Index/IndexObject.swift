@@ -35,12 +35,17 @@ struct IndexObject: Sendable {
 
   /// Reads an index object in pieces, verifies it against its id and checks its format.
   ///
-  /// - Parameter pieceLength: the number of bytes to read at a time.
+  /// - Parameters:
+  ///   - pieceLength: the number of bytes to read at a time.
+  ///   - listed: the size of the object in a listing; nil to ask for it.
   static func load(
-    _ id: Digest, from storage: RepositoryStorage, by pieceLength: Int = 4 << 20
+    _ id: Digest, from storage: RepositoryStorage, by pieceLength: Int = 4 << 20,
+    listed: UInt64? = nil
   ) throws(StoreError) -> IndexObject {
     let path = storage.layout.index(id)
-    guard let size = try storage.status(path)?.size else { throw .missing("\(path)") }
+    var found = listed
+    if found == nil { found = try storage.status(path)?.size }
+    guard let size = found else { throw .missing("\(path)") }
     guard size <= UInt64(storage.storedLimit(of: FormatLimit.index)) else {
       throw .damaged("\(path)", "it has \(size) bytes, more than an index object may have")
     }

@@ -59,6 +59,10 @@ extension RepositoryCheck {
 
     private mutating func record(_ path: ObjectPath, _ error: StoreError) throws(StoreError) {
       if error.code == .leaseLost || error.code == .keyRequired { throw error }
+      // Each object of a host that cannot be reached would be waited for, and count as damaged.
+      if !error.costsTheObjectAlone, error.code != .missing, storage.isOnAnotherHost {
+        _ = try storage.status(RepositoryLayout.settings)
+      }
       record("\(path)", error.reason)
     }
 
@@ -113,10 +117,14 @@ extension RepositoryCheck {
 
     private mutating func loadIndexes() throws(StoreError) {
       var objects: [IndexObject] = []
+      // On another host one listing costs less than a question for the size of each object.
+      let isRemote = inventory.indexes.count > 1 && storage.isOnAnotherHost
+      let sizes = isRemote ? try? RepositoryListing.indexesWithSizes(storage).sizes : nil
       for id in inventory.indexes {
         try check.checkNotStopped()
         do {
-          objects.append(try IndexObject.open(id, from: storage))
+          let size = sizes?[storage.layout.index(id)]
+          objects.append(try IndexObject.load(id, from: storage, listed: size))
         } catch { try record(storage.layout.index(id), error) }
       }
       index = CheckedIndex(objects)
@@ -295,15 +303,17 @@ extension RepositoryCheck.Run {
       remarks.append(
         (
           "packs",
-          "\(unused.count) packs of \(bytes) bytes are in no index, for example after an "
-            + "interrupted backup"
+          "\(Self.packs(unused.count)) of \(bytes) bytes \(unused.count == 1 ? "is" : "are") in no "
+            + "index, for example after an interrupted backup"
         ))
     }
     if !condemnedPacks.isEmpty {
-      remarks.append(("condemned", "\(condemnedPacks.count) packs are about to be removed"))
+      let verb = condemnedPacks.count == 1 ? "is" : "are"
+      let packs = Self.packs(condemnedPacks.count)
+      remarks.append(("condemned", "\(packs) \(verb) about to be removed"))
     }
     remarks += missingDirectories()
-    for name in inventory.leases { remarks += try lease(name) }
+    for name in inventory.leases { remarks.append(try lease(name)) }
     if check.repository.trust.isEmpty { remarks += wrongSignatures() }
     let ids = Set(inventory.snapshots.map { ByteString($0.hex) })
     for pin in inventory.pins where !ids.contains(pin) {
@@ -314,6 +324,8 @@ extension RepositoryCheck.Run {
     }
     return remarks + (try missingFiles())
   }
+
+  private static func packs(_ count: Int) -> String { count == 1 ? "1 pack" : "\(count) packs" }
 
   /// Returns remarks about signatures that are not valid, while every snapshot is accepted.
   private func wrongSignatures() -> [(object: String, reason: String)] {
@@ -356,20 +368,28 @@ extension RepositoryCheck.Run {
     return remarks
   }
 
-  private func lease(
-    _ name: ByteString
-  ) throws(StoreError) -> [(object: String, reason: String)] {
+  private func lease(_ name: ByteString) throws(StoreError) -> (object: String, reason: String) {
     let path = RepositoryLayout.leases.appending(name)
-    guard let alive = try storage.status(path.appending("alive")) else {
-      return [("\(path)", "it has no heartbeat file: a program ended without removing it")]
+    guard let heartbeat = try heartbeat(of: path) else {
+      return ("\(path)", "it has no heartbeat: a program ended without removing it")
     }
     let unfinished = ((try? storage.list(path)) ?? []).count { name in
       !Lease.isSign(name)
     }
-    let hours = Int(Host.now().since(alive.modified) / 3600)
+    let hours = Int(Host.now().since(heartbeat) / 3600)
     let what = unfinished == 1 ? "1 unfinished object" : "\(unfinished) unfinished objects"
     return hours >= 1
-      ? [("\(path)", "a program without a heartbeat for \(hours) h left \(what)")]
-      : [("\(path)", "a program is running, with \(what)")]
+      ? ("\(path)", "a program without a heartbeat for \(hours) h left \(what)")
+      : ("\(path)", "a program is running, with \(what)")
+  }
+
+  /// Returns the time of the last heartbeat of a lease, or of the holder of the right to remove
+  /// objects. In a store of objects neither needs an object of its own for that.
+  private func heartbeat(of lease: ObjectPath) throws(StoreError) -> Timestamp? {
+    if let alive = try storage.status(lease.appending(Lease.alive)) { return alive.modified }
+    guard !storage.canRename else { return nil }
+    return try LeaseStatus.all(storage).first {
+      lease == PruneLease.path ? $0.removesObjects : $0.name == lease.name
+    }?.heartbeat
   }
 }

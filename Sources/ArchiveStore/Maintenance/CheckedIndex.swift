@@ -101,20 +101,32 @@ struct CheckedIndex: Sendable {
   /// matches.
   func fault(of blob: BlobID, length: UInt64?) -> String? {
     var reason: String?
-    for (number, object) in (objects + rescued).enumerated() {
-      for record in object.findAll(blob) {
-        let pack = object.pack(Int(record.pack)).id
+    if isSound(blob, length: length, in: objects, reason: &reason) { return nil }
+    if isSound(blob, length: length, in: rescued, reason: &reason) {
+      rescueNeeds.isAny.store(true, ordering: .relaxed)
+      return nil
+    }
+    return reason ?? "\(blob) is in no index"
+  }
+
+  /// Whether one of the objects names a sound copy of a blob. `reason` gets the fault of the last
+  /// copy that is not. The objects are not copied: a store of objects can have thousands.
+  private func isSound(
+    _ blob: BlobID, length: UInt64?, in objects: [IndexObject], reason: inout String?
+  ) -> Bool {
+    for number in objects.indices {
+      for record in objects[number].findAll(blob) {
+        let pack = objects[number].pack(Int(record.pack)).id
         if let length, UInt64(record.length) != length {
           reason = "\(blob) has \(record.length) bytes in the index but \(length) in the tree"
         } else if isLost(blob, in: pack) {
           reason = "\(blob) is lost with pack \(pack.hex)"
         } else {
-          if number >= objects.count { rescueNeeds.isAny.store(true, ordering: .relaxed) }
-          return nil
+          return true
         }
       }
     }
-    return reason ?? "\(blob) is in no index"
+    return false
   }
 
   /// Begins to read a repository with this index.

@@ -54,6 +54,7 @@ struct RepositoryInventory: Hashable {
       unknownFiles += unknown.sorted { $0.components.lexicographicallyPrecedes($1.components) }
       return
     }
+    let statuses = packStatuses(storage)
     for name in RepositoryLayout.packDirectories {
       let directory = RepositoryLayout.packs.appending(name)
       for id in try list(directory, storage, id: { layout.id($0, kind: .pack) }) {
@@ -63,9 +64,19 @@ struct RepositoryInventory: Hashable {
           continue
         }
         // A pack that no longer exists was removed by a prune after the listing.
-        if let status = try storage.status(path) { packs[id] = status.size }
+        packs[id] = statuses[path]?.size
+        if packs[id] == nil { packs[id] = try storage.status(path)?.size }
       }
     }
+  }
+
+  /// Returns the packs on another host with their sizes, as far as it lists these: it is asked for
+  /// all at once, and not for each one.
+  private func packStatuses(_ storage: RepositoryStorage) -> [ObjectPath: ObjectStatus] {
+    var statuses: [ObjectPath: ObjectStatus] = [:]
+    guard storage.isOnAnotherHost else { return statuses }
+    try? storage.forEachObject(below: RepositoryLayout.packs) { statuses[$0] = $1 }
+    return statuses
   }
 
   /// Returns the ids of a directory's objects. Other names are added to the unknown files.

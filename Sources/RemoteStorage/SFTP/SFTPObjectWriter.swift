@@ -53,7 +53,8 @@ final class SFTPObjectWriter: ObjectWriter {
     let piece = transfer.connection.limits.writePiece
     var rest = bytes[...]
     if !tail.isEmpty {
-      let filling = rest.prefix(piece - tail.count)
+      // The server of a connection that was made again may take shorter pieces.
+      let filling = rest.prefix(max(0, piece - tail.count))
       tail.append(contentsOf: filling)
       rest = rest.dropFirst(filling.count)
       guard tail.count >= piece else { return }
@@ -251,11 +252,22 @@ extension SFTPObjectWriter {
       defer { waiting.removeFirst(next) }
       while next < waiting.count {
         while exchange.pending >= window { try receive() }
+        divide(next, connection.limits.writePiece)
         let piece = waiting[next]
         let request = SFTPRequest.write(file.handle, offset: piece.offset, bytes: piece.bytes)
         sent[try exchange.send(request)] = piece
         next += 1
       }
+    }
+
+    /// Divides a piece that is longer than the server takes, as it may be after another connection.
+    private mutating func divide(_ number: Int, _ length: Int) {
+      let piece = waiting[number]
+      guard piece.bytes.count > length else { return }
+      waiting[number] = Piece(offset: piece.offset, bytes: piece.bytes.prefix(length))
+      let rest = Piece(
+        offset: piece.offset + UInt64(length), bytes: piece.bytes.dropFirst(length))
+      waiting.insert(rest, at: number + 1)
     }
 
     /// Sends what waits and a sync, if the server has it, and receives all answers. The server does
