@@ -211,12 +211,13 @@ struct PackUsage {
     let pack = object.pack(number)
     var (usedBytes, unusedBytes, unusedByShare) = (UInt64(0), UInt64(0), UnusedShare.Bytes())
     for frame in pack.firstFrame..<(pack.firstFrame + pack.frames) where total.bytes[frame] > 0 {
-      let ofUsed = total.stored(used[frame], ofFrame: frame)
-      let ofUnused = UInt64(object.frame(frame).stored) - ofUsed
+      // Hostile blobs that overlap may have more bytes than their frame, and more than UInt32.
+      let (stored, all) = (UInt64(object.frame(frame).stored), UInt64(total.bytes[frame]))
+      let ofUsed = min(stored, total.stored(used[frame], ofFrame: frame))
       usedBytes += ofUsed
-      unusedBytes += ofUnused
-      let all = UInt64(total.bytes[frame])
-      unusedByShare.add(ofUnused, UnusedShare(of: all - UInt64(used[frame]), in: all))
+      unusedBytes += stored - ofUsed
+      let share = UnusedShare(of: all - min(all, UInt64(used[frame])), in: all)
+      unusedByShare.add(stored - ofUsed, share)
     }
     return PrunePlan.Pack(
       id: pack.id, size: pack.size, used: usedBytes, unused: unusedBytes,

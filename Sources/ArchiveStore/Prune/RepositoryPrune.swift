@@ -221,13 +221,13 @@ extension RepositoryPrune {
       }
     }
 
-    /// Returns how many of the packs can be rewritten in this order: their used data and an index
-    /// of it fit on the volume.
+    /// Returns how many of the packs can be rewritten in this order: the data that moves and an
+    /// index of it fit on the volume.
     private func room(for packs: [PrunePlan.Pack], besides margin: UInt64) -> Int {
       guard let space = (try? storage.space()) ?? nil else { return packs.count }
       var bytes: UInt64 = 0
       return packs.prefix { pack in
-        bytes += pack.used + pack.used / 16
+        bytes += pack.used + pack.moved + pack.used / 16
         return bytes == 0 || space.available > bytes + margin
       }.count
     }
