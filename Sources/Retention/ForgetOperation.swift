@@ -41,7 +41,7 @@ package struct ForgetOperation {
   /// one are decoded, for the reason.
   private mutating func areIntact(_ ids: [SnapshotID]) -> Bool {
     let unread = ids.filter { !intact.contains($0) }
-    let suspects = repository.unverified(among: unread, threads: Host.processors)
+    let suspects = repository.unverified(among: unread, threads: repository.workers)
     intact.formUnion(unread.filter { !suspects.contains($0) })
     var areIntact = true
     for id in unread where suspects.contains(id) {

@@ -86,21 +86,30 @@ extension LoadedIndex {
     var index = LoadedIndex()
     var sizes = sizes
     if sizes == nil { sizes = try self.sizes(of: ids, in: storage, cache: cache) }
-    for id in ids {
-      do throws(StoreError) {
-        if known[id] == nil { known[id] = try IndexObject.open(id, from: storage, cache: cache) }
-        guard let object = known[id] else { continue }
-        if let fault = try fault(of: object, in: storage, sizes: sizes) { index.add(id, fault) }
-        index.objects.append(object)
-      } catch {
-        if error.code == .missing, !isLast { return nil }
-        if error.code == .keyRequired {
-          index.unreadable.insert(id)
-          continue
+    let open = { @Sendable [known] (id: Digest) throws(StoreError) -> IndexObject in
+      if let object = known[id] { return object }
+      return try IndexObject.open(id, from: storage, cache: cache)
+    }
+    do throws(StoreError) {
+      try storage.forEach(ids, open) { id, result throws(StoreError) in
+        do throws(StoreError) {
+          let object = try result.get()
+          known[id] = object
+          if let fault = try fault(of: object, in: storage, sizes: sizes) { index.add(id, fault) }
+          index.objects.append(object)
+        } catch {
+          if error.code == .missing, !isLast { throw error }
+          if error.code == .keyRequired {
+            index.unreadable.insert(id)
+            return
+          }
+          guard error.costsTheObjectAlone else { throw error }
+          index.add(id, error)
         }
-        guard error.costsTheObjectAlone else { throw error }
-        index.add(id, error)
       }
+    } catch {
+      if error.code == .missing, !isLast { return nil }
+      throw error
     }
     if storage.canRead {
       cache?.retain(only: ids)

@@ -58,7 +58,7 @@ extension RepositoryCheck {
     }
 
     private mutating func record(_ path: ObjectPath, _ error: StoreError) throws(StoreError) {
-      if error.code == .leaseLost || error.code == .keyRequired { throw error }
+      if [.leaseLost, .keyRequired, .interrupted].contains(error.code) { throw error }
       // Each object of a host that cannot be reached would be waited for, and count as damaged.
       if !error.costsTheObjectAlone, error.code != .missing, storage.isOnAnotherHost {
         _ = try storage.status(RepositoryLayout.settings)
@@ -94,10 +94,13 @@ extension RepositoryCheck {
     }
 
     private mutating func loadSnapshots() throws(StoreError) {
-      for id in inventory.snapshots {
+      let read = { @Sendable [check] (id: SnapshotID) throws(StoreError) -> StoredSnapshot in
         try check.checkNotStopped()
-        do {
-          let stored = try check.repository.snapshot(id)
+        return try check.repository.snapshot(id)
+      }
+      try storage.forEach(inventory.snapshots, read) { id, result throws(StoreError) in
+        do throws(StoreError) {
+          let stored = try result.get()
           snapshots.append(stored)
           if stored.snapshot.repository != check.repository.id {
             record(
@@ -120,12 +123,14 @@ extension RepositoryCheck {
       // On another host one listing costs less than a question for the size of each object.
       let isRemote = inventory.indexes.count > 1 && storage.isOnAnotherHost
       let sizes = isRemote ? try? RepositoryListing.indexesWithSizes(storage).sizes : nil
-      for id in inventory.indexes {
+      let load = { @Sendable [check, storage] (id: Digest) throws(StoreError) -> IndexObject in
         try check.checkNotStopped()
-        do {
-          let size = sizes?[storage.layout.index(id)]
-          objects.append(try IndexObject.load(id, from: storage, listed: size))
-        } catch { try record(storage.layout.index(id), error) }
+        return try IndexObject.load(id, from: storage, listed: sizes?[storage.layout.index(id)])
+      }
+      try storage.forEach(inventory.indexes, load) { id, result throws(StoreError) in
+        do throws(StoreError) { objects.append(try result.get()) } catch {
+          try record(storage.layout.index(id), error)
+        }
       }
       index = CheckedIndex(objects)
       report.indexes = objects.count

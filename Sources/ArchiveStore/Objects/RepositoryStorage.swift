@@ -32,6 +32,42 @@ public struct RepositoryStorage: ForwardingStorage {
   var layout: RepositoryLayout { RepositoryLayout(isEncrypted: cipher != nil) }
 }
 
+// MARK: - Several objects
+
+extension RepositoryStorage {
+  /// Returns the results of `body` for items, in their order: on another host by several requests
+  /// at the same time, otherwise one after another.
+  func results<Item: Sendable, Value: Sendable>(
+    of items: some Sequence<Item>,
+    _ body: @escaping @Sendable (Item) throws(StoreError) -> Value
+  ) -> [Result<Value, StoreError>] {
+    Workers.results(of: Array(items), threads: concurrency, name: "requests") { item in
+      Result { () throws(StoreError) in try body(item) }
+    }
+  }
+
+  /// Calls `receive` with each item and the result of `body` for it, in their order. Items are
+  /// begun as many at a time as there are requests at the same time; none after an error of
+  /// `receive`.
+  func forEach<Item: Sendable, Value: Sendable>(
+    _ items: [Item], _ body: @escaping @Sendable (Item) throws(StoreError) -> Value,
+    receive: (Item, Result<Value, StoreError>) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    for part in items.parts(of: concurrency) {
+      for (item, result) in zip(part, results(of: part, body)) { try receive(item, result) }
+    }
+  }
+}
+
+extension Array {
+  /// Returns parts of `count` elements; the last one has the rest.
+  func parts(of count: Int) -> some Sequence<ArraySlice<Element>> {
+    stride(from: 0, to: self.count, by: count).lazy.map { start in
+      self[start..<Swift.min(start + count, self.count)]
+    }
+  }
+}
+
 // MARK: - Reading objects
 
 extension RepositoryStorage {

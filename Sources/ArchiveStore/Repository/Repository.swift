@@ -72,6 +72,10 @@ public struct Repository: Sendable {
     return Repository(storage.base, settings: settings, keys: keys, opened: opened)
   }
 
+  /// The number of threads for work that makes requests: as many as processors, or on another host
+  /// as requests at the same time, if these are more.
+  public var workers: Int { max(Host.processors, storage.concurrency) }
+
   /// Opens a copy of this repository in another storage with the same keys.
   func open(copyIn storage: any Storage) throws(StoreError) -> Repository {
     let opened = Host.monotonicSeconds()

@@ -127,24 +127,29 @@ extension Repository {
     var heads: [SnapshotHead] = []
     var damaged: [StoreError] = []
     var isChanged = false
+    var new: [SnapshotID] = []
     for id in ids {
-      if let record = known.records[id], statuses == nil || record.isOf(statuses?[id]) {
-        heads.append(record.head)
-        current.records[id] = record
-        // The first listing after a snapshot was made shows its time.
-        if let status = statuses?[id], status != record.status {
-          current.records[id] = SnapshotHeadCache.Record(head: record.head, status: status)
-          isChanged = true
-        }
+      guard let record = known.records[id], statuses == nil || record.isOf(statuses?[id]) else {
+        new.append(id)
         continue
       }
-      if !storage.canRead { continue }
+      heads.append(record.head)
+      current.records[id] = record
+      // The first listing after a snapshot was made shows its time.
+      if let status = statuses?[id], status != record.status {
+        current.records[id] = SnapshotHeadCache.Record(head: record.head, status: status)
+        isChanged = true
+      }
+    }
+    let asks = statuses == nil && cache != nil
+    let read = { @Sendable (id: SnapshotID) throws(StoreError) -> (SnapshotHead, ObjectStatus?) in
+      let status = asks ? try self.storage.status(self.storage.layout.snapshot(id)) : statuses?[id]
+      return (try self.head(id), status)
+    }
+    try storage.forEach(storage.canRead ? new : [], read) { id, result throws(StoreError) in
       do throws(StoreError) {
-        var status = statuses?[id]
-        if statuses == nil, cache != nil {
-          status = try storage.status(storage.layout.snapshot(id))
-        }
-        let head = current.interned(try self.head(id))
+        let (found, status) = try result.get()
+        let head = current.interned(found)
         isChanged = true
         heads.append(head)
         if let status { current.records[id] = SnapshotHeadCache.Record(head: head, status: status) }

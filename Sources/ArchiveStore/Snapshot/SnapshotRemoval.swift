@@ -6,7 +6,7 @@ internal import SystemIO
 /// Each snapshot disappears in one step, so after a crash or an error it is either complete or
 /// gone. Packs and the index are not changed: a later prune removes the data that no snapshot
 /// needs.
-public struct SnapshotRemoval {
+public struct SnapshotRemoval: Sendable {
   private let repository: Repository
   private let counters: ProgressCounters
   private let isStopping: @Sendable () -> Bool
@@ -53,7 +53,7 @@ public struct SnapshotRemoval {
   ///
   /// - Parameter removed: called for each snapshot after it was removed, also before an error.
   /// - Throws: `StoreError`: `leaseLost`, `interrupted`, or the error of the first snapshot that
-  ///   cannot be removed.
+  ///   cannot be removed. In a repository on another host a few after it may be removed.
   public func run(
     _ ids: [SnapshotID], removed: (SnapshotID) -> Void
   ) throws(StoreError) -> Report {
@@ -65,16 +65,23 @@ public struct SnapshotRemoval {
     defer { lease.release() }
     defer { reserve.restore(by: lease) }
     var report = Report()
-    for id in ids {
-      try checkNotStopped()
+    let remove = { @Sendable (id: SnapshotID) throws(StoreError) -> Outcome in
+      try self.checkNotStopped()
       try lease.keepAlive()
-      let outcome = try reserve.whenFull { () throws(StoreError) in try remove(id, lease) }
-      switch outcome {
-      case .removed: removed(id)
-      case .pinned: report.pinned.append(id)
-      case .gone: report.gone.append(id)
+      return try reserve.whenFull { () throws(StoreError) in try self.remove(id, lease) }
+    }
+    for part in ids.parts(of: storage.concurrency) {
+      let outcomes = storage.results(of: part, remove)
+      for (id, outcome) in zip(part, outcomes) {
+        guard case .success(let outcome) = outcome else { continue }
+        switch outcome {
+        case .removed: removed(id)
+        case .pinned: report.pinned.append(id)
+        case .gone: report.gone.append(id)
+        }
+        counters.didHandle(files: 1)
       }
-      counters.didHandle(files: 1)
+      for outcome in outcomes { _ = try outcome.get() }
     }
     report.pins = try removePinsOfMissingSnapshots(lease)
     return report
@@ -88,7 +95,7 @@ public struct SnapshotRemoval {
       hint: "run it again to remove the others")
   }
 
-  private enum Outcome {
+  private enum Outcome: Sendable {
     case removed
     case pinned
     case gone

@@ -13,6 +13,8 @@ extension ForwardingStorage {
 
   public var canCreateExclusively: Bool { base.canCreateExclusively }
 
+  public var concurrency: Int { base.concurrency }
+
   public var versions: (any ObjectVersions)? { base.versions }
 
   public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {

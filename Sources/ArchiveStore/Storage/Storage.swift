@@ -22,6 +22,9 @@ public protocol Storage: Sendable {
   /// Whether `create` works: whether an object can be created only if it is missing, atomically.
   var canCreateExclusively: Bool { get }
 
+  /// The number of requests to make at the same time: 1 where an answer needs no waiting.
+  var concurrency: Int { get }
+
   /// Returns a complete object of at most `limit` bytes. A larger one is `damaged`.
   func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8]
 
@@ -172,6 +175,9 @@ public protocol ObjectWriter: AnyObject {
 extension Storage {
   /// None, as a file system keeps no replaced files.
   public var versions: (any ObjectVersions)? { nil }
+
+  /// One: a file system answers at once.
+  public var concurrency: Int { 1 }
 
   /// Returns false, as a file system replaces objects.
   public var canCreateExclusively: Bool { false }

@@ -21,9 +21,10 @@ package struct AppCatalog: Sendable {
     let names = Dictionary(
       device.apps.map { ($0.identifier, $0.displayName) }, uniquingKeysWith: { first, _ in first })
     let layout = device.layout
-    let results = ParallelReading.results(of: device.containers.filter { $0.kind == .bundle }) {
-      Self.declarations(in: $0, layout, names)
-    }
+    let results = Workers.results(
+      of: device.containers.filter { $0.kind == .bundle }, threads: Host.processors, name: "apps",
+      batch: 16
+    ) { Self.declarations(in: $0, layout, names) }
     var (apps, unreadable): ([AppDeclarations], [PathRemark]) = ([], [])
     for result in results {
       switch result {

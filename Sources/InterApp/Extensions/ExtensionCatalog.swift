@@ -23,7 +23,9 @@ package struct ExtensionCatalog: Sendable {
         container.owner.map { ($0, container) }
       }, uniquingKeysWith: { first, _ in first })
     let layout = device.layout
-    let parts = ParallelReading.results(of: device.apps) { app in
+    let parts = Workers.results(
+      of: device.apps, threads: Host.processors, name: "apps", batch: 16
+    ) { app in
       bundles[app.identifier].map { ExtensionCatalog(of: app, in: $0, layout) }
     }.compactMap(\.self)
     self.init(

@@ -15,7 +15,7 @@ package final class ReadAheadStorage: ForwardingStorage {
   private let state = Mutex(State())
   private let expected = Mutex<ExpectedRanges?>(nil)
   private let listings = Mutex<ListingsAhead?>(nil)
-  /// The number of threads that fetch what is expected.
+  /// The number of threads that fetch what is expected, and of requests at the same time.
   private let threads: Int
 
   /// The first and the largest window in bytes.
@@ -32,6 +32,8 @@ package final class ReadAheadStorage: ForwardingStorage {
   package init(_ base: any Storage, connections: Int = 1) {
     (self.base, threads) = (base, max(1, connections))
   }
+
+  package var concurrency: Int { threads }
 
   private struct State {
     var positions: [ObjectPath: Position] = [:]

@@ -35,7 +35,7 @@ extension KeyCommand {
       let report = try change.run(counting: "object") { counters, isStopping in
         try KeyRewrap(
           opened, isDry: change.dryRun, indexCache: opened.hostIndexCache,
-          headCache: opened.hostHeadCache, workers: Host.processors, counters: counters,
+          headCache: opened.hostHeadCache, workers: opened.workers, counters: counters,
           isStopping: isStopping
         ).run()
       }

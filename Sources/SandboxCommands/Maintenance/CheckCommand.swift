@@ -71,7 +71,7 @@ struct CheckCommand: SandboxCommand {
     let counters = ProgressCounters()
     let result = try progress.run(counters, output) { isStopping in
       try RepositoryCheck(
-        checked, reading: reading, rounds: checked.hostCheckRounds, workers: Host.processors,
+        checked, reading: reading, rounds: checked.hostCheckRounds, workers: checked.workers,
         counters: counters, isStopping: isStopping
       ).run()
     }

@@ -151,7 +151,7 @@ struct ForgetCommand: SandboxCommand {
     return try progress.run(counters, output) { isStopping in
       try RepositoryPrune(
         opened, indexCache: opened.hostIndexCache, headCache: opened.hostHeadCache,
-        workers: Host.processors, counters: counters, isStopping: isStopping
+        workers: opened.workers, counters: counters, isStopping: isStopping
       ).freed(byRemoving: Set(plan.removed))
     }
   }

@@ -109,7 +109,7 @@ struct PruneOptions: ParsableArguments {
     let report = try progress.run(counters, output) { isStopping in
       let prune = RepositoryPrune(
         repository, request, indexCache: repository.hostIndexCache,
-        headCache: repository.hostHeadCache, workers: Host.processors, counters: counters,
+        headCache: repository.hostHeadCache, workers: repository.workers, counters: counters,
         isStopping: isStopping)
       return if let removed { try prune.plan(without: removed) } else { try prune.run() }
     }

@@ -234,7 +234,7 @@ extension RepairCommand {
       let ids = try opened.snapshots(named: snapshots, console)
       let report = try change.run { counters, isStopping in
         try SnapshotRepair(
-          opened, of: ids, isDry: change.dryRun, isForgetting: forget, workers: Host.processors,
+          opened, of: ids, isDry: change.dryRun, isForgetting: forget, workers: opened.workers,
           counters: counters, isStopping: isStopping
         ).run { try show($0, console) }
       }

@@ -69,7 +69,7 @@ struct CopyCommand: SandboxCommand {
     let report = try progress.run(counters, output) { isStopping in
       try RepositoryCopy(
         from: source.copySide, to: target.copySide, isDry: dryRun, isChecking: check,
-        workers: Host.processors, counters: counters, isStopping: isStopping
+        workers: max(source.workers, target.workers), counters: counters, isStopping: isStopping
       ).run { head in ids?.contains(head.id) ?? filter.isSelected(head) }
     }
     try output.show(

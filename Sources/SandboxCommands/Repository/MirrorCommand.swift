@@ -48,8 +48,9 @@ struct MirrorCommand: SandboxCommand {
       try RepositoryMirror(
         of: source, in: target, indexCache: source.hostIndexCache, headCache: source.hostHeadCache,
         lock: Self.lock(of: mirror), isDry: change.dryRun,
-        allowsLargeRemoval: allowLargeRemoval, workers: Host.processors, counters: counters,
-        isStopping: isStopping
+        allowsLargeRemoval: allowLargeRemoval,
+        workers: max(source.workers, target?.concurrency ?? 1),
+        counters: counters, isStopping: isStopping
       ).run()
     }
     try change.output.show(
