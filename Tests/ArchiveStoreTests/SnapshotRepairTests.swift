@@ -96,14 +96,22 @@ struct SnapshotRepairTests {
     #expect(try fixture.repository.snapshot(new.id) == new)
   }
 
-  @Test func snapshotWithoutItsRootIsEmpty() throws {
+  /// An empty snapshot in its place would count as the newest backup.
+  @Test(arguments: [false, true]) func snapshotWithoutItsRootIsNotReplaced(isPinned: Bool) throws {
     let fixture = try SnapshotRepairFixture()
+    if isPinned { _ = try fixture.repository.pin([fixture.stored.id]) }
     try fixture.lose("root")
-    let new = try #require(try fixture.repair().repaired.first?.new)
-    #expect(try fixture.entries(of: new).isEmpty)
-    #expect(new.snapshot.unreadable.first == PathNote(path: "", note: "everything is lost"))
-    #expect(new.snapshot.totals.entries == 0)
-    #expect(try fixture.affected() == [fixture.stored.id])
+    let (report, repaired) = try fixture.repair()
+    #expect((report.repaired, report.lost, report.isIdle) == (0, 1, false))
+    let lost = try #require(repaired.first)
+    #expect(lost.isLost && lost.new == nil && !lost.isRemoved)
+    #expect(lost.lost == [PathNote(path: "", note: "everything is lost")])
+    #expect(try RepositoryListing.snapshots(fixture.memory) == [fixture.stored.id])
+
+    let (_, removed) = try fixture.repair(forget: true)
+    #expect(removed.first?.isRemoved == !isPinned)
+    #expect(
+      try RepositoryListing.snapshots(fixture.memory) == (isPinned ? [fixture.stored.id] : []))
   }
 
   @Test func intactRepositoryIsNotChanged() throws {

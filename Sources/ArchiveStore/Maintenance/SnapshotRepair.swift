@@ -31,8 +31,11 @@ public struct SnapshotRepair {
   /// A snapshot that has lost something.
   public struct Repaired: Sendable {
     public let old: StoredSnapshot
-    /// The snapshot without what is lost; nil in a dry run.
+    /// The snapshot without what is lost; nil in a dry run, and if nothing is left.
     public internal(set) var new: StoredSnapshot?
+    /// Whether nothing is left of it. No snapshot takes its place: an empty one would count as a
+    /// backup, for which `forget` removes others.
+    public let isLost: Bool
     /// The losses by path, and their number. Above 4 MiB they are summarized.
     public let lost: [PathNote]
     public let losses: Int
@@ -44,9 +47,11 @@ public struct SnapshotRepair {
 
   /// The result of a repair or of a dry run.
   public struct Report: Sendable {
-    /// The number of snapshots that were looked at, and of those that have lost something.
+    /// The number of snapshots that were looked at, of those that have lost something, and of those
+    /// of which nothing is left.
     public internal(set) var snapshots = 0
     public internal(set) var repaired = 0
+    public internal(set) var lost = 0
     /// The number of old snapshots that were removed.
     public internal(set) var removed = 0
     /// The errors of the damaged condemned objects, which were removed.
@@ -57,7 +62,7 @@ public struct SnapshotRepair {
     public internal(set) var isUnchecked = false
 
     /// Whether no snapshot has lost anything.
-    public var isIdle: Bool { repaired == 0 && unreadable.isEmpty }
+    public var isIdle: Bool { repaired == 0 && lost == 0 && unreadable.isEmpty }
   }
 
   /// Runs the repair.
@@ -152,12 +157,13 @@ extension SnapshotRepair {
       for (stored, tree) in damaged {
         let survey = try TreeSurvey(stored.snapshot, trees)
         var repaired = Repaired(
-          old: stored, lost: survey.notes.notes, losses: survey.notes.count,
-          isPinned: pins.contains(stored.id))
+          old: stored, isLost: tree == nil, lost: survey.notes.notes,
+          losses: survey.notes.count, isPinned: pins.contains(stored.id))
         if let target {
-          try replace(&repaired, by: stored.snapshot(tree, survey, in: repository), target)
+          let rest = tree.map { stored.snapshot($0, survey, in: repository) }
+          try replace(&repaired, by: rest, target)
         }
-        report.repaired += 1
+        if tree == nil { report.lost += 1 } else { report.repaired += 1 }
         if repaired.isRemoved { report.removed += 1 }
         try body(repaired)
       }
@@ -165,10 +171,10 @@ extension SnapshotRepair {
     }
 
     /// Stores the trees of snapshots that have lost something, durably, and returns them with these
-    /// snapshots; in a dry run their own.
+    /// snapshots; in a dry run their own, and nil if nothing is left.
     private func repairTrees(
       of snapshots: [StoredSnapshot]
-    ) throws -> (TreeRepair, [(StoredSnapshot, TreeReference)]) {
+    ) throws -> (TreeRepair, [(StoredSnapshot, TreeReference?)]) {
       let session = target?.session
       // Trees in packs in which damage was found must not count as stored.
       session?.known.exclude(Set(found.damagedPacks.keys).union(found.index.lostPacks))
@@ -176,12 +182,12 @@ extension SnapshotRepair {
       var trees = TreeRepair(reader, found.index, into: session) { () throws(StoreError) in
         if isStopping() { throw SnapshotRepair.interrupted(repository.location) }
       }
-      var damaged: [(StoredSnapshot, TreeReference)] = []
+      var damaged: [(StoredSnapshot, TreeReference?)] = []
       for stored in snapshots {
         switch try trees.repair(stored.snapshot.tree) {
         case .whole: continue
         case .partial(let tree): damaged.append((stored, tree))
-        case .lost: damaged.append((stored, try session?.storeTree([]) ?? stored.snapshot.tree))
+        case .lost: damaged.append((stored, nil))
         }
       }
       if !damaged.isEmpty { try session?.checkpoint() }
@@ -205,10 +211,10 @@ extension SnapshotRepair {
       return nil
     }
 
-    /// Saves the new snapshot, pins it if the old one is pinned, and then removes the old one if
-    /// requested.
+    /// Saves the new snapshot, if anything is left, pins it if the old one is pinned, and then
+    /// removes the old one if requested; not a pinned one that nothing replaces.
     private func replace(
-      _ repaired: inout Repaired, by snapshot: Snapshot, _ target: Target
+      _ repaired: inout Repaired, by snapshot: Snapshot?, _ target: Target
     ) throws {
       try target.right.requireHeld()
       let old = repaired.old.id
@@ -216,15 +222,17 @@ extension SnapshotRepair {
       guard try repository.storage.status(repository.storage.layout.snapshot(old)) != nil else {
         return
       }
-      // A signature must not make a snapshot trusted that is not.
-      let isTrusted = repository.vouches(for: repaired.old)
-      let new =
-        try earlier(snapshot, isSigned: isTrusted)
-        ?? target.session.save(snapshot, isSigned: isTrusted)
-      repaired.new = new
-      if repaired.isPinned { try repository.pin([new.id]) }
+      if let snapshot {
+        // A signature must not make a snapshot trusted that is not.
+        let isTrusted = repository.vouches(for: repaired.old)
+        let new =
+          try earlier(snapshot, isSigned: isTrusted)
+          ?? target.session.save(snapshot, isSigned: isTrusted)
+        repaired.new = new
+        if repaired.isPinned { try repository.pin([new.id]) }
+      }
       guard repair.isForgetting else { return }
-      if repaired.isPinned { try repository.unpin([old]) }
+      if repaired.isPinned, repaired.new != nil { try repository.unpin([old]) }
       let removal = SnapshotRemoval(repository)
       var isRemoved = false
       _ = try removal.run([old]) { _ in isRemoved = true }

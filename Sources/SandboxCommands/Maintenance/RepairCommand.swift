@@ -249,7 +249,10 @@ extension RepairCommand {
       if change.output.json { return try console.result(repaired.json(isDry: change.dryRun)) }
       if change.output.quiet { return }
       let losses = Sizes.count(repaired.losses, "lost path")
-      let new = repaired.new.map { ", written again as \($0.id.hex.prefix(8))" } ?? ""
+      let new =
+        repaired.isLost
+        ? ", nothing is left"
+        : repaired.new.map { ", written again as \($0.id.hex.prefix(8))" } ?? ""
       let removed = repaired.isRemoved ? ", removed" : ""
       try console.result("snapshot \(repaired.old.id.hex.prefix(8)): \(losses)\(new)\(removed)")
       try console.list(ListExcerpt(repaired.lost, all: list.all), after: "  ") { note in
@@ -269,6 +272,10 @@ extension RepairCommand {
             + "'sandboxctl forget --force ID\(change.repository.suffix)'")
       } else if report.isIdle, report.isUnchecked {
         console.hint("'sandboxctl check --read-data\(change.repository.suffix)' finds damaged data")
+      } else if report.lost > report.removed, !change.dryRun {
+        console.hint(
+          "restore a snapshot of which nothing is left from a copy, or remove it with "
+            + "'sandboxctl forget --force ID\(change.repository.suffix)'")
       } else if report.repaired > 0, !change.dryRun {
         console.hint("the next backup stores what is lost again if the source still has it")
       }
@@ -283,8 +290,8 @@ extension SnapshotRepair.Repaired {
     if let new { members.append(JSON.Member("new", .string(new.id.hex))) }
     members += [
       JSON.Member("dry_run", .bool(isDry)), JSON.Member("removed", .bool(isRemoved)),
-      JSON.Member("pinned", .bool(isPinned)), JSON.Member("losses", .integer(Int64(losses))),
-      JSON.Member("lost", lost.json),
+      JSON.Member("pinned", .bool(isPinned)), JSON.Member("nothing_left", .bool(isLost)),
+      JSON.Member("losses", .integer(Int64(losses))), JSON.Member("lost", lost.json),
     ]
     return .object(members)
   }
@@ -301,9 +308,13 @@ extension SnapshotRepair.Report {
   /// Returns the report as text.
   fileprivate func line(isDry: Bool) -> String {
     let all = Sizes.count(snapshots, "snapshot")
-    if repaired == 0 { return "\(all) checked, nothing is lost: nothing to repair" }
+    if repaired == 0, lost == 0 {
+      return "\(all) checked, nothing is lost: nothing to repair"
+    }
+    let nothing = lost > 0 ? ", nothing is left of \(Sizes.count(lost))" : ""
     let removed = removed > 0 ? ", removed \(Sizes.count(removed, "old one"))" : ""
-    return "\(isDry ? "would repair" : "repaired") \(Sizes.count(repaired)) of \(all)\(removed)"
+    return
+      "\(isDry ? "would repair" : "repaired") \(Sizes.count(repaired)) of \(all)\(nothing)\(removed)"
   }
 
   /// Returns the last line of `repair snapshots --json`.
@@ -311,7 +322,8 @@ extension SnapshotRepair.Report {
     [
       "summary": [
         "dry_run": .bool(isDry), "snapshots": .integer(Int64(snapshots)),
-        "repaired": .integer(Int64(repaired)), "removed": .integer(Int64(removed)),
+        "repaired": .integer(Int64(repaired)), "lost": .integer(Int64(lost)),
+        "removed": .integer(Int64(removed)),
         "unreadable": .integer(Int64(unreadable.count)),
       ]
     ]
