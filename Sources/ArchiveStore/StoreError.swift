@@ -167,6 +167,9 @@ extension StoreError {
     return StoreError(code, "use", subject: subject, reason: reason, hint: hint)
   }
 
+  /// Returns a number of packs as text.
+  static func packs(_ count: Int) -> String { count == 1 ? "1 pack" : "\(count) packs" }
+
   /// Returns the error for stored bytes that violate the format.
   static func damaged(_ subject: String, _ reason: String) -> StoreError {
     StoreError(.damaged, "use", subject: subject, reason: reason, hint: checkHint)

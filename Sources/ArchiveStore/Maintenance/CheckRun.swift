@@ -308,13 +308,13 @@ extension RepositoryCheck.Run {
       remarks.append(
         (
           "packs",
-          "\(Self.packs(unused.count)) of \(bytes) bytes \(unused.count == 1 ? "is" : "are") in no "
+          "\(StoreError.packs(unused.count)) of \(bytes) bytes \(unused.count == 1 ? "is" : "are") in no "
             + "index, for example after an interrupted backup"
         ))
     }
     if !condemnedPacks.isEmpty {
       let verb = condemnedPacks.count == 1 ? "is" : "are"
-      let packs = Self.packs(condemnedPacks.count)
+      let packs = StoreError.packs(condemnedPacks.count)
       remarks.append(("condemned", "\(packs) \(verb) about to be removed"))
     }
     remarks += missingDirectories()
@@ -329,8 +329,6 @@ extension RepositoryCheck.Run {
     }
     return remarks + (try missingFiles())
   }
-
-  private static func packs(_ count: Int) -> String { count == 1 ? "1 pack" : "\(count) packs" }
 
   /// Returns remarks about signatures that are not valid, while every snapshot is accepted.
   private func wrongSignatures() -> [(object: String, reason: String)] {

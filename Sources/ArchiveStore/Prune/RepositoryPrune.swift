@@ -143,7 +143,7 @@ public struct RepositoryPrune {
     guard needs.snapshots == 0, !needs.packSizes.isEmpty, !request.mayRemoveAll else { return }
     throw StoreError(
       .noSnapshot, "prune", subject: repository.location,
-      reason: "it has no snapshot, and packs: \(needs.packSizes.count)",
+      reason: "it has \(StoreError.packs(needs.packSizes.count)) and no snapshot",
       hint: "if snapshots are lost, copy them again from another copy of the repository; "
         + "'--remove-all' removes all data, for example that of an interrupted first backup")
   }
