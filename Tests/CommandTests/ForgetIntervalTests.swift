@@ -48,7 +48,7 @@ struct ForgetIntervalTests {
     try backUp(times: 1)
     let second = try cli.run(line + "monthly")
     #expect(second.code == 0 && second.output.isEmpty && second.errors.isEmpty, "\(second)")
-    let verbose = try cli.run(line + "monthly --verbose --dry-run")
+    let verbose = try cli.run(line + "monthly --dry-run")
     #expect(verbose.code == 0 && verbose.output.isEmpty)
     #expect(verbose.errors.contains("note: nothing to do: the last run was at "), "\(verbose)")
     #expect(try count() == 2)

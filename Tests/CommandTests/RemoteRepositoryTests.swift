@@ -85,6 +85,21 @@ struct RemoteRepositoryTests {
     #expect(try cli.jsonLines("snapshots --json").count == 1)
   }
 
+  /// Options of other places may come from the configuration.
+  @Test(SFTPServer.isInstalled) func suggestedCommandsHaveTheOptionsOfTheirPlace() throws {
+    _ = try cli.succeed("init \(server.location()) --plain --no-default \(server.option)")
+    let remote = try cli.run("backup --root data --layout folder \(repo) --s3-region eu")
+    let suggested = remote.output + remote.errors
+    #expect(remote.code == 0 && suggested.contains("next: "), "\(suggested)")
+    #expect(suggested.contains("\(server.option)") && !suggested.contains("--s3-region"))
+    _ = try cli.succeed("init local --plain --no-default")
+    let local = try cli.run(
+      "backup --root data --layout folder --repo local --limit-upload 100M \(server.option)")
+    let words = local.output + local.errors
+    #expect(words.contains("--repo local --limit-upload 104857600"), "\(words)")
+    #expect(!words.contains("--ssh-command"))
+  }
+
   @Test(SFTPServer.isInstalled) func copiesAndMirrorsGoBetweenHosts() throws {
     _ = try cli.succeed("init local --plain --no-default")
     _ = try cli.succeed("backup --root data --layout folder --repo local")

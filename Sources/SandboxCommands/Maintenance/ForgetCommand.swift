@@ -76,7 +76,7 @@ struct ForgetCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     let (start, stamp) = (Host.now(), stamp)
     if let last = stamp?.load(), let atMost, !atMost.isDue(last: last, now: start) {
-      if progress.verbose {
+      if progress.verbose || dryRun {
         console.note(
           "nothing to do: the last run was at \(Times.text(last)), and this one runs "
             + "\(atMost.rawValue) at most")

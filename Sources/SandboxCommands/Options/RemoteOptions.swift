@@ -72,10 +72,21 @@ extension RemoteOptions {
     return settings
   }
 
-  /// The options as words, for a suggested command or a scheduled job.
-  var words: [String] {
-    let words = values.flatMap { ["--\($0.name)", $0.value] }
-    return s3PathStyle ? words + ["--s3-path-style"] : words
+  /// The options as words, for a scheduled job.
+  var words: [String] { words { _ in true } }
+
+  /// The options that matter for a repository in a place, as words for a suggested command.
+  func words(for location: RepositoryLocation?) -> [String] {
+    switch location {
+    case .s3: return words { $0 != "ssh-command" }
+    case .sftp: return words { !$0.hasPrefix("s3-") }
+    case .local, nil: return words { $0.hasPrefix("limit-") }
+    }
+  }
+
+  private func words(where isSelected: (_ name: String) -> Bool) -> [String] {
+    let words = values.filter { isSelected($0.name) }.flatMap { ["--\($0.name)", $0.value] }
+    return s3PathStyle && isSelected("s3-path-style") ? words + ["--s3-path-style"] : words
   }
 
   /// The names and values of the options that are given, except flags.

@@ -66,7 +66,8 @@ struct RepositoryOptions: ParsableArguments {
   /// The options that suggested commands need to use the same repository.
   var suffix: String {
     guard let repo else { return "" }
-    let words = ["--repo \(ShellWord.text(repo))"] + remote.words.map { ShellWord.text($0) }
+    let options = remote.words(for: try? RepositoryLocation(parsing: repo))
+    let words = ["--repo \(ShellWord.text(repo))"] + options.map { ShellWord.text($0) }
     return " " + words.joined(separator: " ")
   }
 }
