@@ -1,6 +1,4 @@
-import Synchronization
 import SystemIO
-import TestSupport
 import Testing
 
 /// The results of work that several threads share.
@@ -16,15 +14,16 @@ struct WorkerResultTests {
 
   /// As many items as there are threads are begun before the first one ends, and no more.
   @Test func threadsWorkAtTheSameTime() {
-    let (begun, most) = (Atomic<Int>(0), Atomic<Int>(0))
-    let results = Workers.results(of: Array(0..<12), threads: 4, name: "test") { number in
-      let now = begun.add(1, ordering: .relaxed).newValue
-      most.max(now, ordering: .relaxed)
-      for _ in 0..<5000 where most.load(ordering: .relaxed) < 4 { Host.pause(seconds: 0.001) }
-      begun.subtract(1, ordering: .relaxed)
+    let (running, most) = (Counter(), Counter())
+    let end = Host.monotonicSeconds() + 600
+    let results = Workers.results(of: Array(0..<40), threads: 4, name: "test") { number in
+      most.raise(to: running.add())
+      while most.value < 4, Host.monotonicSeconds() < end { Host.pause(seconds: 0.001) }
+      Host.pause(seconds: 0.002)
+      running.add(-1)
       return number
     }
-    #expect(results == Array(0..<12))
-    #expect(most.load(ordering: .relaxed) == 4)
+    #expect(results == Array(0..<40))
+    #expect(most.value == 4)
   }
 }
