@@ -89,7 +89,7 @@ extension IndexObject {
   static func load(
     _ id: Digest, from storage: any Storage, by pieceLength: Int = 4 << 20
   ) throws(StoreError) -> IndexObject {
-    try load(id, from: RepositoryStorage(storage), by: pieceLength)
+    try load(id, from: RepositoryStorage(storage), by: pieceLength, listed: nil)
   }
 
   static func open(_ id: Digest, from storage: any Storage) throws(StoreError) -> IndexObject {
