@@ -161,7 +161,10 @@ final class Lease: Sendable {
 
   /// Whether a name in a lease's directory is a signal to other programs, not an unfinished object.
   static func isSign(_ name: ByteString) -> Bool {
-    [alive, readerSign, ObjectLeases.dead, ObjectLeases.remover].contains(name)
+    let signs = [
+      alive, readerSign, ObjectLeases.dead, ObjectLeases.remover, ObjectLeases.holderName,
+    ]
+    return signs.contains(name)
       || ["seen-", "of-", "by-"].contains { name.bytes.starts(with: $0.utf8) }
   }
 

@@ -206,7 +206,8 @@ extension ObjectLeases {
 extension ObjectLeases {
   /// The object that one program creates, if the store can create objects exclusively. Its content
   /// is the name of the program's lease.
-  private static let holder = PruneLease.path.appending("holder")
+  private static let holder = PruneLease.path.appending(holderName)
+  static let holderName: ByteString = "holder"
   private static let prefix = "of-"
 
   /// The number of attempts to become the only candidate, and the seconds between them.
