@@ -54,37 +54,48 @@ struct RepositoryInventory: Hashable {
       unknownFiles += unknown.sorted { $0.components.lexicographicallyPrecedes($1.components) }
       return
     }
-    let statuses = packStatuses(storage)
-    for name in RepositoryLayout.packDirectories {
-      let directory = RepositoryLayout.packs.appending(name)
-      for id in try list(directory, storage, id: { layout.id($0, kind: .pack) }) {
+    let directories = RepositoryLayout.packDirectories.map { RepositoryLayout.packs.appending($0) }
+    let listings = Self.listings(of: directories, storage)
+    for (number, directory) in directories.enumerated() {
+      let listing = listings?[number]
+      var found = listing?.names
+      if found == nil { found = try names(directory, storage) }
+      for id in ids(of: found ?? [], in: directory, id: { layout.id($0, kind: .pack) }) {
         let path = layout.pack(id)
         guard path.directory == directory else {
           unknownFiles.append(directory.appending(path.name))
           continue
         }
         // A pack that no longer exists was removed by a prune after the listing.
-        packs[id] = statuses[path]?.size
+        packs[id] = listing?.statuses?[path.name]?.size
         if packs[id] == nil { packs[id] = try storage.status(path)?.size }
       }
     }
   }
 
-  /// Returns the packs on another host with their sizes, as far as it lists these: it is asked for
-  /// all at once, and not for each one.
-  private func packStatuses(_ storage: RepositoryStorage) -> [ObjectPath: ObjectStatus] {
-    var statuses: [ObjectPath: ObjectStatus] = [:]
-    guard storage.isOnAnotherHost else { return statuses }
-    try? storage.forEachObject(below: RepositoryLayout.packs) { statuses[$0] = $1 }
-    return statuses
+  /// Returns the listings of directories of another host, made at the same time, or nil if each has
+  /// to be listed by itself.
+  private static func listings(
+    of directories: [ObjectPath], _ storage: RepositoryStorage
+  ) -> [DirectoryListing?]? {
+    guard storage.isOnAnotherHost else { return nil }
+    // A listing shows which names are directories: these are not asked for one by one then.
+    _ = try? storage.listAll([RepositoryLayout.packs])
+    return try? storage.listAll(directories)
   }
 
   /// Returns the ids of a directory's objects. Other names are added to the unknown files.
   private mutating func list(
     _ directory: ObjectPath, _ storage: RepositoryStorage, id: (ByteString) -> Digest?
   ) throws(StoreError) -> [Digest] {
+    ids(of: try names(directory, storage), in: directory, id: id)
+  }
+
+  private mutating func ids(
+    of names: [ByteString], in directory: ObjectPath, id: (ByteString) -> Digest?
+  ) -> [Digest] {
     var ids: [Digest] = []
-    for name in try names(directory, storage) {
+    for name in names {
       if let id = id(name) {
         ids.append(id)
       } else if !RepositoryLayout.isProbe(name) {
