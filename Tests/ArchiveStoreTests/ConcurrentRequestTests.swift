@@ -6,8 +6,9 @@ import Testing
 
 @testable import ArchiveStore
 
-/// A storage as that of another host, for several requests at the same time. An object is loaded
-/// once as many loads are waiting as there are requests at the same time, or after a while.
+/// A storage as that of another host, for several requests at the same time. A snapshot or an index
+/// object is loaded once as many loads are waiting as there are requests at the same time, or after
+/// two seconds.
 private final class SlowStorage: ForwardingStorage {
   let base: any Storage
   let concurrency: Int
@@ -25,7 +26,10 @@ private final class SlowStorage: ForwardingStorage {
     let now = waiting.add(1, ordering: .relaxed).newValue
     most.max(now, ordering: .relaxed)
     defer { waiting.subtract(1, ordering: .relaxed) }
-    for _ in 0..<200 where loadsAtOnce < concurrency { Host.pause(seconds: 0.001) }
+    if [RepositoryLayout.snapshots, RepositoryLayout.indexes].contains(path.directory) {
+      let end = Host.monotonicSeconds() + 2
+      while loadsAtOnce < concurrency, Host.monotonicSeconds() < end { Host.pause(seconds: 0.001) }
+    }
     return try base.load(path, limit: limit)
   }
 }
