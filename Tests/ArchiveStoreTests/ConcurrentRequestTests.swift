@@ -78,6 +78,18 @@ struct ConcurrentRequestTests {
     #expect(storage.loadsAtOnce == 4)
   }
 
+  /// Of two threads that put a snapshot back, one cannot: its snapshot stays in the lease.
+  @Test func aLeaseStaysWhileOneThreadHasAReason() throws {
+    let fixture = try PruneFixture()
+    for count in [1, 2] {
+      let lease = try Lease(fixture.repository.storage)
+      for _ in 0..<2 { lease.retain() }
+      for _ in 0..<count { lease.cancelRetention() }
+      lease.release()
+      #expect(try fixture.repository.leases().count == 1)
+    }
+  }
+
   /// Snapshots are removed at the same time, and each that was removed is reported, also beside a
   /// failure.
   @Test(arguments: [1, 4]) func removedSnapshotsAreReported(concurrency: Int) throws {

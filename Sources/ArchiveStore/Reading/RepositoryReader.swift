@@ -6,9 +6,9 @@ public import SystemIO
 ///
 /// Holds the index and up to 48 MiB of decoded frames. Not thread-safe. Takes no lease: if a pack
 /// is gone, the index is loaded once more before that is reported as damage, or as `busy` if index
-/// objects were removed meanwhile. An unusable index
-/// object has no effect while the packs are intact, because they list their own contents. Of a blob
-/// in several packs, any intact copy is used.
+/// objects were removed meanwhile. An unusable index object has no effect while the packs are
+/// intact, because they list their own contents. Of a blob in several packs, any intact copy is
+/// used.
 public final class RepositoryReader {
   public let repository: Repository
   var index: ReaderIndex

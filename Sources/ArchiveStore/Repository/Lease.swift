@@ -23,8 +23,8 @@ final class Lease: Sendable {
     var isHeld = true
     /// Whether a thread found that another program removed the lease.
     var isLost = false
-    /// Whether the directory stays after the release.
-    var isLeft = false
+    /// The number of reasons for which the directory stays after the release.
+    var reasonsToStay = 0
     /// Whether another program was seen to have marked the lease as dead.
     var isDead = false
     /// The names of the signs that this program has put.
@@ -255,7 +255,7 @@ final class Lease: Sendable {
       defer { (state.isHeld, state.leftovers) = (false, []) }
       // A dead lease contains objects of other programs as well, and is listed.
       let signs = state.isDead ? nil : state.signs.sorted()
-      return (state.isHeld && !state.isLeft, signs, state.leftovers)
+      return (state.isHeld && state.reasonsToStay == 0, signs, state.leftovers)
     }
     if isRemoved {
       form.release(path, signs: signs, with: leftovers)
@@ -278,8 +278,12 @@ final class Lease: Sendable {
 
   private static let leftoverLimit = 16
 
-  /// Lets the directory stay after the release, so that no prune removes packs until it expires.
-  func retain(_ isLeft: Bool = true) { state.withLock { $0.isLeft = isLeft } }
+  /// Lets the directory stay after the release, so that no prune removes packs until it expires,
+  /// unless `cancelRetention` is called as often: several threads can have a reason.
+  func retain() { state.withLock { $0.reasonsToStay += 1 } }
+
+  /// Says that one reason for the directory to stay is gone.
+  func cancelRetention() { state.withLock { $0.reasonsToStay -= 1 } }
 }
 
 // MARK: - Leases of other programs

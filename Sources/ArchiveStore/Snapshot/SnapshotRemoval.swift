@@ -129,7 +129,7 @@ public struct SnapshotRemoval: Sendable {
   private func restore(_ aside: ClaimedObject, _ lease: Lease) throws(StoreError) {
     lease.retain()
     try aside.putBack()
-    if try storage.status(PruneLease.path) == nil { lease.retain(false) }
+    if try storage.status(PruneLease.path) == nil { lease.cancelRetention() }
   }
 
   /// Removes the pins of snapshots that no longer exist, and returns their number. The pins are
