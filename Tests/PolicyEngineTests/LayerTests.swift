@@ -128,6 +128,23 @@ struct LayerTests {
     }
   }
 
+  /// An overlay whose layout is misspelt may be meant for any policy, and so may a file that is
+  /// both a policy and an overlay.
+  @Test(arguments: [
+    "overlay: [flatpack]", "overlay: [folder, flatpack]", "policy: x\noverlay: [flatpak]",
+  ])
+  func anOverlayOfUnknownPurposeIsAnError(head: String) throws {
+    let rule = "schema: 1\nrules:\n  - {id: r, match: '**', restore: skip}\n"
+    let sources = [
+      PolicySource(name: "b.yaml", text: "policy: b\nlayout: flatpak\n" + rule, origin: .builtin),
+      PolicySource(name: "/u/10.yaml", text: head + "\n" + rule, origin: .user),
+    ]
+    let error = #expect(throws: PolicyError.self) {
+      try PolicyLibrary(sources).compile(PolicyRequest(layout: .flatpak))
+    }
+    #expect(error.map { "\($0)".contains("/u/10.yaml") } == true, "\(String(describing: error))")
+  }
+
   @Test func theCommandLineAppliesLast() throws {
     let text = policy("{id: a, match: '**', class: cache}", head: Self.classes)
     let policy = try compile(

@@ -130,6 +130,10 @@ extension PolicyLibrary {
     for document in selection.documents where document.name == nil {
       issues += ownIssues(document)
     }
+    let selected = Set(selection.documents.map(\.source.name))
+    for document in documents where document.isOfUnknownPurpose {
+      if !selected.contains(document.source.name) { issues += ownIssues(document) }
+    }
     try Self.refuse(issues, action)
     for document in selection.documents where document.source.origin != .builtin {
       issues += PolicyLint(document, in: self).issues
