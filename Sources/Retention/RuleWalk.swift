@@ -16,15 +16,16 @@ struct RuleWalk {
   private struct CountRule {
     let period: Period
     var count: RetentionRules.Count
-    /// The slot of the last snapshot that the rule kept.
-    var slot: Int?
+    /// The slots of the snapshots that the rule kept. With a clock that jumped to and fro, those of
+    /// one slot are not adjacent.
+    var slots: Set<Int> = []
   }
 
   private struct SpanRule {
     let period: Period
     let span: RetentionSpan
     let start: Timestamp
-    var slot: Int?
+    var slots: Set<Int> = []
   }
 
   /// Begins with the newest snapshot's time, from which spans count.
@@ -56,16 +57,16 @@ struct RuleWalk {
     let slots = calendar.slots(of: head.time)
     for index in counts.indices where counts[index].count.isSet {
       let slot = slots?[counts[index].period]
-      guard let isNew = Self.keeps(slot, after: counts[index].slot, isOldest) else { continue }
-      counts[index].slot = slot
+      guard let isNew = Self.keeps(slot, besides: counts[index].slots, isOldest) else { continue }
+      if let slot { counts[index].slots.insert(slot) }
       counts[index].count.decrement()
       reasons.append(.period(counts[index].period, isOldest: !isNew))
     }
     for index in spans.indices where head.time > spans[index].start {
       let (period, span) = (spans[index].period, spans[index].span)
       let slot = slots?[period]
-      guard let isNew = Self.keeps(slot, after: spans[index].slot, isOldest) else { continue }
-      spans[index].slot = slot
+      guard let isNew = Self.keeps(slot, besides: spans[index].slots, isOldest) else { continue }
+      if let slot { spans[index].slots.insert(slot) }
       reasons.append(.periodWithin(period, span, isOldest: !isNew))
     }
     if isOldest, rules.keepsOldest { reasons.append(.oldest) }
@@ -74,8 +75,8 @@ struct RuleWalk {
 
   /// Returns whether a snapshot begins a new slot, or nil if it neither does nor is the oldest. An
   /// unknown slot is a new one.
-  private static func keeps(_ slot: Int?, after last: Int?, _ isOldest: Bool) -> Bool? {
-    let isNew = slot == nil || slot != last
+  private static func keeps(_ slot: Int?, besides kept: Set<Int>, _ isOldest: Bool) -> Bool? {
+    let isNew = slot.map { !kept.contains($0) } ?? true
     return isNew || isOldest ? isNew : nil
   }
 }

@@ -243,15 +243,13 @@ extension Scene {
     }
   }
 
-  /// Returns the places that differ in their slot from the place before, up to a limit, and the
+  /// Returns the places that differ in their slot from all places before, up to a limit, and the
   /// oldest of all if the limit is not reached before it.
   private func leaders(
     of period: String, among positions: [Int], _ heads: [SnapshotHead], limit: Int
   ) -> [(position: Int, reason: String)] {
     let slots = positions.map { slot(of: heads[$0].time, period) }
-    let first = positions.indices.filter { $0 == 0 || slots[$0] != slots[$0 - 1] }.map {
-      positions[$0]
-    }
+    let first = positions.indices.filter { !slots[..<$0].contains(slots[$0]) }.map { positions[$0] }
     var found = first.prefix(limit).map { (position: $0, reason: period) }
     let oldest = heads.count - 1
     if positions.last == oldest, !first.contains(oldest), first.count < limit {

@@ -70,6 +70,25 @@ struct PlanTests {
     for head in heads.suffix(30) { #expect(within.entries[head.id]?.isKept == true) }
   }
 
+  /// A clock that is wrong at each start of a machine, until it is set: the wrong day counts once.
+  @Test func aClockThatJumpsToAndFroCostsOneDay() throws {
+    let right = days(14)
+    let heads = right.enumerated().flatMap { number, head in
+      [
+        SnapshotHead.made(2 * number, at: right[0].time + -5 * year),
+        SnapshotHead.made(2 * number + 1, at: head.time),
+      ]
+    }
+    for rule in ["daily 7", "within-daily 1y"] {
+      let kept = try plan(heads, rule).entries.filter(\.value.isKept).keys
+      let expected = heads.enumerated().filter { number, _ in
+        rule == "daily 7" ? number > 16 && number % 2 == 1 || number == 26 : number % 2 == 1
+      }
+      #expect(Set(expected.map(\.element.id)).isSubset(of: kept), "\(rule)")
+      #expect(kept.count <= expected.count + 1, "\(rule): \(kept.count)")
+    }
+  }
+
   @Test func repeatedHourIsOneSlot() throws {
     // In Berlin clocks went back from 3:00 to 2:00 on 2026-10-25 at 1:00 UTC.
     let times = try ["2026-10-25T00:30:00", "2026-10-25T01:30:00"].map { try Timestamp($0) }
