@@ -88,7 +88,7 @@ public struct RunningApps {
         Sign(app: app(of: $0), process: $0.process, program: $0.name, file: $0.file)
       }
     if unknown.isEmpty { return signs }
-    let owners = owners(of: wanted)
+    let owners = mainOwners(of: wanted)
     return signs + unknown.filter { Self.mayBeApp($0, owners) }.map(Self.sign)
   }
 
@@ -134,6 +134,19 @@ public struct RunningApps {
       }
     }
     return indexes
+  }
+
+  /// Returns the owners of containers themselves: a single file of root in one does not make each
+  /// program of root one that may use it.
+  private func mainOwners(of containers: [Int]) -> Set<UInt32> {
+    containers.reduce(into: []) { owners, number in
+      let container = scan.containers[number]
+      if container.container.member != nil {
+        owners.formUnion(self.owners(of: [number]))
+      } else if let root = container.entries.first {
+        owners.insert(root.status.user)
+      }
+    }
   }
 
   private func owners(of containers: [Int]) -> Set<UInt32> {

@@ -69,4 +69,19 @@ struct ProcessesTests {
     #expect(found.isEmpty)
     withExtendedLifetime(file) {}
   }
+
+  /// A thread of the kernel has no files, so it hides none.
+  @Test(arguments: [(2_129_984, true), (4_194_560, false)])
+  func threadsOfTheKernelHideNothing(flags: Int, isOne: Bool) throws {
+    let directory = try TemporaryDirectory("proc")
+    try directory.write("a (b) c\n", at: "proc/7/comm")
+    try directory.write("Name:\tx\nUid:\t0\t0\t0\t0\n", at: "proc/7/status")
+    try directory.write("7 (a (b) c) S 2 0 0 0 -1 \(flags) 0 0\n", at: "proc/7/stat")
+    // Its working directory cannot be examined.
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.string + "/proc/7/cwd", withDestinationPath: "cwd")
+    let found = try Processes.using(in: directory.path("proc")) { _ in true }
+    #expect(found.unknown.map(\.number) == (isOne ? [] : [7]))
+    #expect(found.uses.isEmpty)
+  }
 }

@@ -104,9 +104,23 @@ public enum Processes {
       guard let file else { return }
       found.uses.append(Use(process: number, name: name, file: file))
     } catch {
-      guard !error.isMissing, error.number != noSuchProcess else { return }
+      guard !error.isMissing, error.number != noSuchProcess, !isKernelThread(directory) else {
+        return
+      }
       found.unknown.append(process(number, directory, in: groups(directory).last ?? ""))
     }
+  }
+
+  /// Whether a process is a thread of the kernel, which has no files: by its flags (PF_KTHREAD in
+  /// include/linux/sched.h), the ninth field of proc_pid_stat(5). The name before may have spaces.
+  private static func isKernelThread(_ directory: borrowing Directory) -> Bool {
+    let text = (try? read(directory.file("stat"), limit: 1 << 12)) ?? []
+    guard let end = text.lastIndex(of: UInt8(ascii: ")")) else { return false }
+    let fields = text[end...].split(separator: UInt8(ascii: " "))
+    guard fields.count > 7, let flags = UInt32(String(decoding: fields[7], as: UTF8.self)) else {
+      return false
+    }
+    return flags & 0x0020_0000 != 0
   }
 
   /// ESRCH, the error of /proc for a process that has exited.
