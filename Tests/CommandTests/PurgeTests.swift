@@ -119,7 +119,8 @@ struct PurgeTests {
       try cli.succeed("explain --root device --purge \(path)")
     }
     let goes = try explain("reader/tmp/CFNetworkDownload_d4E5f6.tmp")
-    #expect(goes.contains(#/purge: candidate \d+, .*, order 0, /#), "\(goes)")
+    let first = #/purge: candidate \d+ of \d+ of org\.example\.reader, .*, order 0, /#
+    #expect(goes.contains(first), "\(goes)")
     #expect(goes.contains("deleted at critical") && goes.contains("decided by "), "\(goes)")
     let directory = try explain("notebook/Library/Caches")
     #expect(

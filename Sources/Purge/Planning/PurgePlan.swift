@@ -62,9 +62,34 @@ package struct PurgePlan: Sendable {
     let only =
       selected.isEmpty
       ? nil : Set(selected.flatMap { device.containers(of: $0).map(\.logicalPrefix) })
-    let scan = DeviceScan.run(device, policy: policy, options: .forPurge(following)) {
+    return try make(device, policy: policy, goal, level: level, only: only, following: following) {
       only?.contains($0.logicalPrefix) ?? true
     }
+  }
+
+  /// Returns the plan with which an entry of a container can be judged. Only the containers of its
+  /// party are scanned and, for a group, those of the apps that share it, one of which may be
+  /// running.
+  ///
+  /// - Throws: as for a device.
+  package static func make(
+    _ device: Device, policy: CompiledPolicy, judging container: Container
+  ) throws -> PurgePlan {
+    let device = device.stating(groupsOf: policy)
+    var parties: Set = [party(of: container)]
+    if container.kind == .group {
+      parties.formUnion(device.members(of: container).map(\.app.identifier.bytes))
+    }
+    return try make(device, policy: policy, .byPressure) { parties.contains(party(of: $0)) }
+  }
+
+  private static func make(
+    _ device: Device, policy: CompiledPolicy, _ goal: PurgeRequest.Goal,
+    level: Pressure.Level? = nil, only: Set<ByteString>? = nil,
+    following: PurgeOptions = PurgeOptions(), of isScanned: (Container) -> Bool
+  ) throws -> PurgePlan {
+    let scan = DeviceScan.run(
+      device, policy: policy, options: .forPurge(following), where: isScanned)
     if scan.isInterrupted { throw PurgeRequest.interrupted }
     var request = try PurgeRequest.now(goal, level: level, for: scan, following: following)
     request.only = only
@@ -175,8 +200,11 @@ extension PurgePlan {
     package internal(set) var unit: PurgeUnit?
     /// The unit's logical path.
     package internal(set) var unitPath: ByteString?
-    /// The unit's position among all candidates, from 1.
+    /// The party of the entry.
+    package let party: ByteString
+    /// The unit's position among the candidates of its party, from 1, and their number.
     package internal(set) var position: Int?
+    package internal(set) var candidates = 0
     /// The levels at which the unit is deleted.
     package internal(set) var levels: [Pressure.Level] = []
     /// The reason why the entry is no candidate.
@@ -189,8 +217,8 @@ extension PurgePlan {
 
   /// Returns whether the entry at a path of a container is a candidate, and why.
   package func judge(_ container: Container, _ inner: ByteString) -> Judgement {
-    var judgement = Judgement()
-    judgement.running = request.running[Self.party(of: container)]
+    var judgement = Judgement(party: Self.party(of: container))
+    judgement.running = request.running[judgement.party]
     guard let number = scan.containers.firstIndex(where: { $0.container == container }),
       let entry = scan.containers[number].index(of: inner)
     else {
@@ -202,7 +230,10 @@ extension PurgePlan {
       on: found.query(entry), scanStart: request.now.seconds)
     if let index = unitIndex(number, entry) {
       let unit = units[index]
-      (judgement.unit, judgement.unitPath, judgement.position) = (unit, path(of: unit), index + 1)
+      (judgement.unit, judgement.unitPath) = (unit, path(of: unit))
+      let isOfParty = { (unit: PurgeUnit) in self.party(of: unit) == judgement.party }
+      judgement.position = units[...index].count(where: isOfParty)
+      judgement.candidates = units.count(where: isOfParty)
       judgement.levels = scan.policy.pressure.filter {
         PurgeVolume.Term($0).allows(unit, at: request.now)
       }.map(\.level)

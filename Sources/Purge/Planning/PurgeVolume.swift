@@ -49,7 +49,7 @@ package struct PurgeVolume: Sendable {
     static let unlevelled = PurgeVolume.Term()
 
     func allows(_ unit: PurgeUnit, at now: Timestamp) -> Bool {
-      (orders?.contains(unit.terms.order) ?? true) && unit.age(at: now) >= minimumAge
+      (orders?.contains(unit.terms.order) ?? true) && max(0, unit.age(at: now)) >= minimumAge
     }
   }
 

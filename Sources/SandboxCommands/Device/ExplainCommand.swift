@@ -50,7 +50,7 @@ struct ExplainCommand: SandboxCommand {
     let query = DeviceScan.query(inner, in: container, of: found, policy: compiled)
     let explanation = compiled.explain(
       query.query, scanStart: Host.now().seconds, for: destination)
-    let plan = purge ? try PurgePlan.make(found, policy: compiled, .byPressure) : nil
+    let plan = purge ? try PurgePlan.make(found, policy: compiled, judging: container) : nil
     let judgement = plan?.judge(container, inner)
     if output.json {
       let purge = judgement.map { $0.json(at: plan?.request.now ?? Host.now()) }
@@ -87,7 +87,8 @@ extension ExplainCommand {
     }
 
     func write(_ console: Console, destination: Destination) throws {
-      let type = explanation.query.facts.type.rawValue
+      let facts = explanation.query.facts.type
+      let type = facts == .special ? "special file" : facts.rawValue
       try console.result(
         "\(path): \(exists ? "a \(type)" : "does not exist, explained as a \(type)")")
       for step in explanation.steps { try write(step, console) }
@@ -234,7 +235,8 @@ extension PurgePlan.Judgement {
     if let unit, let unitPath, let position {
       let what = unit.kind == .file ? "" : " with the whole \(unit.kind.rawValue) \(unitPath)"
       lines.append(
-        "purge: candidate \(position)\(what), \(Sizes.text(unit.bytes)), "
+        "purge: candidate \(position) of \(candidates) of \(party)\(what), "
+          + "\(Sizes.text(unit.bytes)), "
           + "order \(unit.terms.order), " + PurgeUnit.Age(unit, at: now).words
           + (unit.overQuota > 0 ? ", its app is over its quota" : ""))
       lines.append(
@@ -255,6 +257,7 @@ extension PurgePlan.Judgement {
     if let unit, let unitPath, let position {
       members += JSON.path(unitPath, named: "unit") + unit.json(at: now)
       members.append(JSON.Member("number", .integer(Int64(position))))
+      members.append(JSON.Member("candidates", .integer(Int64(candidates))))
       members.append(JSON.Member("levels", .array(levels.map { .string($0.rawValue) })))
     } else if let conflict {
       members.append(JSON.Member("obstacle", .string(conflict.words)))

@@ -55,6 +55,45 @@ import Testing
     #expect(try scanned([]) == own.union(["apps/org.example.two/data"]))
   }
 
+  /// A clock that was wrong does not keep a cache until its date.
+  @Test func filesOfTheFutureAreDeletedWithoutAMinimumAge() throws {
+    let fixture = try PurgeFixture()
+    try fixture.put("Library/Caches/late", youngerBy: 4000)
+    #expect(try fixture.plan(.everything, level: .critical).chosenPaths.count == 1)
+    #expect(try fixture.plan(.everything, level: .low).chosenPaths.isEmpty)
+  }
+
+  /// Nor does the judgement of one entry. Its position is that among the candidates of its app.
+  @Test func aJudgementScansOneAppOnly() throws {
+    let fixture = try PurgeFixture()
+    for app in 0..<2 {
+      for name: ByteString in ["tmp/a", "Library/Caches/b", "Library/Caches/c"] {
+        try fixture.put(name, in: app)
+      }
+    }
+    let (device, policy) = (try fixture.scan().device, try PurgeFixture.policy())
+    let whole = try PurgePlan.make(device, policy: policy, .byPressure)
+    let container = try #require(
+      device.containers.first { $0.absolutePath == fixture.directory.path(fixture.data(1)) })
+    let plan = try PurgePlan.make(device, policy: policy, judging: container)
+    #expect(plan.scan.containers.count < whole.scan.containers.count)
+    #expect(
+      plan.scan.containers.allSatisfy {
+        PurgePlan.party(of: $0.container) == PurgePlan.party(of: container)
+      })
+    for (number, name) in (["tmp/a", "Library/Caches/b", "Library/Caches/c"] as [ByteString])
+      .enumerated()
+    {
+      let judgement = plan.judge(container, name)
+      #expect(judgement.position == number + 1 && judgement.candidates == 3, "\(name)")
+      let same = whole.judge(container, name)
+      #expect(same.position == judgement.position && same.candidates == 3, "\(name)")
+      #expect(same.levels == judgement.levels && same.party == judgement.party, "\(name)")
+    }
+    let kept = plan.judge(container, "Documents")
+    #expect(kept.position == nil && kept.conflict == .missing)
+  }
+
   @Test func theOrderHasFiveKeys() throws {
     let fixture = try PurgeFixture()
     try fixture.put("tmp/z", kib: 4)
