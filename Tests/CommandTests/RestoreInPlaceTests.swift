@@ -20,6 +20,7 @@ struct RestoreInPlaceTests {
     #expect(aside.count == 1)
     #expect(try fixture.text(note.directoryPath.appending(aside[0])) == "spoilt")
     #expect((report["restored"] as? [String: Any])?["files"] as? Int == 1)
+    #expect(report["trash"] is NSNull, "nothing was moved there")
     // Nothing else is changed, and a new snapshot contains the previous state.
     let saved = try #require(report["saved"] as? String)
     let snapshot = try fixture.cli.json("snapshots show \(saved) --json --repo repo")
@@ -61,6 +62,23 @@ struct RestoreInPlaceTests {
     let paths = (with["containers"] as? [[String: Any]] ?? []).compactMap { $0.path() }
     #expect(paths.contains("groups/group.org.example.library"))
     #expect((with["left_groups"] as? [Any])?.isEmpty == true)
+  }
+
+  /// Data of the container that is not at the restored path is not called missing.
+  @Test func onlyExcludedDataOfThePathIsNamed() throws {
+    let fixture = try DeviceRestoreFixture()
+    func left(_ path: ByteString) throws -> [ByteString] {
+      let plan = try fixture.cli.json(
+        "restore latest:\(path) --in-place --dry-run --json --repo repo")
+      return (plan["not_in_snapshot"] as? [[String: Any]] ?? []).compactMap { $0.path() }
+    }
+    let library = Self.data.appending("Library")
+    let all = try left(Self.data)
+    #expect(all.contains { $0.isWithin(library) } && all.contains { !$0.isWithin(library) })
+    // Of files that were excluded by themselves only the container is known.
+    for path in [library, Self.data.appending("Documents/Notes")] {
+      #expect(try left(path) == all.filter { $0.isWithin(path) || path.isWithin($0) }, "\(path)")
+    }
   }
 
   @Test func excludedDataIsDeletedOnlyOnRequest() throws {

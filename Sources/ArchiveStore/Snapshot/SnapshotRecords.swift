@@ -114,6 +114,11 @@ public struct Exclusion: Hashable, Sendable {
     self.bytes = bytes
     self.directory = directory
   }
+
+  /// Whether the content is at a path, below it or above it. Everything is below an empty path.
+  package func concerns(_ other: ByteString) -> Bool {
+    path.isWithin(other) || other.isWithin(path)
+  }
 }
 
 /// A note on a path.

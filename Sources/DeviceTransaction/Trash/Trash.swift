@@ -157,13 +157,16 @@ package struct Trash: Sendable {
     return true
   }
 
-  /// Removes the item of a rolled-back operation if it is empty: otherwise it would be listed, and
-  /// without a note it would never be removed. In other items it removes the program's own
-  /// temporary files.
-  package func removeEmpty(_ id: String) {
-    guard let item = (try? unmeasured())?.first(where: { $0.id == ByteString(id) }) else { return }
-    if item.directories.allSatisfy(Self.isEmpty) { return (try? remove(item)) ?? () }
+  /// Removes the item of an operation if it is empty: otherwise it would be listed, and without a
+  /// note it would never be removed. In other items it removes the program's own temporary files.
+  /// Returns whether there is no item.
+  @discardableResult
+  package func removeEmpty(_ id: String) -> Bool {
+    guard let items = try? unmeasured() else { return false }
+    guard let item = items.first(where: { $0.id == ByteString(id) }) else { return true }
+    if item.directories.allSatisfy(Self.isEmpty) { return (try? remove(item)) != nil }
     for path in item.directories { Self.removeOwn(in: path) }
+    return false
   }
 
   /// Removes the program's own temporary files from an operation's directory, except the note.

@@ -89,7 +89,9 @@ package struct DeviceRestoreOperation {
       throw error
     }
     do throws(SystemError) { try journal.end() } catch { throw OperationError(error) }
-    Trash(of: plan.request.device).removeOld(of: subjects, now: plan.request.time)
+    let trash = Trash(of: plan.request.device)
+    if let id = report.trash, trash.removeEmpty(id) { report.trash = nil }
+    trash.removeOld(of: subjects, now: plan.request.time)
     report.seconds = Host.monotonicSeconds() - start
     return report
   }

@@ -75,7 +75,7 @@ struct DeviceRestorePlanner {
       for: targets.compactMap { $0.0.logical.app?.identifier }, snapshot, request.device)
     (plan.installCommands, plan.withoutCommand) = (installs.commands, installs.remarks)
     plan.excludedData = snapshot.excluded.filter { left in
-      wanted.contains { $0.record.path.isWithin(left.path) || left.path.isWithin($0.record.path) }
+      left.concerns(request.path) && wanted.contains { left.concerns($0.record.path) }
     }
     return plan
   }

@@ -123,9 +123,7 @@ package struct RestorePlan: Sendable {
 
   /// The parts of the restored path that the snapshot's policy excluded.
   package var excludedData: [Exclusion] {
-    snapshot.snapshot.excluded.filter {
-      $0.path.isWithin(request.path) || request.path.isWithin($0.path)
-    }
+    snapshot.snapshot.excluded.filter { $0.concerns(request.path) }
   }
 
   /// The paths below the target to replace, including directories of which only the metadata
