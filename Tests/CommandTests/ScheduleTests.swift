@@ -156,6 +156,37 @@ struct ScheduleTests {
     }
   }
 
+  /// A job on a bucket gets the variables that choose the store; keys stay where they are.
+  @Test func aJobOnABucketReachesTheSameStore() throws {
+    let environment = [
+      "AWS_ENDPOINT_URL": "https://store.example:9000", "AWS_PROFILE": "nas",
+      "AWS_SECRET_ACCESS_KEY": "verysecret", "https_proxy": "http://u:verysecret@proxy:3128",
+      "no_proxy": "store.example",
+    ]
+    let outcome = try run(
+      "schedule", "install", "--systemd", "--", "--repo", "s3://bucket/place",
+      environment: environment)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let warning = "the schedule does not contain https_proxy, AWS_SECRET_ACCESS_KEY"
+    #expect(outcome.errors.contains(warning), "\(outcome.errors)")
+    let service = try text(Self.units.appending("sandboxctl-backup.service"))
+    for name in ["AWS_ENDPOINT_URL", "AWS_PROFILE", "no_proxy"] {
+      let value = try #require(environment[name])
+      #expect(service.contains("\(name)=\(value)"), "\(service)")
+    }
+    #expect(!service.contains("verysecret"))
+    // The configuration chooses the repository as well; a directory needs none of them.
+    for (repository, isBucket) in [("s3://bucket/place", true), ("/nowhere", false)] {
+      try cli.directory.write(
+        "repo: \(repository)\n", at: "home/.config/sandboxctl/config.yaml")
+      #expect(try run("schedule", "install", "--systemd", environment: environment).code == 0)
+      let service = try text(Self.units.appending("sandboxctl-backup.service"))
+      #expect(service.contains("AWS_ENDPOINT_URL") == isBucket)
+    }
+    let typo = try run("schedule", "install", "--systemd", "--", "--repo", "s3:/bucket")
+    #expect(typo.code == 2 && typo.errors.contains("s3://bucket"), "\(typo.errors)")
+  }
+
   @Test func specialCharactersInAUnitAreQuoted() throws {
     let command = #"echo "50 % of $HOME" 'it''s' \ > "$HOME/failed""#
     let outcome = try run(

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Codecs
+internal import RemoteStorage
 internal import Retention
 internal import SystemIO
 
@@ -99,7 +100,7 @@ extension ScheduleCommand {
           .optionRequired, "exactly one scheduler is required",
           hint: "give '--systemd' or '--cron'")
       }
-      let job = try job(of: console.root)
+      let job = try job(of: console.root, console)
       if job.showsPassphraseCommand(byCron: scheduler.cron) {
         console.warning(
           "other users can see the passphrase command in the list of processes while the schedule "
@@ -115,23 +116,14 @@ extension ScheduleCommand {
     /// Whether it runs permanently.
     private var isWatch: Bool { purge && scheduler.systemd }
 
-    private func job(of root: any ParsableCommand.Type) throws -> ScheduledJob {
+    private func job(
+      of root: any ParsableCommand.Type, _ console: Console
+    ) throws -> ScheduledJob {
       try checkPurge()
       if let onFailure { try ScheduledJob.requireShellSyntax(onFailure, of: "'--on-failure'") }
       let words = try words(of: root)
-      var environment: [(name: String, value: String)] = []
-      for name in ScheduledJob.variables {
-        guard let named = Host.environment(name) else { continue }
-        // A schedule runs in another directory. A command is no path, also if a file has its name.
-        let isPath = !named.isAbsolute && name != ScheduledJob.passphraseCommand
-        let value = isPath ? (try? Host.realPath(named)) ?? named : named
-        guard let text = value.utf8 else {
-          throw UsageError(
-            .invalidInput, "'\(name)' is not UTF-8", hint: "a schedule cannot contain it: change it"
-          )
-        }
-        environment.append((name, text))
-      }
+      let environment = try ScheduledJob.Environment(for: try location(words, root))
+      if let warning = environment.warning { console.warning(warning) }
       guard let program = try Host.programPath().utf8 else {
         throw UsageError(
           .invalidInput, "the path of this program is not UTF-8", hint: "move the program")
@@ -139,9 +131,18 @@ extension ScheduleCommand {
       return ScheduledJob(
         work: work, name: try work.name(profile: output.profile), program: program,
         words: words, forgetting: try forgetting(words, root),
-        environment: environment, calendar: isWatch ? nil : try time(),
+        environment: environment.variables, calendar: isWatch ? nil : try time(),
         randomDelay: Int(randomDelay?.seconds ?? 0), isOnMainsOnly: when.all.contains(.onMains),
         onFailure: onFailure)
+    }
+
+    /// Returns the repository of the job, also if the configuration names it; nil for a purge.
+    private func location(
+      _ words: [String], _ root: any ParsableCommand.Type
+    ) throws -> RepositoryLocation? {
+      let line = try ConfiguredCommandLine.read(words, of: root)
+      let backup = try KnownCommand(root).parse(line.words) as? BackupCommand
+      return try backup?.repository.choice().location
     }
 
     /// Refuses options that have no meaning for a purge.

@@ -13,7 +13,7 @@ struct ScheduledJob {
   /// The arguments with which it removes snapshots after the backup, if that is due; empty for
   /// none.
   let forgetting: [String]
-  /// The environment variables that it needs: the locations of settings, data and caches.
+  /// The environment variables that it needs.
   let environment: [(name: String, value: String)]
   /// The times; nil for a service that runs permanently.
   let calendar: Calendar?
@@ -50,15 +50,6 @@ struct ScheduledJob {
 
   /// The identity of this machine, from which times of schedules follow.
   static var host: String { Host.machineID ?? Host.name }
-
-  /// The environment variables with the program's locations, which a cron job does not have.
-  static let variables = [
-    "SANDBOXCTL_IDENTITY_FILE", passphraseCommand, "SANDBOXCTL_PASSPHRASE_FILE",
-    "SANDBOXCTL_REPOSITORY", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
-  ]
-
-  /// The variable with the command that prints the passphrase.
-  static let passphraseCommand = "SANDBOXCTL_PASSPHRASE_COMMAND"
 
   /// Whether the command that prints the passphrase is an argument of a process, which all users
   /// can see: as an option, or in the line that cron passes to the shell. A variable of systemd is
