@@ -257,7 +257,7 @@ extension Configuration {
     }
 
     private func text(_ option: KnownCommand.Option, _ node: YAMLNode) throws -> ByteString {
-      guard let text = node.text, !node.isNull, !text.isEmpty else {
+      guard let text = node.text, !node.isNull, !text.isEmpty || !option.isPath else {
         throw mistake(
           node.mark, "'\(option.name)' is \(node.kindName); expected a <\(option.valueName)>")
       }

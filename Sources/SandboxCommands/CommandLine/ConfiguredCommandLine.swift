@@ -16,8 +16,9 @@ struct ConfiguredCommandLine {
 
   /// An argument that the configuration adds.
   struct Addition {
-    let word: String
-    /// The value in it; nil for a flag.
+    /// One word or, with an empty value, which the parser takes only as a word of its own, two.
+    let words: [String]
+    /// The value; nil for a flag.
     let value: ByteString?
     /// File, line and column.
     let location: String
@@ -79,7 +80,7 @@ struct ConfiguredCommandLine {
     let rest = given[depth...]
     let end = rest.firstIndex(of: "--") ?? rest.endIndex
     let kept = rest[..<end].filter { !unsetFlags.contains($0) } + rest[end...]
-    return Array(given[..<depth] + additions.map(\.word) + kept)
+    return Array(given[..<depth] + additions.flatMap(\.words) + kept)
   }
 
   private static func additions(
@@ -92,10 +93,11 @@ struct ConfiguredCommandLine {
     let name = option.name == "repo" && !found.isOfProfile ? "configured-repo" : option.name
     switch setting.value {
     case .flag(false): return []
-    case .flag(true): return [Addition(word: "--\(name)", value: nil, location: location)]
+    case .flag(true): return [Addition(words: ["--\(name)"], value: nil, location: location)]
     case .values(let values):
-      return values.map {
-        Addition(word: "--\(name)=\($0.argument)", value: $0, location: location)
+      return values.map { value in
+        let words = value.isEmpty ? ["--\(name)", ""] : ["--\(name)=\(value.argument)"]
+        return Addition(words: words, value: value, location: location)
       }
     }
   }
