@@ -197,7 +197,7 @@ extension StoreError {
   }
 
   /// Returns the error for work that the user interrupted.
-  static func interrupted(
+  package static func interrupted(
     _ action: String, _ subject: String, hint: String
   ) -> StoreError {
     StoreError(

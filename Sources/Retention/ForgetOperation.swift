@@ -65,6 +65,11 @@ package struct ForgetOperation {
     RetentionPlan(heads.heads.filter(isSelected), pins: pins, terms)
   }
 
+  /// Returns the pinned snapshots that are lost.
+  package func lostPinned() throws(StoreError) -> Set<SnapshotID> {
+    pins.isSubset(of: heads.heads.map(\.id)) ? [] : try repository.lostPinned()
+  }
+
   /// A named snapshot.
   package struct Named {
     package let id: SnapshotID

@@ -20,60 +20,113 @@ package struct PathHistory: Sendable {
   package private(set) var damaged: [(snapshot: SnapshotHead, error: StoreError)] = []
 
   /// Looks up a path in snapshots. Those for which `path` returns nil are skipped, and each
-  /// distinct directory above the path is read once.
+  /// distinct directory above the path is read once, those of one depth together.
   package init(
     of path: (SnapshotHead) throws -> ByteString?, in snapshots: [SnapshotHead],
     from reader: RepositoryReader
   ) throws {
-    var lookup = Lookup(reader)
-    var indexes: [Form: Int] = [:]
     reader.watch?.counters.expect(files: snapshots.count, bytes: 0)
-    for head in snapshots {
-      try reader.watch?.checkCancellation()
-      defer { reader.watch?.counters.didHandle(files: 1) }
-      guard let path = try path(head) else { continue }
-      do throws(StoreError) {
-        guard let entry = try lookup.entry(at: path.components[...], in: head.tree) else {
-          continue
+    let paths = try snapshots.map(path)
+    var search = Search(reader)
+    var indexes: [Form: Int] = [:]
+    let together = reader.readsFromAnotherHost ? Search.together : 1
+    for start in stride(from: 0, to: snapshots.count, by: together) {
+      let part = start..<min(start + together, snapshots.count)
+      let results = try search.run(
+        part.map { (paths[$0]?.components[...] ?? [], snapshots[$0].tree) })
+      for (number, result) in zip(part, results) {
+        switch result {
+        case .success(let entry):
+          guard let path = paths[number], let entry else { continue }
+          add(Form(path: path, entry: entry), in: snapshots[number], to: &indexes)
+        case .failure(let error):
+          reader.watch?.counters.didFail()
+          damaged.append((snapshots[number], error))
         }
-        add(Form(path: path, entry: entry), in: head, to: &indexes)
-      } catch {
-        guard error.kind == .damaged else { throw error }
-        reader.watch?.counters.didFail()
-        damaged.append((head, error))
       }
     }
   }
 
-  /// Finds entries in trees, and keeps the result for each directory on the way.
-  private struct Lookup {
+  /// A search for entries in several trees. All advance by one name at a time, so that directories
+  /// of one depth on another host can be fetched at the same time.
+  private struct Search {
     private let reader: RepositoryReader
-    private var known: [TreePath: TreeEntry?] = [:]
+    /// The steps that were looked up.
+    private var known: [Step: Found] = [:]
 
-    private struct TreePath: Hashable {
+    /// The number of trees that are searched together if they are on another host: their frames are
+    /// held from one depth to the next.
+    static let together = 64
+
+    /// An entry, nil if there is none, or the damage on the way to it.
+    typealias Found = Result<TreeEntry?, StoreError>
+
+    /// A directory, and the path of an entry in it, which is not empty.
+    private struct Step: Hashable {
       let tree: TreeReference
       let path: ArraySlice<ByteString>
+
+      init(_ path: ArraySlice<ByteString>, in tree: TreeReference) {
+        (self.tree, self.path) = (tree, path)
+      }
+
+      /// Returns the step below the directory that was found, or nil if the path ends there.
+      func next(after found: Found) -> Step? {
+        guard path.count > 1, case .success(let entry?) = found,
+          case .directory(let below) = entry.node
+        else { return nil }
+        return Step(path.dropFirst(), in: below)
+      }
     }
 
     init(_ reader: RepositoryReader) { self.reader = reader }
 
-    mutating func entry(
-      at path: ArraySlice<ByteString>, in tree: TreeReference
-    ) throws(StoreError) -> TreeEntry? {
-      guard let name = path.first else { return nil }
-      let treePath = TreePath(tree: tree, path: path)
-      if let entry = known[treePath] { return entry }
-      var found = try reader.entry(at: name, in: tree)
-      let rest = path.dropFirst()
-      if !rest.isEmpty {
-        if case .directory(let below)? = found?.node {
-          found = try entry(at: rest, in: below)
-        } else {
-          found = nil
+    /// Finds the entry at a path in each of some trees. An empty path has none.
+    mutating func run(
+      _ wanted: [(path: ArraySlice<ByteString>, tree: TreeReference)]
+    ) throws -> [Found] {
+      defer { reader.endExpecting() }
+      var results = [Found](repeating: .success(nil), count: wanted.count)
+      var pending = wanted.indices.map {
+        (result: $0, step: Step(wanted[$0].path, in: wanted[$0].tree))
+      }
+      pending.removeAll { $0.step.path.isEmpty }
+      reader.watch?.counters.didHandle(files: wanted.count - pending.count)
+      while !pending.isEmpty {
+        try lookUp(pending.map(\.step))
+        var next: [(result: Int, step: Step)] = []
+        for (result, step) in pending {
+          guard let found = known[step] else { continue }
+          if let below = step.next(after: found) {
+            next.append((result, below))
+          } else {
+            // Below anything but a directory there is no entry.
+            results[result] = step.path.count > 1 ? found.map { _ in nil } : found
+            reader.watch?.counters.didHandle(files: 1)
+          }
+        }
+        pending = next
+      }
+      return results
+    }
+
+    /// Looks up the first name of each step that is not known yet.
+    private mutating func lookUp(_ steps: [Step]) throws {
+      var seen: Set<Step> = []
+      let new = steps.filter { known[$0] == nil && seen.insert($0).inserted }
+      reader.expect(new.map(\.tree))
+      for step in new {
+        try reader.watch?.checkCancellation()
+        do throws(StoreError) {
+          known[step] = .success(
+            try step.path.first.flatMap { name throws(StoreError) in
+              try reader.entry(at: name, in: step.tree)
+            })
+        } catch {
+          guard error.kind == .damaged else { throw error }
+          known[step] = .failure(error)
         }
       }
-      known[treePath] = .some(found)
-      return found
     }
   }
 

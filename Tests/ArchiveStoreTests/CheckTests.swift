@@ -157,6 +157,18 @@ struct CheckTests {
     #expect(try storage.list(pending).count == 2)
   }
 
+  /// The lease of a program that ended while the check was running is no remark.
+  @Test func programsThatEndMeanwhileLeaveNothing() throws {
+    let lease = try Lease(repository.storage)
+    let watched = WatchedStorage(storage)
+    watched.state.withLock {
+      $0.action = { event in if event.hasPrefix("load snapshots/") { lease.release() } }
+    }
+    let found = try Checked(Repository.open(watched), .everything)
+    #expect(found.findings.isEmpty, "\(found.findings)")
+    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+  }
+
   /// Remains of an interrupted run are no damage.
   @Test func leftoversAreRemarks() throws {
     let session = try repository.beginWriting()

@@ -155,6 +155,25 @@ struct CopyDamageTests {
     #expect(try fixture.copy(check: true).newPacks == 0)
   }
 
+  /// Content that the source has is copied, although it has lost other content of the snapshot.
+  @Test func existingCopiesAreMendedFromADamagedSource() throws {
+    let fixture = try CopyFixture()
+    _ = try fixture.copy()
+    let pack = try fixture.target.pack(ofFile: 4)
+    try fixture.target.memory.remove(RepositoryLayout.tested.pack(pack))
+    try fixture.source.memory.remove(
+      RepositoryLayout.tested.pack(fixture.source.pack(ofFile: 6)))
+    let report = try fixture.copy([fixture.source.snapshots[1].stored.id], check: true)
+    #expect(report.present == 1 && report.newPacks > 0 && report.incomplete.isEmpty)
+    #expect(report.damagedInTarget.count == 1)
+    let reader = try Repository.open(fixture.target.memory).beginReading()
+    for (number, isFound) in [(4, true), (5, true), (6, false)] {
+      let bytes = PruneFixture.files(number..<(number + 1))[0].bytes
+      let blob = BlobID(kind: .data, digest: Blake2b.hash(bytes))
+      #expect((try? reader.readBlob(blob)) == (isFound ? bytes : nil), "\(number)")
+    }
+  }
+
   /// Content that the source has lost as well is not reported as a snapshot that was not copied.
   @Test func contentThatBothHaveLostIsNotCopied() throws {
     let fixture = try CopyFixture()

@@ -168,9 +168,15 @@ struct MirrorTests {
     _ = try fixture.mirror()
     let id = fixture.source.snapshots[0].stored.id
     try fixture.source.memory.remove(RepositoryLayout.tested.snapshot(id))
+    let plan = try fixture.mirror(dry: true)
+    #expect(plan.hasDamage && plan.removed == RepositoryMirror.Amount())
+    // Nor does a program that removes others give up the pin.
+    let other = fixture.source.snapshots[3].stored.id
+    _ = try SnapshotRemoval(fixture.source.repository).run([other]) { _ in }
     let report = try fixture.mirror()
     #expect(report.damaged.count == 1 && report.damaged[0].subject.contains(id.hex))
-    #expect(try fixture.snapshots() == 4 && fixture.lost().isEmpty)
+    #expect(report.removed.snapshots == 1)
+    #expect(try fixture.snapshots() == 3 && fixture.lost().isEmpty)
     try fixture.source.memory.put(
       try fixture.memory.load(RepositoryLayout.tested.snapshot(id), limit: 1 << 20),
       RepositoryLayout.tested.snapshot(id))

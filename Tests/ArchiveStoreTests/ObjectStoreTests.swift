@@ -48,6 +48,26 @@ struct ObjectStoreTests {
     lease.release()
   }
 
+  /// A program that may not remove objects could not give up the right, and would keep it from the
+  /// others for an hour.
+  @Test func theRightIsOnlyForProgramsThatCanRemove() throws {
+    let store = MemoryObjectStorage()
+    _ = try Repository.create(in: store, program: "test")
+    let watched = WatchedStorage(store)
+    watched.state.withLock {
+      $0.failure = { event in
+        guard event.hasPrefix("remove ") else { return nil }
+        return StoreError(
+          .system, "remove", subject: "it", reason: "access denied",
+          cause: SystemError(.remove, "it", number: 13))
+      }
+    }
+    let error = storeError { try RepositoryPrune(Repository.open(watched)).run() }
+    #expect(error?.reason == "access denied", "\(error as Any)")
+    #expect(error?.hint == "use credentials that may remove objects")
+    _ = try RepositoryPrune(Repository.open(store)).run()
+  }
+
   /// A check lists the index objects with their sizes, and does not ask for each of them.
   @Test func checkAsksForNoIndexObjectTwice() throws {
     var fixture = try ObjectStoreFixture()

@@ -257,6 +257,21 @@ struct PruneRefusalTests {
     try refused(fixture, .missing, "pack")
   }
 
+  @Test func aPinnedSnapshotThatIsLostMayNeedAnything() throws {
+    var fixture = try fixture()
+    let id = fixture.snapshots[0].stored.id
+    try fixture.repository.pin([id])
+    try fixture.backUp(PruneFixture.files(20..<22))
+    try fixture.memory.remove(RepositoryLayout.tested.snapshot(id))
+    try refused(fixture, .missing, "pinned")
+    #expect(storeError { try fixture.plan() }?.code == .missing)
+    let damage = RepositoryCheck.Finding.damage(
+      object: "\(RepositoryLayout.tested.snapshot(id))", reason: "it is pinned and does not exist")
+    #expect(try fixture.findings().contains(damage))
+    try fixture.repository.unpin([id])
+    #expect(try fixture.prune().removedPacks > 0)
+  }
+
   @Test func aSnapshotThatCannotBeReadMayNeedAnything() throws {
     let fixture = try fixture()
     try fixture.memory.change(RepositoryLayout.tested.snapshot(fixture.snapshots[0].stored.id)) {

@@ -106,10 +106,13 @@ struct SnapshotRepairTests {
     let lost = try #require(repaired.first)
     #expect(lost.isLost && lost.new == nil && !lost.isRemoved)
     #expect(lost.lost == [PathNote(path: "", note: "everything is lost")])
+    #expect((report.lostThatStay, report.lostThatArePinned) == (1, isPinned ? 1 : 0))
     #expect(try RepositoryListing.snapshots(fixture.memory) == [fixture.stored.id])
 
-    let (_, removed) = try fixture.repair(forget: true)
+    let (after, removed) = try fixture.repair(forget: true)
     #expect(removed.first?.isRemoved == !isPinned)
+    #expect(after.lostThatStay == (isPinned ? 1 : 0))
+    #expect(after.lostThatArePinned == (isPinned ? 1 : 0))
     #expect(
       try RepositoryListing.snapshots(fixture.memory) == (isPinned ? [fixture.stored.id] : []))
   }

@@ -40,9 +40,13 @@ import Testing
     let found = try owners(own)
     #expect(found.count > 4, "locks and a trash: \(found)")
     #expect(found.filter { $0.value != Self.nobody }.isEmpty)
-    // The user of the device continues to work.
-    try giveToNobody(fixture, ["repo", "home"])
+    // So do the objects in the user's repository.
+    let repository = try owners(Directory.open(path: fixture.cli.directory.path("repo")))
+    #expect(repository.filter { $0.value != Self.nobody }.isEmpty)
+    // The user of the device continues to work. The caches in this home directory are root's.
+    try giveToNobody(fixture, ["home"])
     for line in [
+      "snapshots --repo repo", "check --read-data --repo repo", "prune --repo repo",
       "backup --root device --repo repo", "trash empty --root device",
       "restore latest --in-place --repo repo",
     ] {

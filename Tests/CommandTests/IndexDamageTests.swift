@@ -76,6 +76,26 @@ struct IndexDamageTests {
     #expect(!check.output.contains("lost "), "\(check.output)")
   }
 
+  /// The sizes are shown, with a warning, and the exit status tells.
+  @Test func statisticsNameMissingPacks() throws {
+    let cli = try Self.make()
+    #expect(try cli.json("stats --json --repo repo")["missing_packs"] as? Int == 0)
+    let packs = try cli.names(in: "repo/packs").flatMap { directory in
+      let path = "repo/packs/\(directory)"
+      return try cli.names(in: ByteString(path)).map { "\(path)/\($0)" }
+    }
+    try FileManager.default.removeItem(atPath: cli.directory.string + "/" + packs[0])
+    let outcome = try cli.run("stats --repo repo")
+    #expect(outcome.code == 13 && outcome.output.contains("distinct"), "\(outcome)")
+    #expect(outcome.errors.contains("warning: the index names 1 pack that does not exist"))
+    #expect(outcome.errors.contains("hint: 'sandboxctl check'"), "\(outcome.errors)")
+    for pack in packs.dropFirst() {
+      try FileManager.default.removeItem(atPath: cli.directory.string + "/" + pack)
+    }
+    let all = try cli.run("stats --json --repo repo")
+    #expect(all.code == 13 && all.output.contains("\"missing_packs\":\(packs.count)"), "\(all)")
+  }
+
   /// Removes this host's copies of the index and keeps its other cached data.
   private static func removeCopies(_ cli: CommandLine) throws {
     for name in try cli.names(in: caches) {

@@ -313,6 +313,29 @@ extension StorageConformance {
       try probe.require(try probe.load("lease/taken/b") == [2], "the bytes differ")
       try probe.require(try probe.status("objects") == nil, "it is still there")
     },
+    StorageConformance("objects are moved aside, and missing ones ignored") { probe in
+      let storage = probe.storage
+      let names = ["a", "b", "no"]
+      let moves = try names.map {
+        ObjectMove(try probe.path("objects/\($0)"), to: try probe.path("lease/removed-\($0)"))
+      }
+      try probe.save([1], "objects/a")
+      try probe.save([2], "objects/b")
+      guard probe.hasDirectories else {
+        return try probe.requireFailure(.unsupported, "a move") { _ = try storage.moveAside(moves) }
+      }
+      try probe.require(try !storage.moveAside(moves), "none was missing")
+      try probe.require(try probe.list("objects").isEmpty, "there are still objects")
+      try probe.require(try probe.load("lease/removed-a") == [1], "the bytes differ")
+      try probe.require(try probe.load("lease/removed-b") == [2], "the bytes differ")
+      try probe.save([3], "objects/a")
+      try probe.require(try storage.moveAside([moves[0]]), "one was missing")
+      try probe.require(try probe.load("lease/removed-a") == [3], "it was not replaced")
+      try probe.save([4], "objects/a")
+      let lost = ObjectMove(try probe.path("objects/a"), to: try probe.path("no/a"))
+      try probe.require(try !storage.moveAside([lost]), "it was moved to no directory")
+      try probe.require(try probe.load("objects/a") == [4], "it is gone")
+    },
     StorageConformance("only an empty directory is removed") { probe in
       guard probe.hasDirectories else { return }
       try probe.save([1], "objects/a")

@@ -111,7 +111,7 @@ public struct RepositoryCopy {
     let lease = isDry ? nil : try? ReaderLease(from)
     defer { lease?.release() }
     let session =
-      isDry ? nil : try to.beginWriting(workers: workers, cache: target.indexCache)
+      isDry ? nil : try to.beginWriting(workers: packers, cache: target.indexCache)
     defer { session?.abandon() }
     do {
       var run = Run(self, session)
@@ -124,6 +124,9 @@ public struct RepositoryCopy {
       )
     }
   }
+
+  /// The threads that write packs: more, which wait for requests, would make many small ones.
+  private var packers: Int { min(workers, Host.processors) }
 
   /// Checks that source and target are not the same directory.
   private func requireDifferent() throws(StoreError) {
@@ -144,6 +147,8 @@ extension RepositoryCopy {
     /// The session in the target; nil in a dry run.
     private let session: WritingSession?
     private var report = Report()
+    /// The snapshots of the source.
+    private var heads: [SnapshotHead] = []
 
     init(_ copy: RepositoryCopy, _ session: WritingSession?) {
       (self.copy, self.session) = (copy, session)
@@ -156,6 +161,7 @@ extension RepositoryCopy {
     mutating func report(where isSelected: (SnapshotHead) -> Bool) throws -> Report {
       let listing = try source.heads(cache: copy.source.headCache)
       report.unreadable = listing.damaged
+      heads = listing.heads
       let chosen = listing.heads.filter(isSelected)
       report.snapshots = chosen.count
       let copies = SnapshotCopies(
@@ -189,7 +195,7 @@ extension RepositoryCopy {
     }
 
     /// Copies what the new snapshots need, and removes those of which something is lost. Copies
-    /// also what the existing copies of `present` lack, unless it is lost here as well.
+    /// also what the existing copies of `present` lack, as far as it is not lost here as well.
     private mutating func transfer(
       _ new: inout [SnapshotHead], mending present: [SnapshotHead]
     ) throws {
@@ -198,7 +204,7 @@ extension RepositoryCopy {
         source, cache: copy.source.indexCache, threads: copy.workers, isStopping: isStopping
       ) { [source] in try source.snapshot($0) }
       report.damaged = needs.faults
-      try drop(needs.mark(new + present), from: &new)
+      try drop(needs.mark(new, andWhatIsLeftOf: present), from: &new)
       (report.neededBlobs, report.neededBytes) = amount(needs.search)
       if let session {
         needs.filter { !session.contains($0.id) }
@@ -287,14 +293,19 @@ extension RepositoryCopy {
     }
 
     /// Saves the snapshots, whose content is durable, the oldest first, and pins the copies of
-    /// pinned ones.
+    /// pinned ones. Those that another program has copied meanwhile exist.
     private mutating func save(_ new: [SnapshotHead]) throws {
       guard let session else {
         report.copied = new.map { Copied(head: $0, id: nil) }
         return
       }
       let pins = try source.pins()
-      for head in new {
+      let copies = SnapshotCopies(
+        try target.heads(cache: copy.target.headCache).heads, of: heads)
+      let others = new.filter { copies.copy(of: $0) != nil }
+      report.present += others.count
+      let known = Set(others.map(\.id))
+      for head in new where !known.contains(head.id) {
         if isStopping() {
           report.isInterrupted = true
           return

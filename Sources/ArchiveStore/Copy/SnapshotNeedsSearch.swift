@@ -46,14 +46,19 @@ struct SnapshotNeedsSearch {
   /// need is then marked. Before anything counts as lost, the index is loaded again, with the packs
   /// that it does not name.
   ///
+  /// - Parameter others: snapshots of whose needs that is marked which is not lost.
   /// - Throws: `interrupted`, and failures of the storage.
-  mutating func mark(_ heads: [SnapshotHead]) throws -> [IncompleteSnapshot] {
+  mutating func mark(
+    _ heads: [SnapshotHead], andWhatIsLeftOf others: [SnapshotHead] = []
+  ) throws -> [IncompleteSnapshot] {
     var incomplete: [IncompleteSnapshot] = []
     var rest = heads
     while true {
       try search.mark(Set(rest.map(\.tree)))
-      if search.lost.isEmpty, search.unreadable.isEmpty { return incomplete }
-      if isRescued {
+      if isWhole {
+        try search.mark(Set(others.map(\.tree)))
+        if isWhole || isRescued { return incomplete }
+      } else if isRescued {
         let found = try self.incomplete(rest)
         guard !found.isEmpty else {
           throw StoreError(
@@ -63,13 +68,17 @@ struct SnapshotNeedsSearch {
         incomplete += found
         let ids = Set(found.map(\.head.id))
         rest.removeAll { ids.contains($0.id) }
-      } else {
+      }
+      if !isRescued {
         readable = try ReadableIndex(repository, cache: cache, isRescuing: true)
         isRescued = true
       }
       restart()
     }
   }
+
+  /// Whether nothing is lost of what was marked so far.
+  private var isWhole: Bool { search.lost.isEmpty && search.unreadable.isEmpty }
 
   /// Removes the marks of blobs for which `isSelected` returns false.
   mutating func filter(_ isSelected: (BlobRecord) -> Bool) { search.filter(isSelected) }

@@ -99,7 +99,7 @@ extension IndexSet {
       let frames = object.frames(of: [.tree, .list], limit: limit - size) { isUsable($0, number) }
       guard let frames else { return nil }
       for (pack, frame) in frames {
-        found.append((pack, frame.offset..<(frame.offset &+ UInt64(frame.stored))))
+        found.append((pack, frame.range))
         size += UInt64(frame.stored)
       }
     }

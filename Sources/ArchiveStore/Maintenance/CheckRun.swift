@@ -47,6 +47,7 @@ extension RepositoryCheck {
       try loadSnapshots()
       try loadIndexes()
       recordMissingDirectories()
+      try recordLostPinned()
       try loadCondemned()
       for (path, error) in recorded.faults { record("\(path)", error.reason) }
       try checkPacksAgainstIndex()
@@ -91,6 +92,15 @@ extension RepositoryCheck {
       else { return }
       record("\(RepositoryLayout.packs)", reason)
       emptyDirectories.removeAll { $0.directory == RepositoryLayout.packs }
+    }
+
+    /// Reports pinned snapshots that do not exist: no program removes one.
+    private mutating func recordLostPinned() throws(StoreError) {
+      let pinned = inventory.pins.compactMap { RepositoryLayout.id($0, suffix: "") }
+      if Set(pinned).isSubset(of: inventory.snapshots) { return }
+      for id in try check.repository.lostPinned().sorted() {
+        record("\(storage.layout.snapshot(id))", "it is pinned and does not exist")
+      }
     }
 
     private mutating func loadSnapshots() throws(StoreError) {
@@ -298,101 +308,5 @@ extension RepositoryCheck.Run {
 
   private func cost(at path: ByteString, reason: String, trees: [Int]) -> RepositoryCheck.Finding {
     .cost(path: path, snapshots: trees.map { snapshots[$0].id }, reason: reason)
-  }
-
-  private func remarks() throws(StoreError) -> [(object: String, reason: String)] {
-    var remarks: [(object: String, reason: String)] = []
-    let unused = inventory.packs.filter { !index.names($0.key) }
-    if !unused.isEmpty, !index.isRescueNeeded {
-      let bytes = unused.values.clampedSum
-      remarks.append(
-        (
-          "packs",
-          "\(StoreError.packs(unused.count)) of \(bytes) bytes \(unused.count == 1 ? "is" : "are") in no "
-            + "index, for example after an interrupted backup"
-        ))
-    }
-    if !condemnedPacks.isEmpty {
-      let verb = condemnedPacks.count == 1 ? "is" : "are"
-      let packs = StoreError.packs(condemnedPacks.count)
-      remarks.append(("condemned", "\(packs) \(verb) about to be removed"))
-    }
-    remarks += missingDirectories()
-    for name in inventory.leases { remarks.append(try lease(name)) }
-    if check.repository.trust.isEmpty { remarks += wrongSignatures() }
-    let ids = Set(inventory.snapshots.map { ByteString($0.hex) })
-    for pin in inventory.pins where !ids.contains(pin) {
-      remarks.append(("pins/\(pin)", "the snapshot does not exist"))
-    }
-    for stranger in inventory.unknownFiles {
-      remarks.append(("\(stranger)", "it does not belong there and was not checked"))
-    }
-    return remarks + (try missingFiles())
-  }
-
-  /// Returns remarks about signatures that are not valid, while every snapshot is accepted.
-  private func wrongSignatures() -> [(object: String, reason: String)] {
-    snapshots.compactMap { stored -> (object: String, reason: String)? in
-      let reason: String
-      switch stored.signature {
-      case .absent, .valid: return nil
-      case .wrong: reason = TrustedSigners.Refusal.wrong.reason
-      case .malformed: reason = TrustedSigners.Refusal.malformed.reason
-      }
-      return ("\(storage.layout.snapshot(stored.id))", reason)
-    }
-  }
-
-  /// Returns remarks about missing directories that nothing needs; those of packs, which may be
-  /// many, share one remark.
-  private func missingDirectories() -> [(object: String, reason: String)] {
-    let reason = "for example because a copy omitted empty directories; no snapshot needs it"
-    var remarks = emptyDirectories.filter { $0.directory == .root }.map { directory in
-      (object: "\(directory)", reason: "the directory is missing, \(reason)")
-    }
-    let packs = emptyDirectories.count - remarks.count
-    if packs > 0 {
-      let all = RepositoryLayout.packDirectories.count
-      remarks.append(("packs", "\(packs) of the \(all) directories in it are missing, \(reason)"))
-    }
-    return remarks
-  }
-
-  /// Returns remarks about missing files that are useful but not required.
-  private func missingFiles() throws(StoreError) -> [(object: String, reason: String)] {
-    var remarks: [(object: String, reason: String)] = []
-    if try storage.status(RepositoryLayout.readme) == nil {
-      remarks.append(("README.txt", "the instructions for recovery by hand are missing"))
-    }
-    let reserve = try storage.status(RepositoryLayout.reserve)
-    if reserve?.size != UInt64(RepositoryLayout.reserveSize) {
-      remarks.append(("reserve", "the space reserved for a full disk is missing"))
-    }
-    return remarks
-  }
-
-  private func lease(_ name: ByteString) throws(StoreError) -> (object: String, reason: String) {
-    let path = RepositoryLayout.leases.appending(name)
-    guard let heartbeat = try heartbeat(of: path) else {
-      return ("\(path)", "it has no heartbeat: a program ended without removing it")
-    }
-    let unfinished = ((try? storage.list(path)) ?? []).count { name in
-      !Lease.isSign(name)
-    }
-    let hours = Int(Host.now().since(heartbeat) / 3600)
-    let what = unfinished == 1 ? "1 unfinished object" : "\(unfinished) unfinished objects"
-    return hours >= 1
-      ? ("\(path)", "a program without a heartbeat for \(hours) h left \(what)")
-      : ("\(path)", "a program is running, with \(what)")
-  }
-
-  /// Returns the time of the last heartbeat of a lease, or of the holder of the right to remove
-  /// objects. In a store of objects neither needs an object of its own for that.
-  private func heartbeat(of lease: ObjectPath) throws(StoreError) -> Timestamp? {
-    if let alive = try storage.status(lease.appending(Lease.alive)) { return alive.modified }
-    guard !storage.canRename else { return nil }
-    return try LeaseStatus.all(storage).first {
-      lease == PruneLease.path ? $0.removesObjects : $0.name == lease.name
-    }?.heartbeat
   }
 }

@@ -24,6 +24,8 @@ public struct RepositoryStatistics: Sendable {
   public var snapshotBytes: UInt64 = 0
   /// The errors of unusable index objects. Blobs that only they name are not counted.
   public var damagedIndexes: [StoreError] = []
+  /// The number of packs that index objects name and that do not exist.
+  public var missingPacks = 0
 
   /// A number of blobs and their bytes.
   public struct BlobTotals: Sendable, Hashable {
@@ -66,10 +68,26 @@ extension Repository {
     for id in inventory.indexes {
       statistics.indexBytes += try storage.status(storage.layout.index(id))?.size ?? 0
     }
-    let index = try LoadedIndex.loadAll(from: storage, cache: cache)
+    let index = try LoadedIndex.load(inventory.indexes, from: storage, cache: cache)
     try statistics.count(index.objects, watch)
     statistics.damagedIndexes = index.faults.map(\.error)
+    statistics.missingPacks = try missingPacks(of: index, besides: inventory, cache: cache).count
     return statistics
+  }
+
+  /// Returns the packs that index objects name and that do not exist. Looks again if there are any,
+  /// because another program may have removed them after the index was listed.
+  private func missingPacks(
+    of index: LoadedIndex, besides inventory: RepositoryInventory, cache: IndexCache?
+  ) throws(StoreError) -> Set<Digest> {
+    var missing = index.packs.subtracting(inventory.packs.keys)
+    if missing.isEmpty { return missing }
+    // A prune on a full volume removes packs before it removes them from the index.
+    missing.subtract(try CondemnedObjects(storage).packs)
+    let now = try RepositoryInventory(storage)
+    missing.formIntersection(
+      try LoadedIndex.load(now.indexes, from: storage, cache: cache, known: index.objects).packs)
+    return missing.subtracting(now.packs.keys)
   }
 }
 

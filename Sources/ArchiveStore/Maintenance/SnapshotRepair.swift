@@ -43,6 +43,8 @@ public struct SnapshotRepair {
     public let isPinned: Bool
     /// Whether the old snapshot was removed.
     public internal(set) var isRemoved = false
+    /// Whether another program has removed it since it was listed.
+    var isGone = false
   }
 
   /// The result of a repair or of a dry run.
@@ -54,6 +56,10 @@ public struct SnapshotRepair {
     public internal(set) var lost = 0
     /// The number of old snapshots that were removed.
     public internal(set) var removed = 0
+    /// The number of snapshots of which nothing is left and that were not removed, and of those of
+    /// them that are pinned.
+    public internal(set) var lostThatStay = 0
+    public internal(set) var lostThatArePinned = 0
     /// The errors of the damaged condemned objects, which were removed.
     public internal(set) var damagedCondemned: [StoreError] = []
     /// The errors of snapshots that cannot be read. They are not repaired.
@@ -63,6 +69,14 @@ public struct SnapshotRepair {
 
     /// Whether no snapshot has lost anything.
     public var isIdle: Bool { repaired == 0 && lost == 0 && unreadable.isEmpty }
+
+    fileprivate mutating func count(_ one: Repaired) {
+      if one.isLost { lost += 1 } else { repaired += 1 }
+      if one.isRemoved { removed += 1 }
+      guard one.isLost, !one.isRemoved, !one.isGone else { return }
+      lostThatStay += 1
+      if one.isPinned { lostThatArePinned += 1 }
+    }
   }
 
   /// Runs the repair.
@@ -163,8 +177,7 @@ extension SnapshotRepair {
           let rest = tree.map { stored.snapshot($0, survey, in: repository) }
           try replace(&repaired, by: rest, target)
         }
-        if tree == nil { report.lost += 1 } else { report.repaired += 1 }
-        if repaired.isRemoved { report.removed += 1 }
+        report.count(repaired)
         try body(repaired)
       }
       return report
@@ -220,6 +233,7 @@ extension SnapshotRepair {
       let old = repaired.old.id
       // The old one may have been removed since it was listed.
       guard try repository.storage.status(repository.storage.layout.snapshot(old)) != nil else {
+        repaired.isGone = true
         return
       }
       if let snapshot {

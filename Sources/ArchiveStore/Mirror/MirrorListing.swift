@@ -63,6 +63,18 @@ struct MirrorListing {
     mirror.snapshots.subtracting(snapshots).subtracting(pins)
   }
 
+  /// Returns the errors for snapshots of a mirror that this original has lost.
+  func losses(comparedTo mirror: MirrorListing, in target: RepositoryStorage) -> [StoreError] {
+    let lost = mirror.snapshots.subtracting(snapshots).intersection(pins)
+    return lost.sorted().map { id in
+      StoreError(
+        .missing, "find", subject: "\(target.layout.snapshot(id))",
+        reason: "the snapshot is pinned, and the original lacks it; the mirror keeps it",
+        hint: "copy it from the mirror with 'sandboxctl copy --to' and the original, or give it up "
+          + "there with 'sandboxctl snapshots unpin' and its whole id")
+    }
+  }
+
   /// Uses the size of the mirror's copy for a pack that is damaged in the original.
   mutating func forgetSize(of pack: Digest, use size: UInt64) { packs[pack] = size }
 

@@ -216,14 +216,8 @@ struct MirrorRun {
 
   private mutating func remove() throws {
     let gone = found.snapshotsRemoved(from: old)
-    let lost = old.snapshots.subtracting(found.snapshots).subtracting(gone)
-    for id in lost.sorted() {
-      recordDamage(
-        StoreError(
-          .missing, "find", subject: "\(target.layout.snapshot(id))",
-          reason: "the snapshot is pinned, and the original lacks it; the mirror keeps it",
-          hint: "copy the file from the mirror, or unpin the snapshot"))
-    }
+    let lost = found.losses(comparedTo: old, in: target)
+    for error in lost { recordDamage(error) }
     report.refusal = try mirror.refusal(of: found, old, in: session.repository)
     // An original without snapshots is never taken for the result of a removal.
     if report.refusal != nil || found.snapshots.isEmpty { return }

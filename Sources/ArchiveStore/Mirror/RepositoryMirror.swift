@@ -183,7 +183,11 @@ public struct RepositoryMirror {
         of: source.storage, in: target, keyName: source.keys?.keyName)
       (report.differentKeys, report.removedKeys) = (keys.different, keys.surplus)
     }
-    if report.refusal == nil { report.removed = old.amount(besides: found) }
+    if let target { report.damaged = found.losses(comparedTo: old, in: target) }
+    if report.refusal == nil {
+      if report.damaged.isEmpty { report.removed = old.amount(besides: found) }
+      report.removed.snapshots = found.snapshotsRemoved(from: old).count
+    }
     return report
   }
 

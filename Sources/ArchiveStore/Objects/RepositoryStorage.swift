@@ -46,14 +46,17 @@ extension RepositoryStorage {
     }
   }
 
-  /// Calls `receive` with each item and the result of `body` for it, in their order. Items are
-  /// begun as many at a time as there are requests at the same time; none after an error of
-  /// `receive`.
+  /// The number of items after which a command with several requests at the same time waits for all
+  /// of them, so that it holds few results and can end.
+  var itemsAtOnce: Int { concurrency > 1 ? concurrency * 4 : 1 }
+
+  /// Calls `receive` with each item and the result of `body` for it, in their order. At most
+  /// `itemsAtOnce` are begun before their results are received; none after an error of `receive`.
   func forEach<Item: Sendable, Value: Sendable>(
     _ items: [Item], _ body: @escaping @Sendable (Item) throws(StoreError) -> Value,
     receive: (Item, Result<Value, StoreError>) throws(StoreError) -> Void
   ) throws(StoreError) {
-    for part in items.parts(of: concurrency) {
+    for part in items.parts(of: itemsAtOnce) {
       for (item, result) in zip(part, results(of: part, body)) { try receive(item, result) }
     }
   }

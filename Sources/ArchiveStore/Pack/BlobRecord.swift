@@ -82,6 +82,9 @@ public struct FrameLocation: Hashable, Sendable {
     self.stored = stored
     self.plain = plain
   }
+
+  /// The range of the frame in the pack. One from a damaged index may be anywhere.
+  var range: Range<UInt64> { offset..<max(offset, offset &+ UInt64(stored)) }
 }
 
 // Integers in the tables of the format are little-endian and unaligned.

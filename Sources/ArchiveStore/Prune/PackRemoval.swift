@@ -30,7 +30,8 @@ struct PackRemoval {
   ) throws -> Result {
     let reserve = SpaceReserve(repository.storage)
     let session = try reserve.whenFull { () throws(StoreError) in
-      try repository.beginWriting(workers: workers, cache: cache)
+      // More threads, which wait for requests, would make many small packs.
+      try repository.beginWriting(workers: min(workers, Host.processors), cache: cache)
     }
     defer { session.abandon() }
     let locked = try reserve.whenFull { () throws(StoreError) in try PruneLease(session.lease) }

@@ -161,19 +161,19 @@ extension WritingSession {
     return isComplete
   }
 
-  /// Stores the used blobs of a frame that are new. If these are all of its used blobs, and it may
-  /// move, it moves as it is, without compression. Its unused blobs then count as stored as well.
+  /// Stores the used blobs of a frame that are new. If it may move, and all of its blobs are new,
+  /// it moves as it is, without compression. Its unused blobs then count as stored as well.
   func store(
     _ frame: PackFrames.Frame, by writers: FrameWriters
   ) throws(StoreError) -> StoredFrame {
-    let claimed = claim(frame.used)
-    guard !claimed.isEmpty else { return .known }
-    if frame.mayMove, claimed.count == frame.used.count {
-      // An unused blob that another pack has is not listed again.
-      let listed = claimed + claim(frame.unused)
-      try append(whole: frame.packFrame(listed), isData: claimed[0].kind == .data)
+    let all = frame.used + frame.unused
+    // A blob that moved without being listed could never be removed.
+    if frame.mayMove, known.claim(all: all) {
+      try append(whole: frame.packFrame(all), isData: frame.used[0].kind == .data)
       return .moved
     }
+    let claimed = frame.used.filter { known.claim($0.id, length: Int($0.length)) }
+    guard !claimed.isEmpty else { return .known }
     guard claimed[0].kind == .data else {
       for blob in claimed { try append(Array(frame.plain[blob.range]), of: blob.id) }
       return .partly
@@ -185,10 +185,6 @@ extension WritingSession {
       }
     }
     return .partly
-  }
-
-  private func claim(_ blobs: [BlobRecord]) -> [BlobRecord] {
-    blobs.filter { known.claim($0.id, length: Int($0.length)) }
   }
 
   /// No longer relies on packs, so that their blobs are stored again.

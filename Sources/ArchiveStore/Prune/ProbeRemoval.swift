@@ -45,6 +45,6 @@ enum ProbeRemoval {
         if let now, now.since(status.modified) > Lease.patience { old.append(path) }
       }
     }
-    try lease.remove(old)
+    for path in old { try lease.remove(path) }
   }
 }

@@ -146,6 +146,14 @@ extension PrunePlan {
   }
 }
 
+extension PrunePlan {
+  /// Lets no unused data of some packs move, for a volume without room for it.
+  mutating func moveNoUnused(of ids: Set<Digest>) {
+    movedShare = .none
+    for number in packs.indices where ids.contains(packs[number].id) { packs[number].moved = 0 }
+  }
+}
+
 extension PrunePlan.Pack {
   fileprivate var unusedShare: Double { Double(unused) / Double(max(1, used + unused)) }
 }

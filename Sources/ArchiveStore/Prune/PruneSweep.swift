@@ -108,7 +108,7 @@ struct PruneSweep {
     for start in stride(from: 0, to: left.count, by: batch) {
       let part = left[start..<min(start + batch, left.count)]
       try right.requireHeld()
-      try session.lease.remove(part.map { storage.layout.pack($0) })
+      try session.lease.remove(packs: part.map { storage.layout.pack($0) })
       for pack in part { result.removed[pack] = sizes[pack] ?? 0 }
     }
   }

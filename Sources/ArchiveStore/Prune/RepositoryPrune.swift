@@ -66,6 +66,7 @@ public struct RepositoryPrune {
     var needs = try needs(isStopping, without: removed)
     needs.ignoreExpiredLeases(at: now)
     try requireSnapshots(needs)
+    try requirePinned()
     var report = Report()
     report.addCondemned(in: &needs)
     report.plan = try plan(for: needs)
@@ -148,6 +149,21 @@ public struct RepositoryPrune {
         + "'--remove-all' removes all data, for example that of an interrupted first backup")
   }
 
+  /// Checks that no pinned snapshot is lost: its data may be all that is left of it, and it may be
+  /// copied again.
+  private func requirePinned() throws(StoreError) {
+    guard let id = try repository.lostPinned().min() else { return }
+    throw StoreError(
+      .missing, "prune", subject: repository.location,
+      reason: "the pinned snapshot \(id.hex) is lost, and it is unknown what it needs",
+      hint: Self.lostPinnedHint)
+  }
+
+  /// The remedies if a pinned snapshot is lost.
+  public static let lostPinnedHint =
+    "copy it again from another repository with 'sandboxctl copy', or give it up with 'sandboxctl "
+    + "snapshots unpin' and its whole id"
+
   /// Returns the plan.
   private func plan(
     for needs: SnapshotNeeds, besides own: ByteString? = nil
@@ -181,6 +197,7 @@ extension RepositoryPrune {
     mutating func report() throws -> Report {
       var needs = try prune.needs(removal.stopping(prune.isStopping))
       try prune.requireSnapshots(needs)
+      try prune.requirePinned()
       result.snapshots = needs.snapshots
       result.damagedCondemned = session.damagedCondemned
       try removal.sweep(&needs)
@@ -203,21 +220,26 @@ extension RepositoryPrune {
     private var removed: Set<Digest> { Set(result.plan.packs(.remove).map(\.id)) }
 
     /// Rewrites packs on a volume without room for all of them: first those with the least used
-    /// data, as many as fit at a time. The reserve is used as well.
+    /// data, as many as fit at a time. If none fits, no unused data moves, and the reserve is used.
     private mutating func rewriteInParts(
       _ packs: [PrunePlan.Pack], _ needs: inout SnapshotNeeds
     ) throws {
-      var rest = packs.sorted { ($0.used, $0.id) < ($1.used, $1.id) }[...]
+      var rest = packs.sorted { ($0.used, $0.id) < ($1.used, $1.id) }
       while !rest.isEmpty, !result.isInterrupted {
-        var count = room(for: Array(rest), besides: Self.minimumMargin)
+        var count = room(for: rest, besides: Self.minimumMargin)
+        if count == 0, rest.contains(where: { $0.moved > 0 }) {
+          result.plan.moveNoUnused(of: Set(rest.map(\.id)))
+          for number in rest.indices { rest[number].moved = 0 }
+          count = room(for: rest, besides: Self.minimumMargin)
+        }
         if count == 0, try removal.reserve.free() {
-          count = room(for: Array(rest), besides: Self.minimumMargin)
+          count = room(for: rest, besides: Self.minimumMargin)
         }
         guard count > 0 else {
           throw Self.noRoom(prune.repository.location, rest.reduce(0) { $0 + $1.used })
         }
         try removal.remove(try rewrite(Array(rest.prefix(count)), needs), &needs)
-        rest = rest.dropFirst(count)
+        rest.removeFirst(count)
       }
     }
 
@@ -241,8 +263,8 @@ extension RepositoryPrune {
       StoreError(
         .system, "rewrite packs of", subject: location,
         reason: "\(ByteCount.text(bytes)) have to be copied, and the volume has less space",
-        hint: "packs without used data were removed; free some space, or allow more unused data "
-          + "with '--max-unused'")
+        hint: "packs without used data were removed; free some space, or let more unused data stay "
+          + "in its packs with '--max-unused'")
     }
 
     private mutating func rewrite(

@@ -143,7 +143,9 @@ struct SnapshotNeeds {
 
   /// The hint for a tree or a list that cannot be read.
   private var treeHint: String {
-    let repairs = "'sandboxctl repair packs', then 'sandboxctl repair snapshots --forget'"
+    let repairs =
+      "'sandboxctl repair packs', then 'sandboxctl repair snapshots --forget', which names "
+      + "snapshots that have to be removed by hand"
     return unindexedPacks.isEmpty
       ? "it is unknown what a snapshot needs: run \(repairs)"
       : "it is unknown what a snapshot needs, and the index lacks "

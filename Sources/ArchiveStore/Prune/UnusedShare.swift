@@ -19,9 +19,9 @@ struct UnusedShare: Hashable, Comparable, Sendable {
 }
 
 extension UnusedShare {
-  /// The unused stored bytes of frames by their share, of those with a share of at most a half.
+  /// The unused stored bytes of frames by their share, of those with a share below a half.
   struct Bytes: Sendable {
-    private var bytes = [UInt64](repeating: 0, count: Int(UnusedShare.steps / 2) + 1)
+    private var bytes = [UInt64](repeating: 0, count: Int(UnusedShare.steps / 2))
 
     /// Adds the unused bytes of a frame.
     mutating func add(_ unused: UInt64, _ share: UnusedShare) {

@@ -70,6 +70,9 @@ extension FrameDecoder {
     /// Whether nothing is held.
     var isEmpty: Bool { frames.isEmpty }
 
+    /// Whether a frame is held.
+    func holds(_ key: Key) -> Bool { frames[key] != nil }
+
     mutating func frame(_ key: Key) -> [UInt8]? {
       guard let held = frames[key] else { return nil }
       uses += 1

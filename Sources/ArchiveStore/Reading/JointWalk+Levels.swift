@@ -29,6 +29,9 @@ extension JointWalk {
       separate = Array(directories.indices)
     }
 
+    /// Whether the directories were opened, and their pages are held.
+    var isOpen: Bool { common != nil }
+
     var size: Int { separate.reduce(merged.size) { $0 + directories[$1].size } }
 
     mutating func forget() {

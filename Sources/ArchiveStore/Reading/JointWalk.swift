@@ -66,6 +66,7 @@ public struct JointWalk {
 
   /// Reads the next page of each directory if needed. Returns false if `body` stops at damage.
   private func readNext(_ level: inout Level, _ body: Body) throws -> Bool {
+    if !level.isOpen { reader.expect(level.directories.map(\.tree)) }
     for number in level.separate {
       do throws(StoreError) {
         try level.open(number, reader)

@@ -29,6 +29,10 @@ public final class RepositoryReader {
   /// The number of frames that were read from storage and decoded.
   public private(set) var decodedFrames = 0
   private var hasExpectedTrees = false
+  /// Whether trees that `expect` has named are still being fetched or held.
+  private var isExpecting = false
+  /// The stored sizes of packs, once they were needed.
+  private var packSizes: [Digest: UInt64]?
   /// The lease that is still being taken; nil if there is none.
   var early: EarlyLease?
   /// The snapshots that were listed under a lease that was taken beside the first reads.
@@ -160,6 +164,40 @@ public final class RepositoryReader {
 
   /// The largest size of all trees and lists that are fetched ahead, in bytes: that of one piece.
   private static let treesAhead: UInt64 = 4 << 20
+
+  /// Whether each read waits for another host.
+  package var readsFromAnotherHost: Bool { repository.storage.isOnAnotherHost }
+
+  /// Fetches the trees of directories ahead, all at once, if they are on another host: a caller
+  /// that opens them in this order waits for one answer in place of one for each. Ends what was
+  /// expected before. A caller that has opened the last ones calls `endExpecting`.
+  package func expect(_ trees: some Collection<TreeReference>) {
+    let storage = repository.storage
+    guard trees.count > 1, readsFromAnotherHost else { return }
+    var ranges: [(pack: Digest, content: Range<UInt64>)] = []
+    var keys: Set<FrameDecoder.Cache.Key> = []
+    for tree in trees {
+      guard let location = index.locations(BlobID(kind: .tree, digest: tree.digest)).first else {
+        continue
+      }
+      let key = FrameDecoder.Cache.Key(pack: location.pack, frame: location.frameNumber)
+      guard keys.insert(key).inserted, !treeFrames.holds(key) else { continue }
+      ranges.append((location.pack, location.frame.range))
+    }
+    guard ranges.count > 1 else { return }
+    isExpecting = true
+    // A pack that was added since is read without being expected.
+    let sizes = packSizes ?? index.packSizes
+    packSizes = sizes
+    storage.expect(ranges, sizes: sizes)
+  }
+
+  /// Ends to fetch ahead what `expect` has named.
+  package func endExpecting() {
+    guard isExpecting else { return }
+    isExpecting = false
+    repository.storage.expect([], sizes: [:])
+  }
 
   /// Fetches all trees and lists ahead, before a walk of most of them, if they are on another host
   /// and few. The walk would wait for one part after another. Has an effect once.
@@ -318,6 +356,7 @@ extension RepositoryReader {
     _ body: (ByteString, JointWalk.Finding) throws -> TreeWalk.Step
   ) throws {
     var walk = JointWalk(self, trees, differencesOnly: differencesOnly)
+    defer { endExpecting() }
     guard let watch else { return try walk.run(body) }
     try walk.run { path, found in
       if case .entries(let entries, _) = found {
@@ -354,41 +393,5 @@ extension RepositoryReader {
     return PreparedDelivery(
       try index.plan(uses, of: kind), sizes: index.packSizes, from: repository.storage,
       under: lease)
-  }
-}
-
-/// A planned delivery. What it fetches ahead is dropped at the end of its lifetime.
-package final class PreparedDelivery {
-  private let plan: BlobDelivery.Plan
-  private let storage: RepositoryStorage
-  /// Held while the delivery may run.
-  private let lease: ReaderLease?
-
-  fileprivate init(
-    _ plan: BlobDelivery.Plan, sizes: @autoclosure () -> [Digest: UInt64],
-    from storage: RepositoryStorage, under lease: ReaderLease?
-  ) {
-    (self.plan, self.storage, self.lease) = (plan, storage, lease)
-    guard storage.isOnAnotherHost else { return }
-    let ranges = plan.frames.map { frame in
-      let (pack, place) = (frame.location.pack, frame.location.frame)
-      return (pack: pack, content: place.offset..<(place.offset &+ UInt64(place.stored)))
-    }
-    storage.expect(ranges, sizes: sizes())
-  }
-
-  deinit { storage.expect([]) }
-
-  /// Delivers as `RepositoryReader.deliver` does.
-  package func run<Sink: BlobDelivery.Sink>(
-    threads: Int, isStopping: @escaping @Sendable () -> Bool,
-    to makeSink: @escaping @Sendable () throws -> Sink
-  ) throws {
-    if !plan.missing.isEmpty {
-      try makeSink().reportMissing(plan.missing, .missing("\(plan.missing.count) blobs"))
-    }
-    let count = min(max(1, threads), plan.frames.count)
-    try BlobDelivery(plan, from: storage, threads: count, isStopping: isStopping)
-      .run(threads: count, makeSink)
   }
 }

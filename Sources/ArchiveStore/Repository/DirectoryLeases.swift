@@ -7,8 +7,7 @@ struct DirectoryLeases: LeaseForm {
 
   init(_ storage: RepositoryStorage) { self.storage = storage }
 
-  /// One: before each removal the right is checked.
-  var removalBatch: Int { 1 }
+  var removalBatch: Int { 64 }
 
   func mayTakeReaderLease() -> Bool {
     guard case .some(.some) = try? storage.status(RepositoryLayout.leases) else { return false }
@@ -68,12 +67,27 @@ struct DirectoryLeases: LeaseForm {
     return aside
   }
 
-  func remove(_ objects: [ObjectPath], by lease: Lease) throws(StoreError) {
-    for object in objects {
-      let name = ByteString("removed-\(object.name)")
-      guard let path = try moveAway(object, as: name, by: lease) else { continue }
-      try lease.explained { () throws(StoreError) in try storage.remove(path) }
+  func remove(_ object: ObjectPath, by lease: Lease) throws(StoreError) {
+    let name = Self.removedName(object)
+    guard let path = try moveAway(object, as: name, by: lease) else { return }
+    try lease.explained { () throws(StoreError) in try storage.remove(path) }
+  }
+
+  /// A pack that is back after a power failure is still condemned, or no index object names it: no
+  /// writer relies on it, and a later prune removes it.
+  func remove(packs: [ObjectPath], by lease: Lease) throws(StoreError) {
+    let path = lease.path
+    let moves = packs.map { ObjectMove($0, to: path.appending(Self.removedName($0))) }
+    guard try !storage.moveAside(moves) else { return try storage.remove(moves.map(\.target)) }
+    // Some are already gone, or the lease is.
+    try lease.explained { () throws(StoreError) in
+      guard try storage.status(path) != nil else { throw .missing("\(path)") }
+      try storage.remove(moves.map(\.target))
     }
+  }
+
+  private static func removedName(_ object: ObjectPath) -> ByteString {
+    ByteString("removed-\(object.name)")
   }
 
   func move(_ object: ObjectPath, to target: ObjectPath, by lease: Lease) throws(StoreError) {

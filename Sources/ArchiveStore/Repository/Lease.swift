@@ -185,10 +185,11 @@ final class Lease: Sendable {
   func remove(index id: Digest) throws(StoreError) { try remove(storage.layout.index(id)) }
 
   /// Removes an object through the lease. An object that is already gone is ignored.
-  func remove(_ object: ObjectPath) throws(StoreError) { try remove([object]) }
+  func remove(_ object: ObjectPath) throws(StoreError) { try form.remove(object, by: self) }
 
-  /// Removes objects through the lease. Those that are already gone are ignored.
-  func remove(_ objects: [ObjectPath]) throws(StoreError) { try form.remove(objects, by: self) }
+  /// Removes condemned packs through the lease, at most `removalBatch`. Those that are already gone
+  /// are ignored.
+  func remove(packs: [ObjectPath]) throws(StoreError) { try form.remove(packs: packs, by: self) }
 
   /// The number of packs that are removed at a time, between two looks at the right.
   var removalBatch: Int { form.removalBatch }

@@ -38,8 +38,11 @@ protocol LeaseForm: Sendable {
     _ object: ObjectPath, as name: ByteString, by lease: Lease
   ) throws(StoreError) -> ClaimedObject?
 
-  /// Removes objects through a lease. Missing ones are ignored.
-  func remove(_ objects: [ObjectPath], by lease: Lease) throws(StoreError)
+  /// Removes an object through a lease. One that is already gone is ignored.
+  func remove(_ object: ObjectPath, by lease: Lease) throws(StoreError)
+
+  /// Removes condemned packs through a lease, at most `removalBatch`. Missing ones are ignored.
+  func remove(packs: [ObjectPath], by lease: Lease) throws(StoreError)
 
   /// Moves an object that no program changes.
   func move(_ object: ObjectPath, to target: ObjectPath, by lease: Lease) throws(StoreError)

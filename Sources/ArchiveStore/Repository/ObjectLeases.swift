@@ -70,7 +70,15 @@ struct ObjectLeases: LeaseForm {
       })
   }
 
-  func remove(_ objects: [ObjectPath], by lease: Lease) throws(StoreError) {
+  func remove(_ object: ObjectPath, by lease: Lease) throws(StoreError) {
+    try remove([object], by: lease)
+  }
+
+  func remove(packs: [ObjectPath], by lease: Lease) throws(StoreError) {
+    try remove(packs, by: lease)
+  }
+
+  private func remove(_ objects: [ObjectPath], by lease: Lease) throws(StoreError) {
     guard !objects.isEmpty else { return }
     try requireAlive(lease)
     try storage.remove(objects)
@@ -223,6 +231,7 @@ extension ObjectLeases {
   /// The one with the lowest name waits for the others, which give up.
   func takeRight(_ lease: Lease) throws(StoreError) -> Bool {
     try requireAlive(lease)
+    try requireRemoval(lease)
     try storage.touch(lease.path.appending(Self.remover))
     do throws(StoreError) {
       if try becomeHolder(lease), try isOnlyCandidate(lease) { return true }
@@ -232,6 +241,21 @@ extension ObjectLeases {
     }
     releaseRight(lease)
     return false
+  }
+
+  /// Checks that these credentials can remove objects: a program that cannot would keep the right
+  /// from all others until its lease expires.
+  private func requireRemoval(_ lease: Lease) throws(StoreError) {
+    let probe = lease.path.appending(RepositoryLayout.newProbe())
+    try storage.touch(probe)
+    do {
+      try storage.remove(probe)
+    } catch {
+      guard error.cause?.isRefused == true else { throw error }
+      throw StoreError(
+        error.code, "remove objects of", subject: storage.location, reason: error.reason,
+        hint: "use credentials that may remove objects", cause: error.cause)
+    }
   }
 
   private func becomeHolder(_ lease: Lease) throws(StoreError) -> Bool {

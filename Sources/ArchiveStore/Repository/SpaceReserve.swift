@@ -8,14 +8,16 @@ struct SpaceReserve {
 
   init(_ storage: RepositoryStorage) { self.storage = storage }
 
-  /// Runs a step again, after freeing the reserve, if the volume is full.
+  /// Runs a step again, after freeing the reserve, if the volume is full. Another thread may have
+  /// freed it meanwhile.
   func whenFull<Result>(
     _ step: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
     do {
       return try step()
     } catch {
-      guard error.cause?.isFull == true, try free() else { throw error }
+      guard error.cause?.isFull == true else { throw error }
+      try free()
       return try step()
     }
   }
@@ -24,7 +26,10 @@ struct SpaceReserve {
   @discardableResult
   func free() throws(StoreError) -> Bool {
     guard try storage.status(RepositoryLayout.reserve) != nil else { return false }
-    try storage.remove(RepositoryLayout.reserve)
+    do { try storage.remove(RepositoryLayout.reserve) } catch {
+      // Another thread was faster.
+      guard error.code == .missing else { throw error }
+    }
     return true
   }
 

@@ -10,6 +10,20 @@ extension Repository {
     return Set(names.compactMap { RepositoryLayout.id($0, suffix: "") })
   }
 
+  /// Returns the pinned snapshots that do not exist. A snapshot is pinned only while it exists, and
+  /// not removed while it is pinned: they are lost, or the program that pinned one was killed while
+  /// another removed it.
+  public func lostPinned() throws(StoreError) -> Set<SnapshotID> {
+    // Listed first, since the snapshots of these existed then.
+    let pins = try pins()
+    guard !pins.isEmpty, let names = try storage.listIfPresent(RepositoryLayout.snapshots) else {
+      return []
+    }
+    let missing = pins.subtracting(RepositoryListing.ids(.snapshot, in: names, of: storage))
+    // One that was unpinned and removed meanwhile has no pin now.
+    return missing.isEmpty ? [] : missing.intersection(try self.pins())
+  }
+
   /// Returns the heads of all snapshots, and the ids that `pins` returns. On another host both are
   /// listed by one request, if they are few enough for its answer.
   ///

@@ -39,8 +39,6 @@ public struct SnapshotRemoval: Sendable {
     public internal(set) var pinned: [SnapshotID] = []
     /// The snapshots that another program had already removed.
     public internal(set) var gone: [SnapshotID] = []
-    /// The number of removed pins of snapshots that no longer exist.
-    public internal(set) var pins = 0
 
     /// Creates the report of a removal of no snapshot.
     public init() {}
@@ -48,8 +46,7 @@ public struct SnapshotRemoval: Sendable {
 
   private var storage: RepositoryStorage { repository.storage }
 
-  /// Removes snapshots in the given order, unless they are pinned, and the pins of snapshots that
-  /// no longer exist.
+  /// Removes snapshots in the given order, unless they are pinned.
   ///
   /// - Parameter removed: called for each snapshot after it was removed, also before an error.
   /// - Throws: `StoreError`: `leaseLost`, `interrupted`, or the error of the first snapshot that
@@ -70,7 +67,7 @@ public struct SnapshotRemoval: Sendable {
       try lease.keepAlive()
       return try reserve.whenFull { () throws(StoreError) in try self.remove(id, lease) }
     }
-    for part in ids.parts(of: storage.concurrency) {
+    for part in ids.parts(of: storage.itemsAtOnce) {
       let outcomes = storage.results(of: part, remove)
       for (id, outcome) in zip(part, outcomes) {
         guard case .success(let outcome) = outcome else { continue }
@@ -83,7 +80,6 @@ public struct SnapshotRemoval: Sendable {
       }
       for outcome in outcomes { _ = try outcome.get() }
     }
-    report.pins = try removePinsOfMissingSnapshots(lease)
     return report
   }
 
@@ -130,17 +126,5 @@ public struct SnapshotRemoval: Sendable {
     lease.retain()
     try aside.putBack()
     if try storage.status(PruneLease.path) == nil { lease.cancelRetention() }
-  }
-
-  /// Removes the pins of snapshots that no longer exist, and returns their number. The pins are
-  /// listed first, because a snapshot that is pinned now existed before.
-  private func removePinsOfMissingSnapshots(_ lease: Lease) throws(StoreError) -> Int {
-    let pins = try repository.pins()
-    guard !pins.isEmpty, let names = try storage.listIfPresent(RepositoryLayout.snapshots) else {
-      return 0
-    }
-    let lost = pins.subtracting(RepositoryListing.ids(.snapshot, in: names, of: storage))
-    for id in lost.sorted() { try lease.remove(pinOf: id) }
-    return lost.count
   }
 }

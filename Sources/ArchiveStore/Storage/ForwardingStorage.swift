@@ -74,6 +74,10 @@ extension ForwardingStorage {
     try base.rename(path, to: target)
   }
 
+  public func moveAside(_ moves: [ObjectMove]) throws(StoreError) -> Bool {
+    try base.moveAside(moves)
+  }
+
   public func remove(_ path: ObjectPath) throws(StoreError) { try base.remove(path) }
 
   public func remove(_ paths: [ObjectPath]) throws(StoreError) { try base.remove(paths) }

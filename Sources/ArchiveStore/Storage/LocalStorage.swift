@@ -5,15 +5,19 @@ public import SystemIO
 /// The storage of a repository as files below one directory, local or mounted.
 ///
 /// All calls use directory handles and follow no link below the root. Directories are created with
-/// mode 0700, files with 0600.
+/// mode 0700, files with 0600. Run as root, it gives them the owner of the root directory, who
+/// could not read them otherwise.
 public final class LocalStorage: Storage {
   let root: Directory
+  /// The owner of what is created; nil for the user of this process.
+  let owner: Owner?
   private let unfinished = Atomic<Int>(0)
 
   /// Opens the storage in an existing directory. A link to a directory is followed.
   public init(path: ByteString) throws(StoreError) {
     do {
       root = try Directory.open(path: path)
+      owner = try Owner(of: root)
     } catch {
       guard error.isMissing else { throw .system(error) }
       throw StoreError(
@@ -22,7 +26,10 @@ public final class LocalStorage: Storage {
     }
   }
 
-  private init(root: consuming Directory) { self.root = root }
+  private init(root: consuming Directory) throws(SystemError) {
+    owner = try Owner(of: root)
+    self.root = root
+  }
 
   /// Opens the storage in a directory, and creates it with its parents if it is missing. A new
   /// directory gets mode 0700, and so does an existing empty one if the file system allows it.
@@ -30,7 +37,7 @@ public final class LocalStorage: Storage {
     do {
       let root = try Directory.make(path: path, permissions: 0o700)
       if try root.isEmpty() { try? root.setPermissions(0o700) }
-      return LocalStorage(root: root)
+      return try LocalStorage(root: root)
     } catch {
       throw StoreError(
         .system, "create the repository", subject: path.description, reason: error.reason,
@@ -196,7 +203,10 @@ extension LocalStorage {
   public func makeDirectories(_ names: [ByteString], in path: ObjectPath) throws(StoreError) {
     do {
       let directory = try directory(path)
-      for name in names { try directory.createDirectory(name, permissions: 0o700) }
+      for name in names {
+        try directory.createDirectory(name, permissions: 0o700)
+        try owner?.take(directory.directory(name))
+      }
       try directory.sync()
     } catch {
       guard error.isExisting else { throw failure(error) }
@@ -211,6 +221,7 @@ extension LocalStorage {
   public func touch(_ path: ObjectPath) throws(StoreError) {
     try within(path) { directory throws(SystemError) in
       let file = try directory.openOrCreate(path.name, permissions: 0o600)
+      try owner?.takeIfNew(file)
       try file.write([0])
       try file.truncate(to: 0)
     }
@@ -224,6 +235,23 @@ extension LocalStorage {
       try to.sync()
       try from.sync()
     }
+  }
+
+  /// Renames objects without a sync.
+  public func moveAside(_ moves: [ObjectMove]) throws(StoreError) -> Bool {
+    var isWhole = true
+    for move in moves {
+      do {
+        try within(move.path) { from throws(SystemError) in
+          let to = try directory(move.target.directory)
+          try from.rename(move.path.name, to: move.target.name, in: to)
+        }
+      } catch {
+        guard error.code == .missing else { throw error }
+        isWhole = false
+      }
+    }
+    return isWhole
   }
 
   /// Removes a file or an empty directory.
@@ -270,7 +298,7 @@ extension LocalStorage {
       self.storage = storage
       directory = ByteString(joining: path.components)
       name = directory.appending(storage.nextTemporary())
-      file = try storage.root.create(name, permissions: 0o600)
+      file = try storage.create(name)
     }
 
     deinit {
@@ -323,7 +351,7 @@ extension LocalStorage {
     /// Copies the written bytes into a new temporary, with at most 1 MiB of memory.
     private func makeAgain(_ digest: Digest) throws(SystemError) {
       let next = directory.appending(storage.nextTemporary())
-      let copy = try storage.root.create(next, permissions: 0o600)
+      let copy = try storage.create(next)
       discard()
       (name, isPresent) = (next, true)
       guard try self.copy(to: copy) == digest else {

@@ -70,6 +70,13 @@ public protocol Storage: Sendable {
   /// - Throws: `unsupported` unless `canRename`.
   func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError)
 
+  /// Moves objects that are to be removed, with as little waiting as possible. Missing ones are
+  /// ignored. Unlike a rename it is not durable: after a power failure they may be back.
+  ///
+  /// - Returns: whether none was missing.
+  /// - Throws: `unsupported` unless `canRename`.
+  func moveAside(_ moves: [ObjectMove]) throws(StoreError) -> Bool
+
   /// Removes an object or an empty directory.
   func remove(_ path: ObjectPath) throws(StoreError)
 
@@ -116,6 +123,17 @@ public struct DirectoryListing: Sendable {
   /// Creates a listing.
   public init(names: [ByteString], statuses: [ByteString: ObjectStatus]? = nil) {
     (self.names, self.statuses) = (names, statuses)
+  }
+}
+
+/// The move of an object to another path.
+public struct ObjectMove: Hashable, Sendable {
+  public let path: ObjectPath
+  public let target: ObjectPath
+
+  /// Creates a move.
+  public init(_ path: ObjectPath, to target: ObjectPath) {
+    (self.path, self.target) = (path, target)
   }
 }
 
@@ -226,6 +244,20 @@ extension Storage {
 
   /// Has no effect: reads of this host are not slow.
   public func expect(_ ranges: [ObjectRange]) {}
+
+  /// Renames one object after another.
+  public func moveAside(_ moves: [ObjectMove]) throws(StoreError) -> Bool {
+    var isWhole = true
+    for move in moves {
+      do {
+        try rename(move.path, to: move.target)
+      } catch {
+        guard error.code == .missing else { throw error }
+        isWhole = false
+      }
+    }
+    return isWhole
+  }
 
   /// Removes one object after another.
   public func remove(_ paths: [ObjectPath]) throws(StoreError) {

@@ -42,6 +42,25 @@ final class KnownBlobs: Sendable {
     }
   }
 
+  /// Claims the blobs of a frame for the calling thread, all or none. Returns true if all are new;
+  /// the thread must then store them.
+  func claim(all blobs: [BlobRecord]) -> Bool {
+    while true {
+      let index = index.withLock { $0 }
+      if blobs.contains(where: { index.set.contains($0.id) }) { return false }
+      let result: Bool? = run.withLock { run in
+        guard run.generation <= index.generation else { return nil }
+        if blobs.contains(where: { run.contains($0.id) }) { return false }
+        for blob in blobs where run.insert(blob.id, length: Int(blob.length)) {
+          run.statistics.newBlobs += 1
+          run.statistics.newBytes += UInt64(blob.length)
+        }
+        return true
+      }
+      if let result { return result }
+    }
+  }
+
   /// The number of the run's blobs that are in no index object yet.
   var unindexed: Int { run.withLock { $0.records.count } }
 

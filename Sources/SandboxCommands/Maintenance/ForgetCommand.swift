@@ -125,10 +125,12 @@ struct ForgetCommand: SandboxCommand {
     let removed = try remove(plan, by: operation, console)
     try summarize(plan, removed: removed, freed: freed, console)
     if snapshots.isEmpty, plan.groups.isEmpty, !output.quiet { filter.noteNoMatch(console) }
-    let status =
+    let status = ExitStatus.together([
       snapshots.isEmpty
-      ? warn(of: plan, operation, console)
-      : warn(of: operation.heads.damaged[known...], console)
+        ? warn(of: plan, operation, console)
+        : warn(of: operation.heads.damaged[known...], console),
+      warn(ofLost: try operation.lostPinned(), console),
+    ])
     let kept = plan.groups.flatMap(\.entries).filter {
       $0.isKept && opened.refusal(of: $0.head) == nil
     }
@@ -142,6 +144,14 @@ struct ForgetCommand: SandboxCommand {
     done.status = ExitStatus.together([status, pruned.status])
     done.pruned = pruned.report
     return done
+  }
+
+  /// Prints warnings about pinned snapshots that are lost.
+  private func warn(ofLost pinned: Set<SnapshotID>, _ console: Console) -> ExitStatus {
+    for id in pinned.sorted() { console.warning("the pinned snapshot \(id.hex) is lost") }
+    if pinned.isEmpty { return .done }
+    console.hint(RepositoryPrune.lostPinnedHint)
+    return .damaged
   }
 
   private func freed(

@@ -272,10 +272,14 @@ extension RepairCommand {
             + "'sandboxctl forget --force ID\(change.repository.suffix)'")
       } else if report.isIdle, report.isUnchecked {
         console.hint("'sandboxctl check --read-data\(change.repository.suffix)' finds damaged data")
-      } else if report.lost > report.removed, !change.dryRun {
+      } else if report.lostThatStay > 0, !change.dryRun {
+        let suffix = change.repository.suffix
+        let unpin =
+          report.lostThatArePinned > 0 ? "'sandboxctl snapshots unpin ID\(suffix)' and " : ""
         console.hint(
-          "restore a snapshot of which nothing is left from a copy, or remove it with "
-            + "'sandboxctl forget --force ID\(change.repository.suffix)'")
+          "no prune is possible while a snapshot of which nothing is left stays: copy what it lost "
+            + "from another repository, or remove it with \(unpin)"
+            + "'sandboxctl forget --force ID\(suffix)'")
       } else if report.repaired > 0, !change.dryRun {
         console.hint("the next backup stores what is lost again if the source still has it")
       }

@@ -251,7 +251,7 @@ extension SnapshotsCommand {
         usage: "sandboxctl snapshots unpin <snap> ... [<options>]",
         discussion: """
           Removes the pins of snapshots. The snapshots themselves are not changed. The pin of a \
-          damaged snapshot can be removed by its id.
+          damaged snapshot can be removed by its id, and that of a lost one by its whole id.
 
           \(Examples.text([
             "sandboxctl snapshots pin latest --repo repo",
@@ -272,7 +272,8 @@ extension SnapshotsCommand {
       let ids = try snapshots.map { text in
         let name = try SnapshotName(text)
         guard case .id(let digits) = name else { return try finder.find(name).id }
-        return try opened.snapshotID(matching: digits)
+        return try opened.lostPinned().first { $0.hex == digits.lowercased() }
+          ?? opened.snapshotID(matching: digits)
       }
       try output.show(ids, changed: try opened.unpin(ids), isPinned: false, console)
       return .done

@@ -58,7 +58,13 @@ struct StatsCommand: SandboxCommand {
       for line in statistics.lines { try console.result(line) }
     }
     for error in statistics.unreadable { console.warning(error.description) }
-    return statistics.unreadable.isEmpty ? .done : .damaged
+    if statistics.missingPacks > 0 {
+      let packs = Sizes.count(statistics.missingPacks, "pack")
+      let verb = statistics.missingPacks == 1 ? "does" : "do"
+      console.warning("the index names \(packs) that \(verb) not exist")
+      console.hint("'sandboxctl check' names the snapshots that need it")
+    }
+    return statistics.unreadable.isEmpty && statistics.missingPacks == 0 ? .done : .damaged
   }
 
   private func count(
@@ -119,7 +125,8 @@ extension RepositoryStatistics {
       "newest": newest.map { .string($0.rfc3339) } ?? .null,
       "files": .integer(Int64(clamping: files)), "bytes": .integer(Int64(clamping: bytes)),
       "data": data.json, "trees": trees.json, "lists": lists.json,
-      "packs": .integer(Int64(packs)), "pack_bytes": .integer(Int64(clamping: packBytes)),
+      "packs": .integer(Int64(packs)), "missing_packs": .integer(Int64(missingPacks)),
+      "pack_bytes": .integer(Int64(clamping: packBytes)),
       "index_bytes": .integer(Int64(clamping: indexBytes)),
       "snapshot_bytes": .integer(Int64(clamping: snapshotBytes)),
       "deduplication": .double(deduplication), "compression": .double(compression),
