@@ -17,12 +17,21 @@ long cl_socket_pair(int ends[2]) {
   return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ? -(long)errno : 0;
 }
 
-long cl_send(int socket, const void *from, size_t count) {
+static long send_now(int socket, const void *from, size_t count) {
   ssize_t sent;
   do {
-    sent = send(socket, from, count, MSG_NOSIGNAL);
+    sent = send(socket, from, count, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
-  return sent < 0 ? -(long)errno : sent;
+  if (sent >= 0) return sent;
+  return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -(long)errno;
+}
+
+long cl_send(int socket, const void *from, size_t count, int milliseconds) {
+  long sent = send_now(socket, from, count);
+  if (sent) return sent;
+  struct pollfd wanted = {.fd = socket, .events = POLLOUT};
+  if (poll(&wanted, 1, milliseconds) < 0) return errno == EINTR ? 0 : -(long)errno;
+  return send_now(socket, from, count);
 }
 
 long cl_shut_down(int socket) { return shutdown(socket, SHUT_RDWR) < 0 ? -(long)errno : 0; }

@@ -45,6 +45,7 @@ extension SandboxctlCommand {
     do {
       line = try ConfiguredCommandLine.read(arguments, of: Self.self)
       console.isJSON = line.words.contains("--json")
+      console.showOutages()
       status = try perform(line, console).after(passingOverDamage: console.hasSkipped)
     } catch {
       let failure = line.naming(Failure(error, passingOverDamage: console.hasSkipped))

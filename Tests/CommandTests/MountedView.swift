@@ -13,7 +13,8 @@ final class MountedView {
 
   /// Mounts a repository on a new directory, and waits until it is mounted.
   init(
-    _ cli: CommandLine, _ arguments: String = "", on name: String = "view", repo: String = "repo"
+    _ cli: CommandLine, _ arguments: String = "", on name: String = "view", repo: String = "repo",
+    environment added: [String: String] = [:]
   ) throws {
     self.cli = cli
     path = cli.directory.string + "/" + name
@@ -22,7 +23,7 @@ final class MountedView {
       ["mount", name, "--repo", repo] + arguments.split(separator: " ").map(String.init)
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = ["--default-signal", CommandLine.program] + words
-    process.environment = cli.environment
+    process.environment = cli.environment.merging(added) { $1 }
     process.currentDirectoryURL = cli.directory.url
     process.standardInput = FileHandle.nullDevice
     for file: ByteString in ["out", "err"] { try cli.directory.write([], at: file) }

@@ -12,12 +12,49 @@ struct RemoteBucketTests {
   init() throws { fixture = try S3CommandFixture() }
 
   @Test func everyCommandWorksOnABucket() throws {
-    _ = try fixture.succeed("init s3://bucket/place --plain")
-    let first = try fixture.backUp()
-    #expect(first.contains("snapshot"))
+    try exercise("bucket") { try fixture.succeed($0) }
+    #expect(try fixture.store.keys().allSatisfy { !$0.contains("/leases/") })
+  }
+
+  /// Ceph RGW checks signatures, hashes and conditions. In `make test` only the storage runs on it.
+  @Test(.enabled(if: Sampling.isWhole && Peers.areInstalled && StoreLab.ceph != nil))
+  func everyCommandWorksOnCeph() throws {
+    let lab = try #require(StoreLab.ceph)
+    let bucket = "sandboxctl-" + Host.randomHex(bytes: 6)
+    let script = """
+      import boto3, sys
+      url, key, secret, bucket = sys.argv[1:]
+      store = boto3.client("s3", endpoint_url=url, aws_access_key_id=key,
+                           aws_secret_access_key=secret, region_name="us-east-1")
+      store.create_bucket(Bucket=bucket)
+      """
+    let made = try Program.run(
+      Peers.python.path, ["-c", script, lab.endpoint, lab.accessKey, lab.secret, bucket])
+    #expect(made.code == 0, "\(made.errors)")
+    let environment = [
+      "AWS_ACCESS_KEY_ID": lab.accessKey, "AWS_SECRET_ACCESS_KEY": lab.secret,
+      "AWS_ENDPOINT_URL_S3": lab.endpoint,
+    ]
+    try exercise(bucket) { line in
+      let outcome = try fixture.run(line, environment: environment)
+      #expect(outcome.code == 0, "\(line): \(outcome.errors)")
+      return outcome.output
+    }
+  }
+
+  /// Runs every command on repositories in a bucket. `succeed` runs one that must succeed.
+  private func exercise(_ bucket: String, succeed: (String) throws -> String) throws {
+    let place = "s3://\(bucket)/place"
+    let backup = "backup --root data --layout folder --repo \(place)"
+    _ = try succeed("init \(place) --plain")
+    #expect(try succeed(backup).contains("snapshot"))
     try cli.directory.write("changed", at: "data/d0/0")
-    _ = try fixture.backUp()
-    let ids = try fixture.snapshots()
+    _ = try succeed(backup)
+    func snapshots() throws -> [String] {
+      try succeed("snapshots --json --repo \(place)").split(separator: "\n")
+        .compactMap { try CommandLine.object($0)["id"] as? String }
+    }
+    let ids = try snapshots()
     #expect(ids.count == 2)
     for (line, words) in [
       ("snapshots show latest", "folder"), ("ls latest:folders/data/d0", "9"),
@@ -26,21 +63,76 @@ struct RemoteBucketTests {
       ("stats", ""), ("stats --growth", ""), ("check --read-data", ""), ("repair index", ""),
       ("repair packs", ""), ("repair snapshots", ""), ("snapshots pin \(ids[0])", ""),
       ("snapshots unpin \(ids[0])", ""), ("leases", ""), ("forget \(ids[0])", ""), ("prune", ""),
-      ("cache list", "s3://bucket/place"), ("restore latest:folders/data --to back", ""),
+      ("cache list", place), ("restore latest:folders/data --to back", ""),
     ] {
-      let output = try fixture.succeed("\(line) \(Self.repo)")
+      let output = try succeed("\(line) --repo \(place)")
       #expect(output.contains(words) || words.isEmpty, "\(line): \(output)")
     }
     try ChangeDetector.expectSame(cli.directory, "data", "back")
-    #expect(try fixture.snapshots() == [ids[1]])
+    #expect(try snapshots() == [ids[1]])
     // Also between buckets, and from one to a directory.
-    _ = try fixture.succeed("init s3://bucket/second --plain --no-default")
-    _ = try fixture.succeed("copy --to s3://bucket/second \(Self.repo)")
-    _ = try fixture.succeed("mirror --to s3://bucket/mirror \(Self.repo)")
-    _ = try fixture.succeed("mirror --to mirror \(Self.repo)")
-    for place in ["s3://bucket/second", "s3://bucket/mirror", "mirror"] {
-      _ = try fixture.succeed("check --read-data --repo \(place)")
+    let (second, mirror) = ("s3://\(bucket)/second", "s3://\(bucket)/mirror")
+    _ = try succeed("init \(second) --plain --no-default")
+    _ = try succeed("copy --to \(second) --repo \(place)")
+    _ = try succeed("mirror --to \(mirror) --repo \(place)")
+    _ = try succeed("mirror --to mirror --repo \(place)")
+    for copy in [second, mirror, "mirror"] { _ = try succeed("check --read-data --repo \(copy)") }
+  }
+
+  /// One within the other would be listed with it, and one is no copy of itself.
+  @Test func copiesAreApart() throws {
+    for place in ["s3://bucket/place", "s3://bucket/place/sub", "s3://bucket"] {
+      for command in ["copy", "mirror"] {
+        let outcome = try fixture.run("\(command) --to \(place) \(Self.repo)")
+        #expect(outcome.code == 2, "\(command) \(place)")
+        let words = place == "s3://bucket/place" ? "is the repository itself" : "within each other"
+        #expect(outcome.errors.contains(words), "\(outcome.errors)")
+      }
     }
+  }
+
+  /// All commands that change keys, each with the key that is valid then.
+  @Test func keysOfARepositoryInABucketAreChanged() throws {
+    for name in ["one", "two", "three"] {
+      try cli.directory.write("\(name)\n", at: ByteString(name))
+    }
+    _ = try fixture.succeed("init s3://bucket/place --passphrase-file one --recovery-key recovery")
+    let backup = "backup --layout folder --root data \(Self.repo)"
+    _ = try fixture.succeed("\(backup) --passphrase-file one")
+    let key = { (name: String) in "\(Self.repo) --passphrase-file \(name)" }
+    _ = try fixture.succeed("key change --new-passphrase-file two \(key("one"))")
+    #expect(try fixture.run("ls latest \(key("one"))").code != 0)
+    _ = try fixture.succeed("ls latest \(key("two"))")
+    _ = try fixture.succeed("key add second --new-passphrase-file three \(key("two"))")
+    #expect(try fixture.succeed("key list \(key("three"))").contains("second"))
+    _ = try fixture.succeed("\(backup) --passphrase-file three")
+    _ = try fixture.succeed("key remove second \(key("two"))")
+    #expect(try fixture.run("ls latest \(key("three"))").code != 0)
+    _ = try fixture.succeed("key rotate --recovery-key next.key \(key("two"))")
+    try cli.directory.write("changed", at: "data/d0/0")
+    _ = try fixture.succeed("\(backup) --passphrase-file two")
+    _ = try fixture.succeed("key rewrap \(key("two"))")
+    _ = try fixture.succeed("check --read-data \(Self.repo) --identity next.key")
+    _ = try fixture.succeed(
+      "restore latest:folders/data --to back \(Self.repo) --identity next.key")
+    try ChangeDetector.expectSame(cli.directory, "data", "back")
+  }
+
+  /// The kernel shows what a restore writes, also of an encrypted repository in a bucket.
+  @Test(.enabled(if: MountedView.isPossible)) func anEncryptedBucketIsMounted() throws {
+    var random = Seeded(5)
+    try cli.directory.write(random.bytes(3_000_000), at: "data/large")
+    _ = try fixture.succeed("init s3://bucket/place --recipient \(cli.makeKey("fleet.key"))")
+    _ = try fixture.backUp()
+    let view = try MountedView(
+      cli, "--identity fleet.key", repo: "s3://bucket/place", environment: fixture.environment)
+    try ChangeDetector.expectSame(cli.directory, "data", "view/latest/folders/data")
+    let readers = try Program.run(
+      "bash",
+      ["-c", "for i in {1..32}; do cmp data/large view/latest/folders/data/large & done; wait"],
+      in: cli.directory.url)
+    #expect(readers.code == 0 && readers.output.isEmpty && readers.errors.isEmpty)
+    #expect(view.end(by: SIGTERM) == 0 && !view.isMounted, "\(view.errors)")
     #expect(try fixture.store.keys().allSatisfy { !$0.contains("/leases/") })
   }
 

@@ -192,6 +192,17 @@ import Testing
       "\(outcome.errors)")
   }
 
+  /// With `--json` each line on standard error is JSON, also those after signals.
+  @Test func linesAfterSignalsAreJSON() throws {
+    let questions = "kill -USR1 $P; sleep 0.4; kill -INT $P"
+    let outcome = try signalled(questions, arguments: "--json", seconds: 0.4)
+    let lines = outcome.errors.split(separator: "\n")
+    let notes = try lines.compactMap { try CommandLine.object($0)["note"] as? String }
+    let isStop = { (note: String) in note.hasPrefix("stopping after the current step") }
+    #expect(notes.contains(where: isStop), "\(outcome.errors)")
+    #expect(notes.contains { !isStop($0) }, "the progress: \(outcome.errors)")
+  }
+
   @Test func withoutATerminalNothingIsDrawn() throws {
     let outcome = try cli.run(Self.backup)
     #expect(outcome.code == 0)

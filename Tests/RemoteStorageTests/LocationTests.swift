@@ -68,6 +68,7 @@ struct LocationTests {
   /// Texts that are refused, with a part of the hint.
   static let bad: [(text: ByteString, hint: String)] = [
     ("", "'sftp://user@host/path'"),
+    (" s3://bucket", "'./…'"), ("\t\nsftp:alias/x", "omit it"), (" ssh://host/x", "omit it"),
     ("s3:/bucket", "write 's3://bucket'"), ("s3:bucket/x", "write 's3://bucket/x'"),
     ("s3:", "'s3://bucket/prefix'"), ("s3://", "'s3://bucket/prefix'"),
     ("s3:///bucket", "'s3://bucket/prefix'"), ("S3://bucket", "'s3:' in lower case"),

@@ -132,6 +132,31 @@ import Testing
       })
   }
 
+  /// After a lost answer an object that was moved counts as missing, and is removed nevertheless.
+  @Test(arguments: [[], SFTPExtension.allCases]) func packsAreRemovedOnce(
+    lacking: [SFTPExtension]
+  ) throws {
+    try sweep(
+      lacking: lacking,
+      prepare: { (storage: SFTPStorage) throws in
+        for name in ["objects/a", "objects/b", "objects/c"] {
+          try storage.save([1], as: path(name), by: path("lease"))
+        }
+      },
+      steps: { (storage: SFTPStorage) throws in
+        let moves = try ["a", "b"].map {
+          ObjectMove(try path("objects/\($0)"), to: try path("lease/removed-\($0)"))
+        }
+        _ = try storage.moveAside(moves)
+        #expect(try storage.list(path("lease")) == ["removed-a", "removed-b"])
+        try storage.remove(moves.map(\.target))
+      },
+      check: { (storage: SFTPStorage) throws in
+        #expect(try storage.list(path("objects")) == ["c"])
+        #expect(try storage.list(path("lease")).isEmpty)
+      })
+  }
+
   /// After a lost answer a rename that was done is not taken for one by another program.
   @Test func commitWithoutTheLeaseFailsAlsoAfterALostAnswer() throws {
     for (number, loss) in [
@@ -282,12 +307,12 @@ private final class FailingSync: Sendable {
     }
 
     /// Sends a sync with a handle that does not exist instead.
-    func write(_ bytes: [UInt8]) throws(SystemError) {
+    func write(_ bytes: [UInt8], mayWait: () -> Bool) throws(SystemError) {
       let isSync = bytes.count > 30 && bytes[4] == 200 && bytes[13] == UInt8(ascii: "f")
       guard isSync, server.isArmed.load(ordering: .relaxed),
         server.rest.subtract(1, ordering: .relaxed).oldValue > 0
-      else { return try inner.write(bytes) }
-      try inner.write(bytes.dropLast() + [0xff])
+      else { return try inner.write(bytes, mayWait: mayWait) }
+      try inner.write(bytes.dropLast() + [0xff], mayWait: mayWait)
     }
 
     func close() { inner.close() }

@@ -165,10 +165,10 @@ final class FaultyServer: Sendable {
       (self.server, self.inner) = (server, inner)
     }
 
-    func write(_ bytes: [UInt8]) throws(SystemError) {
+    func write(_ bytes: [UInt8], mayWait: () -> Bool) throws(SystemError) {
       if isLost.load(ordering: .relaxed) { throw SystemError(.write, "ssh", number: 32) }
       let (isSent, isAnswered) = server.next(bytes)
-      if isSent { try inner.write(bytes) }
+      if isSent { try inner.write(bytes, mayWait: mayWait) }
       if isAnswered { return }
       // Time for the server to do it: its answer is dropped.
       if isSent { Host.pause(seconds: 0.02) }

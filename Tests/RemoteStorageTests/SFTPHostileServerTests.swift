@@ -83,6 +83,24 @@ struct SFTPHostileServerTests {
     #expect(Host.monotonicSeconds() - start < 10)
   }
 
+  /// A server that answers and then reads nothing more is given up, too: its buffers are full.
+  @Test(.enabled(if: SFTPFixture.isInstalled)) func aServerThatReadsNothingIsGivenUp() throws {
+    let fixture = try SFTPFixture()
+    _ = try fixture.make()
+    var options = SFTPFixture.options
+    (options.silence, options.patience) = (1, 1)
+    let line = "dd bs=1 count=20000 status=none | \(SFTPFixture.server); exec sleep 60"
+    let storage = try fixture.open(
+      through: SFTPConnector(words: ["sh", "-c", ByteString(line)]), options: options)
+    let start = Host.monotonicSeconds()
+    let error = storeError {
+      let writer = try storage.startObject(in: path("lease"))
+      for _ in 0..<100 { try writer.append([UInt8](repeating: 1, count: 100_000)) }
+    }
+    #expect(error?.reason.contains("did not answer for 1 seconds") == true, "\(error as Any)")
+    #expect(Host.monotonicSeconds() - start < 20)
+  }
+
   /// The server claims a size of 16 EiB, and sends 3 bytes at a time: no memory is reserved.
   @Test func claimedSizesReserveNothing() throws {
     let connector = Self.connector { type, id, _ in
@@ -242,7 +260,7 @@ private final class FakeServer: SFTPInput {
 
   init(hello: [UInt8], _ answer: @escaping Answer) { (self.hello, self.answer) = (hello, answer) }
 
-  func write(_ bytes: [UInt8]) throws(SystemError) {
+  func write(_ bytes: [UInt8], mayWait: () -> Bool) {
     if bytes[4] == 1 {
       answers.enqueue(hello)
       // A greeting that is cut short, or none, is the last thing that a server sends.

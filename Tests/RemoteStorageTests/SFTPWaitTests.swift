@@ -76,9 +76,9 @@ import Testing
       let link: Link
       let inner: any SFTPInput
 
-      func write(_ bytes: [UInt8]) throws(SystemError) {
+      func write(_ bytes: [UInt8], mayWait: () -> Bool) throws(SystemError) {
         link.count(bytes)
-        try inner.write(bytes)
+        try inner.write(bytes, mayWait: mayWait)
       }
 
       func close() { inner.close() }

@@ -55,7 +55,46 @@ struct TransferTests {
     for _ in 0..<4 { workers.submit { limit.take(1000) } }
     workers.finish()
     let sum = waited.withLock { $0 }
-    #expect(sum == 10)
+    #expect(abs(sum - 10) < 0.001)
+  }
+
+  /// A thread that waits when the user asks to stop continues at once, and none waits later.
+  @Test func thereIsNoLimitAfterARequestToStop() {
+    let time = VirtualClock()
+    let isStopping = Mutex(false)
+    let clock = RateLimit.Clock(
+      now: { time.now },
+      pause: { seconds in
+        time.advance(seconds)
+        if time.now > 102 { isStopping.withLock { $0 = true } }
+      })
+    let limit = RateLimit(1000, clock: clock) { isStopping.withLock(\.self) }
+    limit.take(1000)
+    #expect(abs(time.now - 101) < 0.001)
+    limit.take(1_000_000)
+    let end = time.now
+    #expect(end > 102 && end < 102.3)
+    limit.take(1_000_000)
+    #expect(time.now == end)
+  }
+
+  /// A read in pieces ends after the current one.
+  @Test func aLimitedReadEndsAfterARequestToStop() throws {
+    let directory = try TemporaryDirectory("transfer")
+    let (time, counts) = (VirtualClock(), TransferCounts())
+    let limited = TransferStorage(
+      try storage(in: directory), counts: counts,
+      download: RateLimit(256 << 10, clock: time.clock), isStopping: { time.now > 100.9 })
+    let read = { (start: UInt64, count: Int) throws -> Int in
+      var bytes: [UInt8] = []
+      try limited.load(path("object"), offset: start, count: count, into: &bytes)
+      return bytes.count
+    }
+    let error = #expect(throws: StoreError.self) { try read(0, 1 << 20) }
+    #expect(error?.code == .interrupted)
+    #expect(counts.state.requests == 4)
+    // A short read is part of the end.
+    #expect(try read(0, 1000) == 1000)
   }
 
   @Test func aLimitedReadIsEvenAndComplete() throws {

@@ -12,6 +12,35 @@ import Testing
 struct UploadLimitTests {
   /// The bytes that are sent wait for the limit, not those that are written to the local file, and
   /// bytes that are sent again count again.
+  /// A connection on which others are waited for sends something several times a second: a server
+  /// ends one that is silent. The portions are small, and each is waited for by itself.
+  @Test func bytesAreSentInSmallPortions() throws {
+    let server = try StoreServer()
+    let time = Mutex(0.0)
+    let longest = Mutex(0.0)
+    let portions = Mutex<[Int]>([])
+    let clock = RateLimit.Clock(
+      now: { time.withLock { $0 } },
+      pause: { seconds in
+        time.withLock { $0 += seconds }
+        longest.withLock { $0 = max($0, seconds) }
+      })
+    let rate: UInt64 = 40 << 10
+    var options = testOptions()
+    options.count(in: TransferCounts(), limitingUploadTo: RateLimit(rate, clock: clock))
+    let limited = options.http.onTransfer
+    options.http.onTransfer = { direction, bytes in
+      if direction == .upload { portions.withLock { $0.append(bytes) } }
+      limited?(direction, bytes)
+    }
+    try testStorage(server.endpoint, options).save(
+      [UInt8](repeating: 7, count: 300_000), as: objectPath("a"), by: .root)
+    let sizes = portions.withLock { $0 }
+    #expect(sizes.reduce(0, +) == 300_000 && (sizes.max() ?? 0) <= Int(rate) / 16)
+    #expect(longest.withLock { $0 } < 0.1)
+    #expect(abs(time.withLock { $0 } - 300_000 / Double(rate)) < 0.5)
+  }
+
   @Test func theLimitIsForTheBytesThatAreSent() throws {
     let server = try StoreServer(#"[{"method": "PUT", "path": "large", "status": 503}]"#)
     let counts = TransferCounts()

@@ -1,4 +1,5 @@
 import ArchiveStore
+import RemoteStorage
 import SystemIO
 import Testing
 
@@ -60,6 +61,21 @@ struct ProgressTextTests {
     text.update(Self.state(files: 0, bytes: 10 << 20), at: 12)
     // No progress for ten seconds: no speed and no estimate.
     #expect(text.counts == "10.0 MiB of 100 MiB, 0 of 1,200 files")
+  }
+
+  /// The speed of the link is apart from that of the disk, which ends with the last byte read.
+  @Test func transfersHaveTheirOwnSpeed() {
+    var text = ProgressText()
+    let sent = { (bytes: UInt64) in TransferCounts.State(requests: 1, sent: bytes, received: 0) }
+    text.update(Self.state(files: 0, bytes: 0), sent(0), at: 0)
+    text.update(Self.state(files: 0, bytes: 50 << 20), sent(1 << 20), at: 1)
+    #expect(
+      text.counts == "50.0 MiB of 100 MiB, 0 of 1,200 files, 50.0 MiB/s, 1.0 s left, 1.0 MiB sent, "
+        + "0 B received, 1.0 MiB/s")
+    text.update(Self.state(files: 1200, bytes: 100 << 20), sent(11 << 20), at: 2)
+    #expect(
+      text.counts == "100 MiB of 100 MiB, 1,200 of 1,200 files, 11.0 MiB sent, 0 B received, "
+        + "1.9 MiB/s")
   }
 
   @Test func lineFitsTheTerminal() {

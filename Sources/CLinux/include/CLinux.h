@@ -190,8 +190,9 @@ long cl_start(char *const words[], char *const added[], int out, int err);
 long cl_start_with_input(char *const words[], char *const added[], int in, int out, int err);
 // Makes a pair of connected stream sockets that are closed in programs.
 long cl_socket_pair(int ends[2]);
-// Writes to a socket; EPIPE instead of SIGPIPE if its other end is closed.
-long cl_send(int socket, const void *from, size_t count);
+// Writes to a socket what it has room for, and waits for room if there is none. Returns the number of
+// bytes, 0 after the time; EPIPE instead of SIGPIPE if its other end is closed.
+long cl_send(int socket, const void *from, size_t count, int milliseconds);
 // Ends both directions of a socket. A thread that waits in cl_send returns with EPIPE.
 long cl_shut_down(int socket);
 // Returns 1 if a child process has ended, with the same code as cl_run, and 0 if it is running. A

@@ -17,6 +17,11 @@ package struct HTTPConfiguration: Sendable {
   /// Called after each portion of bytes, on the thread of the request. It may wait, to limit the
   /// rate.
   package var onTransfer: (@Sendable (HTTPDirection, Int) -> Void)?
+  /// The largest portion of a body in bytes that is sent before `onTransfer` is called; nil for
+  /// any.
+  package var uploadPortion: Int?
+  /// Receives each sign of the host.
+  package var outages: OutageWatch?
   /// Called before each request.
   package var onRequest: (@Sendable () -> Void)?
 

@@ -78,7 +78,11 @@ final class HTTPTransfer {
     return true
   }
 
-  private func noteMovement() { lastMovement = Host.monotonicSeconds() }
+  /// Records that bytes moved. An answer that the host has a problem is no sign that it works.
+  private func noteMovement() {
+    lastMovement = Host.monotonicSeconds()
+    if status < 500 { configuration.outages?.didHear() }
+  }
 
   private func fail(_ kind: HTTPFailure.Kind, _ reason: String) {
     if failure == nil { failure = HTTPFailure(kind, reason) }
@@ -90,8 +94,8 @@ final class HTTPTransfer {
 extension HTTPTransfer {
   /// Receives a part of the body. Returns its size, or another number to end the request.
   func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
-    noteMovement()
     configuration.onTransfer?(.download, bytes.count)
+    noteMovement()
     if status >= 300 {
       errorSize += bytes.count
       guard errorSize <= Self.discardLimit else {
@@ -111,7 +115,7 @@ extension HTTPTransfer {
 
   /// Receives a status line, a header or the empty line after them.
   func receiveHeader(_ bytes: UnsafeRawBufferPointer) -> Int {
-    noteMovement()
+    defer { noteMovement() }
     headerSize += bytes.count
     guard headerSize <= Self.headerLimit else {
       fail(.tooLarge, "the headers of the answer have more than \(Self.headerLimit) bytes")
@@ -137,9 +141,9 @@ extension HTTPTransfer {
 extension HTTPTransfer {
   /// Fills memory with the next bytes of the body. Returns their number; 0 at the end.
   func provide(_ room: UnsafeMutableRawBufferPointer) -> Int {
-    noteMovement()
+    let count = min(room.count, configuration.uploadPortion ?? room.count)
     do throws(SystemError) {
-      try source.read(count: room.count, at: sent, into: &portion)
+      try source.read(count: count, at: sent, into: &portion)
     } catch {
       fail(.source(error), error.reason)
       return Int(CURL_READFUNC_ABORT)
@@ -151,6 +155,8 @@ extension HTTPTransfer {
     room.copyBytes(from: portion)
     sent += UInt64(portion.count)
     configuration.onTransfer?(.upload, portion.count)
+    // After it, because it may have waited.
+    noteMovement()
     return portion.count
   }
 

@@ -44,6 +44,16 @@ struct LocationText {
     text.bytes.drop { $0 != UInt8(ascii: ":") }.dropFirst()
   }
 
+  /// Checks that there is no white space before a scheme: `" s3://bucket"` is no directory.
+  func requireNoSpace() throws(OperationError) {
+    let trimmed = text.bytes.drop { $0 == UInt8(ascii: " ") || (0x09...0x0d).contains($0) }
+    guard trimmed.count < text.count, LocationText(ByteString(trimmed)).scheme != nil else {
+      return
+    }
+    throw refused(
+      "it begins with a space", hint: "omit it, or write './…' for a directory of this host")
+  }
+
   /// Checks that the scheme is in lower case: `S3://` is more often a slip than a directory.
   func requireLowercaseScheme(_ scheme: String) throws(OperationError) {
     guard writtenScheme != scheme else { return }

@@ -29,6 +29,7 @@ package enum RepositoryLocation: Hashable, Sendable {
       throw LocationText(text).refused("it is empty", hint: LocationText.forms)
     }
     let location = LocationText(text)
+    try location.requireNoSpace()
     guard let scheme = location.scheme else {
       try location.requireNoHost()
       self = .local(text)

@@ -9,9 +9,10 @@ extension RepositoryLocation {
     switch self {
     case .local(let path): return settings.limiting(try LocalStorage(path: path))
     case .sftp(let directory):
-      return settings.counting(try SFTPStorage(directory, options: settings.sftp))
+      return settings.counting(try SFTPStorage(directory, options: settings.sftp(watching: text)))
     case .s3(let bucket):
-      return settings.counting(try S3Storage(bucket, options: settings.s3), isSpooling: true)
+      return settings.counting(
+        try S3Storage(bucket, options: settings.s3(watching: text)), isSpooling: true)
     }
   }
 
@@ -21,9 +22,10 @@ extension RepositoryLocation {
     switch self {
     case .local(let path): return settings.limiting(try LocalStorage.create(path: path))
     case .sftp(let directory):
-      return settings.counting(try SFTPStorage.create(directory, options: settings.sftp))
+      return settings.counting(
+        try SFTPStorage.create(directory, options: settings.sftp(watching: text)))
     case .s3(let bucket):
-      let storage = try S3Storage(bucket, options: settings.s3)
+      let storage = try S3Storage(bucket, options: settings.s3(watching: text))
       try storage.requireConsistency()
       return settings.counting(storage, isSpooling: true)
     }
@@ -31,20 +33,29 @@ extension RepositoryLocation {
 }
 
 extension ConnectionSettings {
-  fileprivate var sftp: SFTPOptions {
+  private var uploadLimit: RateLimit? { uploadRate.map(Self.limit) }
+  private var downloadLimit: RateLimit? { downloadRate.map(Self.limit) }
+
+  private static func limit(_ rate: UInt64) -> RateLimit {
+    RateLimit(rate, isStopping: StopSignals.isStopping)
+  }
+
+  fileprivate func sftp(watching location: ByteString) -> SFTPOptions {
     var options = SFTPOptions()
     options.sshCommand = sshCommand
+    options.outages = OutageWatch(of: location.description)
     return options
   }
 
   /// Packs are spooled in the host's cache, so that a full memory file system does not end a
   /// backup.
-  fileprivate var s3: S3Storage.Options {
+  fileprivate func s3(watching location: ByteString) -> S3Storage.Options {
     var options = S3Storage.Options()
     options.spool = Host.cacheDirectory
     options.http.isStopping = StopSignals.isStopping
+    options.retries.outages = OutageWatch(of: location.description)
     options.connections = connections
-    options.count(in: .ofProcess, limitingUploadTo: uploadRate.map { RateLimit($0) })
+    options.count(in: .ofProcess, limitingUploadTo: uploadLimit)
     return options
   }
 
@@ -52,17 +63,16 @@ extension ConnectionSettings {
   fileprivate func limiting(_ storage: LocalStorage) -> any Storage {
     if uploadRate == nil, downloadRate == nil { return storage }
     return TransferStorage(
-      storage, counts: TransferCounts(), upload: uploadRate.map { RateLimit($0) },
-      download: downloadRate.map { RateLimit($0) })
+      storage, counts: TransferCounts(), upload: uploadLimit, download: downloadLimit,
+      isStopping: StopSignals.isStopping)
   }
 
   /// Returns a storage of another host with the limits. Its requests are counted.
   fileprivate func counting(_ storage: any Storage, isSpooling: Bool = false) -> any Storage {
     ReadAheadStorage(
       TransferStorage(
-        storage, counts: .ofProcess, upload: uploadRate.map { RateLimit($0) },
-        download: downloadRate.map { RateLimit($0) }, connections: connections,
-        isSpooling: isSpooling),
+        storage, counts: .ofProcess, upload: uploadLimit, download: downloadLimit,
+        connections: connections, isSpooling: isSpooling, isStopping: StopSignals.isStopping),
       connections: connections)
   }
 }
@@ -72,6 +82,7 @@ extension S3Storage.Options {
   /// local files in which objects wait until they are complete. Bytes that are sent again count
   /// again.
   package mutating func count(in counts: TransferCounts, limitingUploadTo limit: RateLimit?) {
+    http.uploadPortion = limit?.portion
     http.onTransfer = { direction, bytes in
       guard direction == .upload else { return }
       counts.didSend(bytes: bytes)

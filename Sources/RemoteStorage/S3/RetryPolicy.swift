@@ -19,6 +19,9 @@ package struct RetryPolicy: Sendable {
   /// The clock by which the time without an answer is measured, and by which attempts wait.
   package var clock = RateLimit.Clock.system
 
+  /// Reports that the store does not answer.
+  package var outages: OutageWatch?
+
   /// Creates the default limits.
   package init() {}
 

@@ -22,6 +22,8 @@ package final class S3Client: Sendable {
     self.endpoint = endpoint
     self.region = region
     self.credentials = credentials
+    var http = http
+    http.outages = policy.outages
     self.http = HTTPClient(http)
     self.policy = policy
     self.clock = clock
@@ -35,6 +37,8 @@ package final class S3Client: Sendable {
   ) throws(S3Failure) -> HTTPResponse {
     let payload: S3Payload
     do { payload = try S3Payload(request.body) } catch { throw S3Failure(.spool(error)) }
+    policy.outages?.begin()
+    defer { policy.outages?.end() }
     var state = Attempts(began: policy.clock.now(), isCleaningUp: http.isStopping)
     while true {
       state.count += 1
@@ -44,6 +48,7 @@ package final class S3Client: Sendable {
         guard let pause = pause(after: error, &state) else {
           throw S3Failure(error.reason, attempts: state.count)
         }
+        policy.outages?.didFail(error.words)
         try wait(pause, state)
       }
     }

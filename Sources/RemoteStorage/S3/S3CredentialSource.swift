@@ -11,7 +11,13 @@ package import SystemIO
 package final class S3CredentialSource: Sendable {
   private let settings: S3Settings
   private let clock: @Sendable () -> Timestamp
-  private let kept = Mutex<S3Credentials?>(nil)
+  private let kept = Mutex<Kept?>(nil)
+
+  /// Credentials, and the seconds before their expiration at which others are read.
+  private struct Kept {
+    let credentials: S3Credentials
+    let lead: Int64
+  }
 
   /// The time before the expiration at which new credentials are read, in seconds.
   private static let lead: Int64 = 300
@@ -30,22 +36,29 @@ package final class S3CredentialSource: Sendable {
   package func current() throws(S3Failure) -> S3Credentials {
     let now = clock()
     return try kept.withLock { kept throws(S3Failure) in
-      if let kept, !kept.expires(within: Self.lead, of: now) { return kept }
+      if let kept, !kept.credentials.expires(within: kept.lead, of: now) { return kept.credentials }
       do throws(S3Failure) {
         let read = try read()
-        kept = read
+        kept = Kept(credentials: read, lead: Self.lead(of: read, at: now))
         return read
       } catch {
         // A command that fails once does not end a backup whose credentials are valid.
-        guard let kept, !kept.expires(within: 10, of: now) else { throw error }
-        return kept
+        guard let kept, !kept.credentials.expires(within: 10, of: now) else { throw error }
+        return kept.credentials
       }
     }
   }
 
+  /// Returns the seconds before the expiration at which new credentials are read: at most half of
+  /// the time that they are valid, or a command would run for each request.
+  private static func lead(of credentials: S3Credentials, at now: Timestamp) -> Int64 {
+    guard let expiration = credentials.expiration else { return lead }
+    return min(lead, max(0, expiration.seconds - now.seconds) / 2)
+  }
+
   /// Discards credentials that the store refused. Others that were read in the meantime stay.
   package func discard(_ refused: S3Credentials) {
-    kept.withLock { kept in if kept === refused { kept = nil } }
+    kept.withLock { if $0?.credentials === refused { $0 = nil } }
   }
 
   private func read() throws(S3Failure) -> S3Credentials {

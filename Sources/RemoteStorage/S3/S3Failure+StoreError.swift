@@ -8,6 +8,9 @@ extension S3Failure {
     storeError(Task(action: action, subject: subject))
   }
 
+  /// The reason in words, as the error of the storage gives it.
+  var words: String { storeError("reach", "the store").reason }
+
   /// The words for an error: "cannot ACTION 'SUBJECT'".
   private struct Task {
     let action: String
@@ -37,9 +40,14 @@ extension S3Failure {
         hint: "check 'credential_process' of the profile")
     case .noCredentials(let profile, let exists):
       let name = ByteString(profile)
+      // Without files there is no profile of this name.
+      let isNamed = profile != "default"
       return task.failed(
         exists
-          ? "the profile '\(name)' has no credentials" : "there are no credentials for the store",
+          ? "the profile '\(name)' has no credentials"
+          : isNamed
+            ? "there is no profile '\(name)' in the files of the AWS tools"
+            : "there are no credentials for the store",
         hint: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or add them to the profile "
           + "'\(name)' in ~/.aws/credentials")
     case .connection(let failure, let host): return connection(failure, host: host, task)

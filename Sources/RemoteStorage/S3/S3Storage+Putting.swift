@@ -192,13 +192,16 @@ final class S3ObjectWriter: ObjectWriter {
     } catch {
       throw StoreError(
         .system, "write an unfinished object to", subject: error.path.description,
-        reason: error.reason, hint: error.isFull ? Self.roomHint : error.hint, cause: error)
+        reason: error.reason, hint: error.isFull ? Self.roomHint : Self.placeHint, cause: error)
     }
   }
 
   /// The remedy if there is no room for the file, which is in the cache directory.
   private static let roomHint =
     "free space or inodes there, or set XDG_CACHE_HOME to a directory on another volume"
+
+  private static let placeHint =
+    "make the cache directory writable, or set XDG_CACHE_HOME to another one"
 
   /// Returns the file, which gets the bytes in memory when it is created.
   private func openFile() throws(SystemError) -> SpoolFile {

@@ -29,13 +29,15 @@ final class SFTPConnection: Sendable {
   /// - Parameters:
   ///   - silence: the seconds without any byte of an expected answer after which the connection
   ///     counts as lost.
+  ///   - outages: receives each sign of the server.
   ///   - isStopping: whether the user asked to stop, after which that time is `stopSilence`.
   init(
-    _ connector: SFTPConnector, silence: Double, isStopping: @escaping @Sendable () -> Bool
+    _ connector: SFTPConnector, silence: Double, outages: OutageWatch? = nil,
+    isStopping: @escaping @Sendable () -> Bool
   ) throws(SFTPFailure) {
     do throws(SystemError) {
       core = Core(
-        input: try connector.input(), silence: silence, isStopping: isStopping)
+        input: try connector.input(), silence: silence, outages: outages, isStopping: isStopping)
       workers = try Workers(count: 1, capacity: 1, name: "sftp")
     } catch {
       throw .impossible(SFTPEnding(.noProgram, reason: error.description))
@@ -135,69 +137,11 @@ final class SFTPConnection: Sendable {
 }
 
 extension SFTPConnection {
-  /// The requests of one thread and their answers, which arrive in any order. Not thread-safe.
-  final class Exchange {
-    private let core: Core
-    private let mailbox = Mailbox(capacity: SFTPConnection.window)
-    private var arrived: [UInt32: SFTPReply] = [:]
-    /// The number of requests whose answers were not taken.
-    private(set) var pending = 0
-
-    fileprivate init(_ core: Core) { self.core = core }
-
-    /// Sends a request. There must be less than `window` whose answers were not taken.
-    func send(_ request: SFTPRequest) throws(SFTPFailure) -> UInt32 {
-      let id = try core.send(request, to: mailbox)
-      pending += 1
-      return id
-    }
-
-    /// Waits for the answer to a request; a status other than success is `refused`.
-    func answer(_ id: UInt32) throws(SFTPFailure) -> SFTPReply {
-      let reply = try anyAnswer(id)
-      if case .status(let status) = reply, status.code != .success { throw .refused(status) }
-      return reply
-    }
-
-    /// Waits for the answer to a request, also a status.
-    func anyAnswer(_ id: UInt32) throws(SFTPFailure) -> SFTPReply {
-      while true {
-        if let reply = arrived.removeValue(forKey: id) { return reply }
-        let (other, reply) = try receive()
-        arrived[other] = reply
-      }
-    }
-
-    /// Waits for the answer to any of the requests.
-    func next() throws(SFTPFailure) -> (id: UInt32, reply: SFTPReply) {
-      if let first = arrived.first {
-        arrived[first.key] = nil
-        return (first.key, first.value)
-      }
-      return try receive()
-    }
-
-    private func receive() throws(SFTPFailure) -> (id: UInt32, reply: SFTPReply) {
-      let answer = try core.wait(for: mailbox)
-      pending -= 1
-      return (answer.id, answer.reply)
-    }
-  }
-
-  /// An answer with the number of its request.
-  struct Answer: Sendable {
-    let id: UInt32
-    let reply: SFTPReply
-  }
-
-  typealias Mailbox = BoundedQueue<Answer>
-}
-
-extension SFTPConnection {
   /// The state that the threads share.
   final class Core: Sendable {
     private let input: any SFTPInput
     private let silence: Double
+    private let outages: OutageWatch?
     private let isStopping: @Sendable () -> Bool
     private let state = Mutex(State())
     /// One element for each unanswered request.
@@ -227,9 +171,11 @@ extension SFTPConnection {
     private static let endPatience = 2.0
 
     init(
-      input: any SFTPInput, silence: Double, isStopping: @escaping @Sendable () -> Bool
+      input: any SFTPInput, silence: Double, outages: OutageWatch?,
+      isStopping: @escaping @Sendable () -> Bool
     ) {
-      (self.input, self.silence, self.isStopping) = (input, silence, isStopping)
+      (self.input, self.silence) = (input, silence)
+      (self.outages, self.isStopping) = (outages, isStopping)
     }
 
     /// The failure of all requests from now on, once the connection has ended.
@@ -284,7 +230,10 @@ extension SFTPConnection {
 
     private func write(_ packet: [UInt8]) throws(SFTPFailure) {
       do {
-        try writing.withLock { _ throws(SystemError) in try input.write(packet) }
+        try writing.withLock { _ throws(SystemError) in
+          let begun = Host.monotonicSeconds()
+          try input.write(packet) { !giveUp(silentSince: begun) }
+        }
       } catch {
         // The connection's thread knows the reason in a moment, and finds the end of the stream.
         awaitEnding()
@@ -309,13 +258,20 @@ extension SFTPConnection {
       while true {
         if let element = queue.dequeue(waitingAtMost: 1000) { return element }
         if let ending { throw ending }
-        let heard = max(start, state.withLock { $0.lastHeard })
-        let limit = isStopping() ? min(silence, Self.stopSilence) : silence
-        guard Host.monotonicSeconds() - heard > limit else { continue }
-        let reason = "the server did not answer for \(Int(limit)) seconds"
-        finish(.lost(SFTPEnding(.unreachable, reason: reason)))
-        close()
+        _ = giveUp(silentSince: start)
       }
+    }
+
+    /// Ends the connection if nothing was received for too long, at the earliest since a time of
+    /// the monotonic clock. Returns whether it did.
+    private func giveUp(silentSince start: Double) -> Bool {
+      let heard = max(start, state.withLock { $0.lastHeard })
+      let limit = isStopping() ? min(silence, Self.stopSilence) : silence
+      guard Host.monotonicSeconds() - heard > limit else { return false }
+      let reason = "the server did not answer for \(Int(limit)) seconds"
+      finish(.lost(SFTPEnding(.unreachable, reason: reason)))
+      close()
+      return true
     }
   }
 }
@@ -365,6 +321,7 @@ extension SFTPConnection.Core {
     while !isClosing(), let count = try? peer.read(into: &buffer, isStopping: isClosing), count > 0
     {
       state.withLock { $0.lastHeard = Host.monotonicSeconds() }
+      outages?.didHear()
       frames.append(buffer[..<count])
       while let packet = try frames.next() { try deliver(try SFTPPacket(packet)) }
     }

@@ -2,8 +2,9 @@ internal import SystemIO
 
 /// The direction of a connection to the server. Used by any thread.
 protocol SFTPInput: Sendable {
-  /// Sends all bytes. Called by one thread at a time.
-  func write(_ bytes: [UInt8]) throws(SystemError)
+  /// Sends all bytes. Called by one thread at a time. `mayWait` is called several times a second
+  /// while the server takes none; if it returns false, the call fails.
+  func write(_ bytes: [UInt8], mayWait: () -> Bool) throws(SystemError)
   /// Ends the input, also while another thread is writing.
   func close()
 }

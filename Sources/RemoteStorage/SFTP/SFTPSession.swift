@@ -39,6 +39,8 @@ final class SFTPSession: Sendable {
     _ body: (_ connection: SFTPConnection, _ isRepeated: Bool) throws(SFTPFailure) -> Result
   ) throws(SFTPFailure) -> Result {
     var (isRepeated, limit) = (false, Double?.none)
+    options.outages?.begin()
+    defer { options.outages?.end() }
     while true {
       do throws(SFTPFailure) {
         return try body(try connection(), isRepeated)
@@ -47,6 +49,7 @@ final class SFTPSession: Sendable {
           throw Self.final(error)
         }
         isRepeated = true
+        options.outages?.didFail(ending.description)
         limit = limit ?? Host.monotonicSeconds() + options.patience
         try pause(until: limit ?? 0, ending)
       }
@@ -81,7 +84,8 @@ final class SFTPSession: Sendable {
       }
       do throws(SFTPFailure) {
         let made = try SFTPConnection(
-          connector, silence: options.silence, isStopping: options.isStopping)
+          connector, silence: options.silence, outages: options.outages,
+          isStopping: options.isStopping)
         state.connection = made
         state.count += 1
         (state.failures, state.wasConnected) = (0, true)
@@ -120,6 +124,9 @@ package struct SFTPOptions: Sendable {
   package var silence = 600.0
   /// Whether the user asked to stop: then lost connections are not made again.
   package var isStopping: @Sendable () -> Bool = StopSignals.isStopping
+
+  /// Reports that the server does not answer.
+  package var outages: OutageWatch?
 
   /// Creates the usual options.
   package init() {}

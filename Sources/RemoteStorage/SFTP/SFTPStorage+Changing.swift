@@ -129,6 +129,69 @@ extension SFTPStorage {
     } catch { throw writeError(error, .rename, at: path) }
   }
 
+  /// Moves objects, all at once.
+  package func moveAside(_ moves: [ObjectMove]) throws(StoreError) -> Bool {
+    do throws(SFTPFailure) {
+      return try session.perform { connection, _ throws(SFTPFailure) in
+        let missing = try missingDirectories(
+          Set(moves.flatMap { [$0.path.directory, $0.target.directory] }), connection)
+        let possible = moves.filter {
+          !missing.contains($0.path.directory) && !missing.contains($0.target.directory)
+        }
+        return try renameAll(possible, connection) && possible.count == moves.count
+      }
+    } catch { throw writeError(error, .rename, at: moves.first?.path ?? .root) }
+  }
+
+  /// Renames objects without a sync. Returns whether none was missing.
+  private func renameAll(
+    _ moves: [ObjectMove], _ connection: SFTPConnection
+  ) throws(SFTPFailure) -> Bool {
+    var isWhole = true
+    guard connection.has(.rename) else {
+      for one in moves {
+        do throws(SFTPFailure) {
+          try move(one.path, to: one.target, connection)
+        } catch {
+          guard error.isMissing else { throw error }
+          isWhole = false
+        }
+      }
+      return isWhole
+    }
+    for move in moves { forget(move.path, connection) }
+    let replies = try connection.callAll(
+      moves.map { .renameReplacing(serverPath($0.path), to: serverPath($0.target)) })
+    for reply in replies {
+      do throws(SFTPFailure) {
+        try SFTPConnection.requireSuccess(reply)
+      } catch {
+        guard error.isMissing else { throw error }
+        isWhole = false
+      }
+    }
+    return isWhole
+  }
+
+  /// Returns those of some directories that do not exist, after checking that the others are no
+  /// links.
+  private func missingDirectories(
+    _ directories: Set<ObjectPath>, _ connection: SFTPConnection
+  ) throws(SFTPFailure) -> Set<ObjectPath> {
+    let unknown = Array(Set(directories.flatMap { unchecked(downTo: $0) }))
+    let replies = try connection.callAll(unknown.map { .status(serverPath($0)) })
+    var missing: Set<ObjectPath> = []
+    for (path, reply) in zip(unknown, replies) {
+      do throws(SFTPFailure) {
+        try requireDirectories([path], [reply])
+      } catch {
+        guard error.isMissing else { throw error }
+        missing.insert(path)
+      }
+    }
+    return missing
+  }
+
   /// Whether a rename whose answer was lost was done.
   private func isMoved(
     _ path: ObjectPath, to target: ObjectPath, _ connection: SFTPConnection

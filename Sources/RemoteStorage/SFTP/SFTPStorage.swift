@@ -19,7 +19,7 @@ package import SystemIO
 ///   until the next request it is missing under its name.
 /// - Without `fsync@openssh.com` a committed object may be incomplete after a crash of the server.
 ///   `warnings` says so.
-package final class SFTPStorage: Storage {
+package final class SFTPStorage: WarningStorage {
   let session: SFTPSession
   /// The directory on the server: absolute, or relative to where the server starts.
   let root: ByteString

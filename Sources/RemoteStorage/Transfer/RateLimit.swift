@@ -5,6 +5,8 @@ internal import SystemIO
 ///
 /// A token bucket whose capacity is the bytes of a quarter of a second: a thread that takes more
 /// than are left waits for the time in which they are earned, and others wait behind it.
+///
+/// There is no limit once the user asked to stop: what was begun is to end soon.
 package final class RateLimit: Sendable {
   /// A clock, and a way to wait by it.
   package struct Clock: Sendable {
@@ -29,17 +31,25 @@ package final class RateLimit: Sendable {
   /// The bytes in a second.
   package let rate: UInt64
   private let clock: Clock
+  private let isStopping: @Sendable () -> Bool
   /// The time at which all bytes that were taken so far are earned.
   private let paid: Mutex<Double>
   /// The time whose bytes can be taken at once, in seconds.
   private static let burst = 0.25
+  /// The longest wait before it is asked whether to stop, in seconds.
+  private static let step = 0.2
 
   /// Creates a limit.
   ///
-  /// - Parameter rate: the bytes in a second, at least 1.
-  package init(_ rate: UInt64, clock: Clock = .system) {
+  /// - Parameters:
+  ///   - rate: the bytes in a second, at least 1.
+  ///   - isStopping: whether the user asked to stop.
+  package init(
+    _ rate: UInt64, clock: Clock = .system, isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
     self.rate = max(rate, 1)
     self.clock = clock
+    self.isStopping = isStopping
     paid = Mutex(clock.now())
   }
 
@@ -47,13 +57,21 @@ package final class RateLimit: Sendable {
   /// at least 16 KiB.
   var piece: Int { Int(clamping: max(rate / 4, 16 << 10)) }
 
-  /// Takes bytes from the bucket, and waits until they are earned.
+  /// The bytes to send at once: those of a sixteenth of a second. A connection on which nothing is
+  /// sent while others wait their turn must not be silent for long, or the server ends it.
+  var portion: Int { Int(clamping: max(rate / 16, 256)) }
+
+  /// Takes bytes from the bucket, and waits until they are earned, or until the user asks to stop.
   package func take(_ bytes: Int) {
     let now = clock.now()
     let end = paid.withLock { paid in
       paid = max(paid, now - Self.burst) + Double(bytes) / Double(rate)
       return paid
     }
-    if end > now { clock.pause(end - now) }
+    var left = end - now
+    while left > 0, !isStopping() {
+      clock.pause(min(left, Self.step))
+      left -= Self.step
+    }
   }
 }

@@ -247,6 +247,11 @@ extension ReadAheadStorage {
     try base.rename(path, to: target)
   }
 
+  package func moveAside(_ moves: [ObjectMove]) throws(StoreError) -> Bool {
+    for move in moves { forget(move.path) }
+    return try base.moveAside(moves)
+  }
+
   package func remove(_ path: ObjectPath) throws(StoreError) {
     forget(path)
     try base.remove(path)

@@ -11,6 +11,7 @@ package final class TransferStorage: Storage {
   private let download: RateLimit?
   /// Whether the other storage itself counts and limits what it sends.
   fileprivate let isSpooling: Bool
+  private let isStopping: @Sendable () -> Bool
   /// A place for each transfer in progress; nil for any number.
   private let places: BoundedQueue<Void>?
 
@@ -23,11 +24,13 @@ package final class TransferStorage: Storage {
   ///   - connections: the number of transfers of objects at the same time; nil for any number.
   ///   - isSpooling: whether the other storage keeps written objects on this host until they are
   ///     complete, and counts and limits the bytes when it sends them.
+  ///   - isStopping: whether the user asked to stop: what is read in pieces then ends early.
   package init(
     _ base: any Storage, counts: TransferCounts, upload: RateLimit? = nil,
-    download: RateLimit? = nil, connections: Int? = nil, isSpooling: Bool = false
+    download: RateLimit? = nil, connections: Int? = nil, isSpooling: Bool = false,
+    isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
-    self.isSpooling = isSpooling
+    (self.isSpooling, self.isStopping) = (isSpooling, isStopping)
     self.base = base
     self.counts = counts
     places = connections.map { BoundedQueue(capacity: $0) }
@@ -35,7 +38,7 @@ package final class TransferStorage: Storage {
   }
 
   /// The warnings of the storage about what a crash can cost, each in one sentence.
-  package var warnings: [String] { (base as? SFTPStorage)?.warnings ?? [] }
+  package var warnings: [String] { (base as? any WarningStorage)?.warnings ?? [] }
 
   package var location: String { base.location }
   package var canRename: Bool { base.canRename }
@@ -59,6 +62,9 @@ package final class TransferStorage: Storage {
     buffer.removeAll(keepingCapacity: true)
     var piece: [UInt8] = []
     while buffer.count < count {
+      if !buffer.isEmpty, isStopping() {
+        throw .interrupted("finish reading", "\(path)", hint: "run it again")
+      }
       let next = min(download.piece, count - buffer.count)
       try load(once: path, offset: offset + UInt64(buffer.count), count: next, into: &piece)
       buffer += piece
@@ -152,6 +158,11 @@ package final class TransferStorage: Storage {
     try base.rename(path, to: target)
   }
 
+  package func moveAside(_ moves: [ObjectMove]) throws(StoreError) -> Bool {
+    counts.didRequest()
+    return try base.moveAside(moves)
+  }
+
   package func remove(_ path: ObjectPath) throws(StoreError) {
     counts.didRequest()
     try base.remove(path)
@@ -177,6 +188,12 @@ package final class TransferStorage: Storage {
     counts.didReceive(bytes: bytes)
     download?.take(bytes)
   }
+}
+
+/// A storage with warnings about what a crash of its host can cost.
+package protocol WarningStorage: Storage {
+  /// The warnings, each in one sentence.
+  var warnings: [String] { get }
 }
 
 /// An object that is being sent. It counts as one request, for its bytes and its name together.

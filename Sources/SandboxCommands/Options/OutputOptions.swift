@@ -56,7 +56,7 @@ struct ProgressOptions: ParsableArguments {
     _ counters: ProgressCounters, _ output: OutputOptions,
     body: (_ isStopping: @escaping @Sendable () -> Bool) throws -> Result
   ) throws -> Result {
-    let display = try ProgressDisplay(counters, manner(output))
+    let display = try ProgressDisplay(counters, manner(output), isJSON: output.json)
     defer {
       display.end()
       if !output.json { report() }

@@ -97,6 +97,21 @@ extension RepositoryOptions {
       try requireApart(from: path)
     }
 
+    /// Checks the same of the texts of repositories on other hosts, before one is opened. The same
+    /// place may have another text, such as another name of its host.
+    func requireAnotherLocation(than second: Choice) throws {
+      let (from, to) = (location.text, second.location.text)
+      guard location.localPath == nil, second.location.localPath == nil,
+        to.isWithin(from) || from.isWithin(to)
+      else { return }
+      throw UsageError(
+        .invalidValue,
+        from == to
+          ? "'\(to)' is the repository itself"
+          : "'\(to)' and the repository '\(from)' are within each other",
+        hint: "name another one with '--to'")
+    }
+
     /// Opens the repository without a key: the objects of an encrypted one cannot be read.
     func open() throws -> OpenRepository {
       OpenRepository(repository: try Repository.open(storage()))

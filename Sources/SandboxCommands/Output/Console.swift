@@ -1,6 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
+internal import RemoteStorage
 internal import SystemIO
 
 /// The output of a command: results on standard output, messages on standard error.
@@ -66,7 +67,7 @@ final class Console {
   func show(_ watch: ReadingWatch, _ manner: ProgressDisplay.Manner) throws {
     sharesScreen = manner == .line && isTerminal
     display = try ProgressDisplay(
-      watch.counters, manner,
+      watch.counters, manner, isJSON: isJSON,
       abandonment: ProgressDisplay.Abandonment(
         lastLine: text(Failure(watch.interruption)), release: watch.abandon))
   }
@@ -148,9 +149,37 @@ final class Console {
   func hint(_ text: String) { write(text, as: "note", after: "sandboxctl: hint: ") }
 
   private func write(_ text: String, as name: String, after prefix: String) {
-    let line =
-      isJSON ? JSON.object([JSON.Member(name, .string(text))]).compact : prefix + text.abbreviated
-    write(line + "\n")
+    write(Self.line(text, as: name, after: prefix, isJSON: isJSON) + "\n")
+  }
+
+  /// Returns a line about the progress for standard error.
+  static func line(ofProgress text: String, isJSON: Bool) -> String {
+    line(text, as: "note", after: "sandboxctl: ", isJSON: isJSON)
+  }
+
+  private static func line(
+    _ text: String, as name: String, after prefix: String, isJSON: Bool
+  ) -> String {
+    isJSON ? JSON.object([JSON.Member(name, .string(text))]).compact : prefix + text.abbreviated
+  }
+
+  /// Prints a warning when a repository on another host cannot be reached for some time, and a note
+  /// when it can again. Both appear while the command waits, on any thread.
+  func showOutages() {
+    OutageWatch.onEvent { [isJSON] event in
+      let line =
+        switch event.kind {
+        case .began(let reason):
+          Self.line(
+            "waiting for '\(event.location)': \(reason)", as: "warning",
+            after: "sandboxctl: warning: ", isJSON: isJSON)
+        case .ended(let seconds):
+          Self.line(
+            "'\(event.location)' answers again, after \(Times.duration(seconds))", as: "note",
+            after: "note: ", isJSON: isJSON)
+        }
+      DrawnLine.write(line)
+    }
   }
 
   /// Whether the user can be asked: at a terminal, without JSON output.

@@ -34,23 +34,26 @@ final class ProgressDisplay {
 
   /// Starts to show the counters.
   ///
-  /// - Parameter abandonment: the end of work that does not stop soon after a signal, for example
-  ///   because it waits for the reader of its output. Without one, the display waits for the work.
+  /// - Parameters:
+  ///   - isJSON: whether the lines on standard error are JSON.
+  ///   - abandonment: the end of work that does not stop soon after a signal, for example because
+  ///     it waits for the reader of its output. Without one, the display waits for the work.
   init(
-    _ counters: ProgressCounters, _ manner: Manner, abandonment: Abandonment? = nil
+    _ counters: ProgressCounters, _ manner: Manner, isJSON: Bool = false,
+    abandonment: Abandonment? = nil
   ) throws {
     try StopSignals.watch()
     thread = try Workers(count: 1, capacity: 1, name: "progress")
     let flag = StopFlag()
     isEnded = flag
     thread.submit {
-      var drawing = Drawing(manner, counters)
+      var drawing = Drawing(manner, counters, isJSON: isJSON)
       while !flag.isSet {
         guard drawing.step(counters) == .stop else { continue }
         if let abandonment {
           Self.end(by: abandonment, unless: flag)
         } else {
-          DrawnLine.write(Self.stopping)
+          DrawnLine.write(Console.line(ofProgress: Self.stopping, isJSON: isJSON))
         }
       }
       DrawnLine.past {}
@@ -58,7 +61,7 @@ final class ProgressDisplay {
   }
 
   private static let stopping =
-    "sandboxctl: stopping after the current step; a second signal ends the program at once"
+    "stopping after the current step; a second signal ends the program at once"
 
   /// The time in which work that can be abandoned has to stop, in seconds.
   private static let patience = 1.0
@@ -103,6 +106,7 @@ extension ProgressDisplay {
     private let errors = StandardStream.errors()
     private let output = StandardStream.output()
     private let manner: ProgressDisplay.Manner
+    private let isJSON: Bool
     private var text = ProgressText()
     private var next: Double
 
@@ -111,7 +115,8 @@ extension ProgressDisplay {
     private static let minute = 60.0
     private static let second = 1.0
 
-    init(_ manner: ProgressDisplay.Manner, _ counters: ProgressCounters) {
+    init(_ manner: ProgressDisplay.Manner, _ counters: ProgressCounters, isJSON: Bool) {
+      self.isJSON = isJSON
       // A terminal of unknown width cannot be drawn on.
       self.manner = manner == .line && (errors.columns ?? 0) < 20 ? .onRequest : manner
       next = Host.monotonicSeconds() + Self.interval
@@ -168,7 +173,9 @@ extension ProgressDisplay {
       try? output.flush()
     }
 
-    private func write(_ line: String) { DrawnLine.write("sandboxctl: \(line)") }
+    private func write(_ line: String) {
+      DrawnLine.write(Console.line(ofProgress: line, isJSON: isJSON))
+    }
   }
 
   /// A flag that one thread sets and others read.
@@ -218,9 +225,10 @@ struct ProgressText {
   private(set) var progress = ProgressCounters.State()
   /// The transfers of repositories on other hosts.
   private var transfers = TransferCounts.State()
-  /// Bytes and files per second, averaged over about ten seconds.
+  /// Bytes, files and transferred bytes per second, averaged over about ten seconds.
   private var byteSpeed = 0.0
   private var fileSpeed = 0.0
+  private var transferSpeed = 0.0
   private var last: Double?
 
   /// The period of the average, in seconds.
@@ -230,30 +238,43 @@ struct ProgressText {
   mutating func update(
     _ now: ProgressCounters.State, _ transfers: TransferCounts.State = .init(), at time: Double
   ) {
-    self.transfers = transfers
     defer {
       progress = now
+      self.transfers = transfers
       last = time
     }
     guard let last, time > last else { return }
     let seconds = time - last
-    let share = byteSpeed == 0 && fileSpeed == 0 ? 1 : min(1, seconds / Self.memory)
+    let usual = min(1, seconds / Self.memory)
+    let share = byteSpeed == 0 && fileSpeed == 0 ? 1 : usual
     let bytes = Double(now.bytesDone) - Double(progress.bytesDone)
     let files = Double(now.filesDone) - Double(progress.filesDone)
     byteSpeed += (max(0, bytes) / seconds - byteSpeed) * share
     fileSpeed += (max(0, files) / seconds - fileSpeed) * share
+    let moved = Double(transfers.bytes) - Double(self.transfers.bytes)
+    transferSpeed += (max(0, moved) / seconds - transferSpeed) * (transferSpeed == 0 ? 1 : usual)
   }
 
   /// The text without the current file.
   var counts: String {
     var parts = amounts
     if parts.isEmpty { return "scanning" }
-    if byteSpeed >= 1 { parts.append("\(Sizes.text(UInt64(byteSpeed)))/s") }
+    if byteSpeed >= 1, !isRead { parts.append(Self.rate(byteSpeed)) }
     if let remaining { parts.append("\(Times.duration(remaining)) left") }
-    if !transfers.isEmpty { parts.append(transfers.amounts) }
+    if !transfers.isEmpty {
+      parts.append(transfers.amounts)
+      if transferSpeed >= 1 { parts.append(Self.rate(transferSpeed)) }
+    }
     if progress.problems > 0 { parts.append(Sizes.count(progress.problems, "error")) }
     return parts.joined(separator: ", ")
   }
+
+  /// Whether all bytes are done, and only transfers are in progress.
+  private var isRead: Bool {
+    !transfers.isEmpty && progress.bytesToDo > 0 && progress.bytesDone >= progress.bytesToDo
+  }
+
+  private static func rate(_ speed: Double) -> String { "\(Sizes.text(UInt64(speed)))/s" }
 
   /// Bytes and files. Some work is not counted in bytes, and some has no known total.
   private var amounts: [String] {
@@ -348,6 +369,9 @@ extension ProgressCounters.State {
 }
 
 extension TransferCounts.State {
+  /// The bytes in both directions.
+  fileprivate var bytes: UInt64 { sent &+ received }
+
   /// The bytes in each direction.
   fileprivate var amounts: String {
     "\(Sizes.text(sent)) sent, \(Sizes.text(received)) received"

@@ -58,9 +58,10 @@ struct CopyCommand: SandboxCommand {
     }
     var choice = try repository.choice()
     choice.isKeyOfAnother = targetKeys.options == nil
-    let source = try choice.open(console).repository
     var other = try RepositoryOptions.Choice(
       to, repository.remote.settings, keys: targetKeys.options)
+    try choice.requireAnotherLocation(than: other)
+    let source = try choice.open(console).repository
     try choice.requireApart(from: other)
     if other.keys == nil { (other.keys, other.isKeyOfAnother) = (repository.keys, true) }
     let target = try other.open(console).repository

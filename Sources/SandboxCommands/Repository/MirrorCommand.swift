@@ -40,8 +40,9 @@ struct MirrorCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let choice = try change.repository.choice()
-    let source = try choice.open(console).repository
     let mirror = try RepositoryOptions.Choice(to, change.repository.remote.settings)
+    try choice.requireAnotherLocation(than: mirror)
+    let source = try choice.open(console).repository
     try choice.requireApart(from: mirror)
     let target = try open(mirror)
     let report = try change.run(counting: "object") { counters, isStopping in

@@ -41,19 +41,27 @@ public final class ProgramInput: Sendable {
 
   /// Writes all bytes. Not for use by several threads at once: their bytes would be mixed.
   ///
-  /// - Throws: if the program has ended or the input is closed.
-  public func write(_ bytes: borrowing [UInt8]) throws(SystemError) {
+  /// - Parameter mayWait: called several times a second while the program reads nothing. If it
+  ///   returns false, the write fails.
+  /// - Throws: if the program has ended or the input is closed, or the write was given up.
+  public func write(_ bytes: borrowing [UInt8], mayWait: () -> Bool) throws(SystemError) {
     let span = bytes.span
     let raw = own.raw
     var written = 0
     while written < span.count {
-      written += try SystemError.check(.write, own.name) {
+      let count = try SystemError.check(.write, own.name) {
         unsafe span.withUnsafeBytes {
-          unsafe cl_send(raw, $0.baseAddress?.advanced(by: written), $0.count - written)
+          unsafe cl_send(
+            raw, $0.baseAddress?.advanced(by: written), $0.count - written, Self.step)
         }
       }
+      written += count
+      if count == 0, !mayWait() { throw SystemError(.write, own.name, number: ETIMEDOUT) }
     }
   }
+
+  /// The time between two calls of `mayWait`, in milliseconds.
+  private static let step: Int32 = 200
 
   /// Ends the input. A thread that is writing fails.
   public func close() { _ = cl_shut_down(own.raw) }
