@@ -21,6 +21,7 @@ BENCH_PACKAGES = restic rsync time zstd
 TEST_PACKAGES = age attr borgbackup btrfs-progs bubblewrap busybox-static cron dbus fish flatpak fuse3 \
   libarchive-tools openssh-client openssh-server ostree procps python3-jsonschema python3-venv restic sqlite3 squashfs-tools \
   strace systemd xfsprogs unzip zip zsh zstd
+STORE_PACKAGES = ceph-common ceph-mon ceph-osd radosgw
 
 MAN_PAGES = $(wildcard Man/*.[1-9])
 SWIFT_DIRECTORIES = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Sources)
@@ -46,7 +47,7 @@ RUN_ENCRYPTED = SANDBOXCTL_TEST_ENCRYPTED=1 $(RUN_TESTS) --suites @Tests/encrypt
 
 TSAN = --sanitize=thread --scratch-path .build-tsan
 # Suites that use threads but start no program: child processes are not instrumented.
-TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|MultiStreamHasherTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests|DeliveryTests|EarlyLeaseTests|ReaderLeaseTests|WriterLeaseTests|ReadingWatchTests|PruneTests|PruneConcurrencyTests|CopyConcurrencyTests)|OperationTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|ConcurrentBackupTests|MergeTests)|RemoteStorageTests.(ExpectedRangesTests|ReadAheadTests|S3RangeListingTests|TransferTests|UploadLimitTests|S3WaitTests|SFTPWaitTests)|MountTests.(ContentAheadTests|ReceivingTurnTests)
+TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|MultiStreamHasherTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests|DeliveryTests|EarlyLeaseTests|ReaderLeaseTests|WriterLeaseTests|ReadingWatchTests|PruneTests|PruneConcurrencyTests|CopyConcurrencyTests)|OperationTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|ConcurrentBackupTests|MergeTests|QueriesAheadTests)|RemoteStorageTests.(ExpectedRangesTests|ReadAheadTests|S3RangeListingTests|TransferTests|UploadLimitTests|S3WaitTests|SFTPWaitTests|OutageWatchTests)|MountTests.(ContentAheadTests|ReceivingTurnTests)
 
 # A debug build whose functions count their calls.
 COVERAGE = --product sandboxctl --scratch-path .build-coverage $(STRICT) \
@@ -60,7 +61,7 @@ PRUNE_MINUTES ?= 1
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run peers test-build test test-encrypted test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
+.PHONY: help deps build run stores peers test-build test test-encrypted test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -73,6 +74,9 @@ build: deps ## make a release build with the Swift libraries linked statically
 
 run: build ## run the tour on the sample device
 	Tools/tour.sh $(PROGRAM)
+
+stores: ## install Ceph RGW, for the tests of real stores of objects (200 MB)
+	@Tools/deps.sh $(STORE_PACKAGES)
 
 peers: deps ## install the programs that read exported backups in the tests (.build-peers, 250 MB)
 	@Tools/peers.sh $(PYTHON)

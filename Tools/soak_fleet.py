@@ -304,9 +304,10 @@ class Fleet:
         disturbed = [self.stopped, self.killed]
         programs = [host.start(*host.BACKUP) for host in disturbed]
         self.wait_for_packs(disturbed)
-        programs[0].send_signal(signal.SIGSTOP)
-        programs[1].kill()
-        self.killed.finish(programs[1], [-signal.SIGKILL])
+        for program, number in zip(programs, (signal.SIGSTOP, signal.SIGKILL)):
+            program.send_signal(number)
+        # With few files it may have ended in this moment.
+        self.killed.finish(programs[1], [-signal.SIGKILL, 0])
         self.requests()
         seconds = self.each(self.others, Host.back_up)
         if programs[0].poll() is not None:

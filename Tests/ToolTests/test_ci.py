@@ -79,6 +79,11 @@ class Stages(unittest.TestCase):
             self.assertNotEqual(outcome.returncode, 0, target)
             self.assertEqual(self.stages(outcome), [])
 
+    def test_a_missing_store_is_a_warning(self):
+        outcome = self.run_ci("stores")
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        self.assertIn("ci: WARNING: Ceph cannot be installed", outcome.stdout)
+
     def test_skipped_tests_of_peers_fail(self):
         outcome = self.run_ci(TESTED="SKIPPED-PEERS: no .build-peers (run 'make peers')")
         self.assertEqual(outcome.returncode, 1)
