@@ -19,8 +19,8 @@ struct ReadingSignalTests {
   }
 
   /// Runs a command whose output is a full pipe that nobody reads, so that it blocks; requests its
-  /// progress until it answers with `answer`, and sends it `signal`. A shell makes background
-  /// processes ignore SIGINT.
+  /// progress until it answers with `answer` (it is killed after 1,000 requests), and sends it
+  /// `signal`. A shell makes background processes ignore SIGINT.
   private func stuck(
     _ command: String, answer: String, signal: String
   ) throws -> Program.Outcome {
@@ -37,6 +37,7 @@ struct ReadingSignalTests {
       done
       until grep -qE '\(answer)' answers; do
         kill -USR1 $P || break
+        (( ++REQUESTS < 1000 )) || { kill -KILL $P; break; }
         sleep 0.05
       done
       kill -\(signal) $P
@@ -76,10 +77,11 @@ struct ReadingSignalTests {
   }
 
   @Test func interruptionIsJSONWithTheJSONOption() throws {
-    let outcome = try stuck("find note --json", answer: ": 2 files: ", signal: "INT")
-    #expect(outcome.code == 130)
-    let line = try #require(outcome.errors.split(separator: "\n").last)
-    #expect(try CommandLine.object(line)["exit_status"] as? Int == 130)
+    let outcome = try stuck("find note --json", answer: "\"2 files: ", signal: "INT")
+    #expect(outcome.code == 130, "\(outcome.errors)")
+    let lines = try outcome.errors.split(separator: "\n").map(CommandLine.object)
+    #expect(lines.last?["exit_status"] as? Int == 130)
+    #expect(lines.dropLast().allSatisfy { $0["note"] is String }, "\(outcome.errors)")
   }
 
   // MARK: - On a terminal
