@@ -273,8 +273,12 @@ class Fleet:
             columns = [f"{statistics.median(column):.0f} ({max(column)})" for column in zip(*rows)]
             print(f"soak: | {what} | {' | '.join(columns)} |")
 
-    def show_sizes(self, what, found):
+    def note_index(self, found):
+        """Remembers the largest index: a cache may have it, and what a prune has merged it into."""
         self.index_bytes = max(self.index_bytes, found["index_bytes"])
+
+    def show_sizes(self, what, found):
+        self.note_index(found)
         print(f"soak: {what}: {found['data']['bytes']} bytes of distinct data, "
               f"{found['pack_bytes']} of packs, {found['index_bytes']} of index", flush=True)
 
@@ -343,6 +347,8 @@ class Fleet:
             while not backups.done():
                 self.keeper.run("forget", "--keep-last", "1", "--quiet")
                 prunes += not backups.done()
+                # The index is largest before a prune, and hosts copy it then.
+                self.note_index(self.statistics())
                 output = self.keeper.run("prune", "--json", allowed=PRUNED)
                 removed += sum(json.loads(line).get("removed_packs", 0)
                                for line in output.splitlines())
