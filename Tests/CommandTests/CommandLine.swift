@@ -9,7 +9,12 @@ struct CommandLine {
 
   /// Makes the directory; with `inMemory` on a file system in memory, for trees of many files.
   init(inMemory: Bool = false) throws {
-    directory = try TemporaryDirectory("command", inMemory: inMemory)
+    try self.init(in: try TemporaryDirectory("command", inMemory: inMemory))
+  }
+
+  /// Uses a new directory.
+  init(in directory: TemporaryDirectory) throws {
+    self.directory = directory
     _ = try Directory.make(path: directory.path("home"))
   }
 

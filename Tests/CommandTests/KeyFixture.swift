@@ -21,14 +21,28 @@ final class KeyFixture {
     try write(Self.new + "\n", to: "new")
     try cli.directory.write("kept", at: "tree/kept")
     guard hasRepository else { return }
-    try succeed("init repo --passphrase-file old --recovery-key recovery.key --no-default")
-    try makeKeysCheap()
+    let template = try Self.template.get()
+    for name in ["repo", "recovery.key"] {
+      try cli.directory.copy(name, of: template, to: name)
+    }
+  }
+
+  /// A host with the repository, which all tests of the process copy: the program takes half a
+  /// second of a processor to create the key of a passphrase, and the tests as much to open it.
+  private static let template = Result {
+    let cli = try CommandLine(in: try TemporaryDirectory.shared("keys"))
+    try cli.directory.write(old + "\n", at: "old")
+    try cli.directory.directory.setPermissions(0o600, of: "old")
+    _ = try cli.succeed(
+      "init repo --passphrase-file old --recovery-key recovery.key --no-default")
+    try makeKeysCheap(cli)
+    return cli.directory
   }
 
   /// Encrypts the key files again with little work for scrypt: a command with a passphrase then
   /// takes milliseconds instead of half a second of a processor and 128 MiB.
-  private func makeKeysCheap() throws {
-    let passphrase = try AgePassphrase(Array(Self.old.utf8).span)
+  private static func makeKeysCheap(_ cli: CommandLine) throws {
+    let passphrase = try AgePassphrase(Array(old.utf8).span)
     for name in try cli.names(in: "repo/keys") {
       let path = ByteString("repo/keys").appending(name)
       let stored = try cli.directory.read(path)

@@ -66,11 +66,17 @@ import Testing
 
     /// Checks that nothing was done that an operation without an interruption does not do.
     ///
-    /// - Parameter isRepeated: whether one request was done although its answer was lost.
-    func expectNoMore(than whole: Traffic, isRepeated: Bool, _ what: String) {
-      #expect(count == whole.count + (isRepeated ? 1 : 0), "\(what): \(requests)")
+    /// - Parameters:
+    ///   - isRepeated: whether one request was done although its answer was lost.
+    ///   - merged: the requests that several threads send as one or as two, as they happen to meet.
+    func expectNoMore(
+      than whole: Traffic, isRepeated: Bool, merged: Int = 0, _ what: String
+    ) {
+      let expected = whole.count + (isRepeated ? 1 : 0)
+      #expect(abs(count - expected) <= merged, "\(what): \(requests)")
       for (method, number) in requests where !isRepeated {
-        #expect(number == whole.requests[method], "\(what): \(method) \(requests)")
+        let usual = whole.requests[method] ?? 0
+        #expect(abs(number - usual) <= merged, "\(what): \(method) \(requests)")
       }
       // Listings have the times of objects, and encrypted objects differ by a few bytes.
       if !isRepeated { #expect(abs(bytes - whole.bytes) < 4096, "\(what)") }
@@ -107,21 +113,21 @@ import Testing
   @Test func aRestoreAndAPruneWaitForALink() throws {
     let original = try RemoteFixture()
     let snapshot = try original.latest()
-    let operations: [(String, (RemoteFixture) throws -> Void)] = [
+    let operations: [(String, merged: Int, (RemoteFixture) throws -> Void)] = [
       (
-        "restore",
+        "restore", 1,
         { fixture in
           let found = try fixture.restored(snapshot)
           #expect(try found == fixture.base.records("tree"))
         }
       ),
-      ("prune", { fixture in _ = try RepositoryPrune(fixture.open(), workers: 1).run() }),
+      ("prune", 0, { fixture in _ = try RepositoryPrune(fixture.open(), workers: 1).run() }),
     ]
-    for (name, operation) in operations {
+    for (name, merged, operation) in operations {
       try original.reset()
       try operation(original)
       let whole = try Traffic(original.store)
-      for place in Self.places(whole.count) {
+      for place in Self.places(whole.count - merged) {
         try original.reset()
         var fixture = original
         let outage = Outage(fixture.store)
@@ -130,7 +136,7 @@ import Testing
         try operation(fixture)
         #expect(outage.lost >= 40, "\(name) \(place): \(outage.lost)")
         try Traffic(fixture.store).expectNoMore(
-          than: whole, isRepeated: false, "\(name) \(place)")
+          than: whole, isRepeated: false, merged: merged, "\(name) \(place)")
         try fixture.expectSound("\(name) \(place)")
       }
     }
