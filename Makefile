@@ -45,6 +45,9 @@ RUN_TESTS = $(IN_MEMORY) $(PYTHON) Tools/run-tests.py \
 # except for SANDBOXCTL_TEST_ALL=1 make test-encrypted: the calls are hardly different ones.
 RUN_ENCRYPTED = SANDBOXCTL_TEST_ENCRYPTED=1 $(RUN_TESTS) --suites @Tests/encrypted-suites.txt
 
+# The sample of the tests of commands that `make test` runs, 1 to 5; 0 for a random one.
+SAMPLE ?= 0
+
 TSAN = --sanitize=thread --scratch-path .build-tsan
 # Suites that use threads but start no program: child processes are not instrumented.
 TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|MultiStreamHasherTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests|DeliveryTests|EarlyLeaseTests|ReaderLeaseTests|WriterLeaseTests|ReadingWatchTests|PruneTests|PruneConcurrencyTests|CopyConcurrencyTests)|OperationTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|ConcurrentBackupTests|MergeTests|QueriesAheadTests)|RemoteStorageTests.(ExpectedRangesTests|ReadAheadTests|S3RangeListingTests|TransferTests|UploadLimitTests|S3WaitTests|SFTPWaitTests|OutageWatchTests)|MountTests.(ContentAheadTests|ReceivingTurnTests)
@@ -61,7 +64,7 @@ PRUNE_MINUTES ?= 1
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run stores peers test-build test test-encrypted test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
+.PHONY: help deps build run stores peers test-build test test-rest test-encrypted test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -84,15 +87,19 @@ peers: deps ## install the programs that read exported backups in the tests (.bu
 test-build: deps ## build the tests
 	$(SWIFT) build --build-tests $(TEST)
 
-test: test-build ## run all tests, with a sample of the fault and crash points
-	$(RUN_TESTS)
+test: test-build ## run the tests, of those of commands one of five samples (SAMPLE=1 to 5)
+	$(RUN_TESTS) --sample $(SAMPLE)
+
+test-rest: test-build ## run the tests that `make test SAMPLE=N` omits, and those of encrypted repositories
+	$(RUN_TESTS) --rest-of $(SAMPLE)
 	SANDBOXCTL_TEST_ALL=0 $(RUN_ENCRYPTED)
 
 test-encrypted: test-build ## run the tests of repositories over encrypted ones only
 	$(RUN_ENCRYPTED)
 
-test-all: peers ## run all tests, with every fault and crash point of plain repositories
-	SANDBOXCTL_TEST_ALL=1 $(MAKE) test
+test-all: peers test-build ## run all tests, with every fault and crash point of plain repositories
+	SANDBOXCTL_TEST_ALL=1 $(RUN_TESTS)
+	SANDBOXCTL_TEST_ALL=0 $(RUN_ENCRYPTED)
 
 scale: build ## run every command on a device with a container of ENTRIES files (60000)
 	$(IN_MEMORY) $(PYTHON) Tools/scale.py $(PROGRAM) $(ENTRIES)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests of a bundle in several processes, and prints the slowest tests and suites.
 
-usage: run-tests.py BUNDLE [--suites PATTERN|@FILE] [--processes N] [--count 20]
+usage: run-tests.py BUNDLE [--suites PATTERN|@FILE] [--sample N|--rest-of N] [--processes N] [--count 20]
 
 Each process runs some of the suites, one test after the other: so the time of a test is its own,
 and static fixtures are made once for all of its suites. More processes than processors run at once,
@@ -12,6 +12,10 @@ failed or a process ended without its summary.
 A FILE lists all suites of some modules in sections: those in the section 'both kinds' are run, and
 the titles of the others say why theirs are not. A suite of these modules that the bundle has and the
 file has not, or the other way around, is an error.
+
+The suites that start the program thousands of times take two thirds of the time. They are divided
+into five samples: `--sample 3` runs those of the third and all other suites, `--sample 0` those of
+a random one, and `--rest-of 3` what `--sample 3` omits.
 """
 
 import argparse
@@ -20,6 +24,7 @@ import json
 import os
 import pathlib
 import queue
+import random
 import re
 import signal
 import subprocess
@@ -27,6 +32,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 
 # Suites in one process: enough to share static fixtures, few enough to occupy all processors.
 SUITES_IN_A_PROCESS = 14
@@ -36,6 +42,9 @@ MESSAGE_LIMIT = 500
 FAILURE_LIMIT = 20
 # These modules have the tests that take longest: they are started first.
 SLOW_MODULES = ("CommandTests.", "OperationTests.")
+# The module whose suites are divided into samples, and the number of samples.
+SAMPLED_MODULE = "CommandTests."
+SAMPLES = 5
 # The suites that take longest when every point of their sweeps runs, the longest first. Each runs in
 # a process of its own, before all others: the last process to end is then a short one.
 SLOW_SUITES = (
@@ -68,6 +77,34 @@ def groups(tests):
     return [[name] for name in slow] + [
         others[first:first + SUITES_IN_A_PROCESS]
         for first in range(0, len(others), SUITES_IN_A_PROCESS)]
+
+
+def sample_of(name):
+    """Returns the number of the sample of a suite, from 1 on, or None if it is in no sample."""
+    if not name.startswith(SAMPLED_MODULE):
+        return None
+    return zlib.crc32(name.encode()) % SAMPLES + 1
+
+
+class Sample:
+    """Chooses the suites of one sample and those of none, or all that this omits; None: all."""
+
+    def __init__(self, number, rest):
+        self.number = rest or number or (None if number is None else random.randint(1, SAMPLES))
+        self.is_rest = rest is not None
+
+    def has(self, name):
+        """Whether a suite is chosen."""
+        if self.number is None:
+            return True
+        return (sample_of(name) in (None, self.number)) != self.is_rest
+
+    def note(self, suites):
+        """Returns the line about the suites that are chosen of all."""
+        chosen = sum(map(self.has, suites))
+        what = f"all but sample {self.number}" if self.is_rest else f"sample {self.number}"
+        other = "" if self.is_rest else f"; 'make test-rest SAMPLE={self.number}' runs the others"
+        return f"== {what} of {SAMPLES}: {chosen} of {len(suites)} suites{other}"
 
 
 def pattern(suites):
@@ -197,7 +234,8 @@ class Times:
 class Runner:
     """Runs groups of suites in several processes."""
 
-    def __init__(self, bundle, processes, suites):
+    def __init__(self, bundle, processes, suites, sample):
+        self.sample = sample
         self.command = [bundle, "--testing-library", "swift-testing"]
         self.file = SuiteList(pathlib.Path(suites[1:])) if suites.startswith("@") else None
         self.suites = re.compile(self.file.pattern() if self.file else suites)
@@ -216,7 +254,10 @@ class Runner:
             for difference in self.file.differences({suite(line) for line in tests}):
                 print(f"run-tests: error: {self.file.path}: {difference}")
                 self.passed = False
-        return [line for line in tests if self.suites.fullmatch(suite(line))]
+        suites = {suite(line) for line in tests if self.suites.fullmatch(suite(line))}
+        if self.sample.number is not None:
+            print(self.sample.note(suites), flush=True)
+        return [line for line in tests if suite(line) in suites and self.sample.has(suite(line))]
 
     def run(self, directory):
         """Runs the tests. Returns whether all have passed; false if there are none."""
@@ -281,13 +322,20 @@ def main():
     parser.add_argument("--suites", metavar="PATTERN|@FILE", default=".*",
                         help="a regular expression for the suites to run, or a file with their names "
                         "(default: all)")
+    parser.add_argument("--sample", type=int, choices=range(SAMPLES + 1), metavar="N",
+                        help=f"run one of {SAMPLES} samples of the slowest module, and all others "
+                        "(0: a random one)")
+    parser.add_argument("--rest-of", type=int, choices=range(1, SAMPLES + 1), metavar="N",
+                        help="run what the sample N omits")
     parser.add_argument("--processes", type=int, default=3 * len(os.sched_getaffinity(0)),
                         help="the number of processes at once (default: three for each processor)")
     parser.add_argument("--count", type=int, default=20,
                         help="the length of the lists of slow tests and suites (default: 20)")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    runner, begun = Runner(options.bundle, options.processes, options.suites), time.monotonic()
+    sample = Sample(options.sample, options.rest_of)
+    runner = Runner(options.bundle, options.processes, options.suites, sample)
+    begun = time.monotonic()
     try:
         with tempfile.TemporaryDirectory() as directory:
             passed = runner.run(directory)

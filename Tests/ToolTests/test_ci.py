@@ -15,6 +15,7 @@ for word in "$@"; do
   if [ "$word" = "$BUSY" ]; then sh -c 'ulimit -t 2; while :; do :; done' 2>/dev/null; fi
   if [ "$word" = "$FAILING" ]; then echo "make: $word fails"; exit 2; fi
   if [ "$word" = test ]; then echo "$TESTED"; fi
+  case "$word" in SAMPLE=*) echo "in sample $1 of ${word#*=}";; esac
   if [ "$word" = MEMORY_DISK=1 ]; then echo "in memory: $1"; fi
   if [ "$word" = test-all ]; then echo "every point"; fi
 done
@@ -45,12 +46,15 @@ class Stages(unittest.TestCase):
     def test_each_stage_has_its_time(self):
         outcome = self.run_ci()
         self.assertEqual((outcome.returncode, outcome.stderr), (0, ""))
-        names = ["packages", "lint", "build of the tests", "tests", "scale", "bench-small",
-                 "soak-prune", "soak-databases", "in total"]
+        names = ["packages", "lint", "build of the tests", "tests", "the other tests",
+                 "scale", "bench-small", "soak-prune", "soak-databases", "in total"]
         self.assertEqual(self.stages(outcome), names)
         self.assertNotIn("every point", outcome.stdout)
         in_memory = re.findall("^in memory: (.*)$", outcome.stdout, re.M)
-        self.assertEqual(in_memory, ["test"] + names[4:-1])
+        self.assertEqual(in_memory, ["test", "test-rest"] + names[5:-1])
+        samples = re.findall("^in sample (.*) of (.*)$", outcome.stdout, re.M)
+        self.assertEqual([target for target, _ in samples], ["test", "test-rest"])
+        self.assertEqual(len({number for _, number in samples} & set("12345")), 1)
 
     def test_each_stage_has_its_processor_time(self):
         for busy, stage in (("test-build", "build of the tests"), ("soak-databases",) * 2):
@@ -63,16 +67,18 @@ class Stages(unittest.TestCase):
         usual = self.stages(self.run_ci())
         outcome = self.run_ci(seconds=86 * 60, SANDBOXCTL_WEEKLY="1")
         self.assertEqual((outcome.returncode, outcome.stderr), (0, ""))
+        usual.remove("the other tests")
         self.assertEqual(
-            self.stages(outcome), usual[:-1] + ["build of the fuzzers", "fuzz", "build for users", "tsan"] + usual[-1:])
+            self.stages(outcome),
+            usual[:-1] + ["build of the fuzzers", "fuzz", "build for users", "tsan"] + usual[-1:])
         self.assertIn("every point", outcome.stdout)
 
     def test_a_failing_stage_fails_and_the_others_run(self):
-        for target in ("test-build", "test", "scale", "bench-small", "soak-databases",
-                       "soak-prune"):
+        for target in ("test-build", "test", "test-rest", "scale", "bench-small",
+                       "soak-databases", "soak-prune"):
             outcome = self.run_ci(target)
             self.assertEqual(outcome.returncode, 1, target)
-            self.assertEqual(len(self.stages(outcome)), 9, target)
+            self.assertEqual(len(self.stages(outcome)), 10, target)
             self.assertIn(f"make: {target} fails", outcome.stdout)
         for target in ("deps", "peers", "lint"):
             outcome = self.run_ci(target)

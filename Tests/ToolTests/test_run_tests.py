@@ -1,5 +1,6 @@
 """Tools/run-tests.py, with a program in the place of a test bundle."""
 
+import collections
 import importlib.util
 import pathlib
 import re
@@ -90,6 +91,28 @@ class Runs(unittest.TestCase):
         self.assertEqual({test.split("/")[0] for test in ran},
                          {"CommandTests.Suite3", "CommandTests.Suite19"})
         self.assertEqual(self.run_bundle(TESTS, "--suites", "Suite3").returncode, 1)
+
+    def test_samples_and_their_rests_have_all(self):
+        def run(*options):
+            outcome = self.run_bundle(TESTS, *options)
+            self.assertEqual(outcome.returncode, 0, outcome.stdout)
+            note = re.search(r"^== (.*?) of 5: (\d+) of 41 suites", outcome.stdout, re.M)
+            ran = re.findall("^ran (.*)", outcome.stdout, re.M)
+            self.assertEqual(int(note[2]), len({test.split("/")[0] for test in ran}))
+            return note[1], set(ran)
+
+        usual = {test for test in TESTS if not test.startswith("CommandTests.")}
+        found = collections.Counter()
+        for number in range(1, 6):
+            name, ran = run("--sample", str(number))
+            self.assertEqual(name, f"sample {number}")
+            self.assertTrue(ran > usual)
+            found.update(ran - usual)
+            rest = run("--rest-of", str(number))
+            self.assertEqual(rest, (f"all but sample {number}", set(TESTS) - ran))
+        self.assertEqual(found, collections.Counter(set(TESTS) - usual))
+        name, ran = run("--sample", "0")
+        self.assertEqual(run("--sample", name.split()[-1])[1], ran)
 
     def test_a_file_chooses_suites_and_must_name_all(self):
         chosen = ["CommandTests.Suite3", "CommandTests.Suite19"]
