@@ -170,6 +170,9 @@ struct PurgeTests {
     let query = try cli.json("purge --root device --query --json")
     let volumes = query["volumes"] as? [[String: Any]] ?? []
     #expect(volumes.map { $0["mount_point"] as? String } == [String(location)])
+    let lines = try cli.jsonLines("purge --root device --level critical --dry-run --json")
+    let candidates = lines.filter { $0["event"] as? String == "candidate" }
+    #expect(Set(candidates.map { $0["volume"] as? String }) == [String(location)])
     let report = try cli.json("purge --root device --level critical --yes --json")
     let purged = report["volumes"] as? [[String: Any]] ?? []
     #expect(purged.map { $0["mount_point"] as? String } == [String(location)])

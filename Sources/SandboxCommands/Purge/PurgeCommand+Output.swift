@@ -143,12 +143,14 @@ extension PurgeUnit.Age {
 
 extension PurgePlan {
   /// Returns the line for a candidate to delete.
-  func json(candidate index: Int, number: Int, of volume: PurgeVolume) -> JSON {
+  ///
+  /// - Parameter mountPoint: the mount point of its volume, found once for all of its candidates.
+  func json(candidate index: Int, number: Int, on mountPoint: ByteString) -> JSON {
     let unit = units[index]
     let decision = decision(on: unit)
     var members = [JSON.Member("event", "candidate")] + JSON.path(path(of: unit))
     members += unit.json(at: request.now)
-    members += JSON.path(volume.path, named: "volume")
+    members += JSON.path(mountPoint, named: "volume")
     members += [
       JSON.Member("number", .integer(Int64(number))), JSON.Member("rule", .string(decision.rule)),
       JSON.Member("at", .location(decision.location)),

@@ -145,8 +145,9 @@ struct PurgeCommand: SandboxCommand {
 
   private func writeJSON(_ plan: PurgePlan, _ console: Console) throws {
     for volume in plan.volumes {
+      let mountPoint = Host.mountPoint(of: volume.path)
       for (number, index) in volume.chosen.enumerated() {
-        try console.result(plan.json(candidate: Int(index), number: number + 1, of: volume))
+        try console.result(plan.json(candidate: Int(index), number: number + 1, on: mountPoint))
       }
     }
     try console.result(plan.json(event: "plan"))
