@@ -176,6 +176,28 @@ struct LongListTests {
     #expect(done.code == 0 && count("note: not deleted: ", in: done.errors) == 21)
   }
 
+  @Test func filesKeptByARestoreAreCounted() throws {
+    for number in 10..<35 {
+      try cli.directory.write("SQLite format 3\u{0} old", at: ByteString("tree/db\(number)"))
+    }
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let restore = "restore latest:folders/tree --to tree --overwrite if-changed --repo repo"
+    for (option, shown) in [("", 20), (" --all", 25)] {
+      try cli.directory.directory.removeTree("tree")
+      for number in 10..<35 {
+        let database = ByteString("tree/db\(number)")
+        try cli.directory.write("SQLite format 3\u{0} of another state", at: database)
+        try cli.directory.write("log", at: database.concatenating("-wal"))
+      }
+      let output = try cli.succeed(restore + option)
+      #expect(count("25 previous entries kept under other names; ", in: output) == 1, "\(output)")
+      let kept = lines(output).filter { $0.contains("-wal.before-restore-") }
+      #expect(kept.count == shown, "\(output)")
+      #expect(kept.allSatisfy { $0.contains("/tree/db") }, "\(output)")
+      #expect(output.contains("  5 more (--all lists them)\n") == (shown == 20), "\(output)")
+    }
+  }
+
   @Test func filesThatAPurgeCannotDeleteAreCounted() throws {
     for number in 10..<35 {
       let cache = ByteString("device/.var/app/org.example.Last/cache/sub\(number)")

@@ -21,6 +21,12 @@ struct RestoreInPlaceTests {
     #expect(try fixture.text(note.directoryPath.appending(aside[0])) == "spoilt")
     #expect((report["restored"] as? [String: Any])?["files"] as? Int == 1)
     #expect(report["trash"] is NSNull, "nothing was moved there")
+    let setAside = report["set_aside"] as? [[String: Any]] ?? []
+    let restored = Self.data.appending("Documents/Notes/Recipes.md")
+    #expect(setAside.compactMap { $0.path() } == [restored])
+    #expect(
+      setAside.map { $0["kept_path"] as? String }
+        == ["\(note.directoryPath.appending(aside[0]))"])
     // Nothing else is changed, and a new snapshot contains the previous state.
     let saved = try #require(report["saved"] as? String)
     let snapshot = try fixture.cli.json("snapshots show \(saved) --json --repo repo")
@@ -33,6 +39,23 @@ struct RestoreInPlaceTests {
     #expect(
       try fixture.cli.succeed("dump latest:\(path) --repo repo") == before, "latest is the device's"
     )
+  }
+
+  /// The text output gives the path of the previous file and the command that deletes it.
+  @Test func fileKeptBesideTheRestoredOneIsNamed() throws {
+    let fixture = try DeviceRestoreFixture()
+    let note = try fixture.path(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
+    try fixture.change(note, to: "spoilt")
+    let output = try fixture.cli.succeed("restore \(note) --in-place --repo repo")
+    let notes = try Directory.open(path: note.directoryPath)
+    let aside = try notes.names().filter { $0.description.hasPrefix("Recipes.md.before-restore-") }
+    let path = note.directoryPath.appending(try #require(aside.first))
+    let line = try #require(output.split(separator: "\n").first { $0.contains("is kept as") })
+    #expect(line.hasPrefix("the previous 'Recipes.md' is kept as "), "\(line)")
+    #expect(line.contains("; 'rm \(path)' deletes it when it is no longer needed"), "\(line)")
+    // Nothing is reported if nothing was kept that way.
+    let again = try fixture.cli.succeed("restore \(note) --in-place --repo repo")
+    #expect(!again.contains("is kept as"), "\(again)")
   }
 
   @Test func onlyTheSelectedAppIsRestored() throws {

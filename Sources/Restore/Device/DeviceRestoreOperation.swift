@@ -42,6 +42,17 @@ package struct DeviceRestoreOperation {
         list(report).map { PathRemark(path: part.logical($0.path), remark: $0.remark) }
       }
     }
+
+    /// The entries of all containers that were kept under another name, by logical paths.
+    package var setAside: [SetAsideEntry] {
+      parts.flatMap { part, report in
+        report.setAside.map { entry in
+          SetAsideEntry(
+            path: part.logical(entry.path), keptPath: entry.keptPath,
+            isDirectory: entry.isDirectory)
+        }
+      }
+    }
   }
 
   private let plan: DeviceRestorePlan

@@ -192,6 +192,7 @@ package struct RestoreOperation: ~Copyable {
     try root.syncVolume()
     report.deleted = try placement.delete(isStopping: isStopping)
     report.displaced = plan.displaced(besides: placement.staying)
+    report.setAside = placement.setAside
     report.spared += plan.deletionsOfOrphans(besides: placement.staying).spared
     // All entries are in place: a staging directory that cannot be removed is reported after the
     // rest is done.

@@ -19,6 +19,8 @@ package struct Placement: ~Copyable {
   var staying: Set<Int> = []
   /// Whether a database is in neither its previous nor its stored state.
   var isUnstable = false
+  /// The existing entries that got another name beside the restored ones.
+  private(set) var setAside: [SetAsideEntry] = []
 
   package init(
     _ plan: RestorePlan, from run: RestoreRun, keepingIn trash: TrashDirectory?, note: OpenedNote?
@@ -112,26 +114,40 @@ package struct Placement: ~Copyable {
   private mutating func place(_ number: Int) throws(SystemError) {
     let (entry, name) = (plan.tree.entries[number], plan.tree.name(number))
     let (tree, trash, note) = (plan.tree, trash, note)
+    var isSetAside = false
     try staged.withDirectory(of: number) { from throws(SystemError) in
       try target.withDirectory(of: number) { to throws(SystemError) in
         do throws(SystemError) {
-          try Self.move(number, of: tree, from: from, to: to, keepingIn: trash)
+          try Self.move(
+            number, of: tree, from: from, to: to, keepingIn: trash, setAside: &isSetAside)
         } catch {
           guard error.isRefused, entry.kind == .directory, entry.permissions & 0o200 == 0 else {
             throw error
           }
           // The existing entry has been replaced by now, or this call replaces it.
           try from.whileOpen(name, to: to, as: name, note: note) { () throws(SystemError) in
-            try Self.move(number, of: tree, from: from, to: to, keepingIn: trash)
+            try Self.move(
+              number, of: tree, from: from, to: to, keepingIn: trash, setAside: &isSetAside)
           }
         }
       }
     }
+    guard isSetAside else { return }
+    setAside.append(
+      SetAsideEntry(
+        path: plan.shownPath(number), keptPath: keptPath(tree.asideName(number), besides: number),
+        isDirectory: entry.changesKind && entry.kind != .directory))
+  }
+
+  /// Returns the path of an entry that was kept beside another one.
+  private func keptPath(_ name: ByteString, besides number: Int) -> ByteString {
+    let directory = plan.tree.path(Int(plan.tree.entries[number].parent), from: 0)
+    return plan.target.directory.appending(directory).appending(name)
   }
 
   private static func move(
     _ number: Int, of tree: PlannedTree, from: borrowing Directory, to: borrowing Directory,
-    keepingIn trash: TrashDirectory?
+    keepingIn trash: TrashDirectory?, setAside isSetAside: inout Bool
   ) throws(SystemError) {
     let (entry, name) = (tree.entries[number], tree.name(number))
     var isThere = entry.action == .replace
@@ -139,6 +155,7 @@ package struct Placement: ~Copyable {
       let aside = tree.asideName(number)
       isThere = try to.preservePresent(name, for: entry.kind) { _ throws(SystemError) in
         try to.linkAside(name, as: aside)
+        isSetAside = true
       }
     } else if isThere, let trash {
       let directory = tree.path(Int(entry.parent), from: 0).components
@@ -185,10 +202,25 @@ package struct Placement: ~Copyable {
         try report(error, of: database, moves)
         continue
       }
+      noteSetAside(moves, of: database, by: runner)
       // Only files that this run kept: another file may have such a name.
       for name in moves.filter(\.isTemporary).compactMap({ runner.keptNames[$0.step] }) {
         remove(name, of: database)
       }
+    }
+  }
+
+  /// Records the files of another state that a restored database has beside it.
+  private mutating func noteSetAside(
+    _ moves: [PlacementSteps.Move], of database: RestorePlan.Database, by runner: StepRunner
+  ) {
+    for move in moves where !move.isTemporary && move.step.kept == PlacementSteps.Root.target {
+      guard let kept = runner.keptNames[move.step] else { continue }
+      let above = plan.tree.path(database.directory, from: plan.target.shownDepth)
+      let directory = plan.target.directory.appending(plan.tree.path(database.directory, from: 0))
+      setAside.append(
+        SetAsideEntry(
+          path: above.appending(move.step.name), keptPath: directory.appending(kept)))
     }
   }
 

@@ -18,6 +18,8 @@ package struct RestoreReport: Sendable {
   package internal(set) var spared: [PathRemark] = []
   /// Files of another state beside restored databases; they were moved away.
   package internal(set) var displaced: [PathRemark] = []
+  /// Existing entries that were kept under another name beside the restored ones.
+  package internal(set) var setAside: [SetAsideEntry] = []
   /// The number of entries whose owner could not be set for lack of privileges.
   package internal(set) var ownersNotSet = 0
   /// The duration in seconds.
@@ -28,5 +30,19 @@ package struct RestoreReport: Sendable {
     damaged = plan.damaged
     failed = plan.blocked
     spared = plan.spared
+  }
+}
+
+/// An existing entry that a restore kept under another name, next to the entry that replaced it.
+package struct SetAsideEntry: Sendable, Hashable {
+  /// The path of the restored entry, below the target.
+  package let path: ByteString
+  /// The path at which the previous entry is kept, in the file system.
+  package let keptPath: ByteString
+  /// Whether the previous entry is a directory.
+  package let isDirectory: Bool
+
+  package init(path: ByteString, keptPath: ByteString, isDirectory: Bool = false) {
+    (self.path, self.keptPath, self.isDirectory) = (path, keptPath, isDirectory)
   }
 }

@@ -67,6 +67,7 @@ extension RestoreCommand {
           "replaced and removed files were moved to trash \(trash); "
             + "'sandboxctl trash list' shows them")
       }
+      try console.show(setAside: report.setAside, all: listsAll)
       try showInstalls(console)
     }
 
@@ -189,6 +190,7 @@ extension DeviceRestoreOperation.Report {
         JSON.Member("failed", RealPaths(plan).json(remarks(\.failed))),
         JSON.Member("not_deleted", RealPaths(plan).json(remarks(\.spared))),
         JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),
+        JSON.Member("set_aside", .array(setAside.map(\.json))),
         JSON.Member(
           "owners_not_set", .integer(Int64(parts.reduce(0) { $0 + $1.report.ownersNotSet }))),
         JSON.Member("seconds", .double(seconds)),

@@ -222,6 +222,7 @@ extension RestoreReport {
         + "in \(Times.duration(seconds))")
     try left.show("left", console)
     try deleted.show("deleted", console)
+    try console.show(setAside: setAside, all: listsAll)
     console.note(excludedData: plan.excludedData)
     if ownersNotSet > 0 {
       console.note(
@@ -292,6 +293,7 @@ extension RestoreReport {
         JSON.Member("failed", .array(failed.map(\.json))),
         JSON.Member("not_deleted", .array(spared.map(\.json))),
         JSON.Member("displaced", .array(displaced.map(\.json))),
+        JSON.Member("set_aside", .array(setAside.map(\.json))),
         JSON.Member("owners_not_set", .integer(Int64(ownersNotSet))),
         JSON.Member("seconds", .double(seconds)),
       ])
