@@ -132,7 +132,9 @@ static long status(int directory, const char *name, int flags, unsigned mask,
   out->uid = s.stx_uid;
   out->gid = s.stx_gid;
   out->links = s.stx_nlink;
-  out->mount_root = (s.stx_attributes & s.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;
+  uint64_t attributes = s.stx_attributes & s.stx_attributes_mask;
+  out->mount_root = (attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  out->fixed = (attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) != 0;
   return 0;
 }
 

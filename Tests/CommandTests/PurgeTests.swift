@@ -130,6 +130,43 @@ struct PurgeTests {
     #expect(kept.contains("not a candidate: the policy never purges it"), "\(kept)")
   }
 
+  /// A candidate that only its file flags protect is named, and is no failure.
+  @Test func immutableFilesAreNamed() throws {
+    let cli = try device()
+    let line = "purge --root device --level critical"
+    let lines = try cli.jsonLines("\(line) --dry-run --json")
+    let file = try #require(
+      lines.first { $0["event"] as? String == "candidate" && $0["kind"] as? String == "file" })
+    let (path, bytes) = (try #require(file["path"] as? String), file["bytes"] as? Int ?? 0)
+    let found = try cli.json("explain --root device --purge --json \(path)")
+    #expect((found["purge"] as? [String: Any])?["candidate"] as? Bool == true)
+    let inner = path.split(separator: "/").dropFirst(3).joined(separator: "/")
+    let name = try #require(
+      TreeRecord.all(in: cli.directory, "device").keys.first { "\($0)".hasSuffix(inner) })
+    let real = cli.directory.path("device").appending(name)
+    let cache = try Directory.open(path: real.parent).file(real.lastComponent ?? "")
+    do { try cache.setFlags(FileFlags.immutable) } catch {
+      print("skipped: no file can be made immutable: \(error)")
+      return
+    }
+    defer { withExtendedLifetime(cli) { try? cache.setFlags(0) } }
+    let plan = try #require(try cli.jsonLines("\(line) --dry-run --json").last)
+    let immutable = plan["immutable"] as? [[String: Any]] ?? []
+    #expect(immutable.map { $0["path"] as? String } == [path])
+    #expect(immutable.map { $0["real_path"] as? String } == ["\(real)"])
+    func gives(_ plan: [String: Any]?) -> Int? {
+      (plan?["volumes"] as? [[String: Any]])?.first?["gives"] as? Int
+    }
+    #expect(gives(plan) == gives(lines.last).map { $0 - bytes })
+    let words = "note: cannot be deleted: \(path) (\(real)): it is immutable or append-only"
+    for option in ["--query", "--dry-run", "--yes"] {
+      let outcome = try cli.run("\(line) \(option)")
+      #expect(outcome.code == 0 && outcome.errors.contains(words), "\(outcome.errors)")
+    }
+    let explained = try cli.succeed("explain --root device --purge \(path)")
+    #expect(explained.contains("not a candidate: '\(path)' is immutable"), "\(explained)")
+  }
+
   /// A group's caches belong to all its members: they stay while any of them is running.
   @Test func cachesOfAGroupStayWhileAMemberRuns() throws {
     let cli = try device()

@@ -24,7 +24,8 @@ struct cl_status {
   int64_t mtime, ctime, btime, atime;
   uint32_t mtime_ns, ctime_ns, btime_ns;
   uint32_t mode, uid, gid, links;
-  uint8_t mount_root, has_btime;
+  // `fixed`: immutable or append-only, so that it cannot be removed.
+  uint8_t mount_root, has_btime, fixed;
 };
 
 long cl_open(int directory, const char *name, int flags, unsigned mode);
@@ -68,7 +69,8 @@ long cl_stat(int directory, const char *name, int follow, struct cl_status *out)
 // Returns the status of a child without its creation time. Does not follow a symbolic link.
 long cl_lstat(int directory, const char *name, struct cl_status *out);
 // The same for a child that is not a directory and was listed with this inode in a directory on
-// this device: with fstatat(2), which is 5 % faster than statx(2) but does not report mount points.
+// this device: with fstatat(2), which is 5 % faster than statx(2) but reports neither mount points nor
+// file flags.
 // If something is mounted over the file, its inode differs from the listed one; statx is called
 // then, and the result is 1. In the header, so that it is inlined into the calling loop.
 static inline long cl_lstat_listed(int directory, const char *name, uint64_t device, uint64_t inode,
@@ -97,6 +99,7 @@ static inline long cl_lstat_listed(int directory, const char *name, uint64_t dev
   out->links = s.st_nlink;
   out->mount_root = 0;
   out->has_btime = 0;
+  out->fixed = 0;
   return 0;
 }
 long cl_list(int fd, void *into, size_t count);

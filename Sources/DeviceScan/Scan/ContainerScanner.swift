@@ -107,7 +107,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       return []
     }
     // The directory of a container that is one file has many others, each a container.
-    var walk = Walk(root, only: container.memberNames)
+    var walk = Walk(root, only: container.memberNames, readsFlags: options.isForPurge)
     let state = State(directory: 0, policy: policy, generation: generation)
     return walk.run(&self, from: WalkStart(name: "", depth: 0, state: state))
   }

@@ -143,8 +143,9 @@ public struct ScanOptions: Sendable {
   public var includesBelow = false
   /// The view whose verdict decides which entries are included.
   public var view: Verdicts.View
-  /// Whether the scan is for a purge: it records access times, and looks only for marks that affect
-  /// a purge. Most policies have none, and looking for marks takes a third of a scan.
+  /// Whether the scan is for a purge: it records access times and immutable files, and looks only
+  /// for marks that affect a purge. Most policies have none, and looking for marks takes a third of
+  /// a scan.
   var isForPurge = false
   /// Whether the device is locked: files that cannot be read while it is are not opened.
   public var isLocked = false

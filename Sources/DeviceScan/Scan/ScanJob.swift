@@ -108,7 +108,7 @@ extension ContainerScanner {
   private mutating func walk(
     _ root: consuming Directory, of job: ScanJob, _ part: inout ScanJob.Part
   ) {
-    var walk = Walk(root, only: scan.container.memberNames)
+    var walk = Walk(root, only: scan.container.memberNames, readsFlags: options.isForPurge)
     copyDirectories(above: job.starts[0], of: job)
     for (number, start) in job.starts.enumerated() {
       let copy = copy(start.own, in: start.depth - 1)

@@ -20,6 +20,8 @@ struct PurgeFinder {
   private(set) var companions: [Int32: [Int32]] = [:]
   /// The reasons why entries are no candidates, unless the policy's verdict is the only one.
   private(set) var conflicts: [Int32: PurgePlan.Conflict] = [:]
+  /// The immutable and append-only entries that alone prevent a deletion.
+  private(set) var fixed: Set<Int32> = []
 
   /// The names of marker files, which mark the directory that contains them.
   private let markFiles: [ByteString]
@@ -74,7 +76,7 @@ struct PurgeFinder {
   // MARK: - Files and databases
 
   private mutating func addFile(_ index: Int) {
-    if let conflict = conflict(index) {
+    if let conflict = conflict(index, of: index) {
       record(conflict, at: index)
     } else {
       var sum = Totals()
@@ -86,12 +88,13 @@ struct PurgeFinder {
   /// Records a conflict, except `never`: it applies to most of a device, and the verdict says it.
   private mutating func record(_ conflict: PurgePlan.Conflict, at index: Int) {
     if conflict != .never { conflicts[Int32(index)] = conflict }
+    if case .fixed = conflict { fixed.insert(Int32(holder(ofFlagsFixing: index))) }
   }
 
   private mutating func addDatabase(_ index: Int, _ sidecars: [Int]) {
     let members = [index] + sidecars
     for member in members {
-      guard let conflict = conflict(member) else { continue }
+      guard let conflict = conflict(member, of: index) else { continue }
       record(conflict, at: member)
       for one in members where one != member {
         conflicts[Int32(one)] = .holds(scan.logicalPath(member))
@@ -102,6 +105,32 @@ struct PurgeFinder {
     for member in members { add(member, to: &sum) }
     append(index, as: .database, sum: sum)
     companions[Int32(index)] = sidecars.map(Int32.init)
+  }
+
+  /// Returns the reason why an entry may not be deleted, or cannot be, as a part of the unit of
+  /// `top`; nil if it can.
+  private func conflict(_ index: Int, of top: Int) -> PurgePlan.Conflict? {
+    let found = conflict(index)
+    // A marker file is deleted with its directory only.
+    if let found, found != .mark || index == top { return found }
+    guard isFixed(index, of: top) else { return found }
+    return .fixed(scan.logicalPath(holder(ofFlagsFixing: index)))
+  }
+
+  /// Whether an immutable or append-only entry prevents the deletion of an entry, or of its content
+  /// if its unit is truncated: the entry itself or the directory from which it would be removed.
+  private func isFixed(_ index: Int, of top: Int) -> Bool {
+    let status = scan.entries[index].status
+    if scan.entries[top].verdicts.keep.purge.terms?.action == .truncate {
+      if status.kind == .file { return status.isFixed }
+      if scan.entries[top].status.kind == .directory { return false }
+    }
+    return status.isFixed || scan.entries[Int(scan.entries[index].parent)].status.isFixed
+  }
+
+  /// Returns the immutable or append-only entry that prevents the deletion of an entry.
+  private func holder(ofFlagsFixing index: Int) -> Int {
+    scan.entries[index].status.isFixed ? index : Int(scan.entries[index].parent)
   }
 
   /// Returns the reason why an entry may not be deleted, whatever unit it belongs to, or nil if it
@@ -154,12 +183,13 @@ struct PurgeFinder {
   }
 
   /// Adds up the content of a directory. Returns the first entry that may not be deleted, or nil.
-  private func sumDirectory(_ top: Int, _ sum: inout Totals) -> Int? {
+  private mutating func sumDirectory(_ top: Int, _ sum: inout Totals) -> Int? {
     var pending = [top]
     while let directory = pending.popLast() {
       for index in [directory] + Array(scan.entries[directory].children) {
         if index != directory || directory == top {
-          let found = conflict(index)
+          let found = conflict(index, of: top)
+          if let found, case .fixed = found { record(found, at: index) }
           // A marker file in the directory is deleted with it.
           if let found, found != .mark { return index }
           add(index, to: &sum)

@@ -19,11 +19,14 @@ package struct PurgePlan: Sendable {
   let companions: [[Int32: [Int32]]]
   /// The reasons why entries are no candidates, by container and entry.
   let conflicts: [[Int32: Conflict]]
+  /// The immutable and append-only entries that prevent a deletion, by container.
+  let fixed: [[Int32]]
 
   /// Creates the plan.
   package static func make(_ scan: DeviceScan, _ request: PurgeRequest) -> PurgePlan {
     var (units, companions, conflicts): ([PurgeUnit], [[Int32: [Int32]]], [[Int32: Conflict]])
     (units, companions, conflicts) = ([], [], [])
+    var fixed: [[Int32]] = []
     let quotas = scan.policy.quotas.isEmpty ? nil : PurgeQuotas(scan.containers, scan.policy)
     var ranks = PurgeOrder.PathRanks()
     for (number, container) in scan.containers.enumerated() {
@@ -35,11 +38,12 @@ package struct PurgePlan: Sendable {
       units += found
       companions.append(finder.companions)
       conflicts.append(finder.conflicts)
+      fixed.append(finder.fixed.sorted())
     }
     PurgeOrder.sort(&units, at: request.now)
     var plan = PurgePlan(
       scan: scan, request: request, units: units, volumes: [], companions: companions,
-      conflicts: conflicts)
+      conflicts: conflicts, fixed: fixed)
     plan.volumes = plan.makeVolumes()
     return plan
   }
@@ -105,6 +109,21 @@ package struct PurgePlan: Sendable {
   /// The running apps and groups, which are excluded from the plan.
   package var runningParties: [PathRemark] {
     request.running.sorted { $0.key < $1.key }.map { PathRemark(path: $0.key, remark: $0.value) }
+  }
+
+  /// The immutable and append-only entries without which more could be deleted, by logical paths,
+  /// except those of running apps.
+  package var fixedEntries: [PathRemark] {
+    zip(zip(scan.containers, fixed), freeContainers()).flatMap { found, isFree in
+      let (scan, fixed) = found
+      return (isFree ? fixed : []).map { entry in
+        let isDirectory = scan.entries[Int(entry)].status.kind == .directory
+        return PathRemark(
+          path: scan.logicalPath(Int(entry)),
+          remark: "it is immutable or append-only"
+            + (isDirectory ? ", and so nothing in it can be deleted" : ""))
+      }
+    }
   }
 
   /// Returns the party of a container. A party is running or not as a whole: an app with its
@@ -188,6 +207,8 @@ extension PurgePlan {
     case mark
     /// A hard-linked file that would have to be truncated.
     case linked
+    /// This entry, itself or its directory, is immutable or append-only.
+    case fixed(ByteString)
     /// A socket, a pipe or a device, which takes no space.
     case special
     /// It was not found.

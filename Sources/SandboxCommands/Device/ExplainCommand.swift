@@ -284,6 +284,8 @@ extension PurgePlan.Conflict {
     case .directory: "a directory is removed only after a purge has emptied it"
     case .mark: "it is the file that marks its directory, and is deleted with it"
     case .linked: "it would be truncated, and it has other hard links"
+    case .fixed(let path):
+      "'\(path)' is immutable or append-only, until 'chattr -ia' makes it removable"
     case .special: "it uses no space"
     case .missing: "it does not exist"
     }

@@ -36,6 +36,7 @@ extension PurgeCommand {
         for line in table.lines { try console.result("  " + line) }
       }
       try showRunning(plan.runningParties)
+      showFixed()
       if !isQuiet { CacheNamesReport(plan.scan).note(console) }
     }
 
@@ -49,6 +50,7 @@ extension PurgeCommand {
         try console.result("would free \(Sizes.text(volume.gain)) in \(units)\(level)")
       }
       try showRunning(plan.runningParties)
+      showFixed()
     }
 
     private func head(_ volume: PurgeVolume) -> String {
@@ -94,6 +96,7 @@ extension PurgeCommand {
         }
       }
       try showRunning(report.running + plan.runningParties)
+      showFixed()
       let realPaths = RealPaths(plan.scan.device)
       console.remarks(report.changed, as: .note("skipped: "), all: listsAll, text: realPaths.text)
       console.remarks(
@@ -103,6 +106,14 @@ extension PurgeCommand {
     private func showRunning(_ running: [PathRemark]) throws {
       if isQuiet { return }
       console.remarks(running, as: .note("skipped: "), all: listsAll)
+    }
+
+    /// Prints the immutable entries, which no purge can delete.
+    private func showFixed() {
+      if isQuiet { return }
+      console.remarks(
+        plan.fixedEntries, as: .note("cannot be deleted: "), all: listsAll,
+        text: RealPaths(plan.scan.device).text)
     }
 
     /// Prints the volumes whose goal is not met, and the next level.
@@ -165,6 +176,7 @@ extension PurgePlan {
       head(event: event) + [
         JSON.Member("volumes", .array(volumes.map { $0.json() })),
         JSON.Member("running", .array(runningParties.map(\.json))),
+        JSON.Member("immutable", RealPaths(scan.device).json(fixedEntries)),
       ]
         + (event == "query"
           ? [JSON.Member("cache_names", CacheNamesReport(scan).json)] : []))
@@ -245,6 +257,7 @@ extension PurgeReport {
             "volumes", .array(zip(volumes, plan.volumes).map { $0.json(next: $1.next) })),
           JSON.Member("parties", .array(parties.map(\.json))),
           JSON.Member("running", .array((running + plan.runningParties).map(\.json))),
+          JSON.Member("immutable", RealPaths(plan.scan.device).json(plan.fixedEntries)),
           JSON.Member("changed", RealPaths(plan.scan.device).json(changed)),
           JSON.Member("failed", RealPaths(plan.scan.device).json(failed)),
           JSON.Member("interrupted", .bool(isInterrupted)),

@@ -49,6 +49,9 @@ public struct FileStatus: Hashable, Sendable, BitwiseCopyable {
   public let specialDevice: UInt64
   public let modified: Timestamp
   public let changed: Timestamp
+  /// Whether it is immutable or append-only, so that nobody can remove it, nor remove anything from
+  /// it if it is a directory. Of files, a walk knows it only if it reads flags.
+  public let isFixed: Bool
   /// The creation time, if the file system records it. A walk does not ask for it.
   public let born: Timestamp?
 
@@ -68,6 +71,7 @@ public struct FileStatus: Hashable, Sendable, BitwiseCopyable {
     self.modified = modified
     self.changed = changed
     isMountPoint = false
+    isFixed = false
     allocated = size
     specialDevice = 0
     born = nil
@@ -87,6 +91,7 @@ public struct FileStatus: Hashable, Sendable, BitwiseCopyable {
     specialDevice = raw.special_device
     modified = Timestamp(seconds: raw.mtime, nanoseconds: raw.mtime_ns)
     changed = Timestamp(seconds: raw.ctime, nanoseconds: raw.ctime_ns)
+    isFixed = raw.fixed != 0
     born = raw.has_btime != 0 ? Timestamp(seconds: raw.btime, nanoseconds: raw.btime_ns) : nil
   }
 }

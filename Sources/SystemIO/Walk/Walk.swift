@@ -13,16 +13,24 @@ public struct Walk: ~Copyable {
   @usableFromInline var batch = WalkBatch()
   /// The names at the root that are visited; nil for all.
   private let only: [ByteString]?
+  /// Whether the flags of files are read.
+  private let readsFlags: Bool
   /// Whether the root was listed, if only some of its names are visited.
   private var isRootListed = false
 
   /// Creates a walk of the tree below an open directory.
   ///
-  /// - Parameter only: the names at the root that are visited, if they exist, without listing it:
-  ///   it may have many others. At most 100.
-  public init(_ root: consuming Directory, only: [ByteString]? = nil) {
+  /// - Parameters:
+  ///   - only: the names at the root that are visited, if they exist, without listing it: it may
+  ///     have many others. At most 100.
+  ///   - readsFlags: whether `FileStatus.isFixed` is needed of files, too. The call that reports it
+  ///     takes slightly longer.
+  public init(
+    _ root: consuming Directory, only: [ByteString]? = nil, readsFlags: Bool = false
+  ) {
     cursor = DirectoryCursor(root: root)
     self.only = only
+    self.readsFlags = readsFlags
   }
 
   /// Calls the visitor for each batch, a directory before its subdirectories. Can be called again
@@ -185,7 +193,7 @@ extension Walk {
     } else {
       guard try batch.listing.fill(from: cursor.raw, path: cursor.path) else { return false }
     }
-    batch.readStatuses(in: cursor.raw, on: device) { cursor.path }
+    batch.readStatuses(in: cursor.raw, on: device, withFlags: readsFlags) { cursor.path }
     return true
   }
 

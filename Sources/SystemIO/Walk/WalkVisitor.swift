@@ -36,13 +36,18 @@ public struct WalkBatch: ~Copyable {
 
 extension WalkBatch {
   /// Reads the status of each listed name of an open directory on a device.
-  mutating func readStatuses(in directory: Int32, on device: UInt64, path: () -> ByteString) {
+  ///
+  /// - Parameter readsFlags: whether the flags of files are needed, which the quick lookup lacks.
+  mutating func readStatuses(
+    in directory: Int32, on device: UInt64, withFlags readsFlags: Bool, path: () -> ByteString
+  ) {
     var (found, failed): ([Entry], [Failure]) = ([], [])
     swap(&found, &entries)
     found.removeAll(keepingCapacity: true)
     var (status, surprises) = (cl_status(), surprises)
     unsafe listing.withEach { child, name in
-      let isQuick = child.type != DT_DIR && child.type != DT_UNKNOWN && surprises < 16
+      let isQuick =
+        child.type != DT_DIR && child.type != DT_UNKNOWN && surprises < 16 && !readsFlags
       do throws(SystemError) {
         let asked = try SystemError.check(.status, path().appending(listing.name(child))) {
           unsafe isQuick
