@@ -46,6 +46,12 @@ struct SystemErrorTests {
     #expect(!reason.contains("Unknown"))
   }
 
+  /// An overlay refuses to rename some directories with the number of another file system.
+  @Test func refusedRenamesNameOverlays() {
+    #expect(SystemError(.rename, "x", number: EXDEV).reason.contains("overlay"))
+    #expect(!SystemError(.create, "x", number: EXDEV).reason.contains("overlay"))
+  }
+
   @Test(arguments: [
     (ENOSPC, "free space or inodes on that volume, or choose another volume"),
     (EDQUOT, "free space within the quota, or request a larger one"),

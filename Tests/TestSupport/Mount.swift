@@ -39,10 +39,11 @@ package final class Mount: Sendable {
   }
 
   /// Mounts an overlay of the directories `lower` and `upper` below `directory` on its `merged`;
-  /// `work` is for the file system itself.
+  /// `work` is for the file system itself. It renames no directory of `lower`.
   package convenience init(overlayBelow directory: ByteString) throws {
     let path = String(decoding: directory.bytes, as: UTF8.self)
-    let options = "lowerdir=\(path)/lower,upperdir=\(path)/upper,workdir=\(path)/work"
+    let layers = "lowerdir=\(path)/lower,upperdir=\(path)/upper,workdir=\(path)/work"
+    let options = layers + ",redirect_dir=off"
     try self.init(["-t", "overlay", "-o", options, "overlay"], on: directory.appending("merged"))
   }
 

@@ -193,11 +193,27 @@ struct ContainerPurge: ~Copyable {
     if unit.terms.action == .truncate { return try emptyDirectory(unit) }
     let name = scan.name(entry)
     let stays = named.contains(components(entry))
+    let staging = try PurgeStaging(in: cursor.root)
+    let outcome: Outcome
+    do throws(SystemError) {
+      outcome = try removeDirectory(entry, name, stays: stays, through: staging)
+    } catch {
+      staging.close(in: cursor.root)
+      throw error
+    }
+    staging.close(in: cursor.root)
+    if case .deleted = outcome, !stays { deleted[scan.entries[entry].parent, default: 0] += 1 }
+    return outcome
+  }
+
+  /// - Parameter stays: whether an empty directory takes its place.
+  private func removeDirectory(
+    _ entry: Int, _ name: ByteString, stays: Bool, through staging: borrowing PurgeStaging
+  ) throws(SystemError) -> Outcome {
     let identity = scan.entries[entry].status.identity
     let path = scan.path(entry)
-    let staging = try PurgeStaging(in: cursor.root)
     let (planned, counters) = (planned, counters)
-    let outcome = try cursor.withDirectory { directory throws(SystemError) -> Outcome in
+    return try cursor.withDirectory { directory throws(SystemError) -> Outcome in
       guard try directory.status(name).identity == identity else {
         return .changed("it was replaced")
       }
@@ -222,9 +238,6 @@ struct ContainerPurge: ~Copyable {
         return .deleted(check.bytes)
       } catch { return .failed(error, 0) }
     }
-    staging.close(in: cursor.root)
-    if case .deleted = outcome, !stays { deleted[scan.entries[entry].parent, default: 0] += 1 }
-    return outcome
   }
 
   /// Truncates the files of a directory unit whose action is to truncate.

@@ -31,7 +31,7 @@ struct PurgeStaging: ~Copyable {
 
   /// Moves a child of a directory here and returns its new name. `path` is the child's path in the
   /// container. With `leavingTwin`, an empty directory with the same mode, owner and attributes
-  /// takes its place in the same step.
+  /// takes its place in the same step. If that fails, nothing of it stays here.
   func moveIn(
     _ name: ByteString, at path: ByteString, from parent: borrowing Directory, leavingTwin: Bool
   ) throws(SystemError) -> ByteString {
@@ -39,13 +39,26 @@ struct PurgeStaging: ~Copyable {
     // A full volume may have no room for the link. A directory that an interrupted purge leaves is
     // then only reported.
     try? directory.createLink(moved.concatenating(Self.origin), to: path)
-    guard leavingTwin else {
-      try parent.rename(name, to: moved, in: directory, replacing: false)
-      return moved
+    do throws(SystemError) {
+      if leavingTwin {
+        try makeTwin(of: name, in: parent, as: moved)
+        try parent.exchange(name, with: moved, in: directory)
+      } else {
+        try parent.rename(name, to: moved, in: directory, replacing: false)
+      }
+    } catch {
+      discardTwin(moved)
+      throw error
     }
-    try makeTwin(of: name, in: parent, as: moved)
-    try parent.exchange(name, with: moved, in: directory)
     return moved
+  }
+
+  /// Removes the empty directory and the record of a move that failed. A directory with content
+  /// keeps its record, so that the next purge moves it back.
+  private func discardTwin(_ moved: ByteString) {
+    try? directory.removeDirectory(moved)
+    let isGone = (try? directory.statusIfPresent(moved) == nil) ?? false
+    if isGone { try? directory.remove(moved.concatenating(Self.origin)) }
   }
 
   private func makeTwin(

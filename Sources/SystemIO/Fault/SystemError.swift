@@ -81,6 +81,9 @@ extension SystemError: CustomStringConvertible {
   /// The reason for the failure.
   public var reason: String {
     if isForeignOwner { return "it belongs to another user, for example root" }
+    if isUnmovable {
+      return "it is on another mount, or a directory in the lower layer of an overlay file system"
+    }
     return isDistrust
       ? "it belongs to another user, or other users can write to it" : Self.reason(of: number)
   }
@@ -191,6 +194,10 @@ extension SystemError: CustomStringConvertible {
   static func isUnsupported(_ number: Int32) -> Bool {
     number == EOPNOTSUPP || number == ENOSYS || number == ENOTTY || number == EINVAL
   }
+
+  /// Whether an entry cannot be renamed to another directory. An overlay refuses it for a directory
+  /// that its lower layer has, unless it may redirect directories.
+  private var isUnmovable: Bool { operation == .rename && isOnAnotherVolume }
 
   /// Whether the two files are on different volumes.
   public var isOnAnotherVolume: Bool { number == EXDEV }

@@ -75,6 +75,44 @@ import Testing
   }
 
   /// A file read between the plan and the deletion is in use.
+  /// An overlay renames no directory that its lower layer has. Such a unit stays complete, the
+  /// reason is reported, and nothing of the attempt is left.
+  @Test(.enabled(if: try Mount.isPermitted())) func directoriesOfALowerLayerStay() throws {
+    let directory = try TemporaryDirectory("purge", inMemory: true)
+    let volume = try Mount(on: directory.directory, at: directory.path, "volume")
+    let layers = try directory.directory.directory("volume")
+    for name: ByteString in ["upper", "work", "merged"] { try layers.createDirectory(name) }
+    let lower = try PurgeFixture(directory, below: "volume/lower/device")
+    for path: ByteString in [
+      "Library/Caches/web/fsCachedData/deep/1", "Library/Caches/fixed/2", "Library/Caches/one",
+    ] { try lower.put(path) }
+    guard let overlay = try? Mount(overlayBelow: directory.path("volume")) else {
+      print("skipped: no overlay file system here")
+      return
+    }
+    let fixture = try PurgeFixture(directory, below: "volume/merged/device")
+    let rule = """
+      overlay: all
+      schema: 1
+      rules:
+        - {id: f, match: Library/Caches/fixed/**, class: cache, purge: {order: 20, unit: directory}}
+
+      """
+    let plan = try fixture.plan([rule])
+    #expect(plan.chosenPaths.count == 3)
+    let report = run(plan)
+    let failed = report.failed.map { $0.path.lastComponent ?? "" }.sorted()
+    #expect(failed == ["fixed", "fsCachedData"], "\(report)")
+    #expect(report.failed.allSatisfy { $0.remark.contains("overlay") }, "\(report.failed)")
+    let left: Set<ByteString> = [
+      "Library/Caches/web/fsCachedData/deep/1", "Library/Caches/fixed/2",
+    ]
+    #expect(try fixture.files() == left)
+    let names = try Directory.open(path: directory.path(fixture.data())).names()
+    #expect(!names.contains(".sandboxctl"), "\(names)")
+    withExtendedLifetime((overlay, volume)) {}
+  }
+
   @Test func aFileReadMeanwhileIsKept() throws {
     let fixture = try PurgeFixture(inMemory: false)
     guard try Directory.open(path: fixture.directory.path).notesAccess() else {
