@@ -7,7 +7,8 @@ usage: remote.py [--program PROGRAM] [--profiles apps many] [--stores s3 sftp] [
 Both programs do the same operation in turn, against the same server, through delay.py, which adds the
 delay and counts requests and bytes. S3 is Ceph RGW, started from the lab in ../shared, if that is there and
 its packages are installed; otherwise the store of the tests, which keeps objects in memory and is a Python
-program. SFTP is OpenSSH's server without SSH. Without --program, a release build is made.
+program. SFTP is OpenSSH's server without SSH. Without --program, a release build is made. DIR is on a
+disk: files on a file system in memory are read again by each backup (docs/state-file.md).
 
 Prints for each operation the medians, the ratio and its goal (issue 23), the requests and the bytes of one run.
 The exit status is 1 if a step failed, and with --check if a goal is missed.
