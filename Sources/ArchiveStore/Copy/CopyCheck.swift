@@ -9,6 +9,7 @@ final class CopyCheck: Sendable {
   private let counters: ProgressCounters
   private let state = Mutex(Result())
   private let salvage: SalvageReader
+  private let unreadable = UnreadablePacks()
 
   /// The result of a check.
   struct Result {
@@ -29,14 +30,16 @@ final class CopyCheck: Sendable {
     salvage = SalvageReader(repository)
   }
 
-  /// Reads the blobs on `threads` threads.
-  func run(threads: Int, isStopping: @escaping @Sendable () -> Bool) throws -> Result {
-    let packs = PackUsage.packs(of: search, in: [.reliable, .condemned, .damaged]).filter {
-      $0.usedBlobs > 0
-    }
+  /// Reads the blobs of packs in some states on `threads` threads.
+  func run(
+    in states: Set<PruneIndex.PackState> = [.reliable, .condemned, .damaged], threads: Int,
+    isStopping: @escaping @Sendable () -> Bool
+  ) throws -> Result {
+    let packs = PackUsage.packs(of: search, in: states).filter { $0.usedBlobs > 0 }
     counters.expect(files: packs.count, bytes: packs.reduce(0) { $0 + $1.used })
     let delivery = FrameDelivery(packs, from: repository.storage, isStopping: isStopping)
-    let isComplete = try delivery.run(threads: threads) { Receiver(check: self) }
+    let isDelivered = try delivery.run(threads: threads) { Receiver(check: self) }
+    let isComplete = try isDelivered && searchUnreadable(isStopping: isStopping)
     return state.withLock { result in
       result.isInterrupted = !isComplete
       return result
@@ -59,13 +62,26 @@ final class CopyCheck: Sendable {
     func reportMissing(
       _ blobs: [BlobRecord]?, of pack: FrameDelivery.Pack, _ error: StoreError
     ) throws(StoreError) -> Bool {
-      try check.search(for: blobs ?? check.search.blobs(in: pack.id), error)
+      guard let blobs else {
+        check.unreadable.add(pack, error)
+        return false
+      }
+      try check.search(for: blobs, error)
       return true
     }
 
     func end(_ pack: FrameDelivery.Pack) { check.counters.didHandle(files: 1) }
 
     func finish() {}
+  }
+
+  /// Looks for the blobs of the packs that could not be read. Returns false if it was interrupted.
+  private func searchUnreadable(isStopping: () -> Bool) throws(StoreError) -> Bool {
+    try unreadable.forEach(findingBlobs: search.blobs(in:), isStopping: isStopping) {
+      pack, blobs throws(StoreError) in
+      try search(for: blobs, pack.error)
+      counters.didHandle(files: 1)
+    }
   }
 
   private func count(_ blobs: [BlobRecord]) {

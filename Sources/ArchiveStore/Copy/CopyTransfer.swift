@@ -14,6 +14,7 @@ final class CopyTransfer: Sendable {
   private let counters: ProgressCounters
   private let result = Mutex(Result())
   private let salvage: SalvageReader
+  private let unreadable = UnreadablePacks()
 
   /// The result of a transfer.
   struct Result {
@@ -46,11 +47,29 @@ final class CopyTransfer: Sendable {
     let isComplete = try session.store(
       packs, from: source.storage, threads: threads, isStopping: isStopping
     ) { Receiver(transfer: self, writer: $0) }
+    let isSalvaged = try isComplete && salvageUnreadable(isStopping: isStopping)
     try session.requireSettled()
     return result.withLock { result in
-      result.isInterrupted = !isComplete
+      result.isInterrupted = !isSalvaged
       return result
     }
+  }
+
+  /// Stores the blobs of the packs that could not be read, from any pack that has them. Returns
+  /// false if it was interrupted.
+  private func salvageUnreadable(isStopping: () -> Bool) throws(StoreError) -> Bool {
+    if unreadable.isEmpty { return true }
+    let writer = try session.makeWriter()
+    let isComplete = try unreadable.forEach(
+      findingBlobs: search.blobs(in:), isStopping: isStopping
+    ) { pack, blobs throws(StoreError) in
+      try salvage(blobs, after: pack.error, to: writer)
+      counters.didHandle(files: 1)
+      if session.checkpointIsDue { try session.checkpoint() }
+    }
+    try writer.flush()
+    try session.checkpoint()
+    return isComplete
   }
 
   private struct Receiver: FrameDelivery.Receiver {
@@ -76,8 +95,11 @@ final class CopyTransfer: Sendable {
     func reportMissing(
       _ blobs: [BlobRecord]?, of pack: FrameDelivery.Pack, _ error: StoreError
     ) throws(StoreError) -> Bool {
-      try transfer.salvage(
-        blobs ?? transfer.search.blobs(in: pack.id), after: error, to: writer)
+      guard let blobs else {
+        transfer.unreadable.add(pack, error)
+        return false
+      }
+      try transfer.salvage(blobs, after: error, to: writer)
       return true
     }
 
@@ -131,21 +153,5 @@ final class SalvageReader: Sendable {
       guard error.kind == .damaged else { throw error }
       return nil
     }
-  }
-}
-
-extension UsedBlobSearch {
-  /// Returns the marked blobs of a pack in the order of its frames. Scans the tables of the index.
-  func blobs(in pack: Digest) -> [BlobRecord] {
-    var blobs: [BlobRecord] = []
-    for (number, object) in index.objects.enumerated() {
-      for packNumber in 0..<object.packs where object.pack(packNumber).id == pack {
-        for entry in 0..<object.blobs where used.contains(entry, of: number) {
-          guard let record = object.record(entry), Int(record.pack) == packNumber else { continue }
-          blobs.append(record)
-        }
-      }
-    }
-    return blobs.sorted { ($0.frame, $0.offset) < ($1.frame, $1.offset) }
   }
 }

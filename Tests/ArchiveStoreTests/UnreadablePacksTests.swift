@@ -1,0 +1,101 @@
+import Codecs
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// The packs of a copy of which nothing can be read: their blobs are found by few scans of the
+/// index, however many packs there are.
+struct UnreadablePacksTests {
+  private static let error = StoreError.damaged("a pack", "it is damaged")
+
+  private static func id(_ number: Int) -> Digest { Blake2b.hash(Array("\(number)".utf8)) }
+
+  private static func pack(_ number: Int, blobs: Int) -> PrunePlan.Pack {
+    PrunePlan.Pack(
+      id: id(number), size: 1, used: 1, unused: 0, usedBlobs: blobs, unusedBlobs: 0, hasData: true)
+  }
+
+  /// The packs of each scan, and those that were passed on with their blobs.
+  private func scans(
+    of count: Int, blobs: Int, limit: Int, isStopping: (_ packs: Int) -> Bool = { _ in false }
+  ) throws -> (scans: [Set<Digest>], passed: [Digest], isComplete: Bool) {
+    let unreadable = UnreadablePacks(blobsOfScan: limit)
+    for number in 0..<count { unreadable.add(Self.pack(number, blobs: blobs), Self.error) }
+    var (scans, passed): ([Set<Digest>], [Digest]) = ([], [])
+    func find(_ packs: Set<Digest>) -> [Digest: [BlobRecord]] {
+      scans.append(packs)
+      return Dictionary(
+        uniqueKeysWithValues: packs.map { pack in
+          let blob = BlobID(kind: .data, digest: pack)
+          return (pack, [BlobRecord(id: blob, offset: 0, length: 1)])
+        })
+    }
+    func isInterrupted() -> Bool { isStopping(passed.count) }
+    let isComplete = try unreadable.forEach(findingBlobs: find, isStopping: isInterrupted) {
+      pack, blobs in
+      #expect(blobs.map(\.digest) == [pack.pack.id])
+      passed.append(pack.pack.id)
+    }
+    return (scans, passed, isComplete)
+  }
+
+  @Test func manyPacksNeedOneScan() throws {
+    let (scans, passed, isComplete) = try scans(of: 1000, blobs: 100, limit: 1 << 20)
+    #expect(scans.count == 1 && passed == (0..<1000).map(Self.id).sorted() && isComplete)
+    #expect(try self.scans(of: 0, blobs: 1, limit: 1).scans.isEmpty)
+  }
+
+  /// The blobs of a scan are in memory.
+  @Test func aScanFindsALimitedNumberOfBlobs() throws {
+    let (scans, passed, _) = try scans(of: 10, blobs: 4, limit: 12)
+    #expect(scans.map(\.count) == [3, 3, 3, 1] && passed.count == 10)
+    #expect(try self.scans(of: 3, blobs: 20, limit: 12).scans.map(\.count) == [1, 1, 1])
+  }
+
+  @Test func anInterruptionEndsIt() throws {
+    let (scans, passed, isComplete) = try scans(of: 9, blobs: 1, limit: 3) { $0 == 4 }
+    #expect(scans.count == 2 && passed.count == 4 && !isComplete)
+  }
+
+  /// The blobs of several packs are marked in them, and found at once.
+  @Test func oneScanFindsTheBlobsOfAllPacks() throws {
+    let fixture = try CopyFixture()
+    var needs = try SnapshotNeedsSearch(
+      fixture.source.repository, cache: nil, threads: 1, isStopping: { false },
+      snapshot: { try fixture.source.repository.snapshot($0) })
+    _ = try needs.mark(try fixture.source.repository.heads(cache: nil).heads)
+    let packs = PackUsage.packs(of: needs.search).filter { $0.usedBlobs > 0 }
+    let blobs = needs.search.blobs(in: Set(packs.map(\.id)))
+    #expect(packs.count == 6 && blobs.count == 6)
+    for pack in packs { #expect(blobs[pack.id]?.count == pack.usedBlobs) }
+    #expect(blobs.values.reduce(0) { $0 + $1.count } == needs.search.used.count)
+    let (first, rest) = (packs[0].id, Set(packs.dropFirst().map(\.id)))
+    #expect(needs.search.blobs(in: rest)[first] == nil)
+  }
+
+  /// Of several packs nothing can be read, and what other packs have of their content is copied.
+  @Test(arguments: [1, 3]) func intactCopiesOfSeveralPacksAreUsed(workers: Int) throws {
+    var fixture = try CopyFixture()
+    let packs = try Set([4, 8, 20].map { try fixture.source.pack(ofFile: $0) })
+    let session = try fixture.source.repository.beginWriting()
+    session.exclude(packs)
+    for (name, bytes) in PruneFixture.files(0..<9) {
+      _ = try session.storeFile(logicalPath: ByteString("folders/test/\(name)"), bytes: bytes)
+    }
+    try session.checkpoint()
+    session.abandon()
+    for pack in packs {
+      try fixture.source.memory.change(RepositoryLayout.tested.pack(pack)) { bytes in
+        for at in bytes.indices { bytes[at] ^= 0x5a }
+      }
+    }
+    let report = try fixture.copy(workers: workers)
+    #expect(packs.count == 3 && report.copied.count == 2 && report.incomplete.count == 1)
+    #expect(report.incomplete.map(\.head.id) == [fixture.source.snapshots[2].stored.id])
+    #expect(report.damaged.contains { error in packs.contains { error.subject.contains($0.hex) } })
+    fixture.source.snapshots.removeLast()
+    try fixture.expectComplete(2)
+  }
+}
