@@ -221,4 +221,45 @@ struct CopyDamageTests {
     #expect(report.targetDamage.map(\.subject) == ["index/\(name)"] && report.hasDamage)
     #expect(report.damagedInTarget.isEmpty && report.checkedBlobs > 10)
   }
+
+  /// A plan reads the packs that a check of the source has recorded as damaged, and names the same
+  /// snapshots as the copy.
+  @Test(arguments: Damage.allCases) func aPlanNamesWhatRecordedDamageCosts(damage: Damage) throws {
+    let fixture = try CopyFixture()
+    try damage.apply(to: fixture.source)
+    try RepositoryCheck(Repository.open(fixture.source.memory), reading: .everything, workers: 1)
+      .run().recordDamage()
+    let before = try fixture.target.objects()
+    let plan = try fixture.copy(dry: true)
+    #expect(try fixture.target.objects() == before)
+    #expect(plan.incomplete.count == damage.affected && plan.copied.count == 3 - damage.affected)
+    let report = try fixture.copy()
+    #expect(plan.incomplete.map(\.head.id) == report.incomplete.map(\.head.id))
+    #expect(plan.copied.map(\.head.id) == report.copied.map(\.head.id))
+    #expect(Set(plan.damaged.map(\.subject)) == Set(report.damaged.map(\.subject)))
+    #expect(plan.hasDamage == report.hasDamage)
+    #expect((plan.missingBlobs, plan.missingBytes) == (report.missingBlobs, report.missingBytes))
+  }
+
+  /// A copy adopts the packs of the target that no index object names, unless a check has recorded
+  /// them as damaged.
+  @Test func aPlanCountsPacksThatNoIndexNames() throws {
+    let fixture = try CopyFixture()
+    _ = try fixture.copy()
+    let damaged = try fixture.target.pack(ofFile: 20)
+    try fixture.target.flip(damaged)
+    try RepositoryCheck(Repository.open(fixture.target.memory), reading: .everything, workers: 1)
+      .run().recordDamage()
+    for directory in [RepositoryLayout.indexes, RepositoryLayout.snapshots] {
+      for name in try fixture.target.memory.list(directory) {
+        try fixture.target.memory.remove(directory.appending(name))
+      }
+    }
+    let plan = try fixture.copy(dry: true)
+    let report = try fixture.copy()
+    #expect(plan.copied.count == 3 && report.copied.count == 3)
+    #expect(plan.missingBlobs == report.missingBlobs && plan.missingBlobs > 0)
+    #expect(plan.missingBlobs < plan.neededBlobs)
+    #expect(try fixture.differences().isEmpty)
+  }
 }

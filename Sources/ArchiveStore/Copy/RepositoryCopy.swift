@@ -209,11 +209,14 @@ extension RepositoryCopy {
       if let session {
         needs.filter { !session.contains($0.id) }
       } else {
-        let known = try ReadableIndex(target, cache: copy.target.indexCache)
+        // With the packs that a copy would adopt.
+        let known = try ReadableIndex(
+          target, cache: copy.target.indexCache, isRescuing: true, isReliedOn: true)
         needs.filter { !known.isReliable($0.id) }
       }
       (report.missingBlobs, report.missingBytes) = amount(needs.search)
-      guard let session, report.missingBlobs > 0 else { return }
+      guard report.missingBlobs > 0 else { return }
+      guard let session else { return try plan(&new, needs) }
       let transfer = CopyTransfer(
         from: source, into: session, needs.search, counters: copy.counters)
       let result = try transfer.run(
@@ -221,6 +224,21 @@ extension RepositoryCopy {
       (report.movedFrames, report.partFrames) = (result.movedFrames, result.partFrames)
       (report.newPacks, report.newBytes) =
         (session.statistics.packs, session.statistics.storedBytes)
+      report.damaged += result.damaged
+      report.isInterrupted = result.isInterrupted
+      if !result.lost.isEmpty, !result.isInterrupted {
+        try drop(needs.incomplete(new, besides: result.lost), from: &new)
+      }
+    }
+
+    /// Removes the snapshots that a copy would not save, because content that they need is lost in
+    /// packs whose damage is recorded or visible by their size. It reads what the copy would read
+    /// of these packs, and nothing of the others.
+    private mutating func plan(
+      _ new: inout [SnapshotHead], _ needs: SnapshotNeedsSearch
+    ) throws {
+      let result = try CopyCheck(source, needs.search, counters: copy.counters).run(
+        in: [.damaged], threads: copy.workers, isStopping: isStopping)
       report.damaged += result.damaged
       report.isInterrupted = result.isInterrupted
       if !result.lost.isEmpty, !result.isInterrupted {

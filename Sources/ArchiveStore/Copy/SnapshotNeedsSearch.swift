@@ -141,13 +141,21 @@ struct ReadableIndex {
 
   /// Loads the index. If an index object cannot be used, or with `isRescuing`, the packs that no
   /// usable object names are found by their own tables.
+  ///
+  /// - Parameter isReliedOn: whether `isReliable` decides what is stored again.
   init(
-    _ repository: Repository, cache: IndexCache?, isRescuing: Bool = false
+    _ repository: Repository, cache: IndexCache?, isRescuing: Bool = false,
+    isReliedOn: Bool = false
   ) throws(StoreError) {
     let storage = repository.storage
-    // These only change the order in which packs are tried.
-    let condemned = (try? CondemnedObjects(storage).packs) ?? []
-    let damaged = Set((try? DamageRecords(storage))?.packs.keys.map { $0 } ?? [])
+    var (condemned, damaged): (Set<Digest>, Set<Digest>) = ([], [])
+    do throws(StoreError) {
+      condemned = try CondemnedObjects(storage).packs
+      damaged = Set(try DamageRecords(storage).packs.keys)
+    } catch {
+      // A reader needs them only for the order in which it tries packs.
+      if isReliedOn { throw error }
+    }
     let loaded = try LoadedIndex.loadAll(from: storage, cache: cache)
     faults = loaded.faults.map(\.error)
     let sizes = try RepositoryListing.packSizes(storage)

@@ -173,22 +173,9 @@ public struct RepositoryMirror {
   private func dryReport(
     _ found: MirrorListing, _ old: MirrorListing, isNew: Bool
   ) throws -> Report {
-    var report = Report()
-    report.isNew = isNew
-    report.snapshots = found.snapshots.count
-    report.copied = found.amount(besides: old)
-    if let target, !isNew {
-      report.refusal = try refusal(of: found, old, in: source.open(copyIn: target))
-      let keys = try MirrorKeys(
-        of: source.storage, in: target, keyName: source.keys?.keyName)
-      (report.differentKeys, report.removedKeys) = (keys.different, keys.surplus)
-    }
-    if let target { report.damaged = found.losses(comparedTo: old, in: target) }
-    if report.refusal == nil {
-      if report.damaged.isEmpty { report.removed = old.amount(besides: found) }
-      report.removed.snapshots = found.snapshotsRemoved(from: old).count
-    }
-    return report
+    var plan = MirrorPlan(self, found: found, old: old, isNew: isNew)
+    try plan.make()
+    return plan.report
   }
 
   /// Returns the refusal of the removal of what an original no longer has, or nil if it is not too
@@ -213,11 +200,9 @@ public struct RepositoryMirror {
 
 extension MirrorListing {
   /// Returns the number of objects that another listing lacks, and the bytes of the packs among
-  /// them. Packs that are recorded there as damaged count as missing.
+  /// them.
   func amount(besides other: MirrorListing) -> RepositoryMirror.Amount {
-    let packs = packs.filter {
-      other.packs[$0.key] == nil || other.damagedPacks.contains($0.key)
-    }
+    let packs = packs.filter { other.packs[$0.key] == nil }
     var amount = RepositoryMirror.Amount()
     amount.snapshots = snapshots.subtracting(other.snapshots).count
     amount.indexes = indexes.subtracting(other.indexes).count

@@ -1,0 +1,214 @@
+internal import Codecs
+internal import SystemIO
+
+/// The plan of a mirror, which a dry run prints: it changes nothing.
+///
+/// The packs that a check of the original has recorded as damaged are read if the mirror needs
+/// them, and so are packs of the mirror whose sizes differ: what is not intact is planned as the
+/// run treats it. Other damage is found by the run only, which reads everything that it copies.
+struct MirrorPlan {
+  private let mirror: RepositoryMirror
+  private let found: MirrorListing
+  private let old: MirrorListing
+  /// The packs that the run copies.
+  private var copied: Set<Digest> = []
+  /// Damaged packs of the original that the mirror does not have either.
+  private var lacking: Set<Digest> = []
+  private(set) var report = RepositoryMirror.Report()
+
+  /// - Parameter old: the listing of the mirror; empty if it does not exist.
+  init(_ mirror: RepositoryMirror, found: MirrorListing, old: MirrorListing, isNew: Bool) {
+    (self.mirror, self.found, self.old) = (mirror, found, old)
+    report.isNew = isNew
+    report.snapshots = found.snapshots.count
+    report.copied.snapshots = found.snapshots.subtracting(old.snapshots).count
+    report.copied.indexes = found.indexes.subtracting(old.indexes).count
+  }
+
+  private var source: RepositoryStorage { mirror.source.storage }
+
+  /// Makes the plan, until the end or until it is interrupted.
+  mutating func make() throws {
+    do {
+      try planPacks()
+      try planSnapshots()
+    } catch let error as StoreError where error.code == .interrupted {
+      report.isInterrupted = true
+      return
+    }
+    try planRemoval()
+  }
+
+  // MARK: - What is copied
+
+  private mutating func planPacks() throws(StoreError) {
+    let recorded = try DamageRecords(source).packs
+    for (id, size) in found.packs.sorted(by: { $0.key < $1.key }) {
+      guard try isCopied(id, size: size) else { continue }
+      if recorded[id] != nil, try !isIntact(id, in: source) {
+        report.damaged.append(
+          .damaged("\(source.layout.pack(id))", "its content does not match its id"))
+        lacking.insert(id)
+        continue
+      }
+      copied.insert(id)
+      report.copied.packs += 1
+      report.copied.bytes += size
+    }
+  }
+
+  /// Whether the run tries to copy a pack: the mirror lacks it, or its copy is recorded as damaged,
+  /// or is damaged and has another size.
+  private mutating func isCopied(_ id: Digest, size: UInt64) throws(StoreError) -> Bool {
+    guard let present = old.packs[id], !old.damagedPacks.contains(id), let target = mirror.target
+    else { return true }
+    guard present != size, try isIntact(id, in: target) else { return present != size }
+    report.damaged.append(
+      .damaged("\(source.layout.pack(id))", "its size differs from the mirror's copy"))
+    return false
+  }
+
+  private func isIntact(_ id: Digest, in storage: RepositoryStorage) throws(StoreError) -> Bool {
+    if mirror.isStopping() {
+      throw .interrupted("finish reading", "the packs", hint: "run it again")
+    }
+    return try ObjectCopier.isIntact(id, at: storage.layout.pack(id), in: storage)
+  }
+
+  /// Finds the new snapshots that need something which the mirror would lack.
+  private mutating func planSnapshots() throws {
+    let new = found.snapshots.subtracting(old.snapshots)
+    guard !new.isEmpty else { return }
+    let planned = try mirror.source.open(
+      copyIn: PlannedMirror(mirror, found: found, old: old, copied: copied))
+    guard try !isContentWhole(in: planned) else { return }
+    let heads = try mirror.source.heads(cache: mirror.headCache).heads.filter {
+      new.contains($0.id)
+    }
+    var needs = try SnapshotNeedsSearch(
+      planned, cache: mirror.indexCache, threads: mirror.workers, isStopping: mirror.isStopping
+    ) { [source = mirror.source] in try source.snapshot($0) }
+    report.incomplete = try needs.mark(heads)
+    report.copied.snapshots -= report.incomplete.count
+  }
+
+  /// Whether the mirror would have all packs that the index objects of the original name.
+  private func isContentWhole(in planned: Repository) throws(StoreError) -> Bool {
+    guard lacking.isEmpty else { return false }
+    let index = try LoadedIndex.load(
+      found.indexes.sorted(), from: planned.storage, cache: mirror.indexCache)
+    let packs = copied.union(Set(old.packs.keys).subtracting(old.damagedPacks))
+    return index.faults.isEmpty && index.unreadable.isEmpty && index.packs.isSubset(of: packs)
+  }
+
+  // MARK: - What is removed
+
+  private mutating func planRemoval() throws {
+    guard let target = mirror.target else { return }
+    let losses = found.losses(comparedTo: old, in: target)
+    report.damaged += losses
+    guard !report.isNew else { return }
+    let keys = try MirrorKeys(
+      of: source, in: target, keyName: mirror.source.keys?.keyName)
+    (report.differentKeys, report.removedKeys) = (keys.different, keys.surplus)
+    report.refusal = try mirror.refusal(of: found, old, in: mirror.source.open(copyIn: target))
+    if report.refusal != nil { return }
+    if losses.isEmpty, lacking.isEmpty { report.removed = old.amount(besides: found) }
+    report.removed.snapshots = found.snapshotsRemoved(from: old).count
+  }
+}
+
+/// The storage that a mirror would be after a run, as far as a search for the needs of snapshots
+/// reads it: index objects and packs of both sides, and everything else of the original.
+private struct PlannedMirror: ForwardingStorage {
+  let base: any Storage
+  private let target: RepositoryStorage?
+  private let layout: RepositoryLayout
+  private let found: MirrorListing
+  private let old: MirrorListing
+  private let copied: Set<Digest>
+
+  init(
+    _ mirror: RepositoryMirror, found: MirrorListing, old: MirrorListing, copied: Set<Digest>
+  ) {
+    (base, target) = (mirror.source.storage.base, mirror.target)
+    (layout, self.found, self.old) = (mirror.source.storage.layout, found, old)
+    self.copied = copied
+  }
+
+  var location: String { target?.location ?? base.location }
+
+  /// The storage that has an object; nil if the mirror would lack it.
+  private func side(of path: ObjectPath) -> (any Storage)? {
+    if let pack = layout.packID(path) {
+      if copied.contains(pack) { return base }
+      return old.packs[pack] == nil ? nil : target
+    }
+    guard path.directory == RepositoryLayout.indexes,
+      let id = layout.id(path.name, kind: .index), !found.indexes.contains(id),
+      old.indexes.contains(id)
+    else { return base }
+    return target
+  }
+
+  private func existingSide(of path: ObjectPath) throws(StoreError) -> any Storage {
+    guard let side = side(of: path) else { throw .missing("\(path)") }
+    return side
+  }
+
+  func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+    try existingSide(of: path).load(path, limit: limit)
+  }
+
+  func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    try existingSide(of: path).load(path, offset: offset, count: count, into: &buffer)
+  }
+
+  func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+    try side(of: path)?.status(path)
+  }
+
+  func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+    guard directory == RepositoryLayout.indexes else { return try base.list(directory) }
+    return found.indexes.union(old.indexes).map { layout.index($0).name }.sorted()
+  }
+
+  func listAll(_ directories: [ObjectPath]) throws(StoreError) -> [DirectoryListing?] {
+    var listings: [DirectoryListing?] = []
+    for directory in directories {
+      listings.append(try listIfPresent(directory).map { DirectoryListing(names: $0) })
+    }
+    return listings
+  }
+
+  func forEachObject(
+    below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    switch directory {
+    case RepositoryLayout.packs:
+      let packs = found.packs.filter { copied.contains($0.key) }
+      for (id, size) in old.packs.merging(packs, uniquingKeysWith: { $1 }) {
+        try body(
+          layout.pack(id),
+          ObjectStatus(isDirectory: false, size: size, modified: Timestamp(seconds: 0)))
+      }
+    case RepositoryLayout.indexes:
+      for name in try list(directory) {
+        let path = directory.appending(name)
+        if let status = try status(path) { try body(path, status) }
+      }
+    default: try base.forEachObject(below: directory, body)
+    }
+  }
+
+  func forEachObject(
+    belowAny directories: [ObjectPath],
+    _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    for directory in directories where try listIfPresent(directory) != nil {
+      try forEachObject(below: directory, body)
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import Codecs
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// The plan of a mirror, which a dry run prints: it promises what the run does, also if a check has
+/// recorded damage.
+struct MirrorPlanTests {
+  /// Expects that a run does what the plan says, and returns the plan.
+  private func planThatIsKept(_ fixture: MirrorFixture) throws -> RepositoryMirror.Report {
+    let (before, original) = (try fixture.memory.objects(), try fixture.source.objects())
+    let plan = try fixture.mirror(dry: true)
+    #expect(try fixture.memory.objects() == before && fixture.source.objects() == original)
+    try expect(plan, isKeptBy: fixture.mirror())
+    return plan
+  }
+
+  private func expect(
+    _ plan: RepositoryMirror.Report, isKeptBy report: RepositoryMirror.Report
+  ) throws {
+    #expect(plan.copied.packs == report.copied.packs)
+    #expect(plan.copied.indexes == report.copied.indexes)
+    #expect(plan.copied.snapshots == report.copied.snapshots)
+    #expect(plan.incomplete.map(\.head.id) == report.incomplete.map(\.head.id))
+    #expect(plan.damaged.map(\.description) == report.damaged.map(\.description))
+    #expect(plan.removed.packs == report.removed.packs)
+    #expect(plan.removed.snapshots == report.removed.snapshots)
+  }
+
+  private func recordDamage(in memory: MemoryStorage) throws {
+    try RepositoryCheck(Repository.open(memory), reading: .everything, workers: 1)
+      .run().recordDamage()
+  }
+
+  /// A pack that a check of the original has recorded is not promised, nor are the snapshots that
+  /// need it.
+  @Test func recordedDamageOfTheOriginalIsPlanned() throws {
+    let fixture = try MirrorFixture()
+    let pack = try fixture.source.pack(ofFile: 0)
+    try fixture.source.flip(pack)
+    try recordDamage(in: fixture.source.memory)
+    let new = try RepositoryMirror(of: fixture.source.repository, in: nil, isDry: true).run()
+    let plan = try planThatIsKept(fixture)
+    #expect(plan.damaged.map(\.subject) == ["\(RepositoryLayout.tested.pack(pack))"])
+    #expect(!plan.incomplete.isEmpty && plan.hasDamage)
+    #expect(plan.copied.snapshots == 4 - plan.incomplete.count)
+    // A mirror that does not exist lacks the same.
+    #expect(new.isNew && new.copied == plan.copied)
+    #expect(new.incomplete.map(\.head.id) == plan.incomplete.map(\.head.id))
+  }
+
+  /// A record may be older than the pack that replaced the damaged one.
+  @Test func aRecordOfAnIntactPackCostsNothing() throws {
+    let fixture = try MirrorFixture()
+    let pack = try fixture.source.pack(ofFile: 0)
+    try fixture.source.flip(pack)
+    try recordDamage(in: fixture.source.memory)
+    try fixture.source.flip(pack)
+    let plan = try planThatIsKept(fixture)
+    #expect(!plan.hasDamage && plan.copied.snapshots == 4 && plan.copied.packs == 8)
+  }
+
+  /// The mirror may have the content of a damaged pack in a pack from before a prune.
+  @Test func contentThatOnlyTheMirrorHasIsPlanned() throws {
+    var fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    try fixture.source.backUp(PruneFixture.files(8..<9) + PruneFixture.files(60..<63))
+    for number in [3, 2] { try fixture.source.forget(number) }
+    var request = PruneRequest()
+    request.maxUnused = .bytes(0)
+    _ = try fixture.source.prune(request)
+    let pack = try fixture.source.pack(ofFile: 8)
+    try fixture.source.memory.change(RepositoryLayout.tested.pack(pack)) { bytes in
+      for at in 0..<(bytes.count / 2) { bytes[at] ^= 0x5a }
+    }
+    try recordDamage(in: fixture.source.memory)
+    let plan = try planThatIsKept(fixture)
+    #expect(plan.damaged.count == 1 && plan.incomplete.isEmpty && plan.copied.snapshots == 1)
+    #expect(try fixture.lost().isEmpty)
+  }
+
+  /// Content that neither side has.
+  @Test func aPackThatTheOriginalHasLostIsPlanned() throws {
+    let fixture = try MirrorFixture()
+    try fixture.source.memory.remove(
+      RepositoryLayout.tested.pack(fixture.source.pack(ofFile: 0)))
+    let plan = try planThatIsKept(fixture)
+    #expect(!plan.incomplete.isEmpty && plan.copied.packs == 7)
+  }
+
+  /// A pack that a check of the mirror has recorded is copied again; if both sides have recorded
+  /// it, there is nothing to copy.
+  @Test(arguments: [false, true]) func recordedDamageOfTheMirrorIsPlanned(ofBoth: Bool) throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    let pack = try fixture.source.pack(ofFile: 0)
+    for storage in [fixture.memory] + (ofBoth ? [fixture.source.memory] : []) {
+      try storage.change(RepositoryLayout.tested.pack(pack)) { $0[200] ^= 0xff }
+      try recordDamage(in: storage)
+    }
+    #expect(try planThatIsKept(fixture).copied.packs == (ofBoth ? 0 : 1))
+  }
+
+  /// Packs of another size are read, as the run does.
+  @Test func damageThatSizesShowIsPlanned() throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    for (memory, number) in [(fixture.source.memory, 0), (fixture.memory, 6)] {
+      let pack = RepositoryLayout.tested.pack(try fixture.source.pack(ofFile: number))
+      try memory.change(pack) { $0.removeLast(9) }
+    }
+    let plan = try planThatIsKept(fixture)
+    #expect(plan.copied.packs == 1 && plan.damaged.count == 1)
+  }
+}
