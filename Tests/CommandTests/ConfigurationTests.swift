@@ -126,6 +126,21 @@ struct ConfigurationTests {
     #expect(unknown.errors.contains("hint: its profiles are 'usb'"))
   }
 
+  /// Options that cannot be used together are a mistake only if they are set in the same place.
+  @Test func commandLinePrecedesOtherOptionsOfTheFile() throws {
+    _ = try cli.succeed(Self.backup + " --repo repo --quiet")
+    for (setting, option) in [
+      ("read-data-subset: 1/7", "--read-data"), ("read-data: true", "--read-data-subset 1/1"),
+      ("read-data: true, read-data-subset: 1/7", "--read-data"),
+    ] {
+      try configure("check: {\(setting)}\n")
+      let checked = try cli.succeed("check \(option) --repo repo")
+      #expect(checked.contains(" in 2 packs read; "), "\(setting): \(checked)")
+    }
+    let both = try cli.run("check --repo repo")
+    #expect(both.code == 2 && both.errors.contains("cannot be used together"), "\(both)")
+  }
+
   @Test func everyOptionCanBeSet() throws {
     let options = try HelpTree.options(cli)
     #expect(options.count > 60)

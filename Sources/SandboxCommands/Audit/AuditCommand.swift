@@ -74,6 +74,8 @@ struct AuditCommand: SandboxCommand {
     return level
   }
 
+  static var precedence: [OptionPrecedence] { OptionPrecedence.oneOf(["json"], ["format"]) }
+
   func validate() throws {
     if output.json, let format, format != .json {
       throw ValidationError("'--json' and '--format \(format.rawValue)' cannot be used together.")

@@ -75,6 +75,14 @@ extension Configuration {
   struct FoundSetting {
     let setting: Setting
     let isOfProfile: Bool
+
+    /// A part of the file, of which another one may be more specific.
+    struct Part: Equatable {
+      let isOfProfile: Bool
+      let command: [String]
+    }
+
+    var part: Part { Part(isOfProfile: isOfProfile, command: setting.command) }
   }
 
   /// Returns the settings that apply to a command. A profile overrides the rest of the file; within

@@ -67,10 +67,32 @@ struct ConfiguredCommandLine {
       if let profile = scan.profile { throw Configuration.noFile(profile) }
       return
     }
-    added = try configuration.settings(for: commands.map(\.name), profile: scan.profile)
+    let settings = try configuration.settings(for: commands.map(\.name), profile: scan.profile)
       .filter { !scan.names.contains($0.setting.name) && !scan.hasOtherKey(than: $0) }
       .filter { !$0.setting.command.isEmpty || command.sharesOption($0.setting.name) }
+    added = Self.withoutReplaced(settings, given: scan.given, command)
       .flatMap { Self.additions(of: $0, to: command, in: configuration.file) }
+  }
+
+  /// Returns the settings without those that the command line, or a more specific part of the
+  /// configuration, replaces by other options. Contradictions in one part stay, which are mistakes.
+  ///
+  /// - Parameter settings: the settings, the most specific ones first.
+  private static func withoutReplaced(
+    _ settings: [Configuration.FoundSetting], given: Set<String>, _ command: KnownCommand
+  ) -> [Configuration.FoundSetting] {
+    let precedence = command.precedence
+    var (given, ofPart): (Set<String>, Set<String>) = (given, [])
+    var part: Configuration.FoundSetting.Part?
+    return settings.filter { found in
+      if found.part != part {
+        given.formUnion(ofPart)
+        (part, ofPart) = (found.part, [])
+      }
+      if precedence.replace(found.setting.name, given: given) { return false }
+      if found.setting.value != .flag(false) { ofPart.insert(found.setting.name) }
+      return true
+    }
   }
 
   /// The arguments to parse.
@@ -147,6 +169,9 @@ extension ConfiguredCommandLine {
     var names: Set<String> = []
     /// The arguments that unset a flag.
     var unsetFlags: Set<String> = []
+    /// The options that the words give, without flags that they unset, and
+    /// `OptionPrecedence.arguments` if there are any and a choice depends on it.
+    var given: Set<String> = []
     var profile: String?
 
     /// The options that name a key, of which the configuration must not add another one.
@@ -173,6 +198,35 @@ extension ConfiguredCommandLine {
     }
 
     init(_ words: [String], _ command: KnownCommand) {
+      find(words, command)
+      given = names.subtracting(unsetFlags.map { String($0.dropFirst("--no-".count)) })
+      if command.precedence.includeArguments, Self.hasArguments(words, command) {
+        given.insert(OptionPrecedence.arguments)
+      }
+    }
+
+    /// Whether words include arguments that are neither options nor their values.
+    private static func hasArguments(_ words: [String], _ command: KnownCommand) -> Bool {
+      let options = command.all.flatMap(\.options)
+      var isValue = false
+      for (index, word) in words.enumerated() {
+        if isValue {
+          isValue = false
+        } else if word == "--" {
+          return index + 1 < words.count
+        } else if word.hasPrefix("--") {
+          let name = word.dropFirst(2)
+          isValue = options.contains { $0.name == name && !$0.isFlag }
+        } else if word.hasPrefix("-"), let last = word.last, word.count > 1 {
+          isValue = options.contains { $0.letters.contains(last) && !$0.isFlag }
+        } else {
+          return true
+        }
+      }
+      return false
+    }
+
+    private mutating func find(_ words: [String], _ command: KnownCommand) {
       // Read on demand: most command lines need none of them.
       lazy var options = command.all.flatMap(\.options)
       for (index, word) in words.enumerated() {

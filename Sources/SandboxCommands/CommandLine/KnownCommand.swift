@@ -40,6 +40,11 @@ final class KnownCommand {
     return !command.ownOptions.contains(name)
   }
 
+  /// The options that replace settings for others.
+  var precedence: [OptionPrecedence] {
+    OptionPrecedence.ofGroups + ((type as? any SandboxCommand.Type)?.precedence ?? [])
+  }
+
   /// This command and all its subcommands.
   var all: [KnownCommand] { [self] + commands.flatMap(\.all) }
 

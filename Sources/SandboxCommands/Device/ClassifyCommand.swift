@@ -54,6 +54,11 @@ struct ClassifyCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
+  static var precedence: [OptionPrecedence] {
+    OptionPrecedence.oneOf(["stdin0"], [OptionPrecedence.arguments])
+      + OptionPrecedence.oneOf(["findings"], ["stdin0", "summary"])
+  }
+
   func validate() throws {
     if readsInput, path != nil {
       throw ValidationError("'--stdin0' and a path cannot be used together.")

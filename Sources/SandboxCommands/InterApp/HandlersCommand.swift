@@ -50,6 +50,10 @@ struct HandlersCommand: SandboxCommand {
   @OptionGroup var list: ListOptions
   @OptionGroup var output: OutputOptions
 
+  static var precedence: [OptionPrecedence] {
+    OptionPrecedence.oneOf(["type"], ["file"], ["scheme"], ["url"])
+  }
+
   func run(_ console: Console) throws -> ExitStatus {
     let request = try request()
     let (device, model) = try source.load()

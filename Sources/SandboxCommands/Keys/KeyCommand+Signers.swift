@@ -50,6 +50,10 @@ extension KeyCommand {
     @OptionGroup var repository: RepositoryOptions
     @OptionGroup var output: OutputOptions
 
+    static var precedence: [OptionPrecedence] {
+      OptionPrecedence.oneOf(["snapshot"], [OptionPrecedence.arguments, "name"])
+    }
+
     func run(_ console: Console) throws -> ExitStatus {
       try requireValid()
       let named = try signer.map { try SignerText.signer($0) }

@@ -49,6 +49,10 @@ struct CheckCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
+  static var precedence: [OptionPrecedence] {
+    OptionPrecedence.oneOf(["append-only"], ["read-data"], ["read-data-subset"])
+  }
+
   func run(_ console: Console) throws -> ExitStatus {
     if appendOnly { return try checkProtection(console) }
     return try metrics.record(of: "check", console) {

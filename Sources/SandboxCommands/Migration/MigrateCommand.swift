@@ -70,6 +70,8 @@ struct MigrateCommand: SandboxCommand {
   /// Elsewhere it lists everything; set for all commands, it must not migrate all apps.
   static var ownOptions: Set<String> { ["all"] }
 
+  static var precedence: [OptionPrecedence] { OptionPrecedence.oneOf(["all"], ["app"]) }
+
   func run(_ console: Console) throws -> ExitStatus {
     console.listOption = "--list-all"
     if apps.isEmpty != all {

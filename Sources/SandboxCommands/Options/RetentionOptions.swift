@@ -101,6 +101,11 @@ extension RetentionOptions {
     return rules
   }
 
+  /// The long names of all options.
+  static let names = Set(
+    ["keep-last", "keep-within", "keep-tag", "keep-oldest"]
+      + Period.allCases.flatMap { ["keep-\($0.rawValue)", "keep-within-\($0.rawValue)"] })
+
   /// The options as words of a command line.
   var words: [String] {
     var words: [String] = []

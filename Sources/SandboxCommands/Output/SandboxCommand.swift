@@ -6,11 +6,16 @@ protocol SandboxCommand: ParsableCommand {
   /// configuration file sets them for this command only, not for all commands.
   static var ownOptions: Set<String> { get }
 
+  /// The options that cannot be used together. If one is given, a configuration file does not add
+  /// the others.
+  static var precedence: [OptionPrecedence] { get }
+
   func run(_ console: Console) throws -> ExitStatus
 }
 
 extension SandboxCommand {
   static var ownOptions: Set<String> { [] }
+  static var precedence: [OptionPrecedence] { [] }
 }
 
 /// The exit statuses of the program. Errors of an unknown type end with `failed`.

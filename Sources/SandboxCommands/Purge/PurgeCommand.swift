@@ -67,6 +67,14 @@ struct PurgeCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
+  /// `--watch` replaces neither `dry-run` and `query`, without which it deletes, nor `level`, which
+  /// may restrict it.
+  static var precedence: [OptionPrecedence] {
+    OptionPrecedence.oneOf(["free"], ["until-free"])
+      + OptionPrecedence.choosing(["query", "dry-run"], replaces: ["watch", "interval"])
+      + OptionPrecedence.choosing(["watch"], replaces: ["free"])
+  }
+
   func run(_ console: Console) throws -> ExitStatus {
     try check()
     if watch {

@@ -136,6 +136,10 @@ extension CacheCommand {
     /// In other commands `--all` is the length of a list, which the configuration may set for all.
     static var ownOptions: Set<String> { ["all"] }
 
+    static var precedence: [OptionPrecedence] {
+      OptionPrecedence.oneOf(["all"], [OptionPrecedence.arguments, "repo"])
+    }
+
     func run(_ console: Console) throws -> ExitStatus {
       try requireOneChoice()
       let (caches, others) = try HostCaches.listOfHost()

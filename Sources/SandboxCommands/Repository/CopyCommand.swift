@@ -50,6 +50,10 @@ struct CopyCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
+  static var precedence: [OptionPrecedence] {
+    OptionPrecedence.oneOf([OptionPrecedence.arguments], ["app", "host", "tag"])
+  }
+
   func run(_ console: Console) throws -> ExitStatus {
     if !snapshots.isEmpty, !filter.isEmpty {
       throw UsageError(

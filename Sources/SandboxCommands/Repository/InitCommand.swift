@@ -50,6 +50,10 @@ struct InitCommand: SandboxCommand {
   @OptionGroup var remote: RemoteOptions
   @OptionGroup var output: OutputOptions
 
+  static var precedence: [OptionPrecedence] {
+    OptionPrecedence.choosing(["plain"], replaces: ["recovery-key"])
+  }
+
   func validate() throws {
     let given = plain ? ["--plain"] + encryption.words : encryption.passphraseWords
     if given.count > 1 {

@@ -67,6 +67,13 @@ struct RestoreCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
+  /// `--delete` does not replace `class`, which protects files of other classes.
+  static var precedence: [OptionPrecedence] {
+    OptionPrecedence.oneOf(["to"], ["to-device"], ["in-place"])
+      + OptionPrecedence.choosing(["to"], replaces: ["with-groups", "force", "no-snapshot"])
+      + OptionPrecedence.choosing(["class"], replaces: ["delete"])
+  }
+
   func run(_ console: Console) throws -> ExitStatus {
     try requireOneTarget()
     let what = try Source(self.what)

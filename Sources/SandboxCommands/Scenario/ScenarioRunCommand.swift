@@ -70,6 +70,8 @@ struct ScenarioRunCommand: SandboxCommand {
     ["filter", "only-version", "junit", "tap", "keep-copy"]
   }
 
+  static var precedence: [OptionPrecedence] { OptionPrecedence.oneOf(["json"], ["tap"]) }
+
   func validate() throws {
     if output.json, tap {
       throw ValidationError("'--json' and '--tap' cannot be used together.")

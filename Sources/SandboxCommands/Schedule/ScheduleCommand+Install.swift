@@ -94,6 +94,12 @@ extension ScheduleCommand {
 
     @OptionGroup var output: OutputOptions
 
+    static var precedence: [OptionPrecedence] {
+      let ofBackups = RetentionOptions.names.union(["forget-every", "metrics", "when"])
+      return OptionPrecedence.oneOf(["hourly"], ["daily"], ["weekly"], ["calendar"])
+        + OptionPrecedence.choosing(["purge"], replaces: ofBackups)
+    }
+
     func run(_ console: Console) throws -> ExitStatus {
       guard scheduler.systemd != scheduler.cron else {
         throw UsageError(

@@ -51,6 +51,8 @@ struct DumpCommand: SandboxCommand {
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var progress: ReadingOptions
 
+  static var precedence: [OptionPrecedence] { OptionPrecedence.oneOf(["tar"], ["merge-log"]) }
+
   func validate() throws {
     if tar, mergeLog {
       throw ValidationError("'--tar' and '--merge-log' cannot be used together.")

@@ -39,6 +39,10 @@ struct StatsCommand: SandboxCommand {
   @OptionGroup var progress: ReadingOptions
   @OptionGroup var output: OutputOptions
 
+  static var precedence: [OptionPrecedence] {
+    OptionPrecedence.oneOf(["growth"], [OptionPrecedence.arguments])
+  }
+
   func run(_ console: Console) throws -> ExitStatus {
     let name = try snapshot.map(SnapshotName.init)
     if growth, name != nil {

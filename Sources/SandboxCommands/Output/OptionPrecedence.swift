@@ -1,0 +1,44 @@
+/// A choice that excludes settings of the configuration: options that are not used together with
+/// the chosen ones, of which the command line, or the more specific part of the configuration, has
+/// the last word.
+struct OptionPrecedence: Sendable {
+  /// The long names of the options of the choice, or `arguments`.
+  let chosen: Set<String>
+  /// The long names of the options that are not used if one of `chosen` is given.
+  let replaced: Set<String>
+
+  /// The name that stands for arguments that are no options.
+  static let arguments = "<arguments>"
+
+  /// Returns the choices among options of which only those of one side can be used.
+  static func oneOf(_ sides: Set<String>...) -> [OptionPrecedence] {
+    sides.map { side in
+      let others = sides.filter { $0 != side }.reduce(into: Set()) { $0.formUnion($1) }
+      return OptionPrecedence(chosen: side, replaced: others)
+    }
+  }
+
+  /// Returns the choice of options with which others have no meaning. Those do not replace the
+  /// choice.
+  static func choosing(
+    _ chosen: Set<String>, replaces replaced: Set<String>
+  ) -> [OptionPrecedence] {
+    [OptionPrecedence(chosen: chosen, replaced: replaced)]
+  }
+
+  /// The choices of option groups that several commands have.
+  static let ofGroups =
+    oneOf(["new-passphrase-file"], ["new-passphrase-command"])
+    + oneOf(["to-passphrase-file"], ["to-passphrase-command"], ["to-identity"])
+    + oneOf(["systemd"], ["cron"])
+}
+
+extension [OptionPrecedence] {
+  /// Whether the options that are given replace a setting.
+  func replace(_ setting: String, given: Set<String>) -> Bool {
+    contains { $0.replaced.contains(setting) && !$0.chosen.isDisjoint(with: given) }
+  }
+
+  /// Whether arguments that are no options are a choice.
+  var includeArguments: Bool { contains { $0.chosen.contains(OptionPrecedence.arguments) } }
+}
