@@ -71,6 +71,16 @@ struct KeyOptionTests {
     #expect(try open().code == 0)
   }
 
+  /// A suggested command names the key as well, but no limits.
+  @Test func suggestionsNameTheKey() throws {
+    let shown = try keys.succeed(
+      "backup --layout folder --root tree --repo repo --passphrase-file old --connections 2")
+    #expect(shown.contains("sandboxctl ls latest --repo repo --passphrase-file old\n"), "\(shown)")
+    let command = "backup --layout folder --root tree --repo repo --passphrase-command"
+    let words = command.split(separator: " ").map(String.init) + ["cat old"]
+    #expect(try keys.run(words).output.contains("sandboxctl ls latest --repo repo\n"))
+  }
+
   @Test(arguments: [
     ["--passphrase-file", "old", "--identity", "recovery.key"],
     ["--passphrase-file", "old", "--passphrase-command", "cat old"],

@@ -85,19 +85,44 @@ struct RemoteRepositoryTests {
     #expect(try cli.jsonLines("snapshots --json").count == 1)
   }
 
-  /// Options of other places may come from the configuration.
+  /// Options of other places may come from the configuration. Limits are for the command that has
+  /// them.
   @Test(SFTPServer.isInstalled) func suggestedCommandsHaveTheOptionsOfTheirPlace() throws {
     _ = try cli.succeed("init \(server.location()) --plain --no-default \(server.option)")
-    let remote = try cli.run("backup --root data --layout folder \(repo) --s3-region eu")
+    let limits = "--connections 2 --limit-upload 100M --limit-download 100M"
+    let remote = try cli.run(
+      "backup --root data --layout folder \(repo) --s3-region eu \(limits)")
     let suggested = remote.output + remote.errors
     #expect(remote.code == 0 && suggested.contains("next: "), "\(suggested)")
     #expect(suggested.contains("\(server.option)") && !suggested.contains("--s3-region"))
+    #expect(!suggested.contains("--limit") && !suggested.contains("--connections"))
     _ = try cli.succeed("init local --plain --no-default")
     let local = try cli.run(
-      "backup --root data --layout folder --repo local --limit-upload 100M \(server.option)")
+      "backup --root data --layout folder --repo local \(limits) \(server.option)")
     let words = local.output + local.errors
-    #expect(words.contains("--repo local --limit-upload 104857600"), "\(words)")
-    #expect(!words.contains("--ssh-command"))
+    #expect(words.contains(/sandboxctl ls latest --repo local\n/), "\(words)")
+  }
+
+  /// The two sides of a copy may need two commands.
+  @Test(SFTPServer.isInstalled) func theOtherServerHasItsOwnCommand() throws {
+    try cli.writeProgram("echo used >> \(place)/used; exec \(place)/ssh", at: "second")
+    func uses() -> Int { (try? text("used").split(separator: "\n").count) ?? 0 }
+    let (other, to) = (server.location("other"), "--to-ssh-command \(place)/second")
+    for location in [server.location(), other] {
+      _ = try cli.succeed("init \(location) --plain --no-default \(server.option)")
+    }
+    _ = try backUp()
+    _ = try cli.succeed("copy --to \(other) \(repo)")
+    #expect(uses() == 0)
+    _ = try cli.succeed("copy --to \(other) \(repo) \(to) --check")
+    let ofCopy = uses()
+    #expect(ofCopy > 0)
+    // It is enough for a source of this host.
+    _ = try cli.succeed("mirror --to \(server.location("mirror")) --repo store \(to)")
+    #expect(uses() > ofCopy)
+    for copy in ["other", "mirror"] { _ = try cli.succeed("check --read-data --repo \(copy)") }
+    let invalid = try cli.run("copy --to \(other) \(repo) --to-ssh-command ''")
+    #expect(invalid.code == 2)
   }
 
   @Test(SFTPServer.isInstalled) func copiesAndMirrorsGoBetweenHosts() throws {

@@ -62,6 +62,11 @@ package final class FaultStore: Sendable {
     try carryOut(#"{"do": "mode", "mode": "\#(mode.rawValue)"}"#)
   }
 
+  /// Accepts only requests that are signed with an access key.
+  package func requireKey(_ name: String) throws {
+    try carryOut(#"{"do": "key", "name": "\#(name)"}"#)
+  }
+
   /// Lets the link drop after a number of further requests: connections are closed without an
   /// answer.
   ///

@@ -115,3 +115,19 @@ package struct S3Settings: Sendable {
     }
   }
 }
+
+extension S3Location {
+  /// The host and port of the bucket's server, for a comparison with another one: all of AWS counts
+  /// as one server, in which names of buckets are unique. Nil if it is not known.
+  package var server: String? {
+    do throws(S3Failure) {
+      let url = try S3Settings(profile: profile).endpoint(of: self)
+      guard let url else { return Self.amazon }
+      let host = try S3Endpoint(bucket: bucket, region: "", url: url, isPathStyle: true).host
+      let isAmazon = host.hasSuffix(".amazonaws.com") || host.hasSuffix(".amazonaws.com.cn")
+      return isAmazon ? Self.amazon : host
+    } catch { return nil }
+  }
+
+  private static let amazon = "amazonaws.com"
+}

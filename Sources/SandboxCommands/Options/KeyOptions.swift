@@ -46,6 +46,13 @@ extension KeyOptions {
     case passphrase(PassphraseInput)
   }
 
+  /// The files that the options name, as words for a suggested command. A command is not repeated:
+  /// it may contain the passphrase.
+  var words: [String] {
+    if let identity { return ["--identity", identity.argument] }
+    return passphraseFile.map { ["--passphrase-file", $0.argument] } ?? []
+  }
+
   /// The key that the options name, or that of the environment; nil if there is none.
   var named: Named? {
     if let identity { return .identity(identity) }
@@ -133,49 +140,5 @@ extension KeyOptions {
         .failed, code: .invalidInput, "read the identity from", subject: path,
         reason: error.reason, hint: error.hint)
     }
-  }
-}
-
-/// The key of the repository that a command copies into, if it is another one than the source's.
-struct TargetKeyOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp(
-      "A file with the passphrase of the other repository (default: the key of the source).",
-      valueName: "file"),
-    completion: .file())
-  var toPassphraseFile: ByteString?
-
-  @Option(
-    help: ArgumentHelp(
-      "A shell command that prints the passphrase of the other repository.", valueName: "command"))
-  var toPassphraseCommand: ByteString?
-
-  @Option(
-    help: ArgumentHelp(
-      "A file with an age identity of the other repository.", valueName: "file"),
-    completion: .file())
-  var toIdentity: ByteString?
-
-  func validate() throws {
-    let given = [
-      toPassphraseFile.map { _ in "--to-passphrase-file" },
-      toPassphraseCommand.map { _ in "--to-passphrase-command" },
-      toIdentity.map { _ in "--to-identity" },
-    ].compactMap(\.self)
-    if given.count > 1 {
-      throw ValidationError("'\(given[0])' and '\(given[1])' cannot be used together.")
-    }
-  }
-
-  /// The options for the other repository; nil if they name no key.
-  var options: KeyOptions? {
-    guard toPassphraseFile != nil || toPassphraseCommand != nil || toIdentity != nil else {
-      return nil
-    }
-    var options = KeyOptions()
-    options.passphraseFile = toPassphraseFile
-    options.passphraseCommand = toPassphraseCommand
-    options.identity = toIdentity
-    return options
   }
 }

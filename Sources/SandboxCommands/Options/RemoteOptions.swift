@@ -47,14 +47,24 @@ struct RemoteOptions: ParsableArguments {
     where rate?.bytes == 0 {
       throw ValidationError("'\(name) 0' would transfer nothing: omit it for no limit.")
     }
+    try Self.check(sshCommand: sshCommand, of: "--ssh-command")
+    try Self.check(s3Endpoint: s3Endpoint, of: "--s3-endpoint")
+  }
+
+  /// Refuses the value of an option that is not a command.
+  static func check(sshCommand: ByteString?, of option: String) throws {
     if let sshCommand, CommandWords.split(sshCommand) == nil {
       throw ValidationError(
-        "The value of '--ssh-command' is not a command: it is empty, or a quote is not closed.")
+        "The value of '\(option)' is not a command: it is empty, or a quote is not closed.")
     }
+  }
+
+  /// Refuses the value of an option that is not a server.
+  static func check(s3Endpoint: String?, of option: String) throws {
     if let s3Endpoint, let fault = S3Location.endpointFault(s3Endpoint) {
       // The text may contain a key, so it is not shown.
       throw ValidationError(
-        "The value of '--s3-endpoint' is not a server: \(fault). Write 'https://host:port'.")
+        "The value of '\(option)' is not a server: \(fault). Write 'https://host:port'.")
     }
   }
 }
@@ -73,20 +83,23 @@ extension RemoteOptions {
   }
 
   /// The options as words, for a scheduled job.
-  var words: [String] { words { _ in true } }
+  var words: [String] { words(prefix: "--") { _ in true } }
 
-  /// The options that matter for a repository in a place, as words for a suggested command.
-  func words(for location: RepositoryLocation?) -> [String] {
+  /// The options that are needed to reach a repository, as words for a suggested command. Limits
+  /// and the number of connections are for the command that they were given to.
+  func words(for location: RepositoryLocation?, prefix: String = "--") -> [String] {
     switch location {
-    case .s3: return words { $0 != "ssh-command" }
-    case .sftp: return words { !$0.hasPrefix("s3-") }
-    case .local, nil: return words { $0.hasPrefix("limit-") }
+    case .s3: words(prefix: prefix) { $0.hasPrefix("s3-") }
+    case .sftp: words(prefix: prefix) { $0 == "ssh-command" }
+    case .local, nil: []
     }
   }
 
-  private func words(where isSelected: (_ name: String) -> Bool) -> [String] {
-    let words = values.filter { isSelected($0.name) }.flatMap { ["--\($0.name)", $0.value] }
-    return s3PathStyle && isSelected("s3-path-style") ? words + ["--s3-path-style"] : words
+  private func words(
+    prefix: String, where isSelected: (_ name: String) -> Bool
+  ) -> [String] {
+    let words = values.filter { isSelected($0.name) }.flatMap { [prefix + $0.name, $0.value] }
+    return s3PathStyle && isSelected("s3-path-style") ? words + [prefix + "s3-path-style"] : words
   }
 
   /// The names and values of the options that are given, except flags.

@@ -98,11 +98,11 @@ extension RepositoryOptions {
     }
 
     /// Checks the same of the texts of repositories on other hosts, before one is opened. The same
-    /// place may have another text, such as another name of its host.
+    /// place may have another text, such as another name of its host, or be reached in another way.
     func requireAnotherLocation(than second: Choice) throws {
       let (from, to) = (location.text, second.location.text)
       guard location.localPath == nil, second.location.localPath == nil,
-        to.isWithin(from) || from.isWithin(to)
+        to.isWithin(from) || from.isWithin(to), mayShareServer(with: second)
       else { return }
       throw UsageError(
         .invalidValue,
@@ -110,6 +110,18 @@ extension RepositoryOptions {
           ? "'\(to)' is the repository itself"
           : "'\(to)' and the repository '\(from)' are within each other",
         hint: "name another one with '--to'")
+    }
+
+    /// Whether two texts of the same host or bucket may mean the same server. Buckets of the same
+    /// name may be in two stores, and two commands may connect to two hosts of the same name.
+    private func mayShareServer(with second: Choice) -> Bool {
+      switch (location, second.location) {
+      case (.s3(let from), .s3(let to)):
+        guard let one = from.server, let other = to.server else { return true }
+        return one == other
+      case (.sftp, .sftp): return connection.sshCommand == second.connection.sshCommand
+      default: return true
+      }
     }
 
     /// Opens the repository without a key: the objects of an encrypted one cannot be read.

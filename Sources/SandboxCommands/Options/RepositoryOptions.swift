@@ -66,8 +66,20 @@ struct RepositoryOptions: ParsableArguments {
   /// The options that suggested commands need to use the same repository.
   var suffix: String {
     guard let repo else { return "" }
-    let options = remote.words(for: try? RepositoryLocation(parsing: repo))
-    let words = ["--repo \(ShellWord.text(repo))"] + options.map { ShellWord.text($0) }
-    return " " + words.joined(separator: " ")
+    return Self.suffix(for: repo, remote, keys: keys)
+  }
+
+  /// Returns the options that suggested commands need to use a repository: its location, and what
+  /// is needed to reach and to open it.
+  static func suffix(
+    for repo: ByteString, _ remote: RemoteOptions, keys: KeyOptions
+  ) -> String {
+    let options = remote.words(for: try? RepositoryLocation(parsing: repo)) + keys.words
+    return " --repo \(ShellWord.text(repo))" + text(of: options)
+  }
+
+  /// Returns words of a command line as text to paste after others.
+  static func text(of words: [String]) -> String {
+    words.map { " " + ShellWord.text(ByteString(argument: $0)) }.joined()
   }
 }

@@ -46,6 +46,7 @@ struct CopyCommand: SandboxCommand {
   var dryRun = false
 
   @OptionGroup var targetKeys: TargetKeyOptions
+  @OptionGroup var targetRemote: TargetRemoteOptions
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
@@ -63,7 +64,7 @@ struct CopyCommand: SandboxCommand {
     var choice = try repository.choice()
     choice.isKeyOfAnother = targetKeys.options == nil
     var other = try RepositoryOptions.Choice(
-      to, repository.remote.settings, keys: targetKeys.options)
+      to, otherRemote.settings, keys: targetKeys.options)
     try choice.requireAnotherLocation(than: other)
     let source = try choice.open(console).repository
     try choice.requireApart(from: other)
@@ -86,6 +87,9 @@ struct CopyCommand: SandboxCommand {
     return report.hasDamage ? .damaged : .done
   }
 
+  /// The connection to the other repository.
+  private var otherRemote: RemoteOptions { targetRemote.options(besides: repository.remote) }
+
   private func warn(of report: RepositoryCopy.Report, _ console: Console) {
     for error in report.damaged + report.unreadable { console.warning(error.description) }
     for error in report.targetDamage { console.warning("\(error) in '\(to)'") }
@@ -101,9 +105,11 @@ struct CopyCommand: SandboxCommand {
           + "what is lost")
     }
     if !report.damagedInTarget.isEmpty {
+      let suffix = RepositoryOptions.suffix(
+        for: to, otherRemote, keys: targetKeys.options ?? repository.keys)
       console.hint(
-        "run 'sandboxctl check --read-data --repo \(ShellWord.text(to))', then copy again: data of "
-          + "damaged packs is then stored again")
+        "run 'sandboxctl check --read-data\(suffix)', then copy again: data of damaged packs is "
+          + "then stored again")
     }
   }
 }

@@ -36,11 +36,13 @@ struct MirrorCommand: SandboxCommand {
     help: "Allow the removal of more than half of the mirror's snapshots, or of all of a source.")
   var allowLargeRemoval = false
 
+  @OptionGroup var targetRemote: TargetRemoteOptions
   @OptionGroup var change: RepositoryChangeOptions
 
   func run(_ console: Console) throws -> ExitStatus {
     let choice = try change.repository.choice()
-    let mirror = try RepositoryOptions.Choice(to, change.repository.remote.settings)
+    let mirror = try RepositoryOptions.Choice(
+      to, targetRemote.options(besides: change.repository.remote).settings)
     try choice.requireAnotherLocation(than: mirror)
     let source = try choice.open(console).repository
     try choice.requireApart(from: mirror)
@@ -56,7 +58,9 @@ struct MirrorCommand: SandboxCommand {
     }
     try change.output.show(
       report.jsonLines(isDry: change.dryRun), lines: report.lines(isDry: change.dryRun), console)
-    warn(of: report, console)
+    let connection = targetRemote.words(
+      for: mirror.location, besides: change.repository.remote, of: choice.location)
+    warn(of: report, connection: RepositoryOptions.text(of: connection), console)
     if report.isInterrupted { return .interrupted }
     if report.hasDamage { return .damaged }
     let keysDiffer = !report.differentKeys.isEmpty || !report.waitingKeys.isEmpty
@@ -83,7 +87,8 @@ struct MirrorCommand: SandboxCommand {
       directory: mirror.location.localPath)
   }
 
-  private func warn(of report: RepositoryMirror.Report, _ console: Console) {
+  /// - Parameter connection: the options that a suggested command needs to reach the mirror.
+  private func warn(of report: RepositoryMirror.Report, connection: String, _ console: Console) {
     for error in report.damaged {
       console.warning(error.description)
       if let hint = error.hint { console.hint(hint) }
@@ -104,7 +109,8 @@ struct MirrorCommand: SandboxCommand {
     console.warning(refusal.text)
     console.hint(
       "if they were removed on purpose, run 'sandboxctl mirror --to \(ShellWord.text(to))"
-        + "\(change.repository.suffix) --allow-large-removal' once; otherwise restore from the mirror"
+        + "\(connection)\(change.repository.suffix) --allow-large-removal' once; otherwise restore "
+        + "from the mirror"
     )
   }
 }

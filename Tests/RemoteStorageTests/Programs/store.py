@@ -15,6 +15,7 @@ Each line of standard input is a command as JSON, which is answered with a line 
                                   earlier versions; "locked": also refuses to remove one; "": neither
   {"do": "down", "after": N}      the link drops after N further requests: connections are closed without
                                   an answer; with "done": true the first of these requests is done
+  {"do": "key", "name": …}        accepts only requests that are signed with this access key
   {"do": "up"}                    the link is up again; the answer has the number of "lost" requests
   {"do": "fill", "prefix": …, "count": N}  makes N empty objects, whose keys are a prefix and a number
   {"do": "search", "text": …}     the keys of the objects whose content has a text
@@ -64,6 +65,7 @@ class Store:
         self.saved = {}
         self.offset = 0.0
         self.mode = ""
+        self.key = ""
         self.versions = {}
         # The requests until the link drops, whether the first lost one is done, and the lost ones.
         self.left, self.is_first_done, self.lost = None, False, 0
@@ -82,6 +84,8 @@ class Store:
                 self.offset += command["seconds"]
             elif action == "mode":
                 self.mode = command["mode"]
+            elif action == "key":
+                self.key = command["name"]
             elif action == "fill":
                 for number in range(command["count"]):
                     self.objects[f"{command['prefix']}{number}"] = (b"", time.time() + self.offset, {})
@@ -186,6 +190,8 @@ class Request:
         self.query = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
 
     def answer(self):
+        if f"Credential={self.store.key}" not in self.headers.get("authorization", "Credential="):
+            return error(403, "InvalidAccessKeyId")
         if self.bucket == "no-such-bucket":
             return error(404, "NoSuchBucket")
         if self.body and not self.is_intact():

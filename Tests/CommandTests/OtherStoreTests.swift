@@ -1,0 +1,112 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `copy` and `mirror` between two stores of objects, each of which has its own server and keys.
+/// The keys of the first are in the environment, those of the second in a profile.
+struct OtherStoreTests {
+  private let fixture: S3CommandFixture
+  private let second: FaultStore
+  private var cli: CommandLine { fixture.cli }
+
+  private static let repo = "--repo s3://bucket/place"
+  /// The options of the second store, as the other side of a command.
+  private let to: String
+  /// The same, of a command on that store alone.
+  private let alone: String
+
+  init() throws {
+    fixture = try S3CommandFixture()
+    second = try FaultStore()
+    to = "--to-s3-endpoint \(second.endpoint) --to-s3-profile second"
+    alone = "--s3-endpoint \(second.endpoint) --s3-profile second"
+    try fixture.store.requireKey("ACCESSKEYID")
+    try second.requireKey("SECONDKEYID")
+    try cli.directory.write(
+      "[second]\naws_access_key_id = SECONDKEYID\naws_secret_access_key = SECONDSECRETKEY\n",
+      at: "home/.aws/credentials")
+    _ = try fixture.succeed("init s3://bucket/place --plain --no-default")
+    _ = try fixture.backUp()
+  }
+
+  /// Expects that the second store has the snapshot, complete.
+  private func expectRestored(from location: String) throws {
+    let checked = try fixture.succeed("check --read-data --repo \(location) \(alone)")
+    #expect(checked.contains("1 snapshot") && checked.hasSuffix("no damage found\n"), "\(checked)")
+    _ = try fixture.succeed(
+      "restore latest:folders/data --to back --repo \(location) \(alone) --quiet")
+    try ChangeDetector.expectSame(cli.directory, "data", "back")
+    try cli.directory.directory.removeTree("back")
+  }
+
+  /// The second repository may even have the same text.
+  @Test(arguments: ["s3://bucket/place", "s3://bucket/second"])
+  func copiesGoToAnotherStore(location: String) throws {
+    _ = try fixture.succeed("init \(location) --plain --no-default \(alone)")
+    let copy = "copy --to \(location) \(Self.repo)"
+    #expect(try fixture.succeed("\(copy) \(to)").contains("copied 1 of 1 snapshot"))
+    try expectRestored(from: location)
+    // Back, with the sides exchanged: the profile of the source is not used for the target.
+    let back = try fixture.succeed(
+      "copy --repo \(location) \(alone) --to s3://bucket/place --to-s3-endpoint "
+        + fixture.store.endpoint)
+    #expect(back.contains("copied 0 of 1 snapshot, 1 existed before"), "\(back)")
+  }
+
+  @Test func keysOfOneStoreDoNotOpenTheOther() throws {
+    _ = try fixture.succeed("init s3://bucket/second --plain --no-default \(alone)")
+    let endpoint = "--to-s3-endpoint \(second.endpoint)"
+    for options in [endpoint, "\(endpoint) --to-s3-region eu"] {
+      let outcome = try fixture.run("copy --to s3://bucket/second \(Self.repo) \(options)")
+      #expect(outcome.code == 1 && outcome.errors.contains("access key"), "\(outcome)")
+    }
+    // Without options the other side is in the same store, in which it does not exist.
+    #expect(try fixture.run("copy --to s3://bucket/second \(Self.repo)").code == 10)
+    // The same bucket of the same server is the repository itself.
+    let own = "--to-s3-endpoint \(fixture.store.endpoint)/"
+    let itself = try fixture.run("copy --to s3://bucket/place \(Self.repo) \(own)")
+    #expect(itself.code == 2 && itself.errors.contains("is the repository itself"), "\(itself)")
+    let invalid = try fixture.run(
+      "mirror --to s3://bucket/second \(Self.repo) --to-s3-endpoint secret@host")
+    #expect(invalid.code == 2 && invalid.errors.contains("'--to-s3-endpoint'"), "\(invalid)")
+    #expect(!invalid.errors.contains("secret"))
+  }
+
+  @Test func aMirrorIsInAnotherStore() throws {
+    let mirror = "mirror --to s3://bucket/place \(Self.repo) \(to)"
+    #expect(try fixture.succeed("\(mirror) --dry-run").contains("would copy 1 snapshot"))
+    #expect(try second.keys().isEmpty)
+    #expect(try fixture.succeed(mirror).contains("copied 1 snapshot"))
+    #expect(try fixture.succeed(mirror).contains("up to date"))
+    try expectRestored(from: "s3://bucket/place")
+  }
+
+  /// The configuration has the options of both sides.
+  @Test func theConfigurationNamesTheOtherStore() throws {
+    try cli.directory.write(
+      """
+      repo: s3://bucket/place
+      mirror:
+        to: s3://bucket/mirror
+        to-s3-endpoint: \(second.endpoint)
+        to-s3-profile: second
+      """, at: "home/.config/sandboxctl/config.yaml")
+    #expect(try fixture.succeed("mirror --quiet").isEmpty)
+    try expectRestored(from: "s3://bucket/mirror")
+  }
+
+  /// A suggested command reaches both stores, and has no limits.
+  @Test func suggestionsReachBothStores() throws {
+    let mirror = "mirror --to s3://bucket/mirror \(to) \(Self.repo)"
+    _ = try fixture.succeed(mirror)
+    let id = try #require(try fixture.snapshots().first)
+    _ = try fixture.succeed("forget \(id) --allow-last --prune \(Self.repo)")
+    try cli.directory.write("other", at: "other/file")
+    _ = try fixture.succeed("backup --root other --layout folder \(Self.repo)")
+    let refused = try fixture.run("\(mirror) --limit-upload 100M --connections 2")
+    let suggested = "'sandboxctl \(mirror) --allow-large-removal' once"
+    #expect(refused.code == 3 && refused.errors.contains(suggested), "\(refused)")
+    #expect(try fixture.succeed("\(mirror) --allow-large-removal").contains("removed 1 snapshot"))
+  }
+}
