@@ -161,7 +161,9 @@ struct ReadableIndex {
     let sizes = try RepositoryListing.packSizes(storage)
     var objects = loaded.objects
     if isRescuing || !faults.isEmpty {
-      objects += try PackRescue(in: storage, but: loaded.packs).objects
+      let named = loaded.packs
+      let others = sizes.filter { !named.contains($0.key) }
+      objects += try PackRescue(of: others, in: storage) {}.objects
     }
     for object in objects {
       try index.add(object) { pack throws(StoreError) in
