@@ -72,10 +72,17 @@ public struct StoreError: Error, Hashable, Sendable {
     case system
   }
 
+  /// Whether the system or the store denies this user access. That is no damage: the object may be
+  /// intact, and can be read again once its owner or mode, or the rights, are changed.
+  public var isRefused: Bool { cause?.isRefused == true }
+
   /// Whether the error affects only this object: it is damaged, of an unsupported version, or
   /// inaccessible to this user.
-  var costsTheObjectAlone: Bool {
-    kind == .damaged || code == .unsupported || cause?.isRefused == true
+  var costsTheObjectAlone: Bool { kind == .damaged || code == .unsupported || isRefused }
+
+  /// The same error as one of damage, for a walk that continues without the object.
+  var asDamage: StoreError {
+    StoreError(.damaged, action, subject: subject, reason: reason, hint: hint, cause: cause)
   }
 
   /// The kinds of failure that a command distinguishes by exit status.

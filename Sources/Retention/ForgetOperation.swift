@@ -159,10 +159,11 @@ extension ForgetOperation {
           .noSnapshot, "find the snapshot", subject: name, reason: "there is none with this id",
           hint: "run 'sandboxctl snapshots' to list the snapshots")
       }
+      let force = "give its full id and '--force' to remove it: \(id.hex)"
       return StoreError(
         error.code, "forget the snapshot", subject: name,
         reason: "it cannot be read: \(error.reason)",
-        hint: "give its full id and '--force' to remove it: \(id.hex)", cause: error.cause)
+        hint: error.isRefused ? error.hint ?? force : force, cause: error.cause)
     }
     // It was written after the listing.
     return StoreError(

@@ -46,9 +46,10 @@ extension SandboxctlCommand {
       line = try ConfiguredCommandLine.read(arguments, of: Self.self)
       console.isJSON = line.words.contains("--json")
       console.showOutages()
-      status = try perform(line, console).after(passingOverDamage: console.hasSkipped)
+      status = try perform(line, console).after(skipping: console.skippedStatus)
     } catch {
-      let failure = line.naming(Failure(error, passingOverDamage: console.hasSkipped))
+      let failure = line.naming(
+        Failure(error, passingOverDamage: console.skippedStatus == .damaged))
       (status, hasFailed) = (failure.status, report(failure, of: error, console))
     }
     warnOfUnsyncedDirectories(console)

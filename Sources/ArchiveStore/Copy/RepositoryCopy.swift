@@ -92,8 +92,8 @@ public struct RepositoryCopy {
 
     /// Whether damage was found.
     public var hasDamage: Bool {
-      !(incomplete.isEmpty && damagedInTarget.isEmpty && unreadable.isEmpty && damaged.isEmpty
-        && targetDamage.isEmpty)
+      !(incomplete.isEmpty && damagedInTarget.isEmpty && targetDamage.isEmpty
+        && (unreadable + damaged).allSatisfy(\.isRefused))
     }
   }
 

@@ -6,7 +6,9 @@ extension RepositoryCheck.Run {
   func remarks() throws(StoreError) -> [(object: String, reason: String)] {
     var remarks: [(object: String, reason: String)] = []
     let unused = inventory.packs.filter { !index.names($0.key) }
-    if !unused.isEmpty, !index.isRescueNeeded {
+    // An index object that this user may not read may name them.
+    let mayBeNamed = refused.keys.contains { $0.directory == RepositoryLayout.indexes }
+    if !unused.isEmpty, !index.isRescueNeeded, !mayBeNamed {
       let bytes = unused.values.clampedSum
       remarks.append(
         (

@@ -9,6 +9,8 @@ extension RepositoryCheck {
     let check: RepositoryCheck
     let storage: RepositoryStorage
     private(set) var damage: [Finding] = []
+    /// The errors of the objects that this user may not read, by their paths. They are no damage.
+    private(set) var refused: [ObjectPath: StoreError] = [:]
     private(set) var snapshots: [StoredSnapshot] = []
     /// The errors of snapshots that cannot be read.
     private(set) var unreadableSnapshots: [StoreError] = []
@@ -22,7 +24,7 @@ extension RepositoryCheck {
     private(set) var soundPacks: Set<Digest> = []
     /// The first pack that cannot be read for another reason than damage: its content may be
     /// intact.
-    private(set) var unread: (pack: Digest, reason: String)?
+    private(set) var unread: (pack: Digest, reason: String, hint: String?)?
     /// Packs with a damaged tree.
     private var suspects: Set<Digest> = []
     /// Missing directories that nothing needs.
@@ -49,7 +51,7 @@ extension RepositoryCheck {
       recordMissingDirectories()
       try recordLostPinned()
       try loadCondemned()
-      for (path, error) in recorded.faults { record("\(path)", error.reason) }
+      for (path, error) in recorded.faults { try record(path, error) }
       try checkPacksAgainstIndex()
       try readContents()
     }
@@ -60,6 +62,10 @@ extension RepositoryCheck {
 
     private mutating func record(_ path: ObjectPath, _ error: StoreError) throws(StoreError) {
       if [.leaseLost, .keyRequired, .interrupted].contains(error.code) { throw error }
+      if error.isRefused {
+        refused[path] = refused[path] ?? error
+        return
+      }
       // Each object of a host that cannot be reached would be waited for, and count as damaged.
       if !error.costsTheObjectAlone, error.code != .missing, storage.isOnAnotherHost {
         _ = try storage.status(RepositoryLayout.settings)
@@ -177,8 +183,20 @@ extension RepositoryCheck {
         guard let wanted = tables.first?.size, wanted != size else { continue }
         record(path, "it has \(size) bytes instead of the \(wanted) in the index")
         recordDamaged(pack, size)
-        markCopiesLost(of: pack, behind: try storage.contentLimit(ofPack: pack, stored: size))
+        do throws(StoreError) {
+          markCopiesLost(of: pack, behind: try storage.contentLimit(ofPack: pack, stored: size))
+        } catch {
+          guard error.isRefused else { throw error }
+          recordUnread(pack, error)
+        }
       }
+    }
+
+    /// Reports a pack that this user may not read.
+    private mutating func recordUnread(_ pack: Digest, _ error: StoreError) {
+      let path = storage.layout.pack(pack)
+      refused[path] = refused[path] ?? error
+      unread = unread ?? (pack, error.reason, error.hint)
     }
 
     private mutating func recordDamaged(_ pack: Digest, _ size: UInt64) {
@@ -229,8 +247,10 @@ extension RepositoryCheck {
 
     private mutating func readTrees() throws {
       let reader = try index.reader(of: check.repository)
+      reader.continueWithoutRefused()
       var trees = TreeCheck(reader, index: index, for: check)
       for stored in snapshots { try trees.check(stored.snapshot.tree) }
+      for (pack, error) in reader.refusedPacks ?? [:] { recordUnread(pack, error) }
       (report.trees, report.entries, isWhole) = (trees.trees, trees.entries, trees.isWhole)
       suspects.formUnion(reader.damagedPacks.filter { damagedPacks[$0] == nil })
     }
@@ -242,8 +262,13 @@ extension RepositoryCheck {
       let rescue = try PackRescue(
         of: unnamed, in: storage, checkCancellation: check.checkNotStopped)
       for (pack, error) in rescue.faults {
+        if error.isRefused {
+          recordUnread(pack, error)
+          index.isIncomplete = true
+          continue
+        }
         record("\(storage.layout.pack(pack))", error.reason)
-        if error.kind != .damaged { unread = unread ?? (pack, error.reason) }
+        if error.kind != .damaged { unread = unread ?? (pack, error.reason, error.hint) }
       }
       index.rescued = rescue.objects
       try readTrees()
@@ -253,7 +278,11 @@ extension RepositoryCheck {
     }
 
     private mutating func add(_ verdict: PackCheck.Verdict) {
-      report.packsRead += 1
+      if let error = verdict.refusal {
+        recordUnread(verdict.pack, error)
+      } else {
+        report.packsRead += 1
+      }
       report.bytesRead += verdict.bytes
       report.blobsRead += verdict.blobs
       if !verdict.faults.isEmpty {
@@ -261,9 +290,9 @@ extension RepositoryCheck {
         if verdict.isComplete {
           recordDamaged(verdict.pack, inventory.packs[verdict.pack] ?? 0)
         } else {
-          unread = unread ?? (verdict.pack, verdict.faults[0])
+          unread = unread ?? (verdict.pack, verdict.faults[0], nil)
         }
-      } else if damagedPacks[verdict.pack] == nil {
+      } else if verdict.refusal == nil, damagedPacks[verdict.pack] == nil {
         soundPacks.insert(verdict.pack)
       }
       for blob in verdict.lost {
@@ -278,6 +307,11 @@ extension RepositoryCheck.Run {
   /// Passes the findings to `body`: damage, affected paths, remarks.
   func forEachFinding(_ body: (RepositoryCheck.Finding) throws -> Void) throws {
     for finding in damage { try body(finding) }
+    let paths = refused.keys.sorted { $0.components.lexicographicallyPrecedes($1.components) }
+    for path in paths {
+      guard let error = refused[path] else { continue }
+      try body(.unreadable(object: "\(path)", reason: error.reason, hint: error.hint))
+    }
     for stored in snapshots {
       guard let refusal = check.repository.refusal(of: stored) else { continue }
       try body(.untrusted(snapshot: stored.id, reason: refusal.reason))
@@ -289,11 +323,13 @@ extension RepositoryCheck.Run {
   /// Walks all snapshots together and reports each path that cannot be restored.
   private func reportCosts(_ body: (RepositoryCheck.Finding) throws -> Void) throws {
     let reader = try index.reader(of: check.repository)
+    reader.continueWithoutRefused()
     let roots = snapshots.map(\.snapshot.tree)
     try reader.walkTogether(roots) { path, found in
       try check.checkNotStopped()
       switch found {
       case .damage(let error, let trees):
+        if error.isRefused || error.code == .missing && index.isIncomplete { return .enter }
         try body(cost(at: path, reason: "\(error.subject): \(error.reason)", trees: trees))
       case .entries(let entries, _):
         for found in entries {

@@ -16,6 +16,9 @@ struct CheckedIndex: Sendable {
   var lostPacks: Set<Digest> = []
   /// Blobs that cannot be read from one pack.
   var lostCopies: Set<BlobCopy> = []
+  /// Whether this user may not read some packs that no object names, nor their own tables: a blob
+  /// in no index may be in one of them.
+  var isIncomplete = false
 
   struct BlobCopy: Hashable, Sendable {
     let blob: BlobID
@@ -106,6 +109,7 @@ struct CheckedIndex: Sendable {
       rescueNeeds.isAny.store(true, ordering: .relaxed)
       return nil
     }
+    if isIncomplete { return nil }
     return reason ?? "\(blob) is in no index"
   }
 

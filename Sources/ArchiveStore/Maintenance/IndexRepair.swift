@@ -132,8 +132,8 @@ public struct IndexRepair {
     var report = Report()
     report.packs = found.rescue.packs.count
     report.blobs = found.rescue.objects.reduce(0) { $0 + $1.blobs }
-    report.unreadable = found.rescue.faults.map {
-      .damaged("\(storage.layout.pack($0.pack))", $0.error.reason)
+    report.unreadable = found.rescue.faults.map { pack, error in
+      error.isRefused ? error : .damaged("\(storage.layout.pack(pack))", error.reason)
     }
     // An object rebuilt with the same bytes replaces the damaged one.
     let again = Set(found.rescue.objects.map(\.id))

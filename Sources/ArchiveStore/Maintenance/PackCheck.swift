@@ -18,6 +18,8 @@ final class PackCheck: Sendable {
     var blobs = 0
     /// Whether it was checked completely: every byte was read or is known to be lost.
     var isComplete = true
+    /// The error if this user may not read it. Nothing counts as lost by that.
+    var refusal: StoreError?
   }
 
   private let isClaimed = Atomic<Bool>(false)

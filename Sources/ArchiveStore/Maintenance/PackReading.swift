@@ -73,6 +73,7 @@ struct PackReading: ~Copyable {
     } catch {
       counters.didFail()
       recordConflict(error)
+      if error.isRefused { return ([], []) }
       verdict.faults.append(error.reason)
     }
     if let own {
@@ -103,7 +104,11 @@ struct PackReading: ~Copyable {
         return Frame(number: number, path: path, location: location, stored: stored, records: held)
       } catch {
         recordConflict(error)
-        add(PackCheck.FrameCheck.Finding(number: number, fault: error, lost: held))
+        if error.isRefused {
+          end()
+        } else {
+          add(PackCheck.FrameCheck.Finding(number: number, fault: error, lost: held))
+        }
       }
     }
     if !isRead { counters.didHandle(files: 1) }
@@ -116,6 +121,13 @@ struct PackReading: ~Copyable {
 
   private mutating func recordConflict(_ error: StoreError) {
     if error.kind != .damaged { conflict = conflict ?? error }
+    if error.isRefused { verdict.refusal = verdict.refusal ?? error }
+  }
+
+  /// Leaves the other frames unread: this user may not read them either.
+  private mutating func end() {
+    counters.didFail()
+    (nextFrame, nextRecord) = (frames.count, records.count)
   }
 
   private mutating func read(
@@ -187,14 +199,14 @@ struct PackReading: ~Copyable {
     markLost(records[nextRecord...])
     reportFrames()
     do {
-      try hash(upTo: size)
+      if verdict.refusal == nil { try hash(upTo: size) }
     } catch {
       hashed = nil
       recordConflict(error)
-      verdict.faults.append(error.reason)
+      if !error.isRefused { verdict.faults.append(error.reason) }
     }
     if conflict != nil { verdict.isComplete = false }
-    if hashed == size, hash.finish() != verdict.pack {
+    if verdict.refusal == nil, hashed == size, hash.finish() != verdict.pack {
       verdict.faults.append("its content does not match its id")
     }
     return verdict

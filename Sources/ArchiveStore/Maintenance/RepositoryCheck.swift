@@ -109,6 +109,8 @@ extension RepositoryCheck {
   public enum Finding: Sendable, Hashable {
     /// An object that is missing or damaged.
     case damage(object: String, reason: String)
+    /// An object that this user may not read, with the remedy. It may be intact.
+    case unreadable(object: String, reason: String, hint: String?)
     /// A path that snapshots lose to damage, completely or in part: a file, or a directory and all
     /// below.
     case cost(path: ByteString, snapshots: [SnapshotID], reason: String)
@@ -138,6 +140,9 @@ extension RepositoryCheck {
     /// remarks.
     public var damaged = 0
     public var costs = 0
+    /// The number of objects that this user may not read, and the remedy for the first one.
+    public var unreadable = 0
+    public var unreadableHint: String?
     public var untrusted = 0
     public var remarks = 0
     /// Whether the index is damaged. It can be rebuilt.
@@ -156,6 +161,9 @@ extension RepositoryCheck {
         damaged += 1
         if object.hasPrefix(RepositoryLayout.indexes.description) { isIndexDamaged = true }
         if object.hasPrefix("\(RepositoryLayout.packs)/") { arePacksDamaged = true }
+      case .unreadable(_, _, let hint):
+        unreadable += 1
+        unreadableHint = unreadableHint ?? hint
       case .cost: costs += 1
       case .untrusted: untrusted += 1
       case .remark: remarks += 1

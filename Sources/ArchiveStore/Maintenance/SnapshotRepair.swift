@@ -123,10 +123,11 @@ public struct SnapshotRepair {
     } catch let error as StoreError where error.code == .interrupted {
       throw Self.interrupted(repository.location)
     }
-    if let (pack, reason) = found.unread {
+    if let (pack, reason, remedy) = found.unread {
+      let hint = "nothing was changed: its content may be intact"
       throw StoreError(
         .system, "read", subject: "\(repository.storage.layout.pack(pack))", reason: reason,
-        hint: "nothing was changed: its content may be intact")
+        hint: remedy.map { "\(hint); \($0)" } ?? hint)
     }
     return found
   }

@@ -68,7 +68,7 @@ extension RepositoryCheck {
       var level = Open(tree: tree)
       _ = index.fault(of: BlobID(kind: .tree, digest: tree.digest), length: nil)
       do {
-        let isDirectoryWhole = try reader.forEachEntry(of: tree) { entry in
+        let failure = try reader.forEachEntry(of: tree) { entry in
           entries += 1
           level.reach.bytes = max(level.reach.bytes, entry.name.count)
           if case .directory(let below) = entry.node {
@@ -76,11 +76,16 @@ extension RepositoryCheck {
           }
           if isWhole, try Self.fault(of: entry, reader, index) != nil { isWhole = false }
         }
-        if !isDirectoryWhole { isWhole = false }
+        if let failure, !mayBeIntact(failure) { isWhole = false }
       } catch let error as StoreError where error.kind == .damaged {
-        isWhole = false
+        if !mayBeIntact(error) { isWhole = false }
       }
       return level
+    }
+
+    /// Whether an object may be intact, or be in a pack, that this user may not read.
+    private func mayBeIntact(_ error: StoreError) -> Bool {
+      error.isRefused || error.code == .missing && index.isIncomplete
     }
 
     /// Returns the reason an entry, apart from its children, cannot be restored completely, or nil
@@ -114,6 +119,7 @@ extension RepositoryCheck {
           first = index.fault(of: BlobID(kind: .data, digest: digest), length: length)
         }
       } catch let error as StoreError where error.kind == .damaged {
+        if error.isRefused || error.code == .missing && index.isIncomplete { return first }
         first = first ?? "\(error.subject): \(error.reason)"
       }
       return first

@@ -71,13 +71,13 @@ struct TreeRepair {
     try checkNotStopped()
     var level = Open(tree: tree)
     do {
-      let hasAllPages = try reader.forEachEntry(of: tree) { entry in
+      let failure = try reader.forEachEntry(of: tree) { entry in
         if case .directory(let below) = entry.node { level.below.append(below) }
         if try RepositoryCheck.TreeCheck.fault(of: entry, reader, index) != nil {
           level.isWhole = false
         }
       }
-      if !hasAllPages { level.isWhole = false }
+      if failure != nil { level.isWhole = false }
     } catch let error as StoreError where error.kind == .damaged {
       level.isLost = true
     }

@@ -90,7 +90,7 @@ public struct RepositoryMirror {
     public internal(set) var isInterrupted = false
 
     /// Whether damage was found.
-    public var hasDamage: Bool { !damaged.isEmpty || !incomplete.isEmpty }
+    public var hasDamage: Bool { !incomplete.isEmpty || !damaged.allSatisfy(\.isRefused) }
   }
 
   /// Updates the mirror.

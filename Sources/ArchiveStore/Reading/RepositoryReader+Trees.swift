@@ -3,14 +3,17 @@ public import SystemIO
 
 extension RepositoryReader {
   /// Passes the entries of a directory one by one, page by page, except those on damaged pages.
-  /// Returns false if there are such pages.
-  func forEachEntry(of tree: TreeReference, _ body: (TreeEntry) throws -> Void) throws -> Bool {
+  /// Returns the error of such pages, or nil if there is none; one of damage rather than of pages
+  /// that this user may not read.
+  func forEachEntry(
+    of tree: TreeReference, _ body: (TreeEntry) throws -> Void
+  ) throws -> StoreError? {
     let directory = try openDirectory(tree)
-    var (number, isWhole) = (0, true)
+    var (number, failure) = (0, StoreError?.none)
     while true {
       let part = try readNext(&number, in: directory)
-      if part.lost != nil { isWhole = false }
-      guard let page = part.page else { return isWhole }
+      if let error = part.lost?.error, failure?.isRefused ?? true { failure = error }
+      guard let page = part.page else { return failure }
       for entry in page.entries { try body(entry) }
       number += 1
     }

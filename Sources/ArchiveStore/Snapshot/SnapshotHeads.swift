@@ -85,11 +85,13 @@ public struct SnapshotHeads: Sendable {
   /// Returns the error for a snapshot that was not found; it may be among those that cannot be
   /// read.
   private func noSnapshot(_ text: String, _ reason: String) -> StoreError {
-    if damaged.isEmpty { return .noSnapshot(text, reason) }
+    guard let first = damaged.first else { return .noSnapshot(text, reason) }
+    let hint = "run 'sandboxctl snapshots' to list the snapshots"
+    let isRefused = damaged.allSatisfy(\.isRefused)
     return StoreError(
-      .damaged, "find the snapshot", subject: text,
-      reason: "\(reason) among the readable snapshots",
-      hint: "run 'sandboxctl snapshots' to list the snapshots")
+      isRefused ? .system : .damaged, "find the snapshot", subject: text,
+      reason: "\(reason) among the readable snapshots", hint: isRefused ? first.hint ?? hint : hint,
+      cause: isRefused ? first.cause : nil)
   }
 }
 

@@ -94,7 +94,9 @@ public final class LocalStorage: Storage {
   func within<Result: ~Copyable>(
     _ path: ObjectPath, _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(StoreError) -> Result {
-    do { return try body(try directory(path.directory)) } catch { throw failure(error) }
+    do { return try body(try directory(path.directory)) } catch {
+      throw failure(error, at: path.directory)
+    }
   }
 }
 
@@ -137,14 +139,16 @@ extension LocalStorage {
           cause: error)
       }
       let found = try? directory(path.directory).statusIfPresent(path.name)
-      guard let found, found.kind != .file else { throw failure(error) }
+      guard let found, found.kind != .file else { throw failure(error, at: path) }
       throw .damaged(path.description, "it is not a regular file")
     }
   }
 
   /// Returns the names in a directory.
   public func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
-    try StoreError.wrap { () throws(SystemError) in try self.directory(directory).readNames() }
+    do { return try self.directory(directory).readNames() } catch {
+      throw failure(error, at: directory)
+    }
   }
 
   /// Lists one directory at a time, through handles. Only one is open at any time.
@@ -178,7 +182,7 @@ extension LocalStorage {
       return found
     } catch {
       if error.isMissing, !isRoot { return [] }
-      throw .system(error)
+      throw failure(error, at: path)
     }
   }
 
@@ -188,7 +192,7 @@ extension LocalStorage {
       return ObjectStatus(try directory(path.directory).statusIfPresent(path.name))
     } catch {
       if error.isMissing { return nil }
-      throw .system(error)
+      throw failure(error, at: path)
     }
   }
 
@@ -196,7 +200,7 @@ extension LocalStorage {
   public func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
     do {
       return try Writer(storage: self, directory: directory)
-    } catch { throw failure(error) }
+    } catch { throw failure(error, at: directory) }
   }
 
   /// Creates directories.
@@ -209,7 +213,7 @@ extension LocalStorage {
       }
       try directory.sync()
     } catch {
-      guard error.isExisting else { throw failure(error) }
+      guard error.isExisting else { throw failure(error, at: path) }
       throw StoreError(
         .notEmpty, "create the directory", subject: error.path.description,
         reason: "it already exists", cause: error)

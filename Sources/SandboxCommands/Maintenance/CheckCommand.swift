@@ -92,10 +92,11 @@ struct CheckCommand: SandboxCommand {
     record(result, console)
     result.recordRound()
     hint(report, console)
-    return (report.isGood ? .done : .damaged, Found(report: report, hosts: result.hosts))
+    return (report.status, Found(report: report, hosts: result.hosts))
   }
 
   private func hint(_ report: RepositoryCheck.Report, _ console: Console) {
+    if let hint = report.unreadableHint { console.hint(hint) }
     if report.untrusted > 0 {
       console.hint(
         "'sandboxctl key trust' trusts a signer, or with '--snapshot ID' accepts a snapshot")
@@ -157,6 +158,8 @@ extension MetricsText {
     add("packs_read", help: "Packs whose data was read and verified.", value: report.packsRead)
     add("bytes_read", help: "Bytes of these packs.", value: report.bytesRead)
     add("damaged_objects", help: "Objects that are damaged or missing.", value: report.damaged)
+    add(
+      "unreadable_objects", help: "Objects that this user may not read.", value: report.unreadable)
     add("signed_snapshots", help: "Snapshots with a valid signature.", value: report.signed)
     add(
       "untrusted_snapshots", help: "Snapshots that no trusted signer signed.",
@@ -172,6 +175,7 @@ extension RepositoryCheck.Finding {
   fileprivate var word: String {
     switch self {
     case .damage: "damaged  "
+    case .unreadable: "unreadable"
     case .cost: "lost     "
     case .untrusted: "untrusted"
     case .remark: "remark   "
@@ -185,6 +189,7 @@ extension RepositoryCheck.Finding {
   fileprivate var text: String {
     switch self {
     case .damage(let object, let reason), .remark(let object, let reason): "\(object): \(reason)"
+    case .unreadable(let object, let reason, _): " \(object): \(reason)"
     case .cost(let path, let snapshots, _):
       (path.isEmpty ? "everything" : path.description) + snapshots.shortNames
     case .untrusted(let snapshot, let reason): " snapshot \(snapshot.hex.prefix(8)): \(reason)"
@@ -196,6 +201,13 @@ extension RepositoryCheck.Finding {
     switch self {
     case .damage(let object, let reason):
       return ["finding": "damage", "object": .string(object), "reason": .string(reason)]
+    case .unreadable(let object, let reason, let hint):
+      let remedy = hint.map { [JSON.Member("hint", .string($0))] } ?? []
+      return .object(
+        [
+          JSON.Member("finding", "unreadable"), JSON.Member("object", .string(object)),
+          JSON.Member("reason", .string(reason)),
+        ] + remedy)
     case .cost(let path, let snapshots, let reason):
       return .object(
         [JSON.Member("finding", "cost")] + JSON.path(path) + [
@@ -213,8 +225,11 @@ extension RepositoryCheck.Finding {
 }
 
 extension RepositoryCheck.Report {
-  /// Whether everything can be restored, of snapshots that are accepted.
-  fileprivate var isGood: Bool { damaged == 0 && costs == 0 && untrusted == 0 }
+  /// The exit status: `done` if everything can be restored, of snapshots that are accepted.
+  fileprivate var status: ExitStatus {
+    if damaged > 0 || costs > 0 || untrusted > 0 { return .damaged }
+    return unreadable > 0 ? .doneInPart : .done
+  }
 
   /// The report as the last line of `check --json`.
   var json: JSON {
@@ -226,6 +241,7 @@ extension RepositoryCheck.Report {
         "packs_read": .integer(Int64(packsRead)),
         "bytes_read": .integer(Int64(clamping: bytesRead)),
         "blobs_read": .integer(Int64(blobsRead)), "damaged": .integer(Int64(damaged)),
+        "unreadable": .integer(Int64(unreadable)),
         "costs": .integer(Int64(costs)), "signed": .integer(Int64(signed)),
         "untrusted": .integer(Int64(untrusted)), "remarks": .integer(Int64(remarks)),
         "seconds": .double(seconds),
@@ -246,11 +262,16 @@ extension RepositoryCheck.Report {
     let looked = "checked \(what); \(read); in \(Times.duration(seconds))"
     let refused =
       untrusted > 0 ? ["\(Sizes.count(untrusted, "snapshot")) not signed by a trusted signer"] : []
-    return [looked] + refused + damageLines
+    let closed =
+      unreadable > 0
+      ? ["\(Sizes.count(unreadable, "object")) cannot be read: access is denied"] : []
+    return [looked] + refused + closed + damageLines
   }
 
   private var damageLines: [String] {
-    if damaged == 0, costs == 0 { return ["no damage found"] }
+    if damaged == 0, costs == 0 {
+      return [unreadable == 0 ? "no damage found" : "no damage found in what can be read"]
+    }
     if costs == 0 {
       return [
         "\(Sizes.count(damaged, "object")) damaged; "

@@ -128,7 +128,7 @@ struct ForgetCommand: SandboxCommand {
     let status = ExitStatus.together([
       snapshots.isEmpty
         ? warn(of: plan, operation, console)
-        : warn(of: operation.heads.damaged[known...], console),
+        : console.warn(skipping: operation.heads.damaged[known...]),
       warn(ofLost: try operation.lostPinned(), console),
     ])
     let kept = plan.groups.flatMap(\.entries).filter {
@@ -187,7 +187,7 @@ struct ForgetCommand: SandboxCommand {
         try snapshots.isEmpty ? planByRules(operation) : planByName(operation, console)
       }
     } catch {
-      _ = warn(of: operation.heads.damaged[known...], console)
+      _ = console.warn(skipping: operation.heads.damaged[known...])
       throw error
     }
   }
@@ -268,14 +268,8 @@ struct ForgetCommand: SandboxCommand {
     if !refused.isEmpty {
       console.hint("add a rule such as '--keep-last 1', or '--allow-last' to remove all of a group")
     }
-    let status = warn(of: operation.heads.damaged[...], console)
+    let status = console.warn(skipping: operation.heads.damaged)
     return status == .damaged || refused.isEmpty ? status : .doneInPart
-  }
-
-  /// Prints warnings about damaged snapshots, and returns the status.
-  private func warn(of damaged: ArraySlice<StoreError>, _ console: Console) -> ExitStatus {
-    for error in damaged { console.warning(error.description) }
-    return damaged.isEmpty ? .done : .damaged
   }
 }
 

@@ -54,10 +54,11 @@ extension RepairCommand {
           opened, isDry: change.dryRun, counters: counters, isStopping: isStopping
         ).run()
       }
-      for error in report.unreadable + report.kept { console.warning(error.description) }
+      let status = console.warn(skipping: report.unreadable)
+      _ = console.warn(skipping: report.kept)
       try change.output.show(
         [report.json(isDry: change.dryRun)], lines: report.lines(isDry: change.dryRun), console)
-      return report.unreadable.isEmpty ? .done : .damaged
+      return status
     }
   }
 }
@@ -240,9 +241,9 @@ extension RepairCommand {
       }
       try summarize(report, console)
       console.warn(of: report.damagedCondemned)
-      for error in report.unreadable { console.warning(error.description) }
+      let status = console.warn(skipping: report.unreadable)
       hint(report, console)
-      return report.isIdle ? .done : .damaged
+      return report.repaired == 0 && report.lost == 0 ? status : .damaged
     }
 
     private func show(_ repaired: SnapshotRepair.Repaired, _ console: Console) throws {

@@ -44,9 +44,9 @@ extension SnapshotFinder.Remark {
   /// - Parameter reported: the paths of the invalid containers that were reported.
   fileprivate func show(_ console: Console, _ reported: inout Set<ByteString>) {
     switch self {
-    case .skipped(let error): console.skipped(error.description)
+    case .skipped(let error): console.skipped(error.description, because: error)
     case .unreadable(let path, let stored, let error):
-      console.skipped("\(path)\([stored.id].shortNames): \(error.reason)")
+      console.skipped("\(path)\([stored.id].shortNames): \(error.reason)", because: error)
     case .otherDevices(let others, let found, let text):
       let hasHosts = others.contains { $0.host != found.host }
       let names = others.prefix(3).map { $0.nameOfDevice(withHost: hasHosts) }

@@ -16,8 +16,9 @@ final class Console {
   var isJSON = false
   /// The option of the command that lists everything.
   var listOption = ListExcerpt<String>.option
-  /// Whether a damaged object was skipped.
-  private(set) var hasSkipped = false
+  /// The status for the objects that were skipped: `damaged`, `doneInPart` if this user may only
+  /// not read them, or `done`.
+  private(set) var skippedStatus = ExitStatus.done
   private let output = StandardStream.output()
   private let errors = StandardStream.errors()
   /// The error of standard output while a message was printed.
@@ -138,11 +139,20 @@ final class Console {
     if let hint = remarks.lazy.compactMap(\.hint).first { self.hint(hint) }
   }
 
-  /// Prints that a damaged object was skipped. The result may contain older data in its place, so
-  /// the exit status reports the damage regardless of the result.
-  func skipped(_ what: String) {
-    hasSkipped = true
+  /// Prints warnings about objects without which a command continued, the remedy for those that
+  /// this user may not read, and returns the status.
+  func warn(skipping errors: some Collection<StoreError>) -> ExitStatus {
+    for error in errors { warning(error.description) }
+    if let hint = errors.lazy.filter(\.isRefused).compactMap(\.hint).first { self.hint(hint) }
+    return ExitStatus(without: errors)
+  }
+
+  /// Prints that a damaged object, or one that this user may not read, was skipped. The result may
+  /// contain older data in its place, so the exit status reports that regardless of the result.
+  func skipped(_ what: String, because error: StoreError) {
+    skippedStatus = .together([skippedStatus, ExitStatus(without: [error])])
     warning("skipped: \(what)")
+    if error.isRefused, let hint = error.hint { self.hint(hint) }
   }
 
   /// Prints a hint about the previous message.

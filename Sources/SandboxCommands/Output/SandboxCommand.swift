@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import ArgumentParser
 
 /// A command of the program. It writes to a console and returns an exit status.
@@ -35,10 +36,16 @@ enum ExitStatus: Int32, Error {
   case damaged = 13
   case interrupted = 130
 
-  /// Returns the status of a run that skipped damaged objects if `hasSkipped` is set: `damaged`,
-  /// unless an interruption or an unmet goal takes precedence.
-  func after(passingOverDamage hasSkipped: Bool) -> ExitStatus {
-    hasSkipped && (self == .done || self == .doneInPart) ? .damaged : self
+  /// Returns the status of a run that skipped objects, whose own status is `skipped`: that, unless
+  /// an interruption or an unmet goal takes precedence.
+  func after(skipping skipped: ExitStatus) -> ExitStatus {
+    self == .done || self == .doneInPart ? .together([self, skipped]) : self
+  }
+
+  /// The status of a run that continued without the objects of these errors: `damaged`, or
+  /// `doneInPart` if this user may not read them.
+  init(without errors: some Sequence<StoreError>) {
+    self = .together(errors.map { $0.isRefused ? .doneInPart : .damaged })
   }
 
   /// Returns the status of a run with several parts: the worst of them; `nothingToDo` only if it

@@ -84,14 +84,14 @@ struct CopyCommand: SandboxCommand {
     warn(of: report, console)
     if report.snapshots == 0, !output.quiet { filter.noteNoMatch(console) }
     if report.isInterrupted { return .interrupted }
-    return report.hasDamage ? .damaged : .done
+    return report.hasDamage ? .damaged : ExitStatus(without: report.unreadable + report.damaged)
   }
 
   /// The connection to the other repository.
   private var otherRemote: RemoteOptions { targetRemote.options(besides: repository.remote) }
 
   private func warn(of report: RepositoryCopy.Report, _ console: Console) {
-    for error in report.damaged + report.unreadable { console.warning(error.description) }
+    _ = console.warn(skipping: report.damaged + report.unreadable)
     for error in report.targetDamage { console.warning("\(error) in '\(to)'") }
     for snapshot in report.incomplete {
       console.warning("snapshot \(snapshot.shownLoss), and was not copied")

@@ -64,7 +64,8 @@ struct MirrorCommand: SandboxCommand {
     if report.isInterrupted { return .interrupted }
     if report.hasDamage { return .damaged }
     let keysDiffer = !report.differentKeys.isEmpty || !report.waitingKeys.isEmpty
-    return report.refusal == nil && !keysDiffer ? .done : .doneInPart
+    let isWhole = report.damaged.isEmpty && report.refusal == nil && !keysDiffer
+    return isWhole ? .done : .doneInPart
   }
 
   /// Opens the mirror's storage, and creates it if it does not exist. Returns nil in a dry run if
@@ -129,7 +130,7 @@ extension RepositoryMirror.Report {
     if copied.isEmpty, removed.isEmpty, removedKeys.isEmpty, waitingPacks == 0, !isInterrupted,
       !isNew
     {
-      return refusal == nil && !hasDamage
+      return refusal == nil && damaged.isEmpty && !hasDamage
         ? ["\(Sizes.count(snapshots, "snapshot")): the mirror is up to date"] : []
     }
     var lines = ["\(isDry ? "would copy" : "copied") \(copied.text)"]

@@ -164,21 +164,22 @@ extension RestoreCommand {
       case .latest(let path):
         let finder = SnapshotFinder(repository, console)
         let found = try finder.newest(with: { try? $0.logicalPath(path) }, from: reader)
-        guard let found else { throw Self.notFound(path, isWhole: !console.hasSkipped) }
+        guard let found else { throw Self.notFound(path, skipped: console.skippedStatus) }
         return found
       }
     }
 
-    private static func notFound(_ path: ByteString, isWhole: Bool) -> any Error {
+    private static func notFound(_ path: ByteString, skipped: ExitStatus) -> any Error {
       let hint = "'sandboxctl find' searches all snapshots for a name or a pattern"
-      if isWhole {
+      if skipped == .done {
         return OperationError(
           .notFound, code: .pathNotInSnapshot, "restore", subject: path,
           reason: "no snapshot has it",
           hint: hint)
       }
       return StoreError(
-        .damaged, "restore", subject: path.description, reason: "no readable snapshot has it",
+        skipped == .damaged ? .damaged : .system, "restore", subject: path.description,
+        reason: "no readable snapshot has it",
         hint: hint)
     }
   }

@@ -50,8 +50,8 @@ struct FindCommand: SandboxCommand {
     let names = try chosen.map(SnapshotName.init)
     let query = try progress.open(repository, console, isQuiet: output.quiet)
     let listing = try query.heads(named: names)
-    for error in listing.damaged { console.warning(error.description) }
-    var damaged = listing.damaged.count
+    let skipped = console.warn(skipping: listing.damaged)
+    var damaged = 0
     var found = 0
     let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
@@ -74,7 +74,7 @@ struct FindCommand: SandboxCommand {
       }
     }
     if found == 0, !output.json, !output.quiet { console.note("no matches") }
-    return damaged == 0 ? .done : .damaged
+    return damaged == 0 ? skipped : .damaged
   }
 
   private func parsedPattern() throws -> Pattern {

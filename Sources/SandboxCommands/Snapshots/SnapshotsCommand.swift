@@ -92,8 +92,7 @@ extension SnapshotsCommand {
       } else {
         for line in Rows(shown, pins, of: opened).lines { try console.result(line) }
       }
-      for error in listing.damaged { console.warning(error.description) }
-      return listing.damaged.isEmpty ? .done : .damaged
+      return console.warn(skipping: listing.damaged)
     }
 
     private func isSelected(_ snapshot: SnapshotHead) -> Bool {

@@ -61,14 +61,14 @@ struct StatsCommand: SandboxCommand {
     } else {
       for line in statistics.lines { try console.result(line) }
     }
-    for error in statistics.unreadable { console.warning(error.description) }
+    let skipped = console.warn(skipping: statistics.unreadable)
     if statistics.missingPacks > 0 {
       let packs = Sizes.count(statistics.missingPacks, "pack")
       let verb = statistics.missingPacks == 1 ? "does" : "do"
       console.warning("the index names \(packs) that \(verb) not exist")
       console.hint("'sandboxctl check' names the snapshots that need it")
     }
-    return statistics.unreadable.isEmpty && statistics.missingPacks == 0 ? .done : .damaged
+    return statistics.missingPacks == 0 ? skipped : .damaged
   }
 
   private func count(
@@ -187,7 +187,7 @@ extension StatsCommand {
     let growth = try query.growth { path, error in
       console.warning("damaged: \(path.isEmpty ? "." : path): \(error.reason)")
     }
-    for error in growth.damaged { console.warning(error.description) }
+    let skipped = console.warn(skipping: growth.damaged)
     if growth.lostBlobs > 0 {
       console.warning("snapshots need \(Sizes.count(growth.lostBlobs, "blob")) that no pack has")
       console.hint("'sandboxctl check' lists the affected files")
@@ -198,8 +198,7 @@ extension StatsCommand {
     } else {
       for line in growth.lines(listsAll: list.all) { try console.result(line) }
     }
-    let isWhole = growth.damaged.isEmpty && growth.unreadable == 0 && growth.lostBlobs == 0
-    return isWhole ? .done : .damaged
+    return growth.unreadable == 0 && growth.lostBlobs == 0 ? skipped : .damaged
   }
 }
 

@@ -51,7 +51,7 @@ struct VersionsCommand: SandboxCommand {
         last = (head, logical)
         return logical
       }, in: listing.heads, from: reader)
-    for error in listing.damaged { console.warning(error.description) }
+    let skipped = console.warn(skipping: listing.damaged)
     for (head, error) in history.damaged {
       console.warning("damaged: \(path)\([head.id].shortNames): \(error.reason)")
     }
@@ -67,7 +67,7 @@ struct VersionsCommand: SandboxCommand {
       let devices = SnapshotDevices(listing.heads)
       for line in Self.table(history.versions, devices).lines { try console.result(line) }
     }
-    return isWhole ? .done : .damaged
+    return history.damaged.isEmpty ? skipped : .damaged
   }
 
   /// Returns the path in a snapshot that has its app. If the name matches several apps, the

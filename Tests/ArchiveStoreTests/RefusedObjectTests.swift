@@ -1,0 +1,233 @@
+import Codecs
+import Foundation
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Objects that this user, or these credentials, may not read: they may be intact, so nothing
+/// counts as damaged or lost because of them, and no repair drops anything.
+struct RefusedObjectTests {
+  private let storage = RefusingStorage(MemoryStorage())
+  private let repository: Repository
+  private let first: StoredSnapshot
+  private let second: StoredSnapshot
+  private let layout = RepositoryLayout.tested
+
+  init() throws {
+    var random = SeededBytes(seed: 62)
+    repository = try Repository.create(in: storage, program: "test")
+    let both = (name: "both", bytes: random.bytes(2000))
+    first = try repository.back(up: [("old", random.bytes(3000)), both])
+    second = try repository.back(up: [both, ("new", random.bytes(1000))], sequence: 2)
+  }
+
+  private func expectOnlyUnreadable(
+    _ paths: [ObjectPath], _ reading: RepositoryCheck.Reading,
+    at place: SourceLocation = #_sourceLocation
+  ) throws {
+    let found = try Checked(repository, reading)
+    let unreadable = found.findings.compactMap {
+      if case .unreadable(let object, _, _) = $0 { object } else { nil }
+    }
+    let wanted = paths.map { "\($0)" }.sorted()
+    #expect(unreadable.sorted() == wanted, "\(found.findings)", sourceLocation: place)
+    #expect(found.damaged.isEmpty && found.costs.isEmpty, sourceLocation: place)
+    #expect(found.report.unreadable == paths.count, sourceLocation: place)
+    #expect(found.report.unreadableHint == RefusingStorage.hint, sourceLocation: place)
+  }
+
+  /// All objects of the repository.
+  private var contents: [ObjectPath: [UInt8]] {
+    get throws {
+      var contents: [ObjectPath: [UInt8]] = [:]
+      try storage.memory.forEachObject(below: .root) { path, _ throws(StoreError) in
+        contents[path] = try storage.memory.load(path, limit: .max)
+      }
+      return contents
+    }
+  }
+
+  private var packs: [ObjectPath] {
+    get throws { try RepositoryListing.packs(storage).map { layout.pack($0) } }
+  }
+
+  @Test func packsAreUnreadableAndNothingIsLost() throws {
+    for pack in try packs {
+      storage.refuse([pack])
+      try expectOnlyUnreadable([pack], .everything)
+    }
+    let all = try packs
+    storage.refuse(all)
+    try expectOnlyUnreadable(all, .everything)
+    #expect(try Checked(repository, .everything).report.packsRead == 0)
+  }
+
+  /// The packs of trees are read without the data as well.
+  @Test func treesAreUnreadableAndNothingIsLost() throws {
+    let all = try packs
+    storage.refuse(all)
+    let found = try Checked(repository, .trees)
+    #expect(found.damaged.isEmpty && found.costs.isEmpty, "\(found.findings)")
+    #expect(found.report.unreadable > 0 && found.report.snapshots == 2)
+  }
+
+  @Test func snapshotsAndIndexObjectsAreUnreadable() throws {
+    let indexes = try RepositoryListing.indexes(storage).map { layout.index($0) }
+    for path in indexes + [first, second].map({ layout.snapshot($0.id) }) {
+      storage.refuse([path])
+      try expectOnlyUnreadable([path], .everything)
+    }
+  }
+
+  /// Everything of the first run belongs to another user: its content may be all there.
+  @Test func nothingIsLostWithAnUnreadableIndex() throws {
+    let indexes = try RepositoryListing.indexes(storage).map { layout.index($0) }
+    let all = try packs
+    storage.refuse(indexes + all)
+    try expectOnlyUnreadable(indexes + all, .everything)
+  }
+
+  @Test func damageBesideItIsFound() throws {
+    let all = try packs
+    let missing = try #require(all.first)
+    try storage.memory.remove(missing)
+    storage.refuse([all[1]])
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged == ["\(missing)"])
+    #expect(found.report.unreadable == 1)
+  }
+
+  @Test func aCheckRecordsNoDamage() throws {
+    storage.refuse(try packs)
+    try RepositoryCheck(repository, reading: .everything, workers: 1).run().recordDamage()
+    storage.refuse([])
+    #expect(try DamageRecords(repository.storage).packs.isEmpty)
+  }
+
+  @Test func repairsDropNothing() throws {
+    let before = try contents
+    let all = try packs
+    for paths in [all, try RepositoryListing.indexes(storage).map { layout.index($0) } + all] {
+      storage.refuse(paths)
+      _ = storeError { try SnapshotRepair(repository).run { _ in } }
+      _ = storeError { try PackRepair(repository).run() }
+      let report = try IndexRepair(repository).run()
+      #expect(report.removed.isEmpty && report.written.isEmpty)
+      #expect(report.unreadable.allSatisfy { $0.isRefused })
+      let error = storeError { try RepositoryPrune(repository).run() }
+      #expect(error?.isRefused == true, "\(String(describing: error))")
+      storage.refuse([])
+      #expect(try contents == before)
+    }
+    #expect(try Checked(repository, .everything).findings.isEmpty)
+  }
+
+  @Test func repairOfSnapshotsNamesTheRemedy() throws {
+    storage.refuse(try packs)
+    let error = storeError { try SnapshotRepair(repository).run { _ in } }
+    #expect(error?.kind == .failed && error?.hint?.hasSuffix(RefusingStorage.hint) == true)
+  }
+
+  /// Another copy of a blob is read in place of one that may not be read.
+  @Test func readersTryOtherCopies() throws {
+    // Two sessions that run at the same time store the same blob.
+    let sessions = try (0..<2).map { _ in try repository.beginWriting() }
+    for session in sessions { _ = try session.storeBytes([1, 2, 3], kind: .data) }
+    for (number, session) in sessions.enumerated() {
+      _ = try session.finish(
+        repository.makeSnapshot(second.snapshot.tree, sequence: UInt64(number + 3)))
+    }
+    let blob = BlobID(kind: .data, digest: Blake2b.hash([1, 2, 3]))
+    let copies = IndexSet(try LoadedIndex.loadAll(from: storage).objects).findAll(blob).map(\.pack)
+    try #require(copies.count == 2)
+    for copy in copies {
+      storage.refuse([layout.pack(copy)])
+      #expect(try repository.beginReading().readBlob(blob) == [1, 2, 3])
+    }
+    storage.refuse(copies.map { layout.pack($0) })
+    let error = storeError { try repository.beginReading().readBlob(blob) }
+    #expect(error?.isRefused == true && error?.kind == .failed)
+  }
+
+  @Test func anUnreadableSnapshotIsNoDamageInAListing() throws {
+    storage.refuse([layout.snapshot(second.id)])
+    let heads = try repository.heads()
+    #expect(heads.heads.map(\.id) == [first.id])
+    #expect(heads.damaged.count == 1 && heads.damaged[0].isRefused)
+    #expect(try heads.latest(named: "latest").id == first.id)
+    let error = storeError { try heads.latest(1, named: "latest~1") }
+    #expect(error?.kind == .failed && error?.hint == RefusingStorage.hint)
+  }
+}
+
+/// A storage that denies to read some objects.
+private final class RefusingStorage: ForwardingStorage {
+  static let hint = "change the owner"
+
+  let memory: MemoryStorage
+  private let refused = Mutex<Set<ObjectPath>>([])
+
+  var base: any Storage { memory }
+
+  init(_ memory: MemoryStorage) { self.memory = memory }
+
+  func refuse(_ paths: [ObjectPath]) { refused.withLock { $0 = Set(paths) } }
+
+  private func requireAccess(_ path: ObjectPath) throws(StoreError) {
+    guard refused.withLock({ $0.contains(path) }) else { return }
+    let cause = SystemError(.open, ByteString("\(path)"), number: EACCES)
+    throw StoreError(
+      .system, "open", subject: "\(path)", reason: cause.reason, hint: Self.hint, cause: cause)
+  }
+
+  func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+    try requireAccess(path)
+    return try memory.load(path, limit: limit)
+  }
+
+  func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    try requireAccess(path)
+    try memory.load(path, offset: offset, count: count, into: &buffer)
+  }
+}
+
+/// The reasons for which the owner and the mode of a file deny access.
+struct RefusalTests {
+  private func refusal(
+    _ kind: FileKind, _ permissions: UInt16, of user: UInt32, to other: UInt32
+  ) -> Refusal? {
+    let time = Timestamp(seconds: 0)
+    let status = FileStatus(
+      kind, permissions: permissions, user: user, identity: FileIdentity(device: 1, inode: 1),
+      modified: time, changed: time)
+    return Refusal(of: status, at: "repo/packs/ab", to: other)
+  }
+
+  @Test func theOwnerIsNamed() throws {
+    let file = try #require(refusal(.file, 0o600, of: 0, to: 4_000_000_000))
+    #expect(!file.isOwnMode)
+    #expect(
+      file.words
+        == "it belongs to 'root' (mode 0600), and this program runs as user 4000000000")
+    let directory = try #require(refusal(.directory, 0o700, of: 0, to: 4_000_000_000))
+    #expect(
+      directory.words.hasPrefix("the directory 'repo/packs/ab' belongs to 'root' (mode 0700)"))
+  }
+
+  @Test func theModeIsNamed() throws {
+    let file = try #require(refusal(.file, 0o040, of: 5, to: 5))
+    #expect(file.isOwnMode && file.words == "it has the mode 0040")
+    #expect(refusal(.directory, 0o500, of: 5, to: 5)?.isOwnMode == true)
+  }
+
+  /// A security module or an immutable file: owner and mode would allow it.
+  @Test func anotherReasonHasNoWords() {
+    #expect(refusal(.file, 0o600, of: 5, to: 5) == nil)
+    #expect(refusal(.directory, 0o700, of: 5, to: 5) == nil)
+  }
+}
