@@ -45,7 +45,8 @@ struct SFTPProtocolTests {
       [105, 0, 0, 0, 1, 0x80, 0, 0, 0x0f, 0, 0, 0, 0, 0, 0, 1, 0]
         + [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0x81, 0x80, 0, 0, 0, 3, 0, 0, 0, 4]
         + [0, 0, 0, 1, 0, 0, 0, 1, 0x61, 0, 0, 0, 0],
-      .reply(id: 1, .attributes(SFTPAttributes(size: 256, mode: 0o100600, modified: 4)))
+      .reply(
+        id: 1, .attributes(SFTPAttributes(size: 256, mode: 0o100600, modified: 4, owner: 1)))
     ),
     (
       [104, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0x61, 0, 0, 0, 1, 0x62, 0, 0, 0, 0],

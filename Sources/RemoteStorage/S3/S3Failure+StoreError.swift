@@ -133,7 +133,16 @@ extension S3Failure {
     case "AccessDenied", "AllAccessDisabled", "AccountProblem":
       return Explanation(
         reason: "the store denies access" + quoted(refusal.message),
-        hint: "check the rights of these credentials for the bucket and the prefix",
+        hint: "check the rights of these credentials for the bucket and the prefix, and the owner "
+          + "and the ACL of the object",
+        number: accessDenied)
+    case "InvalidObjectState":
+      return Explanation(
+        reason: "the store has moved it to an archive, from which it cannot be read"
+          + quoted(refusal.message),
+        hint:
+          "restore it from the archive with the store's own tools (restore-object), and exclude "
+          + "the repository from the lifecycle rule that archives objects",
         number: accessDenied)
     case "QuotaExceeded", "InsufficientStorage", "XMinioStorageFull":
       return Explanation(
@@ -164,7 +173,8 @@ extension S3Failure {
       reason: "'\(host)' answered with \(refusal.code) (status \(refusal.status))\(message)",
       hint: refusal.isPassing
         ? "the store is overloaded or has a problem: run it again later; what is stored is used"
-        : "look for this code in the documentation or the log of the store")
+        : "look for this code in the documentation or the log of the store",
+      number: refusal.status == 403 ? accessDenied : nil)
   }
 
   /// Returns the times of both clocks.

@@ -105,7 +105,7 @@ package final class S3Storage: Storage {
   func error(_ failure: S3Failure, to action: String, _ path: ObjectPath) -> StoreError {
     let code = failure.refusal?.code ?? ""
     let isOfObject =
-      ["NoSuchKey", "InvalidRange", "AccessDenied"].contains(code)
+      ["NoSuchKey", "InvalidRange", "AccessDenied", "InvalidObjectState"].contains(code)
       && failure.refusal?.isSkewed == false && failure.refusal?.isWebPage == false
     if (isOfObject || failure.isTooLarge) && path != .root {
       return failure.storeError(action, path.description)

@@ -50,6 +50,8 @@ struct SFTPAttributes: Hashable, Sendable {
   var mode: UInt32?
   /// The time of the last write in seconds since 1970.
   var modified: UInt32?
+  /// The user ID of the owner, on the server.
+  var owner: UInt32?
 
   static let hasSize: UInt32 = 0x0000_0001
   static let hasPermissions: UInt32 = 0x0000_0004
@@ -177,7 +179,10 @@ extension SFTPAttributes {
   fileprivate init(_ reader: inout SFTPPacketReader) throws(SFTPViolation) {
     let flags = try reader.number()
     size = flags & Self.hasSize != 0 ? try reader.long() : nil
-    if flags & 0x2 != 0 { _ = try (reader.number(), reader.number()) }
+    if flags & 0x2 != 0 {
+      owner = try reader.number()
+      _ = try reader.number()
+    }
     mode = flags & Self.hasPermissions != 0 ? try reader.number() : nil
     if flags & 0x8 != 0 {
       _ = try reader.number()

@@ -62,7 +62,8 @@ extension SFTPStorage {
       return StoreError(
         .system, operation.rawValue, subject: subject(path),
         reason: "the server denies permission",
-        hint: "check the owner and the mode on the server, or log in as the user who owns it",
+        hint: "check the owner and the mode on the server, or log in as the user who owns it"
+          + ownerCommand,
         cause: error(ErrorNumber.permission))
     default:
       return StoreError(
@@ -70,6 +71,30 @@ extension SFTPStorage {
         reason: "the server reports: \(Self.shown(status))",
         hint: "check the disk and the logs of the server")
     }
+  }
+
+  /// The command that gives all objects to the owner of the repository, to continue a sentence.
+  private var ownerCommand: String {
+    guard let path = ShellWord.argument(root) else { return "" }
+    return "; on the server: sudo chown -R --reference=\(path) \(path)"
+  }
+
+  /// Returns the error for an object that may not be read, with its owner and mode as far as the
+  /// server shows them.
+  func readRefusal(_ failure: SFTPFailure, at path: ObjectPath) -> StoreError {
+    let error = storeError(failure, .read, at: path)
+    let shown = try? session.perform { connection, _ throws(SFTPFailure) in
+      try connection.statusIfPresent(serverPath(path))
+    }
+    guard let found = shown ?? nil, let owner = found.owner, let mode = found.mode else {
+      return error
+    }
+    let digits = String(mode & 0o7777, radix: 8)
+    let zeros = String(repeating: "0", count: max(0, 4 - digits.count))
+    return StoreError(
+      error.code, error.action, subject: error.subject,
+      reason: "\(error.reason): it belongs to user \(owner) there (mode \(zeros)\(digits))",
+      hint: error.hint, cause: error.cause)
   }
 
   /// A server's words, with control characters escaped.

@@ -53,6 +53,7 @@ extension SFTPStorage {
       if case .unusable(let cause) = error, !cause.isMissing {
         throw damaged(path, "it is not a regular file")
       }
+      if error.code == .permissionDenied { throw readRefusal(error, at: path) }
       guard error.code == .failure else { throw storeError(error, .read, at: path) }
       throw damaged(path, "the server cannot read it")
     }
