@@ -65,6 +65,34 @@ struct DumpTests {
     #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
   }
 
+  /// The lease of a program that was killed stays, and is not called that of a running one.
+  @Test func aKilledProgramIsReportedAsEnded() throws {
+    let cli = try CommandLine()
+    var random = Seeded(5)
+    try cli.directory.write(random.bytes(12_000_000), at: "tree/large")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let script = """
+      mkfifo pipe
+      "$0" dump latest:folders/tree/large --repo repo > pipe & D=$!
+      exec 3< pipe
+      head -c 1000 <&3 > dumped
+      "$0" leases --json --repo repo > running
+      kill -KILL $D
+      wait $D || true
+      "$0" leases --json --repo repo > ended
+      "$0" check --repo repo > checked
+      """
+    let outcome = try cli.run([], under: ["bash", "-ec", script])
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    func text(_ path: ByteString) throws -> String {
+      String(decoding: try cli.directory.read(path), as: UTF8.self)
+    }
+    #expect(try text("running").contains(#""state":"running""#))
+    #expect(try text("ended").contains(#""state":"ended""#))
+    #expect(try text("checked").contains("a program that has ended left 0 unfinished objects"))
+  }
+
   /// Extracting the archive gives the tree, whatever it contains.
   @Test func dumpedDirectoryIsACompleteArchive() throws {
     let cli = try Self.odd()

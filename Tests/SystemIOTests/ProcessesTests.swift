@@ -84,4 +84,32 @@ struct ProcessesTests {
     #expect(found.unknown.map(\.number) == (isOne ? [] : [7]))
     #expect(found.uses.isEmpty)
   }
+
+  @Test func aProcessThatStillRunsIsFound() throws {
+    let start = try #require(Processes.startTime(of: Host.processID))
+    #expect(Processes.presence(of: Host.processID, startedAt: start) == .running)
+    #expect(Processes.numbering() != nil && Processes.numbering() == Processes.numbering())
+  }
+
+  /// Its number is that of another process now, or of none.
+  @Test func aProcessThatEndedIsNotFound() throws {
+    let start = try #require(Processes.startTime(of: Host.processID))
+    #expect(Processes.presence(of: Host.processID, startedAt: start - 1) == .ended)
+    #expect(Processes.presence(of: .max, startedAt: start) == .ended)
+    #expect(Processes.presence(of: 0, startedAt: start) == .unknown)
+  }
+
+  /// A process is hidden from other users, or ended and its parent has not noticed.
+  @Test(arguments: [("S", 1, Processes.Presence.running), ("Z", 1, .ended), ("Z", 3, .running)])
+  func theStateIsRead(state: String, threads: Int, presence: Processes.Presence) throws {
+    let directory = try TemporaryDirectory("proc")
+    let zeros = String(repeating: " 0", count: 16)
+    try directory.write("7 (a (b) c) \(state)\(zeros) \(threads) 0 4711 0\n", at: "proc/7/stat")
+    let proc = directory.path("proc")
+    #expect(Processes.presence(of: 7, startedAt: 4711, in: proc) == presence)
+    #expect(Processes.presence(of: 7, startedAt: 4710, in: proc) == .ended)
+    #expect(Processes.presence(of: Host.processID, startedAt: 1, in: proc) == .unknown)
+    // It shows no process as this one.
+    #expect(Processes.numbering(in: proc) == nil)
+  }
 }

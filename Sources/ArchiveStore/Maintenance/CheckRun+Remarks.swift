@@ -78,8 +78,7 @@ extension RepositoryCheck.Run {
   /// Returns remarks about leases, except those whose programs have ended since they were listed.
   private func leases() throws(StoreError) -> [(object: String, reason: String)] {
     if inventory.leases.isEmpty { return [] }
-    // In a store of objects a heartbeat needs no object of its own.
-    let statuses = storage.canRename ? [] : try LeaseStatus.all(storage)
+    let statuses = try LeaseStatus.all(storage)
     var remarks: [(object: String, reason: String)] = []
     for name in inventory.leases {
       let path = RepositoryLayout.leases.appending(name)
@@ -89,21 +88,26 @@ extension RepositoryCheck.Run {
       let alive = try storage.status(path.appending(Lease.alive))?.modified
       // It has ended since it was listed.
       if alive == nil, signs.contains(Lease.alive) { continue }
-      let heartbeat =
-        alive
-        ?? statuses.first { path == PruneLease.path ? $0.removesObjects : $0.name == name }?
-        .heartbeat
-      remarks.append(("\(path)", Self.reason(heartbeat, signs)))
+      let status = statuses.first {
+        path == PruneLease.path ? $0.removesObjects : $0.name == name
+      }
+      // In a store of objects a heartbeat needs no object of its own.
+      let heartbeat = alive ?? (storage.canRename ? nil : status?.heartbeat)
+      let hasEnded = signs.contains(ObjectLeases.dead) || status?.presence == .ended
+      remarks.append(("\(path)", Self.reason(heartbeat, signs, hasEnded: hasEnded)))
     }
     return remarks
   }
 
   /// Returns what a lease with these signs and unfinished objects is.
-  private static func reason(_ heartbeat: Timestamp?, _ names: [ByteString]) -> String {
-    guard let heartbeat else { return "it has no heartbeat: a program ended without removing it" }
+  private static func reason(
+    _ heartbeat: Timestamp?, _ names: [ByteString], hasEnded: Bool
+  ) -> String {
     let unfinished = names.count { !Lease.isSign($0) }
-    let hours = Int(Host.now().since(heartbeat) / 3600)
     let what = unfinished == 1 ? "1 unfinished object" : "\(unfinished) unfinished objects"
+    if hasEnded { return "a program that has ended left \(what); a later prune removes the lease" }
+    guard let heartbeat else { return "it has no heartbeat: a program ended without removing it" }
+    let hours = Int(Host.now().since(heartbeat) / 3600)
     return hours >= 1
       ? "a program without a heartbeat for \(hours) h left \(what)"
       : "a program is running, with \(what)"

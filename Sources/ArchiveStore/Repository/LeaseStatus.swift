@@ -12,6 +12,8 @@ public struct LeaseStatus: Sendable, Hashable {
   /// The host and the process ID of the program, or nil if it did not name them.
   public let host: String?
   public let process: Int32?
+  /// The mark that tells whether the program still runs; nil if it has none.
+  private let mark: ProcessMark?
   /// Whether the program only reads.
   public let isReader: Bool
   /// Whether the program holds the right to remove objects.
@@ -24,6 +26,13 @@ public struct LeaseStatus: Sendable, Hashable {
     heartbeat.map { now.since($0) > Lease.patience } ?? false
   }
 
+  /// Whether the program still runs, as far as this host can find out: only a program of the same
+  /// host and container can. For messages: a prune decides by heartbeats alone.
+  public var presence: Processes.Presence {
+    guard let process, let mark else { return .unknown }
+    return mark.presence(of: process)
+  }
+
   private static let seenPrefix = "seen-"
 
   /// Creates the status of a lease with the names of its empty files.
@@ -34,7 +43,7 @@ public struct LeaseStatus: Sendable, Hashable {
     (self.name, self.heartbeat, self.began) = (name, heartbeat, began)
     self.removesObjects = removesObjects
     let owner = signs.lazy.compactMap { Owner($0) }.first
-    (host, process) = (owner?.host, owner?.process)
+    (host, process, mark) = (owner?.host, owner?.process, owner?.mark)
     isReader = signs.contains(Lease.readerSign)
     seen = Set(
       signs.compactMap { sign in
@@ -50,28 +59,34 @@ public struct LeaseStatus: Sendable, Hashable {
     try storage.leases.statuses()
   }
 
-  /// The host and process in the name of an empty file, `by-<process>-<host>`, for people. The file
-  /// is created with the lease and never touched again, so its time is that at which the program
-  /// began.
+  /// The host and process in the name of an empty file, `by-<process>-<host>~<mark>`, for people.
+  /// The file is created with the lease and never touched again, so its time is that at which the
+  /// program began.
   struct Owner {
     let host: String
     let process: Int32
+    /// The mark, which programs of other versions may not write.
+    let mark: ProcessMark?
 
     private static let prefix = "by-"
     /// The maximum length of a host name in the file's name.
     private static let longest = 200
 
     /// The file name for this process.
-    static var sign: ByteString {
+    static let sign: ByteString = {
       let host = String(Host.name.prefix(longest).map { $0 == "/" ? "_" : $0 })
-      return ByteString("\(prefix)\(Host.processID)-\(host)")
-    }
+      let mark = ProcessMark.own.map { "~\($0.text)" } ?? ""
+      return ByteString("\(prefix)\(Host.processID)-\(host)\(mark)")
+    }()
 
     init?(_ sign: ByteString) {
       guard let text = sign.utf8, text.hasPrefix(Self.prefix) else { return nil }
       let parts = text.dropFirst(3).split(separator: "-", maxSplits: 1)
       guard parts.count == 2, let process = Int32(parts[0]) else { return nil }
-      (self.process, host) = (process, String(parts[1]))
+      self.process = process
+      let words = parts[1].split(separator: "~", omittingEmptySubsequences: false)
+      mark = words.count > 1 ? words.last.flatMap { ProcessMark($0) } : nil
+      host = mark == nil ? String(parts[1]) : words.dropLast().joined(separator: "~")
     }
   }
 }

@@ -31,7 +31,7 @@ struct LeasesCommand: SandboxCommand {
     } else {
       var table = Table([
         ("lease", .left), ("use", .left), ("host", .left), ("process", .right),
-        ("last heartbeat", .left),
+        ("last heartbeat", .left), ("state", .left),
       ])
       for lease in leases { table.add(lease.cells(at: now)) }
       for line in table.lines { try console.result(line) }
@@ -48,6 +48,7 @@ extension LeaseStatus {
       String(name.description.prefix(8)), use, (host ?? "-").shown,
       process.map { String($0) } ?? "-",
       heartbeat.map { "\(Times.duration(max(0, now.since($0)))) ago" } ?? "none",
+      presence.word ?? "-",
     ]
   }
 
@@ -58,6 +59,18 @@ extension LeaseStatus {
       "host": host.map { .string($0) } ?? .null,
       "process": process.map { .integer(Int64($0)) } ?? .null,
       "heartbeat": heartbeat.map { .string($0.rfc3339) } ?? .null,
+      "state": presence.word.map { .string($0) } ?? .null,
     ]
+  }
+}
+
+extension Processes.Presence {
+  /// The state of a program, or nil if this host cannot find it out.
+  fileprivate var word: String? {
+    switch self {
+    case .running: "running"
+    case .ended: "ended"
+    case .unknown: nil
+    }
   }
 }

@@ -216,7 +216,7 @@ public enum Processes {
   }
 
   /// Returns all bytes of a file of unknown size, or the first `limit`.
-  private static func read(
+  static func read(
     _ file: borrowing Descriptor, limit: Int
   ) throws(SystemError) -> [UInt8] {
     var bytes: [UInt8] = []
