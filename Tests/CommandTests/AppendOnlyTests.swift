@@ -53,6 +53,23 @@ struct AppendOnlyTests {
     _ = try fixture.succeed("check --read-data --repo s3://bucket/place")
   }
 
+  /// Such a host cannot remove its leases, and marks them as those of programs that have ended.
+  @Test func aHostThatMayNotRemoveIsNotWaitedFor() throws {
+    let fixture = try S3CommandFixture()
+    _ = try fixture.backUp()
+    try fixture.store.protect(.appendOnly)
+    try fixture.cli.directory.write("new", at: "data/new")
+    _ = try fixture.backUp()
+    #expect(try fixture.store.keys().filter { $0.hasSuffix("/dead") }.count == 1)
+    #expect(try fixture.succeed("leases --repo s3://bucket/place").isEmpty)
+    let check = try fixture.succeed("check --repo s3://bucket/place")
+    #expect(check.contains("a program that has ended left 0 unfinished objects"), "\(check)")
+    try fixture.store.protect(.none)
+    try fixture.store.advance(by: 90_000)
+    _ = try fixture.succeed("prune --repo s3://bucket/place")
+    #expect(try fixture.store.keys().filter { $0.contains("/leases/") }.isEmpty)
+  }
+
   /// A user of a directory can remove its files.
   @Test func aDirectoryIsNotProtected() throws {
     let cli = try CommandLine()

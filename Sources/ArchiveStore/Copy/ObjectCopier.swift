@@ -116,9 +116,11 @@ final class ObjectCopier: Sendable {
       }
       let copied = rewriting?.finish() ?? Copied(id: digest, size: object.size)
       try inTarget { () throws(StoreError) in
-        try writer.commit(
-          as: object.header?.path(copied.id) ?? object.path, digest: copied.id,
-          isReadSoon: isReadSoon)
+        try lease.sending { () throws(StoreError) in
+          try writer.commit(
+            as: object.header?.path(copied.id) ?? object.path, digest: copied.id,
+            isReadSoon: isReadSoon)
+        }
       }
       counters.didHandle(files: 1)
       return copied

@@ -96,7 +96,9 @@ struct DirectoryLeases: LeaseForm {
 
   /// Removes the signs and the directory. If that has other content, such as unfinished objects, it
   /// is listed.
-  func release(_ lease: ObjectPath, signs: [ByteString]?, with leftovers: [ObjectPath]) {
+  func release(
+    _ lease: ObjectPath, signs: [ByteString]?, isSettled: Bool, with leftovers: [ObjectPath]
+  ) {
     if let signs, (try? storage.remove(signs.map { lease.appending($0) } + [lease])) != nil {
       return
     }

@@ -31,6 +31,9 @@ final class Lease: Sendable {
     var signs: Set<ByteString> = []
     /// Objects elsewhere that are no longer needed, and are removed with the lease.
     var leftovers: [ObjectPath] = []
+    /// The number of index objects, snapshots and other objects that were sent and whose answer is
+    /// not known, or was a failure: the store may carry them out later.
+    var unanswered = 0
   }
 
   /// The interval in seconds at which `alive` is touched, and the age in seconds at which prune
@@ -170,7 +173,15 @@ final class Lease: Sendable {
 
   /// Saves an object through the lease.
   func save(_ bytes: [UInt8], as object: ObjectPath) throws(StoreError) {
-    try form.save(bytes, as: object, by: self)
+    try sending { () throws(StoreError) in try form.save(bytes, as: object, by: self) }
+  }
+
+  /// Makes requests that store an index object, a snapshot or another object that other programs
+  /// rely on, and records that they were answered.
+  func sending(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+    state.withLock { $0.unanswered += 1 }
+    try body()
+    state.withLock { $0.unanswered -= 1 }
   }
 
   /// Saves a snapshot whose content is durable. `renew` is called if the lease is dead
@@ -178,7 +189,9 @@ final class Lease: Sendable {
   func commit(
     _ snapshot: EncodedObject, renew: () throws(StoreError) -> Void
   ) throws(StoreError) {
-    try form.commit(snapshot, by: self, renew: renew)
+    try sending { () throws(StoreError) in
+      try form.commit(snapshot, by: self, renew: renew)
+    }
   }
 
   /// Removes an index object through the lease.
@@ -252,14 +265,15 @@ final class Lease: Sendable {
   /// Removes the lease with all unfinished objects. Anything that cannot be removed is left to
   /// prune.
   func release() {
-    let (isRemoved, signs, leftovers) = state.withLock { state in
+    let (last, leftovers) = state.withLock { state in
       defer { (state.isHeld, state.leftovers) = (false, []) }
-      // A dead lease contains objects of other programs as well, and is listed.
-      let signs = state.isDead ? nil : state.signs.sorted()
-      return (state.isHeld && state.reasonsToStay == 0, signs, state.leftovers)
+      return (state, state.leftovers)
     }
-    if isRemoved {
-      form.release(path, signs: signs, with: leftovers)
+    if last.isHeld, last.reasonsToStay == 0 {
+      // A dead lease contains objects of other programs as well, and is listed.
+      let signs = last.isDead ? nil : last.signs.sorted()
+      let isSettled = last.unanswered == 0
+      form.release(path, signs: signs, isSettled: isSettled, with: leftovers)
     } else if !leftovers.isEmpty {
       try? storage.remove(leftovers)
     }

@@ -52,8 +52,11 @@ protocol LeaseForm: Sendable {
   /// - Parameters:
   ///   - signs: the names of the signs that its program has put, if there should be no other
   ///     objects in it; nil to look.
+  ///   - isSettled: whether the store has answered everything that its program has saved through
+  ///     it, so that nothing more can come of it.
   ///   - leftovers: objects elsewhere that are removed with it.
-  func release(_ lease: ObjectPath, signs: [ByteString]?, with leftovers: [ObjectPath])
+  func release(
+    _ lease: ObjectPath, signs: [ByteString]?, isSettled: Bool, with leftovers: [ObjectPath])
 
   /// Returns the leases of all programs, ordered by name.
   func statuses() throws(StoreError) -> [LeaseStatus]

@@ -110,9 +110,21 @@ struct ObjectLeases: LeaseForm {
   /// Removes the lease in one request. Its content is known unless it is dead: a lease has only
   /// signs of its own program then. If it was marked as dead since it was last looked at, the mark
   /// stays, and is removed with the next dead leases.
-  func release(_ lease: ObjectPath, signs: [ByteString]?, with leftovers: [ObjectPath]) {
+  ///
+  /// A program that may not remove objects marks its own lease as dead, so that no prune waits for
+  /// it. It has committed its snapshot before that or makes none, as if it had removed the lease.
+  /// But if an index object or a snapshot may still be on its way to the store, the lease stays
+  /// alive for an hour.
+  func release(
+    _ lease: ObjectPath, signs: [ByteString]?, isSettled: Bool, with leftovers: [ObjectPath]
+  ) {
     let names = signs ?? (try? storage.list(lease)) ?? []
-    try? storage.remove(leftovers + names.map { lease.appending($0) })
+    do {
+      try storage.remove(leftovers + names.map { lease.appending($0) })
+    } catch {
+      guard error.isRefused, isSettled, signs != nil else { return }
+      try? storage.touch(lease.appending(Self.dead))
+    }
   }
 }
 

@@ -113,7 +113,9 @@ extension WritingSession {
       }
       let id = try object.finish()
       try lease.explained { () throws(StoreError) in
-        try object.commit(as: storage.layout.index(id), id: id, isReadSoon: true)
+        try lease.sending { () throws(StoreError) in
+          try object.commit(as: storage.layout.index(id), id: id, isReadSoon: true)
+        }
       }
       try lease.requireAlive(afterPutting: storage.layout.index(id))
       return try IndexObject.readAgain(id, from: storage, cache: cache)

@@ -1,0 +1,98 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Leases of programs whose credentials may put objects and not remove them.
+struct WriteOnlyLeaseTests {
+  /// A store of objects that refuses to remove any.
+  private struct WithoutRemoval: ForwardingStorage {
+    let base: any Storage
+
+    private func refusal(_ path: ObjectPath) -> StoreError {
+      let cause = SystemError(.remove, ByteString("\(path)"), number: 13)
+      return StoreError(
+        .system, "remove", subject: "\(path)", reason: cause.reason, cause: cause)
+    }
+
+    func remove(_ path: ObjectPath) throws(StoreError) { throw refusal(path) }
+
+    func remove(_ paths: [ObjectPath]) throws(StoreError) {
+      if let first = paths.first { throw refusal(first) }
+    }
+  }
+
+  /// A repository in which a prune removes packs, and the same for a host that only writes.
+  private func make() throws -> (fixture: ObjectStoreFixture, host: Repository) {
+    let fixture = try ObjectStoreFixture.withUnusedPacks()
+    return (fixture, try Repository.open(WithoutRemoval(base: fixture.store)))
+  }
+
+  private func signs(_ fixture: ObjectStoreFixture) throws -> [ByteString] {
+    let leases = try fixture.names(RepositoryLayout.leases)
+    #expect(leases.count == 1)
+    return try fixture.names(RepositoryLayout.leases.appending(try #require(leases.first)))
+  }
+
+  @Test func noPruneWaitsForAWriterThatEnded() throws {
+    let (made, host) = try make()
+    var fixture = made
+    let files = PruneFixture.files(30..<33)
+    let stored = try host.back(up: files, sequence: 9)
+    fixture.snapshots.append((stored, files))
+    #expect(try signs(fixture) == [LeaseStatus.Owner.sign, "dead"])
+    #expect(try fixture.open().leases().isEmpty)
+    let report = try fixture.prune()
+    #expect(report.removedPacks > 0 && report.waitingFor.isEmpty)
+    #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
+    // A day later a program that may remove objects removes the rest.
+    try fixture.pruneLater()
+    #expect(try fixture.names(RepositoryLayout.leases).isEmpty)
+    #expect(try fixture.names(RepositoryLayout.pending).isEmpty)
+    #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
+  }
+
+  @Test func noPruneWaitsForAReaderThatEnded() throws {
+    let (fixture, host) = try make()
+    let reader = try #require(ReaderLease.ifPossible(host))
+    #expect(try fixture.prune().waitingFor == [reader.name])
+    reader.release()
+    #expect(try signs(fixture).contains("dead"))
+    #expect(try fixture.prune().waitingFor.isEmpty)
+    #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
+  }
+
+  /// A request without an answer may still be carried out: the lease protects it until it expires.
+  @Test(arguments: ["put pending/", "put snapshots/", "put index/"])
+  func aFailedWriterIsWaitedFor(request: String) throws {
+    let (fixture, host) = try make()
+    fixture.store.state.withLock { state in
+      state.hook = { $0.hasPrefix(request) ? .answerLost : nil }
+    }
+    #expect(storeError { try host.back(up: PruneFixture.files(30..<33), sequence: 9) } != nil)
+    fixture.store.state.withLock { $0.hook = nil }
+    #expect(try !signs(fixture).contains("dead"))
+    #expect(try fixture.open().leases().count == 1)
+    try fixture.pruneLater()
+    #expect(try fixture.names(RepositoryLayout.leases).isEmpty)
+    #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
+  }
+
+  @Test func aCheckSaysThatTheProgramHasEnded() throws {
+    let (fixture, host) = try make()
+    try host.back(up: PruneFixture.files(30..<33), sequence: 9)
+    let found = try Checked(fixture.open(), .everything)
+    #expect("\(found.findings)".contains("a program that has ended left 0 unfinished objects"))
+    #expect(found.damaged.isEmpty)
+  }
+
+  /// A program that may remove objects removes its lease, and marks nothing.
+  @Test func otherProgramsLeaveNothing() throws {
+    let (fixture, _) = try make()
+    try fixture.open().back(up: PruneFixture.files(30..<33), sequence: 9)
+    #expect(try fixture.names(RepositoryLayout.leases).isEmpty)
+  }
+}
