@@ -6,10 +6,10 @@ import Testing
 /// `forget`, `prune` and the repairs, killed at calls that change the repository: every remaining
 /// snapshot is restored completely, and the next run completes the work.
 ///
-/// The calls are those of one complete run, and the kills are spread evenly over them. `make test`
-/// has a few kills of each kind, `make test-all` at least twenty.
+/// The calls are those of one complete run, and the twenty kills of each kind are spread evenly over
+/// them; over encrypted repositories two.
 @Suite(.serialized, .enabled(if: Strace.isPermitted)) struct PruneKillTests {
-  private static let kills = Sampling.count(Sampling.fewer(4), of: 24)
+  private static let kills = Sampling.count(TestEncryption.isOn ? 2 : 20, of: 24)
   private static let calls = "mkdirat,openat,write,ftruncate,fsync,renameat,unlinkat"
 
   /// A command, and the state of the repository in which it is killed.
