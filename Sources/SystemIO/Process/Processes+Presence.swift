@@ -14,11 +14,11 @@ extension Processes {
     guard let all = try? Directory.open(path: proc),
       (try? all.target(of: "self")) == ByteString("\(Host.processID)"),
       let boot = Host.bootID,
-      let spaces = try? Directory.open(path: proc.appending("self").appending("ns")),
-      let numbers = try? spaces.target(of: "pid")
+      // The directory cannot be listed by a process that leaves no core dumps.
+      let numbers = try? all.target(of: "self/ns/pid")
     else { return nil }
     // Kernels before 5.6 have no namespaces of time.
-    let times = (try? spaces.target(of: "time")) ?? "-"
+    let times = (try? all.target(of: "self/ns/time")) ?? "-"
     return "\(boot) \(numbers) \(times)"
   }
 
