@@ -90,7 +90,9 @@ test-build: deps ## build the tests
 test: test-build ## run the tests, of those of commands one of five samples (SAMPLE=1 to 5)
 	$(RUN_TESTS) --sample $(SAMPLE)
 
-test-rest: test-build ## run the tests that `make test SAMPLE=N` omits, and those of encrypted repositories
+test-rest: ## run the tests that `make test SAMPLE=N` omits, and those of encrypted repositories
+	@test "$(SAMPLE)" != 0 || { echo "make: SAMPLE=N is missing: 'make test' has printed it" >&2; exit 2; }
+	$(MAKE) test-build
 	$(RUN_TESTS) --rest-of $(SAMPLE)
 	SANDBOXCTL_TEST_ALL=0 $(RUN_ENCRYPTED)
 

@@ -94,7 +94,9 @@ struct UnreadablePacksTests {
     let report = try fixture.copy(workers: workers)
     #expect(packs.count == 3 && report.copied.count == 2 && report.incomplete.count == 1)
     #expect(report.incomplete.map(\.head.id) == [fixture.source.snapshots[2].stored.id])
-    #expect(report.damaged.contains { error in packs.contains { error.subject.contains($0.hex) } })
+    #expect(
+      report.damaged.contains { error in packs.contains { error.subject.contains($0.hex) } },
+      "\(report.damaged)")
     fixture.source.snapshots.removeLast()
     try fixture.expectComplete(2)
   }

@@ -56,6 +56,7 @@ struct AppendOnlyTests {
   /// Such a host cannot remove its leases, and marks them as those of programs that have ended.
   @Test func aHostThatMayNotRemoveIsNotWaitedFor() throws {
     let fixture = try S3CommandFixture()
+    _ = try fixture.succeed("init s3://bucket/place --plain --no-default")
     _ = try fixture.backUp()
     try fixture.store.protect(.appendOnly)
     try fixture.cli.directory.write("new", at: "data/new")

@@ -96,6 +96,7 @@ struct UnreadableObjectTests {
   /// One object of another account, or in an archive: the reason of the store is reported.
   @Test func aStoreThatDeniesAnObjectIsQuoted() throws {
     let fixture = try S3CommandFixture()
+    _ = try fixture.succeed("init s3://bucket/place --plain --no-default")
     _ = try fixture.backUp()
     for (code, words) in [
       ("AccessDenied", "the store denies access: \"not yours\""),

@@ -28,6 +28,8 @@ package final class FaultStore: Sendable {
     /// The bytes of its body, and those of the body of the answer.
     package let size: Int
     package let sent: Int
+    /// The fields of its head, by names in lower case.
+    package let headers: [String: String]
   }
 
   /// Replaces the rules, in the form of the program as JSON, and forgets the requests so far.

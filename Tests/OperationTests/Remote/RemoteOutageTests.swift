@@ -55,11 +55,15 @@ import Testing
   private struct Traffic {
     let requests: [String: Int]
     let bytes: Int
+    /// The requests that were the same as an earlier one.
+    let repeated: Int
 
     init(_ store: FaultStore) throws {
       let all = try store.requests()
       requests = Dictionary(all.map { ($0.method, 1) }, uniquingKeysWith: +)
       bytes = all.reduce(0) { $0 + $1.size + $1.sent }
+      let distinct = Set(all.map { [$0.method, $0.target, $0.headers["range"] ?? ""] })
+      repeated = all.count - distinct.count
     }
 
     var count: Int { requests.values.reduce(0, +) }
@@ -78,6 +82,7 @@ import Testing
         let usual = whole.requests[method] ?? 0
         #expect(abs(number - usual) <= merged, "\(what): \(method) \(requests)")
       }
+      if !isRepeated { #expect(repeated <= whole.repeated, "\(what)") }
       // Listings have the times of objects, and encrypted objects differ by a few bytes.
       if !isRepeated { #expect(abs(bytes - whole.bytes) < 4096, "\(what)") }
     }
