@@ -6,8 +6,8 @@ import Testing
 /// `forget`, `prune` and the repairs, killed at calls that change the repository: every remaining
 /// snapshot is restored completely, and the next run completes the work.
 ///
-/// The calls are those of one complete run, and the twenty kills of each kind are spread evenly over
-/// them; over encrypted repositories two.
+/// The calls are those of one complete run, and the twenty kills of each kind are spread evenly
+/// over them; over encrypted repositories two.
 @Suite(.serialized, .enabled(if: Strace.isPermitted)) struct PruneKillTests {
   private static let kills = Sampling.count(TestEncryption.isOn ? 2 : 20, of: 24)
   private static let calls = "mkdirat,openat,write,ftruncate,fsync,renameat,unlinkat"
