@@ -8,9 +8,10 @@ import Testing
 
 /// Leases of programs whose credentials may put objects and not remove them.
 struct WriteOnlyLeaseTests {
-  /// A store of objects that refuses to remove any.
+  /// A store of objects that refuses to remove any, or any except leases.
   private struct WithoutRemoval: ForwardingStorage {
     let base: any Storage
+    var exceptLeases = false
 
     private func refusal(_ path: ObjectPath) -> StoreError {
       let cause = SystemError(.remove, ByteString("\(path)"), number: 13)
@@ -18,10 +19,13 @@ struct WriteOnlyLeaseTests {
         .system, "remove", subject: "\(path)", reason: cause.reason, cause: cause)
     }
 
-    func remove(_ path: ObjectPath) throws(StoreError) { throw refusal(path) }
+    func remove(_ path: ObjectPath) throws(StoreError) { try remove([path]) }
 
+    /// As a store does, it removes the objects that it may.
     func remove(_ paths: [ObjectPath]) throws(StoreError) {
-      if let first = paths.first { throw refusal(first) }
+      let allowed = paths.filter { exceptLeases && $0.components.first == "leases" }
+      try base.remove(allowed)
+      if let first = paths.first(where: { !allowed.contains($0) }) { throw refusal(first) }
     }
   }
 
@@ -79,6 +83,33 @@ struct WriteOnlyLeaseTests {
     try fixture.pruneLater()
     #expect(try fixture.names(RepositoryLayout.leases).isEmpty)
     #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
+  }
+
+  /// Credentials that may remove leases and nothing else: the lease is gone, and the next prune
+  /// removes the pending snapshot, so that what it needs does not stay for ever.
+  @Test func aLeaseThatMayBeRemovedIsNotMarked() throws {
+    var fixture = try ObjectStoreFixture.withUnusedPacks()
+    let host = try Repository.open(WithoutRemoval(base: fixture.store, exceptLeases: true))
+    let files = PruneFixture.files(30..<33)
+    fixture.snapshots.append((try host.back(up: files, sequence: 9), files))
+    #expect(try fixture.names(RepositoryLayout.leases).isEmpty)
+    #expect(try fixture.names(RepositoryLayout.pending).count == 1)
+    try fixture.prune()
+    #expect(try fixture.names(RepositoryLayout.pending).isEmpty)
+    #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
+  }
+
+  /// A mark without a lease, as a program leaves it that puts it beside the removal of the lease,
+  /// keeps no pending snapshot.
+  @Test func aMarkAloneKeepsNoPendingSnapshot() throws {
+    let fixture = try ObjectStoreFixture.withUnusedPacks()
+    let host = try Repository.open(WithoutRemoval(base: fixture.store, exceptLeases: true))
+    try host.back(up: PruneFixture.files(30..<33), sequence: 9)
+    let lease = RepositoryLayout.leases.appending(ByteString(String(repeating: "ab", count: 16)))
+    try fixture.store.touch(lease.appending("dead"))
+    try fixture.prune()
+    #expect(try fixture.names(RepositoryLayout.pending).isEmpty)
+    #expect(try fixture.names(lease) == ["dead"])
   }
 
   @Test func aCheckSaysThatTheProgramHasEnded() throws {

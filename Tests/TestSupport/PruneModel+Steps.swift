@@ -134,6 +134,8 @@ extension PruneModel {
         step { $1 = Writer(step: .committed) }
       } else {
         step { looks(&$1, then: .committed) }
+        // It may not remove objects: it marks its lease as dead, and the pending object stays.
+        if writer.hasLease { step { $1 = Writer(step: .committed, hasPending: true) } }
       }
     case .renewed:
       step { state, writer in

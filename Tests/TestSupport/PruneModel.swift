@@ -8,10 +8,11 @@
 ///
 /// Without rename (`objects`), a writer puts its snapshot as pending, looks for the mark that its
 /// lease is dead, puts the snapshot, and looks again; with a dead lease it takes a new one, once,
-/// and checks its pack. A prune whose right was taken over may still do what it was about to do:
-/// put a condemned object, write the index, or delete packs, at any later time. The docs state the
-/// bound: a writer that slept between its first look and the put for so long that its pending
-/// snapshot was removed must not be ended before it has looked again.
+/// and checks its pack. A writer that has committed may be one without the right to remove objects:
+/// it marks its lease as dead and leaves the pending object. A prune whose right was taken over may
+/// still do what it was about to do: put a condemned object, write the index, or delete packs, at
+/// any later time. The docs state the bound: a writer that slept between its first look and the put
+/// for so long that its pending snapshot was removed must not be ended before it has looked again.
 ///
 /// There is one blob. The old snapshot has it in pack 0; a writer that finds no usable copy stores
 /// it again as pack 1 or 2, and a prune that rewrites packs as pack 3. All snapshots have the same

@@ -107,9 +107,9 @@ struct ObjectLeases: LeaseForm {
     try remove([object], by: lease)
   }
 
-  /// Removes the lease in one request. Its content is known unless it is dead: a lease has only
-  /// signs of its own program then. If it was marked as dead since it was last looked at, the mark
-  /// stays, and is removed with the next dead leases.
+  /// Removes the lease in one request, or in two if the leftovers may not be removed. Its content
+  /// is known unless it is dead: a lease has only signs of its own program then. If it was marked
+  /// as dead since it was last looked at, the mark stays, and is removed with the next dead leases.
   ///
   /// A program that may not remove objects marks its own lease as dead, so that no prune waits for
   /// it. It has committed its snapshot before that or makes none, as if it had removed the lease.
@@ -118,11 +118,19 @@ struct ObjectLeases: LeaseForm {
   func release(
     _ lease: ObjectPath, signs: [ByteString]?, isSettled: Bool, with leftovers: [ObjectPath]
   ) {
-    let names = signs ?? (try? storage.list(lease)) ?? []
-    do {
-      try storage.remove(leftovers + names.map { lease.appending($0) })
-    } catch {
-      guard error.isRefused, isSettled, signs != nil else { return }
+    let objects = (signs ?? (try? storage.list(lease)) ?? []).map { lease.appending($0) }
+    do { try storage.remove(leftovers + objects) } catch {
+      guard error.isRefused, signs != nil else { return }
+      end(lease, with: objects, isSettled: isSettled)
+    }
+  }
+
+  /// Removes the lease without leftovers, since credentials may have the right to remove leases
+  /// alone, or marks it. No mark is put into a lease without a sign of its program: it would stay
+  /// for a day.
+  private func end(_ lease: ObjectPath, with objects: [ObjectPath], isSettled: Bool) {
+    do { try storage.remove(objects) } catch {
+      guard error.isRefused, isSettled, let isDead = try? isDead(lease), !isDead else { return }
       try? storage.touch(lease.appending(Self.dead))
     }
   }
@@ -210,7 +218,9 @@ extension ObjectLeases {
       pending.append((path, status.modified))
     }
     guard !pending.isEmpty else { return }
-    let writers = Self.statuses(of: try entries(), withDead: true).filter {
+    // A lease of which only the mark is left belongs to no program.
+    let leases = try entries().filter { Array($0.value.objects.keys) != [Self.dead] }
+    let writers = Self.statuses(of: leases, withDead: true).filter {
       !$0.isReader && $0.name != lease.path.name
     }
     let starts = writers.compactMap(\.began)
