@@ -85,6 +85,13 @@ public struct StoreError: Error, Hashable, Sendable {
     StoreError(.damaged, action, subject: subject, reason: reason, hint: hint, cause: cause)
   }
 
+  /// The same error for an object that this one may hold, and no other does.
+  func asMissing(_ object: String) -> StoreError {
+    StoreError(
+      .missing, "read", subject: object, reason: "it may be in '\(subject)': \(reason)", hint: hint,
+      cause: cause)
+  }
+
   /// The kinds of failure that a command distinguishes by exit status.
   public enum Kind: Sendable, Hashable, CaseIterable {
     case noRepository

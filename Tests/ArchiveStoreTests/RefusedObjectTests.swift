@@ -88,6 +88,84 @@ struct RefusedObjectTests {
     let all = try packs
     storage.refuse(indexes + all)
     try expectOnlyUnreadable(indexes + all, .everything)
+    let found = try Checked(repository, .trees)
+    #expect(found.report.uncertain == 2 && found.report.costs == 0, "\(found.findings)")
+  }
+
+  private func pack(of blob: BlobID) throws -> Digest {
+    let index = IndexSet(try LoadedIndex.loadAll(from: storage).objects)
+    return try #require(index.find(blob)).pack
+  }
+
+  private func tree(_ stored: StoredSnapshot) -> BlobID {
+    BlobID(kind: .tree, digest: stored.snapshot.tree.digest)
+  }
+
+  /// A blob of a file of the first snapshot.
+  private func blob(of name: ByteString) throws -> BlobID {
+    let reader = try repository.beginReading()
+    let entry = try #require(try reader.entry(at: name, in: first.snapshot.tree))
+    guard case .file(let content) = entry.node, case .blob(let digest, _)? = content.pieces.first
+    else { throw StoreError.missing("\(name)") }
+    return BlobID(kind: .data, digest: digest)
+  }
+
+  /// A pack that no index object names may have what is in no index, and nothing else.
+  @Test func aStrayPackHidesNoLoss() throws {
+    let lost = layout.pack(try pack(of: blob(of: "old")))
+    let stray = layout.pack(Blake2b.hash([7]))
+    try storage.memory.put([1, 2, 3], stray)
+    try storage.memory.remove(lost)
+    storage.refuse([stray])
+    for reading in [RepositoryCheck.Reading.trees, .everything] {
+      let found = try Checked(repository, reading)
+      #expect(found.damaged == ["\(lost)"] && found.costs["old"] == [first.id])
+      #expect(found.report.unreadable == 1 && found.report.uncertain == 0)
+    }
+    let error = storeError { try repository.beginReading().bytes(at: "old", in: first) }
+    #expect(error?.code == .missing && error?.isRefused == false, "\(String(describing: error))")
+  }
+
+  /// It is unknown what trees need that cannot be read, which matters if something is lost.
+  @Test func treesAreUncertainBesideDamage() throws {
+    let trees = Set(try [first, second].map { try pack(of: tree($0)) })
+    let data = try pack(of: blob(of: "old"))
+    try #require(!trees.contains(data))
+    storage.refuse(trees.map { layout.pack($0) })
+    #expect(try Checked(repository, .trees).report.uncertain == 0)
+    try storage.memory.remove(layout.pack(data))
+    let found = try Checked(repository, .trees)
+    #expect(found.damaged == ["\(layout.pack(data))"] && found.costs.isEmpty)
+    #expect(found.report.uncertain == 2, "\(found.findings)")
+  }
+
+  /// Of several pages that cannot be read, damage is reported.
+  @Test func damageIsPreferred() throws {
+    let cause = SystemError(.open, "a", number: EACCES)
+    let refusal = StoreError(.system, "open", subject: "a", reason: cause.reason, cause: cause)
+    var pages = UnreadableNames.Pages(UnreadableNames(after: nil, last: "a"), refusal.asDamage)
+    #expect(pages.error.isRefused)
+    pages.add(UnreadableNames(after: "a", last: "b"), .damaged("b", "it is damaged"))
+    pages.add(UnreadableNames(after: "b", last: "c"), refusal.asDamage)
+    #expect(!pages.error.isRefused && pages.error.subject == "b" && pages.names.last == "c")
+  }
+
+  /// Nothing is called lost that may be in a pack which may not be read, also without an index.
+  @Test func readersNameTheRefusal() throws {
+    let heads = try repository.heads().heads
+    let indexes = try RepositoryListing.indexes(storage).map { layout.index($0) }
+    storage.refuse(try indexes + packs)
+    let shared = try repository.beginSharedReading()
+    var needs = try SnapshotNeedsSearch(
+      repository, cache: nil, threads: 1, isStopping: { false },
+      snapshot: { [repository] in try repository.snapshot($0) })
+    for error in [
+      storeError { try repository.beginReading().bytes(at: "old", in: first) },
+      storeError { try shared.directory(first.snapshot.tree) },
+      storeError { try needs.mark(heads) },
+    ] {
+      #expect(error?.kind == .failed && error?.hint == RefusingStorage.hint)
+    }
   }
 
   @Test func damageBesideItIsFound() throws {
@@ -147,9 +225,33 @@ struct RefusedObjectTests {
       storage.refuse([layout.pack(copy)])
       #expect(try repository.beginReading().readBlob(blob) == [1, 2, 3])
     }
+    for copy in copies {
+      storage.refuse([layout.pack(copy)])
+      #expect(try repository.beginSharedReading().data(blob.digest, length: 3).bytes == [1, 2, 3])
+    }
     storage.refuse(copies.map { layout.pack($0) })
-    let error = storeError { try repository.beginReading().readBlob(blob) }
-    #expect(error?.isRefused == true && error?.kind == .failed)
+    for error in [
+      storeError { try repository.beginReading().readBlob(blob) },
+      storeError { try repository.beginSharedReading().data(blob.digest, length: 3) },
+    ] {
+      #expect(error?.isRefused == true && error?.kind == .failed)
+    }
+    // A delivery reports the blob to its receiver, which looks for another copy.
+    let sink = Sink()
+    let use = BlobDelivery.Use(digest: blob.digest, length: 3, item: 0, offset: 0)
+    try repository.beginReading()
+      .deliver([use], threads: 1, isStopping: { false }, to: { sink })
+    #expect(sink.missing.withLock { $0 } == [use])
+  }
+
+  private final class Sink: BlobDelivery.Sink, Sendable {
+    let missing = Mutex<[BlobDelivery.Use]>([])
+
+    func receive(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) {}
+
+    func reportMissing(_ uses: [BlobDelivery.Use], _ error: StoreError) {
+      missing.withLock { $0 += error.isRefused ? uses : [] }
+    }
   }
 
   @Test func anUnreadableSnapshotIsNoDamageInAListing() throws {

@@ -63,6 +63,17 @@ struct UnreadableObjectTests {
     #expect(summary["unreadable"] as? Int == files.count && summary["damaged"] as? Int == 0)
   }
 
+  /// Nothing is called lost because an index object cannot be read.
+  @Test(.enabled(if: Host.userID == 0)) func growthCountsNothingAsLost() throws {
+    let cli = try Self.make()
+    _ = try Self.take(cli, "index")
+    _ = try Program.run("rm", ["-rf", "home/.cache"], in: cli.directory.url)
+    let outcome = try cli.runAsNobody("stats --growth --repo repo")
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    #expect(outcome.errors.contains("are in no index object that can be read"))
+    #expect(!outcome.errors.contains("no pack has"), "\(outcome.errors)")
+  }
+
   @Test(.enabled(if: Host.userID == 0)) func commandsNameTheOwnerAndTheRemedy() throws {
     let cli = try Self.make()
     _ = try Self.take(cli, "packs")
@@ -75,6 +86,62 @@ struct UnreadableObjectTests {
       #expect(outcome.errors.contains(Self.words), "\(line): \(outcome.errors)")
       #expect(outcome.errors.contains("hint: \(Self.hint)"), "\(line): \(outcome.errors)")
     }
+  }
+
+  /// Without the trees it is unknown what is lost with a pack.
+  @Test(.enabled(if: Host.userID == 0)) func aCheckClaimsNothingOfWhatItCannotRead() throws {
+    let cli = try Self.make()
+    let packs = try cli.packs("repo").map { (path: $0, size: try Self.size($0)) }
+    let data = try #require(packs.first { $0.size > 200_000 })
+    for pack in packs where pack.size < 200_000 {
+      _ = try Program.run("chown", ["0:0", pack.path])
+    }
+    _ = try Program.run("rm", [data.path])
+    let outcome = try cli.runAsNobody("check --repo repo")
+    #expect(outcome.code == 13 && outcome.output.contains("uncertain everything"), "\(outcome)")
+    #expect(outcome.output.contains("may be lost: unknown until these objects can be read\n"))
+    #expect(
+      outcome.output.hasSuffix("1 object damaged; nothing else is known to be lost\n"),
+      "\(outcome.output)")
+    let json = try cli.runAsNobody("check --json --repo repo")
+    let lines = try json.output.split(separator: "\n").map { try CommandLine.object($0) }
+    let uncertain = lines.filter { $0["finding"] as? String == "uncertain" }
+    let summary = try #require(lines.last?["summary"] as? [String: Any])
+    #expect(!uncertain.isEmpty && summary["uncertain"] as? Int == uncertain.count)
+    #expect(uncertain.allSatisfy { ($0["snapshots"] as? [String])?.isEmpty == false })
+  }
+
+  private static func size(_ path: String) throws -> Int {
+    try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+  }
+
+  /// Two hosts that backed up at the same time stored the same content.
+  @Test(.enabled(if: Host.userID == 0)) func aRestoreReadsAnotherCopy() throws {
+    let cli = try CommandLine()
+    let copy = { (line: String) in
+      _ = try Program.run("sh", ["-c", line], in: cli.directory.url)
+    }
+    var random = Seeded(12)
+    try copy("chmod 0777 . && chown 65534:65534 home")
+    try cli.directory.write(random.bytes(300_000), at: "tree/a")
+    try copy("chmod -R a+rX tree")
+    try Self.succeed(cli, "init repo --plain --no-default")
+    try copy("cp -a repo second")
+    try Self.succeed(cli, "backup --layout folder --root tree --repo repo --quiet")
+    try copy("rm -rf home/.cache home/.local")
+    try Self.succeed(cli, "backup --layout folder --root tree --repo second --quiet")
+    for directory in ["packs", "index", "snapshots"] {
+      try copy("cp -a second/\(directory)/. repo/\(directory)/")
+    }
+    let packs = try cli.packs("repo").filter { try Self.size($0) > 200_000 }
+    try #require(packs.count == 2)
+    for (number, pack) in packs.enumerated() {
+      try copy("rm -rf home/.cache && chown -R 65534:65534 repo && chown 0:0 '\(pack)'")
+      try Self.succeed(cli, "restore latest --to back\(number) --repo repo")
+    }
+    try copy("chown 0:0 \(packs.joined(separator: " "))")
+    let outcome = try cli.runAsNobody("restore latest --to none --repo repo")
+    #expect(outcome.code == 1 && outcome.errors.contains(Self.words), "\(outcome.errors)")
   }
 
   /// The newest snapshot is skipped, with the remedy, and the status says that something is

@@ -47,7 +47,8 @@ struct SnapshotNeedsSearch {
   /// that it does not name.
   ///
   /// - Parameter others: snapshots of whose needs that is marked which is not lost.
-  /// - Throws: `interrupted`, and failures of the storage.
+  /// - Throws: `interrupted`, and failures of the storage; the refusal if this user may not read a
+  ///   pack that may hold what seems lost.
   mutating func mark(
     _ heads: [SnapshotHead], andWhatIsLeftOf others: [SnapshotHead] = []
   ) throws -> [IncompleteSnapshot] {
@@ -59,6 +60,7 @@ struct SnapshotNeedsSearch {
         try search.mark(Set(others.map(\.tree)))
         if isWhole || isRescued { return incomplete }
       } else if isRescued {
+        if let refusal { throw refusal }
         let found = try self.incomplete(rest)
         guard !found.isEmpty else {
           throw StoreError(
@@ -79,6 +81,16 @@ struct SnapshotNeedsSearch {
 
   /// Whether nothing is lost of what was marked so far.
   private var isWhole: Bool { search.lost.isEmpty && search.unreadable.isEmpty }
+
+  /// The error of a pack that this user may not read, if something in no index may be in it.
+  private var refusal: StoreError? {
+    guard let refusal = readable.refusal else { return nil }
+    let lost = search.unreadable.union(search.lost.map { BlobID(kind: .data, digest: $0) })
+    let areNamed = lost.allSatisfy { blob in
+      search.index.objects.contains { !$0.findAll(blob).isEmpty }
+    }
+    return areNamed ? nil : refusal
+  }
 
   /// Removes the marks of blobs for which `isSelected` returns false.
   mutating func filter(_ isSelected: (BlobRecord) -> Bool) { search.filter(isSelected) }
@@ -138,6 +150,8 @@ struct ReadableIndex {
   private(set) var index = PruneIndex()
   /// The errors of index objects that cannot be used.
   let faults: [StoreError]
+  /// The error of a pack that no usable object names and whose table this user may not read.
+  private(set) var refusal: StoreError?
 
   /// Loads the index. If an index object cannot be used, or with `isRescuing`, the packs that no
   /// usable object names are found by their own tables.
@@ -163,7 +177,9 @@ struct ReadableIndex {
     if isRescuing || !faults.isEmpty {
       let named = loaded.packs
       let others = sizes.filter { !named.contains($0.key) }
-      objects += try PackRescue(of: others, in: storage) {}.objects
+      let rescue = try PackRescue(of: others, in: storage) {}
+      objects += rescue.objects
+      refusal = rescue.refusal
     }
     for object in objects {
       try index.add(object) { pack throws(StoreError) in

@@ -52,8 +52,10 @@ public struct RepositoryGrowth: Sendable {
   public internal(set) var damaged: [StoreError] = []
   /// The trees and lists that cannot be read. What only they need is not counted.
   public internal(set) var unreadable = 0
-  /// The blobs that snapshots need and no pack has.
+  /// The blobs that snapshots need and no index object names that can be used.
   public internal(set) var lostBlobs = 0
+  /// Whether this user may not read some index objects, which may name these blobs.
+  public internal(set) var isIndexRefused = false
 
   /// The data of all snapshots.
   public var total: Amount {
@@ -115,6 +117,7 @@ extension Repository {
     watch?.counters.expect(files: snapshots.heads.count, bytes: 0)
     var growth = RepositoryGrowth()
     growth.damaged = snapshots.damaged + loaded.faults.map(\.error)
+    growth.isIndexRefused = loaded.faults.contains { $0.error.isRefused }
     let reader = try beginReading(cache: cache, lease: lease)
     var walk = GrowthWalk(reader, index)
     for head in snapshots.heads {

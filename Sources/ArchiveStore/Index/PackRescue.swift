@@ -10,6 +10,9 @@ struct PackRescue: Sendable {
   private(set) var packs: Set<Digest> = []
   private(set) var faults: [(pack: Digest, error: StoreError)] = []
 
+  /// The error of the first pack whose table this user may not read, or nil if there is none.
+  var refusal: StoreError? { faults.first { $0.error.isRefused }?.error }
+
   private var builder = IndexBuilder()
   private static let recordsPerObject = 1 << 19
 

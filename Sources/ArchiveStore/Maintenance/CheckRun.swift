@@ -31,6 +31,10 @@ extension RepositoryCheck {
     private(set) var emptyDirectories: [ObjectPath] = []
     /// Whether everything that snapshots need can be restored.
     private(set) var isWhole = true
+    /// Whether it is unknown if something can be restored, since it is in no index and may be in a
+    /// pack that this user may not read, or since its tree or list is in such a pack.
+    private var hasUnindexed = false
+    private var hasRefused = false
     /// The progress of partial checks after this one; nil if it is not recorded.
     private(set) var round: CheckRound?
 
@@ -252,6 +256,7 @@ extension RepositoryCheck {
       for stored in snapshots { try trees.check(stored.snapshot.tree) }
       for (pack, error) in reader.refusedPacks ?? [:] { recordUnread(pack, error) }
       (report.trees, report.entries, isWhole) = (trees.trees, trees.entries, trees.isWhole)
+      (hasUnindexed, hasRefused) = (trees.hasUnindexed, trees.hasRefused)
       suspects.formUnion(reader.damagedPacks.filter { damagedPacks[$0] == nil })
     }
 
@@ -264,7 +269,7 @@ extension RepositoryCheck {
       for (pack, error) in rescue.faults {
         if error.isRefused {
           recordUnread(pack, error)
-          index.isIncomplete = true
+          index.refusal = index.refusal ?? error
           continue
         }
         record("\(storage.layout.pack(pack))", error.reason)
@@ -316,11 +321,12 @@ extension RepositoryCheck.Run {
       guard let refusal = check.repository.refusal(of: stored) else { continue }
       try body(.untrusted(snapshot: stored.id, reason: refusal.reason))
     }
-    if !isWhole { try reportCosts(body) }
+    if !isWhole || hasUnindexed || hasRefused && hasDamage { try reportCosts(body) }
     for (object, reason) in try remarks() { try body(.remark(object: object, reason: reason)) }
   }
 
-  /// Walks all snapshots together and reports each path that cannot be restored.
+  /// Walks all snapshots together and reports each path that cannot be restored, or of which that
+  /// is unknown.
   private func reportCosts(_ body: (RepositoryCheck.Finding) throws -> Void) throws {
     let reader = try index.reader(of: check.repository)
     reader.continueWithoutRefused()
@@ -329,12 +335,14 @@ extension RepositoryCheck.Run {
       try check.checkNotStopped()
       switch found {
       case .damage(let error, let trees):
-        if error.isRefused || error.code == .missing && index.isIncomplete { return .enter }
-        try body(cost(at: path, reason: "\(error.subject): \(error.reason)", trees: trees))
+        if let finding = finding(at: path, CheckedIndex.Fault(error), trees: trees) {
+          try body(finding)
+        }
       case .entries(let entries, _):
         for found in entries {
-          if let fault = try RepositoryCheck.TreeCheck.fault(of: found.entry, reader, index) {
-            try body(cost(at: path, reason: fault, trees: found.trees))
+          let fault = try RepositoryCheck.TreeCheck.fault(of: found.entry, reader, index)
+          if let fault, let finding = finding(at: path, fault, trees: found.trees) {
+            try body(finding)
           }
         }
       }
@@ -342,7 +350,17 @@ extension RepositoryCheck.Run {
     }
   }
 
-  private func cost(at path: ByteString, reason: String, trees: [Int]) -> RepositoryCheck.Finding {
-    .cost(path: path, snapshots: trees.map { snapshots[$0].id }, reason: reason)
+  /// Returns the finding for a fault. What a tree or a list needs that may not be read is there as
+  /// far as anybody knows, if nothing is damaged or missing.
+  private func finding(
+    at path: ByteString, _ fault: CheckedIndex.Fault, trees: [Int]
+  ) -> RepositoryCheck.Finding? {
+    let ids = trees.map { snapshots[$0].id }
+    switch fault {
+    case .lost(let reason): return .cost(path: path, snapshots: ids, reason: reason)
+    case .unindexed(let reason): return .uncertain(path: path, snapshots: ids, reason: reason)
+    case .refused(let reason):
+      return hasDamage ? .uncertain(path: path, snapshots: ids, reason: reason) : nil
+    }
   }
 }

@@ -16,9 +16,9 @@ struct CheckedIndex: Sendable {
   var lostPacks: Set<Digest> = []
   /// Blobs that cannot be read from one pack.
   var lostCopies: Set<BlobCopy> = []
-  /// Whether this user may not read some packs that no object names, nor their own tables: a blob
-  /// in no index may be in one of them.
-  var isIncomplete = false
+  /// The error of a pack that no object names and whose own table this user may not read: a blob in
+  /// no index may be in it. Nil if there is none.
+  var refusal: StoreError?
 
   struct BlobCopy: Hashable, Sendable {
     let blob: BlobID
@@ -100,17 +100,39 @@ struct CheckedIndex: Sendable {
     return count
   }
 
+  /// Why a path cannot be restored, or why that is unknown.
+  enum Fault: Hashable, Sendable {
+    case lost(String)
+    /// A blob is in no index, and may be in a pack that this user may not read.
+    case unindexed(String)
+    /// A tree or a list is in a pack that this user may not read: what it needs is unknown.
+    case refused(String)
+
+    /// The fault of a tree or a list that a reader which continues without refused packs could not
+    /// read.
+    init(_ error: StoreError) {
+      let reason = "\(error.subject): \(error.reason)"
+      guard error.isRefused else {
+        self = .lost(reason)
+        return
+      }
+      self = error.code == .missing ? .unindexed(reason) : .refused(reason)
+    }
+
+    var isLoss: Bool { if case .lost = self { true } else { false } }
+  }
+
   /// Returns the reason a blob cannot be read, or nil if it can. Without a length any length
   /// matches.
-  func fault(of blob: BlobID, length: UInt64?) -> String? {
+  func fault(of blob: BlobID, length: UInt64?) -> Fault? {
     var reason: String?
     if isSound(blob, length: length, in: objects, reason: &reason) { return nil }
     if isSound(blob, length: length, in: rescued, reason: &reason) {
       rescueNeeds.isAny.store(true, ordering: .relaxed)
       return nil
     }
-    if isIncomplete { return nil }
-    return reason ?? "\(blob) is in no index"
+    if let reason { return .lost(reason) }
+    return refusal.map { Fault($0.asMissing("\(blob)")) } ?? .lost("\(blob) is in no index")
   }
 
   /// Whether one of the objects names a sound copy of a blob. `reason` gets the fault of the last
@@ -137,7 +159,8 @@ struct CheckedIndex: Sendable {
   func reader(of repository: Repository) throws(StoreError) -> RepositoryReader {
     let lost = lostPacks
     let set = IndexSet(objects + rescued) { !lost.contains($0) }
-    return try RepositoryReader(repository, ReaderIndex(repository.storage, fixed: set))
+    let index = ReaderIndex(repository.storage, fixed: set, lacking: refusal)
+    return try RepositoryReader(repository, index)
   }
 
   /// Whether something could only be found in the packs' own contents tables.

@@ -114,6 +114,9 @@ extension RepositoryCheck {
     /// A path that snapshots lose to damage, completely or in part: a file, or a directory and all
     /// below.
     case cost(path: ByteString, snapshots: [SnapshotID], reason: String)
+    /// A path of which it is unknown whether snapshots have lost it, as long as objects may not be
+    /// read.
+    case uncertain(path: ByteString, snapshots: [SnapshotID], reason: String)
     /// A snapshot that is not accepted, since no trusted signer signed it.
     case untrusted(snapshot: SnapshotID, reason: String)
     /// A remark that affects no snapshot.
@@ -143,6 +146,8 @@ extension RepositoryCheck {
     /// The number of objects that this user may not read, and the remedy for the first one.
     public var unreadable = 0
     public var unreadableHint: String?
+    /// The number of paths of which it is unknown whether they can be restored.
+    public var uncertain = 0
     public var untrusted = 0
     public var remarks = 0
     /// Whether the index is damaged. It can be rebuilt.
@@ -165,6 +170,7 @@ extension RepositoryCheck {
         unreadable += 1
         unreadableHint = unreadableHint ?? hint
       case .cost: costs += 1
+      case .uncertain: uncertain += 1
       case .untrusted: untrusted += 1
       case .remark: remarks += 1
       }

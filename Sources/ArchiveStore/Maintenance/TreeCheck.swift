@@ -11,6 +11,10 @@ extension RepositoryCheck {
     private(set) var entries = 0
     /// Whether everything checked so far can be restored.
     private(set) var isWhole = true
+    /// Whether something is in no index that may be in a pack which this user may not read, and
+    /// whether something cannot be checked since such a pack holds its tree or list.
+    private(set) var hasUnindexed = false
+    private(set) var hasRefused = false
 
     var trees: Int { reaches.count }
 
@@ -74,36 +78,43 @@ extension RepositoryCheck {
           if case .directory(let below) = entry.node {
             level.below.append((below, entry.name.count))
           }
-          if isWhole, try Self.fault(of: entry, reader, index) != nil { isWhole = false }
+          // The paths are looked for later if anything is lost.
+          if isWhole, let fault = try Self.fault(of: entry, reader, index) { record(fault) }
         }
-        if let failure, !mayBeIntact(failure) { isWhole = false }
+        if let failure { record(CheckedIndex.Fault(failure)) }
       } catch let error as StoreError where error.kind == .damaged {
-        if !mayBeIntact(error) { isWhole = false }
+        record(CheckedIndex.Fault(error))
       }
       return level
     }
 
-    /// Whether an object may be intact, or be in a pack, that this user may not read.
-    private func mayBeIntact(_ error: StoreError) -> Bool {
-      error.isRefused || error.code == .missing && index.isIncomplete
+    private mutating func record(_ fault: CheckedIndex.Fault) {
+      switch fault {
+      case .lost: isWhole = false
+      case .unindexed: hasUnindexed = true
+      case .refused: hasRefused = true
+      }
     }
 
     /// Returns the reason an entry, apart from its children, cannot be restored completely, or nil
-    /// if it can.
+    /// if it can. A loss is preferred to what is unknown.
     static func fault(
       of entry: TreeEntry, _ reader: RepositoryReader, _ index: CheckedIndex
-    ) throws -> String? {
+    ) throws -> CheckedIndex.Fault? {
+      var unknown: CheckedIndex.Fault?
       for attribute in entry.attributes {
-        if let fault = fault(of: attribute, index) {
-          return "attribute \(attribute.name): \(fault)"
+        switch fault(of: attribute, index) {
+        case .lost(let reason): return .lost("attribute \(attribute.name): \(reason)")
+        case let fault: unknown = unknown ?? fault
         }
       }
-      guard case .file(let content) = entry.node else { return nil }
-      return try fault(of: content, reader, index)
+      guard case .file(let content) = entry.node else { return unknown }
+      let found = try fault(of: content, reader, index)
+      return found?.isLoss == true ? found : unknown ?? found
     }
 
     /// Returns the reason the value of an attribute is lost, or nil if it is not.
-    static func fault(of attribute: Attribute, _ index: CheckedIndex) -> String? {
+    static func fault(of attribute: Attribute, _ index: CheckedIndex) -> CheckedIndex.Fault? {
       guard case .blob(let digest, let length) = attribute.value else { return nil }
       return index.fault(of: BlobID(kind: .data, digest: digest), length: length)
     }
@@ -111,16 +122,17 @@ extension RepositoryCheck {
     /// Returns the reason some content of a file is lost, or nil if it is all there.
     static func fault(
       of content: Content, _ reader: RepositoryReader, _ index: CheckedIndex
-    ) throws -> String? {
-      var first: String?
+    ) throws -> CheckedIndex.Fault? {
+      var first: CheckedIndex.Fault?
       do {
         try reader.forEachPiece(of: content) { _, piece in
-          guard first == nil, case .blob(let digest, let length) = piece else { return }
-          first = index.fault(of: BlobID(kind: .data, digest: digest), length: length)
+          guard first?.isLoss != true, case .blob(let digest, let length) = piece else { return }
+          let fault = index.fault(of: BlobID(kind: .data, digest: digest), length: length)
+          if fault?.isLoss == true || first == nil { first = fault }
         }
       } catch let error as StoreError where error.kind == .damaged {
-        if error.isRefused || error.code == .missing && index.isIncomplete { return first }
-        first = first ?? "\(error.subject): \(error.reason)"
+        let fault = CheckedIndex.Fault(error)
+        if first == nil || fault.isLoss && first?.isLoss != true { first = fault }
       }
       return first
     }

@@ -73,7 +73,7 @@ struct TreeRepair {
     do {
       let failure = try reader.forEachEntry(of: tree) { entry in
         if case .directory(let below) = entry.node { level.below.append(below) }
-        if try RepositoryCheck.TreeCheck.fault(of: entry, reader, index) != nil {
+        if try RepositoryCheck.TreeCheck.fault(of: entry, reader, index)?.isLoss == true {
           level.isWhole = false
         }
       }
@@ -116,10 +116,10 @@ struct TreeRepair {
   }
 
   func isLost(_ content: Content) throws -> Bool {
-    try RepositoryCheck.TreeCheck.fault(of: content, reader, index) != nil
+    try RepositoryCheck.TreeCheck.fault(of: content, reader, index)?.isLoss == true
   }
 
   func isLost(_ attribute: Attribute) -> Bool {
-    RepositoryCheck.TreeCheck.fault(of: attribute, index) != nil
+    RepositoryCheck.TreeCheck.fault(of: attribute, index)?.isLoss == true
   }
 }

@@ -66,7 +66,8 @@ public final class BlobDelivery: Sendable {
       do throws(StoreError) {
         try batch.add(plan.frames[number])
       } catch {
-        guard error.kind == .damaged else { throw error }
+        // Another pack may have an intact copy, also of what this user may not read.
+        guard error.kind == .damaged || error.isRefused else { throw error }
         try sink.reportMissing(plan.uses[plan.frames[number].uses].map(\.use), error)
       }
     }

@@ -241,7 +241,11 @@ extension JointWalk {
         loaded = try reader.page(page, of: directory)
       } catch {
         guard error.kind == .damaged, let names = directory.names(onPage: page) else { throw error }
-        if lost == nil { lost = UnreadableNames.Pages(names, error) } else { lost?.add(names) }
+        if lost == nil {
+          lost = UnreadableNames.Pages(names, error)
+        } else {
+          lost?.add(names, error)
+        }
         lostFrom = lostFrom ?? page
         skipPage()
       }

@@ -12,6 +12,8 @@ struct ReaderIndex {
   /// The loaded objects; nil in a reader with a fixed index.
   private var loaded: LoadedIndex?
   private var rescue: PackRescue?
+  /// The error of a pack that the fixed index lacks, since this user may not read its table.
+  private var lacking: StoreError?
   /// Packs that are named but do not exist.
   private var gone: Set<Digest> = []
   /// Whether the objects were listed since a blob or a pack was last found missing.
@@ -34,10 +36,13 @@ struct ReaderIndex {
   }
 
   /// Uses the given objects and no others.
-  init(_ storage: RepositoryStorage, fixed set: IndexSet) {
+  ///
+  /// - Parameter lacking: the error of a pack that none of them names and that this user may not
+  ///   read.
+  init(_ storage: RepositoryStorage, fixed set: IndexSet, lacking: StoreError? = nil) {
     self.storage = storage
     cache = nil
-    self.set = set
+    (self.set, self.lacking) = (set, lacking)
   }
 
   /// Records that a pack does not exist.
@@ -71,6 +76,14 @@ struct ReaderIndex {
     self.rescue = rescue
     makeSet()
     return !rescue.packs.isEmpty
+  }
+
+  /// Returns the error of a pack that this user may not read and that may hold a blob: the blob is
+  /// in no index, and neither is the pack. Nil if there is none, after `widen` found nothing more.
+  func refusal(of blob: BlobID) -> StoreError? {
+    let found = lacking ?? rescue?.refusal
+    guard let found, set.objects.allSatisfy({ $0.findAll(blob).isEmpty }) else { return nil }
+    return found
   }
 
   /// Records that blobs were read from these packs.

@@ -203,7 +203,7 @@ extension RepositoryReader {
         if part.lost == nil {
           part.lost = UnreadableNames.Pages(names, error)
         } else {
-          part.lost?.add(names)
+          part.lost?.add(names, error)
         }
       }
       number += 1

@@ -92,11 +92,14 @@ public final class RepositoryReader {
     } while try widen()
     // The copy that cannot be read may be intact.
     if let refusal { throw refusedPacks == nil ? refusal : refusal.asDamage }
-    throw failure ?? unkept ?? explain(.missing("\(blob)"))
+    let error = failure ?? unkept ?? explain(.missing("\(blob)"))
+    guard error.code == .missing, let refusal = index.refusal(of: blob) else { throw error }
+    throw refusedPacks == nil ? refusal : refusal.asMissing("\(blob)")
   }
 
   /// Lets walks continue without packs that this user may not read, as without damaged ones. Their
-  /// errors are then those of damage, with `isRefused`, and the packs are in `refusedPacks`.
+  /// errors are then those of damage, with `isRefused`, and the packs are in `refusedPacks`. That
+  /// of a blob in no index which may be in a refused pack has the code `missing`.
   func continueWithoutRefused() { refusedPacks = refusedPacks ?? [:] }
 
   /// Returns the error to report for a blob that no pack has. Without a lease, another program may

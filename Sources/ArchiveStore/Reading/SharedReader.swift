@@ -65,9 +65,10 @@ package final class SharedReader: Sendable {
   /// Returns a blob after verifying its hash. Tries all locations in the index, then those in packs
   /// that no index object names.
   ///
-  /// - Throws: `damaged` or `missing` if there is no intact copy, and other errors of the storage.
+  /// - Throws: `damaged` or `missing` if there is no intact copy, the refusal if this user may not
+  ///   read a copy or a pack that may hold one, and other errors of the storage.
   package func find(_ blob: BlobID) throws(StoreError) -> Slice {
-    var failure: StoreError?
+    var (failure, refusal): (StoreError?, StoreError?)
     var tried: [IndexSet.BlobLocation] = []
     var generation = 0
     repeat {
@@ -82,17 +83,22 @@ package final class SharedReader: Sendable {
           index.withLock { $0.index.recordUse(of: CollectionOfOne(location.pack)) }
           return found
         } catch {
-          guard error.kind == .damaged else { throw error }
+          guard error.kind == .damaged || error.isRefused else { throw error }
           if error.code == .missing {
             index.withLock { $0.index.markLost(location.pack) }
+          } else if error.isRefused {
+            refusal = refusal ?? error
           } else {
             failure = failure ?? error
           }
         }
       }
     } while try widen(since: generation)
+    if let refusal { throw refusal }
     let missing = StoreError.missing("\(blob)")
-    throw failure ?? lease?.explain(missing) ?? missing
+    let error = failure ?? lease?.explain(missing) ?? missing
+    guard error.code == .missing else { throw error }
+    throw index.withLock { $0.index.refusal(of: blob) } ?? error
   }
 
   /// Returns a data blob of an expected length if its frame is held, after verifying its hash. Nil

@@ -28,14 +28,18 @@ extension UnreadableNames {
   /// Consecutive unreadable pages of a directory.
   struct Pages {
     private(set) var names: UnreadableNames
-    /// The error of the first page.
-    private let cause: StoreError
+    /// The error of the first page that is damaged, or of the first one if this user may not read
+    /// any of them.
+    private var cause: StoreError
 
     init(_ names: UnreadableNames, _ cause: StoreError) {
       (self.names, self.cause) = (names, cause)
     }
 
-    mutating func add(_ next: UnreadableNames) { names = names.joined(with: next) }
+    mutating func add(_ next: UnreadableNames, _ error: StoreError) {
+      names = names.joined(with: next)
+      if cause.isRefused, !error.isRefused { cause = error }
+    }
 
     /// The error that describes the lost names and the cause.
     var error: StoreError {

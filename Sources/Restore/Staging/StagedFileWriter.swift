@@ -54,7 +54,10 @@ final class StagedFileWriter: BlobDelivery.Sink {
   deinit { try? large?.finish() }
 
   func reportMissing(_ uses: [BlobDelivery.Use], _ error: StoreError) {
-    run.findings.addMissing(uses.filter { $0.item != run.values.item })
+    // A damaged value is reported by those who need it; one that may not be read ends the restore,
+    // as content does, unless there is another copy.
+    run.findings.addMissing(
+      error.isRefused ? uses : uses.filter { $0.item != run.values.item })
   }
 
   func receive(_ blobs: [BlobDelivery.Blob], of frame: [UInt8]) throws {

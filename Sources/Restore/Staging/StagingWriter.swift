@@ -134,8 +134,7 @@ package struct StagingWriter: ~Copyable {
       try checkStop()
       guard let bytes = try find(use) else { continue }
       guard bytes.count == Int(use.length) else {
-        run.findings.addLost(
-          Int(use.item), "it needs \(use.length) bytes of a blob that has \(bytes.count)")
+        addLost(use, "it needs \(use.length) bytes of a blob that has \(bytes.count)")
         continue
       }
       try writer.receive([BlobDelivery.Blob(use: use, range: 0..<bytes.count)], of: bytes)
@@ -147,9 +146,13 @@ package struct StagingWriter: ~Copyable {
       return try reader.readBlob(BlobID(kind: .data, digest: use.digest))
     } catch {
       guard error.kind == .damaged else { throw error }
-      run.findings.addLost(Int(use.item), error.reason)
+      addLost(use, error.reason)
       return nil
     }
+  }
+
+  private func addLost(_ use: BlobDelivery.Use, _ reason: String) {
+    if use.item != run.values.item { run.findings.addLost(Int(use.item), reason) }
   }
 }
 

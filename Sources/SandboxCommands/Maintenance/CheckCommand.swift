@@ -177,6 +177,7 @@ extension RepositoryCheck.Finding {
     case .damage: "damaged  "
     case .unreadable: "unreadable"
     case .cost: "lost     "
+    case .uncertain: "uncertain"
     case .untrusted: "untrusted"
     case .remark: "remark   "
     }
@@ -190,10 +191,14 @@ extension RepositoryCheck.Finding {
     switch self {
     case .damage(let object, let reason), .remark(let object, let reason): "\(object): \(reason)"
     case .unreadable(let object, let reason, _): " \(object): \(reason)"
-    case .cost(let path, let snapshots, _):
-      (path.isEmpty ? "everything" : path.description) + snapshots.shortNames
+    case .cost(let path, let snapshots, _): Self.text(path, snapshots)
+    case .uncertain(let path, let snapshots, _): " " + Self.text(path, snapshots)
     case .untrusted(let snapshot, let reason): " snapshot \(snapshot.hex.prefix(8)): \(reason)"
     }
+  }
+
+  private static func text(_ path: ByteString, _ snapshots: [SnapshotID]) -> String {
+    (path.isEmpty ? "everything" : path.description) + snapshots.shortNames
   }
 
   /// The finding as a line of `check --json`.
@@ -209,11 +214,9 @@ extension RepositoryCheck.Finding {
           JSON.Member("reason", .string(reason)),
         ] + remedy)
     case .cost(let path, let snapshots, let reason):
-      return .object(
-        [JSON.Member("finding", "cost")] + JSON.path(path) + [
-          JSON.Member("snapshots", snapshots.json),
-          JSON.Member("reason", .string(reason)),
-        ])
+      return Self.json("cost", of: path, in: snapshots, reason: reason)
+    case .uncertain(let path, let snapshots, let reason):
+      return Self.json("uncertain", of: path, in: snapshots, reason: reason)
     case .untrusted(let snapshot, let reason):
       return [
         "finding": "untrusted", "snapshot": .string(snapshot.hex), "reason": .string(reason),
@@ -221,6 +224,15 @@ extension RepositoryCheck.Finding {
     case .remark(let object, let reason):
       return ["finding": "remark", "object": .string(object), "reason": .string(reason)]
     }
+  }
+
+  private static func json(
+    _ finding: String, of path: ByteString, in snapshots: [SnapshotID], reason: String
+  ) -> JSON {
+    .object(
+      [JSON.Member("finding", .string(finding))] + JSON.path(path) + [
+        JSON.Member("snapshots", snapshots.json), JSON.Member("reason", .string(reason)),
+      ])
   }
 }
 
@@ -242,7 +254,8 @@ extension RepositoryCheck.Report {
         "bytes_read": .integer(Int64(clamping: bytesRead)),
         "blobs_read": .integer(Int64(blobsRead)), "damaged": .integer(Int64(damaged)),
         "unreadable": .integer(Int64(unreadable)),
-        "costs": .integer(Int64(costs)), "signed": .integer(Int64(signed)),
+        "costs": .integer(Int64(costs)), "uncertain": .integer(Int64(uncertain)),
+        "signed": .integer(Int64(signed)),
         "untrusted": .integer(Int64(untrusted)), "remarks": .integer(Int64(remarks)),
         "seconds": .double(seconds),
       ]
@@ -265,7 +278,13 @@ extension RepositoryCheck.Report {
     let closed =
       unreadable > 0
       ? ["\(Sizes.count(unreadable, "object")) cannot be read: access is denied"] : []
-    return [looked] + refused + closed + damageLines
+    let unknown =
+      uncertain > 0
+      ? [
+        "\(Sizes.count(uncertain, "path")) may be lost: unknown until "
+          + "\(unreadable == 1 ? "this object" : "these objects") can be read"
+      ] : []
+    return [looked] + refused + closed + unknown + damageLines
   }
 
   private var damageLines: [String] {
@@ -273,10 +292,10 @@ extension RepositoryCheck.Report {
       return [unreadable == 0 ? "no damage found" : "no damage found in what can be read"]
     }
     if costs == 0 {
-      return [
-        "\(Sizes.count(damaged, "object")) damaged; "
-          + "all readable snapshots can be restored completely"
-      ]
+      let rest =
+        unreadable == 0
+        ? "all readable snapshots can be restored completely" : "nothing else is known to be lost"
+      return ["\(Sizes.count(damaged, "object")) damaged; \(rest)"]
     }
     return [
       "\(Sizes.count(damaged, "object")) damaged, "

@@ -188,7 +188,13 @@ extension StatsCommand {
       console.warning("damaged: \(path.isEmpty ? "." : path): \(error.reason)")
     }
     let skipped = console.warn(skipping: growth.damaged)
-    if growth.lostBlobs > 0 {
+    let isLost = growth.lostBlobs > 0 && !growth.isIndexRefused
+    if growth.lostBlobs > 0, growth.isIndexRefused {
+      console.warning(
+        "\(Sizes.count(growth.lostBlobs, "blob")) that snapshots need are in no index object that "
+          + "can be read, and are not counted")
+    }
+    if isLost {
       console.warning("snapshots need \(Sizes.count(growth.lostBlobs, "blob")) that no pack has")
       console.hint("'sandboxctl check' lists the affected files")
     }
@@ -198,7 +204,7 @@ extension StatsCommand {
     } else {
       for line in growth.lines(listsAll: list.all) { try console.result(line) }
     }
-    return growth.unreadable == 0 && growth.lostBlobs == 0 ? skipped : .damaged
+    return growth.unreadable == 0 && !isLost ? skipped : .damaged
   }
 }
 
