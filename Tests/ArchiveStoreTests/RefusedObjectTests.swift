@@ -168,6 +168,28 @@ struct RefusedObjectTests {
     }
   }
 
+  /// A writer that does not see a record would rely on the damaged packs in it.
+  @Test func writersReadAllRecordsOfDamage() throws {
+    let pack = DamageRecords.Record.Pack(
+      id: try pack(of: blob(of: "old")), size: 1, expected: nil)
+    let record = DamageRecords.Record([pack]).encode()
+    let path = RepositoryLayout.damaged.appending(
+      ByteString(Blake2b.hash(record).hex + ".json"))
+    try storage.memory.makeDirectories([RepositoryLayout.damaged.name], in: .root)
+    try storage.memory.put(record, path)
+    storage.refuse([path])
+    for error in [
+      storeError { try repository.beginWriting() },
+      storeError { try RepositoryPrune(repository).run() },
+      storeError { try PackRepair(repository).run() },
+    ] {
+      #expect(error?.isRefused == true && error?.subject == "\(path)")
+    }
+    try expectOnlyUnreadable([path], .everything)
+    storage.refuse([])
+    try repository.beginWriting().abandon()
+  }
+
   @Test func damageBesideItIsFound() throws {
     let all = try packs
     let missing = try #require(all.first)

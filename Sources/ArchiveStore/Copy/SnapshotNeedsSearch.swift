@@ -165,7 +165,8 @@ struct ReadableIndex {
     var (condemned, damaged): (Set<Digest>, Set<Digest>) = ([], [])
     do throws(StoreError) {
       condemned = try CondemnedObjects(storage).packs
-      damaged = Set(try DamageRecords(storage).packs.keys)
+      let records = try DamageRecords(storage)
+      damaged = Set(try (isReliedOn ? records.complete() : records).packs.keys)
     } catch {
       // A reader needs them only for the order in which it tries packs.
       if isReliedOn { throw error }

@@ -150,7 +150,7 @@ extension PackRepair {
 
     init(_ repository: Repository) throws(StoreError) {
       let storage = repository.storage
-      let records = try DamageRecords(storage)
+      let records = try DamageRecords(storage).complete()
       let condemned = try CondemnedObjects(storage).packs
       let loaded = try LoadedIndex.loadAll(from: storage)
       let (sizes, expected) = (try RepositoryListing.packSizes(storage), loaded.packSizes)

@@ -45,7 +45,7 @@ struct MirrorListing {
   init(ofMirror storage: RepositoryStorage, of original: RepositoryStorage) throws(StoreError) {
     try self.init(storage)
     guard !records.isEmpty else { return }
-    damagedPacks = Set(try DamageRecords(storage).packs.keys)
+    damagedPacks = Set(try DamageRecords(storage).complete().packs.keys)
       .subtracting(try DamageRecords(original).packs.keys)
   }
 

@@ -46,7 +46,7 @@ struct SnapshotNeeds {
     damagedCondemned = objects.damaged.map {
       $0.error.hinting("the next backup or prune removes it")
     }
-    damagedPacks = Set(try DamageRecords(repository.storage).packs.keys)
+    damagedPacks = Set(try DamageRecords(repository.storage).complete().packs.keys)
     packSizes = try RepositoryListing.packSizes(repository.storage)
     leases = try repository.leases()
     search = UsedBlobSearch(

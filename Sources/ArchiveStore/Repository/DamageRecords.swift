@@ -76,7 +76,7 @@ struct DamageRecords {
   private(set) var faults: [(path: ObjectPath, error: StoreError)] = []
 
   /// Loads the records. An unusable record is skipped, because the next check finds the damage
-  /// again.
+  /// again. Those who rely on packs that are not recorded call `complete`.
   init(_ storage: RepositoryStorage) throws(StoreError) {
     try self.init(try storage.listIfPresent(RepositoryLayout.damaged) ?? [], storage)
   }
@@ -104,6 +104,15 @@ struct DamageRecords {
 }
 
 extension DamageRecords {
+  /// The same records, of a user who may read all of them: a writer that cannot see a record would
+  /// rely on the packs in it.
+  ///
+  /// - Throws: the first refusal.
+  func complete() throws(StoreError) -> DamageRecords {
+    if let (_, error) = faults.first(where: { $0.error.isRefused }) { throw error }
+    return self
+  }
+
   /// Saves one record of all damaged packs, then removes the records that it replaces.
   func replace(by packs: [Record.Pack], _ lease: Lease) throws(StoreError) {
     var current: ByteString?

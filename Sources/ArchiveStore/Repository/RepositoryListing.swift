@@ -56,7 +56,7 @@ struct RepositoryListing {
     }
     if storage.isOnAnotherHost { try listTogether(storage, lease) }
     damagedPacks = Set(
-      try DamageRecords(try names(ofRecords: storage), storage).packs.keys)
+      try DamageRecords(try names(ofRecords: storage), storage).complete().packs.keys)
     indexes = Self.ids(.index, in: try names(RepositoryLayout.indexes, storage), of: storage)
   }
 
@@ -118,7 +118,7 @@ struct RepositoryListing {
         settingsModified = status.modified
       }
     }
-    damagedPacks = Set(try DamageRecords(damaged, storage).packs.keys)
+    damagedPacks = Set(try DamageRecords(damaged, storage).complete().packs.keys)
     indexes = Self.ids(.index, in: sizes.keys.map(\.name).sorted(), of: storage)
     (snapshots, snapshotStatuses, indexSizes) = (found.keys.sorted(), found, sizes)
   }

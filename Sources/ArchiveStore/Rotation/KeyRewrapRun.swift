@@ -67,7 +67,7 @@ extension KeyRewrapRun {
   /// there is space for.
   private mutating func rewrapPacks(_ needs: inout SnapshotNeeds) throws {
     var excluded = try CondemnedObjects.intact(storage).packs
-    excluded.formUnion(try DamageRecords(storage).packs.keys)
+    excluded.formUnion(try DamageRecords(storage).complete().packs.keys)
     let sizes = try RepositoryListing.packSizes(storage).filter { !excluded.contains($0.key) }
     let found = try look(at: sizes, kind: .pack)
     result.damaged += found.unreadable.map(\.error)

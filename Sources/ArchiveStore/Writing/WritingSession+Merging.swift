@@ -150,7 +150,7 @@ extension WritingSession {
   func adoptPacks() throws(StoreError) {
     let storage = repository.storage
     let excluded = try CondemnedObjects.intact(storage).packs
-      .union(DamageRecords(storage).packs.keys)
+      .union(DamageRecords(storage).complete().packs.keys)
       .union(IndexSet(known.objects).packs)
     let packs = try RepositoryListing.packSizes(storage).filter { !excluded.contains($0.key) }
     guard !packs.isEmpty else { return }
