@@ -190,6 +190,21 @@ struct RefusedObjectTests {
     try repository.beginWriting().abandon()
   }
 
+  @Test func aPlannedMirrorEndsAsTheRun() throws {
+    let others =
+      try RepositoryListing.indexes(storage).map { layout.index($0) }
+      + [first, second].map { layout.snapshot($0.id) }
+    for path in try packs + others {
+      storage.refuse([path])
+      for target in [nil, MemoryStorage()] {
+        let error = storeError {
+          try RepositoryMirror(of: repository, in: target, isDry: target == nil).run()
+        }
+        #expect(error?.isRefused == true && error?.subject == "\(path)")
+      }
+    }
+  }
+
   @Test func damageBesideItIsFound() throws {
     let all = try packs
     let missing = try #require(all.first)

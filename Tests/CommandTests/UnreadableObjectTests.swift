@@ -80,6 +80,7 @@ struct UnreadableObjectTests {
     for line in [
       "restore latest --to again --repo repo", "dump latest:folders/tree/a --repo repo",
       "ls latest:folders/tree --repo repo", "mirror --to other --repo repo",
+      "mirror --dry-run --to another --repo repo",
     ] {
       let outcome = try cli.runAsNobody(line)
       #expect(outcome.code == 1, "\(line): \(outcome.errors)")

@@ -5,7 +5,9 @@ internal import SystemIO
 ///
 /// The packs that a check of the original has recorded as damaged are read if the mirror needs
 /// them, and so are packs of the mirror whose sizes differ: what is not intact is planned as the
-/// run treats it. Other damage is found by the run only, which reads everything that it copies.
+/// run treats it. Other damage is found by the run only, which reads everything that it copies. Of
+/// an original on this host all objects that the run copies are opened: the plan ends as the run if
+/// this user may not read one of them.
 struct MirrorPlan {
   private let mirror: RepositoryMirror
   private let found: MirrorListing
@@ -31,6 +33,8 @@ struct MirrorPlan {
   mutating func make() throws {
     do {
       try planPacks()
+      try requireReadable(found.indexes.subtracting(old.indexes).map(source.layout.index))
+      try requireReadable(found.snapshots.subtracting(old.snapshots).map(source.layout.snapshot))
       try planSnapshots()
     } catch let error as StoreError where error.code == .interrupted {
       report.isInterrupted = true
@@ -51,6 +55,7 @@ struct MirrorPlan {
         lacking.insert(id)
         continue
       }
+      try requireReadable([source.layout.pack(id)])
       copied.insert(id)
       report.copied.packs += 1
       report.copied.bytes += size
@@ -68,10 +73,29 @@ struct MirrorPlan {
     return false
   }
 
-  private func isIntact(_ id: Digest, in storage: RepositoryStorage) throws(StoreError) -> Bool {
-    if mirror.isStopping() {
-      throw .interrupted("finish reading", "the packs", hint: "run it again")
+  /// Checks that this user may read objects of the original. On another host each would need a
+  /// request.
+  private func requireReadable(_ objects: [ObjectPath]) throws(StoreError) {
+    if source.isOnAnotherHost { return }
+    var piece: [UInt8] = []
+    for path in objects {
+      try checkNotStopped()
+      do throws(StoreError) {
+        try source.load(path, offset: 0, count: 1, into: &piece)
+      } catch {
+        // The run reports what is damaged, or was removed since it was listed.
+        if error.isRefused { throw error }
+      }
     }
+  }
+
+  private func checkNotStopped() throws(StoreError) {
+    guard mirror.isStopping() else { return }
+    throw .interrupted("finish reading", "the packs", hint: "run it again")
+  }
+
+  private func isIntact(_ id: Digest, in storage: RepositoryStorage) throws(StoreError) -> Bool {
+    try checkNotStopped()
     return try ObjectCopier.isIntact(id, at: storage.layout.pack(id), in: storage)
   }
 
