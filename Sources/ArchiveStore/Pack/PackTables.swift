@@ -55,7 +55,7 @@ struct PackTables: Sendable {
     let table: SeekTable
     do {
       var tail = try loadTail(id, size: size, count: firstTail, storage)
-      let needed = try encodedSize(tail)
+      let needed = try encodedSize(tail, of: path)
       if needed > tail.count {
         tail = try loadTail(id, size: size, count: needed, storage)
       }
@@ -85,8 +85,10 @@ struct PackTables: Sendable {
   /// frames.
   private static let firstTail = 64 << 10
 
-  private static func encodedSize(_ tail: [UInt8]) throws(StoreError) -> Int {
-    try StoreError.wrap(coding: "a seek table") { () throws(CodecError) in
+  private static func encodedSize(
+    _ tail: [UInt8], of path: ObjectPath
+  ) throws(StoreError) -> Int {
+    try StoreError.wrap(coding: "\(path), its seek table") { () throws(CodecError) in
       try SeekTable.encodedSize(inTail: tail.span, maximumFrames: FormatLimit.framesPerPack)
     }
   }
