@@ -45,8 +45,9 @@ extension AppExchange {
         roots.append(number)
         trash = kept
       }
+      let numbered = try part.plan.numberingKeptEntries(for: run)
       for step in PlacementSteps(
-        part.plan, without: run.findings, hasTrash: trash != nil
+        numbered, without: run.findings, hasTrash: trash != nil
       ).all {
         var step = step
         if step.kept == PlacementSteps.Root.kept { record(step, of: part, in: trash) }

@@ -17,16 +17,6 @@ extension Directory {
     }
   }
 
-  /// Gives a file or a symbolic link a second name, so that the first one can be replaced in one
-  /// step. Renames it on volumes without hard links.
-  package func linkAside(_ name: ByteString, as aside: ByteString) throws(SystemError) {
-    do throws(SystemError) {
-      try createHardLink(aside, to: name, in: self)
-    } catch {
-      try rename(name, to: aside, in: self, replacing: false)
-    }
-  }
-
   /// Exchanges a child with an entry of another kind in the target directory.
   package func swap(_ name: ByteString, in target: borrowing Directory) throws(SystemError) {
     do throws(SystemError) {

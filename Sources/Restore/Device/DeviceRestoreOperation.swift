@@ -117,7 +117,8 @@ package struct DeviceRestoreOperation {
         report.parts.append((part, try restore(part, journaled)))
         if journaled.hasTrash { report.trash = journal.record.id }
       } catch let error as OperationError {
-        throw error.after(report.parts.map(\.part))
+        throw OperationError.naming(
+          report.setAside, in: error.after(report.parts.map(\.part)))
       }
     }
   }

@@ -179,10 +179,23 @@ package struct RestoreOperation: ~Copyable {
   ) throws {
     if endsReading, !Placement.reads(plan, besides: run.values) { reader.endReading() }
     run.findings.failBrokenDatabases(of: plan)
+    let plan = try plan.numberingKeptEntries(for: run)
     let trash = try part?.trash(for: plan, in: root, probing: staging.tree)
     var placement = try Placement(plan, from: run, keepingIn: trash, note: part?.opened)
     try root.syncVolume()
     try part?.move(plan, from: run, keepingIn: trash)
+    do {
+      try put(&placement, in: root, from: staging, report: &report)
+    } catch {
+      throw OperationError.naming(placement.setAside, in: error)
+    }
+  }
+
+  /// Puts the staged entries in place, and does what follows.
+  private func put(
+    _ placement: inout Placement, in root: borrowing Directory,
+    from staging: borrowing StagingDirectory, report: inout RestoreReport
+  ) throws {
     do {
       try placement.placeAll(isStopping: isStopping)
     } catch {

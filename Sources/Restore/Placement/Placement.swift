@@ -1,4 +1,3 @@
-package import ArchiveStore
 package import DeviceTransaction
 package import SystemIO
 
@@ -111,15 +110,31 @@ package struct Placement: ~Copyable {
     }
   }
 
+  /// An existing entry that a move kept under another name in the same directory.
+  private struct KeptEntry: Hashable {
+    let name: ByteString
+    let isDirectory: Bool
+  }
+
   private mutating func place(_ number: Int) throws(SystemError) {
+    var kept: [KeptEntry] = []
+    do throws(SystemError) {
+      try place(number, kept: &kept)
+    } catch {
+      record(withoutSecondNames(kept, of: number), besides: number)
+      throw error
+    }
+    record(kept, besides: number)
+  }
+
+  private mutating func place(_ number: Int, kept: inout [KeptEntry]) throws(SystemError) {
     let (entry, name) = (plan.tree.entries[number], plan.tree.name(number))
     let (tree, trash, note) = (plan.tree, trash, note)
-    var isSetAside = false
     try staged.withDirectory(of: number) { from throws(SystemError) in
       try target.withDirectory(of: number) { to throws(SystemError) in
         do throws(SystemError) {
           try Self.move(
-            number, of: tree, from: from, to: to, keepingIn: trash, setAside: &isSetAside)
+            number, of: tree, from: from, to: to, keepingIn: trash, note, kept: &kept)
         } catch {
           guard error.isRefused, entry.kind == .directory, entry.permissions & 0o200 == 0 else {
             throw error
@@ -127,35 +142,57 @@ package struct Placement: ~Copyable {
           // The existing entry has been replaced by now, or this call replaces it.
           try from.whileOpen(name, to: to, as: name, note: note) { () throws(SystemError) in
             try Self.move(
-              number, of: tree, from: from, to: to, keepingIn: trash, setAside: &isSetAside)
+              number, of: tree, from: from, to: to, keepingIn: trash, note, kept: &kept)
           }
         }
       }
     }
-    guard isSetAside else { return }
-    setAside.append(
-      SetAsideEntry(
-        path: plan.shownPath(number), keptPath: keptPath(tree.asideName(number), besides: number),
-        isDirectory: entry.changesKind && entry.kind != .directory))
   }
 
-  /// Returns the path of an entry that was kept beside another one.
-  private func keptPath(_ name: ByteString, besides number: Int) -> ByteString {
+  /// Removes the second names of existing entries that still have their own, after the restored one
+  /// could not be put in place. Returns the others, which have no other name.
+  private mutating func withoutSecondNames(_ kept: [KeptEntry], of number: Int) -> [KeptEntry] {
+    let name = plan.tree.name(number)
+    var left: [KeptEntry] = []
+    for entry in kept {
+      let isGone = try? target.withDirectory(of: number) { directory throws(SystemError) in
+        guard let second = try directory.statusIfPresent(entry.name) else { return true }
+        guard try directory.statusIfPresent(name)?.identity == second.identity else { return false }
+        try directory.remove(entry.name)
+        return true
+      }
+      if isGone != true { left.append(entry) }
+    }
+    return left
+  }
+
+  /// Records the existing entries that were kept beside an entry.
+  private mutating func record(_ kept: [KeptEntry], besides number: Int) {
     let directory = plan.tree.path(Int(plan.tree.entries[number].parent), from: 0)
-    return plan.target.directory.appending(directory).appending(name)
+    for entry in kept {
+      setAside.append(
+        SetAsideEntry(
+          path: plan.shownPath(number),
+          keptPath: plan.target.directory.appending(directory).appending(entry.name),
+          isDirectory: entry.isDirectory))
+    }
   }
 
   private static func move(
     _ number: Int, of tree: PlannedTree, from: borrowing Directory, to: borrowing Directory,
-    keepingIn trash: TrashDirectory?, setAside isSetAside: inout Bool
+    keepingIn trash: TrashDirectory?, _ note: OpenedNote?, kept: inout [KeptEntry]
   ) throws(SystemError) {
     let (entry, name) = (tree.entries[number], tree.name(number))
     var isThere = entry.action == .replace
     if entry.isMovedAside {
       let aside = tree.asideName(number)
-      isThere = try to.preservePresent(name, for: entry.kind) { _ throws(SystemError) in
-        try to.linkAside(name, as: aside)
-        isSetAside = true
+      isThere = try to.preservePresent(name, for: entry.kind) { leaving throws(SystemError) in
+        guard let used = try to.preserve(name, in: to, as: aside, leaving: leaving, note) else {
+          return
+        }
+        let keptEntry = KeptEntry(
+          name: used, isDirectory: leaving != (entry.kind == .directory))
+        if !kept.contains(keptEntry) { kept.append(keptEntry) }
       }
     } else if isThere, let trash {
       let directory = tree.path(Int(entry.parent), from: 0).components
@@ -320,75 +357,5 @@ package struct Placement: ~Copyable {
       }
     }
     return gone
-  }
-
-  /// Whether the metadata of an entry is set once the staged entries are in place.
-  private static func isFinished(_ entry: PlannedTree.Entry) -> Bool {
-    entry.kind == .directory && entry.isMerged && entry.hasMetadata && entry.action != .leave
-  }
-
-  /// Whether attributes of merged directories are read from the repository once the staged entries
-  /// are in place.
-  static func reads(_ plan: RestorePlan, besides values: AttributeValues) -> Bool {
-    plan.tree.entries.indices.contains { number in
-      isFinished(plan.tree.entries[number])
-        && plan.tree.detail(number).attributes.contains {
-          !$0.isInline && values.value(of: $0) == nil
-        }
-    }
-  }
-
-  /// Sets the metadata of merged directories, deepest first.
-  package mutating func finishDirectories(_ reader: RepositoryReader) {
-    for number in plan.tree.entries.indices.reversed() {
-      let entry = plan.tree.entries[number]
-      guard Self.isFinished(entry) else { continue }
-      let metadata = EntryMetadata(
-        number: number, entry: entry,
-        attributes: reader.attributes(
-          of: plan.tree.detail(number), entry: number, findings: run.findings, held: run.values),
-        findings: run.findings)
-      attempt(number) { target throws(SystemError) in
-        try target.within(number) { directory throws(SystemError) in
-          metadata.removeOthers(on: directory)
-          metadata.set(on: directory)
-        }
-      }
-    }
-  }
-
-  /// Sets the flags, as the last step: an immutable file can be neither renamed nor given a time. A
-  /// merged directory may have flags that are not stored. For a hard-linked file, one name is
-  /// enough.
-  package mutating func setFlags() {
-    for number in plan.tree.entries.indices.reversed() {
-      let (entry, flags) = (plan.tree.entries[number], plan.tree.detail(number).flags)
-      let mayHaveOthers = entry.kind == .directory && entry.isMerged && entry.hasMetadata
-      guard flags != 0 || mayHaveOthers, entry.action.isWritten, !run.findings.isUnmade(number),
-        plan.tree.leader(number).map(run.findings.isUnmade) ?? true
-      else { continue }
-      let name = plan.tree.name(number)
-      attempt(number) { target throws(SystemError) in
-        if entry.kind == .directory {
-          try target.within(number) { directory throws(SystemError) in
-            if flags != 0 { try directory.setFlags(flags) } else { try directory.clearFlags() }
-          }
-        } else {
-          try target.withDirectory(of: number) { directory throws(SystemError) in
-            try directory.file(name).setFlags(flags)
-          }
-        }
-      }
-    }
-  }
-
-  private mutating func attempt(
-    _ number: Int, _ step: (inout RestoreRun.Cursor) throws(SystemError) -> Void
-  ) {
-    do throws(SystemError) {
-      try step(&target)
-    } catch {
-      run.findings.remark(number, error.reason)
-    }
   }
 }

@@ -80,8 +80,9 @@ package struct PlacementSteps {
       move.step.keptName =
         isWithDatabase
         ? plan.tree.asideName(
-          of: database.name, followedBy: Array(name.bytes)[database.name.count...])
-        : plan.tree.asideName(of: name)
+          ofDatabase: database.name, companion: Array(name.bytes)[database.name.count...],
+          numbered: database.asideNumber)
+        : entry.map { plan.tree.asideName($0) } ?? plan.tree.asideName(of: name)
       move.isTemporary = !stays && !isWanted
     }
     return move

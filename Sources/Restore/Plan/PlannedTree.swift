@@ -1,4 +1,5 @@
 package import ArchiveStore
+internal import DatabaseCapture
 package import SystemIO
 
 /// All entries of a restore, in the order of their names, each directory before its children.
@@ -96,6 +97,8 @@ package struct PlannedTree: Sendable {
   private var names = SpillableArray<UInt8>()
   /// The suffix for the names of existing entries that are kept.
   package var asideSuffix: ByteString = ""
+  /// The numbers after the suffix, by entry, where a cut name would not be unique otherwise.
+  var asideNumbers: [Int: Int] = [:]
 
   /// Whether the tables may have no room for another entry.
   var isFull: Bool {
@@ -190,12 +193,35 @@ package struct PlannedTree: Sendable {
   }
 
   /// Returns the name under which the existing entry is kept.
-  func asideName(_ number: Int) -> ByteString { asideName(of: name(number)) }
+  func asideName(_ number: Int) -> ByteString {
+    asideName(of: name(number), numbered: asideNumbers[number] ?? 0)
+  }
 
   /// Returns the name under which a file is kept; a long name is cut to leave room for a number.
-  func asideName(of name: ByteString, followedBy end: ArraySlice<UInt8> = []) -> ByteString {
-    let room = Int(UInt8.max) - 4 - asideSuffix.count - end.count
-    return ByteString(Array(name.bytes.prefix(room)) + asideSuffix.bytes + end)
+  func asideName(of name: ByteString, numbered number: Int = 0) -> ByteString {
+    let room = Int(UInt8.max) - 4 - asideSuffix.count
+    return ByteString(name.bytes.prefix(room) + numberedSuffix(number))
+  }
+
+  /// Returns the name under which a file of a kept database is kept: the database itself, or a
+  /// companion with a suffix. The names of all match, because a number precedes the companion's
+  /// suffix, and a long name is cut as for the longest companion.
+  func asideName(
+    ofDatabase name: ByteString, companion: ArraySlice<UInt8>, numbered number: Int
+  ) -> ByteString {
+    ByteString(name.bytes.prefix(asideRoomOfDatabase) + numberedSuffix(number) + companion)
+  }
+
+  private static let longestCompanionSuffix =
+    DatabaseMember.allCases.map(\.suffix.count).max() ?? 0
+
+  /// The length to which the name of a kept database is cut. Shorter names are never cut.
+  var asideRoomOfDatabase: Int {
+    Int(UInt8.max) - 4 - asideSuffix.count - Self.longestCompanionSuffix
+  }
+
+  private func numberedSuffix(_ number: Int) -> [UInt8] {
+    Array(asideSuffix.bytes) + (number > 0 ? Array(".\(number)".utf8) : [])
   }
 
   /// Returns the path below the directory at a depth; it is empty for that directory itself.
@@ -265,9 +291,11 @@ package struct PlannedTree: Sendable {
   }
 
   /// Returns the suffix for the names of existing entries that are kept:
-  /// `.before-restore-2026-11-01T10.30.05`, in UTC.
+  /// `.before-restore-2026-11-01T10.30.05.123456789`, in UTC. The fraction keeps apart the files of
+  /// two restores within a second: a log under the name of another state's database would be
+  /// applied to it.
   static func asideSuffix(at time: Timestamp) -> ByteString {
-    let text = time.rfc3339.prefix { $0 != "." && $0 != "Z" }
+    let text = time.rfc3339.prefix { $0 != "Z" }
     return ByteString(".before-restore-" + text.map { $0 == ":" ? "." : String($0) }.joined())
   }
 }

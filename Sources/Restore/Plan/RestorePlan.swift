@@ -45,6 +45,8 @@ package struct RestorePlan: Sendable {
     /// Files beside it that belong to another state; they are moved away before an entry is put in
     /// place.
     var orphanedSidecars: [ByteString] = []
+    /// The number in the names under which its files are kept together; 0 for none.
+    var asideNumber = 0
     /// Whether it was withdrawn during planning; a finished plan has no such database.
     var isWithdrawn = false
 

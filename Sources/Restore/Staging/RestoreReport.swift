@@ -46,3 +46,16 @@ package struct SetAsideEntry: Sendable, Hashable {
     (self.path, self.keptPath, self.isDirectory) = (path, keptPath, isDirectory)
   }
 }
+
+extension OperationError {
+  /// Returns an error of a restore with the paths of the entries that it kept under other names
+  /// before, which no report contains.
+  static func naming(_ kept: [SetAsideEntry], in error: any Error) -> any Error {
+    let known = (error as? SystemError).map { OperationError($0) } ?? error
+    guard !kept.isEmpty, let known = known as? OperationError else { return error }
+    let most = 10
+    let paths = kept.prefix(most).map { "'\($0.keptPath)'" }.joined(separator: ", ")
+    let more = kept.count > most ? ", and \(kept.count - most) more" : ""
+    return known.adding(remark: "previous entries are kept as \(paths)\(more)")
+  }
+}

@@ -1,0 +1,243 @@
+import ArchiveStore
+import Backup
+import DeviceDiscovery
+import DeviceTransaction
+import PolicyEngine
+import Restore
+import SandboxModel
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+/// Existing entries that a restore keeps under another name beside the restored ones: each under a
+/// name of its own, a database with its log, and all of them reported.
+@Suite(.spreadScans) struct KeptEntryTests {
+  private let fixture: Fixture
+
+  init() throws { fixture = try Fixture(inMemory: true) }
+
+  private func write(_ files: [String: String]) throws {
+    for (name, text) in files { try fixture.directory.write(text, at: ByteString("tree/\(name)")) }
+  }
+
+  /// The names of the kept entries in the tree, with their texts.
+  private func kept() throws -> [ByteString: String] {
+    var found: [ByteString: String] = [:]
+    for name in try fixture.names("tree") where name.description.contains(".before-restore-") {
+      found[name] = try fixture.text(ByteString("tree").appending(name))
+    }
+    return found
+  }
+
+  private func reader() throws -> RepositoryReader { try fixture.repository.beginReading() }
+
+  /// Plans the restore of a path, or of all. Present entries that match a pattern are in no backup,
+  /// and so are kept.
+  private func plan(
+    _ stored: StoredSnapshot, _ path: ByteString = "", excluding patterns: [Pattern.Text] = [],
+    at time: Timestamp = Host.now()
+  ) throws -> DeviceRestorePlan {
+    let device = try Device.find(root: fixture.directory.path("tree"), layout: .folder)
+    var request = DeviceRestoreRequest(
+      device, isInPlace: true,
+      policy: try Fixture.policy(.folder, patterns.map { .exclude($0) }), time: time)
+    (request.path, request.savesFirst, request.isForced) = (path, false, true)
+    return try DeviceRestorePlan.make(stored, request, from: reader())
+  }
+
+  private func run(
+    _ plan: DeviceRestorePlan, isStopping: @escaping @Sendable () -> Bool = { false }
+  ) throws -> DeviceRestoreOperation.Report {
+    try DeviceRestoreOperation(
+      plan, from: reader(),
+      saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: fixture.repository),
+      isStopping: isStopping
+    ).run()
+  }
+
+  private static func long(_ count: Int, _ end: String = "") -> String {
+    String(repeating: "x", count: count - end.utf8.count) + end
+  }
+
+  // MARK: - Databases
+
+  /// The first restore keeps a database without a log, and the second one a database with a log,
+  /// within one second or at exactly the same time. The log is found by its own database only.
+  @Test(arguments: [0, 1] as [UInt32]) func keptDatabasesHaveTheirOwnLogs(
+    _ nanoseconds: UInt32
+  ) throws {
+    try write(["db": "SQLite format 3\0 stored"])
+    let stored = try #require(try fixture.backup().snapshot)
+    let first = Timestamp(seconds: Host.now().seconds)
+    try write(["db": "SQLite format 3\0 first"])
+    _ = try run(plan(stored, "folders/tree/db", at: first))
+    try write(["db": "SQLite format 3\0 second", "db-wal": "log of second"])
+    let second = Timestamp(seconds: first.seconds, nanoseconds: nanoseconds)
+    let report = try run(plan(stored, "folders/tree/db", at: second))
+    let kept = try kept()
+    #expect(kept.count == 3, "\(kept.keys)")
+    let databases = kept.filter { $0.value.hasPrefix("SQLite") }
+    for (name, text) in databases {
+      let log = kept[ByteString("\(name)-wal")]
+      #expect(log == (text.hasSuffix("second") ? "log of second" : nil), "\(kept.keys)")
+    }
+    #expect(Set(report.setAside.compactMap(\.keptPath.lastComponent)).count == 2)
+    // Only the same time needs a number.
+    let number = nanoseconds == 0 ? ".1" : ".000000001"
+    #expect(databases.keys.contains { $0.description.hasSuffix(number) }, "\(kept.keys)")
+    #expect(
+      report.setAside.allSatisfy {
+        kept[$0.keptPath.lastComponent ?? ""]?.contains("second") == true
+      })
+  }
+
+  /// The names of a database and its companions are cut at the same place.
+  @Test(arguments: [200, 210, 240, 247]) func longKeptDatabasesHaveTheirLogs(
+    _ length: Int
+  ) throws {
+    let (one, two) = (Self.long(length, "1"), Self.long(length, "2"))
+    for name in [one, two] { try write([name: "SQLite format 3\0 stored"]) }
+    let stored = try #require(try fixture.backup().snapshot)
+    for name in [one, two] {
+      let number = name.suffix(1)
+      try write([name: "SQLite format 3\0 \(number)", "\(name)-wal": "log \(number)"])
+      try write(["\(name)-journal": "journal \(number)"])
+    }
+    let report = try run(plan(stored, excluding: ["x*"]))
+    let kept = try kept()
+    #expect(kept.count == 6 && report.setAside.count == 6, "\(kept.keys)")
+    for (name, text) in kept where text.hasPrefix("SQLite") {
+      let number = text.suffix(1)
+      #expect(kept[ByteString("\(name)-wal")] == "log \(number)")
+      #expect(kept[ByteString("\(name)-journal")] == "journal \(number)")
+    }
+  }
+
+  // MARK: - Names
+
+  /// Two long names that differ only at their ends are cut to the same name.
+  @Test func longNamesThatAreCutAlikeAreBothKept() throws {
+    let names = [Self.long(231, "1"), Self.long(231, "2"), Self.long(231, "3")]
+    for name in names { try write([name: "stored"]) }
+    let stored = try #require(try fixture.backup().snapshot)
+    for name in names { try write([name: "present \(name.suffix(1))"]) }
+    let plan = try plan(stored, excluding: ["x*"])
+    // The journal has the names that are used.
+    let part = try #require(plan.parts.first).plan
+    let root = try Directory.open(resolved: part.target.directory)
+    let staging = try StagingDirectory.make(in: root, keeping: NeededStaging())
+    let run = try RestoreRun(
+      part, in: root, staging: staging, threads: 1, counters: ProgressCounters())
+    let steps = PlacementSteps(
+      try part.numberingKeptEntries(for: run), without: run.findings, hasTrash: true
+    ).all
+    let planned = Set(steps.compactMap(\.keptName))
+    try staging.remove()
+    let report = try self.run(plan)
+    #expect(report.remarks(\.failed).isEmpty)
+    let kept = try kept()
+    #expect(kept.count == 3 && Set(kept.keys) == planned, "\(kept.keys)")
+    for entry in report.setAside {
+      let number = entry.path.description.suffix(1)
+      #expect(kept[entry.keptPath.lastComponent ?? ""] == "present \(number)")
+    }
+    #expect(report.setAside.count == 3)
+  }
+
+  /// A second restore at the same time keeps another file under another name, and reports that.
+  @Test func aTakenNameGetsANumber() throws {
+    try write(["a": "stored"])
+    let stored = try #require(try fixture.backup().snapshot)
+    let time = Host.now()
+    for state in ["first", "second"] {
+      try write(["a": state])
+      let report = try run(plan(stored, "folders/tree/a", at: time))
+      let name = report.setAside.first?.keptPath.lastComponent
+      #expect(try name.map { try fixture.text(ByteString("tree").appending($0)) } == state)
+    }
+    #expect(try Set(kept().values) == ["first", "second"])
+  }
+
+  // MARK: - Changes and failures
+
+  /// Another program replaces the file before each examination of a status in turn: all that was
+  /// there is in place or kept, and all that was kept is reported.
+  @Test func whatReplacesAKeptEntryIsKeptAndReported() throws {
+    try write(["a": "stored"])
+    let stored = try #require(try fixture.backup().snapshot)
+    let tree = fixture.directory.path("tree")
+    var most = 0
+    for call in 1... {
+      try write(["a": "present"])
+      try fixture.directory.write("app \(call)", at: "app/a")
+      let swap = Faults.Plan(before: [.status], at: call) { [app = fixture.directory.path("app")] in
+        guard let from = try? Directory.open(path: app), let to = try? Directory.open(path: tree)
+        else { return }
+        try? from.rename("a", to: "a", in: to)
+      }
+      let report = try? Faults.inject(swap) { try run(plan(stored, "folders/tree/a")) }
+      if !swap.hasFired { break }
+      let kept = try kept()
+      #expect(try (kept.values + [fixture.text("tree/a")]).contains("app \(call)"), "\(kept)")
+      if let report {
+        #expect(Set(report.setAside.compactMap(\.keptPath.lastComponent)) == Set(kept.keys))
+      }
+      most = max(most, kept.count)
+      for name in kept.keys { try Directory.open(path: tree).remove(name) }
+      try? Directory.open(path: tree).removeTree(".sandboxctl")
+    }
+    #expect(most == 2, "a file came between")
+  }
+
+  /// Each rename fails in turn. If the present file stays, it has no second name; any other kept
+  /// entry is reported.
+  @Test(arguments: [false, true]) func aFailedPlacementLeavesNoSecondName(
+    linksFail: Bool
+  ) throws {
+    try write(["a": "stored", "b": "stored"])
+    let stored = try #require(try fixture.backup().snapshot)
+    let tree = try fixture.tree()
+    for call in 1... {
+      try write(["a": "present", "b": "present"])
+      let plan = try plan(stored, excluding: ["a", "b"])
+      let faults = Faults.Plan(
+        failing: linksFail ? [.rename, .link] : [.rename], at: call, number: 13)
+      var report: DeviceRestoreOperation.Report?
+      var said = ""
+      Faults.inject(faults) { do { report = try run(plan) } catch { said = "\(error)" } }
+      if !faults.hasFired { break }
+      said += report?.setAside.map { "\($0.keptPath)" }.joined(separator: " ") ?? ""
+      for name in try kept().keys {
+        #expect(said.contains("\(name)"), "call \(call): \(name) in \(said)")
+        #expect(try tree.status(name).links == 1, "call \(call): \(name)")
+        try tree.remove(name)
+      }
+      try? tree.removeTree(".sandboxctl")
+    }
+  }
+
+  /// An interrupted restore names what it kept before.
+  @Test func anInterruptedRestoreNamesWhatItKept() throws {
+    let names = (0..<6).map { "f\($0)" }
+    for name in names { try write([name: "stored"]) }
+    let stored = try #require(try fixture.backup().snapshot)
+    var named = 0
+    for stop in 1... {
+      for name in names { try write([name: "present"]) }
+      let asked = Atomic<Int>(0)
+      let plan = try plan(stored, excluding: ["f*"])
+      do {
+        _ = try run(plan) { asked.add(1, ordering: .relaxed).newValue >= stop }
+        break
+      } catch let error as OperationError where error.kind == .interrupted {
+        let kept = try kept().keys
+        #expect(kept.allSatisfy { error.description.contains("\($0)'") }, "\(error)")
+        named = max(named, kept.count)
+      }
+      for name in try kept().keys { try fixture.tree().remove(name) }
+      try? fixture.tree().removeTree(".sandboxctl")
+    }
+    #expect(named > 2)
+  }
+}
