@@ -88,16 +88,19 @@ struct PurgeFinder {
   /// Records a conflict, except `never`: it applies to most of a device, and the verdict says it.
   private mutating func record(_ conflict: PurgePlan.Conflict, at index: Int) {
     if conflict != .never { conflicts[Int32(index)] = conflict }
-    if case .fixed = conflict { fixed.insert(Int32(holder(ofFlagsFixing: index))) }
+    if conflict.isFixed { fixed.insert(Int32(holder(ofFlagsFixing: index))) }
   }
 
   private mutating func addDatabase(_ index: Int, _ sidecars: [Int]) {
     let members = [index] + sidecars
-    for member in members {
-      guard let conflict = conflict(member, of: index) else { continue }
-      record(conflict, at: member)
-      for one in members where one != member {
-        conflicts[Int32(one)] = .holds(scan.logicalPath(member))
+    let found = members.compactMap { member in conflict(member, of: index).map { (member, $0) } }
+    // Without the flags, another conflict would remain.
+    let others = found.filter { !$0.1.isFixed }
+    if let blocker = (others.first ?? found.first)?.0 {
+      for member in members { conflicts[Int32(member)] = .holds(scan.logicalPath(blocker)) }
+      conflicts[Int32(blocker)] = nil
+      for (member, conflict) in others.isEmpty ? found : [others[0]] {
+        record(conflict, at: member)
       }
       return
     }
@@ -173,25 +176,52 @@ struct PurgeFinder {
     guard let terms = entry.verdicts.keep.purge.terms, terms.unit == .directory else {
       return false
     }
-    var sum = Totals()
-    guard let blocker = sumDirectory(index, &sum) else {
-      if sum.files > 0 { append(index, as: .directory, sum: sum) }
-      return true
+    var (sum, fixedEntries) = (Totals(), [Int]())
+    if let blocker = sumDirectory(index, &sum, fixed: &fixedEntries) {
+      conflicts[Int32(index)] = .holds(scan.logicalPath(blocker))
+    } else if sum.files > 0, !addFixed(fixedEntries, of: index, terms) {
+      append(index, as: .directory, sum: sum)
     }
-    conflicts[Int32(index)] = .holds(scan.logicalPath(blocker))
+    return true
+  }
+
+  /// Records the entries that only their flags keep in a directory unit, and so the whole unit.
+  /// Returns whether there are any.
+  private mutating func addFixed(
+    _ found: [Int], of top: Int, _ terms: PurgeDisposition.Terms
+  ) -> Bool {
+    for index in found {
+      record(.fixed(scan.logicalPath(holder(ofFlagsFixing: index))), at: index)
+    }
+    if let first = found.first, first != top {
+      conflicts[Int32(top)] = .holds(scan.logicalPath(first))
+    }
+    // Before its deletion, the unit is moved to a directory that is created in the container's own.
+    guard terms.action != .truncate, scan.entries[0].status.isFixed else { return !found.isEmpty }
+    fixed.insert(0)
+    if found.isEmpty { conflicts[Int32(top)] = .fixed(scan.logicalPath(0)) }
     return true
   }
 
   /// Adds up the content of a directory. Returns the first entry that may not be deleted, or nil.
-  private mutating func sumDirectory(_ top: Int, _ sum: inout Totals) -> Int? {
+  /// Entries that only their flags keep are added to `fixedEntries`.
+  private func sumDirectory(
+    _ top: Int, _ sum: inout Totals, fixed fixedEntries: inout [Int]
+  ) -> Int? {
     var pending = [top]
     while let directory = pending.popLast() {
       for index in [directory] + Array(scan.entries[directory].children) {
         if index != directory || directory == top {
           let found = conflict(index, of: top)
-          if let found, case .fixed = found { record(found, at: index) }
-          // A marker file in the directory is deleted with it.
-          if let found, found != .mark { return index }
+          if let found, found.isFixed {
+            // Of the entries that one directory keeps, the first stands for all.
+            let holder = holder(ofFlagsFixing: index)
+            let isFirst = fixedEntries.last.map { self.holder(ofFlagsFixing: $0) } != holder
+            if holder == index || isFirst { fixedEntries.append(index) }
+          } else if let found, found != .mark {
+            // A marker file in the directory is deleted with it.
+            return index
+          }
           add(index, to: &sum)
         }
         if index != directory, scan.entries[index].status.kind == .directory {

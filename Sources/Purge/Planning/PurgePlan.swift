@@ -118,10 +118,14 @@ package struct PurgePlan: Sendable {
       let (scan, fixed) = found
       return (isFree ? fixed : []).map { entry in
         let isDirectory = scan.entries[Int(entry)].status.kind == .directory
+        // The flags of a directory protect its entries, but nothing in these.
+        let extent =
+          entry == 0
+          ? ", and so neither its direct entries nor directories that are deleted as a whole can "
+            + "be deleted"
+          : isDirectory ? ", and so its direct entries cannot be deleted" : ""
         return PathRemark(
-          path: scan.logicalPath(Int(entry)),
-          remark: "it is immutable or append-only"
-            + (isDirectory ? ", and so nothing in it can be deleted" : ""))
+          path: scan.logicalPath(Int(entry)), remark: "it is immutable or append-only" + extent)
       }
     }
   }
@@ -207,12 +211,16 @@ extension PurgePlan {
     case mark
     /// A hard-linked file that would have to be truncated.
     case linked
-    /// This entry, itself or its directory, is immutable or append-only.
+    /// This entry is immutable or append-only: itself, its directory, or the container's directory
+    /// if the entry would be moved before its deletion.
     case fixed(ByteString)
     /// A socket, a pipe or a device, which takes no space.
     case special
     /// It was not found.
     case missing
+
+    /// Whether only the flags of an entry prevent the deletion.
+    var isFixed: Bool { if case .fixed = self { true } else { false } }
   }
 
   /// The reason why a purge would delete an entry or not.

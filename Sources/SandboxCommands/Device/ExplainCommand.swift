@@ -285,7 +285,7 @@ extension PurgePlan.Conflict {
     case .mark: "it is the file that marks its directory, and is deleted with it"
     case .linked: "it would be truncated, and it has other hard links"
     case .fixed(let path):
-      "'\(path)' is immutable or append-only, until 'chattr -ia' makes it removable"
+      "'\(path)' is immutable or append-only, until 'chattr -ia' clears its flags"
     case .special: "it uses no space"
     case .missing: "it does not exist"
     }

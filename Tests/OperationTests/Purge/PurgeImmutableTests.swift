@@ -1,5 +1,6 @@
 import DeviceScan
 import PolicyEngine
+import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
@@ -59,6 +60,8 @@ import Testing
       #expect(plan.chosenPaths == ["Library/Caches/free"])
       #expect(plan.volumes[0].levels.allSatisfy { $0.bytes < 128 << 10 })
       #expect(names(plan) == ["append", "fixed", "immutable"], "\(plan.fixedEntries)")
+      let remarks = plan.fixedEntries.filter { $0.remark.contains("its direct entries") }
+      #expect(remarks.map(\.path.lastComponent) == ["fixed"])
       let container = try #require(plan.scan.containers.first).container
       for (path, fixed) in [
         ("Library/Caches/immutable", "immutable"), ("Library/Caches/fixed/below", "fixed"),
@@ -93,6 +96,56 @@ import Testing
       #expect(run(plan).failed.isEmpty)
       #expect(try fixture.files() == before.subtracting(["Library/Caches/free"]))
     }
+  }
+
+  /// All immutable files of a unit are named, unless precious data keeps the unit anyway.
+  @Test(arguments: [false, true]) func allImmutableFilesOfAUnitAreNamed(isPrecious: Bool) throws {
+    let unit: ByteString = "Library/Caches/web/fsCachedData"
+    for name: ByteString in ["1", "2", "3/in", "9"] { try fixture.put(unit.appending(name)) }
+    for name: ByteString in ["img.db", "img.db-wal"] {
+      try fixture.put(ByteString("Library/Caches").appending(name))
+    }
+    let overlay = """
+      overlay: all
+      schema: 1
+      rules:
+        - {id: p, match: Library/Caches/web/fsCachedData/9, class: user-data, purge: never}
+        - {id: w, match: Library/Caches/img.db-wal, class: user-data, purge: never}
+
+      """
+    let fixed: [ByteString] = ["1", "2", "3"]
+    try whileFixed(
+      fixed.map { (unit.appending($0), FileFlags.immutable) }
+        + [("Library/Caches/img.db", FileFlags.immutable)]
+    ) {
+      let plan = try isPrecious ? fixture.plan([overlay]) : fixture.plan()
+      #expect(plan.chosenPaths.isEmpty)
+      #expect(names(plan) == (isPrecious ? [] : ["1", "2", "3", "img.db"]), "\(plan.fixedEntries)")
+    }
+  }
+
+  /// A directory unit is moved to a directory in the container's own before it is deleted.
+  @Test(arguments: [FileFlags.immutable, FileFlags.append])
+  func unitsOfImmutableContainersStay(_ flags: UInt32) throws {
+    for path: ByteString in ["Library/Caches/web/fsCachedData/1", "Library/Caches/free"] {
+      try fixture.put(path, kib: 64)
+    }
+    let container = try fixture.above(fixture.data().appending("any"))
+    do { try container.setFlags(flags) } catch {
+      print("skipped: no directory can be made immutable: \(error)")
+      return
+    }
+    defer { try? container.setFlags(0) }
+    let plan = try fixture.plan()
+    #expect(plan.chosenPaths == ["Library/Caches/free"])
+    let scan = try #require(plan.scan.containers.first).container
+    #expect(plan.fixedEntries.map(\.path) == [scan.logicalPrefix], "\(plan.fixedEntries)")
+    let unit = plan.judge(scan, "Library/Caches/web/fsCachedData")
+    #expect(unit.conflict == .fixed(scan.logicalPrefix), "\(unit)")
+    let report = run(plan)
+    #expect(report.failed.isEmpty && report.meetsGoal, "\(report)")
+    #expect(try fixture.files() == ["Library/Caches/web/fsCachedData/1"])
+    #expect(try !container.names().contains(".sandboxctl"))
   }
 
   /// A file in an immutable directory cannot be removed, but truncated.
