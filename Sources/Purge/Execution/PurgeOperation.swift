@@ -87,10 +87,7 @@ extension PurgeOperation {
           let root = try? Directory.open(resolved: scan.container.absolutePath)
         else { continue }
         let left = PurgeStaging.settleLeftovers(in: root)
-        report.failed += left.kept.map {
-          PathRemark(
-            path: $0, remark: "an interrupted purge moved it here, and it cannot be moved back")
-        }
+        report.failed += left.failed
         if left.bytes > 0 {
           count(left.bytes, files: 0, units: 0, PurgePlan.party(of: scan.container))
         }

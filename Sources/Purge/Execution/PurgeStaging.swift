@@ -107,8 +107,8 @@ struct PurgeStaging: ~Copyable {
   struct Leftovers {
     /// The size of the deleted directories.
     var bytes: UInt64 = 0
-    /// The paths of the directories that could not be moved back.
-    var kept: [ByteString] = []
+    /// The directories that could be neither moved back nor deleted, with the reasons.
+    var failed: [PathRemark] = []
   }
 
   /// Finishes the work of interrupted purges.
@@ -119,9 +119,12 @@ struct PurgeStaging: ~Copyable {
     else { return left }
     for name in (try? staging.names()) ?? [] {
       if name.bytes.starts(with: pendingDeletion.bytes) {
-        left.bytes += remove(name, in: staging)
+        remove(name, in: staging, &left)
       } else if !isOrigin(name), (try? rollBack(name, from: staging, into: root)) == nil {
-        left.kept.append(staging.path.appending(name))
+        left.failed.append(
+          PathRemark(
+            path: staging.path.appending(name),
+            remark: "an interrupted purge moved it here, and it cannot be moved back"))
       }
     }
     for name in (try? staging.names()) ?? [] where isOrigin(name) {
@@ -137,14 +140,34 @@ struct PurgeStaging: ~Copyable {
     name.bytes.suffix(origin.count) == origin.bytes
   }
 
-  private static func remove(_ name: ByteString, in staging: borrowing Directory) -> UInt64 {
+  /// Deletes a marked directory, or as much of it as possible.
+  private static func remove(
+    _ name: ByteString, in staging: borrowing Directory, _ left: inout Leftovers
+  ) {
+    let before = size(of: name, in: staging)
+    do throws(SystemError) {
+      try staging.removeTree(name)
+      left.bytes += before
+    } catch {
+      if error.isMissing { return }
+      // A hard-linked file counts once its other names in the directory are deleted.
+      let after = size(of: name, in: staging)
+      left.bytes += before - min(before, after)
+      left.failed.append(
+        PathRemark(
+          path: staging.path.appending(name),
+          remark: "an interrupted purge left it for deletion: \(error.reason)"))
+    }
+  }
+
+  private static func size(of name: ByteString, in staging: borrowing Directory) -> UInt64 {
     guard let status = try? staging.status(name) else { return 0 }
     var sum = LeftoverSum(bytes: status.allocated)
     if status.kind == .directory, let directory = try? staging.directory(name) {
       var walk = Walk(directory)
       walk.run(&sum, state: ())
     }
-    return (try? staging.removeTree(name)) == nil ? 0 : sum.bytes
+    return sum.bytes
   }
 
   /// Moves an unchecked directory back. An empty directory in its original location is the

@@ -148,6 +148,23 @@ import Testing
     #expect(try !container.names().contains(".sandboxctl"))
   }
 
+  /// Directories that an interrupted purge left, and this one cannot delete either, are reported,
+  /// and only the deleted part of them is counted.
+  @Test func leftoversThatCannotBeDeletedAreReported() throws {
+    let left: ByteString = ".sandboxctl/purge/doomed-0123"
+    try fixture.put(left.appending("fixed"), kib: 256)
+    try fixture.put(left.appending("free"), kib: 64)
+    try whileFixed([(left.appending("fixed"), FileFlags.immutable)]) {
+      let report = run(try fixture.plan())
+      #expect(report.failed.map(\.path.lastComponent) == ["doomed-0123"], "\(report)")
+      #expect(report.failed.allSatisfy { $0.remark.hasPrefix("an interrupted purge left it") })
+      #expect(report.freed >= 64 << 10 && report.freed < 128 << 10, "\(report)")
+      #expect(run(try fixture.plan()).freed == 0)
+    }
+    let report = run(try fixture.plan())
+    #expect(report.failed.isEmpty && report.freed >= 256 << 10, "\(report)")
+  }
+
   /// A file in an immutable directory cannot be removed, but truncated.
   @Test func filesOfImmutableDirectoriesAreTruncated() throws {
     for path: ByteString in ["Library/Caches/logs/a", "Library/Caches/logs/b"] {
