@@ -74,7 +74,6 @@ import Testing
     withExtendedLifetime(mounts) {}
   }
 
-  /// A file read between the plan and the deletion is in use.
   /// An overlay renames no directory that its lower layer has. Such a unit stays complete, the
   /// reason is reported, and nothing of the attempt is left.
   @Test(.enabled(if: try Mount.isPermitted())) func directoriesOfALowerLayerStay() throws {
@@ -113,6 +112,7 @@ import Testing
     withExtendedLifetime((overlay, volume)) {}
   }
 
+  /// A file read between the plan and the deletion is in use.
   @Test func aFileReadMeanwhileIsKept() throws {
     let fixture = try PurgeFixture(inMemory: false)
     guard try Directory.open(path: fixture.directory.path).notesAccess() else {
