@@ -40,10 +40,16 @@ struct OptionPrecedenceTests {
     Row("cache clear --all --profile a", "profiles: {a: {repo: /b}}"),
     Row("cache clear 1234abcd", "cache: {clear: {all: true}}"),
     Row("migrate --from a --to b --app x", "migrate: {all: true}"),
-    Row("restore latest --in-place", "to: /b\nrestore: {force: true}", adds: ["--force"]),
+    Row(
+      "restore latest --in-place", "to: /b\nrestore: {force: true, quiet: true}",
+      adds: ["--quiet"]),
     Row(
       "restore latest --to x", "restore: {no-snapshot: true, force: true, overwrite: always}",
       adds: ["--overwrite=always"]),
+    Row("mirror --to-s3-endpoint https://b", "to-s3-profile: a\nmirror: {to-s3-path-style: true}"),
+    Row(
+      "mirror --s3-endpoint https://b", "s3-region: a\ns3-profile: a\nto-s3-profile: b",
+      adds: ["--to-s3-profile=b"]),
     Row("restore latest --to x --class user-data", "delete: true"),
     Row("classify --stdin0", "classify: {findings: true, summary: true}", adds: ["--summary"]),
     Row("classify --findings", "summary: true"),
@@ -81,13 +87,54 @@ struct OptionPrecedenceTests {
     // What limits the deletion stays.
     Row("restore latest --to x --delete", "class: [a]", adds: ["--class=a"]),
     Row("purge --watch", "dry-run: true", adds: ["--dry-run"]),
-    Row("purge --watch", "purge: {free: 1G, level: low}", adds: ["--level=low"]),
+    Row("purge --watch", "purge: {free: 1G, level: low}", adds: ["--free=1G", "--level=low"]),
+    // Neither an empty list nor a scheduler is a choice for commands that accept others.
+    Row("restore latest --to x", "delete: true\nrestore: {class: []}", adds: ["--delete"]),
+    Row(
+      "migrate --from a --to b --profile p",
+      "migrate: {all: true}\nprofiles: {p: {migrate: {app: []}}}", adds: ["--all"]),
+    Row("schedule remove --systemd", "schedule: {remove: {cron: true}}", adds: ["--cron"]),
   ])
   func otherSettingsStay(_ row: Row) throws {
     #expect(try added(row) == row.added, "\(row.line)")
   }
 
+  /// Settings that let a command destroy something go with the target or the goal for which they
+  /// were set.
   @Test(arguments: [
+    Row(
+      "restore latest --to x",
+      "restore: {in-place: true, overwrite: always, delete: true, delete-excluded: true}"),
+    Row(
+      "restore latest --in-place --dry-run",
+      "overwrite: always\nrestore: {to: /b, delete: true, class: [a]}", adds: ["--class=a"]),
+    Row(
+      "restore latest --in-place",
+      "restore: {to-device: /b, force: true, no-snapshot: true, with-groups: true, policy: /p}",
+      adds: ["--policy=/p"]),
+    // Also if it is set in a part that is more specific than that of the target.
+    Row("restore latest --to x", "in-place: true\nrestore: {overwrite: always, delete: true}"),
+    Row(
+      "restore latest --profile a",
+      "restore: {in-place: true, delete: true}\nprofiles: {a: {restore: {to: /b, overwrite: always}}}",
+      adds: ["--to=/b", "--overwrite=always"]),
+    Row("purge --until-free 10", "purge: {free: 1G, yes: true, level: low}", adds: ["--level=low"]),
+    Row("migrate --from a --to b --all", "migrate: {app: [x], force: true, allow-downgrade: true}"),
+    // A target that is not replaced, or not set, has what is set for it.
+    Row(
+      "restore latest --to x", "restore: {in-place: false, overwrite: always, delete: true}",
+      adds: ["--overwrite=always", "--delete"]),
+    Row("purge --free 1G", "purge: {yes: true}", adds: ["--yes"]),
+  ])
+  func whatBelongsToAReplacedSettingIsDropped(_ row: Row) throws {
+    #expect(try added(row).sorted() == row.added.sorted(), "\(row.line): \(row.configuration)")
+  }
+
+  @Test(arguments: [
+    // The options of a bucket in one part belong together.
+    Row(
+      "mirror", "s3-profile: a\nmirror: {s3-endpoint: https://b, s3-region: r}",
+      adds: ["--s3-endpoint=https://b", "--s3-region=r"]),
     Row(
       "check", "read-data: true\ncheck: {read-data-subset: 10%}", adds: ["--read-data-subset=10%"]),
     Row(

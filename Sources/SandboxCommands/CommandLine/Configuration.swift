@@ -26,6 +26,9 @@ struct Configuration {
     /// Its position in the file.
     let mark: Mark
 
+    /// Whether it chooses anything: a flag that is false and an empty list do not.
+    var isChoice: Bool { value != .flag(false) && value != .values([]) }
+
     /// The value of an option.
     enum Value: Equatable {
       case flag(Bool)

@@ -84,14 +84,23 @@ struct ConfiguredCommandLine {
     let precedence = command.precedence
     var (given, ofPart): (Set<String>, Set<String>) = (given, [])
     var part: Configuration.FoundSetting.Part?
-    return settings.filter { found in
+    var replacing: [OptionPrecedence] = []
+    let kept = settings.filter { found in
       if found.part != part {
         given.formUnion(ofPart)
         (part, ofPart) = (found.part, [])
       }
-      if precedence.replace(found.setting.name, given: given) { return false }
-      if found.setting.value != .flag(false) { ofPart.insert(found.setting.name) }
+      let choices = precedence.replacing(found.setting.name, given: given)
+      if found.setting.isChoice { replacing += choices }
+      if !choices.isEmpty { return false }
+      if found.setting.isChoice { ofPart.insert(found.setting.name) }
       return true
+    }
+    return kept.filter { found in
+      !replacing.contains { choice in
+        choice.dependent.contains(found.setting.name)
+          && !kept.contains { $0.part == found.part && choice.chosen.contains($0.setting.name) }
+      }
     }
   }
 

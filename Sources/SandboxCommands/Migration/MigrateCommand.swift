@@ -70,7 +70,11 @@ struct MigrateCommand: SandboxCommand {
   /// Elsewhere it lists everything; set for all commands, it must not migrate all apps.
   static var ownOptions: Set<String> { ["all"] }
 
-  static var precedence: [OptionPrecedence] { OptionPrecedence.oneOf(["all"], ["app"]) }
+  /// A configuration that allows something for some apps does not for all.
+  static var precedence: [OptionPrecedence] {
+    OptionPrecedence.oneOf(
+      ["all"], ["app"], dropping: ["allow-downgrade", "force", "no-snapshot"])
+  }
 
   func run(_ console: Console) throws -> ExitStatus {
     console.listOption = "--list-all"

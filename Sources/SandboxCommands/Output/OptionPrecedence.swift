@@ -6,15 +6,23 @@ struct OptionPrecedence: Sendable {
   let chosen: Set<String>
   /// The long names of the options that are not used if one of `chosen` is given.
   let replaced: Set<String>
+  /// The long names of options that the user set for what is replaced, and that may destroy
+  /// something else: they are dropped together with it.
+  var dependent: Set<String> = []
 
   /// The name that stands for arguments that are no options.
   static let arguments = "<arguments>"
 
   /// Returns the choices among options of which only those of one side can be used.
-  static func oneOf(_ sides: Set<String>...) -> [OptionPrecedence] {
+  ///
+  /// - Parameter dependent: options that are not used for another side than that for which the
+  ///   configuration sets them.
+  static func oneOf(
+    _ sides: Set<String>..., dropping dependent: Set<String> = []
+  ) -> [OptionPrecedence] {
     sides.map { side in
       let others = sides.filter { $0 != side }.reduce(into: Set()) { $0.formUnion($1) }
-      return OptionPrecedence(chosen: side, replaced: others)
+      return OptionPrecedence(chosen: side, replaced: others, dependent: dependent)
     }
   }
 
@@ -30,13 +38,20 @@ struct OptionPrecedence: Sendable {
   static let ofGroups =
     oneOf(["new-passphrase-file"], ["new-passphrase-command"])
     + oneOf(["to-passphrase-file"], ["to-passphrase-command"], ["to-identity"])
-    + oneOf(["systemd"], ["cron"])
+    + ofBucket("s3-") + ofBucket("to-s3-")
+
+  /// The region, the profile and the form of names of one server mean nothing on another.
+  private static func ofBucket(_ prefix: String) -> [OptionPrecedence] {
+    choosing(
+      [prefix + "endpoint"],
+      replaces: Set(["region", "profile", "path-style"].map { prefix + $0 }))
+  }
 }
 
 extension [OptionPrecedence] {
-  /// Whether the options that are given replace a setting.
-  func replace(_ setting: String, given: Set<String>) -> Bool {
-    contains { $0.replaced.contains(setting) && !$0.chosen.isDisjoint(with: given) }
+  /// Returns the choices among the options that are given which replace a setting.
+  func replacing(_ setting: String, given: Set<String>) -> [OptionPrecedence] {
+    filter { $0.replaced.contains(setting) && !$0.chosen.isDisjoint(with: given) }
   }
 
   /// Whether arguments that are no options are a choice.

@@ -67,12 +67,12 @@ struct PurgeCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
-  /// `--watch` replaces neither `dry-run` and `query`, without which it deletes, nor `level`, which
-  /// may restrict it.
+  /// `--watch` replaces neither `dry-run` and `query`, without which it deletes, nor `level` and
+  /// `free`, which may restrict it. To delete without asking until one goal is met is no consent to
+  /// another goal.
   static var precedence: [OptionPrecedence] {
-    OptionPrecedence.oneOf(["free"], ["until-free"])
+    OptionPrecedence.oneOf(["free"], ["until-free"], dropping: ["yes"])
       + OptionPrecedence.choosing(["query", "dry-run"], replaces: ["watch", "interval"])
-      + OptionPrecedence.choosing(["watch"], replaces: ["free"])
   }
 
   func run(_ console: Console) throws -> ExitStatus {

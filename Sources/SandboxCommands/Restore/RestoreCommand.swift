@@ -67,9 +67,12 @@ struct RestoreCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
+  /// A configuration that lets a restore destroy something in one target does not in another.
   /// `--delete` does not replace `class`, which protects files of other classes.
   static var precedence: [OptionPrecedence] {
-    OptionPrecedence.oneOf(["to"], ["to-device"], ["in-place"])
+    OptionPrecedence.oneOf(
+      ["to"], ["to-device"], ["in-place"],
+      dropping: ["overwrite", "delete", "delete-excluded", "with-groups", "force", "no-snapshot"])
       + OptionPrecedence.choosing(["to"], replaces: ["with-groups", "force", "no-snapshot"])
       + OptionPrecedence.choosing(["class"], replaces: ["delete"])
   }

@@ -96,7 +96,8 @@ extension ScheduleCommand {
 
     static var precedence: [OptionPrecedence] {
       let ofBackups = RetentionOptions.names.union(["forget-every", "metrics", "when"])
-      return OptionPrecedence.oneOf(["hourly"], ["daily"], ["weekly"], ["calendar"])
+      return OptionPrecedence.oneOf(["systemd"], ["cron"])
+        + OptionPrecedence.oneOf(["hourly"], ["daily"], ["weekly"], ["calendar"])
         + OptionPrecedence.choosing(["purge"], replaces: ofBackups)
     }
 
