@@ -1,4 +1,5 @@
 import Codecs
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -26,6 +27,8 @@ struct MirrorPlanTests {
     #expect(plan.incomplete.map(\.head.id) == report.incomplete.map(\.head.id))
     #expect(plan.damaged.map(\.description) == report.damaged.map(\.description))
     #expect(plan.removed.packs == report.removed.packs)
+    #expect(plan.removed.indexes == report.removed.indexes)
+    #expect(plan.removed.bytes == report.removed.bytes)
     #expect(plan.removed.snapshots == report.removed.snapshots)
   }
 
@@ -113,5 +116,70 @@ struct MirrorPlanTests {
     }
     let plan = try planThatIsKept(fixture)
     #expect(plan.copied.packs == 1 && plan.damaged.count == 1)
+  }
+
+  /// A prune of the original replaces objects while the plan is made: nothing is lost.
+  @Test func aPruneOfTheOriginalIsNoDamage() throws {
+    var fixture = try MirrorFixture()
+    try fixture.source.forget(3)
+    let (memory, flag) = (fixture.source.memory, OneCall())
+    fixture.source.storage.state.withLock { state in
+      state.action = { event in
+        guard event.hasPrefix("load index/"), flag.take() else { return }
+        var request = PruneRequest()
+        request.maxUnused = .bytes(0)
+        _ = try? RepositoryPrune(Repository.open(memory), request).run()
+      }
+    }
+    let packs = try fixture.source.packs()
+    let plan = try fixture.mirror(dry: true)
+    #expect(try !packs.isSubset(of: fixture.source.packs()))
+    fixture.source.storage.state.withLock { $0.action = nil }
+    #expect(!plan.hasDamage && plan.incomplete.isEmpty && plan.copied.snapshots == 3)
+    try expect(plan, isKeptBy: fixture.mirror())
+  }
+
+  /// An original that changes with each listing is left to a later plan.
+  @Test func anOriginalThatKeepsChangingIsBusy() throws {
+    let fixture = try MirrorFixture()
+    let memory = fixture.source.memory
+    let number = Mutex(0)
+    try memory.remove(RepositoryLayout.tested.pack(fixture.source.pack(ofFile: 0)))
+    fixture.source.storage.state.withLock { state in
+      state.action = { event in
+        guard event == "list index" else { return }
+        let next = number.withLock { number in
+          number += 1
+          return number
+        }
+        let (old, new) = (Blake2b.hash([UInt8(next - 1)]), Blake2b.hash([UInt8(next)]))
+        try? memory.remove(RepositoryLayout.tested.pack(old))
+        try? memory.put([1], RepositoryLayout.tested.pack(new))
+      }
+    }
+    let error = storeError { try fixture.mirror(dry: true) }
+    #expect(error?.code == .busy && error?.reason.contains("keep disappearing") == true)
+  }
+
+  /// The run keeps a pack that the original has lost and that snapshots need.
+  @Test(arguments: [false, true]) func aNeededPackIsNotPlannedForRemoval(_ hasOthers: Bool) throws {
+    var fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    if hasOthers {
+      try fixture.source.backUp(PruneFixture.files(40..<42))
+      try fixture.source.forget(1)
+      try fixture.source.forget(2)
+      var request = PruneRequest()
+      request.maxUnused = .bytes(0)
+      _ = try fixture.source.prune(request)
+    }
+    let listed = try RepositoryListing.packs(fixture.memory)
+    let packs = try fixture.source.packs().intersection(listed).sorted()
+    let pack = try #require(packs.first)
+    try fixture.source.memory.remove(RepositoryLayout.tested.pack(pack))
+    let plan = try planThatIsKept(fixture)
+    #expect(plan.damaged.map(\.subject) == ["\(RepositoryLayout.tested.pack(pack))"])
+    #expect((plan.removed.packs > 0) == hasOthers)
+    #expect(try fixture.memory.status(RepositoryLayout.tested.pack(pack)) != nil)
   }
 }

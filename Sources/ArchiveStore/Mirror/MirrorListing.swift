@@ -57,6 +57,12 @@ struct MirrorListing {
     packs = try RepositoryListing.packSizes(storage)
   }
 
+  /// Whether it lacks a snapshot, an index object or a pack that another listing has.
+  func lacksAnObject(of other: MirrorListing) -> Bool {
+    !other.snapshots.isSubset(of: snapshots) || !other.indexes.isSubset(of: indexes)
+      || other.packs.contains { packs[$0.key] == nil }
+  }
+
   /// Returns the snapshots of a mirror that were removed from this original. One that is pinned
   /// here cannot have been removed: it is lost.
   func snapshotsRemoved(from mirror: MirrorListing) -> Set<SnapshotID> {

@@ -16,7 +16,44 @@ struct MirrorPlan {
   private var copied: Set<Digest> = []
   /// Damaged packs of the original that the mirror does not have either.
   private var lacking: Set<Digest> = []
+  /// Whether it is not known which packs of the mirror are needed.
+  private var hasUnknownNeeds = false
   private(set) var report = RepositoryMirror.Report()
+
+  /// Makes the plan. An original in which something is lost is listed again: if objects are gone, a
+  /// prune has replaced them, and the plan is made again.
+  ///
+  /// - Parameters:
+  ///   - first: the listing of the original.
+  ///   - old: the listing of the mirror; empty if it does not exist.
+  static func report(
+    _ mirror: RepositoryMirror, _ first: MirrorListing, old: MirrorListing = MirrorListing(),
+    isNew: Bool
+  ) throws -> RepositoryMirror.Report {
+    var found = first
+    for _ in 0..<MirrorRun.maximumAttempts {
+      var plan = MirrorPlan(mirror, found: found, old: old, isNew: isNew)
+      var failure: StoreError?
+      do {
+        try plan.make()
+      } catch let error as StoreError where error.kind == .damaged { failure = error }
+      if failure == nil, !plan.isDoubtful { return plan.report }
+      let now = try MirrorListing(mirror.source.storage)
+      try now.requireComplete()
+      guard now.lacksAnObject(of: found) else {
+        if let failure { throw failure }
+        return plan.report
+      }
+      found = now
+    }
+    throw MirrorRun.originalKeepsChanging(mirror.target?.location ?? mirror.source.location)
+  }
+
+  /// Whether something is lost, unless it only disappeared while the plan was made.
+  private var isDoubtful: Bool {
+    !report.isInterrupted
+      && (hasUnknownNeeds || !report.damaged.isEmpty || !report.incomplete.isEmpty)
+  }
 
   /// - Parameter old: the listing of the mirror; empty if it does not exist.
   init(_ mirror: RepositoryMirror, found: MirrorListing, old: MirrorListing, isNew: Bool) {
@@ -36,11 +73,10 @@ struct MirrorPlan {
       try requireReadable(found.indexes.subtracting(old.indexes).map(source.layout.index))
       try requireReadable(found.snapshots.subtracting(old.snapshots).map(source.layout.snapshot))
       try planSnapshots()
+      try planRemoval()
     } catch let error as StoreError where error.code == .interrupted {
       report.isInterrupted = true
-      return
     }
-    try planRemoval()
   }
 
   // MARK: - What is copied
@@ -103,17 +139,26 @@ struct MirrorPlan {
   private mutating func planSnapshots() throws {
     let new = found.snapshots.subtracting(old.snapshots)
     guard !new.isEmpty else { return }
-    let planned = try mirror.source.open(
-      copyIn: PlannedMirror(mirror, found: found, old: old, copied: copied))
+    let planned = try planned()
     guard try !isContentWhole(in: planned) else { return }
     let heads = try mirror.source.heads(cache: mirror.headCache).heads.filter {
       new.contains($0.id)
     }
-    var needs = try SnapshotNeedsSearch(
-      planned, cache: mirror.indexCache, threads: mirror.workers, isStopping: mirror.isStopping
-    ) { [source = mirror.source] in try source.snapshot($0) }
+    var needs = try search(planned)
     report.incomplete = try needs.mark(heads)
     report.copied.snapshots -= report.incomplete.count
+  }
+
+  /// The mirror as it would be.
+  private func planned() throws -> Repository {
+    try mirror.source.open(
+      copyIn: PlannedMirror(mirror, found: found, old: old, copied: copied))
+  }
+
+  private func search(_ planned: Repository) throws(StoreError) -> SnapshotNeedsSearch {
+    try SnapshotNeedsSearch(
+      planned, cache: mirror.indexCache, threads: mirror.workers, isStopping: mirror.isStopping
+    ) { [source = mirror.source] in try source.snapshot($0) }
   }
 
   /// Whether the mirror would have all packs that the index objects of the original name.
@@ -137,8 +182,54 @@ struct MirrorPlan {
     (report.differentKeys, report.removedKeys) = (keys.different, keys.surplus)
     report.refusal = try mirror.refusal(of: found, old, in: mirror.source.open(copyIn: target))
     if report.refusal != nil { return }
-    if losses.isEmpty, lacking.isEmpty { report.removed = old.amount(besides: found) }
+    if losses.isEmpty, lacking.isEmpty { try planRemovalOfContent() }
     report.removed.snapshots = found.snapshotsRemoved(from: old).count
+  }
+
+  /// Plans the removal of packs and index objects: a pack that a snapshot needs stays, and so does
+  /// an index object that alone names it. If something is lost, no removal is promised.
+  private mutating func planRemovalOfContent() throws {
+    var removed = old.amount(besides: found)
+    let surplus = old.packs.filter { found.packs[$0.key] == nil }
+    if !surplus.isEmpty {
+      guard let needs = try neededByAll() else {
+        hasUnknownNeeds = true
+        return
+      }
+      var search = needs
+      // The mirror condemns nothing that the original has.
+      search.set(.reliable, of: search.index.packs(in: .condemned))
+      search.set(.condemned, of: Set(surplus.keys))
+      let kept = search.selectNeeded(among: Set(surplus.keys))
+      report.damaged += kept.sorted().map { MirrorRemoval.keeps(source.layout.pack($0)) }
+      let named = packsNamedByOriginal(search.index)
+      removed.packs -= kept.count
+      removed.bytes -= kept.reduce(0) { $0 + (surplus[$1] ?? 0) }
+      removed.indexes -=
+        search.index.objects.count { object in
+          !found.indexes.contains(object.id) && old.indexes.contains(object.id)
+            && object.packIDs.contains { kept.contains($0) && !named.contains($0) }
+        }
+    }
+    report.removed = removed
+  }
+
+  /// Returns what the snapshots of the mirror will need, or nil if something of it is lost.
+  private func neededByAll() throws -> UsedBlobSearch? {
+    let incomplete = Set(report.incomplete.map(\.head.id))
+    let listing = try mirror.source.heads(cache: mirror.headCache)
+    guard listing.damaged.isEmpty else { return nil }
+    var needs = try search(planned())
+    let heads = listing.heads.filter {
+      found.snapshots.contains($0.id) && !incomplete.contains($0.id)
+    }
+    guard try needs.mark(heads).isEmpty else { return nil }
+    let named = packsNamedByOriginal(needs.search.index)
+    return named.isDisjoint(with: needs.search.index.packs(in: .missing)) ? needs.search : nil
+  }
+
+  private func packsNamedByOriginal(_ index: PruneIndex) -> Set<Digest> {
+    Set(index.objects.filter { found.indexes.contains($0.id) }.flatMap(\.packIDs))
   }
 }
 

@@ -19,7 +19,7 @@ struct MirrorRun {
   var report = RepositoryMirror.Report()
 
   /// The number of listings before an original that keeps changing is left to a later run.
-  private static let maximumAttempts = 8
+  static let maximumAttempts = 8
 
   init(
     _ mirror: RepositoryMirror, _ session: WritingSession, found: MirrorListing,
@@ -72,8 +72,12 @@ struct MirrorRun {
       if !packs.hasGone, !indexes.hasGone { return }
       try found.update(source)
     }
-    throw StoreError(
-      .busy, "mirror the repository to", subject: session.repository.location,
+    throw Self.originalKeepsChanging(session.repository.location)
+  }
+
+  static func originalKeepsChanging(_ target: String) -> StoreError {
+    StoreError(
+      .busy, "mirror the repository to", subject: target,
       reason: "packs of the original keep disappearing while they are copied",
       hint: "try again when no prune is running there")
   }
@@ -318,14 +322,19 @@ struct MirrorRemoval {
       session.repository, for: "remove packs from", cache: mirror.indexCache, headCache: nil,
       threads: mirror.workers, isStopping: removal.stopping(isStopping))
     let swept = try removal.sweep(condemned, &needs)
-    kept = swept.kept.subtracting(found.packs.keys).sorted().map { pack in
-      StoreError(
-        .missing, "find", subject: "\(storage.layout.pack(pack))",
-        reason: "the original lacks it, but snapshots need it; the mirror keeps it",
-        hint:
-          "copy the file from the mirror to the original and run 'sandboxctl repair index' there")
+    kept = swept.kept.subtracting(found.packs.keys).sorted().map {
+      Self.keeps(storage.layout.pack($0))
     }
     if totals.waitingPacks == 0 { try removeRedundantIndexes() }
+  }
+
+  /// The error for a pack that the original has lost and that snapshots need.
+  static func keeps(_ pack: ObjectPath) -> StoreError {
+    StoreError(
+      .missing, "find", subject: "\(pack)",
+      reason: "the original lacks it, but snapshots need it; the mirror keeps it",
+      hint:
+        "copy the file from the mirror to the original and run 'sandboxctl repair index' there")
   }
 
   /// Condemns packs that are not condemned yet.

@@ -117,14 +117,14 @@ public struct RepositoryMirror {
       RepositoryLayout.settings, limit: FormatLimit.repositoryFile)
     let found = try MirrorListing(source.storage)
     try found.requireComplete()
-    guard let target else { return try dryReport(found, MirrorListing(), isNew: true) }
+    guard let target else { return try MirrorPlan.report(self, found, isNew: true) }
     let isNew = try requireMirror(target)
     let record = try MirrorRecord.load(target) ?? MirrorRecord(repository: source.id)
     // Checked before anything is written, so that a target that is refused stays unchanged.
     let present =
       isNew ? MirrorListing() : try MirrorListing(ofMirror: target, of: source.storage)
     try requireNothingAlone(in: present, found, record)
-    if isDry { return try dryReport(found, present, isNew: isNew) }
+    if isDry { return try MirrorPlan.report(self, found, old: present, isNew: isNew) }
     try settings.requireKnown(settings.features.write, for: "write", location: target.location)
     let keys = try create(target, text)
     let mirror = try source.open(copyIn: target)
@@ -168,14 +168,6 @@ public struct RepositoryMirror {
       }
     }
     return try MirrorListing(ofMirror: target, of: source.storage)
-  }
-
-  private func dryReport(
-    _ found: MirrorListing, _ old: MirrorListing, isNew: Bool
-  ) throws -> Report {
-    var plan = MirrorPlan(self, found: found, old: old, isNew: isNew)
-    try plan.make()
-    return plan.report
   }
 
   /// Returns the refusal of the removal of what an original no longer has, or nil if it is not too
