@@ -81,6 +81,40 @@ struct KeyOptionTests {
     #expect(try keys.run(words).output.contains("sandboxctl ls latest --repo repo\n"))
   }
 
+  /// A suggested command of a copy has the key only if the repository that it names is encrypted:
+  /// one without encryption is not opened with a key.
+  @Test func suggestionsOfACopyNameTheKeyOfTheirSide() throws {
+    try keys.succeed("init plain --plain --no-default")
+    try keys.succeed("copy --to plain --repo repo --passphrase-file old --quiet")
+    try damagePacks(of: "plain")
+    let toPlain = try keys.run("copy --to plain --check --repo repo --passphrase-file old")
+    let check = "'sandboxctl check --read-data --repo plain'"
+    #expect(toPlain.code == 13 && toPlain.errors.contains(check), "\(toPlain)")
+    try keys.succeed("init other --plain --no-default")
+    try keys.succeed("backup --layout folder --root tree --repo other --quiet")
+    try damagePacks(of: "other")
+    let repair = "'sandboxctl repair snapshots --repo other'"
+    for option in ["--passphrase-file", "--to-passphrase-file"] {
+      let fromPlain = try keys.run("copy --to repo --repo other \(option) old")
+      #expect(fromPlain.code == 13 && fromPlain.errors.contains(repair), "\(fromPlain)")
+    }
+    // The suggestion for an encrypted side has its key.
+    try damagePacks(of: "repo")
+    try keys.succeed("init third --plain --no-default")
+    let encrypted = try keys.run("copy --to third --repo repo --passphrase-file old")
+    let withKey = "'sandboxctl repair snapshots --repo repo --passphrase-file old'"
+    #expect(encrypted.code == 13 && encrypted.errors.contains(withKey), "\(encrypted)")
+  }
+
+  /// Changes bytes near the beginning of each pack.
+  private func damagePacks(of repository: String) throws {
+    let change =
+      "chmod u+w $1; head -c 16 /dev/zero | dd of=$1 bs=8 seek=4 conv=notrunc status=none"
+    let packs = "\(cli.directory.string)/\(repository)/packs"
+    _ = try Program.run(
+      "find", [packs, "-type", "f", "-exec", "sh", "-c", change, "sh", "{}", ";"])
+  }
+
   @Test(arguments: [
     ["--passphrase-file", "old", "--identity", "recovery.key"],
     ["--passphrase-file", "old", "--passphrase-command", "cat old"],

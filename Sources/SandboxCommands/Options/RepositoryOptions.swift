@@ -64,17 +64,24 @@ struct RepositoryOptions: ParsableArguments {
   }
 
   /// The options that suggested commands need to use the same repository.
-  var suffix: String {
+  var suffix: String { suffix(withKey: true) }
+
+  /// Returns the same without the key if that is not meant for this repository: one without
+  /// encryption is not opened with a key.
+  func suffix(withKey: Bool) -> String {
     guard let repo else { return "" }
-    return Self.suffix(for: repo, remote, keys: keys)
+    return Self.suffix(for: repo, remote, keys: withKey ? keys : nil)
   }
 
   /// Returns the options that suggested commands need to use a repository: its location, and what
   /// is needed to reach and to open it.
+  ///
+  /// - Parameter keys: the key if the repository is encrypted.
   static func suffix(
-    for repo: ByteString, _ remote: RemoteOptions, keys: KeyOptions
+    for repo: ByteString, _ remote: RemoteOptions, keys: KeyOptions?
   ) -> String {
-    let options = remote.words(for: try? RepositoryLocation(parsing: repo)) + keys.words
+    let words = keys?.words ?? []
+    let options = remote.words(for: try? RepositoryLocation(parsing: repo)) + words
     return " --repo \(ShellWord.text(repo))" + text(of: options)
   }
 

@@ -81,7 +81,7 @@ struct CopyCommand: SandboxCommand {
     try output.show(
       report.jsonLines(isDry: dryRun), lines: report.lines(isDry: dryRun, isChecked: check),
       console)
-    warn(of: report, console)
+    warn(of: report, from: source, to: target, console)
     if report.snapshots == 0, !output.quiet { filter.noteNoMatch(console) }
     if report.isInterrupted { return .interrupted }
     return report.hasDamage ? .damaged : ExitStatus(without: report.unreadable + report.damaged)
@@ -90,7 +90,10 @@ struct CopyCommand: SandboxCommand {
   /// The connection to the other repository.
   private var otherRemote: RemoteOptions { targetRemote.options(besides: repository.remote) }
 
-  private func warn(of report: RepositoryCopy.Report, _ console: Console) {
+  private func warn(
+    of report: RepositoryCopy.Report, from source: Repository, to target: Repository,
+    _ console: Console
+  ) {
     _ = console.warn(skipping: report.damaged + report.unreadable)
     for error in report.targetDamage { console.warning("\(error) in '\(to)'") }
     for snapshot in report.incomplete {
@@ -100,13 +103,14 @@ struct CopyCommand: SandboxCommand {
       console.warning("snapshot \(snapshot.shownLoss) in '\(to)'")
     }
     if !report.incomplete.isEmpty {
+      let suffix = repository.suffix(withKey: source.isEncrypted)
       console.hint(
-        "'sandboxctl repair snapshots\(repository.suffix)' writes such snapshots again without "
+        "'sandboxctl repair snapshots\(suffix)' writes such snapshots again without "
           + "what is lost")
     }
     if !report.damagedInTarget.isEmpty {
-      let suffix = RepositoryOptions.suffix(
-        for: to, otherRemote, keys: targetKeys.options ?? repository.keys)
+      let keys = target.isEncrypted ? targetKeys.options ?? repository.keys : nil
+      let suffix = RepositoryOptions.suffix(for: to, otherRemote, keys: keys)
       console.hint(
         "run 'sandboxctl check --read-data\(suffix)', then copy again: data of damaged packs is "
           + "then stored again")
