@@ -24,6 +24,19 @@ struct MirrorTests {
     #expect(try fixture.damage().isEmpty)
   }
 
+  /// The repository itself may be reached in another way, and have no identity to compare.
+  @Test func theRepositorySeesTheLeaseOfItself() throws {
+    let fixture = try MirrorFixture()
+    let before = try fixture.source.objects()
+    let error = storeError {
+      try RepositoryMirror(
+        of: fixture.source.repository, in: WatchedStorage(fixture.source.memory)
+      ).run()
+    }
+    #expect(error?.code == .invalid && error?.reason == "it is the repository itself")
+    #expect(try fixture.source.objects() == before)
+  }
+
   /// New snapshots are added and forgotten ones removed, with the packs and the index of a prune.
   @Test func aMirrorFollowsForgetAndPrune() throws {
     var fixture = try MirrorFixture()

@@ -1,3 +1,4 @@
+import Codecs
 import Foundation
 import SystemIO
 import TestSupport
@@ -108,5 +109,64 @@ struct OtherStoreTests {
     let suggested = "'sandboxctl \(mirror) --allow-large-removal' once"
     #expect(refused.code == 3 && refused.errors.contains(suggested), "\(refused)")
     #expect(try fixture.succeed("\(mirror) --allow-large-removal").contains("removed 1 snapshot"))
+  }
+
+  /// The server has another name: nothing is mirrored onto or into itself.
+  @Test(arguments: [
+    ("", "the repository itself"), ("/packs/inner", "within the repository itself"),
+  ])
+  func theRepositoryIsKnownByItsLease(path: String, place: String) throws {
+    let alias = fixture.store.endpoint.replacing("127.0.0.1", with: "localhost")
+    let before = try fixture.store.keys()
+    let outcome = try fixture.run(
+      "mirror --to s3://bucket/place\(path) \(Self.repo) --to-s3-endpoint \(alias)")
+    #expect(outcome.code == 1 && outcome.errors.contains("it is \(place)"), "\(outcome)")
+    #expect(try fixture.store.keys() == before)
+  }
+
+  /// The endpoints are in profiles, and the text of the repositories is the same: what this host
+  /// knows of one does not apply to the other. Records of an earlier version, which had no
+  /// endpoint, apply until there are others.
+  @Test func recordsOfTwoStoresAreApart() throws {
+    try cli.directory.write(
+      """
+      [first]
+      endpoint_url = \(fixture.store.endpoint)
+      aws_access_key_id = ACCESSKEYID
+      aws_secret_access_key = TOPSECRETKEY
+      [second]
+      endpoint_url = \(second.endpoint)/
+      aws_access_key_id = SECONDKEYID
+      aws_secret_access_key = SECONDSECRETKEY
+
+      """, at: "home/.aws/credentials")
+    try cli.directory.write("passphrase", at: "pass")
+    try cli.directory.directory.setPermissions(0o600, of: "pass")
+    func run(_ line: String) throws -> Program.Outcome {
+      try fixture.run(line, environment: ["AWS_ENDPOINT_URL_S3": ""])
+    }
+    let repo = "s3://bucket/both"
+    let (first, other) = ("--s3-profile first", "--s3-profile second")
+    let keys = "--passphrase-file pass --recovery-key recovery.key --no-default"
+    #expect(try run("init \(repo) \(other) --plain --no-default").code == 0)
+    #expect(try run("init \(repo) \(first) \(keys)").code == 0)
+    let copy = try run(
+      "copy --repo \(repo) \(first) --identity recovery.key --to \(repo) --to-s3-profile second")
+    #expect(copy.code == 0, "\(copy)")
+    let records: ByteString = "home/.local/share/sandboxctl/recipients"
+    let names = try cli.names(in: records).filter { $0.description.hasPrefix("at-") }
+    let record = try #require(names.first)
+    #expect(names.count == 1)
+    // As an earlier version left it. It may be that of either store, and is not forgotten.
+    let earlier = ByteString("at-\(Blake2b.hash(Array(repo.utf8)).hex).txt")
+    let content = try cli.directory.read(records.appending(record))
+    try cli.directory.write(content, at: records.appending(earlier))
+    try cli.directory.directory.remove(records.appending(record))
+    let replaced = try run("snapshots --repo \(repo) \(other)")
+    #expect(replaced.code == 12 && replaced.errors.contains("\(earlier)"), "\(replaced)")
+    #expect(try run("snapshots --repo \(repo) \(first) --identity recovery.key").code == 0)
+    #expect(try cli.directory.read(records.appending(record)) == content)
+    try cli.directory.directory.remove(records.appending(earlier))
+    #expect(try run("snapshots --repo \(repo) \(other)").code == 0)
   }
 }

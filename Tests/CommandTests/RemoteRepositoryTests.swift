@@ -121,6 +121,13 @@ struct RemoteRepositoryTests {
     _ = try cli.succeed("mirror --to \(server.location("mirror")) --repo store \(to)")
     #expect(uses() > ofCopy)
     for copy in ["other", "mirror"] { _ = try cli.succeed("check --read-data --repo \(copy)") }
+    // The repository itself, and a place in it.
+    for (path, name) in [("store", "the repository itself"), ("store/packs/x", "within the")] {
+      for source in [repo, "--repo store"] {
+        let itself = try cli.run("mirror --to \(server.location(path)) \(source) \(to)")
+        #expect(itself.code == 1 && itself.errors.contains("it is \(name)"), "\(itself)")
+      }
+    }
     let invalid = try cli.run("copy --to \(other) \(repo) --to-ssh-command ''")
     #expect(invalid.code == 2)
   }

@@ -66,4 +66,18 @@ struct S3EndpointTests {
     #expect(policy.pause(after: 3, jitter: 0) == 2)
     #expect(policy.pause(after: 1_000_000, jitter: 0.5) == 7.5)
   }
+
+  /// Buckets of the same name in two partitions of AWS are two buckets.
+  @Test func serversOfAPartitionAreOne() {
+    func server(_ endpoint: String, region: String = "eu-west-1") -> String? {
+      S3Location(bucket: "bucket", prefix: "", endpoint: endpoint, region: region).server
+    }
+    let amazon = server("https://s3.amazonaws.com")
+    #expect(amazon == "amazonaws.com")
+    #expect(server("https://s3.dualstack.eu-west-1.amazonaws.com/") == amazon)
+    #expect(server("https://s3.cn-north-1.amazonaws.com.cn") == "amazonaws.com.cn")
+    #expect(server("https://s3.us-gov-west-1.amazonaws.com") == "us-gov.amazonaws.com")
+    #expect(server("https://HOST:443") == "host" && server("https://host:9000/") == "host:9000")
+    #expect(server("https://amazonaws.com.example") == "amazonaws.com.example")
+  }
 }

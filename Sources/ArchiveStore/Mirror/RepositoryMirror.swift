@@ -12,6 +12,9 @@ public struct RepositoryMirror {
   let source: Repository
   /// The storage of the mirror; nil if it does not exist, in a dry run.
   let target: RepositoryStorage?
+  /// The path that the mirror has in the original if their servers are the same one; nil if it is
+  /// not known to be within it.
+  private let place: ObjectPath?
   let indexCache: IndexCache?
   let headCache: SnapshotHeadCache?
   private let lock: MirrorLock?
@@ -26,17 +29,22 @@ public struct RepositoryMirror {
   ///
   /// - Parameters:
   ///   - target: the storage of the mirror; nil if it does not exist, which only a dry run accepts.
+  ///   - place: the path below the original at which the mirror is if the servers of both are the
+  ///     same one, which their names do not tell; empty if it is not below it.
   ///   - lock: the lock to hold during the run; nil for none. A dry run takes none.
   ///   - allowsLargeRemoval: whether more than half of the mirror's snapshots may be removed, and
   ///     the last one of a source.
   public init(
-    of source: Repository, in target: (any Storage)?, indexCache: IndexCache? = nil,
+    of source: Repository, in target: (any Storage)?, perhapsAt place: ByteString = "",
+    indexCache: IndexCache? = nil,
     headCache: SnapshotHeadCache? = nil, lock: MirrorLock? = nil, isDry: Bool = false,
     allowsLargeRemoval: Bool = false, workers: Int = 1,
     counters: ProgressCounters = ProgressCounters(of: "object"),
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
     self.source = source
+    self.place =
+      place.isEmpty ? nil : place.components.reduce(ObjectPath.root) { $0.appending($1) }
     self.target = target.map { RepositoryStorage($0, cipher: source.storage.cipher) }
     (self.indexCache, self.headCache, self.lock) = (indexCache, headCache, lock)
     (self.isDry, self.allowsLargeRemoval) = (isDry, allowsLargeRemoval)
@@ -126,7 +134,7 @@ public struct RepositoryMirror {
     try requireNothingAlone(in: present, found, record)
     if isDry { return try MirrorPlan.report(self, found, old: present, isNew: isNew) }
     try settings.requireKnown(settings.features.write, for: "write", location: target.location)
-    let keys = try create(target, text)
+    let keys = try create(target, text, isNew: isNew)
     let mirror = try source.open(copyIn: target)
     let session = try mirror.beginWriting(workers: 1, cache: indexCache)
     defer { session.abandon() }
@@ -209,9 +217,32 @@ extension RepositoryMirror {
   private func requireDifferent() throws(StoreError) {
     guard let to = target, let identity = try to.directoryIdentity() else { return }
     guard try source.storage.directoryIdentity() != identity else {
-      throw StoreError(
-        .invalid, "mirror the repository to", subject: to.location,
-        reason: "it is the repository itself", hint: "name another directory with '--to'")
+      throw refusal(asIs: "the repository itself", to)
+    }
+  }
+
+  private func refusal(asIs place: String, _ target: RepositoryStorage) -> StoreError {
+    StoreError(
+      .invalid, "mirror the repository to", subject: target.location,
+      reason: "it is \(place)", hint: "name another directory with '--to'")
+  }
+
+  /// Checks that the original does not see a lease of the mirror. Otherwise they are the same
+  /// place, which is reached in another way or by another name of its host, or the mirror is within
+  /// the original.
+  private func requireDifferent(
+    _ target: RepositoryStorage, seenBy lease: Lease, isNew: Bool
+  ) throws(StoreError) {
+    func isSeen(below place: ObjectPath) -> Bool {
+      let names = lease.path.components + [LeaseStatus.Owner.sign]
+      // Whoever may only read the original may be denied what does not exist.
+      let status = try? source.storage.status(names.reduce(place) { $0.appending($1) })
+      return status.flatMap(\.self) != nil
+    }
+    // A place without the id of the original is another one.
+    if !isNew, isSeen(below: .root) { throw refusal(asIs: "the repository itself", target) }
+    if let place, isSeen(below: place) {
+      throw refusal(asIs: "within the repository itself", target)
     }
   }
 
@@ -268,10 +299,11 @@ extension RepositoryMirror {
   /// files for recovery by hand; and removes the keys that the original does not have. Returns the
   /// key files, and false if their removal is left to a later run.
   private func create(
-    _ target: RepositoryStorage, _ settings: [UInt8]
+    _ target: RepositoryStorage, _ settings: [UInt8], isNew: Bool
   ) throws(StoreError) -> (keys: MirrorKeys, areUpdated: Bool) {
     let lease = try Lease(target)
     defer { lease.release() }
+    try requireDifferent(target, seenBy: lease, isNew: isNew)
     let path = RepositoryLayout.settings
     let old =
       try target.status(path) == nil

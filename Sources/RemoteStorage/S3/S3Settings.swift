@@ -117,17 +117,21 @@ package struct S3Settings: Sendable {
 }
 
 extension S3Location {
-  /// The host and port of the bucket's server, for a comparison with another one: all of AWS counts
-  /// as one server, in which names of buckets are unique. Nil if it is not known.
+  /// The host and port of the bucket's server, for a comparison with another one. All servers of a
+  /// partition of AWS count as one, in which names of buckets are unique. Nil if it is not known.
+  ///
+  /// Source: AWS Fault Isolation Boundaries, "Partitions".
   package var server: String? {
     do throws(S3Failure) {
-      let url = try S3Settings(profile: profile).endpoint(of: self)
-      guard let url else { return Self.amazon }
-      let host = try S3Endpoint(bucket: bucket, region: "", url: url, isPathStyle: true).host
-      let isAmazon = host.hasSuffix(".amazonaws.com") || host.hasSuffix(".amazonaws.com.cn")
-      return isAmazon ? Self.amazon : host
+      let settings = S3Settings(profile: profile)
+      let endpoint = try S3Endpoint(
+        bucket: bucket, region: settings.region(of: self), url: settings.endpoint(of: self),
+        isPathStyle: true)
+      let labels = endpoint.host.split(separator: ".")
+      if labels.suffix(3) == ["amazonaws", "com", "cn"] { return "amazonaws.com.cn" }
+      guard labels.suffix(2) == ["amazonaws", "com"] else { return endpoint.host }
+      let isOfGovernment = labels.contains { $0.hasPrefix("us-gov-") }
+      return isOfGovernment ? "us-gov.amazonaws.com" : "amazonaws.com"
     } catch { return nil }
   }
-
-  private static let amazon = "amazonaws.com"
 }

@@ -14,26 +14,19 @@ internal import SystemIO
 struct KnownRecipients {
   private let directory: ByteString?
   private let repository: Repository
+  private let location: RecordedLocation
   private static let limit = 1 << 20
 
   /// The records of the repository in a directory.
-  ///
-  /// - Parameter location: the location as `RepositoryOptions.Choice.recordedLocation` is.
-  init(of repository: Repository, at location: ByteString) {
+  init(of repository: Repository, at location: RecordedLocation) {
     directory = Self.directory
-    self.repository = repository
-    self.location = Self.name(ofLocation: location)
+    (self.repository, self.location) = (repository, location)
   }
 
-  private let location: ByteString
   private var recipients: ByteString { ByteString(repository.id.hex + ".txt") }
 
   private static var directory: ByteString? {
     Host.dataDirectory.map { $0.appending("sandboxctl/recipients") }
-  }
-
-  private static func name(ofLocation path: ByteString) -> ByteString {
-    ByteString("at-\(Blake2b.hash(Array(path.bytes)).hex).txt")
   }
 
   /// Whether this host has used the repository with this id, and it is encrypted.
@@ -48,9 +41,12 @@ struct KnownRecipients {
   /// - Throws: `wrongKey` if its recipients are not the recorded ones, or if another encrypted
   ///   repository is recorded for its location.
   func require() throws {
-    if let ids = try Self.lines(of: location, in: directory), !ids.contains(repository.id.hex) {
+    let record = try location.recordNames.first { try Self.lines(of: $0, in: directory) != nil }
+    if let record, let ids = try Self.lines(of: record, in: directory),
+      !ids.contains(repository.id.hex)
+    {
       throw changed(
-        "this host knows another encrypted repository there", record: location,
+        "this host knows another encrypted repository there", record: record,
         hint: "open it once with its passphrase, or remove")
     }
     guard let known = try Self.lines(of: recipients, in: directory) else { return }
@@ -66,7 +62,7 @@ struct KnownRecipients {
   ///
   /// - Throws: `wrongKey` if there is a record of it or of its location.
   func requireNone() throws {
-    for record in [recipients, location]
+    for record in [recipients] + location.recordNames
     where try Self.lines(of: record, in: directory) != nil {
       throw changed(
         "it is not encrypted, but this host knows it as encrypted", record: record,
@@ -77,9 +73,9 @@ struct KnownRecipients {
   /// Checks that no encrypted repository is known where a new one without encryption is to be made.
   ///
   /// - Parameter text: the location as the user named it.
-  static func requireNone(at location: ByteString, named text: ByteString) throws {
-    let name = name(ofLocation: location)
-    guard try lines(of: name, in: directory) != nil else { return }
+  static func requireNone(at location: RecordedLocation, named text: ByteString) throws {
+    let isKnown = try location.recordNames.contains { try lines(of: $0, in: directory) != nil }
+    guard isKnown else { return }
     throw StoreError(
       .wrongKey, "create a repository in", subject: text.description,
       reason: "this host knows an encrypted repository there, which is missing",
@@ -105,8 +101,10 @@ struct KnownRecipients {
   func record(_ recipients: [AgeRecipient], areAuthenticated: Bool) throws {
     try record(
       Set(recipients.map(\.description)), in: self.recipients, isReplacing: areAuthenticated)
-    let ids = try Self.lines(of: location, in: directory) ?? []
-    try record(ids.union([repository.id.hex]), in: location, isReplacing: areAuthenticated)
+    // Ids of an earlier version's record may be those of another store, and stay in it.
+    let name = location.recordName
+    let ids = try Self.lines(of: name, in: directory) ?? []
+    try record(ids.union([repository.id.hex]), in: name, isReplacing: areAuthenticated)
   }
 
   private func record(

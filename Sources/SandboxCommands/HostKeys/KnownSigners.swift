@@ -14,17 +14,15 @@ internal import SystemIO
 struct KnownSigners {
   private let directory: ByteString?
   private let id: Digest
-  private let location: ByteString
+  private let location: RecordedLocation
   private static let limit = 16 << 20
   private static let lock: ByteString = "lock"
 
   /// The file for a repository.
-  ///
-  /// - Parameter location: the location as `RepositoryOptions.Choice.recordedLocation` is.
-  init(of repository: Repository, at location: ByteString) {
+  init(of repository: Repository, at location: RecordedLocation) {
     directory = Host.dataDirectory.map { $0.appending("sandboxctl/signers") }
     id = repository.id
-    self.location = ByteString("at-\(Blake2b.hash(Array(location.bytes)).hex).txt")
+    self.location = location
   }
 
   private var name: ByteString { ByteString(id.hex + ".txt") }
@@ -99,12 +97,21 @@ struct KnownSigners {
   // MARK: - Locations
 
   /// Whether the repository is recorded for its location; nil if none is.
-  func isAtLocation() throws -> Bool? { try idsAtLocation()?.contains(id.hex) }
+  func isAtLocation() throws -> Bool? {
+    for name in location.recordNames {
+      if let ids = try ids(in: name) { return ids.contains(id.hex) }
+    }
+    return nil
+  }
 
-  /// Returns the ids of the repositories at the location of which this host trusts signers, or nil
-  /// if none is recorded.
-  private func idsAtLocation() throws -> Set<String>? {
-    try content(of: location, nil).map { bytes in
+  /// Whether the repository is in the location's own record, not only in that of an earlier
+  /// version.
+  func isRecorded() throws -> Bool { try ids(in: location.recordName)?.contains(id.hex) == true }
+
+  /// Returns the ids of the repositories at a location of which this host trusts signers, or nil if
+  /// none is recorded.
+  private func ids(in name: ByteString) throws -> Set<String>? {
+    try content(of: name, nil).map { bytes in
       Set(bytes.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) })
     }
   }
@@ -141,9 +148,9 @@ struct KnownSigners {
   }
 
   private func recordLocation(in parent: borrowing Directory) throws {
-    let known = try idsAtLocation() ?? []
+    let known = try ids(in: location.recordName) ?? []
     if known.contains(id.hex) { return }
-    try Self.write(known.union([id.hex]).sorted(), as: location, in: parent)
+    try Self.write(known.union([id.hex]).sorted(), as: location.recordName, in: parent)
   }
 
   private static func write(
@@ -157,15 +164,14 @@ struct KnownSigners {
 extension Repository {
   /// Returns the repository as this host uses it: with the key that signs new snapshots, and the
   /// signers that the host trusts. Signers of a key file that the host does not know are recorded.
-  ///
-  /// - Parameter recorded: the location as `RepositoryOptions.Choice.recordedLocation` is.
-  func withHostSigners(_ console: Console, at recorded: ByteString) throws -> Repository {
+  func withHostSigners(_ console: Console, at recorded: RecordedLocation) throws -> Repository {
     let key = HostSigningKey(of: self, console)
     let known = KnownSigners(of: self, at: recorded)
     var trust = try known.read(console)
     let isAtLocation = try known.isAtLocation()
     let learned = keys?.signers ?? [:]
-    if trust.merge(learned) || !trust.names.isEmpty && isAtLocation != true {
+    let isRecorded = try known.isRecorded()
+    if trust.merge(learned) || !trust.names.isEmpty && !isRecorded {
       do {
         trust = try known.update { _ = $0.merge(learned) }
       } catch {

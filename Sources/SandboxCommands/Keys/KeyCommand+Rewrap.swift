@@ -53,7 +53,7 @@ extension KeyCommand {
 extension Repository {
   /// Accepts the new snapshots in place of the old ones that this host accepts by their ids. Their
   /// content is the same.
-  fileprivate func keepTrust(in report: KeyRewrap.Report, at path: ByteString) throws {
+  fileprivate func keepTrust(in report: KeyRewrap.Report, at path: RecordedLocation) throws {
     let accepted = report.snapshots.filter { trust.snapshots.contains($0.key) }
     guard !accepted.isEmpty else { return }
     _ = try KnownSigners(of: self, at: path).update { trust in

@@ -42,14 +42,18 @@ extension RepositoryOptions {
       location.localPath.flatMap { try? LocalStorage(path: $0).identity() }
     }
 
-    /// The location in the form in which this host records what it knows of the repository there:
-    /// the real path of a directory, and the text of any other with the server of a bucket.
-    var recordedLocation: ByteString {
+    /// The location in the form in which this host records what it knows of the repository there.
+    var recordedLocation: RecordedLocation {
       switch location {
-      case .local(let path): Host.resolved(path)
-      case .sftp(let directory): directory.text
+      case .local(let path): return RecordedLocation(Host.resolved(path))
+      case .sftp(let directory): return RecordedLocation(directory.text)
       case .s3(let bucket):
-        bucket.endpoint.map { bucket.text.concatenating(ByteString(" at \($0)")) } ?? bucket.text
+        func text(at server: String?) -> ByteString {
+          server.map { bucket.text.concatenating(ByteString(" at \($0)")) } ?? bucket.text
+        }
+        let earlier = text(at: bucket.endpoint)
+        return RecordedLocation(
+          bucket.server.map { text(at: $0) } ?? earlier, earlier: earlier)
       }
     }
 
@@ -121,6 +125,23 @@ extension RepositoryOptions {
         return one == other
       case (.sftp, .sftp): return connection.sshCommand == second.connection.sshCommand
       default: return true
+      }
+    }
+
+    /// Returns the path that another repository has below this one if both are on the same server;
+    /// empty if it is not below it.
+    func innerPath(of second: Choice) -> ByteString {
+      let (from, to) = (placeOnServer.components, second.placeOnServer.components)
+      guard to.count > from.count, to.starts(with: from) else { return "" }
+      return ByteString(joining: to.dropFirst(from.count))
+    }
+
+    /// The place without the name of a server and the way to it.
+    private var placeOnServer: ByteString {
+      switch location {
+      case .local(let path): Host.resolved(path)
+      case .sftp(let directory): directory.path
+      case .s3(let bucket): ByteString(bucket.bucket).appending(bucket.prefix)
       }
     }
 

@@ -49,7 +49,8 @@ struct MirrorCommand: SandboxCommand {
     let target = try open(mirror)
     let report = try change.run(counting: "object") { counters, isStopping in
       try RepositoryMirror(
-        of: source, in: target, indexCache: source.hostIndexCache, headCache: source.hostHeadCache,
+        of: source, in: target, perhapsAt: choice.innerPath(of: mirror),
+        indexCache: source.hostIndexCache, headCache: source.hostHeadCache,
         lock: Self.lock(of: mirror), isDry: change.dryRun,
         allowsLargeRemoval: allowLargeRemoval,
         workers: max(source.workers, target?.concurrency ?? 1),
@@ -82,7 +83,7 @@ struct MirrorCommand: SandboxCommand {
 
   /// The lock of a mirror.
   private static func lock(of mirror: RepositoryOptions.Choice) -> MirrorLock {
-    let name = Blake2b.hash(Array(mirror.recordedLocation.bytes)).hex + ".lock"
+    let name = Blake2b.hash(Array(mirror.recordedLocation.text.bytes)).hex + ".lock"
     return MirrorLock(
       file: Host.dataDirectory?.appending(ByteString("sandboxctl/mirrors/\(name)")),
       directory: mirror.location.localPath)
