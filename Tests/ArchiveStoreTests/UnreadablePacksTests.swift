@@ -1,4 +1,5 @@
 import Codecs
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -57,6 +58,70 @@ struct UnreadablePacksTests {
   @Test func anInterruptionEndsIt() throws {
     let (scans, passed, isComplete) = try scans(of: 9, blobs: 1, limit: 3) { $0 == 4 }
     #expect(scans.count == 2 && passed.count == 4 && !isComplete)
+  }
+
+  /// Packs of which nothing could be read are reported also after an interruption.
+  @Test func anInterruptionReportsThePacksThatAreLeft() throws {
+    let fixture = try CopyFixture()
+    var needs = try SnapshotNeedsSearch(
+      fixture.source.repository, cache: nil, threads: 1, isStopping: { false },
+      snapshot: { try fixture.source.repository.snapshot($0) })
+    _ = try needs.mark(try fixture.source.repository.heads(cache: nil).heads)
+    let search = needs.search
+    for pack in try fixture.source.packs() {
+      try fixture.source.memory.change(RepositoryLayout.tested.pack(pack)) { bytes in
+        for at in bytes.indices { bytes[at] ^= 0x5a }
+      }
+    }
+    func check(stoppingAt last: Int) throws -> (result: CopyCheck.Result, calls: Int) {
+      let calls = Mutex(0)
+      let check = CopyCheck(fixture.source.repository, search, counters: ProgressCounters())
+      let result = try check.run(threads: 1) {
+        calls.withLock { calls in
+          calls += 1
+          return calls >= last
+        }
+      }
+      return (result, calls.withLock { $0 })
+    }
+    let (whole, calls) = try check(stoppingAt: .max)
+    let (stopped, _) = try check(stoppingAt: calls)
+    #expect(!whole.isInterrupted && stopped.isInterrupted)
+    #expect(whole.damaged.count == 6 && stopped.lost.count < whole.lost.count)
+    #expect(stopped.damaged.map(\.description) == whole.damaged.map(\.description))
+  }
+
+  /// Which packs are damaged is known also if it is not known which are condemned.
+  @Test func damagedPacksAreKnownWithoutCondemnedOnes() throws {
+    let fixture = try CopyFixture()
+    let pack = try fixture.source.pack(ofFile: 0)
+    try fixture.source.flip(pack)
+    try RepositoryCheck(fixture.source.repository, reading: .everything, workers: 1).run()
+      .recordDamage()
+    fixture.source.storage.state.withLock { state in
+      state.failure = { event in
+        event.contains("condemned")
+          ? StoreError(.system, "list", subject: "condemned", reason: "the test says so") : nil
+      }
+    }
+    let known = try ReadableIndex(fixture.source.repository, cache: nil)
+    #expect(known.index.packs(in: .damaged) == [pack])
+    let error = storeError {
+      try ReadableIndex(fixture.source.repository, cache: nil, isReliedOn: true)
+    }
+    #expect(error?.subject == "condemned")
+  }
+
+  /// A pack that a prune removed is no damage.
+  @Test func packsThatAreLeftAndGoneAreNoDamage() throws {
+    let unreadable = UnreadablePacks()
+    unreadable.add(Self.pack(0, blobs: 1), .missing("a pack"))
+    unreadable.add(Self.pack(1, blobs: 1), Self.error)
+    #expect(unreadable.leftDamage == [Self.error])
+    func find(_ packs: Set<Digest>) -> [Digest: [BlobRecord]] { [:] }
+    func isInterrupted() -> Bool { false }
+    _ = try unreadable.forEach(findingBlobs: find, isStopping: isInterrupted) { _, _ in }
+    #expect(unreadable.leftDamage.isEmpty)
   }
 
   /// The blobs of several packs are marked in them, and found at once.

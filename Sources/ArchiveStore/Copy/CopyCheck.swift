@@ -42,6 +42,7 @@ final class CopyCheck: Sendable {
     let isComplete = try isDelivered && searchUnreadable(isStopping: isStopping)
     return state.withLock { result in
       result.isInterrupted = !isComplete
+      if !isComplete { result.damaged += unreadable.leftDamage }
       return result
     }
   }

@@ -51,6 +51,7 @@ final class CopyTransfer: Sendable {
     try session.requireSettled()
     return result.withLock { result in
       result.isInterrupted = !isSalvaged
+      if !isSalvaged { result.damaged += unreadable.leftDamage }
       return result
     }
   }

@@ -163,14 +163,17 @@ struct ReadableIndex {
   ) throws(StoreError) {
     let storage = repository.storage
     var (condemned, damaged): (Set<Digest>, Set<Digest>) = ([], [])
+    // A reader needs each of them only for the order in which it tries packs.
     do throws(StoreError) {
       condemned = try CondemnedObjects(storage).packs
-      let records = try DamageRecords(storage)
-      damaged = Set(try (isReliedOn ? records.complete() : records).packs.keys)
     } catch {
       // A reader needs them only for the order in which it tries packs.
       if isReliedOn { throw error }
     }
+    do throws(StoreError) {
+      let records = try DamageRecords(storage)
+      damaged = Set(try (isReliedOn ? records.complete() : records).packs.keys)
+    } catch { if isReliedOn { throw error } }
     let loaded = try LoadedIndex.loadAll(from: storage, cache: cache)
     faults = loaded.faults.map(\.error)
     let sizes = try RepositoryListing.packSizes(storage)

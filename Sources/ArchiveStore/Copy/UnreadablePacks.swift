@@ -14,6 +14,7 @@ final class UnreadablePacks: Sendable {
   }
 
   private let found = Mutex<[Pack]>([])
+  private let passed = Mutex<Set<Digest>>([])
   private let limit: Int
 
   /// - Parameter limit: the number of blobs of one scan, unless a single pack has more.
@@ -41,9 +42,18 @@ final class UnreadablePacks: Sendable {
       for pack in part {
         if isStopping() { return false }
         try body(pack, blobs.removeValue(forKey: pack.pack.id) ?? [])
+        passed.withLock { _ = $0.insert(pack.pack.id) }
       }
     }
     return true
+  }
+
+  /// The errors of the packs that were not passed on because of an interruption, ordered by id. A
+  /// pack that is gone is no damage: a prune removed it, and other packs may have its blobs.
+  var leftDamage: [StoreError] {
+    let passed = passed.withLock { $0 }
+    let left = found.withLock { $0 }.filter { !passed.contains($0.pack.id) }
+    return left.filter { $0.error.code != .missing }.sorted { $0.pack.id < $1.pack.id }.map(\.error)
   }
 
   /// Divides the packs into those of one scan each.
