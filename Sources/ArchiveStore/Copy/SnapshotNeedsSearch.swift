@@ -166,10 +166,7 @@ struct ReadableIndex {
     // A reader needs each of them only for the order in which it tries packs.
     do throws(StoreError) {
       condemned = try CondemnedObjects(storage).packs
-    } catch {
-      // A reader needs them only for the order in which it tries packs.
-      if isReliedOn { throw error }
-    }
+    } catch { if isReliedOn { throw error } }
     do throws(StoreError) {
       let records = try DamageRecords(storage)
       damaged = Set(try (isReliedOn ? records.complete() : records).packs.keys)
