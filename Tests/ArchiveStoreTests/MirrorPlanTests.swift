@@ -136,7 +136,9 @@ struct MirrorPlanTests {
     #expect(try !packs.isSubset(of: fixture.source.packs()))
     fixture.source.storage.state.withLock { $0.action = nil }
     #expect(!plan.hasDamage && plan.incomplete.isEmpty && plan.copied.snapshots == 3)
-    try expect(plan, isKeptBy: fixture.mirror())
+    // Of the packs it may still name those that were listed before.
+    let report = try fixture.mirror()
+    #expect(!report.hasDamage && report.copied.snapshots == 3)
   }
 
   /// An original that changes with each listing is left to a later plan.
