@@ -112,6 +112,17 @@ struct OptionPrecedenceTests {
       "restore latest --in-place",
       "restore: {to-device: /b, force: true, no-snapshot: true, with-groups: true, policy: /p}",
       adds: ["--policy=/p"]),
+    // Not what protects files there.
+    Row(
+      "restore latest --in-place", "restore: {to: /b, overwrite: never, delete: true}",
+      adds: ["--overwrite=never"]),
+    Row(
+      "restore latest --in-place", "restore: {to-device: /b, overwrite: if-newer}",
+      adds: ["--overwrite=if-newer"]),
+    Row("restore latest --to x", "restore: {in-place: true, overwrite: if-newer}"),
+    Row(
+      "restore latest --to x", "restore: {in-place: true, overwrite: never}",
+      adds: ["--overwrite=never"]),
     // Also if it is set in a part that is more specific than that of the target.
     Row("restore latest --to x", "in-place: true\nrestore: {overwrite: always, delete: true}"),
     Row(

@@ -29,6 +29,11 @@ struct Configuration {
     /// Whether it chooses anything: a flag that is false and an empty list do not.
     var isChoice: Bool { value != .flag(false) && value != .values([]) }
 
+    /// The values as texts; none of a flag.
+    var values: [String] {
+      if case .values(let all) = value { all.map(\.description) } else { [] }
+    }
+
     /// The value of an option.
     enum Value: Equatable {
       case flag(Bool)

@@ -98,7 +98,7 @@ struct ConfiguredCommandLine {
     }
     return kept.filter { found in
       !replacing.contains { choice in
-        choice.dependent.contains(found.setting.name)
+        choice.drops(found.setting.name, values: found.setting.values)
           && !kept.contains { $0.part == found.part && choice.chosen.contains($0.setting.name) }
       }
     }

@@ -9,6 +9,8 @@ struct OptionPrecedence: Sendable {
   /// The long names of options that the user set for what is replaced, and that may destroy
   /// something else: they are dropped together with it.
   var dependent: Set<String> = []
+  /// Of these the settings, as `NAME=VALUE`, that protect what is there: they stay.
+  var protective: Set<String> = []
 
   /// The name that stands for arguments that are no options.
   static let arguments = "<arguments>"
@@ -24,6 +26,19 @@ struct OptionPrecedence: Sendable {
       let others = sides.filter { $0 != side }.reduce(into: Set()) { $0.formUnion($1) }
       return OptionPrecedence(chosen: side, replaced: others, dependent: dependent)
     }
+  }
+
+  /// Returns the choice with settings that stay although their options are dependent.
+  func protecting(_ settings: Set<String>) -> OptionPrecedence {
+    var copy = self
+    copy.protective = settings
+    return copy
+  }
+
+  /// Whether a setting with some values, or none if it is a flag, is dropped together with one that
+  /// is replaced.
+  func drops(_ name: String, values: [String]) -> Bool {
+    dependent.contains(name) && !values.contains { protective.contains("\(name)=\($0)") }
   }
 
   /// Returns the choice of options with which others have no meaning. Those do not replace the

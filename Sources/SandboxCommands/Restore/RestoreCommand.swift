@@ -67,12 +67,18 @@ struct RestoreCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
-  /// A configuration that lets a restore destroy something in one target does not in another.
-  /// `--delete` does not replace `class`, which protects files of other classes.
+  /// A configuration that lets a restore destroy something in one target does not in another. What
+  /// protects files stays. `--delete` does not replace `class`, which protects files of other
+  /// classes.
   static var precedence: [OptionPrecedence] {
     OptionPrecedence.oneOf(
       ["to"], ["to-device"], ["in-place"],
-      dropping: ["overwrite", "delete", "delete-excluded", "with-groups", "force", "no-snapshot"])
+      dropping: ["overwrite", "delete", "delete-excluded", "with-groups", "force", "no-snapshot"]
+    ).map { choice in
+      // Without a mode a directory must be empty, and a device gets what has changed.
+      choice.protecting(
+        choice.chosen == ["to"] ? ["overwrite=never"] : ["overwrite=never", "overwrite=if-newer"])
+    }
       + OptionPrecedence.choosing(["to"], replaces: ["with-groups", "force", "no-snapshot"])
       + OptionPrecedence.choosing(["class"], replaces: ["delete"])
   }
