@@ -125,4 +125,38 @@ struct ExpectedRangesTests {
     }
     storage.expect([])
   }
+
+  /// Memory that is new to a process costs as much time as the copy of the bytes into it.
+  @Test func thePiecesOfOneReadTakeTheMemoryOfEarlierOnes() throws {
+    for number in 0..<6 { try memory.save(bytes, as: path(number), by: .root) }
+    let storage = CapacityStorage(base: memory)
+    let ranges = (0..<6).flatMap { number in
+      (0..<12).map { ObjectRange(path: path(number), range: $0 << 20..<($0 + 1) << 20) }
+    }
+    let expected = ExpectedRanges(ranges, from: storage, threads: 1)
+    var read: [UInt8] = []
+    for range in ranges {
+      try #require(try expected.take(range, into: &read))
+      #expect(isRight(range, read))
+    }
+    expected.end()
+    let capacities = storage.capacities.withLock { $0 }
+    #expect(capacities.count == 18)
+    #expect(capacities.count { $0 == 0 } <= 13, "\(capacities)")
+  }
+}
+
+/// Notes the capacities of the buffers that it reads into.
+private final class CapacityStorage: ForwardingStorage {
+  let base: any Storage
+  let capacities = Mutex<[Int]>([])
+
+  init(base: any Storage) { self.base = base }
+
+  func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    capacities.withLock { [capacity = buffer.capacity] in $0.append(capacity) }
+    try base.load(path, offset: offset, count: count, into: &buffer)
+  }
 }

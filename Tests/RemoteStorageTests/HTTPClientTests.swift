@@ -46,6 +46,20 @@ struct HTTPClientTests {
     #expect(request.headers["expect"] == nil)
   }
 
+  /// A buffer is not replaced by another one, and a new one gets its size at once.
+  @Test func answersAreReceivedInTheCallersMemory() throws {
+    let text = String(repeating: "x", count: 600_000)
+    let server = try StoreServer(#"[{"status": 200, "body": "\#(text)", "times": 0}]"#)
+    let (client, request) = (client(), HTTPRequest(.get, url: server.endpoint + "/a"))
+    var body: [UInt8] = []
+    _ = try client.send(request, into: &body)
+    #expect(body.count == 600_000 && body.capacity < 700_000)
+    let place = body.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }
+    _ = try client.send(request, into: &body)
+    #expect(body == Array(text.utf8))
+    #expect(body.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) } == place)
+  }
+
   @Test func connectionsAreKept() throws {
     let server = try StoreServer(#"[{"status": 200, "body": "x", "times": 0}]"#)
     let client = client()

@@ -55,8 +55,10 @@ package final class FaultStore: Sendable {
     case appendOnly = "append-only"
     /// Earlier versions stay, and can be removed.
     case versions
-    /// Earlier versions stay, and cannot be removed.
+    /// Earlier versions stay, and cannot be removed. Bodies need their MD5.
     case locked
+    /// A body is not compared with its SHA-256.
+    case unchecked
   }
 
   /// Sets the protection of objects.

@@ -51,7 +51,8 @@ extension Target {
   @Sendable private static func httpAnswer(_ bytes: [UInt8]) {
     let limit = 4096
     let request = HTTPRequest(.get, url: "https://store/x", limit: limit)
-    let transfer = HTTPTransfer(request, HTTPConfiguration(), buffer: [])
+    var buffer: [UInt8] = []
+    let transfer = HTTPTransfer(request, HTTPConfiguration(), buffer: &buffer)
     var rest = bytes[...]
     while let end = rest.firstIndex(of: 0x0a), transfer.failure == nil {
       let line = Array(rest[...end])

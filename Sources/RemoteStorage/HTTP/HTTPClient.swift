@@ -32,8 +32,7 @@ package final class HTTPClient: Sendable {
   ) throws(HTTPFailure) -> HTTPResponse {
     configuration.onRequest?()
     let handle = try takeHandle()
-    let transfer = HTTPTransfer(request, configuration, buffer: buffer)
-    buffer = []
+    let transfer = HTTPTransfer(request, configuration, buffer: &buffer)
     defer { buffer = transfer.takeBody() }
     let response = try handle.perform(request, transfer, by: configuration)
     // After a failure the state of the connection is unknown, and the handle is closed with it.

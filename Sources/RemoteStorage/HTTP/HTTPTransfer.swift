@@ -32,15 +32,16 @@ final class HTTPTransfer {
   /// The maximum size of all headers of an answer.
   private static let headerLimit = 64 << 10
 
-  /// - Parameter buffer: the storage of the body, whose content is removed.
-  init(_ request: HTTPRequest, _ configuration: HTTPConfiguration, buffer: consuming [UInt8]) {
+  /// - Parameter buffer: the storage of the body, which `takeBody` returns.
+  init(_ request: HTTPRequest, _ configuration: HTTPConfiguration, buffer: inout [UInt8]) {
     source = request.body
     limit = request.limit
     self.configuration = configuration
     isCleaningUp = configuration.isStopping()
     lastMovement = Host.monotonicSeconds()
     stopped = isCleaningUp ? lastMovement : nil
-    body = buffer
+    body = []
+    swap(&body, &buffer)
     body.removeAll(keepingCapacity: true)
   }
 
@@ -109,8 +110,20 @@ extension HTTPTransfer {
       fail(.tooLarge, "the answer has more than \(limit) bytes")
       return bytes.count &+ 1
     }
+    if body.isEmpty { reserveBody() }
     body.append(contentsOf: bytes)
     return bytes.count
+  }
+
+  /// The announced size for which memory is reserved at most.
+  private static let reservedLimit = 16 << 20
+
+  /// Reserves memory for the announced size of the body, which would be copied while it grew.
+  private func reserveBody() {
+    guard let field = headers.first(where: { $0.name == "content-length" }),
+      let size = Int(field.value), size > body.capacity
+    else { return }
+    body.reserveCapacity(min(size, limit, Self.reservedLimit))
   }
 
   /// Receives a status line, a header or the empty line after them.

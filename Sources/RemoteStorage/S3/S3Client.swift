@@ -36,7 +36,7 @@ package final class S3Client: Sendable {
     _ request: S3Request, into buffer: inout [UInt8]
   ) throws(S3Failure) -> HTTPResponse {
     let payload: S3Payload
-    do { payload = try S3Payload(request.body) } catch { throw S3Failure(.spool(error)) }
+    do { payload = try S3Payload(request) } catch { throw S3Failure(.spool(error)) }
     policy.outages?.begin()
     defer { policy.outages?.end() }
     var state = Attempts(began: policy.clock.now(), isCleaningUp: http.isStopping)
@@ -45,7 +45,8 @@ package final class S3Client: Sendable {
       do throws(S3Failure) {
         return try attempt(request, payload, state: &state, into: &buffer)
       } catch {
-        guard let pause = pause(after: error, &state) else {
+        let isExpected = request.wrongSHA256 != nil && error.refusal?.isWrongHash == true
+        guard !isExpected, let pause = pause(after: error, &state) else {
           throw S3Failure(error.reason, attempts: state.count)
         }
         policy.outages?.didFail(error.words)

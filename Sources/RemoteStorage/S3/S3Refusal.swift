@@ -139,8 +139,17 @@ extension S3Refusal {
   private static let passingCodes: Set<String> = [
     "RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests",
     "BandwidthLimitExceeded", "InternalError", "ServiceUnavailable", "OperationAborted",
-    "ConditionalRequestConflict", "BadDigest", "XAmzContentSHA256Mismatch", "IncompleteBody",
+    "ConditionalRequestConflict", "BadDigest", wrongHash, "IncompleteBody",
   ]
+  private static let wrongHash = "XAmzContentSHA256Mismatch"
+
+  /// Whether the body does not have the signed SHA-256.
+  var isWrongHash: Bool { code == Self.wrongHash }
+
+  /// Whether the store may want the MD5 of the body, as that of AWS does for objects that it locks.
+  var mayWantMD5: Bool {
+    status == 400 && (code == "InvalidRequest" || code.contains("MD5") || message.contains("MD5"))
+  }
 
   /// Whether the object, or the upload in parts, does not exist.
   package var isMissing: Bool { code == "NoSuchKey" || code == "NoSuchUpload" }

@@ -15,6 +15,11 @@ package struct S3Request: Sendable {
   package var limit: Int
   /// Whether the answer may begin with success and have an error in its body.
   package var canFailLate = false
+  /// Whether the MD5 of the body is sent besides its SHA-256. There is none without a body.
+  var sendsMD5: Bool
+  /// A SHA-256 that is sent instead of that of the body, as hexadecimal digits, to see whether the
+  /// store compares them; nil for the right one.
+  var wrongSHA256: String?
 
   /// Creates a request.
   package init(
@@ -28,6 +33,7 @@ package struct S3Request: Sendable {
     self.headers = headers
     self.body = body
     self.limit = limit
+    if case .none = body { sendsMD5 = false } else { sendsMD5 = true }
   }
 }
 
@@ -35,24 +41,27 @@ package struct S3Request: Sendable {
 struct S3Payload: Sendable {
   /// The SHA-256 as hexadecimal digits, which is signed.
   let sha256: String
-  /// The MD5 in Base64 (RFC 1864), or nil for no body.
+  /// The MD5 in Base64 (RFC 1864); nil if it is not sent, or there is no body.
   let md5: String?
 
-  /// Reads a body and hashes it.
-  init(_ body: HTTPBody) throws(SystemError) {
+  /// Reads the body of a request and hashes it.
+  init(_ request: S3Request) throws(SystemError) {
     var sha256 = MessageDigest(.sha256)
-    var md5 = MessageDigest(.md5)
+    var md5 = request.sendsMD5 ? MessageDigest(.md5) : nil
     var portion: [UInt8] = []
     var offset: UInt64 = 0
-    while offset < body.count {
-      try body.read(count: 1 << 20, at: offset, into: &portion)
+    while offset < request.body.count {
+      try request.body.read(count: 1 << 20, at: offset, into: &portion)
       if portion.isEmpty { throw .replaced("the body of a request") }
       sha256.update(portion.span)
-      md5.update(portion.span)
+      md5?.update(portion.span)
       offset += UInt64(portion.count)
     }
-    self.sha256 = Hex.encode(sha256.finish())
-    let sum = Base64.encode(md5.finish())
-    if case .none = body { self.md5 = nil } else { self.md5 = sum }
+    let found = Hex.encode(sha256.finish())
+    self.sha256 = request.wrongSHA256 ?? found
+    switch consume md5 {
+    case .some(let sum): self.md5 = Base64.encode(sum.finish())
+    case .none: self.md5 = nil
+    }
   }
 }

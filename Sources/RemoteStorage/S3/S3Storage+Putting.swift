@@ -18,7 +18,7 @@ extension S3Storage {
       let request = S3Request(
         .put, key: key(path), headers: [("content-type", Self.contentType)], body: body)
       var answer: [UInt8] = []
-      try requireStored(try client.send(request, into: &answer))
+      try requireStored(try sendBody(request, into: &answer))
     } catch { throw self.error(error, to: "write", path) }
   }
 
@@ -84,7 +84,7 @@ extension S3Storage {
         let request = S3Request(.put, key: upload.key, query: query, body: body)
         partPlaces.enqueue(0)
         do throws(S3Failure) {
-          parts.finish(number, try requireStored(try client.send(request, into: &answer)))
+          parts.finish(number, try requireStored(try sendBody(request, into: &answer)))
         } catch { parts.fail(error) }
         _ = partPlaces.dequeue(waitingAtMost: 0)
       }

@@ -39,6 +39,8 @@ package final class S3Storage: Storage {
   private let spool: Directory
   /// One element for each part that is being put.
   let partPlaces: BoundedQueue<UInt8>
+  /// Whether the store compares bodies with their SHA-256, once it was asked.
+  let comparesHashes = Mutex<Bool?>(nil)
   /// Whether the store creates objects exclusively, once it was asked.
   private let isExclusive = Mutex<Bool?>(nil)
   /// Whether the store begins a listing after a given key, as far as is known.

@@ -19,6 +19,8 @@ final class ExpectedRanges: Sendable {
   /// The number of pieces before the one that is used for which readers may still ask, unless all
   /// are held.
   private static let usualBehind = 4
+  /// The number of pieces whose memory is kept.
+  private static let spareLimit = 4
 
   /// Neighbouring ranges of one object.
   private struct Piece {
@@ -45,6 +47,8 @@ final class ExpectedRanges: Sendable {
     /// The pieces before this one are gone.
     var first = 0
     var isOver = false
+    /// The memory of pieces that are gone, for those that are fetched next.
+    var spare: [[UInt8]] = []
   }
 
   private let base: any Storage
@@ -144,8 +148,9 @@ final class ExpectedRanges: Sendable {
 
   private func fetched(_ piece: Piece, hasSlot: Bool) -> Fetched {
     do throws(StoreError) {
-      let bytes = try base.load(
-        piece.path, offset: piece.range.lowerBound, count: piece.range.count)
+      var bytes = state.withLock { $0.spare.popLast() } ?? []
+      try base.load(
+        piece.path, offset: piece.range.lowerBound, count: piece.range.count, into: &bytes)
       return .held(bytes, hasSlot: hasSlot)
     } catch { return error.code == .interrupted ? .interrupted(error) : .gone }
   }
@@ -229,8 +234,9 @@ final class ExpectedRanges: Sendable {
 
   /// Drops a held piece. Returns the number of its slots.
   private static func drop(_ number: Int, _ state: inout State) -> Int {
-    guard case .held(_, let hasSlot) = state.fetched[number] else { return 0 }
+    guard case .held(let bytes, let hasSlot) = state.fetched[number] else { return 0 }
     state.fetched[number] = .gone
+    if state.spare.count < spareLimit { state.spare.append(bytes) }
     return hasSlot ? 1 : 0
   }
 }

@@ -12,7 +12,9 @@ Each line of standard input is a command as JSON, which is answered with a line 
   {"do": "load", "name": …}       replaces all objects by the copy
   {"do": "advance", "seconds": …} moves the clock that dates the objects
   {"do": "mode", "mode": …}       "append-only": neither overwrites nor removes objects; "versions": keeps
-                                  earlier versions; "locked": also refuses to remove one; "": neither
+                                  earlier versions; "locked": also refuses to remove one, and bodies
+                                  without their MD5; "unchecked": does not compare a body with its
+                                  SHA-256; "": none of them
   {"do": "down", "after": N}      the link drops after N further requests: connections are closed without
                                   an answer; with "done": true the first of these requests is done
   {"do": "key", "name": …}        accepts only requests that are signed with this access key
@@ -194,8 +196,9 @@ class Request:
             return error(403, "InvalidAccessKeyId")
         if self.bucket == "no-such-bucket":
             return error(404, "NoSuchBucket")
-        if self.body and not self.is_intact():
-            return error(400, "BadDigest", "the body differs from its hash")
+        refusal = self.refusal_of_body()
+        if refusal:
+            return refusal
         with self.store.lock:
             if not self.key:
                 return self.of_bucket()
@@ -203,11 +206,20 @@ class Request:
                 return self.of_upload()
             return getattr(self, self.method.lower())()
 
-    def is_intact(self):
-        wanted = self.headers.get("content-md5")
+    def refusal_of_body(self):
+        """The answer to a body that differs from its hashes, or has not those that are needed."""
+        if not self.body:
+            return None
         sha = self.headers.get("x-amz-content-sha256")
+        if self.store.mode != "unchecked" and sha != hashlib.sha256(self.body).hexdigest():
+            return error(400, "XAmzContentSHA256Mismatch", "the body differs from its SHA-256")
+        wanted = self.headers.get("content-md5")
         sum = base64.b64encode(hashlib.md5(self.body).digest()).decode()
-        return wanted == sum and sha == hashlib.sha256(self.body).hexdigest()
+        if wanted is not None and wanted != sum:
+            return error(400, "BadDigest", "the body differs from its MD5")
+        if wanted is None and self.store.mode == "locked":
+            return error(400, "InvalidRequest", "Content-MD5 is required with Object Lock parameters")
+        return None
 
     # Objects
 
