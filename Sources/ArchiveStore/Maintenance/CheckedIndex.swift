@@ -9,6 +9,8 @@ struct CheckedIndex: Sendable {
   let objects: [IndexObject]
   /// The positions of each pack in the tables of the objects.
   private let packs: [Digest: [(object: Int, pack: Int)]]
+  /// The entries by pack, which only damaged packs need.
+  private let entries: PackEntries
   /// The contents tables of packs that none of the objects names.
   var rescued: [IndexObject] = []
   private let rescueNeeds = RescueNeeds()
@@ -34,6 +36,7 @@ struct CheckedIndex: Sendable {
       }
     }
     self.packs = packs
+    entries = PackEntries(of: objects)
   }
 
   /// The packs named by the objects.
@@ -58,18 +61,11 @@ struct CheckedIndex: Sendable {
     let frames: [FrameLocation]
   }
 
-  /// Returns the entries of a pack. Scans all tables of the objects that name it.
+  /// Returns the entries of a pack.
   func records(of pack: Digest) -> [BlobRecord] {
-    var records: [BlobRecord] = []
-    for position in packs[pack] ?? [] {
-      let object = objects[position.object]
-      for number in 0..<object.blobs {
-        if let record = object.record(number), Int(record.pack) == position.pack {
-          records.append(record.inOnePack)
-        }
-      }
+    (packs[pack] ?? []).flatMap { position in
+      entries.records(ofPack: position.pack, in: position.object).map(\.inOnePack)
     }
-    return records
   }
 
   /// Returns the number of entries of each pack in all objects.
