@@ -66,6 +66,15 @@ struct LeaseOwnerTests {
     #expect(!"\(found.findings)".contains("running"))
   }
 
+  @Test func aRunningProgramHasNotEndedForAPrune() throws {
+    let lease = try makeLease(LeaseStatus.Owner.sign)
+    let snapshot = try repository.back(up: [("a", [1, 2, 3])])
+    try repository.back(up: [("b", [4, 5, 6])], sequence: 2)
+    try storage.remove(RepositoryLayout.tested.snapshot(snapshot.id))
+    let report = try RepositoryPrune(repository).run()
+    #expect(report.waitingFor == [lease.name] && report.endedLeases.isEmpty)
+  }
+
   /// Packs that a killed program may need stay for an hour, whatever is known of the program: it is
   /// only reported.
   @Test func aPruneStillWaitsForAProgramThatEnded() throws {
@@ -75,6 +84,10 @@ struct LeaseOwnerTests {
     try storage.remove(RepositoryLayout.tested.snapshot(snapshot.id))
     let report = try RepositoryPrune(repository).run()
     #expect(report.removedPacks == 0 && report.waitingFor == [lease.name])
+    #expect(report.endedLeases.map(\.name) == [lease.name])
+    #expect(try RepositoryPrune(repository).plan().endedLeases.map(\.name) == [lease.name])
+    let (last, expiry) = (try #require(lease.heartbeat), try #require(lease.expiry))
+    #expect(expiry.since(last) == 3600 && !lease.isExpired(at: expiry))
     #expect(try storage.status(RepositoryLayout.leases.appending(lease.name)) != nil)
   }
 }

@@ -73,9 +73,11 @@ struct DumpTests {
     try cli.directory.write(random.bytes(12_000_000), at: "tree/large")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    try cli.directory.write("small", at: "tree/large")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     let script = """
       mkfifo pipe
-      "$0" dump latest:folders/tree/large --repo repo > pipe & D=$!
+      "$0" dump latest~1:folders/tree/large --repo repo > pipe & D=$!
       exec 3< pipe
       head -c 1000 <&3 > dumped
       "$0" leases --json --repo repo > running
@@ -83,6 +85,8 @@ struct DumpTests {
       wait $D || true
       "$0" leases --json --repo repo > ended
       "$0" check --repo repo > checked
+      "$0" forget latest~1 --prune --repo repo > pruned
+      "$0" prune --json --repo repo > pruned.json
       """
     var words = ["bash", "-ec", script]
     if byNobody, Host.userID == 0 {
@@ -98,6 +102,11 @@ struct DumpTests {
     #expect(try text("running").contains(#""state":"running""#))
     #expect(try text("ended").contains(#""state":"ended""#))
     #expect(try text("checked").contains("a program that has ended left 0 unfinished objects"))
+    let pruned = try text("pruned")
+    #expect(
+      pruned.contains(" for 1 program that ended without releasing its lease, which expires at 2")
+        && !pruned.contains("running program"), "\(pruned)")
+    #expect(try text("pruned.json").contains(#""ended_leases":[{"lease":""#))
   }
 
   /// Extracting the archive gives the tree, whatever it contains.

@@ -86,13 +86,24 @@ public struct RemovalTotals: Sendable, Hashable {
   public internal(set) var waitingPacks = 0
   /// The leases of these programs.
   public internal(set) var waitingFor: [ByteString] = []
+  /// Those of them whose programs have ended without releasing them, as far as this host can find
+  /// out. They are waited for until they expire.
+  public internal(set) var endedLeases: [LeaseStatus] = []
 
   /// Adds the result of the latest sweep. Packs that wait are those that wait now.
   mutating func add(_ swept: PruneSweep.Result, of condemned: [Digest: CondemnedObject]) {
     removedPacks += swept.removed.count
     removedBytes.addClamping(swept.removed.values.clampedSum)
     waitingPacks = Set(swept.waiting.keys.flatMap { condemned[$0]?.packs ?? [] }).count
-    waitingFor = Set(swept.waiting.values.joined()).sorted()
+    wait(for: Set(swept.waiting.values.joined()), among: swept.leases)
+  }
+
+  /// Records the leases that are waited for. Those that are not `among` the known ones belong to
+  /// programs that may still run.
+  mutating func wait(for names: Set<ByteString>, among leases: some Sequence<LeaseStatus>) {
+    waitingFor = names.sorted()
+    endedLeases = leases.filter { names.contains($0.name) && $0.presence == .ended }
+      .sorted { $0.name < $1.name }
   }
 }
 
@@ -107,4 +118,5 @@ extension RemovalReport {
   public var removedBytes: UInt64 { removal.removedBytes }
   public var waitingPacks: Int { removal.waitingPacks }
   public var waitingFor: [ByteString] { removal.waitingFor }
+  public var endedLeases: [LeaseStatus] { removal.endedLeases }
 }

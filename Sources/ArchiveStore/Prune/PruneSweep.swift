@@ -19,6 +19,8 @@ struct PruneSweep {
     var kept: Set<Digest> = []
     /// The condemned objects that a later prune sweeps, and the leases that they wait for.
     var waiting: [Digest: [ByteString]] = [:]
+    /// The leases of other programs that were found.
+    var leases: Set<LeaseStatus> = []
   }
 
   init(_ session: WritingSession, _ right: PruneLease, reserve: SpaceReserve) {
@@ -69,7 +71,9 @@ struct PruneSweep {
   private func due(
     _ condemned: [Digest: CondemnedObject], _ result: inout Result
   ) throws(StoreError) -> [Digest: CondemnedObject] {
-    let (due, waiting) = condemned.due(for: try otherLeases())
+    let leases = try otherLeases()
+    let (due, waiting) = condemned.due(for: leases)
+    result.leases = Set(leases)
     result.waiting.merge(waiting) { $1 }
     return due
   }
@@ -166,7 +170,7 @@ extension RepositoryPrune.Report {
       // A pack that is gone was removed by a prune that was interrupted.
       if let size = needs.packSizes[pack] { swept.removed[pack] = size }
     }
-    swept.waiting = waiting
+    (swept.waiting, swept.leases) = (waiting, Set(needs.leases))
     removal.add(swept, of: needs.condemnedObjects)
     needs.add(swept)
   }

@@ -72,7 +72,7 @@ public struct RepositoryPrune {
     report.plan = try plan(for: needs)
     if !needs.leases.isEmpty {
       report.removal.waitingPacks += report.plan.packs.count { $0.action != .keep }
-      report.removal.waitingFor = needs.leases.map(\.name).sorted()
+      report.removal.wait(for: Set(needs.leases.map(\.name)), among: needs.leases)
     }
     report.snapshots = needs.snapshots
     report.damagedCondemned = needs.damagedCondemned

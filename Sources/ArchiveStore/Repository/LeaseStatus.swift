@@ -33,6 +33,14 @@ public struct LeaseStatus: Sendable, Hashable {
     return mark.presence(of: process)
   }
 
+  /// The time by the storage's clock after which a prune removes the lease, unless the program
+  /// writes another heartbeat; nil before the first one.
+  public var expiry: Timestamp? {
+    heartbeat.map {
+      Timestamp(seconds: $0.seconds + Int64(Lease.patience), nanoseconds: $0.nanoseconds)
+    }
+  }
+
   private static let seenPrefix = "seen-"
 
   /// Creates the status of a lease with the names of its empty files.

@@ -79,10 +79,7 @@ extension KeyRewrap.Report {
     ]
     if isDry { return lines }
     if waitingPacks > 0 {
-      lines.append(
-        "\(Sizes.count(waitingPacks, "old pack")) may be needed by "
-          + "\(Sizes.count(waitingFor.count, "running program")): a later run or prune removes them "
-          + "('sandboxctl leases' lists the programs)")
+      lines.append(waitingLine(of: "old pack", removedBy: "a later run or prune"))
     }
     lines.append(conclusion)
     return lines
@@ -120,6 +117,7 @@ extension KeyRewrap.Report {
       "removed_bytes": .integer(Int64(clamping: removedBytes)),
       "waiting_packs": .integer(Int64(waitingPacks)),
       "waiting_for": .array(waitingFor.map { .string($0.description) }),
+      "ended_leases": endedLeasesJSON,
       "left": .integer(Int64(left.objects)), "writers": .integer(Int64(writers)),
       "older_identities": .integer(Int64(olderIdentities)),
       "damaged": .array(damaged.map { .string($0.description) }),

@@ -187,11 +187,7 @@ extension RepositoryPrune.Report {
     return lines
   }
 
-  private var waiting: String {
-    "\(Sizes.count(waitingPacks, "pack")) may be needed by "
-      + "\(Sizes.count(waitingFor.count, "running program")): a later prune removes them "
-      + "('sandboxctl leases' lists the programs)"
-  }
+  private var waiting: String { waitingLine(of: "pack", removedBy: "a later prune") }
 
   private var summary: String {
     let used = plan.packs.map(\.used).clampedSum
@@ -214,6 +210,7 @@ extension RepositoryPrune.Report {
       "new_packs": .integer(Int64(newPacks)), "new_bytes": .integer(Int64(clamping: newBytes)),
       "waiting_packs": .integer(Int64(waitingPacks)),
       "waiting_for": .array(waitingFor.map { .string($0.description) }),
+      "ended_leases": endedLeasesJSON,
       "damaged": .array(damaged.map { .string($0.description) }),
       "lost_blobs": .integer(Int64(lostBlobs)), "interrupted": .bool(isInterrupted),
     ]
