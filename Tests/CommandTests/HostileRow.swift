@@ -170,8 +170,8 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
   ) -> HostileRow {
     HostileRow(
       testDescription: "an index with \(name)",
-      refusers: ["check", "check --read-data"],
-      warners: Set(commands).subtracting(["snapshots", "check", "check --read-data"]),
+      refusers: ["check", "check --read-data", "stats"],
+      warners: Set(commands).subtracting(["snapshots", "check", "check --read-data", "stats"]),
       words: ["index"]
     ) {
       var forged = twoFiles()

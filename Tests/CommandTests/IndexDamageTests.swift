@@ -61,6 +61,11 @@ struct IndexDamageTests {
       try ChangeDetector.expectSame(cli.directory, "tree", "early")
     }
     try FileManager.default.removeItem(atPath: cli.directory.string + "/home/.cache")
+    if how != "removed" {
+      let outcome = try cli.run("stats --repo repo")
+      #expect(outcome.code == 13 && outcome.output.contains("distinct"), "\(outcome)")
+      #expect(outcome.errors.contains("warning: the figures are uncertain: blobs that only "))
+    }
     for (line, wanted) in zip(Self.lines, before) {
       let outcome = try cli.run(line + " --repo repo")
       #expect(outcome.code == 0 && outcome.output == wanted, "\(line): \(outcome.errors)")

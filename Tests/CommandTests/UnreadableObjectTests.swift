@@ -74,6 +74,35 @@ struct UnreadableObjectTests {
     #expect(!outcome.errors.contains("no pack has"), "\(outcome.errors)")
   }
 
+  /// The figures lack what only an index object names that cannot be read.
+  @Test(.enabled(if: Host.userID == 0)) func statisticsWithoutTheIndexAreUncertain() throws {
+    let cli = try Self.make()
+    let indexes = try Self.take(cli, "index")
+    let known = try cli.runAsNobody("stats --repo repo")
+    #expect(known.code == 0 && known.errors.isEmpty, "this host has copies: \(known.errors)")
+    _ = try Program.run("rm", ["-rf", "home/.cache"], in: cli.directory.url)
+    let outcome = try cli.runAsNobody("stats --repo repo")
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    #expect(outcome.errors.contains("warning: the figures are uncertain: blobs that only "))
+    #expect(outcome.errors.contains(Self.words) && outcome.errors.contains(Self.hint))
+    let json = try cli.runAsNobody("stats --json --repo repo")
+    let object = try CommandLine.object(json.output)
+    #expect(json.code == 3 && object["uncounted_indexes"] as? Int == indexes.count)
+    let growth = try cli.runAsNobody("stats --growth --json --repo repo").output
+    let last = try CommandLine.object(try #require(growth.split(separator: "\n").last))
+    let summary = try #require(last["summary"] as? [String: Any])
+    #expect(summary["uncounted_indexes"] as? Int == indexes.count)
+    // Of the others the result is complete: the packs have tables of their own.
+    for line in [
+      "ls latest:folders/tree", "find a", "versions folders/tree/a", "diff latest~1 latest",
+      "stats latest",
+    ] {
+      let read = try cli.runAsNobody(line + " --repo repo")
+      #expect(read.code == 0 && read.errors.contains(Self.words), "\(line): \(read.errors)")
+      #expect(!read.output.isEmpty, "\(line)")
+    }
+  }
+
   @Test(.enabled(if: Host.userID == 0)) func commandsNameTheOwnerAndTheRemedy() throws {
     let cli = try Self.make()
     _ = try Self.take(cli, "packs")

@@ -56,6 +56,8 @@ public struct RepositoryGrowth: Sendable {
   public internal(set) var lostBlobs = 0
   /// Whether this user may not read some index objects, which may name these blobs.
   public internal(set) var isIndexRefused = false
+  /// The index objects that cannot be used. Blobs that only they name are not counted.
+  public internal(set) var uncountedIndexes = 0
 
   /// The data of all snapshots.
   public var total: Amount {
@@ -117,6 +119,7 @@ extension Repository {
     watch?.counters.expect(files: snapshots.heads.count, bytes: 0)
     var growth = RepositoryGrowth()
     growth.damaged = snapshots.damaged + loaded.faults.map(\.error)
+    growth.uncountedIndexes = loaded.unusable.count
     growth.isIndexRefused = loaded.faults.contains { $0.error.isRefused }
     let reader = try beginReading(cache: cache, lease: lease)
     var walk = GrowthWalk(reader, index)

@@ -13,6 +13,12 @@ struct LoadedIndex: Sendable {
   /// The ids of all listed objects, usable or not.
   var ids: Set<Digest> { Set(objects.map(\.id) + faults.map(\.id)).union(unreadable) }
 
+  /// The errors of the objects that are not in `objects`, ordered as the faults.
+  var unusable: [StoreError] {
+    let usable = Set(objects.map(\.id))
+    return faults.filter { !usable.contains($0.id) }.map(\.error)
+  }
+
   /// Adds an object that cannot be used, or only through this host's copy.
   mutating func add(_ id: Digest, _ error: StoreError) {
     let isDamage = error.kind == .damaged

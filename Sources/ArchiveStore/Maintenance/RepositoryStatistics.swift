@@ -22,8 +22,11 @@ public struct RepositoryStatistics: Sendable {
   /// The bytes of index objects and of snapshots.
   public var indexBytes: UInt64 = 0
   public var snapshotBytes: UInt64 = 0
-  /// The errors of unusable index objects. Blobs that only they name are not counted.
+  /// The errors of damaged index objects, and of those that this user may not read.
   public var damagedIndexes: [StoreError] = []
+  /// Those of them that have no intact copy on this host: blobs that only they name are not
+  /// counted.
+  public var uncountedIndexes: [StoreError] = []
   /// The number of packs that index objects name and that do not exist.
   public var missingPacks = 0
 
@@ -71,6 +74,7 @@ extension Repository {
     let index = try LoadedIndex.load(inventory.indexes, from: storage, cache: cache)
     try statistics.count(index.objects, watch)
     statistics.damagedIndexes = index.faults.map(\.error)
+    statistics.uncountedIndexes = index.unusable
     statistics.missingPacks = try missingPacks(of: index, besides: inventory, cache: cache).count
     return statistics
   }

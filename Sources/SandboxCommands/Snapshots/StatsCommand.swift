@@ -55,7 +55,7 @@ struct StatsCommand: SandboxCommand {
     if growth { return try showGrowth(of: query, console) }
     if let name { return try count(query.find(name), in: query, console) }
     let statistics = try query.statistics()
-    console.warn(of: statistics.damagedIndexes)
+    let uncertain = warn(of: statistics, console)
     if output.json {
       try console.result(statistics.json)
     } else {
@@ -68,7 +68,19 @@ struct StatsCommand: SandboxCommand {
       console.warning("the index names \(packs) that \(verb) not exist")
       console.hint("'sandboxctl check' names the snapshots that need it")
     }
-    return statistics.missingPacks == 0 ? skipped : .damaged
+    return .together([skipped, uncertain, statistics.missingPacks == 0 ? .done : .damaged])
+  }
+
+  /// Prints warnings about the index, and returns the status that they mean for the figures.
+  private func warn(of statistics: RepositoryStatistics, _ console: Console) -> ExitStatus {
+    console.warn(of: statistics.damagedIndexes)
+    let count = statistics.uncountedIndexes.count
+    if count > 0 {
+      console.warning(
+        "the figures are uncertain: blobs that only \(Sizes.count(count, "unusable index object")) "
+          + "\(count == 1 ? "names" : "name") are not counted")
+    }
+    return ExitStatus(without: statistics.uncountedIndexes)
   }
 
   private func count(
@@ -130,6 +142,7 @@ extension RepositoryStatistics {
       "files": .integer(Int64(clamping: files)), "bytes": .integer(Int64(clamping: bytes)),
       "data": data.json, "trees": trees.json, "lists": lists.json,
       "packs": .integer(Int64(packs)), "missing_packs": .integer(Int64(missingPacks)),
+      "uncounted_indexes": .integer(Int64(uncountedIndexes.count)),
       "pack_bytes": .integer(Int64(clamping: packBytes)),
       "index_bytes": .integer(Int64(clamping: indexBytes)),
       "snapshot_bytes": .integer(Int64(clamping: snapshotBytes)),
@@ -250,6 +263,7 @@ extension RepositoryGrowth {
         "snapshots": .integer(Int64(rows.count)), "added": total.json,
         "parts": .array(parts.map(\.json)), "unreadable": .integer(Int64(unreadable)),
         "lost_blobs": .integer(Int64(lostBlobs)),
+        "uncounted_indexes": .integer(Int64(uncountedIndexes)),
       ]
     ]
   }
