@@ -24,6 +24,7 @@ struct MirrorPlanTests {
     #expect(plan.copied.packs == report.copied.packs)
     #expect(plan.copied.indexes == report.copied.indexes)
     #expect(plan.copied.snapshots == report.copied.snapshots)
+    #expect(plan.copied.bytes == report.copied.bytes)
     #expect(plan.incomplete.map(\.head.id) == report.incomplete.map(\.head.id))
     #expect(plan.damaged.map(\.description) == report.damaged.map(\.description))
     #expect(plan.removed.packs == report.removed.packs)
@@ -52,6 +53,17 @@ struct MirrorPlanTests {
     // A mirror that does not exist lacks the same.
     #expect(new.isNew && new.copied == plan.copied)
     #expect(new.incomplete.map(\.head.id) == plan.incomplete.map(\.head.id))
+  }
+
+  /// The bytes of a plan are those of all objects that the run copies.
+  @Test func bytesOfAllObjectsArePlanned() throws {
+    let fixture = try MirrorFixture()
+    let plan = try planThatIsKept(fixture)
+    let copied = try fixture.memory.objects().filter { path, _ in
+      ["packs/", "index/", "snapshots/"].contains { path.hasPrefix($0) }
+    }
+    #expect(plan.copied.bytes == copied.reduce(0) { $0 + UInt64($1.value.count) })
+    #expect(copied.count == plan.copied.snapshots + plan.copied.indexes + plan.copied.packs)
   }
 
   /// A record may be older than the pack that replaced the damaged one.

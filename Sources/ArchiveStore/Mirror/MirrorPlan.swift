@@ -60,9 +60,12 @@ struct MirrorPlan {
     (self.mirror, self.found, self.old) = (mirror, found, old)
     report.isNew = isNew
     report.snapshots = found.snapshots.count
-    report.copied.snapshots = found.snapshots.subtracting(old.snapshots).count
-    report.copied.indexes = found.indexes.subtracting(old.indexes).count
+    report.copied.snapshots = newSnapshots.count
+    report.copied.indexes = newIndexes.count
   }
+
+  private var newSnapshots: Set<SnapshotID> { found.snapshots.subtracting(old.snapshots) }
+  private var newIndexes: Set<Digest> { found.indexes.subtracting(old.indexes) }
 
   private var source: RepositoryStorage { mirror.source.storage }
 
@@ -70,9 +73,10 @@ struct MirrorPlan {
   mutating func make() throws {
     do {
       try planPacks()
-      try requireReadable(found.indexes.subtracting(old.indexes).map(source.layout.index))
-      try requireReadable(found.snapshots.subtracting(old.snapshots).map(source.layout.snapshot))
+      try requireReadable(newIndexes.map(source.layout.index))
+      try requireReadable(newSnapshots.map(source.layout.snapshot))
       try planSnapshots()
+      try addSizes()
       try planRemoval()
     } catch let error as StoreError where error.code == .interrupted {
       report.isInterrupted = true
@@ -137,7 +141,7 @@ struct MirrorPlan {
 
   /// Finds the new snapshots that need something which the mirror would lack.
   private mutating func planSnapshots() throws {
-    let new = found.snapshots.subtracting(old.snapshots)
+    let new = newSnapshots
     guard !new.isEmpty else { return }
     let planned = try planned()
     guard try !isContentWhole(in: planned) else { return }
@@ -147,6 +151,21 @@ struct MirrorPlan {
     var needs = try search(planned)
     report.incomplete = try needs.mark(heads)
     report.copied.snapshots -= report.incomplete.count
+  }
+
+  /// Adds the bytes of the index objects and snapshots that the run copies. One that is gone by now
+  /// is not copied.
+  private mutating func addSizes() throws(StoreError) {
+    let snapshots = newSnapshots.subtracting(report.incomplete.map(\.head.id))
+    let paths = Set(
+      newIndexes.map(source.layout.index) + snapshots.map(source.layout.snapshot))
+    guard !paths.isEmpty else { return }
+    var bytes: UInt64 = 0
+    try source.forEachObject(belowAny: [RepositoryLayout.indexes, RepositoryLayout.snapshots]) {
+      path, status in
+      if paths.contains(path) { bytes.addClamping(status.size) }
+    }
+    report.copied.bytes.addClamping(bytes)
   }
 
   /// The mirror as it would be.

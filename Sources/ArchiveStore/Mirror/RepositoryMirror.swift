@@ -51,7 +51,8 @@ public struct RepositoryMirror {
     (self.workers, self.counters, self.isStopping) = (max(1, workers), counters, isStopping)
   }
 
-  /// The number of objects of each kind, and their bytes.
+  /// The number of objects of each kind, and their bytes: of copied objects those of all kinds, and
+  /// of removed ones those of the packs.
   public struct Amount: Sendable, Hashable {
     public internal(set) var snapshots = 0
     public internal(set) var indexes = 0

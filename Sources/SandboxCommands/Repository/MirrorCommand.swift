@@ -134,8 +134,13 @@ extension RepositoryMirror.Report {
       return refusal == nil && damaged.isEmpty && !hasDamage
         ? ["\(Sizes.count(snapshots, "snapshot")): the mirror is up to date"] : []
     }
-    var lines = ["\(isDry ? "would copy" : "copied") \(copied.text)"]
-    if !removed.isEmpty { lines.append("\(isDry ? "would remove" : "removed") \(removed.text)") }
+    var lines = [
+      "\(isDry ? "would copy" : "copied") \(copied.text): \(Sizes.text(copied.bytes))"
+    ]
+    if !removed.isEmpty {
+      let removed = "\(removed.text) of \(Sizes.text(removed.bytes))"
+      lines.append("\(isDry ? "would remove" : "removed") \(removed)")
+    }
     for name in removedKeys {
       lines.append("\(isDry ? "would remove" : "removed") the key file '\(name)'")
     }
@@ -175,9 +180,10 @@ extension RepositoryMirror.Report {
 }
 
 extension RepositoryMirror.Amount {
+  /// The numbers of objects; the packs are last.
   fileprivate var text: String {
     "\(Sizes.count(snapshots, "snapshot")), \(Sizes.count(indexes, "index object")), "
-      + "\(Sizes.count(packs, "pack")) (\(Sizes.text(bytes)))"
+      + Sizes.count(packs, "pack")
   }
 
   fileprivate var json: JSON {
