@@ -80,6 +80,7 @@ struct OtherStoreTests {
     #expect(try second.keys().isEmpty)
     #expect(try fixture.succeed(mirror).contains("copied 1 snapshot"))
     #expect(try fixture.succeed(mirror).contains("up to date"))
+    #expect(try fixture.succeed("\(mirror) --dry-run").contains("up to date"))
     try expectRestored(from: "s3://bucket/place")
   }
 
@@ -121,6 +122,11 @@ struct OtherStoreTests {
     let outcome = try fixture.run(
       "mirror --to s3://bucket/place\(path) \(Self.repo) --to-s3-endpoint \(alias)")
     #expect(outcome.code == 1 && outcome.errors.contains("it is \(place)"), "\(outcome)")
+    // A dry run takes none.
+    let dry = try fixture.run(
+      "mirror --dry-run --to s3://bucket/place\(path) \(Self.repo) --to-s3-endpoint \(alias)")
+    #expect(dry.code == 3 && dry.errors.contains("may be \(place), reached in"), "\(dry)")
+    #expect(!dry.output.contains("up to date"), "\(dry)")
     #expect(try fixture.store.keys() == before)
   }
 

@@ -126,6 +126,8 @@ struct RemoteRepositoryTests {
       for source in [repo, "--repo store"] {
         let itself = try cli.run("mirror --to \(server.location(path)) \(source) \(to)")
         #expect(itself.code == 1 && itself.errors.contains("it is \(name)"), "\(itself)")
+        let dry = try cli.run("mirror --dry-run --to \(server.location(path)) \(source) \(to)")
+        #expect(dry.code == 3 && dry.errors.contains("may be \(name)"), "\(dry)")
       }
     }
     let invalid = try cli.run("copy --to \(other) \(repo) --to-ssh-command ''")

@@ -6,7 +6,7 @@ internal import SystemIO
 /// mirror (docs/repository-format.md, "Mirrors").
 ///
 /// A snapshot is recorded before it is written, and its record is removed after it is removed.
-struct MirrorRecord {
+struct MirrorRecord: Equatable {
   let repository: Digest
   var snapshots: Set<SnapshotID>
 

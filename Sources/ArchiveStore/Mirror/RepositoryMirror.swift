@@ -14,7 +14,7 @@ public struct RepositoryMirror {
   let target: RepositoryStorage?
   /// The path that the mirror has in the original if their servers are the same one; nil if it is
   /// not known to be within it.
-  private let place: ObjectPath?
+  let place: ObjectPath?
   let indexCache: IndexCache?
   let headCache: SnapshotHeadCache?
   private let lock: MirrorLock?
@@ -95,6 +95,8 @@ public struct RepositoryMirror {
     public internal(set) var removedKeys: [ByteString] = []
     /// The key files that a later run removes, because another program is removing objects.
     public internal(set) var waitingKeys: [ByteString] = []
+    /// The place that the mirror may be, which a dry run cannot rule out; nil if it is another one.
+    public internal(set) var possiblePlace: Place?
     /// Whether the run was interrupted before it was complete.
     public internal(set) var isInterrupted = false
 
@@ -119,21 +121,22 @@ public struct RepositoryMirror {
     let settings = source.settings
     try settings.requireKnown(settings.features.read, for: "read", location: source.location)
     try source.storage.requireReadable()
-    try requireDifferent()
+    try requireAnotherDirectory()
     let lease = isDry ? nil : try? ReaderLease(source)
     defer { lease?.release() }
     let text = try source.storage.load(
       RepositoryLayout.settings, limit: FormatLimit.repositoryFile)
     let found = try MirrorListing(source.storage)
     try found.requireComplete()
-    guard let target else { return try MirrorPlan.report(self, found, isNew: true) }
+    guard let target else { return try plan(found, isNew: true, record: nil) }
     let isNew = try requireMirror(target)
-    let record = try MirrorRecord.load(target) ?? MirrorRecord(repository: source.id)
+    let saved = try MirrorRecord.load(target)
+    let record = saved ?? MirrorRecord(repository: source.id)
     // Checked before anything is written, so that a target that is refused stays unchanged.
     let present =
       isNew ? MirrorListing() : try MirrorListing(ofMirror: target, of: source.storage)
     try requireNothingAlone(in: present, found, record)
-    if isDry { return try MirrorPlan.report(self, found, old: present, isNew: isNew) }
+    if isDry { return try plan(found, old: present, isNew: isNew, record: saved) }
     try settings.requireKnown(settings.features.write, for: "write", location: target.location)
     let keys = try create(target, text, isNew: isNew)
     let mirror = try source.open(copyIn: target)
@@ -150,6 +153,18 @@ public struct RepositoryMirror {
     (run.report.removedKeys, run.report.waitingKeys) =
       keys.areUpdated ? (keys.keys.surplus, []) : ([], keys.keys.surplus)
     return run.report
+  }
+
+  /// Plans a run.
+  ///
+  /// - Parameter record: the record of the mirror; nil if it has none.
+  private func plan(
+    _ found: MirrorListing, old: MirrorListing = MirrorListing(), isNew: Bool,
+    record: MirrorRecord?
+  ) throws -> Report {
+    var report = try MirrorPlan.report(self, found, old: old, isNew: isNew)
+    report.possiblePlace = try possiblePlace(isNew: isNew, record: record)
+    return report
   }
 
   /// Lists what the mirror has and keeps while the session has its lease.
@@ -215,38 +230,6 @@ extension MirrorListing {
 // MARK: - The target
 
 extension RepositoryMirror {
-  private func requireDifferent() throws(StoreError) {
-    guard let to = target, let identity = try to.directoryIdentity() else { return }
-    guard try source.storage.directoryIdentity() != identity else {
-      throw refusal(asIs: "the repository itself", to)
-    }
-  }
-
-  private func refusal(asIs place: String, _ target: RepositoryStorage) -> StoreError {
-    StoreError(
-      .invalid, "mirror the repository to", subject: target.location,
-      reason: "it is \(place)", hint: "name another directory with '--to'")
-  }
-
-  /// Checks that the original does not see a lease of the mirror. Otherwise they are the same
-  /// place, which is reached in another way or by another name of its host, or the mirror is within
-  /// the original.
-  private func requireDifferent(
-    _ target: RepositoryStorage, seenBy lease: Lease, isNew: Bool
-  ) throws(StoreError) {
-    func isSeen(below place: ObjectPath) -> Bool {
-      let names = lease.path.components + [LeaseStatus.Owner.sign]
-      // Whoever may only read the original may be denied what does not exist.
-      let status = try? source.storage.status(names.reduce(place) { $0.appending($1) })
-      return status.flatMap(\.self) != nil
-    }
-    // A place without the id of the original is another one.
-    if !isNew, isSeen(below: .root) { throw refusal(asIs: "the repository itself", target) }
-    if let place, isSeen(below: place) {
-      throw refusal(asIs: "within the repository itself", target)
-    }
-  }
-
   /// The names that may be in the root of a directory that becomes a mirror: those of a run that
   /// ended before it wrote `repository.json`, and that of a new file system.
   private static let namesOfNew: Set<ByteString> = [

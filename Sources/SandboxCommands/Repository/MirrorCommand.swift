@@ -65,7 +65,8 @@ struct MirrorCommand: SandboxCommand {
     if report.isInterrupted { return .interrupted }
     if report.hasDamage { return .damaged }
     let keysDiffer = !report.differentKeys.isEmpty || !report.waitingKeys.isEmpty
-    let isWhole = report.damaged.isEmpty && report.refusal == nil && !keysDiffer
+    let isWhole =
+      report.damaged.isEmpty && report.refusal == nil && !keysDiffer && report.possiblePlace == nil
     return isWhole ? .done : .doneInPart
   }
 
@@ -107,6 +108,11 @@ struct MirrorCommand: SandboxCommand {
         "the key file '\(name)' still opens the mirror, where another program is removing objects: "
           + "a later run removes it")
     }
+    if let place = report.possiblePlace {
+      console.warning(
+        "'\(to)' may be \(place.rawValue), reached in another way: a dry run cannot find that out")
+      console.hint("a run without '--dry-run' finds it out before it copies anything")
+    }
     guard let refusal = report.refusal else { return }
     console.warning(refusal.text)
     console.hint(
@@ -131,7 +137,7 @@ extension RepositoryMirror.Report {
     if copied.isEmpty, removed.isEmpty, removedKeys.isEmpty, waitingPacks == 0, !isInterrupted,
       !isNew
     {
-      return refusal == nil && damaged.isEmpty && !hasDamage
+      return refusal == nil && damaged.isEmpty && !hasDamage && possiblePlace == nil
         ? ["\(Sizes.count(snapshots, "snapshot")): the mirror is up to date"] : []
     }
     var lines = [
@@ -174,8 +180,19 @@ extension RepositoryMirror.Report {
       "different_keys": .array(differentKeys.map { .string($0.description) }),
       "removed_keys": .array(removedKeys.map { .string($0.description) }),
       "waiting_keys": .array(waitingKeys.map { .string($0.description) }),
+      "possible_place": possiblePlace.map { .string($0.word) } ?? .null,
       "interrupted": .bool(isInterrupted),
     ]
+  }
+}
+
+extension RepositoryMirror.Place {
+  /// The value in JSON.
+  fileprivate var word: String {
+    switch self {
+    case .repository: "repository"
+    case .inRepository: "in_repository"
+    }
   }
 }
 
