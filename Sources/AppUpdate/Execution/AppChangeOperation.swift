@@ -115,15 +115,7 @@ package struct AppChangeOperation {
           + "its own program",
         hint: plan.commands.first.map { "run '\($0)'; '--dry-run' shows its effect" })
     }
-    if plan.request.isForced { return }
-    let signs = plan.runningProcesses()
-    if signs.isEmpty { return }
-    let shown = signs.prefix(5).map(\.text).joined(separator: "; ")
-    let more = signs.count > 5 ? "; and \(signs.count - 5) more" : ""
-    throw OperationError(
-      .failed, code: .appRunning, change, subject: app,
-      reason: "\(shown)\(more)",
-      hint: "close the app and try again, or add '--force'")
+    try plan.requireStopped()
   }
 
   /// Makes the snapshot.

@@ -39,13 +39,17 @@ extension AppExchange {
       }
       try requireWhole(part, run)
       var roots = [try root(area.directory), try root(area.staging.tree)]
+      let late = try part.plan.addingLateSidecars(for: run)
+      // An app that has written since the plan may be running now.
+      if late != nil { try plan.requireStopped() }
+      let restored = late ?? part.plan
       var trash: TrashDirectory?
-      if part.plan.displaces {
+      if restored.displaces {
         let (number, kept) = try trashDirectory(for: part.path, from: area)
         roots.append(number)
         trash = kept
       }
-      let numbered = try part.plan.numberingKeptEntries(for: run)
+      let numbered = try restored.numberingKeptEntries(for: run)
       for step in PlacementSteps(
         numbered, without: run.findings, hasTrash: trash != nil
       ).all {
@@ -56,7 +60,7 @@ extension AppExchange {
         step.kept = step.kept.map { roots[$0] }
         add(step)
       }
-      parts.append(StagedPart(plan: part.plan, run: run, trash: trash))
+      parts.append(StagedPart(plan: restored, run: run, trash: trash))
       try stageTrashRestores(to: part, area)
     }
   }

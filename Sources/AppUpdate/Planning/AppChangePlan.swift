@@ -64,6 +64,19 @@ package struct AppChangePlan: Sendable {
     RunningApps.signs(in: scan, proc: proc)
   }
 
+  /// Refuses a running app, unless the request is forced.
+  func requireStopped() throws(OperationError) {
+    if request.isForced { return }
+    let signs = runningProcesses()
+    if signs.isEmpty { return }
+    let shown = signs.prefix(5).map(\.text).joined(separator: "; ")
+    let more = signs.count > 5 ? "; and \(signs.count - 5) more" : ""
+    throw OperationError(
+      .failed, code: .appRunning, request.change.verb, subject: request.app,
+      reason: "\(shown)\(more)",
+      hint: "close the app and try again, or add '--force'")
+  }
+
   /// The policy of the plan.
   package var policy: CompiledPolicy { scan.policy }
 

@@ -112,7 +112,8 @@ package struct DeviceRestoreOperation {
   ) throws {
     for (number, part) in plan.parts.enumerated() {
       let journaled = RestoreOperation.JournaledPart(
-        journal, number: number, container: part.path, root: plan.request.device.root)
+        journal, number: number, container: part.path, root: plan.request.device.root,
+        requireStopped: requireStopped)
       do {
         report.parts.append((part, try restore(part, journaled)))
         if journaled.hasTrash { report.trash = journal.record.id }

@@ -39,11 +39,15 @@ package struct RestoreOperation: ~Copyable {
     }
     /// Whether entries of it were moved to the trash.
     private(set) var hasTrash = false
+    /// Refuses a running app, whose files are about to be replaced.
+    let requireStopped: () throws(OperationError) -> Void
 
     init(
-      _ journal: OperationJournal, number: Int, container: ByteString, root: ByteString
+      _ journal: OperationJournal, number: Int, container: ByteString, root: ByteString,
+      requireStopped: @escaping () throws(OperationError) -> Void
     ) {
       (self.journal, self.number, self.container, self.root) = (journal, number, container, root)
+      self.requireStopped = requireStopped
     }
 
     /// Records that the container is about to be staged in a directory.
@@ -178,8 +182,11 @@ package struct RestoreOperation: ~Copyable {
     report: inout RestoreReport
   ) throws {
     if endsReading, !Placement.reads(plan, besides: run.values) { reader.endReading() }
-    run.findings.failBrokenDatabases(of: plan)
-    let plan = try plan.numberingKeptEntries(for: run)
+    let late = try plan.addingLateSidecars(for: run)
+    // An app that has written since the plan may be running now.
+    if late != nil { try part?.requireStopped() }
+    run.findings.failBrokenDatabases(of: late ?? plan)
+    let plan = try (late ?? plan).numberingKeptEntries(for: run)
     let trash = try part?.trash(for: plan, in: root, probing: staging.tree)
     var placement = try Placement(plan, from: run, keepingIn: trash, note: part?.opened)
     try root.syncVolume()
@@ -204,9 +211,9 @@ package struct RestoreOperation: ~Copyable {
     }
     try root.syncVolume()
     report.deleted = try placement.delete(isStopping: isStopping)
-    report.displaced = plan.displaced(besides: placement.staying)
+    report.displaced = placement.plan.displaced(besides: placement.staying)
     report.setAside = placement.setAside
-    report.spared += plan.deletionsOfOrphans(besides: placement.staying).spared
+    report.spared += placement.plan.deletionsOfOrphans(besides: placement.staying).spared
     // All entries are in place: a staging directory that cannot be removed is reported after the
     // rest is done.
     var leftover: SystemError?

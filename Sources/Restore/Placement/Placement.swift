@@ -48,10 +48,10 @@ package struct Placement: ~Copyable {
       }
       if !run.findings.isUnmade(number), !databaseMembers.contains(number) {
         if isStopping() { throw interruption() }
-        var mustStay = false
+        var reason: String?
         do throws(SystemError) {
-          mustStay = try hasChanged(number)
-          if !mustStay {
+          reason = try reasonToKeep(number)
+          if reason == nil {
             try place(number)
             placed += 1
           }
@@ -61,7 +61,7 @@ package struct Placement: ~Copyable {
           try run.record(number, error)
           skip(below: number)
         }
-        if mustStay { try keep(number) }
+        if let reason { try keep(number, reason) }
       }
       number = plan.tree.end(of: number)
     }
@@ -80,31 +80,7 @@ package struct Placement: ~Copyable {
       hint: "run the same command again to restore the others")
   }
 
-  /// Whether the existing entry, which is not kept anywhere, is another one than at the plan, or
-  /// was written since. One that is gone cannot be lost.
-  private mutating func hasChanged(_ number: Int) throws(SystemError) -> Bool {
-    guard trash == nil, let planned = plan.tree.existing(number) else { return false }
-    let name = plan.tree.name(number)
-    return try target.withDirectory(of: number) { directory throws(SystemError) in
-      try directory.statusIfPresent(name).map { PlannedTree.Existing($0) != planned } ?? false
-    }
-  }
-
-  private static let changedReason =
-    "the existing entry changed after the restore was planned, and is kept"
-
-  /// Keeps an existing entry that has changed.
-  private func keep(_ number: Int) throws(OperationError) {
-    guard plan.target.name == nil else {
-      throw OperationError(
-        .failed, "cannot restore '\(plan.shownPath(number))': \(Self.changedReason)",
-        hint: "run the same command again to replace it")
-    }
-    run.findings.fail(number, Self.changedReason)
-    skip(below: number)
-  }
-
-  private func skip(below number: Int) {
+  func skip(below number: Int) {
     for below in (number + 1)..<max(plan.tree.end(of: number), number + 1) {
       run.findings.skip(below)
     }
@@ -259,19 +235,6 @@ package struct Placement: ~Copyable {
         SetAsideEntry(
           path: above.appending(move.step.name), keptPath: directory.appending(kept)))
     }
-  }
-
-  /// Whether a database is kept because one of its files has changed.
-  private mutating func keepsChanged(_ database: RestorePlan.Database) -> Bool {
-    // A file that cannot be examined cannot be replaced either, which is reported then.
-    var changed: [Int] = []
-    for member in database.members where (try? hasChanged(member)) == true {
-      changed.append(member)
-    }
-    if changed.isEmpty { return false }
-    for member in changed { run.findings.fail(member, Self.changedReason) }
-    run.findings.fail(database)
-    return true
   }
 
   /// Removes a replaced file after its database is in place.

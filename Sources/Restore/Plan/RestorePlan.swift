@@ -37,7 +37,7 @@ package struct RestorePlan: Sendable {
     let directory: Int
     let name: ByteString
     /// Whether the database or a file beside it exists.
-    let isPresent: Bool
+    var isPresent: Bool
     /// The entries to write, in the order in which they are put in place; the database is last.
     var members: [Int] = []
     /// The entry of the database file, if it is written.
@@ -45,6 +45,9 @@ package struct RestorePlan: Sendable {
     /// Files beside it that belong to another state; they are moved away before an entry is put in
     /// place.
     var orphanedSidecars: [ByteString] = []
+    /// The existing files that no entry replaces, as they were at the plan: those of another state,
+    /// and those that match the snapshot.
+    var existing: [ByteString: PlannedTree.Existing] = [:]
     /// The number in the names under which its files are kept together; 0 for none.
     var asideNumber = 0
     /// Whether it was withdrawn during planning; a finished plan has no such database.

@@ -37,6 +37,10 @@ package struct RestoreRequest: Sendable {
     self.deletes = deletes
     self.protected = protected
   }
+
+  /// Whether existing entries that change after planning are kept: in a plain directory, where
+  /// replaced entries are deleted, unless everything is replaced.
+  var keepsChanges: Bool { rules == nil && overwrite != nil && overwrite != .always }
 }
 
 /// The existing entries that a restore replaces.

@@ -6,7 +6,7 @@ internal import SystemIO
 /// database, its log and its journal are restored together or not at all.
 struct DatabasePlanner {
   static let companions = [DatabaseMember.log, .journal].map(\.suffix)
-  private static let sidecars = [DatabaseMember.log, .journal, .sharedMemory].map(\.suffix)
+  static let sidecars = [DatabaseMember.log, .journal, .sharedMemory].map(\.suffix)
 
   /// The files of a database other than itself.
   private struct Companions {
@@ -153,12 +153,16 @@ struct DatabasePlanner {
     let written = members.filter { draft.plan.tree.entries[$0].action.isWritten }
     let hasOldLog = orphanedSidecars.contains { !$0.isSharedMemory }
     if written.isEmpty, !hasOldLog || mode == .never || mode == .ifNewer { return }
-    if written == [number], orphanedSidecars.isEmpty { return }
-    draft.append(
-      RestorePlan.Database(
-        directory: directory, name: name, isPresent: isThere || !found.present.isEmpty,
-        members: written, entry: written.contains(number) ? number : nil,
-        orphanedSidecars: orphanedSidecars))
+    let unchanged = members.filter { draft.plan.tree.entries[$0].action == .same }
+    if written == [number], unchanged.isEmpty, orphanedSidecars.isEmpty { return }
+    var database = RestorePlan.Database(
+      directory: directory, name: name, isPresent: isThere || !found.present.isEmpty,
+      members: written, entry: written.contains(number) ? number : nil,
+      orphanedSidecars: orphanedSidecars)
+    for name in unchanged.map({ draft.plan.tree.name($0) }) + orphanedSidecars {
+      database.existing[name] = target.existing(name, at: depth)
+    }
+    draft.append(database)
   }
 
   /// Decides with `if-newer` about a database, its log and its journal together, including those

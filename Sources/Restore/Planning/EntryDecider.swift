@@ -32,7 +32,7 @@ struct EntryDecider {
     self.request = request
     mode = request.overwrite ?? .always
     // A device's trash keeps replaced entries.
-    notesExisting = request.rules == nil && mode != .always
+    notesExisting = request.keepsChanges
   }
 
   /// Decides about an entry by the existing one in the target's directory at a depth.

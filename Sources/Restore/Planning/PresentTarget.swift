@@ -1,5 +1,4 @@
 internal import ArchiveStore
-internal import DatabaseCapture
 internal import DeviceTransaction
 internal import SystemIO
 
@@ -97,19 +96,24 @@ struct PresentTarget: ~Copyable {
   /// Whether the existing file begins like a database. A missing or unreadable file may be one.
   mutating func mayBeDatabase(_ name: ByteString, at depth: UInt16) -> Bool {
     guard (try? isFile(name, at: depth)) == true else { return true }
-    let hasMagic = try? cursor?.withDirectory { directory in
-      try DatabaseUnit.hasMagic(directory.fileUntouched(name))
-    }
-    return hasMagic.flatMap { $0 } ?? true
+    return cursor?.withDirectory { $0.mayBeDatabase(name) } ?? true
   }
 
   /// Returns the modification time of an existing file; nil if there is none.
   mutating func modified(_ name: ByteString, at depth: UInt16) -> Timestamp? {
+    file(name, at: depth)?.modified
+  }
+
+  /// Returns an existing file as it is now; nil if there is none.
+  mutating func existing(_ name: ByteString, at depth: UInt16) -> PlannedTree.Existing? {
+    file(name, at: depth).map { PlannedTree.Existing($0) }
+  }
+
+  private mutating func file(_ name: ByteString, at depth: UInt16) -> FileStatus? {
     guard (try? isFile(name, at: depth)) == true else { return nil }
-    let status = try? cursor?.withDirectory { directory throws(SystemError) in
+    return try? cursor?.withDirectory { directory throws(SystemError) in
       try directory.status(name)
     }
-    return status?.modified
   }
 
   // MARK: - Removals

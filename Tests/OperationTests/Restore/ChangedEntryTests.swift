@@ -4,6 +4,7 @@ import DeviceDiscovery
 import DeviceTransaction
 import Restore
 import SandboxModel
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -114,6 +115,150 @@ import Testing
     #expect(try fixture.names("into") == ["a", "b", "d", "d-wal", "folder"])
   }
 
+  // MARK: - Logs
+
+  private static let magic = "SQLite format 3\0 "
+
+  /// Stores a database without a log, and writes another state of it into a directory.
+  private func storeDatabase(besides name: String, log: String?) throws -> BackupReport {
+    try fixture.directory.write(Self.magic + "stored", at: "tree/d")
+    let report = try fixture.backup()
+    try fixture.directory.write(Self.magic + "present state", at: ByteString("\(name)/d"))
+    if let log { try fixture.directory.write(log, at: ByteString("\(name)/d-wal")) }
+    return report
+  }
+
+  /// In WAL mode a commit changes only the log, which appears or grows after the plan. Both files
+  /// are kept, also the log that would be deleted.
+  @Test(arguments: [nil, "present"], [false, true])
+  func commitsAfterThePlanAreKept(_ log: String?, deletes: Bool) throws {
+    let report = try storeDatabase(besides: "into", log: log)
+    let plan = try fixture.plan(report, into: "into", .ifChanged, deletes: deletes)
+    try fixture.directory.write("committed since", at: "into/d-wal")
+    let restored = try run(plan)
+    #expect(restored.failed.map(\.path) == ["d"], "\(restored.failed)")
+    #expect(restored.failed.allSatisfy { $0.remark.contains("'d-wal'") })
+    #expect(restored.deleted.entries == 0 && restored.setAside.isEmpty)
+    #expect(try fixture.names("into") == ["a", "b", "d", "d-wal", "folder"])
+    #expect(try fixture.text("into/d").hasSuffix("present state"))
+    #expect(try fixture.text("into/d-wal") == "committed since")
+    // The same restore decides by the new state.
+    #expect(try fixture.merge(report, into: "into", .ifChanged, deletes: deletes).isComplete)
+    #expect(try fixture.text("into/d").hasSuffix("stored"))
+    #expect(try !fixture.names("into").contains("d-wal"))
+  }
+
+  /// If everything is replaced, the new log does not stay beside the restored database.
+  @Test func overwriteAlwaysMovesANewLogAway() throws {
+    let report = try storeDatabase(besides: "into", log: nil)
+    let plan = try fixture.plan(report, into: "into", .always)
+    try fixture.directory.write("committed since", at: "into/d-wal")
+    let restored = try run(plan)
+    #expect(restored.isComplete && restored.displaced.map(\.path) == ["d-wal"])
+    #expect(try fixture.text("into/d").hasSuffix("stored"))
+    let names = try fixture.names("into").filter { $0.description.hasPrefix("d-wal") }
+    #expect(names.count == 1 && names.first != "d-wal", "\(names)")
+  }
+
+  /// The log is as stored at the plan, so only the database would be replaced; or the reverse.
+  @Test(arguments: [("d", "d-wal"), ("d-wal", "d")])
+  func aDatabaseIsKeptIfItsUnchangedFileChanges(_ differs: String, _ same: String) throws {
+    try fixture.directory.write(Self.magic + "stored", at: "tree/d")
+    try fixture.directory.write("log of stored", at: "tree/d-wal")
+    let report = try fixture.backup()
+    try fixture.copy("tree", to: "into")
+    try fixture.directory.write(Self.magic + "present state", at: ByteString("into/\(differs)"))
+    let plan = try fixture.plan(report, into: "into", .ifChanged)
+    try fixture.directory.write("written since the plan", at: ByteString("into/\(same)"))
+    let restored = try run(plan)
+    #expect(restored.failed.map(\.path) == [ByteString(differs)], "\(restored.failed)")
+    #expect(try fixture.text(ByteString("into/\(differs)")).hasSuffix("present state"))
+    #expect(try fixture.text(ByteString("into/\(same)")) == "written since the plan")
+  }
+
+  /// In a device a log that appears after the plan is moved to the trash with its database.
+  @Test(arguments: ["d-wal", "d-journal", "d-shm"])
+  func aDeviceMovesANewLogToTheTrash(_ name: String) throws {
+    let stored = try #require(try storeDatabase(besides: "tree", log: nil).snapshot)
+    let plan = try devicePlan(stored, isForced: true)
+    try fixture.directory.write("committed since", at: ByteString("tree/\(name)"))
+    let report = try run(plan)
+    #expect(report.remarks(\.failed).isEmpty)
+    #expect(report.remarks(\.displaced).map(\.path) == [ByteString("folders/tree/\(name)")])
+    #expect(try fixture.text("tree/d").hasSuffix("stored"))
+    #expect(try !fixture.names("tree").contains(ByteString(name)))
+    let kept = ByteString("tree/.sandboxctl/trash/\(report.trash ?? "")/folders/tree")
+    #expect(try fixture.text(kept.appending(ByteString(name))) == "committed since")
+    #expect(try fixture.text(kept.appending("d")).hasSuffix("present state"))
+  }
+
+  /// A log appears before each examination of a status in turn, while the database is still there:
+  /// both are kept. In the moment before the rename, nothing examines the log.
+  @Test func aLogThatAppearsBeforeTheRenameIsFound() throws {
+    let stored = try #require(try storeDatabase(besides: "tree", log: nil).snapshot)
+    let tree = fixture.directory.path("tree")
+    var (kept, moved, mixed) = (0, 0, 0)
+    for call in 1... {
+      try fixture.directory.write(Self.magic + "present state", at: "tree/d")
+      let plan = try devicePlan(stored, isForced: true)
+      let appears = Faults.Plan(before: [.status], at: call) {
+        guard let tree = try? Directory.open(path: tree),
+          (try? tree.status("d").size) == UInt64(Self.magic.utf8.count + "present state".count)
+        else { return }
+        try? tree.create("d-wal").write(Array("committed since".utf8))
+      }
+      let report = try? Faults.inject(appears) { try run(plan) }
+      if !appears.hasFired { break }
+      let isKept = try fixture.text("tree/d").hasSuffix("present state")
+      let hasLog = try fixture.names("tree").contains("d-wal")
+      if isKept {
+        kept += 1
+        #expect(hasLog && report?.remarks(\.failed).map(\.path) == ["folders/tree/d"])
+      } else if hasLog {
+        mixed += 1
+      } else {
+        moved += 1
+      }
+      let opened = try Directory.open(path: tree)
+      if hasLog { try opened.remove("d-wal") }
+      try? opened.removeTree(".sandboxctl")
+    }
+    #expect(kept > 0 && moved > 3 && mixed <= 8, "\(kept) kept, \(moved) moved, \(mixed) mixed")
+  }
+
+  /// An app that was started after the first check has written a log: the second check finds it.
+  @Test func anAppThatWroteSinceThePlanIsFoundRunning() throws {
+    let stored = try #require(try storeDatabase(besides: "tree", log: nil).snapshot)
+    let restore = try operation(devicePlan(stored, isForced: false))
+    let (tree, app) = (fixture.directory.path("tree"), StartedApp())
+    let start = Faults.Plan(before: [.create], at: 1) {
+      try? Directory.open(path: tree).create("d-wal").write(Array("committed since".utf8))
+      app.start(tree.appending("d"))
+    }
+    let error = #expect(throws: OperationError.self) {
+      try Faults.inject(start) { try restore.run() }
+    }
+    app.end()
+    #expect(start.hasFired && error?.code == .appRunning, "\(error as Any)")
+    #expect(try fixture.text("tree/d").hasSuffix("present state"))
+    #expect(try fixture.text("tree/d-wal") == "committed since")
+  }
+
+  /// An app that has a database open.
+  private final class StartedApp: Sendable {
+    private let process = Mutex<BoundProcess?>(nil)
+
+    func start(_ path: ByteString) {
+      let program = "import sys; f = open(sys.argv[1], 'r+b'); print('open', flush=True); input()"
+      let path = String(decoding: path.bytes, as: UTF8.self)
+      process.withLock { $0 = try? BoundProcess("python3", ["-c", program, path]) }
+    }
+
+    func end() { process.withLock { $0 = nil } }
+  }
+
+  // MARK: - In a device
+
   /// In a device another program replaces a file before each examination of a status in turn: its
   /// entry is in place or in the trash.
   @Test func aDeviceKeepsWhatReplacesTheReplacedEntry() throws {
@@ -140,17 +285,29 @@ import Testing
     #expect(kept > 20)
   }
 
-  private func restoreInPlace(_ stored: StoredSnapshot, _ faults: Faults.Plan) throws {
+  private func devicePlan(
+    _ stored: StoredSnapshot, isForced: Bool
+  ) throws -> DeviceRestorePlan {
     let device = try Device.find(root: fixture.directory.path("tree"), layout: .folder)
     var request = DeviceRestoreRequest(
       device, isInPlace: true, policy: try Fixture.policy(.folder))
-    (request.savesFirst, request.isForced) = (false, true)
-    let reader = try fixture.repository.beginReading()
-    let plan = try DeviceRestorePlan.make(stored, request, from: reader)
-    let operation = DeviceRestoreOperation(
-      plan, from: reader,
+    (request.savesFirst, request.isForced) = (false, isForced)
+    return try DeviceRestorePlan.make(stored, request, from: fixture.repository.beginReading())
+  }
+
+  private func operation(_ plan: DeviceRestorePlan) throws -> DeviceRestoreOperation {
+    DeviceRestoreOperation(
+      plan, from: try fixture.repository.beginReading(),
       saving: SafetySnapshotMaker(BackupRequest(program: "test"), in: fixture.repository))
-    _ = try? Faults.inject(faults) { try operation.run() }
+  }
+
+  private func run(_ plan: DeviceRestorePlan) throws -> DeviceRestoreOperation.Report {
+    try operation(plan).run()
+  }
+
+  private func restoreInPlace(_ stored: StoredSnapshot, _ faults: Faults.Plan) throws {
+    let plan = try devicePlan(stored, isForced: true)
+    _ = try? Faults.inject(faults) { try run(plan) }
   }
 
   /// An entry that appears after the present one was preserved is preserved as well.
