@@ -49,13 +49,27 @@ package final class TrashDirectory {
   static let rolledBack: ByteString = "taken-back"
 
   /// Moves a child of a directory to a path below the container's directory, under another name if
-  /// one is given.
+  /// one is given. Returns the name in the trash, or nil if the child does not exist.
+  @discardableResult
   package func preserve(
     _ name: ByteString, of directory: borrowing Directory, at path: [ByteString], leaving: Bool,
     as newName: ByteString? = nil
-  ) throws(SystemError) {
-    _ = try cursor.withDirectory(at: path, making: true) { target throws(SystemError) in
+  ) throws(SystemError) -> ByteString? {
+    try cursor.withDirectory(at: path, making: true) { target throws(SystemError) in
       try directory.preserve(name, in: target, as: newName ?? name, leaving: leaving, note)
+    }
+  }
+
+  /// Removes the name in the trash of an entry that still has its own name in a directory, because
+  /// it was not replaced.
+  package func release(
+    _ kept: ByteString, of name: ByteString, in directory: borrowing Directory,
+    at path: [ByteString]
+  ) throws(SystemError) {
+    guard let present = try directory.statusIfPresent(name) else { return }
+    try cursor.withDirectory(at: path) { target throws(SystemError) in
+      guard try target.statusIfPresent(kept)?.identity == present.identity else { return }
+      try target.remove(kept)
     }
   }
 

@@ -86,10 +86,11 @@ package struct Placement: ~Copyable {
     }
   }
 
-  /// An existing entry that a move kept under another name in the same directory.
+  /// An existing entry that a move kept under another name in the same directory, or in the trash.
   private struct KeptEntry: Hashable {
     let name: ByteString
     let isDirectory: Bool
+    var isInTrash = false
   }
 
   private mutating func place(_ number: Int) throws(SystemError) {
@@ -126,11 +127,17 @@ package struct Placement: ~Copyable {
   }
 
   /// Removes the second names of existing entries that still have their own, after the restored one
-  /// could not be put in place. Returns the others, which have no other name.
+  /// could not be put in place. Returns the others beside it, which have no other name.
   private mutating func withoutSecondNames(_ kept: [KeptEntry], of number: Int) -> [KeptEntry] {
     let name = plan.tree.name(number)
     var left: [KeptEntry] = []
-    for entry in kept {
+    for entry in kept where entry.isInTrash {
+      let (trash, path) = (trash, directoryPath(of: number).components)
+      try? target.withDirectory(of: number) { directory throws(SystemError) in
+        try trash?.release(entry.name, of: name, in: directory, at: path)
+      }
+    }
+    for entry in kept where !entry.isInTrash {
       let isGone = try? target.withDirectory(of: number) { directory throws(SystemError) in
         guard let second = try directory.statusIfPresent(entry.name) else { return true }
         guard try directory.statusIfPresent(name)?.identity == second.identity else { return false }
@@ -144,14 +151,19 @@ package struct Placement: ~Copyable {
 
   /// Records the existing entries that were kept beside an entry.
   private mutating func record(_ kept: [KeptEntry], besides number: Int) {
-    let directory = plan.tree.path(Int(plan.tree.entries[number].parent), from: 0)
-    for entry in kept {
+    let directory = directoryPath(of: number)
+    for entry in kept where !entry.isInTrash {
       setAside.append(
         SetAsideEntry(
           path: plan.shownPath(number),
           keptPath: plan.target.directory.appending(directory).appending(entry.name),
           isDirectory: entry.isDirectory))
     }
+  }
+
+  /// The path of an entry's directory below the one that the restore works in.
+  private func directoryPath(of number: Int) -> ByteString {
+    plan.tree.path(Int(plan.tree.entries[number].parent), from: 0)
   }
 
   private static func move(
@@ -173,7 +185,12 @@ package struct Placement: ~Copyable {
     } else if isThere, let trash {
       let directory = tree.path(Int(entry.parent), from: 0).components
       isThere = try to.preservePresent(name, for: entry.kind) { leaving throws(SystemError) in
-        try trash.preserve(name, of: to, at: directory, leaving: leaving)
+        guard let used = try trash.preserve(name, of: to, at: directory, leaving: leaving) else {
+          return
+        }
+        kept.append(
+          KeptEntry(
+            name: used, isDirectory: leaving != (entry.kind == .directory), isInTrash: true))
       }
     } else if entry.changesKind {
       return try from.swap(name, in: to)

@@ -217,6 +217,35 @@ import Testing
     }
   }
 
+  /// Each rename fails in turn: a file that stays is not in the trash, and none is reported there.
+  @Test func aFileThatIsNotReplacedIsNotInTheTrash() throws {
+    try write(["a": "stored", "folder/b": "stored"])
+    let stored = try #require(try fixture.backup().snapshot)
+    let tree = try fixture.tree()
+    var stayed = 0
+    for call in 1... {
+      try write(["a": "present", "folder/b": "present"])
+      let plan = try plan(stored)
+      let faults = Faults.Plan(failing: [.rename], at: call, number: 13)
+      let report = try? Faults.inject(faults) { try run(plan) }
+      if !faults.hasFired { break }
+      var isReplaced = false
+      for path in ["a", "folder/b"] as [ByteString] {
+        let full = ByteString("tree").appending(path)
+        if try fixture.text(full) == "stored" {
+          isReplaced = true
+        } else {
+          stayed += 1
+          let above = try Directory.open(path: fixture.directory.path(full.parent))
+          #expect(try above.status(path.lastComponent ?? "").links == 1, "call \(call): \(path)")
+        }
+      }
+      if let report { #expect((report.trash != nil) == isReplaced, "call \(call)") }
+      try? tree.removeTree(".sandboxctl")
+    }
+    #expect(stayed > 0)
+  }
+
   /// An interrupted restore names what it kept before.
   @Test func anInterruptedRestoreNamesWhatItKept() throws {
     let names = (0..<6).map { "f\($0)" }
