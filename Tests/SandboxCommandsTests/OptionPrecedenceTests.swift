@@ -141,6 +141,115 @@ struct OptionPrecedenceTests {
     #expect(try added(row).sorted() == row.added.sorted(), "\(row.line): \(row.configuration)")
   }
 
+  /// Another target by the same option is another target.
+  @Test(arguments: [
+    Row("restore latest --to x", "restore: {to: /safe, overwrite: always, delete: true}"),
+    Row("restore latest --to /safe", "to: /safe\nrestore: {overwrite: always, delete: true}"),
+    Row(
+      "restore latest --to x", "restore: {to: /safe, overwrite: never, delete: true}",
+      adds: ["--overwrite=never"]),
+    Row(
+      "restore latest --to-device x",
+      "restore: {to-device: /safe, overwrite: if-newer, force: true, no-snapshot: true}",
+      adds: ["--overwrite=if-newer"]),
+    Row("restore latest --in-place", "restore: {in-place: true, overwrite: always, delete: true}"),
+    Row(
+      "restore latest --app b", "restore: {in-place: true, app: [a], delete: true}",
+      adds: ["--in-place"]),
+    Row(
+      "restore latest --no-in-place", "to: /b\nrestore: {in-place: true, delete: true}",
+      adds: ["--to=/b"]),
+    // One that a profile names.
+    Row(
+      "restore latest --profile a",
+      "restore: {to: /safe, overwrite: always, delete: true}\nprofiles: {a: {to: /b}}",
+      adds: ["--to=/b"]),
+    Row(
+      "restore latest --profile a",
+      "restore: {to: /safe, overwrite: always}\n"
+        + "profiles: {a: {to: /b, restore: {overwrite: if-newer, delete: true}}}",
+      adds: ["--to=/b", "--overwrite=if-newer", "--delete"]),
+    Row(
+      "restore latest --profile a",
+      "to: /b\nrestore: {in-place: true, delete: true}\nprofiles: {a: {in-place: false}}",
+      adds: ["--to=/b"]),
+    // What a more specific part sets for the same target stays.
+    Row(
+      "restore latest --profile a",
+      "restore: {to: /b}\nprofiles: {a: {overwrite: always, delete: true}}",
+      adds: ["--to=/b", "--overwrite=always", "--delete"]),
+  ])
+  func anotherTargetOfARestoreDropsWhatBelongsToIt(_ row: Row) throws {
+    #expect(try added(row).sorted() == row.added.sorted(), "\(row.line): \(row.configuration)")
+  }
+
+  @Test(arguments: [
+    Row(
+      "purge --root x",
+      "root: /d\npurge: {yes: true, level: critical, watch: true, interval: 5m, app: [a]}",
+      adds: ["--app=a"]),
+    Row("purge --root x --yes", "purge: {root: /d, until-free: 50}"),
+    Row("purge --device b", "purge: {device: a, yes: true, free: 1G}"),
+    Row("purge --layout xdg", "purge: {layout: snap, yes: true}", adds: []),
+    Row("purge --app b", "purge: {app: [a], yes: true, level: critical}"),
+    // It restricts the goal.
+    Row("purge --root x --free 1G", "purge: {root: /d, level: low}", adds: ["--level=low"]),
+    Row("purge --root x --yes", "purge: {root: /d, level: low}"),
+    Row("purge --root x --free 1G", "purge: {root: /d, level: critical}"),
+    Row("purge --free 5G", "purge: {free: 1G, yes: true}"),
+    Row("purge --level critical", "purge: {level: low, yes: true}"),
+    // A device that nothing replaces has what is set for it.
+    Row(
+      "purge --root x", "purge: {yes: true, level: low}", adds: ["--level=low", "--yes"]),
+    Row("purge --root x", "profiles: {a: {root: /d}}\npurge: {yes: true}", adds: ["--yes"]),
+    Row(
+      "purge --profile a",
+      "root: /d\npurge: {yes: true}\nprofiles: {a: {root: /e, purge: {yes: true}}}",
+      adds: ["--root=/e", "--yes"]),
+    Row(
+      "purge --profile a", "root: /d\npurge: {yes: true}\nprofiles: {a: {root: /e}}",
+      adds: ["--root=/e"]),
+    Row(
+      "uninstall x --root x", "root: /d\nforce: true\nuninstall: {no-snapshot: true}"),
+    Row("update x --root x", "update: {root: /d, strict: true, allow-downgrade: true}"),
+    Row("rollback x --root x", "rollback: {root: /d, with-groups: true}"),
+    Row("backup --root x", "backup: {root: /d, strict: true}", adds: ["--strict"]),
+    Row("trash empty --root x", "root: /d\nolder-than: 7d", adds: ["--older-than=7d"]),
+    Row("interapp inbox clean --app b", "interapp: {inbox: {clean: {app: a, yes: true}}}"),
+    Row(
+      "migrate --from a --to b --all",
+      "migrate: {to: /d, force: true, no-snapshot: true, allow-downgrade: true}"),
+    // A command that has no such option has no such target.
+    Row(
+      "restore latest --profile a",
+      "root: /d\nrestore: {in-place: true, force: true}\nprofiles: {a: {root: /e}}",
+      adds: ["--in-place", "--force"]),
+  ])
+  func anotherDeviceOrAppDropsWhatBelongsToIt(_ row: Row) throws {
+    #expect(try added(row).sorted() == row.added.sorted(), "\(row.line): \(row.configuration)")
+  }
+
+  @Test(arguments: [
+    Row("mirror --to /c", "to: /b\nmirror: {allow-large-removal: true}"),
+    Row("mirror --to /c --repo /d", "mirror: {repo: /b, allow-large-removal: true}"),
+    Row(
+      "forget --repo /c", "repo: /b\nforget: {keep-last: 1, prune: true, allow-last: true}",
+      adds: ["--keep-last=1", "--prune"]),
+    Row(
+      "forget --tag y", "forget: {keep-last: 1, tag: [x], allow-last: true}",
+      adds: ["--keep-last=1"]),
+    Row(
+      "forget --host y", "forget: {keep-last: 1, tag: [x], allow-last: true}",
+      adds: ["--keep-last=1", "--tag=x", "--allow-last"]),
+    Row("repair snapshots --repo /c", "repo: /b\nrepair: {snapshots: {forget: true}}"),
+    Row(
+      "repair snapshots", "repo: /b\nrepair: {snapshots: {forget: true}}",
+      adds: ["--configured-repo=/b", "--forget"]),
+  ])
+  func anotherRepositoryDropsWhatBelongsToIt(_ row: Row) throws {
+    #expect(try added(row).sorted() == row.added.sorted(), "\(row.line): \(row.configuration)")
+  }
+
   @Test(arguments: [
     // The options of a bucket in one part belong together.
     Row(
@@ -169,7 +278,8 @@ struct OptionPrecedenceTests {
       KnownCommand(SandboxctlCommand.self).all.flatMap { $0.options.map(\.name) })
     for command in KnownCommand(SandboxctlCommand.self).all {
       for choice in command.precedence {
-        let names = choice.chosen.union(choice.replaced)
+        let names = choice.chosen.union(choice.replaced).union(choice.dependent)
+          .union(choice.protectiveBeside)
         #expect(names.subtracting([OptionPrecedence.arguments]).isSubset(of: options))
       }
     }

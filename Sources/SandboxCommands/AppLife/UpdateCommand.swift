@@ -48,6 +48,10 @@ struct UpdateCommand: AppChangeCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
+  static var precedence: [OptionPrecedence] {
+    OptionPrecedence.target(OptionPrecedence.device, dropping: ["strict"])
+  }
+
   func run(_ console: Console) throws -> ExitStatus {
     let run = try AppChangeRun(self, console)
     return try run.exchange(package, by: .update, console) { request in

@@ -93,8 +93,9 @@ extension Configuration {
     var part: Part { Part(isOfProfile: isOfProfile, command: setting.command) }
   }
 
-  /// Returns the settings that apply to a command. A profile overrides the rest of the file; within
-  /// each, settings for the command override settings for all commands.
+  /// Returns the settings that apply to a command, the most specific ones first, with those that
+  /// they override. A profile overrides the rest of the file; within each, settings for the command
+  /// override settings for all commands.
   func settings(for command: [String], profile name: String?) throws -> [FoundSetting] {
     var layers: [[FoundSetting]] = []
     if let name {
@@ -102,13 +103,7 @@ extension Configuration {
       layers = Self.layers(profile, command, isOfProfile: true)
     }
     layers += Self.layers(settings, command, isOfProfile: false)
-    var names: Set<String> = []
-    var found: [FoundSetting] = []
-    for layer in layers {
-      found += layer.filter { !names.contains($0.setting.name) }
-      names.formUnion(layer.map(\.setting.name))
-    }
-    return found
+    return layers.flatMap(\.self)
   }
 
   /// Returns the settings for a command, in layers, the most specific first.

@@ -68,40 +68,11 @@ struct ConfiguredCommandLine {
       return
     }
     let settings = try configuration.settings(for: commands.map(\.name), profile: scan.profile)
-      .filter { !scan.names.contains($0.setting.name) && !scan.hasOtherKey(than: $0) }
+      .filter { !scan.hasOtherKey(than: $0) && command.option($0.setting.name) != nil }
       .filter { !$0.setting.command.isEmpty || command.sharesOption($0.setting.name) }
-    added = Self.withoutReplaced(settings, given: scan.given, command)
-      .flatMap { Self.additions(of: $0, to: command, in: configuration.file) }
-  }
-
-  /// Returns the settings without those that the command line, or a more specific part of the
-  /// configuration, replaces by other options. Contradictions in one part stay, which are mistakes.
-  ///
-  /// - Parameter settings: the settings, the most specific ones first.
-  private static func withoutReplaced(
-    _ settings: [Configuration.FoundSetting], given: Set<String>, _ command: KnownCommand
-  ) -> [Configuration.FoundSetting] {
-    let precedence = command.precedence
-    var (given, ofPart): (Set<String>, Set<String>) = (given, [])
-    var part: Configuration.FoundSetting.Part?
-    var replacing: [OptionPrecedence] = []
-    let kept = settings.filter { found in
-      if found.part != part {
-        given.formUnion(ofPart)
-        (part, ofPart) = (found.part, [])
-      }
-      let choices = precedence.replacing(found.setting.name, given: given)
-      if found.setting.isChoice { replacing += choices }
-      if !choices.isEmpty { return false }
-      if found.setting.isChoice { ofPart.insert(found.setting.name) }
-      return true
-    }
-    return kept.filter { found in
-      !replacing.contains { choice in
-        choice.drops(found.setting.name, values: found.setting.values)
-          && !kept.contains { $0.part == found.part && choice.chosen.contains($0.setting.name) }
-      }
-    }
+    added = SettingSelection.of(
+      settings, besides: scan.names, chosen: scan.given, by: command.precedence
+    ).flatMap { Self.additions(of: $0, to: command, in: configuration.file) }
   }
 
   /// The arguments to parse.

@@ -73,6 +73,14 @@ struct ForgetCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
+  /// The rules stay for another repository: without them none could be given in addition to those
+  /// of the file, and each keeps more snapshots.
+  static var precedence: [OptionPrecedence] {
+    ["app", "host", "repo", "tag"].flatMap {
+      OptionPrecedence.target([$0], dropping: ["allow-last", "force"])
+    }
+  }
+
   func run(_ console: Console) throws -> ExitStatus {
     let (start, stamp) = (Host.now(), stamp)
     if let last = stamp?.load(), let atMost, !atMost.isDue(last: last, now: start) {

@@ -230,6 +230,10 @@ extension RepairCommand {
     @OptionGroup var list: ListOptions
     @OptionGroup var change: RepositoryChangeOptions
 
+    static var precedence: [OptionPrecedence] {
+      OptionPrecedence.target(["repo"], dropping: ["forget"])
+    }
+
     func run(_ console: Console) throws -> ExitStatus {
       let opened = try change.repository.open(console).repository
       let ids = try opened.snapshots(named: snapshots, console)

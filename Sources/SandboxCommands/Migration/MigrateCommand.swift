@@ -70,10 +70,11 @@ struct MigrateCommand: SandboxCommand {
   /// Elsewhere it lists everything; set for all commands, it must not migrate all apps.
   static var ownOptions: Set<String> { ["all"] }
 
-  /// A configuration that allows something for some apps does not for all.
+  /// A configuration that allows something for some apps or places does not for others.
   static var precedence: [OptionPrecedence] {
-    OptionPrecedence.oneOf(
-      ["all"], ["app"], dropping: ["allow-downgrade", "force", "no-snapshot"])
+    let destructive: Set<String> = ["allow-downgrade", "force", "no-snapshot"]
+    return OptionPrecedence.oneOf(["all"], ["app"], dropping: destructive)
+      + OptionPrecedence.target(["from", "to"], dropping: destructive)
   }
 
   func run(_ console: Console) throws -> ExitStatus {

@@ -11,6 +11,9 @@ struct OptionPrecedence: Sendable {
   var dependent: Set<String> = []
   /// Of these the settings, as `NAME=VALUE`, that protect what is there: they stay.
   var protective: Set<String> = []
+  /// The options of which one must be chosen as well for `protective` to protect anything; empty
+  /// for no condition.
+  var protectiveBeside: Set<String> = []
 
   /// The name that stands for arguments that are no options.
   static let arguments = "<arguments>"
@@ -28,17 +31,31 @@ struct OptionPrecedence: Sendable {
     }
   }
 
+  /// Returns the choice of a target, or of another thing that options are set for: one in a more
+  /// specific place replaces one in a less specific place, even if it is the same option. Its own
+  /// options stay.
+  static func target(_ names: Set<String>, dropping dependent: Set<String>) -> [OptionPrecedence] {
+    [OptionPrecedence(chosen: names, replaced: [], dependent: dependent)]
+  }
+
   /// Returns the choice with settings that stay although their options are dependent.
-  func protecting(_ settings: Set<String>) -> OptionPrecedence {
+  ///
+  /// - Parameter others: the options of which one must be chosen as well; empty for no condition.
+  func protecting(_ settings: Set<String>, beside others: Set<String> = []) -> OptionPrecedence {
     var copy = self
-    copy.protective = settings
+    (copy.protective, copy.protectiveBeside) = (settings, others)
     return copy
   }
 
   /// Whether a setting with some values, or none if it is a flag, is dropped together with one that
   /// is replaced.
-  func drops(_ name: String, values: [String]) -> Bool {
-    dependent.contains(name) && !values.contains { protective.contains("\(name)=\($0)") }
+  ///
+  /// - Parameter chosen: the options that are chosen in the place of the replacement, or in a more
+  ///   specific one.
+  func drops(_ name: String, values: [String], chosen others: Set<String>) -> Bool {
+    guard dependent.contains(name) else { return false }
+    let isProtecting = protectiveBeside.isEmpty || !protectiveBeside.isDisjoint(with: others)
+    return !isProtecting || !values.contains { protective.contains("\(name)=\($0)") }
   }
 
   /// Returns the choice of options with which others have no meaning. Those do not replace the
@@ -54,6 +71,15 @@ struct OptionPrecedence: Sendable {
     oneOf(["new-passphrase-file"], ["new-passphrase-command"])
     + oneOf(["to-passphrase-file"], ["to-passphrase-command"], ["to-identity"])
     + ofBucket("s3-") + ofBucket("to-s3-")
+    + target(device, dropping: consents) + target(["app"], dropping: consents)
+
+  /// The options that name a device.
+  static let device: Set<String> = ["device", "layout", "root"]
+
+  /// The options with which a command changes a device or an app without a question or a safeguard.
+  private static let consents: Set<String> = [
+    "allow-downgrade", "force", "no-snapshot", "with-groups", "yes",
+  ]
 
   /// The region, the profile and the form of names of one server mean nothing on another.
   private static func ofBucket(_ prefix: String) -> [OptionPrecedence] {
@@ -67,6 +93,14 @@ extension [OptionPrecedence] {
   /// Returns the choices among the options that are given which replace a setting.
   func replacing(_ setting: String, given: Set<String>) -> [OptionPrecedence] {
     filter { $0.replaced.contains(setting) && !$0.chosen.isDisjoint(with: given) }
+  }
+
+  /// Returns the choices for which options are set that a setting makes, and that are made again by
+  /// options that a more specific place sets or unsets.
+  func repeating(_ setting: String, named: Set<String>) -> [OptionPrecedence] {
+    filter {
+      !$0.dependent.isEmpty && $0.chosen.contains(setting) && !$0.chosen.isDisjoint(with: named)
+    }
   }
 
   /// Whether arguments that are no options are a choice.

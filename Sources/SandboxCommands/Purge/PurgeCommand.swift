@@ -69,9 +69,17 @@ struct PurgeCommand: SandboxCommand {
 
   /// `--watch` replaces neither `dry-run` and `query`, without which it deletes, nor `level` and
   /// `free`, which may restrict it. To delete without asking until one goal is met is no consent to
-  /// another goal.
+  /// another goal, and a goal for one device or app is none for another. A low level stays beside a
+  /// goal, which it restricts; alone it is a goal.
   static var precedence: [OptionPrecedence] {
-    OptionPrecedence.oneOf(["free"], ["until-free"], dropping: ["yes"])
+    let goals: Set<String> = ["free", "level", "until-free"]
+    let destructive = goals.union(["interval", "watch", "yes"])
+    let targets =
+      OptionPrecedence.target(OptionPrecedence.device, dropping: destructive)
+      + OptionPrecedence.target(["app"], dropping: destructive)
+    return OptionPrecedence.oneOf(["free"], ["until-free"])
+      + OptionPrecedence.target(goals, dropping: ["yes"])
+      + targets.map { $0.protecting(["level=low"], beside: ["free", "until-free"]) }
       + OptionPrecedence.choosing(["query", "dry-run"], replaces: ["watch", "interval"])
   }
 

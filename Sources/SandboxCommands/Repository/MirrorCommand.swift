@@ -39,6 +39,10 @@ struct MirrorCommand: SandboxCommand {
   @OptionGroup var targetRemote: TargetRemoteOptions
   @OptionGroup var change: RepositoryChangeOptions
 
+  static var precedence: [OptionPrecedence] {
+    OptionPrecedence.target(["repo", "to"], dropping: ["allow-large-removal"])
+  }
+
   func run(_ console: Console) throws -> ExitStatus {
     let choice = try change.repository.choice()
     let mirror = try RepositoryOptions.Choice(

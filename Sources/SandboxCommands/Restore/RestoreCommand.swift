@@ -71,10 +71,13 @@ struct RestoreCommand: SandboxCommand {
   /// protects files stays. `--delete` does not replace `class`, which protects files of other
   /// classes.
   static var precedence: [OptionPrecedence] {
-    OptionPrecedence.oneOf(
-      ["to"], ["to-device"], ["in-place"],
-      dropping: ["overwrite", "delete", "delete-excluded", "with-groups", "force", "no-snapshot"]
-    ).map { choice in
+    let destructive: Set<String> = [
+      "overwrite", "delete", "delete-excluded", "with-groups", "force", "no-snapshot",
+    ]
+    let targets =
+      OptionPrecedence.oneOf(["to"], ["to-device"], ["in-place"], dropping: destructive)
+      + OptionPrecedence.target(["app"], dropping: destructive)
+    return targets.map { choice in
       // Without a mode a directory must be empty, and a device gets what has changed.
       choice.protecting(
         choice.chosen == ["to"] ? ["overwrite=never"] : ["overwrite=never", "overwrite=if-newer"])
