@@ -64,6 +64,26 @@ struct RemovalTests {
     #expect(try left.names() == ["2", "3"])
   }
 
+  /// Directories of this user only, and not through links.
+  @Test func ownDirectoriesAreMadeWritableOnRequest() throws {
+    let outside = try TemporaryDirectory("outside")
+    try outside.write("x", at: "closed/file")
+    try outside.directory.setPermissions(0o555, of: "closed")
+    for path: ByteString in ["tree/a/1", "tree/b/2", "tree/b/c/3"] {
+      try temporary.write("x", at: path)
+    }
+    try temporary.directory.directory("tree").createLink("link", to: outside.path("closed"))
+    for name: ByteString in ["tree/b/c", "tree/b", "tree"] {
+      try Directory.open(path: temporary.path(name)).setPermissions(0o555)
+    }
+    _ = try Program.run("chown", ["-R", "nobody", temporary.string, outside.string])
+    let watch = RemovalWatch(makesWritable: true)
+    _ = try Unprivileged.run { try temporary.directory.removeTree("tree", watch: watch) }
+    #expect(try temporary.directory.isEmpty())
+    #expect(try outside.directory.status("closed").permissions == 0o555)
+    #expect(try outside.read("closed/file") == Array("x".utf8))
+  }
+
   @Test func aFailedCallLeavesOnlyItsEntry() throws {
     for operation: SystemError.Operation in [.remove, .open, .list, .status] {
       for first in 1...60 {

@@ -81,7 +81,10 @@ package struct StagingDirectory: ~Copyable {
     _ name: ByteString, in parent: borrowing Directory
   ) throws(SystemError) {
     let directory = try parent.directory(name)
-    for child in try directory.names() where child != lockName { try directory.removeTree(child) }
+    let watch = RemovalWatch(makesWritable: true)
+    for child in try directory.names() where child != lockName {
+      _ = try directory.removeTree(child, watch: watch)
+    }
     try unlessMissing { () throws(SystemError) in try directory.remove(lockName) }
     try unlessMissing { () throws(SystemError) in try parent.removeDirectory(name) }
   }

@@ -127,7 +127,7 @@ package struct Trash: Sendable {
     _ item: Item, counting counters: ProgressCounters, isStopping: @escaping () -> Bool
   ) throws(SystemError) -> Bool {
     let watch = RemovalWatch(
-      didRemove: { counters.didHandle(files: 1) }, isStopping: isStopping)
+      makesWritable: true, didRemove: { counters.didHandle(files: 1) }, isStopping: isStopping)
     // The directory with the note is last, and in it the note.
     for path in item.directories.reversed() {
       do throws(SystemError) {
@@ -219,7 +219,8 @@ package struct Trash: Sendable {
         guard let name = subject.lastComponent, let kind = subject.components.first else {
           continue
         }
-        try? Directory.open(resolved: path).directory(kind).removeTree(name)
+        _ = try? Directory.open(resolved: path).directory(kind)
+          .removeTree(name, watch: RemovalWatch(makesWritable: true))
       }
     }
   }

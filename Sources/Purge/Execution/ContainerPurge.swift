@@ -15,6 +15,9 @@ struct ContainerPurge: ~Copyable {
     case changed(String)
     /// It could not be deleted; this number of bytes of it were.
     case failed(SystemError, UInt64)
+    /// It was removed from its place, this number of bytes of it were deleted, and the rest is at
+    /// this path.
+    case left(SystemError, UInt64, ByteString)
 
     /// Whether the unit is unchanged.
     var leavesAll: Bool { if case .changed = self { true } else { false } }
@@ -212,7 +215,7 @@ struct ContainerPurge: ~Copyable {
   ) throws(SystemError) -> Outcome {
     let identity = scan.entries[entry].status.identity
     let path = scan.path(entry)
-    let (planned, counters) = (planned, counters)
+    let planned = planned
     return try cursor.withDirectory { directory throws(SystemError) -> Outcome in
       guard try directory.status(name).identity == identity else {
         return .changed("it was replaced")
@@ -230,13 +233,28 @@ struct ContainerPurge: ~Copyable {
         try? staging.restoreOriginal(moved, name, to: directory, wasExchanged: stays)
         throw error
       }
-      // From here on the directory may be incomplete and is never moved back. The next purge
-      // finishes what fails.
-      do throws(SystemError) {
-        let watch = RemovalWatch(didRemove: { counters.didHandle(files: 1) })
-        _ = try staging.directory.removeTree(try staging.markForDeletion(moved), watch: watch)
-        return .deleted(check.bytes)
-      } catch { return .failed(error, 0) }
+      return delete(moved, of: check.bytes, in: staging)
+    }
+  }
+
+  /// Deletes a directory that matches the plan. From here on it may be incomplete and is never
+  /// moved back. The next purge finishes what fails.
+  private func delete(
+    _ moved: ByteString, of bytes: UInt64, in staging: borrowing PurgeStaging
+  ) -> Outcome {
+    let counters = counters
+    let pending: ByteString
+    do throws(SystemError) {
+      pending = try staging.markForDeletion(moved)
+    } catch { return .failed(error, 0) }
+    do throws(SystemError) {
+      let watch = RemovalWatch(
+        makesWritable: true, didRemove: { counters.didHandle(files: 1) })
+      _ = try staging.directory.removeTree(pending, watch: watch)
+      return .deleted(bytes)
+    } catch {
+      let left = staging.size(of: pending)
+      return .left(error, bytes - min(bytes, left), staging.directory.path.appending(pending))
     }
   }
 

@@ -172,11 +172,21 @@ extension PurgeOperation {
       case .changed(let remark):
         report.changed.append(PathRemark(path: plan.path(of: unit), remark: remark))
       case .failed(let error, let bytes):
-        count(bytes, files: 0, units: 0, party)
-        report.failed.append(PathRemark(path: plan.path(of: unit), remark: error.reason))
-        options.counters.didFail()
-        if error.endsEverything { isDone = true }
+        recordFailure(error, of: unit, party: party, bytes: bytes, remark: error.reason)
+      case .left(let error, let bytes, let path):
+        recordFailure(
+          error, of: unit, party: party, bytes: bytes,
+          remark: "\(error.reason); the rest of it is in '\(path)': \(PurgeStaging.remedy(error))")
       }
+    }
+
+    private mutating func recordFailure(
+      _ error: SystemError, of unit: PurgeUnit, party: ByteString, bytes: UInt64, remark: String
+    ) {
+      count(bytes, files: 0, units: 0, party)
+      report.failed.append(PathRemark(path: plan.path(of: unit), remark: remark))
+      options.counters.didFail()
+      if error.endsEverything { isDone = true }
     }
 
     private mutating func count(_ bytes: UInt64, files: Int, units: Int, _ party: ByteString) {

@@ -8,9 +8,10 @@ internal import SystemIO
 ///
 /// A directory is moved there by one rename, after its origin was recorded (as the target of a
 /// symbolic link, for which even a full volume usually has room). Only after it was found to match
-/// the plan does it get a name that marks it for deletion. After an interrupted purge, the next one
-/// deletes the marked directories and moves back the others: an unchecked directory may be precious
-/// data that another program put in that place at that moment.
+/// the plan does it get a name that marks it for deletion. After an interrupted purge, or one that
+/// could not delete everything, the next one deletes the marked directories and moves back the
+/// others: an unchecked directory may be precious data that another program put in that place at
+/// that moment.
 struct PurgeStaging: ~Copyable {
   let directory: Directory
 
@@ -103,6 +104,15 @@ struct PurgeStaging: ~Copyable {
     try? root.removeDirectory(OwnNames.directory)
   }
 
+  /// Returns the size of what is left of a directory that was marked for deletion.
+  func size(of name: ByteString) -> UInt64 { Self.size(of: name, in: directory) }
+
+  /// Returns what to do with a marked directory of which an entry cannot be deleted.
+  static func remedy(_ error: SystemError) -> String {
+    guard error.isRefused else { return "the next purge deletes it" }
+    return "delete it as the owner of all its entries or as root ('lsattr -R' shows immutable ones)"
+  }
+
   /// The result of cleaning up after interrupted purges of a container.
   struct Leftovers {
     /// The size of the deleted directories.
@@ -111,7 +121,7 @@ struct PurgeStaging: ~Copyable {
     var failed: [PathRemark] = []
   }
 
-  /// Finishes the work of interrupted purges.
+  /// Finishes the work of interrupted and failed purges.
   static func settleLeftovers(in root: borrowing Directory) -> Leftovers {
     var left = Leftovers()
     guard let own = try? root.directory(OwnNames.directory), let staging = try? own.directory(name),
@@ -146,23 +156,22 @@ struct PurgeStaging: ~Copyable {
   ) {
     let before = size(of: name, in: staging)
     do throws(SystemError) {
-      try staging.removeTree(name)
+      _ = try staging.removeTree(name, watch: RemovalWatch(makesWritable: true))
       left.bytes += before
     } catch {
       if error.isMissing { return }
-      // A hard-linked file counts once its other names in the directory are deleted.
       let after = size(of: name, in: staging)
       left.bytes += before - min(before, after)
       left.failed.append(
         PathRemark(
           path: staging.path.appending(name),
-          remark: "an interrupted purge left it for deletion: \(error.reason)"))
+          remark: "an earlier purge could not delete it: \(error.reason); \(remedy(error))"))
     }
   }
 
   private static func size(of name: ByteString, in staging: borrowing Directory) -> UInt64 {
     guard let status = try? staging.status(name) else { return 0 }
-    var sum = LeftoverSum(bytes: status.allocated)
+    var sum = LeftoverSum(bytes: status.allocated, links: [:])
     if status.kind == .directory, let directory = try? staging.directory(name) {
       var walk = Walk(directory)
       walk.run(&sum, state: ())
@@ -192,9 +201,11 @@ struct PurgeStaging: ~Copyable {
     try staging.remove(moved.concatenating(origin))
   }
 
-  /// The total size of the entries left in a directory.
+  /// The total size of the entries left in a directory. A hard-linked file counts if all its names
+  /// are in it, as in the check against the plan.
   private struct LeftoverSum: WalkVisitor {
     var bytes: UInt64
+    var links: [FileIdentity: UInt32]
 
     mutating func visit(
       _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
@@ -202,8 +213,13 @@ struct PurgeStaging: ~Copyable {
     ) {
       for number in 0..<batch.entries.count {
         let status = batch.entries[number].status
-        if status.kind == .directory { descent.enter(number, with: ()) }
-        if status.kind == .directory || status.links == 1 { bytes += status.allocated }
+        if status.kind == .directory {
+          descent.enter(number, with: ())
+        } else if status.links > 1 {
+          links[status.identity, default: 0] += 1
+          if links[status.identity] != status.links { continue }
+        }
+        bytes += status.allocated
       }
     }
 

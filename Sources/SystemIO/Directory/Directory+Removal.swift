@@ -24,17 +24,23 @@ extension Directory {
   }
 }
 
-/// Observes the removal of a tree: counts removed entries and can stop it.
+/// Controls the removal of a tree: counts removed entries, can stop it, and can make directories
+/// writable.
 public struct RemovalWatch {
   /// Called for each removed entry that is not a directory.
   public var didRemove: () -> Void
   /// Whether to stop. Called before each entry.
   public var isStopping: () -> Bool
+  /// Whether a directory that its owner may not change gets the permission, if this user is the
+  /// owner: for a tree that nobody else uses anymore.
+  public let makesWritable: Bool
 
   /// Creates a watch that does nothing by default.
   public init(
-    didRemove: @escaping () -> Void = {}, isStopping: @escaping () -> Bool = { false }
+    makesWritable: Bool = false, didRemove: @escaping () -> Void = {},
+    isStopping: @escaping () -> Bool = { false }
   ) {
+    self.makesWritable = makesWritable
     self.didRemove = didRemove
     self.isStopping = isStopping
   }
@@ -76,7 +82,7 @@ extension Directory {
       case .empty(let name, let depth):
         try cursor.ascend(to: depth)
         try cursor.descend(name)
-        try refuseMount()
+        try prepare()
         steps.append(.remove(name, depth: depth))
         try emptyDirectory(depth: depth + 1)
       case .remove(let name, let depth):
@@ -87,9 +93,18 @@ extension Directory {
       }
     }
 
-    private func refuseMount() throws(SystemError) {
+    /// Refuses a mount point as the current directory, and makes another one writable by its owner.
+    private func prepare() throws(SystemError) {
+      let makesWritable = watch.makesWritable
       let isMountPoint = try cursor.withDirectory { directory throws(SystemError) in
-        try directory.status().isMountPoint
+        let status = try directory.status()
+        if status.isMountPoint { return true }
+        let permissions = status.permissions | 0o700
+        if makesWritable, permissions != status.permissions {
+          // A directory of another user stays as it is, and its entries fail.
+          try? directory.setPermissions(permissions)
+        }
+        return false
       }
       if isMountPoint { throw SystemError(.remove, cursor.path, number: EBUSY) }
     }

@@ -42,6 +42,19 @@ struct StagingDirectoryTests {
     #expect(try temporary.directory.names().isEmpty)
   }
 
+  @Test func readOnlyDirectoriesInItAreRemovedByTheirOwner() throws {
+    for file: ByteString in ["lock", "tree/closed/staged"] {
+      try temporary.write([], at: Self.lost.appending(file))
+    }
+    let closed = temporary.path(Self.lost.appending("tree/closed"))
+    try Directory.open(path: closed).setPermissions(0o555)
+    _ = try Program.run("chown", ["-R", "nobody", temporary.string])
+    try Unprivileged.run(keepingGroup: true) {
+      try StagingDirectory.removeAbandoned(in: temporary.directory)
+    }
+    #expect(try temporary.directory.names().isEmpty)
+  }
+
   @Test func theDirectoryOfALivingRunStays() throws {
     let living = try StagingDirectory.make(in: temporary.directory)
     try living.tree.create("staged", permissions: 0o600).close()

@@ -62,6 +62,19 @@ import Testing
     withExtendedLifetime(fixture) {}
   }
 
+  @Test func readOnlyDirectoriesAreRemovedByTheirOwner() throws {
+    let (fixture, trash) = try trash(files: 2)
+    let item = try #require(try trash.items().first)
+    let path = try #require(item.directories.first)
+    try Directory.open(path: path.appending("folders/tree/d")).setPermissions(0o555)
+    _ = try Program.run("chown", ["-R", "nobody", fixture.directory.string])
+    let isRemoved = try Unprivileged.run(keepingGroup: true) {
+      try trash.remove(item, counting: ProgressCounters()) { false }
+    }
+    #expect(isRemoved)
+    #expect(try trash.items().isEmpty)
+  }
+
   /// A purge of one directory with many files reports its progress file by file.
   @Test func aDirectoryRemovedAsAUnitCountsFileByFile() throws {
     let fixture = try PurgeFixture()

@@ -148,7 +148,7 @@ import Testing
     #expect(try !container.names().contains(".sandboxctl"))
   }
 
-  /// Directories that an interrupted purge left, and this one cannot delete either, are reported,
+  /// Directories that an earlier purge left, and this one cannot delete either, are reported,
   /// and only the deleted part of them is counted.
   @Test func leftoversThatCannotBeDeletedAreReported() throws {
     let left: ByteString = ".sandboxctl/purge/doomed-0123"
@@ -157,7 +157,7 @@ import Testing
     try whileFixed([(left.appending("fixed"), FileFlags.immutable)]) {
       let report = run(try fixture.plan())
       #expect(report.failed.map(\.path.lastComponent) == ["doomed-0123"], "\(report)")
-      #expect(report.failed.allSatisfy { $0.remark.hasPrefix("an interrupted purge left it") })
+      #expect(report.failed.allSatisfy { $0.remark.hasPrefix("an earlier purge could not") })
       #expect(report.freed >= 64 << 10 && report.freed < 128 << 10, "\(report)")
       #expect(run(try fixture.plan()).freed == 0)
     }

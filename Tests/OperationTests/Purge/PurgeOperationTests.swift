@@ -164,6 +164,52 @@ import Testing
     #expect(!all.contains(".sandboxctl"))
   }
 
+  /// Subdirectories that their owner may not change, as in the module cache of Go, do not keep a
+  /// unit.
+  @Test func readOnlyDirectoriesOfAUnitAreDeletedByTheirOwner() throws {
+    let fixture = try PurgeFixture()
+    let unit: ByteString = "Library/Caches/web/fsCachedData"
+    for name: ByteString in ["1", "module/2", "module/deep/3"] {
+      try fixture.put(unit.appending(name), kib: 64)
+    }
+    let module = fixture.directory.path(fixture.data().appending(unit).appending("module"))
+    for path in [module.appending("deep"), module] {
+      try Directory.open(path: path).setPermissions(0o555)
+    }
+    _ = try Program.run("chown", ["-R", "nobody", fixture.directory.string])
+    let plan = try fixture.plan()
+    let report = try Unprivileged.run(keepingGroup: true) { run(plan) }
+    #expect(report.failed.isEmpty && report.freed >= 3 * 64 << 10, "\(report)")
+    #expect(try fixture.files().isEmpty)
+    let all = try Directory.open(path: fixture.directory.path(fixture.data())).names()
+    #expect(!all.contains(".sandboxctl"))
+  }
+
+  /// Another user's directory in a unit: the deleted part of the unit counts, and the rest is
+  /// reported with what to do.
+  @Test func directoriesOfOtherUsersInAUnitAreReported() throws {
+    guard Host.userID == 0 else { return }
+    let fixture = try PurgeFixture()
+    let unit: ByteString = "Library/Caches/web/fsCachedData"
+    try fixture.put(unit.appending("1"), kib: 64)
+    try fixture.put(unit.appending("theirs/2"), kib: 256)
+    _ = try Program.run("chown", ["-R", "nobody", fixture.directory.string])
+    try fixture.above(fixture.data().appending(unit).appending("theirs"))
+      .setOwner(user: 0, group: 0, of: "theirs")
+    let plan = try fixture.plan()
+    let report = try Unprivileged.run(keepingGroup: true) { run(plan) }
+    #expect(report.freed >= 64 << 10 && report.freed < 256 << 10, "\(report)")
+    let remark = try #require(report.failed.first).remark
+    #expect(report.failed.count == 1 && remark.hasPrefix("permission denied; the rest of it is in"))
+    #expect(remark.contains("/.sandboxctl/purge/doomed-") && remark.contains("or as root"))
+    let next = try fixture.plan()
+    let again = try Unprivileged.run(keepingGroup: true) { run(next) }
+    #expect(again.freed == 0 && again.failed.count == 1, "\(again)")
+    #expect(again.failed.allSatisfy { $0.remark.hasPrefix("an earlier purge could not delete it") })
+    #expect(run(try fixture.plan()).freed >= 256 << 10)
+    #expect(try fixture.files().isEmpty)
+  }
+
   /// A purge that is killed before a replacement directory is in place leaves it empty beside the
   /// record of its target: the existing entry is unchanged, and nothing of the program stays.
   @Test func anUnusedReplacementDirectoryIsDeleted() throws {
