@@ -87,7 +87,7 @@ extension Directory {
   ) throws(SystemError) -> ByteString? {
     guard let status = try statusIfPresent(name) else { return nil }
     for number in 0..<1000 {
-      let free = number == 0 ? newName : ByteString(Array(newName.bytes) + Array(".\(number)".utf8))
+      let free = newName.numbered(number)
       do throws(SystemError) {
         if !leaving, status.kind != .directory {
           do throws(SystemError) {
@@ -110,5 +110,31 @@ extension Directory {
       }
     }
     throw SystemError.replaced(path.appending(name))
+  }
+
+  /// Gives a file or a symbolic link a second name in `directory`, as `preserve` does; that finds
+  /// the name later. Returns the name, or nil if the entry cannot have one.
+  func addSecondName(
+    of name: ByteString, in directory: borrowing Directory, as newName: ByteString
+  ) throws(SystemError) -> ByteString? {
+    guard let status = try statusIfPresent(name), status.kind != .directory else { return nil }
+    for number in 0..<1000 {
+      let free = newName.numbered(number)
+      do throws(SystemError) {
+        try directory.createHardLink(free, to: name, in: self)
+        return free
+      } catch {
+        guard error.isExisting else { return nil }
+        if try directory.statusIfPresent(free)?.identity == status.identity { return free }
+      }
+    }
+    return nil
+  }
+}
+
+extension ByteString {
+  /// Returns the name with a number, if it is not 0.
+  fileprivate func numbered(_ number: Int) -> ByteString {
+    number == 0 ? self : ByteString(Array(bytes) + Array(".\(number)".utf8))
   }
 }

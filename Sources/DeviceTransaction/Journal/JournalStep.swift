@@ -44,6 +44,11 @@ package struct JournalStep: Hashable, Sendable {
   /// not.
   package static let brokenItemReason = "a file of the same database could not be restored"
 
+  /// The reason for a database of which only a part had been put in place when a program used it.
+  static let changedItemReason =
+    "a program has written to the database since the interruption; its previous files are put "
+    + "back: restore it again"
+
   /// The components of the directory.
   var directory: [ByteString] { path.components.dropLast() }
   package var name: ByteString { path.lastComponent ?? "" }

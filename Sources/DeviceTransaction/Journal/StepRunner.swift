@@ -28,10 +28,18 @@ package final class StepRunner {
   package private(set) var keptNames: [JournalStep: ByteString] = [:]
 
   /// Whether no process has applied any of the steps before.
-  private let isFresh: Bool
+  let isFresh: Bool
+  /// The time since which other programs may have written to files of items: the beginning of an
+  /// interrupted operation. Nil if their times are not examined.
+  let interruptedSince: Timestamp?
 
-  package init(_ roots: [JournalRecord.Root], _ note: OpenedNote? = nil, isFresh: Bool = false) {
+  /// Creates a runner.
+  package init(
+    _ roots: [JournalRecord.Root], _ note: OpenedNote? = nil, isFresh: Bool = false,
+    interruptedSince: Timestamp? = nil
+  ) {
     (self.roots, self.note, self.isFresh) = (roots, note, isFresh)
+    self.interruptedSince = interruptedSince
   }
 
   /// A step of an item that could not be applied. The steps before it were rolled back.
@@ -41,6 +49,8 @@ package final class StepRunner {
     package let error: SystemError
     /// The step that could not be rolled back and the reason, or nil if all were rolled back.
     package let remaining: (step: JournalStep, error: SystemError)?
+    /// Whether another program has written to files of the item since an interruption.
+    var isChanged = false
   }
 
   /// Applies a step, unless it was applied before. Returns whether it had to be applied.
@@ -65,24 +75,33 @@ package final class StepRunner {
   }
 
   /// Whether the new entry of a step is still staged.
-  private func isStaged(_ step: JournalStep) throws(SystemError) -> Bool {
+  func isStaged(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let source = step.source else { return false }
     return try staged(step, source) != nil
   }
 
-  private func staged(_ step: JournalStep, _ source: Int) throws(SystemError) -> FileStatus? {
+  func staged(_ step: JournalStep, _ source: Int) throws(SystemError) -> FileStatus? {
     try within(source, at: step.directory) { from throws(SystemError) in
       try from.statusIfPresent(step.sourceName ?? step.name)
     } ?? nil
   }
 
-  /// Whether the entry that a step replaced is kept.
-  private func isKept(_ step: JournalStep) throws(SystemError) -> Bool {
+  /// Returns the entry at the path of a step, or nil if there is none.
+  func present(_ step: JournalStep) throws(SystemError) -> FileStatus? {
+    try within(step.root, at: step.directory) { parent throws(SystemError) in
+      try parent.statusIfPresent(step.name)
+    } ?? nil
+  }
+
+  /// Whether the entry that a step replaced is kept. One that only has a second name there still is
+  /// at its path.
+  func isKept(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let kept = step.kept else { return false }
     let status = try within(kept, at: step.directory) { parent throws(SystemError) in
       try parent.statusIfPresent(step.keptName ?? step.name)
     }
-    return (status ?? nil) != nil
+    guard let status = status ?? nil else { return false }
+    return try present(step)?.identity != status.identity
   }
 
   private func fill(
@@ -106,7 +125,7 @@ package final class StepRunner {
   }
 
   /// Preserves the present entry.
-  private func preserve(
+  func preserve(
     _ step: JournalStep, _ parent: borrowing Directory, leaving: Bool = true
   ) throws(SystemError) {
     guard let kept = step.kept else {
@@ -125,8 +144,26 @@ package final class StepRunner {
     if let used, used != keptName || step.item != nil { keptNames[step] = used }
   }
 
+  /// Gives the present entry of a step its second name where it will be kept, if it can have one.
+  /// The step finds and uses that name.
+  func addSecondName(_ step: JournalStep) throws(SystemError) {
+    guard let kept = step.kept else { return }
+    let keptName = step.keptName ?? step.name
+    let used = try within(step.root, at: step.directory) { parent throws(SystemError) in
+      if kept == step.root {
+        return try parent.addSecondName(of: step.name, in: parent, as: keptName)
+      }
+      guard try parent.statusIfPresent(step.name) != nil else { return nil }
+      return try cursor(kept).withDirectory(step.directory, making: true) {
+        directory throws(SystemError) in
+        try parent.addSecondName(of: step.name, in: directory, as: keptName)
+      }
+    }
+    if let used = used ?? nil { keptNames[step] = used }
+  }
+
   /// Calls `body` with a directory below a root, or returns nil if the directory no longer exists.
-  private func within<Result>(
+  func within<Result>(
     _ root: Int, at path: [ByteString],
     _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(SystemError) -> Result? {
@@ -184,12 +221,8 @@ extension StepRunner {
 
   /// Restores the replaced entry. An entry that has been created in its place since then is kept in
   /// exchange.
-  private func restoreKept(_ step: JournalStep) throws(SystemError) -> Bool {
-    guard let kept = step.kept else { return false }
-    let used = keptNames[step]
-    // If this runner kept nothing, an entry of that name belongs to another operation.
-    if isFresh, step.item != nil, used == nil { return false }
-    let name = used ?? step.keptName ?? step.name
+  func restoreKept(_ step: JournalStep) throws(SystemError) -> Bool {
+    guard let kept = step.kept, let name = nameOfKept(step) else { return false }
     if kept == step.root {
       return try within(kept, at: step.directory) { parent throws(SystemError) in
         try restore(name, from: parent, to: parent, as: step.name)
@@ -201,6 +234,24 @@ extension StepRunner {
         try restore(name, from: trash, to: parent, as: step.name)
       }
     } ?? false
+  }
+
+  /// Removes the second name of an entry that is still at its path.
+  func removeSecondName(_ step: JournalStep) throws(SystemError) {
+    guard let kept = step.kept, let name = nameOfKept(step), let present = try present(step) else {
+      return
+    }
+    _ = try within(kept, at: step.directory) { trash throws(SystemError) in
+      guard try trash.statusIfPresent(name)?.identity == present.identity else { return }
+      try trash.remove(name)
+    }
+  }
+
+  /// Returns the name under which the entry of a step is kept, if it is; nil if an entry of the
+  /// step's name there belongs to another operation, since this runner kept nothing.
+  private func nameOfKept(_ step: JournalStep) -> ByteString? {
+    if let used = keptNames[step] { return used }
+    return isFresh && step.item != nil ? nil : step.keptName ?? step.name
   }
 
   private func restore(
@@ -218,63 +269,5 @@ extension StepRunner {
     }
     try trash.addOpened(kept, to: parent, as: name, note)
     return true
-  }
-}
-
-// MARK: - Items
-
-/// Steps of one item: all of them are applied, or none.
-extension StepRunner {
-  /// Applies the steps of an item. If one cannot be applied, it and the steps before it are rolled
-  /// back. Returns the number of steps that had to be applied.
-  package func applyAll(
-    _ item: some BidirectionalCollection<JournalStep>
-  ) throws(Failure) -> Int {
-    var applied = 0
-    let begun = isFresh ? 0 : try begun(item)
-    for (number, step) in item.enumerated() where number >= begun {
-      // A step without a staged entry has placed nothing that could be moved back.
-      var isBegun = true
-      do throws(SystemError) {
-        isBegun = try apply(step)
-        if isBegun { applied += 1 }
-        if !isBegun, isFresh, step.source != nil { throw SystemError.replaced(step.path) }
-      } catch {
-        let left = rollBackAll(item.prefix(isBegun ? number + 1 : number))
-        throw Failure(step: number, error: error, remaining: left)
-      }
-    }
-    return applied
-  }
-
-  /// Returns the number of steps of an item that were applied before an interruption: all up to the
-  /// last one whose entry is no longer staged or, in an item that adds nothing, up to the last one
-  /// whose present entry was moved away. Entries at these paths have been created since then and
-  /// stay.
-  private func begun(
-    _ item: some BidirectionalCollection<JournalStep>
-  ) throws(Failure) -> Int {
-    var begun = 0
-    let hasSources = item.contains { $0.source != nil }
-    for (number, step) in item.enumerated() where !hasSources || step.source != nil {
-      do throws(SystemError) {
-        let isApplied = try hasSources ? !isStaged(step) : isKept(step)
-        if isApplied { begun = number + 1 }
-      } catch {
-        throw Failure(step: number, error: error, remaining: nil)
-      }
-    }
-    return begun
-  }
-
-  /// Rolls back steps, last first. Returns the step that cannot be rolled back, or nil. The steps
-  /// before it stay applied, so that the recovery can continue in either direction.
-  private func rollBackAll(
-    _ steps: some BidirectionalCollection<JournalStep>
-  ) -> (step: JournalStep, error: SystemError)? {
-    for step in steps.reversed() {
-      do throws(SystemError) { _ = try rollBack(step) } catch { return (step, error) }
-    }
-    return nil
   }
 }

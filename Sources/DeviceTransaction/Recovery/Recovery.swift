@@ -136,7 +136,10 @@ package struct Recovery {
   private func applySteps(
     of record: JournalRecord, _ outcome: inout RecoveryReport.Recovered
   ) throws(SystemError) {
-    let runner = StepRunner(record.roots, OpenedNote(record.id, root: device.root))
+    // What a whole operation has replaced is not used before all of it is.
+    let runner = StepRunner(
+      record.roots, OpenedNote(record.id, root: device.root),
+      interruptedSince: record.isWhole ? nil : record.time)
     // The steps of a whole operation are rolled back together.
     for item in record.isWhole ? record.steps.singly : record.steps.items {
       do throws(StepRunner.Failure) {
@@ -203,8 +206,15 @@ extension JournalRecord {
   /// the paths of the other steps.
   fileprivate func remarks(on failure: StepRunner.Failure, of item: [JournalStep]) -> [PathRemark] {
     let path = { (step: JournalStep) in roots[step.root].path.appending(step.path) }
-    return item.enumerated().map { number, step in
-      let reason = number == failure.step ? failure.error.reason : JournalStep.brokenItemReason
+    let cause = failure.isChanged ? JournalStep.changedItemReason : failure.error.reason
+    // A file that is moved away and then replaced has two steps.
+    var paths: Set<ByteString> = []
+    let failed = item[failure.step].path
+    return item.enumerated().compactMap { number, step in
+      guard number == failure.step || step.path != failed, paths.insert(step.path).inserted else {
+        return nil
+      }
+      let reason = number == failure.step ? cause : JournalStep.brokenItemReason
       return PathRemark(path: path(step), remark: reason)
     }
   }

@@ -109,7 +109,10 @@ package final class StagedExchange {
     let start = Host.monotonicSeconds()
     do throws(SystemError) {
       let runner = StepRunner(roots, journal.opened)
-      for step in steps { _ = try runner.apply(step) }
+      for item in steps.items {
+        runner.addSecondNames(item)
+        for step in item { _ = try runner.apply(step) }
+      }
     } catch { throw rolledBack(error) }
     return Host.monotonicSeconds() - start
   }

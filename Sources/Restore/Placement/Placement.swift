@@ -226,7 +226,7 @@ package struct Placement: ~Copyable {
       let moves = steps.moves(of: number)
       do throws(StepRunner.Failure) {
         _ = try runner.applyAll(moves.map(\.step))
-        placed += moves.count { $0.entry != nil }
+        placed += moves.count { $0.step.source != nil }
       } catch {
         staying.insert(number)
         try report(error, of: database, moves)

@@ -24,7 +24,8 @@ package struct PlacementSteps {
   /// A move of one file of a database.
   struct Move {
     var step: JournalStep
-    /// The entry that the move puts in place; nil if it only removes a file.
+    /// The entry that the move puts in place, or whose place it clears; nil for a file that the
+    /// snapshot lacks.
     let entry: Int?
     /// Whether the kept file is removed once the database is in place.
     var isTemporary = false
@@ -40,20 +41,29 @@ package struct PlacementSteps {
     deleted = plan.databases.isEmpty ? [] : Set(plan.deletions.map(\.child))
   }
 
-  /// Returns the moves for the database with a number: first, files of another state of the
-  /// database are moved away; then the log and the journal are put in place, then the database.
+  /// Returns the moves for the database with a number: an existing database is moved away, then
+  /// files of another state of it; then the log and the journal are put in place, then the
+  /// database. So at no moment is a database beside another one's log: a program that opens it
+  /// after an interruption would write the log into it.
   func moves(of number: Int) -> [Move] {
     let database = plan.databases[number]
-    let orphanedSidecars = database.orphanedSidecars.map { orphan(named: $0, of: database) }
-    let members = database.members.filter { !findings.isUnmade($0) }.map { member in
+    var moves = database.orphanedSidecars.map { orphan(named: $0, of: database) }
+    moves += database.members.filter { !findings.isUnmade($0) }.map { member in
       let name = plan.tree.name(member)
       return move(name, of: database, entry: member, isWanted: false)
     }
-    return (orphanedSidecars + members).map { move in
-      var move = move
-      move.step.item = number
-      return move
+    if moves.count > 1, let last = moves.last, let entry = last.entry, entry == database.entry,
+      keeping != .nothing, plan.tree.entries[entry].action == .replace
+    {
+      var away = last
+      away.step.source = nil
+      moves.insert(away, at: 0)
+      let placed = moves.count - 1
+      (moves[placed].step.kept, moves[placed].step.keptName) = (nil, nil)
+      moves[placed].isTemporary = false
     }
+    for position in moves.indices { moves[position].step.item = number }
+    return moves
   }
 
   /// Returns the move for a stray file. A file that the plan deletes is removed once the database

@@ -175,6 +175,108 @@ import Testing
     #expect(try found() == ["db": "stored", "db-wal": "log of stored"])
   }
 
+  // MARK: - Programs that open the database before the recovery
+
+  /// The steps of a restore that moves the existing database away before anything is put in place.
+  private var clearing: JournalRecord {
+    var record = record
+    record.steps = JournalSteps(
+      [JournalStep(path: "db", kept: 2, item: 0)] + record.steps.prefix(3) + record.steps.suffix(1))
+    return record
+  }
+
+  /// Writes a file as a program that runs after the interruption.
+  private func writeLater(_ text: String, at path: ByteString) throws {
+    try fixture.directory.write(text, at: path)
+    let above = try Directory.open(path: fixture.directory.path(path.parent))
+    let now = Host.now()
+    try above.setModified(
+      Timestamp(seconds: now.seconds + 1, nanoseconds: now.nanoseconds),
+      of: path.lastComponent ?? "")
+  }
+
+  private func trash(_ record: JournalRecord) throws -> Set<String> {
+    let path = Self.kept(record)
+    return Set(try fixture.names(path).map { try fixture.text(path.appending($0)) })
+  }
+
+  @Test(arguments: 0...4) func aDatabaseThatWasMovedAwayIsRestored(_ taken: Int) throws {
+    let runner = StepRunner(clearing.roots)
+    for step in clearing.steps.prefix(taken) { #expect(try runner.apply(step)) }
+    let done = try #require(try recover(clearing).done.first)
+    #expect(done.isFinished && done.failed.isEmpty && done.steps == 5 - taken)
+    #expect(try found() == ["db": "stored", "db-wal": "log of stored"])
+    #expect(try trash(record) == Set(Self.older.values))
+  }
+
+  /// SQLite deletes a log without its database, and creates both.
+  @Test(arguments: 1...3) func aDatabaseThatAProgramCreatedInBetweenIsKept(_ taken: Int) throws {
+    let runner = StepRunner(clearing.roots)
+    for step in clearing.steps.prefix(taken) { #expect(try runner.apply(step)) }
+    let tree = try fixture.tree()
+    for name in ["db-wal", "db-journal"] as [ByteString] { try? tree.remove(name) }
+    try writeLater("of the program", at: "tree/db")
+    let done = try #require(try recover(clearing).done.first)
+    if taken < 3 {
+      #expect(done.failed.isEmpty)
+      #expect(try found() == ["db": "stored", "db-wal": "log of stored"])
+    } else {
+      // The restored log is gone, so the previous state returns.
+      #expect(done.failed.map(\.path.lastComponent) == ["db", "db-journal", "db-wal"])
+      #expect(try found() == Self.older)
+    }
+    #expect(try trash(record).contains("of the program"))
+  }
+
+  /// All files of the database have their second names in the trash before one of them leaves.
+  @Test func aLogThatIsDeletedInBetweenIsInTheTrash() throws {
+    let tree = fixture.directory.path("tree")
+    // The first step removes the name of the database; a program then deletes the log.
+    let deletes = Faults.Plan(before: [.rename], at: 2) {
+      guard let tree = try? Directory.open(path: tree) else { return }
+      if (try? tree.status("db")) == nil { try? tree.remove("db-wal") }
+    }
+    let runner = StepRunner(clearing.roots, isFresh: true)
+    _ = try Faults.inject(deletes) { try runner.applyAll(clearing.steps.prefix(4)) }
+    #expect(deletes.hasFired)
+    #expect(try found() == ["db": "stored", "db-wal": "log of stored"])
+    #expect(try trash(record) == Set(Self.older.values))
+  }
+
+  /// A journal of an older version, which left the database at its path: SQLite has written the new
+  /// log into it. The restored database is not put in place without its log.
+  @Test(arguments: [true, false]) func aLogThatWasUsedBeforeTheRecoveryIsReported(
+    isGone: Bool
+  ) throws {
+    var record = record
+    record.steps.keepThird(in: 2)
+    let runner = StepRunner(record.roots)
+    for step in record.steps.prefix(2) { #expect(try runner.apply(step)) }
+    if isGone {
+      try fixture.tree().remove("db-wal")
+    } else {
+      try writeLater("written since", at: "tree/db-wal")
+    }
+    let done = try #require(try recover(record).done.first)
+    #expect(done.isFinished && done.failed.count == 3, "\(done.failed)")
+    #expect(done.failed.contains { $0.remark == JournalStep.changedItemReason })
+    #expect(try found() == Self.older)
+    #expect(try isGone || trash(record).contains("written since"))
+    #expect(try fixture.text("tree/other") == "other")
+  }
+
+  /// A log that a program wrote beside a file that is still to be replaced.
+  @Test func aLogThatAppearsBeforeTheRecoveryKeepsItsDatabase() throws {
+    try writeLater("log of the present one", at: "tree/other-wal")
+    try fixture.directory.write("present", at: "tree/other")
+    var record = record
+    record.steps = [JournalStep(path: "other", source: 1, kept: 2)]
+    let done = try #require(try recover(record).done.first)
+    #expect(done.failed.map(\.path.lastComponent) == ["other"])
+    #expect(try fixture.text("tree/other") == "present")
+    #expect(try fixture.text("tree/other-wal") == "log of the present one")
+  }
+
   /// A journal of an older version, which wrote no units, is recovered step by step.
   @Test func aJournalWithoutUnitsIsTakenStepByStep() throws {
     let steps = record.steps.map { JournalStep(path: $0.path, source: $0.source, kept: $0.kept) }

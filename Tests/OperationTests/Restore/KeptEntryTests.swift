@@ -114,6 +114,48 @@ import Testing
     }
   }
 
+  /// The restore ends at each move in turn: no database is beside another one's log, nothing is
+  /// lost, and the recovery leaves one state.
+  @Test func noDatabaseIsBesideAnotherLogAtAnyMoment() throws {
+    let stored = ["db": "SQLite format 3\0 stored", "db-wal": "log of stored"]
+    let present = [
+      "db": "SQLite format 3\0 present", "db-wal": "log of present", "db-shm": "index",
+    ]
+    try write(stored)
+    let snapshot = try #require(try fixture.backup().snapshot)
+    let device = try Device.find(root: fixture.directory.path("tree"), layout: .folder)
+    var isComplete = false
+    for call in 1..<200 {
+      try write(present)
+      let plan = try plan(snapshot)
+      let end = Faults.Plan(endingAt: call, of: [.rename, .link, .remove])
+      _ = try? Faults.inject(end) { try run(plan) }
+      isComplete = !end.hasFired
+      if isComplete { break }
+      let found = try databaseFiles()
+      if let database = found["db"], let log = found["db-wal"] {
+        #expect(database.hasSuffix("stored") == log.hasSuffix("stored"), "call \(call)")
+      }
+      for recovered in try Recovery(device, policy: Fixture.policy(.folder)).run().done {
+        #expect(recovered.failed.isEmpty, "call \(call): \(recovered.failed)")
+      }
+      let state = try databaseFiles()
+      #expect(state == stored || state == present, "call \(call): \(state)")
+      let tree = try fixture.tree()
+      for name in state.keys { try tree.remove(ByteString(name)) }
+      try? tree.removeTree(".sandboxctl")
+    }
+    #expect(isComplete)
+  }
+
+  private func databaseFiles() throws -> [String: String] {
+    var found: [String: String] = [:]
+    for name in try fixture.names("tree") where name.description.hasPrefix("db") {
+      found[name.description] = try fixture.text(ByteString("tree").appending(name))
+    }
+    return found
+  }
+
   // MARK: - Names
 
   /// Two long names that differ only at their ends are cut to the same name.
