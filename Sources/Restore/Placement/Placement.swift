@@ -3,7 +3,7 @@ package import SystemIO
 
 /// Moves staged entries into the target: new directories as a whole, other entries file by file,
 /// each by one rename. So at any moment each entry of the target is in its previous or its stored
-/// state.
+/// state; only a database leaves its path while its log is exchanged (`PlacementSteps`).
 package struct Placement: ~Copyable {
   let run: RestoreRun
   let plan: RestorePlan
