@@ -11,7 +11,8 @@ package import SystemIO
 /// one whose run then creates another.
 package struct StagingDirectory: ~Copyable {
   private let parent: Directory
-  private let name: ByteString
+  /// Its name in the directory that the operation works in.
+  package let name: ByteString
   private let lock: FileLock
   /// The directory of the staged entries, which have their final names.
   package let tree: Directory
@@ -28,22 +29,36 @@ package struct StagingDirectory: ~Copyable {
 
   /// Whether there is a staging directory, of this run or another.
   package static func isAny(in parent: borrowing Directory) -> Bool {
-    (try? parent.names().contains { $0.bytes.starts(with: prefix) }) ?? false
+    (try? parent.names().contains { isAny($0) }) ?? false
+  }
+
+  /// Whether a name is that of a staging directory.
+  package static func isAny(_ name: ByteString) -> Bool { name.bytes.starts(with: prefix) }
+
+  /// Whether a name is that of a staging directory for some work.
+  static func isAny(_ name: ByteString, for work: StagedWork) -> Bool {
+    name.bytes.starts(with: prefix + work.tag)
   }
 
   /// Whether a name is that of a staging directory or of the program's own directory on a device.
   package static func isOurs(_ name: ByteString) -> Bool {
-    name.bytes.starts(with: prefix) || name == ".sandboxctl"
+    isAny(name) || name == ".sandboxctl"
   }
 
   /// Creates a staging directory after removing abandoned ones, except those that are needed.
+  ///
+  /// - Parameter work: the part of the directory that the run changes, for `ActiveStaging`.
   package static func make(
-    in parent: borrowing Directory, keeping needed: NeededStaging = NeededStaging()
+    in parent: borrowing Directory, keeping needed: NeededStaging = NeededStaging(),
+    for work: StagedWork = .locked
   ) throws(SystemError) -> StagingDirectory {
     try? removeAbandoned(in: parent, keeping: needed)
     for attempt in 0..<attempts {
-      if attempt > 0 { Host.pause(seconds: Double(attempt) / 1000) }
-      let name = ByteString(prefix + Array(Host.randomHex(bytes: 8).utf8))
+      if attempt > 0 {
+        Host.pause(seconds: Double(attempt) / 1000)
+        try? removeAbandoned(in: parent, keeping: needed)
+      }
+      let name = ByteString(prefix + work.tag + Array(Host.randomHex(bytes: 8).utf8))
       try parent.createDirectory(name, permissions: 0o700)
       do throws(SystemError) {
         // Without a lock, another process considered the directory abandoned before it could be
@@ -95,7 +110,7 @@ package struct StagingDirectory: ~Copyable {
     do throws(SystemError) { try body() } catch { if !error.isMissing { throw error } }
   }
 
-  private static let lockName: ByteString = "lock"
+  static let lockName: ByteString = "lock"
 
   /// Acquires the lock of a new staging directory; nil if another process holds it or removes the
   /// directory.

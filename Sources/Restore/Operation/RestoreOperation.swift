@@ -122,17 +122,21 @@ package struct RestoreOperation: ~Copyable {
   /// Restores, and returns a report.
   ///
   /// - Throws: `OperationError`: `failed` if the volume has no room, before anything is written, or
-  ///   if an error ends the whole restore; `interrupted`; `StoreError`.
+  ///   if an error ends the whole restore; `busy` if another restore changes the same plain
+  ///   directory; `interrupted`; `StoreError`.
   package consuming func run() throws -> RestoreReport {
     let start = Host.monotonicSeconds()
+    try plan.requireAloneWhenPlanned()
     try requireRoom()
     var report = RestoreReport(plan)
     do {
       let root = try Directory.make(resolved: plan.target.directory)
       try plan.requirePlanned(root)
       try part?.prepare(in: plan.target.directory)
-      let staging = try StagingDirectory.make(in: root, keeping: needed)
+      let staging = try StagingDirectory.make(
+        in: root, keeping: needed, for: part == nil ? plan.work : .locked)
       do {
+        if part == nil { try plan.requireAlone(in: root, besides: staging.name) }
         let run = try RestoreRun(
           plan, in: root, staging: staging, threads: threads, counters: counters, kernel: kernel)
         try stage(run)

@@ -1,4 +1,5 @@
 package import ArchiveStore
+internal import DeviceTransaction
 package import SystemIO
 
 /// The directory that a restore works in: the target itself if it is merged, or the parent of a new
@@ -16,6 +17,8 @@ package struct RestoreTarget: Sendable {
   /// The identity of the directory at the time of planning; nil if it did not exist. The directory
   /// must be the same when the plan is carried out.
   var identity: FileIdentity?
+  /// A restore into a plain directory that was in progress there at the time of planning.
+  var activeRestore: OtherRestore?
 
   /// Returns the target for a request.
   ///
@@ -37,7 +40,9 @@ package struct RestoreTarget: Sendable {
     let real = try Host.realPath(target)
     let isPlaced = try isEmpty && !isInUse && !present.status().isMountPoint
     if isDirectory, !isPlaced || !canRestore(beside: real) {
-      return RestoreTarget(directory: real, name: nil, shownDepth: 0)
+      var target = RestoreTarget(directory: real, name: nil, shownDepth: 0)
+      target.activeRestore = ActiveStaging.find(in: present).map { OtherRestore($0) }
+      return target
     }
     return try beside(real, isDirectory: isDirectory, overwrite: overwrite ?? .always)
   }

@@ -77,6 +77,8 @@ public enum ErrorCode: String, Sendable, Hashable, CaseIterable {
   case sourceLocked = "source_locked"
   /// Another operation changes the same app.
   case appLocked = "app_locked"
+  /// Another restore changes the same directory.
+  case targetLocked = "target_locked"
   case interrupted
   case nothingReadable = "nothing_readable"
   case sourceIsRepository = "source_is_repository"
