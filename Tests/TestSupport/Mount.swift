@@ -20,6 +20,11 @@ package final class Mount: Sendable {
     try self.init(["-t", "tmpfs", "-o", options, "tmpfs"], on: target)
   }
 
+  /// Mounts a new file system of a kind without a device or options, such as `ramfs`.
+  package convenience init(new kind: String, on target: ByteString) throws {
+    try self.init(["-t", kind, kind], on: target)
+  }
+
   /// Mounts `source` on `target`: a file on a file or a directory on a directory.
   package convenience init(binding source: ByteString, on target: ByteString) throws {
     try self.init(["--bind", String(decoding: source.bytes, as: UTF8.self)], on: target)

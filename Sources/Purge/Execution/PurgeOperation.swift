@@ -53,7 +53,9 @@ extension PurgeOperation {
     mutating func purge(volume number: Int) {
       let volume = plan.volumes[number]
       report.volumes.append(
-        PurgeReport.Volume(path: volume.path, goal: volume.goal, before: volume.space.available))
+        PurgeReport.Volume(
+          path: volume.path, goal: volume.goal,
+          before: volume.space.isKnown ? volume.space.available : nil))
       guard let term = volume.term, volume.goal != .some(0) else { return }
       settleLeftovers(on: volume.device)
       let isFree = plan.freeContainers()
@@ -209,7 +211,8 @@ extension PurgeOperation {
     consuming func finished() -> PurgeReport {
       report.isInterrupted = options.isStopping()
       for number in report.volumes.indices {
-        report.volumes[number].after = options.space(report.volumes[number].path)?.available
+        let space = options.space(report.volumes[number].path)
+        report.volumes[number].after = space.flatMap { $0.isKnown ? $0.available : nil }
       }
       return report
     }
@@ -248,8 +251,9 @@ package struct PurgeReport: Sendable {
     package internal(set) var files = 0
     /// The goal in bytes; nil to delete everything that may be deleted.
     package let goal: UInt64?
-    /// The free bytes before and after, as available to an unprivileged user.
-    package let before: UInt64
+    /// The free bytes before and after, as available to an unprivileged user; nil if they are not
+    /// known.
+    package let before: UInt64?
     package internal(set) var after: UInt64?
 
     /// The bytes missing from the goal.

@@ -120,7 +120,7 @@ extension VolumeNeed {
     .object(
       JSON.path(directory) + [
         JSON.Member("bytes_needed", .integer(Int64(clamping: bytes))),
-        JSON.Member("bytes_free", .integer(Int64(clamping: room))),
+        JSON.Member("bytes_free", space.isKnown ? .integer(Int64(clamping: room)) : .null),
         JSON.Member("entries_needed", .integer(Int64(clamping: entries))),
         JSON.Member(
           "entries_free",

@@ -54,7 +54,10 @@ extension PurgeCommand {
     }
 
     private func head(_ volume: PurgeVolume) -> String {
-      let share = volume.space.total == 0 ? 0 : volume.space.available * 100 / volume.space.total
+      guard volume.space.isKnown else {
+        return "\(Paths.volume(of: volume.path)): it does not report its free space"
+      }
+      let share = volume.space.available * 100 / volume.space.total
       let pressure = volume.pressure.map { "under pressure: \($0.rawValue)" } ?? "no pressure"
       return "\(Paths.volume(of: volume.path)): \(Sizes.text(volume.space.available)) of "
         + "\(Sizes.text(volume.space.total)) free (\(share) %), \(pressure)"
@@ -217,8 +220,8 @@ extension PurgeVolume {
   fileprivate func json() -> JSON {
     var members =
       JSON.path(path) + JSON.path(Host.mountPoint(of: path), named: "mount_point") + [
-        JSON.Member("total", .integer(Int64(clamping: space.total))),
-        JSON.Member("free", .integer(Int64(clamping: space.available))),
+        JSON.Member("total", space.isKnown ? .integer(Int64(clamping: space.total)) : .null),
+        JSON.Member("free", space.isKnown ? .integer(Int64(clamping: space.available)) : .null),
         JSON.Member("pressure", pressure.map { .string($0.rawValue) } ?? .null),
         JSON.Member("levels", .array(levels.map(\.json))),
       ]
@@ -284,7 +287,7 @@ extension PurgeReport.Volume {
         JSON.Member("goal", goal.map { .integer(Int64(clamping: $0)) } ?? .null),
         JSON.Member("missing", .integer(Int64(clamping: missing))),
         JSON.Member("next", missing > 0 ? next?.json ?? .null : .null),
-        JSON.Member("free_before", .integer(Int64(clamping: before))),
+        JSON.Member("free_before", before.map { .integer(Int64(clamping: $0)) } ?? .null),
         JSON.Member("free_after", after.map { .integer(Int64(clamping: $0)) } ?? .null),
       ])
   }

@@ -2,9 +2,10 @@ internal import CLinux
 
 /// The free space of a volume for a user without privileges.
 public struct VolumeSpace: Hashable, Sendable {
-  /// The bytes that can still be written.
+  /// The bytes that can still be written; the maximum if they are not known.
   public let available: UInt64
-  /// The total size in bytes.
+  /// The total size in bytes; 0 if it is not known. Some file systems without a limit of their own
+  /// report none (ramfs), and FUSE file systems that do not implement it.
   public let total: UInt64
   /// The number of files that can still be created; 0 if the file system does not count them.
   public let availableInodes: UInt64
@@ -28,9 +29,12 @@ public struct VolumeSpace: Hashable, Sendable {
     case blocksOrInode(UInt64)
   }
 
-  /// Makes the space of a volume.
+  /// Whether the volume reports its size.
+  public var isKnown: Bool { total > 0 }
+
+  /// Makes the space of a volume. With a total size of 0 nothing is known of it.
   public init(available: UInt64, total: UInt64, availableInodes: UInt64 = 0) {
-    self.available = available
+    self.available = total > 0 ? available : .max
     self.total = total
     self.availableInodes = availableInodes
     countsInodes = availableInodes > 0

@@ -25,9 +25,9 @@ import Testing
   /// Backs up at the time of the last change, when no file counts as stable, on a volume with free
   /// space. Returns the report and the warnings.
   private func backup(
-    free: Int, _ change: (inout BackupRequest) -> Void = { _ in }
+    free: Int, of total: UInt64 = 1 << 30, _ change: (inout BackupRequest) -> Void = { _ in }
   ) throws -> (report: BackupReport, warnings: [String]) {
-    let space = VolumeSpace(available: UInt64(free), total: 1 << 30)
+    let space = VolumeSpace(available: UInt64(free), total: total)
     storage.state.withLock { $0.space = space }
     var request = fixture.request(keeping: "cache")
     (request.now, request.keepFree) = (nil, 0)
@@ -78,6 +78,13 @@ import Testing
     expectRefusal(free: 3 * Self.mebibyte, "4.0 MiB")
     try fixture.directory.write(bytes(2 * Self.mebibyte, seed: 7), at: "tree/database-wal")
     expectRefusal(free: 5 * Self.mebibyte, "6.0 MiB")
+  }
+
+  /// A volume in memory, or one that FUSE provides, may report a size of 0.
+  @Test func aVolumeWithoutASizeIsNotFull() throws {
+    try fixture.directory.write(bytes(2 * Self.mebibyte), at: "tree/new")
+    let made = try backup(free: 0, of: 0) { $0.keepFree = 1 << 30 }
+    #expect(made.report.isComplete && made.warnings.isEmpty)
   }
 
   @Test func withoutTheCheckABackupBegins() throws {

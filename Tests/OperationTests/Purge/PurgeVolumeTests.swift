@@ -74,6 +74,19 @@ import Testing
     withExtendedLifetime(mounts) {}
   }
 
+  /// A volume in memory, or one that FUSE provides, may report a size of 0.
+  @Test func aVolumeWithoutASizeIsNotUnderPressure() throws {
+    let fixture = try PurgeFixture()
+    try fixture.put("Library/Caches/one", kib: 64)
+    let scan = try fixture.scan()
+    for goal: PurgeRequest.Goal in [.byPressure, .untilFree(percent: 99)] {
+      let plan = PurgePlan.make(scan, fixture.request(goal, free: 0, of: 0, scan))
+      #expect(plan.volumes.allSatisfy { $0.pressure == nil && $0.chosen.isEmpty })
+    }
+    let report = run(PurgePlan.make(scan, fixture.request(.free(1 << 10), free: 0, of: 0, scan)))
+    #expect(report.meetsGoal && report.freed >= 64 << 10 && report.volumes[0].before == nil)
+  }
+
   /// An overlay renames no directory that its lower layer has. Such a unit stays complete, the
   /// reason is reported, and nothing of the attempt is left.
   @Test(.enabled(if: try Mount.isPermitted())) func directoriesOfALowerLayerStay() throws {

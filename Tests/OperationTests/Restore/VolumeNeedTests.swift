@@ -33,6 +33,18 @@ import Testing
     #expect(blocks.allocated(by: .max) == .max)
   }
 
+  @Test func aVolumeWithoutASizeIsNotFull() throws {
+    let space = VolumeSpace(available: 0, total: 0)
+    #expect(!space.isKnown && Self.need(1 << 40, 1 << 20, space).verdict == .fits)
+    guard try Mount.isPermitted() else { return }
+    let directory = try TemporaryDirectory("ramfs")
+    try directory.directory.createDirectory("volume")
+    let mount = try Mount(new: "ramfs", on: directory.path("volume"))
+    let found = try Directory.open(path: directory.path("volume")).space()
+    #expect(!found.isKnown && Self.need(1 << 40, 1 << 20, found).verdict == .fits)
+    withExtendedLifetime(mount) {}
+  }
+
   @Test func spaceIsCheckedToTheByteAndTheFile() {
     let space = Self.space(8192, inodes: 5, .blocks(4096))
     #expect(Self.need(8192, 5, space).verdict == .fits)
