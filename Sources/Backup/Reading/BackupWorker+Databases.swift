@@ -73,7 +73,6 @@ extension BackupWorker {
     let result = try DatabaseCapture.capture(
       unit, in: opened, spool: SpoolDirectory.open(cache: run.request.cache), whenBusy: whenBusy
     ) { reader in
-      guard !directory.isExcluded(reader.name) else { return }
       entries[reader.name] = try read(reader, files: files, of: directory)
     }
     guard let result else { throw Deferred() }
@@ -271,11 +270,5 @@ extension DirectoryContext {
   /// Returns the stored child with a name, or nil if there is none.
   func child(_ name: ByteString) -> Int? {
     name.withSpan { tree.child($0, of: Int(id.index)) }
-  }
-
-  /// Whether the scan found a child with this name that is not stored.
-  func isExcluded(_ name: ByteString) -> Bool {
-    child(name) == nil
-      && scan.entries[Int(id.index)].children.contains { scan.name($0) == name }
   }
 }

@@ -32,6 +32,8 @@ public struct ContainerScan: Sendable {
   public var marks: [Int: MarkSet] = [:]
   /// The sibling names used in rules that exist in a directory, by its index.
   public var siblings: [Int: SiblingSet] = [:]
+  /// The databases of the logs and journals that have their database's verdicts and not their own.
+  var databases: [Int: Int] = [:]
 
   /// - Parameter notesAccess: whether the scan records access times; the same for all parts of one
   ///   container's scan.
@@ -129,8 +131,9 @@ public struct ContainerScan: Sendable {
     return paths.map { (try? Directory.open(path: $0).volumeTimes()) ?? .loose }
   }
 
-  /// Returns the policy query for an entry.
+  /// Returns the policy query for an entry, or for the database whose verdicts it has.
   public func query(_ index: Int) -> EntryQuery {
+    let index = databases[index] ?? index
     var chain = [index]
     while let last = chain.last, last > 0 { chain.append(Int(entries[last].parent)) }
     chain.reverse()
@@ -219,7 +222,7 @@ public struct ScannedEntry: Sendable, BitwiseCopyable {
   public var childCount: Int32 = 0
   public let status: FileStatus
   /// The policy's verdicts on the entry.
-  public let verdicts: Verdicts
+  public internal(set) var verdicts: Verdicts
   /// The type of the entry, as far as rules distinguish types.
   public let type: EntryType
 

@@ -58,6 +58,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   /// Scans a container; reports errors as unreadable entries of the scan.
   mutating func run(_ container: Container) -> ContainerScan {
     _ = begin(container)
+    scan.joinDatabases(options)
     scan.findBareDirectories()
     return scan
   }

@@ -81,7 +81,7 @@ struct ParallelScan {
       for job in further { jobs.enqueue(job) }
       active += further.count
     }
-    result.containers = containers.indices.compactMap { assembly.removeScan($0) }
+    result.containers = containers.indices.compactMap { assembly.removeScan($0, options) }
     return result
   }
 
@@ -126,7 +126,7 @@ extension ParallelScan {
     }
 
     /// Returns the whole scan of the container that a job began.
-    mutating func removeScan(_ first: Int) -> ContainerScan? {
+    mutating func removeScan(_ first: Int, _ options: ScanOptions) -> ContainerScan? {
       guard var scan = parts.removeValue(forKey: first)?.scan else { return nil }
       reserve(&scan, from: first)
       moves[first] = [0]
@@ -136,6 +136,7 @@ extension ParallelScan {
         graft(part, onto: &scan)
         pending += (children[job] ?? []).reversed()
       }
+      scan.joinDatabases(options)
       scan.findBareDirectories()
       return scan
     }

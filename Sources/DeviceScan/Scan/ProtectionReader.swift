@@ -1,3 +1,4 @@
+internal import DatabaseCapture
 internal import PolicyEngine
 public import SandboxModel
 internal import SystemIO
@@ -6,11 +7,13 @@ internal import SystemIO
 /// (docs/data-protection.md). No file is opened: attributes are read by name in their directory.
 public struct ProtectionReader: ~Copyable {
   private let scan: ContainerScan
-  private var cursor: DirectoryCursor?
-  private var current = -1
+  private var files: ScannedFiles
 
   /// Creates a reader for the entries of a scan.
-  public init(_ scan: ContainerScan) { self.scan = scan }
+  public init(_ scan: ContainerScan) {
+    self.scan = scan
+    files = ScannedFiles(scan)
+  }
 
   /// Returns the class of data protection of an entry: the one that its metadata states, otherwise
   /// the policy's; nil if neither does.
@@ -22,15 +25,43 @@ public struct ProtectionReader: ~Copyable {
   }
 
   /// Returns the class that an entry's metadata states, or nil if it states none.
-  public mutating func stated(on index: Int) -> ProtectionClass? {
+  public mutating func stated(on index: Int) -> ProtectionClass? { files.stated(on: index) }
+}
+
+/// Examines the files of a scan in their directories, as far as these are still the scanned ones.
+/// Consecutive calls for files of the same directory are cheap.
+struct ScannedFiles: ~Copyable {
+  private let scan: ContainerScan
+  private var cursor: DirectoryCursor?
+  private var current = -1
+
+  init(_ scan: ContainerScan) { self.scan = scan }
+
+  /// Returns the class of data protection that an entry's metadata states, or nil if it states
+  /// none.
+  mutating func stated(on index: Int) -> ProtectionClass? {
+    withDirectory(of: index) { directory, name in
+      let value = try? directory.attributes(of: name).value(of: ProtectionClass.attribute)
+      return (value ?? nil).flatMap { ProtectionClass(attribute: $0) }
+    }
+  }
+
+  /// Returns whether a file begins like a database; nil if it cannot be read.
+  mutating func beginsLikeDatabase(_ index: Int) -> Bool? {
+    withDirectory(of: index) { directory, name in
+      try? DatabaseUnit.hasMagic(directory.fileUntouched(name))
+    }
+  }
+
+  /// Calls `body` with the directory of an entry and the entry's name; returns nil if there is no
+  /// such directory.
+  private mutating func withDirectory<Result>(
+    of index: Int, _ body: (borrowing Directory, ByteString) -> Result?
+  ) -> Result? {
     guard index > 0, move(to: Int(scan.entries[index].parent)) else { return nil }
     let name = scan.name(index)
     switch cursor {
-    case .some(let cursor):
-      return cursor.withDirectory(named: "") { directory in
-        let value = try? directory.attributes(of: name).value(of: ProtectionClass.attribute)
-        return (value ?? nil).flatMap { ProtectionClass(attribute: $0) }
-      }
+    case .some(let cursor): return cursor.withDirectory(named: "") { body($0, name) }
     case .none: return nil
     }
   }

@@ -112,16 +112,6 @@ import Testing
     #expect(try fixture.backup(keeping: "cache").opened == 0)
   }
 
-  @Test func anExcludedLogIsNotStored() throws {
-    let fixture = try Fixture()
-    try fixture.directory.write(Self.magic + "pages", at: "tree/a")
-    try fixture.directory.write("log", at: "tree/a-wal")
-    let report = try fixture.backup(try fixture.scan([.exclude("*-wal")]))
-    #expect(how(report) == ["folders/tree/a": "watching"])
-    _ = try fixture.restore(report)
-    #expect(try fixture.names("back") == ["a"])
-  }
-
   /// A program holds a database for days without a change: each backup reports that its copy may be
   /// inconsistent, and the first one after that reads it again.
   @Test func aDatabaseThatWasReadWithoutItsLocksIsReadAgain() throws {

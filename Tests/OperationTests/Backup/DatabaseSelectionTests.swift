@@ -1,0 +1,96 @@
+import ArchiveStore
+import DeviceScan
+import PolicyEngine
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Backup
+
+/// A database, its log and its journal are stored together or not at all, whatever a policy says
+/// about the single files.
+@Suite(.spreadScans) struct DatabaseSelectionTests {
+  private static let magic = "SQLite format 3\0"
+
+  /// Writes a small database with a large log, one with a large journal, a large one with a small
+  /// log, and an ordinary file beside a large one with the name of a journal.
+  private func write(in fixture: Fixture) throws {
+    let (small, large) = ("pages", String(repeating: "x", count: 2000))
+    for (name, content) in [
+      ("grown", Self.magic + small), ("grown-wal", large), ("hot", Self.magic + small),
+      ("hot-journal", large), ("large", Self.magic + large), ("large-wal", small),
+      ("travel", small), ("travel-journal", large),
+    ] {
+      try fixture.directory.write(content, at: ByteString("tree/in/\(name)"))
+    }
+  }
+
+  /// Backs up what the options select; returns the names of the restored files.
+  private func stored(_ fixture: Fixture, _ patterns: [CommandLinePattern]) throws -> [ByteString] {
+    let report = try fixture.backup(fixture.scan(patterns))
+    #expect(report.isComplete && report.warnings.isEmpty)
+    let back: ByteString = "back \(try fixture.directory.directory.names().count)"
+    _ = try fixture.restore(report, to: back)
+    return try fixture.names(back.appending("in"))
+  }
+
+  @Test func aSizeConditionIsThatOfTheDatabase() throws {
+    let fixture = try Fixture()
+    try write(in: fixture)
+    #expect(
+      try stored(fixture, [.excludeLargerThan(1000)]) == [
+        "grown", "grown-wal", "hot", "hot-journal", "travel",
+      ])
+    let excluded = try fixture.scan([.excludeLargerThan(1000)]).exclusions()
+    #expect(excluded.map(\.rule) == ["exclude-larger-than-1"])
+    #expect(excluded.map(\.files) == [3])
+  }
+
+  @Test func aPatternForALogDoesNotSeparateItFromItsDatabase() throws {
+    let fixture = try Fixture()
+    try write(in: fixture)
+    #expect(
+      try stored(fixture, [.exclude("**/*-wal"), .exclude("**/*-journal")]) == [
+        "grown", "grown-wal", "hot", "hot-journal", "large", "large-wal", "travel",
+      ])
+    #expect(
+      try stored(fixture, [.exclude("in/*"), .include("**/grown"), .include("**/hot")]) == [
+        "grown", "grown-wal", "hot", "hot-journal",
+      ])
+  }
+
+  @Test func aLogIsNotStoredWithoutItsDatabase() throws {
+    let fixture = try Fixture()
+    try write(in: fixture)
+    #expect(
+      try stored(fixture, [.exclude("**/grown"), .exclude("**/hot"), .exclude("**/travel")]) == [
+        "large", "large-wal", "travel-journal",
+      ])
+    #expect(
+      try stored(fixture, [.exclude("in/*"), .include("**/*-wal"), .include("in/travel")]) == [
+        "travel"
+      ])
+  }
+
+  /// A log without a database, or beside a directory or a link, is an ordinary file.
+  @Test func aFileWithTheNameOfALogAloneHasItsOwnVerdict() throws {
+    let fixture = try Fixture()
+    try fixture.directory.write("text", at: "tree/in/lone-wal")
+    try fixture.directory.write("text", at: "tree/in/directory/file")
+    try fixture.directory.write("text", at: "tree/in/directory-wal")
+    try fixture.directory.write("text", at: "tree/in/other")
+    #expect(try stored(fixture, [.exclude("**/*-wal")]) == ["directory", "other"])
+  }
+
+  /// The state of a run that stored a database without its log does not hide the log.
+  @Test func aLogThatAnEarlierRunLeftOutIsStored() throws {
+    let fixture = try Fixture()
+    try fixture.directory.write(Self.magic + "pages", at: "tree/in/db")
+    _ = try fixture.backup(keeping: "cache")
+    try fixture.directory.write("log", at: "tree/in/db-wal")
+    let report = try fixture.backup(keeping: "cache", [.exclude("**/*-wal")])
+    #expect(report.databases.map(\.how) == ["watching"] && report.files == 2)
+    _ = try fixture.restore(report)
+    #expect(try fixture.names("back/in") == ["db", "db-wal"])
+  }
+}
