@@ -128,14 +128,16 @@ extension FileFingerprint {
 }
 
 extension Directory {
-  /// Opens a child for reading, or returns nil if it does not exist or is not a regular file.
+  /// Opens a child for reading, or returns nil if it does not exist or is not a regular file. The
+  /// name of a log or a journal can be too long to exist, or to be stored.
   borrowing func regularFile(_ name: ByteString) throws(SystemError) -> Descriptor? {
+    if name.count > Int(UInt8.max) { return nil }
     do {
       let file = try fileUntouched(name)
       guard try file.status().kind == .file else { return nil }
       return consume file
     } catch {
-      if error.isMissing || error.isLink { return nil }
+      if error.isMissing || error.isLink || error.isNameTooLong { return nil }
       throw error
     }
   }

@@ -124,8 +124,10 @@ struct ContainerPurge: ~Copyable {
   ) throws(SystemError) -> String? {
     let database = DatabaseUnit(scan.name(Int(unit.entry)))
     let known = Set(members.map { scan.name($0) })
-    for member in DatabaseMember.allCases where !known.contains(database.name(of: member)) {
+    for member in DatabaseMember.allCases {
       let name = database.name(of: member)
+      // A longer name cannot exist.
+      if known.contains(name) || name.count > Int(UInt8.max) { continue }
       let isThere = try cursor.withDirectory { directory throws(SystemError) in
         try directory.statusIfPresent(name) != nil
       }

@@ -214,6 +214,9 @@ extension SystemError: CustomStringConvertible {
   /// Whether a symbolic link was found where none is followed.
   public var isLink: Bool { number == ELOOP }
 
+  /// Whether the file system can have no such name, so that nothing of that name exists.
+  public var isNameTooLong: Bool { number == ENAMETOOLONG }
+
   /// Whether fsync(2) or syncfs(2) failed because the file system cannot sync that kind of file, or
   /// volumes.
   var isSyncUnsupported: Bool {

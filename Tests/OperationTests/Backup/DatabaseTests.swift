@@ -112,6 +112,29 @@ import Testing
     #expect(try fixture.backup(keeping: "cache").opened == 0)
   }
 
+  /// The names of companions have up to eight bytes more, which no file system may allow.
+  @Test func databasesWithLongNamesAreStored() throws {
+    let fixture = try Fixture()
+    let lengths = [247, 248, 250, 251, 252, 255]
+    for length in lengths {
+      let name = String(repeating: "r", count: length)
+      try fixture.directory.write(Self.magic + "pages", at: ByteString("tree/\(name)"))
+    }
+    let journaled = String(repeating: "j", count: 247)
+    try fixture.directory.write(Self.magic + "pages", at: ByteString("tree/\(journaled)"))
+    try fixture.directory.write("old pages", at: ByteString("tree/\(journaled)-journal"))
+    for length in lengths where length <= 251 {
+      let name = String(repeating: "w", count: length)
+      try fixture.directory.write("secret pages", at: ByteString("tree/\(name)"))
+      try fixture.directory.write("log", at: ByteString("tree/\(name)-wal"))
+    }
+    let report = try fixture.backup(keeping: "cache")
+    #expect(report.isComplete && report.unreadable.isEmpty && report.warnings.isEmpty)
+    #expect(report.databases.map(\.how) == Array(repeating: "watching", count: 11))
+    #expect(try fixture.restore(report).isComplete)
+    #expect(try fixture.names("back") == fixture.names("tree"))
+  }
+
   /// A program holds a database for days without a change: each backup reports that its copy may be
   /// inconsistent, and the first one after that reads it again.
   @Test func aDatabaseThatWasReadWithoutItsLocksIsReadAgain() throws {
