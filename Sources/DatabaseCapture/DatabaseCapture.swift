@@ -42,6 +42,37 @@ package enum DatabaseCapture {
     _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     whenBusy: WhenBusy, within limits: LockLimits, store: (MemberReader) throws -> Void
   ) throws -> CaptureResult? {
+    do {
+      return try captureWhole(
+        unit, in: directory, spool: spool, whenBusy: whenBusy, within: limits, store: store)
+    } catch let error as SystemError {
+      let unopened = unopenedCompanions(of: unit, in: directory)
+      if unopened.isEmpty { throw error }
+      let members = try readUnlocked(unit, in: directory, without: unopened, store)
+      return CaptureResult(method: .unlocked, members: members, unopened: unopened)
+    }
+  }
+
+  /// Returns the log and the journal that exist and cannot be opened.
+  private static func unopenedCompanions(
+    of unit: DatabaseUnit, in directory: borrowing Directory
+  ) -> [CaptureResult.Unopened] {
+    var unopened: [CaptureResult.Unopened] = []
+    for member in DatabaseUnit.captured where member != .database {
+      let name = unit.name(of: member)
+      do throws(SystemError) {
+        _ = try directory.regularFile(name)
+      } catch {
+        unopened.append(CaptureResult.Unopened(name: name, error: error))
+      }
+    }
+    return unopened
+  }
+
+  private static func captureWhole(
+    _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
+    whenBusy: WhenBusy, within limits: LockLimits, store: (MemberReader) throws -> Void
+  ) throws -> CaptureResult? {
     for _ in 1...watchings {
       if let members = try watch(unit, in: directory, store) {
         return CaptureResult(method: .watching, members: members)
@@ -74,12 +105,14 @@ package enum DatabaseCapture {
     return CaptureResult.Member(reader)
   }
 
-  /// Reads the unit without protection.
+  /// Reads the unit without protection, except files that cannot be opened.
   private static func readUnlocked(
-    _ unit: DatabaseUnit, in directory: borrowing Directory, _ store: (MemberReader) throws -> Void
+    _ unit: DatabaseUnit, in directory: borrowing Directory,
+    without unopened: [CaptureResult.Unopened] = [], _ store: (MemberReader) throws -> Void
   ) throws -> [CaptureResult.Member] {
+    let skipped = Set(unopened.map(\.name))
     var members: [CaptureResult.Member] = []
-    for member in DatabaseUnit.captured {
+    for member in DatabaseUnit.captured where !skipped.contains(unit.name(of: member)) {
       if let reader = try MemberReader(member, of: unit, in: directory) {
         members.append(try storeMember(reader, store))
       }
@@ -130,8 +163,11 @@ package struct CaptureResult: Sendable {
   /// The members in the order in which they were read, the database first. Only the last `store`
   /// call for each of them counts; `store` calls for other members are void.
   package let members: [Member]
-  /// The reason the unit could not be captured under locks; set if `method` is `unlocked`.
+  /// The reason the unit could not be captured under locks; set if `method` is `unlocked` and all
+  /// files could be opened.
   package internal(set) var conflict: Conflict?
+  /// The log and the journal that exist and could not be opened; then `method` is `unlocked`.
+  package internal(set) var unopened: [Unopened] = []
 }
 
 extension CaptureResult {
@@ -162,9 +198,15 @@ extension CaptureResult {
     /// Locks kept other processes from changing the unit while it was read. The capture is
     /// consistent.
     case locks
-    /// The unit was read while other processes may have changed it. The capture may be damaged and
-    /// may lack transactions.
+    /// The unit was read while other processes may have changed it, or without a log or a journal
+    /// that could not be opened. The capture may be damaged and may lack transactions.
     case unlocked = "as-it-stood"
+  }
+
+  /// A log or a journal that exists and could not be opened.
+  package struct Unopened: Hashable, Sendable {
+    package let name: ByteString
+    package let error: SystemError
   }
 
   /// A captured file of a unit.

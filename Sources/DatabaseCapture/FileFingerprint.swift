@@ -138,6 +138,8 @@ extension Directory {
       return consume file
     } catch {
       if error.isMissing || error.isLink || error.isNameTooLong { return nil }
+      // A socket cannot be opened.
+      if let status = try? statusIfPresent(name), status.kind != .file { return nil }
       throw error
     }
   }

@@ -204,6 +204,28 @@ struct DatabaseCommandTests {
     #expect(try cli.directory.read("back/db").count == cli.directory.read("tree/db").count)
   }
 
+  /// The database is stored without its log, which is named with the error.
+  @Test func aDatabaseIsStoredWithoutALogThatCannotBeOpened() throws {
+    let cli = try CommandLine()
+    try cli.directory.write("SQLite format 3\0pages", at: "tree/db")
+    try cli.directory.write("log", at: "tree/db-wal")
+    _ = try Program.run("chmod", ["000", cli.directory.string + "/tree/db-wal"])
+    defer { cli.open() }
+    _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
+    #expect(try cli.runAsNobody("init repo --plain").code == 0)
+    let outcome = try cli.runAsNobody("backup --layout folder --root tree --repo repo")
+    #expect(outcome.code == 3)
+    let log = "tree/db-wal (\(cli.directory.path("tree/db-wal"))): permission denied"
+    #expect(outcome.errors.contains("warning: not in the snapshot: folders/\(log)"))
+    #expect(outcome.errors.contains("stored without 'db-wal', which cannot be opened"))
+    #expect(!outcome.output.contains("in use"), "\(outcome.output)")
+    let shown = try cli.runAsNobody("snapshots show latest --json --repo repo").output
+    #expect(shown.contains("as-it-stood"))
+    let restored = try cli.runAsNobody("restore latest:folders/tree --to back --repo repo")
+    #expect(restored.errors.contains("warning: db: it was in use during the backup, or its log"))
+    #expect(try cli.directory.read("back/db") == cli.directory.read("tree/db"))
+  }
+
   /// A copy that may be inconsistent is reported whenever it is restored, and only then.
   @Test func restoreReportsACopyThatWasReadWithoutLocks() throws {
     let cli = try CommandLine()
@@ -219,7 +241,7 @@ struct DatabaseCommandTests {
     let stored = try Self.backup(cli, "--sqlite-timeout 1s")
     #expect(stored.code == 3, "\(stored.errors)")
     holder.end()
-    let words = ": it was in use during the backup and was read without its locks"
+    let words = ": it was in use during the backup, or its log or journal could not be opened"
     for (line, path) in [
       ("restore latest:folders/tree --to whole --dry-run", "a/db"),
       ("restore latest:folders/tree --to whole", "a/db"),

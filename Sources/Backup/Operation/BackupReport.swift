@@ -52,9 +52,16 @@ package struct BackupReport: Sendable {
     unreadable.isEmpty && waiting.isEmpty && databasesUnlocked.isEmpty
   }
 
-  /// Databases that were in use throughout the run: their copies may be inconsistent.
+  /// Databases that were in use throughout the run, or whose log or journal could not be opened:
+  /// their copies may be inconsistent.
   package var databasesUnlocked: [DatabaseRecord] {
     databases.filter { $0.how == CaptureResult.Method.unlocked.rawValue }
+  }
+
+  /// Those of them that were in use.
+  package var databasesInUse: [DatabaseRecord] {
+    let lacking = Set(unreadable.compactMap { DatabaseMember.owner(of: $0.path)?.database })
+    return databasesUnlocked.filter { !lacking.contains($0.path) }
   }
 
   /// The first reason for which the snapshot is not complete, or nil if it is.

@@ -142,7 +142,7 @@ extension BackupWorker {
   // MARK: - Results
 
   /// Adds the entries of a database's log and journal. A file removed since the scan is recorded as
-  /// missing; a file created since then is added.
+  /// missing, one that could not be opened as unreadable; a file created since then is added.
   private borrowing func add(
     _ capture: Captured, to index: Int, _ files: UnchangedEntries.DatabaseFiles,
     in context: WorkItemContext
@@ -150,14 +150,25 @@ extension BackupWorker {
     let directory = context.directory
     var rest = capture.entries
     rest[directory.scan.name(index)] = nil
+    var unopened = capture.result.unopened
     for companion in files.companions {
-      if let read = rest.removeValue(forKey: directory.scan.name(Int(companion))) {
+      let name = directory.scan.name(Int(companion))
+      if let read = rest.removeValue(forKey: name) {
         try context.add(Int(companion), read)
         record(read.status.size, of: Int(companion), in: directory)
+        continue
+      }
+      context.results.addUnreadable(Int(companion))
+      if let number = unopened.firstIndex(where: { $0.name == name }) {
+        run.addUnreadable(
+          directory.id(Int(companion)), at: directory.path.appending(name),
+          error: unopened.remove(at: number).error)
       } else {
-        context.results.addUnreadable(Int(companion))
         run.record { $0.missing.insert(directory.id(Int(companion))) }
       }
+    }
+    for file in unopened {
+      run.record { $0.addUnreadablePart(directory.path.appending(file.name), file.error) }
     }
     for (name, read) in rest {
       context.results.add(
@@ -183,6 +194,13 @@ extension BackupWorker {
     run.record { findings in
       findings.record(DatabaseRecord(path: path, how: result.method.rawValue))
       guard result.method == .unlocked else { return }
+      if !result.unopened.isEmpty {
+        let names = result.unopened.map { "'\($0.name)'" }.joined(separator: " and ")
+        return findings.warn(
+          path,
+          "the database was stored without \(names), which cannot be opened: this copy may lack "
+            + "transactions or be damaged")
+      }
       let reason = result.conflict.map { ": \($0)" } ?? ""
       findings.warn(path, "the database was in use and was read without a lock\(reason)")
     }

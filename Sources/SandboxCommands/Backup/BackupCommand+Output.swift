@@ -51,7 +51,7 @@ extension BackupCommand {
         console.remarks(warnings, as: .warning(""), all: listsAll, text: realPaths.text)
         return
       }
-      let reported = Set((report?.databasesUnlocked ?? []).map(\.path))
+      let reported = Set((report?.databasesInUse ?? []).map(\.path))
       console.remarks(
         warnings.filter { !reported.contains($0.path) }, as: .note(""), all: listsAll,
         text: realPaths.text)
@@ -165,7 +165,7 @@ extension BackupCommand {
 
     /// "2 databases stored without locks (in use): org.chromium.Chromium …"
     private var databases: String? {
-      let databases = report?.databasesUnlocked ?? []
+      let databases = report?.databasesInUse ?? []
       guard !databases.isEmpty else { return nil }
       var owners: [String] = []
       for database in databases {

@@ -135,6 +135,26 @@ import Testing
     #expect(try fixture.names("back") == fixture.names("tree"))
   }
 
+  @Test func aCompanionThatIsNoRegularFileIsNoneOfTheDatabase() throws {
+    let fixture = try Fixture()
+    let tree = try fixture.tree()
+    let kinds: [(ByteString, FileStatus.Kind)] = [("a", .socket), ("b", .fifo)]
+    for (name, kind) in kinds {
+      for suffix in ["-journal", "-wal"] {
+        let database = name.concatenating(ByteString(suffix.dropFirst().description))
+        try fixture.directory.write(
+          Self.magic + "pages", at: ByteString("tree").appending(database))
+        try tree.createSpecial(
+          database.concatenating(ByteString(suffix)), kind: kind, permissions: 0o600)
+      }
+    }
+    let report = try fixture.backup(keeping: "cache")
+    #expect(report.isComplete && report.warnings.isEmpty)
+    #expect(report.databases.map(\.how) == Array(repeating: "watching", count: 4))
+    #expect(try fixture.restore(report).isComplete)
+    #expect(try fixture.names("back") == fixture.names("tree"))
+  }
+
   /// A program holds a database for days without a change: each backup reports that its copy may be
   /// inconsistent, and the first one after that reads it again.
   @Test func aDatabaseThatWasReadWithoutItsLocksIsReadAgain() throws {
