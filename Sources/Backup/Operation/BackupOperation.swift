@@ -68,7 +68,7 @@ package struct BackupOperation {
   private func openState() throws -> SourceState {
     try SourceState.open(
       StateKey(repository: repository.id, source: source), in: request.cache,
-      program: request.program, under: request.lock)
+      program: request.program, under: request.lock, boot: Boot(request.boot))
   }
 
   /// Determines the entries to read and, in the first round, whether they fit in the repository.
@@ -289,7 +289,8 @@ struct SpaceCheck {
       for (index, entry) in tree.scan.entries.enumerated()
       where entry.status.kind == .file && entry.selection != .excluded && !known.isKnown(index)
         && known.renamedLinks[Int32(index)] == nil && known.copies[Int32(index)] == nil
-        && known.waiting[Int32(index)] == nil && !links.isFollower(tree.id(index))
+        && known.uncertain[Int32(index)] == nil && known.waiting[Int32(index)] == nil
+        && !links.isFollower(tree.id(index))
       {
         totals.add(entry.status)
         if !seen.isFirst(entry.status) { continue }

@@ -49,6 +49,8 @@ package struct BackupRequest: Sendable {
   package var now: (@Sendable () -> Timestamp)?
   /// The reliability of the times of the source's files (default: determined for each volume).
   package var times: VolumeTimes?
+  /// The boot ID of the running kernel, or nil if it is unknown.
+  var boot = Host.bootID
   /// Whether the work should end early. Called repeatedly.
   package var isStopping: @Sendable () -> Bool
   /// The counters that report the progress.

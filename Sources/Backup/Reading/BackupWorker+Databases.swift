@@ -125,7 +125,7 @@ extension BackupWorker {
   ) throws -> Content {
     let file = LargeFile(
       path: path, key: directory.facts.key.file(reader.name), status: reader.status,
-      hints: FileHints(reader.status, isDatabase: reader.member == .database),
+      hints: FileHints(reader.status, isDatabase: reader.member == .database), isOfDatabase: true,
       isStable: ChangeRules.isStable(
         reader.status, readAt: time, in: run.clock(of: directory.tree.number)))
     return try store(file) { content in

@@ -10,10 +10,10 @@ extension BackupWorker {
   ) throws -> Content {
     let start = try file.read(count: DatabaseHead.bytes.count, at: 0)
     try mode.check(start.span)
-    let hints = FileHints(status, isDatabase: DatabaseHead.begins(start.span))
+    let isDatabase = DatabaseHead.begins(start.span)
     let large = LargeFile(
       path: path, key: directory.facts.key.file(path.lastComponent ?? path), status: status,
-      hints: hints,
+      hints: FileHints(status, isDatabase: isDatabase), isOfDatabase: isDatabase,
       isStable: ChangeRules.isStable(
         status, readAt: run.now, in: run.clock(of: directory.tree.number)))
     let extents =
@@ -55,7 +55,9 @@ extension BackupWorker {
     _ file: LargeFile, _ body: (inout ResumedContent) throws -> Void
   ) throws -> Content {
     guard file.hasCheckpoint else { return try store(file, known: nil, body: body) { _ in } }
-    let known = run.source.pieces(of: file.key, file.status)
+    let known =
+      file.isOfDatabase && !run.source.resumesThisBoot
+      ? nil : run.source.pieces(of: file.key, file.status)
     return try run.source.recordingPieces(of: file.key, file.status) { checkpoint in
       try store(file, known: known, body: body) { checkpoint.add($0) }
     }
@@ -78,6 +80,9 @@ extension BackupWorker {
     let key: DirectoryKey
     let status: FileStatus
     let hints: FileHints
+    /// Whether it is a database, its log or its journal: then pieces that were read in an earlier
+    /// boot are read again.
+    let isOfDatabase: Bool
     /// Whether the file was unchanged long enough that the next run can rely on the pieces read.
     let isStable: Bool
 

@@ -87,7 +87,7 @@ struct BackupWorker: ~Copyable {
     }
     let read: ReadEntry?
     do {
-      read = try self.read(index, in: context)
+      read = try readUncertain(index, in: context) ?? self.read(index, in: context)
     } catch is Deferred {
       return run.queue.deferred(directory.id(index), in: directory.id)
     }

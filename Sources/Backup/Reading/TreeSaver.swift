@@ -143,8 +143,14 @@ extension TreeSaver {
           record.reuse(entry)
         } else if let encoded = open.encoded(Int(child)) {
           try entries.append(name, encoded)
+          var lists: RecordPointer?
+          if known.uncertain[child] != nil {
+            let entry = earlier.find(name, tree.scan.entries[Int(child)].status)
+            if let entry, entry.encoded == encoded { lists = entry.lists }
+          }
           addEntry(
-            Int(child), named: name, encoded: Array(encoded), of: tree, in: open, record: &record)
+            Int(child), named: name, encoded: Array(encoded), lists: lists, of: tree, in: open,
+            record: &record)
         }
       }
     }
@@ -156,15 +162,18 @@ extension TreeSaver {
   }
 
   /// Records an entry that was read, or a directory with changes.
+  ///
+  /// - Parameter lists: the recorded lists of a file whose content proved to be unchanged.
   private func addEntry(
-    _ child: Int, named name: Span<UInt8>, encoded: [UInt8], of tree: borrowing SelectedTree,
-    in open: borrowing OpenDirectory, record: inout DirectoryRecord
+    _ child: Int, named name: Span<UInt8>, encoded: [UInt8], lists: RecordPointer?,
+    of tree: borrowing SelectedTree, in open: borrowing OpenDirectory,
+    record: inout DirectoryRecord
   ) {
     let status = open.statuses[Int32(child)] ?? tree.scan.entries[child].status
     let pointer = state.withLock { $0.records.removeValue(forKey: tree.id(child)) }
     record.add(
       name, status, isStable: open.isStable(child), encoded: encoded,
-      record: pointer ?? source.lists.write(of: encoded, status))
+      record: pointer ?? lists ?? source.lists.write(of: encoded, status))
   }
 
   /// Adds a file that the scan did not find.

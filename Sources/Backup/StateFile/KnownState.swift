@@ -65,6 +65,8 @@ extension KnownState {
     var wholeSize: UInt64
     /// The program that wrote the head, and its version.
     var program: String
+    /// The earliest boot in which contents were recorded, as far as they are still relied on.
+    var boot = Boot.unknown
 
     static let magic: [UInt8] = Array("sbxstate".utf8)
     static let version: UInt32 = 3
@@ -73,6 +75,7 @@ extension KnownState {
     static let locations: [UInt64] = [0, 4096]
     static let firstRecord: UInt64 = 8192
     private static let programLimit = 128
+    private static let bootAt = 256
     private static let sumAt = size - 8
 
     /// Whether the file holds more unused bytes than it had bytes when it was last rewritten.
@@ -94,6 +97,8 @@ extension KnownState {
       let name = Array(program.utf8.prefix(Self.programLimit))
       bytes.append(UInt8(name.count))
       bytes += name
+      bytes += [UInt8](repeating: 0, count: Self.bootAt - bytes.count)
+      LittleEndian.append(boot.word, to: &bytes)
       bytes += [UInt8](repeating: 0, count: Self.sumAt - bytes.count)
       LittleEndian.append(Blake2b.hash(bytes).leadingWord, to: &bytes)
       return bytes
@@ -118,12 +123,16 @@ extension KnownState {
       wholeSize = LittleEndian.integer(span, at: 116)
       let length = min(Int(span[124]), Self.programLimit)
       program = String(decoding: bytes[125..<(125 + length)], as: UTF8.self)
+      boot = Boot(word: LittleEndian.integer(span, at: Self.bootAt))
     }
 
     /// Creates the head of a file without records.
-    init(_ key: StateKey, program: String, end: UInt64 = firstRecord) {
+    init(
+      _ key: StateKey, program: String, end: UInt64 = firstRecord, boot: Boot = .unknown
+    ) {
       self.key = key
       self.program = program
+      self.boot = boot
       self.end = end
       wholeSize = end
     }

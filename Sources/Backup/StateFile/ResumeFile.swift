@@ -13,6 +13,8 @@ final class ResumeFile: Sendable {
   private let batches: [DirectoryKey: [RecordPointer]]
   /// The end of these batches.
   private let start: UInt64
+  /// The boot of the machine in which the file was begun.
+  let boot: Boot
   private let made = Atomic<Int>(0)
   /// The large files that threads are reading.
   private let active = Mutex<[ObjectIdentifier: ChunkCheckpoint]>([:])
@@ -23,7 +25,8 @@ final class ResumeFile: Sendable {
   private static let frameSize = 12
 
   /// Takes an open file that has a head, or no file.
-  init(_ descriptor: consuming Descriptor?) {
+  init(_ descriptor: consuming Descriptor?, boot: Boot = .unknown) {
+    self.boot = boot
     guard let descriptor = consume descriptor else {
       (file, batches, start) = (nil, [:], 0)
       return
@@ -35,6 +38,9 @@ final class ResumeFile: Sendable {
 
   /// The keys of the directories and large files of which an earlier run recorded something.
   var keys: some Sequence<DirectoryKey> { batches.keys }
+
+  /// Whether no earlier run recorded anything.
+  var isEmpty: Bool { batches.isEmpty }
 
   /// The number of checkpoints that this run has made.
   var checkpoints: Int { made.load(ordering: .relaxed) }

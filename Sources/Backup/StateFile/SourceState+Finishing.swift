@@ -24,7 +24,9 @@ extension SourceState {
         ContainerTable.Row($0, snapshot: snapshot, packs: list)
       } + others.map { ContainerTable.Row($0, directory: $0.entry.directory, packs: $0.packs) }
     do throws(SystemError) {
-      let head = try commit(ContainerTable.encode(rows), to: records, in: directory)
+      let head = try commit(
+        ContainerTable.encode(rows), boot: others.isEmpty ? boot : bootOfOthers, to: records,
+        in: directory)
       if head.isWorthCompacting { try compact(head, of: records, in: directory) }
       if keepingOthers {
         // Records of a whole run that was interrupted remain valid; records of parts would add up.
@@ -39,6 +41,10 @@ extension SourceState {
     }
   }
 
+  /// The boot to record if entries of other containers remain: as these were not examined, it is
+  /// the one in which they were recorded.
+  private var bootOfOthers: Boot { known?.head.boot ?? .unknown }
+
   /// Writes the list of packs, unless it already exists.
   private func write(_ packs: Set<Digest>, to records: RecordFile) -> RecordPointer {
     let list = ListedPacks.encode(packs)
@@ -51,11 +57,11 @@ extension SourceState {
 
   /// Writes the table and the head, and names a new file.
   private func commit(
-    _ table: [UInt8], to records: RecordFile, in directory: StateDirectory
+    _ table: [UInt8], boot: Boot, to records: RecordFile, in directory: StateDirectory
   ) throws(SystemError) -> KnownState.Head {
     let containers = records.append(table)
     try records.flush()
-    var head = KnownState.Head(key, program: program, end: records.end)
+    var head = KnownState.Head(key, program: program, end: records.end, boot: boot)
     head.containers = containers
     if let known {
       head.generation = known.head.generation + 1

@@ -23,6 +23,8 @@ final class SourceState: Sendable {
   let program: String
   /// The start of the run, by the clock of the file system that holds the state.
   let clock: RunClock
+  /// The boot of the machine in which the run takes place.
+  let boot: Boot
   /// The reasons why the earlier state is not used or no state can be saved; empty if there are
   /// none.
   let remarks: [String]
@@ -38,11 +40,12 @@ final class SourceState: Sendable {
   let interrupted: ResumeFile
 
   private init(
-    _ key: StateKey, program: String, clock: RunClock, remarks: [String],
+    _ key: StateKey, program: String, clock: RunClock, boot: Boot, remarks: [String],
     directory: StateDirectory? = nil, known: KnownState? = nil, records: RecordFile? = nil,
     interrupted: ResumeFile = ResumeFile(nil)
   ) {
     (self.key, self.program, self.clock, self.remarks) = (key, program, clock, remarks)
+    self.boot = boot
     (self.directory, self.known, self.records) = (directory, known, records)
     (self.interrupted, lists) = (interrupted, RecordedLists(records))
   }
@@ -71,6 +74,15 @@ final class SourceState: Sendable {
   func directory(at record: RecordPointer?, key: DirectoryKey) -> KnownDirectory {
     KnownDirectory(known?.file, at: record, parts: interrupted.entries(of: key))
   }
+
+  /// Whether the machine was not restarted since an entry was recorded: its times show each change.
+  func isOfThisBoot(_ entry: KnownEntry) -> Bool {
+    if entry.isOfInterruptedRun { return resumesThisBoot }
+    return known?.head.boot.isSame(as: boot) ?? false
+  }
+
+  /// Whether the machine was not restarted since the interrupted runs.
+  var resumesThisBoot: Bool { interrupted.boot.isSame(as: boot) }
 
   // MARK: - Recording
 
@@ -122,16 +134,18 @@ extension SourceState {
   ///   - cache: the cache directory, as in `Host.cacheDirectory`.
   ///   - program: the program and its version.
   ///   - lock: the source's lock, if the caller holds it.
+  ///   - boot: the boot of the machine.
   /// - Throws: `busy` if another run of the same source is in progress.
   static func open(
-    _ key: StateKey, in cache: ByteString?, program: String, under lock: SourceLock? = nil
+    _ key: StateKey, in cache: ByteString?, program: String, under lock: SourceLock? = nil,
+    boot: Boot = Boot(Host.bootID)
   ) throws(OperationError) -> SourceState {
     guard let cache else {
       return .absent(key, program: program, remark: "there is no cache directory")
     }
     do throws(SystemError) {
       let directory = try StateDirectory(key, in: cache, under: lock)
-      return SourceState(key, program: program, in: directory)
+      return SourceState(key, program: program, boot: boot, in: directory)
     } catch {
       if error.isBusy { throw .anotherRun(error, of: key, in: cache) }
       return .absent(key, program: program, remark: error.description)
@@ -141,25 +155,29 @@ extension SourceState {
   /// Returns the state with the entries that this run has read so far, as after an interruption. To
   /// be called after a checkpoint; this value must not be used afterwards.
   func reopened() -> SourceState {
-    directory.map { SourceState(key, program: program, in: $0) } ?? self
+    directory.map { SourceState(key, program: program, boot: boot, in: $0) } ?? self
   }
 
   /// Returns an empty state that is not saved.
   static func absent(_ key: StateKey, program: String, remark: String) -> SourceState {
-    SourceState(key, program: program, clock: RunClock(start: Host.now()), remarks: [remark])
+    SourceState(
+      key, program: program, clock: RunClock(start: Host.now()), boot: .unknown, remarks: [remark])
   }
 
   /// Opens the parts of the state. A step that fails leaves a remark, and its part is nil.
-  private convenience init(_ key: StateKey, program: String, in directory: StateDirectory) {
+  private convenience init(
+    _ key: StateKey, program: String, boot: Boot, in directory: StateDirectory
+  ) {
     var remarks: [String] = []
     let start = (try? directory.time(key)) ?? Host.now()
     let known = Self.known(in: directory, key: key, remarks: &remarks)
     let records = known?.file ?? Self.newFile(in: directory, key: key, remarks: &remarks)
     let interrupted = Self.interrupted(
-      in: directory, key: key, program: program, remarks: &remarks)
+      in: directory, key: key, program: program, boot: boot, remarks: &remarks)
     self.init(
-      key, program: program, clock: RunClock(start: min(start, Host.now())), remarks: remarks,
-      directory: directory, known: known, records: records, interrupted: interrupted)
+      key, program: program, clock: RunClock(start: min(start, Host.now())), boot: boot,
+      remarks: remarks, directory: directory, known: known, records: records,
+      interrupted: interrupted)
   }
 
   private static func known(
@@ -190,21 +208,25 @@ extension SourceState {
     }
   }
 
-  /// Opens the file of an interrupted run, or creates the file for this one.
+  /// Opens the file of an interrupted run, or creates the file for this one. A file of an earlier
+  /// boot keeps that one, whatever later runs append.
   private static func interrupted(
-    in directory: StateDirectory, key: StateKey, program: String, remarks: inout [String]
+    in directory: StateDirectory, key: StateKey, program: String, boot: Boot,
+    remarks: inout [String]
   ) -> ResumeFile {
     do throws(SystemError) {
       if case .open(let file) = try directory.open(key.partial),
         let head = KnownState.Head(try file.read(count: KnownState.Head.size, at: 0)),
         head.key == key
       {
-        return ResumeFile(file)
+        let known = ResumeFile(file, boot: head.boot)
+        if head.boot.isSame(as: boot) || !known.isEmpty { return known }
       }
       let file = try directory.create(key.partial)
-      let head = KnownState.Head(key, program: program, end: UInt64(KnownState.Head.size))
+      let head = KnownState.Head(
+        key, program: program, end: UInt64(KnownState.Head.size), boot: boot)
       try file.write(head.encoded(), at: 0)
-      return ResumeFile(file)
+      return ResumeFile(file, boot: boot)
     } catch {
       remarks.append("an interrupted run cannot be resumed: \(error)")
       return ResumeFile(nil)

@@ -103,6 +103,10 @@ struct ChangeDetector {
     let status = tree.scan.entries[index].status
     guard entry.isStored, ChangeRules.isUnchanged(entry, status) else { return }
     let isListed = trust == .asListed && !entry.isOfInterruptedRun
+    if mayHideWrite(index, entry) {
+      if isListed || contents.holds(entry) { known.uncertain[Int32(index)] = entry.entry }
+      return
+    }
     guard !isListed || status.links > 1 else { return reuse(index, entry) }
     guard let stored = entry.entry, isListed || contents.holds(entry) else { return }
     if status.links > 1, stored.linkGroup != links.name(of: status.identity) {
@@ -112,12 +116,20 @@ struct ChangeDetector {
     }
   }
 
+  /// Whether a file may have been written before the machine was restarted although its recorded
+  /// status is that of now: a crash keeps what a database made durable, and not the times.
+  private func mayHideWrite(_ index: Int, _ entry: KnownEntry) -> Bool {
+    let status = tree.scan.entries[index].status
+    return status.kind == .file && !state.isOfThisBoot(entry)
+      && (tree.databases.isMember(index) || ChangeRules.mayBeDatabase(size: status.size))
+  }
+
   /// Accepts the recorded entry of the file that this one was copied from, if neither can have
   /// changed since.
   private mutating func acceptCopy(
     _ index: Int, of directory: Int, entry: KnownEntry, trust: ChangeRules.Trust
   ) {
-    guard let original, !known.isKnown(index), entry.isStored,
+    guard let original, !known.isKnown(index), entry.isStored, !mayHideWrite(index, entry),
       let copied = original.file(index, of: directory, in: tree.scan, entry),
       trust == .asListed && !entry.isOfInterruptedRun || contents.holds(copied.stored)
     else { return }
@@ -140,7 +152,9 @@ struct ChangeDetector {
 
   /// Compares an entry of a bundle that is in a new directory.
   private mutating func carry(_ index: Int, entry: KnownEntry?, trust: ChangeRules.Trust) {
-    guard bundle != nil, !known.isKnown(index), !tree.databases.isMember(index) else { return }
+    guard bundle != nil, !known.isKnown(index), !tree.databases.isMember(index),
+      known.uncertain[Int32(index)] == nil
+    else { return }
     let isStored =
       entry.map { known in
         known.isStored && !known.isOfInterruptedRun

@@ -65,6 +65,7 @@ struct LockedFiles {
       for (index, protection) in waiting {
         known[number].renamedLinks[index] = nil
         known[number].copies[index] = nil
+        known[number].uncertain[index] = nil
         known[number].companions.remove(index)
         known[number].databases[index] = nil
         known[number].waiting[index] = WaitingFile(protection: protection)

@@ -37,6 +37,9 @@ struct UnchangedEntries: Sendable {
   var renamedLinks: [Int32: TreeEntry] = [:]
   /// Files of a copied revision, as copies of the stored originals.
   var copies: [Int32: RevisionCopy.File] = [:]
+  /// The stored entries of files whose status is unchanged since an earlier boot of the machine,
+  /// and that are databases or may be: databases are read (docs/state-file.md, "Restarts").
+  var uncertain: [Int32: TreeEntry] = [:]
   /// Files that are databases by their names, of which at least one file must be read.
   var databases: [Int32: DatabaseFiles] = [:]
   /// The logs and journals of these databases, which are read with them.

@@ -15,8 +15,8 @@ struct StateFixture {
 
   init() throws { directory = try TemporaryDirectory("state", inMemory: true) }
 
-  func open(key: StateKey? = nil) throws -> SourceState {
-    try SourceState.open(key ?? self.key, in: directory.path, program: "test")
+  func open(key: StateKey? = nil, boot: Boot = Boot(Host.bootID)) throws -> SourceState {
+    try SourceState.open(key ?? self.key, in: directory.path, program: "test", boot: boot)
   }
 
   /// The path of a file of the state.

@@ -1,0 +1,35 @@
+internal import Codecs
+
+/// The boot of the machine in which a state was written (docs/state-file.md, "Restarts"). After a
+/// crash of the machine, times that were recorded in an earlier boot may hide a write.
+struct Boot: Sendable {
+  /// The first eight bytes of the hash of the kernel's boot ID, or 0 if it is unknown.
+  let word: UInt64
+
+  /// A boot that is not known; it is the same as no other, and not as itself.
+  static let unknown = Boot(word: 0)
+
+  init(word: UInt64) { self.word = word }
+
+  /// Creates a value from `Host.bootID`. One that is no UUID is unknown: if the kernel's file is
+  /// missing or replaced, two boots may have the same text.
+  init(_ id: String?) {
+    guard let id, Self.isUUID(id.utf8) else {
+      self = .unknown
+      return
+    }
+    word = Blake2b.hash(Array(id.utf8)).leadingWord
+  }
+
+  /// Whether the machine was not restarted between the two; false if either is unknown.
+  func isSame(as other: Boot) -> Bool { word != 0 && word == other.word }
+
+  private static func isUUID(_ text: String.UTF8View) -> Bool {
+    let digits = text.filter { $0 != UInt8(ascii: "0") && $0 != UInt8(ascii: "-") }
+    return text.count == 36 && !digits.isEmpty
+      && text.enumerated().allSatisfy { index, byte in
+        [8, 13, 18, 23].contains(index)
+          ? byte == UInt8(ascii: "-") : Character(Unicode.Scalar(byte)).isHexDigit
+      }
+  }
+}
