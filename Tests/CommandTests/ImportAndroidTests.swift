@@ -190,6 +190,20 @@ struct ImportAndroidTests {
     #expect(try cli.succeed("dump latest:notes/files/note --repo other") == "a note")
   }
 
+  /// The checksum at the end cannot show where the damage is: all files are suspect.
+  @Test func aWrongChecksumMakesAllFilesSuspect() throws {
+    _ = try cli.run("export android latest notes.ab --repo repo")
+    var bytes = try cli.directory.read("notes.ab")
+    bytes[bytes.count - 1] ^= 1
+    try cli.directory.write(bytes, at: "notes.ab")
+    let outcome = try cli.run("import android notes.ab --repo other")
+    #expect(outcome.code == 3, "\(outcome)")
+    #expect(outcome.errors.contains("any of the imported files may be wrong"), "\(outcome)")
+    #expect(!outcome.errors.contains("what precedes the damage"), "\(outcome)")
+    let structured = try cli.run("import android notes.ab --json --repo other")
+    #expect(try CommandLine.object(structured.output)["suspect"] as? Bool == true)
+  }
+
   /// Links are named: Android's format has none.
   @Test func whatABackupCannotHoldIsNamed() throws {
     try shell("ln -s 1.txt phone/data/data/\(Self.package)/files/notes/link")

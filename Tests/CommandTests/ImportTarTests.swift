@@ -198,6 +198,28 @@ struct ImportTarTests {
     #expect(none.code == 1)
   }
 
+  /// A checksum of the whole cannot show where the damage is: all files are suspect.
+  @Test(arguments: ["gzip", "zstd --check"], [false, true])
+  func aWrongChecksumMakesAllFilesSuspect(program: String, isPiped: Bool) throws {
+    let cli = try Self.fixture()
+    try cli.directory.write("text", at: "tree/a")
+    try Self.shell("tar -cC tree a | \(program) -q -c > a.tar.z", in: cli)
+    var bytes = try cli.directory.read("a.tar.z")
+    // gzip has the size behind the checksum, zstd nothing.
+    bytes[bytes.count - (program == "gzip" ? 5 : 1)] ^= 1
+    try cli.directory.write(bytes, at: "a.tar.z")
+    let arguments = ["import", "tar", isPiped ? "-" : "a.tar.z", "--name", "a"]
+    let input = isPiped ? bytes : []
+    let outcome = try cli.run(arguments + ["--repo", "repo"], input: input)
+    #expect(outcome.code == 3, "\(outcome)")
+    #expect(outcome.errors.contains("any of the imported files may be wrong"), "\(outcome)")
+    #expect(!outcome.errors.contains("what precedes the damage"), "\(outcome)")
+    let structured = try cli.run(arguments + ["--json", "--repo", "repo"], input: input)
+    let report = try CommandLine.object(structured.output)
+    #expect(structured.code == 3 && report["suspect"] as? Bool == true, "\(report)")
+    #expect(report["damage"] as? String != nil, "\(report)")
+  }
+
   @Test func wrongUseIsRefused() throws {
     let cli = try Self.fixture()
     try cli.directory.write("no archive", at: "text")

@@ -204,6 +204,57 @@ struct ArchiveSourceTests {
     }
   }
 
+  /// The checksum at the end of gzip data shows damage that nothing else does, in any file.
+  @Test func aWrongChecksumOfGzipIsFound() throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(PaxArchive.bytes([("a", [1]), ("b", [2])]), at: "tar")
+    try Self.run("gzip < tar > one; (gzip; gzip < tar) < tar > two", in: directory)
+    for name: ByteString in ["one", "two"] {
+      let whole = try directory.read(name)
+      // The CRC-32 and the size of the last member, which for `two` is behind the end of the tar.
+      for offset in [whole.count - 8, whole.count - 1] {
+        var bytes = whole
+        bytes[offset] ^= 1
+        let (report, fixture) = try Self.importing(bytes: bytes)
+        #expect(report.damage?.kind == .damaged && report.damage?.isSuspect == true, "\(report)")
+        #expect(report.snapshot.snapshot.unreadable.first?.note.contains("any file") == true)
+        #expect(try fixture.bytes("folders/x/b", report) == [2])
+      }
+    }
+  }
+
+  /// All that gzip recovers of a truncated file is imported.
+  @Test(arguments: [1, 4, 8]) func aTruncatedGzipGivesAllFiles(count: Int) throws {
+    let directory = try TemporaryDirectory("archive")
+    var random = Seeded(8)
+    let files = (0..<20).map { ("f\($0)", random.bytes(10_000)) }
+    try directory.write(PaxArchive.bytes(files), at: "tar")
+    try Self.run("gzip < tar | head -c -\(count) > cut", in: directory)
+    let (report, fixture) = try Self.importing("cut", of: directory)
+    #expect(report.damage?.reason.contains("truncated") == true, "\(report)")
+    #expect(report.damage?.isSuspect == false && report.skipped.entryCount == 0)
+    for (name, content) in files {
+      #expect(try fixture.bytes(ByteString("folders/x/\(name)"), report) == content)
+    }
+  }
+
+  /// Several members and zeros behind the last one are valid, as for gzip; other data is not.
+  @Test func whatFollowsAGzipMemberIsRead() throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(PaxArchive.bytes([("a", [1]), ("b", [2])]), at: "tar")
+    try Self.run(
+      """
+      (head -c 700 tar | gzip; tail -c +701 tar | gzip; head -c 300000 /dev/zero) > members
+      (gzip < tar; echo more) > more
+      """, in: directory)
+    let (report, fixture) = try Self.importing("members", of: directory)
+    #expect(report.isComplete, "\(report)")
+    #expect(try fixture.bytes("folders/x/b", report) == [2])
+    let (other, _) = try Self.importing("more", of: directory)
+    #expect(other.damage?.reason == "data that is not gzip follows its end", "\(other)")
+    #expect(other.damage?.isSuspect == false)
+  }
+
   /// A claimed size costs neither memory nor disk.
   @Test func anAbsurdSizeIsOnlyDamage() throws {
     var member = PaxMember(path: Array("big".utf8), kind: .file(size: 1 << 62), mode: 0o644)

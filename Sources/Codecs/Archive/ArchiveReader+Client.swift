@@ -5,6 +5,8 @@ extension ArchiveReader {
   /// The callbacks' view of the input. The reader keeps it alive as long as libarchive's reader.
   @safe final class Client {
     private let input: any ArchiveInput
+    /// The input, if it decodes a compressed archive.
+    let decoded: DecodedInput?
     /// The offset of the next byte of the input.
     private var inputPosition: UInt64 = 0
     private var scratch = [UInt8](repeating: 0, count: Client.size)
@@ -34,8 +36,11 @@ extension ArchiveReader {
     /// - Parameters:
     ///   - isRepeatable: whether a second reader may begin again.
     ///   - partSize: the maximum number of members in a part of a zip archive.
-    init(_ input: any ArchiveInput, isRepeatable: Bool, partSize: Int) {
-      self.input = input
+    ///   - isDecoding: whether to decode a compressed archive.
+    init(
+      _ stored: any ArchiveInput, isRepeatable: Bool, partSize: Int, isDecoding: Bool
+    ) throws(CodecError) {
+      (input, decoded) = isDecoding ? try DecodedInput.opening(stored) : (stored, nil)
       outline = ZipOutline(in: input, members: partSize)
       kept = isRepeatable ? [] : nil
       unsafe buffer = .allocate(capacity: Self.size)
@@ -50,6 +55,20 @@ extension ArchiveReader {
 
     /// The number of bytes that libarchive can read; nil for a stream.
     private var archiveSize: UInt64? { part?.size ?? input.size }
+
+    /// Reads to the end of a compressed archive, since a checksum may follow the last member, and
+    /// returns its damage.
+    ///
+    /// - Throws: `library` if the input failed, and keeps its error.
+    func finishDecoding() throws(CodecError) -> DecodingFailure? {
+      guard let decoded else { return nil }
+      var count = 1
+      while count > 0, !hasFailed { count = decoded.read(into: &scratch) }
+      if hasFailed || count < 0 {
+        throw CodecError(.library, in: .archive, reason: "its bytes cannot be read")
+      }
+      return decoded.failure
+    }
 
     func open(_ archive: OpaquePointer) -> Int32 {
       unsafe archive_read_set_read_callback(archive, readClient)

@@ -32,6 +32,9 @@ internal import Glibc
   private var count = 0
   /// Whether nothing more can be read: after the last member, or after damage.
   public private(set) var isEnded = false
+  /// Whether all that was read may be wrong: the compressed data is damaged, which shows only
+  /// behind the damage, at the latest by a checksum of the whole.
+  public private(set) var isSuspect = false
 
   /// The position in the content of the current member.
   @safe private struct Content {
@@ -62,7 +65,8 @@ internal import Glibc
 
   /// Opens an archive, for tests with a small number of members in a part of a zip archive.
   init(_ input: any ArchiveInput, format: Format, partSize: Int) throws(CodecError) {
-    let client = Client(input, isRepeatable: format == .any, partSize: partSize)
+    let client = try Client(
+      input, isRepeatable: format == .any, partSize: partSize, isDecoding: format == .any)
     let opened: Opened
     if format == .any, let tar = try Self.openTar(client) {
       opened = tar
@@ -106,7 +110,7 @@ internal import Glibc
     let archive = try unsafe makeReader(formats)
     let status = TextLocale.utf8.with { unsafe client.open(archive) }
     if status < ARCHIVE_WARN {
-      let error = unsafe Self.error(archive, isFirst: true)
+      let error = unsafe client.decoded?.failure?.error ?? Self.error(archive, isFirst: true)
       unsafe archive_read_free(archive)
       throw error
     }
@@ -193,7 +197,7 @@ internal import Glibc
     let format = unsafe archive_format_name(archive).map { unsafe String(cString: $0) }
     let isPlain = unsafe archive_filter_code(archive, 0) == ARCHIVE_FILTER_NONE
     let filter = unsafe archive_filter_name(archive, 0).map { unsafe String(cString: $0) }
-    return (format ?? "unknown", isPlain ? nil : filter)
+    return (format ?? "unknown", client.decoded?.name ?? (isPlain ? nil : filter))
   }
 
   /// Whether the archive is in a cpio format, in which the last hard link of a file has the
@@ -211,7 +215,9 @@ internal import Glibc
   }
 
   /// The number of bytes of the archive that were read, before decompression.
-  public var consumedBytes: UInt64 { UInt64(clamping: unsafe archive_filter_bytes(archive, -1)) }
+  public var consumedBytes: UInt64 {
+    client.decoded?.consumedBytes ?? UInt64(clamping: unsafe archive_filter_bytes(archive, -1))
+  }
 
   /// Returns the next member, or nil after the last one. Unread content is skipped.
   ///
@@ -225,6 +231,7 @@ internal import Glibc
     let status = header.status
     if status == ARCHIVE_EOF {
       isEnded = true
+      try requireSoundEnd()
       return nil
     }
     // A tar header with a wrong checksum can be retried: the next call reads the next block, and so
@@ -324,9 +331,24 @@ internal import Glibc
       reason: "its content has \(content.position) bytes instead of \(size)")
   }
 
+  /// Checks the compressed data up to its end.
+  private mutating func requireSoundEnd() throws(CodecError) {
+    guard let failure = try client.finishDecoding() else { return }
+    isSuspect = failure.isSuspect
+    throw failure.error
+  }
+
   private mutating func fault(_ status: Int32) -> CodecError {
-    if status == ARCHIVE_FATAL { isEnded = true }
-    return unsafe Self.error(archive, isFirst: count == 0)
+    let error = unsafe Self.error(archive, isFirst: count == 0)
+    guard status == ARCHIVE_FATAL else { return error }
+    isEnded = true
+    // Damage of the compressed data is the cause of what libarchive found, if there is any.
+    do throws(CodecError) { try requireSoundEnd() } catch { return error }
+    // libarchive names a truncation so, or has it from liblzma, which waits for more.
+    isSuspect =
+      client.decoded == nil && formatName.compression != nil
+      && !["runcated", "No progress"].contains { error.reason.contains($0) }
+    return error
   }
 
   private static func error(_ archive: OpaquePointer, isFirst: Bool) -> CodecError {

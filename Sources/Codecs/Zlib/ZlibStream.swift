@@ -1,12 +1,15 @@
 internal import CZlib
 
-/// The state of a zlib stream (RFC 1950), at an address of its own: zlib keeps pointers to it.
+/// The state of a zlib stream (RFC 1950) or gzip member (RFC 1952), at an address of its own: zlib
+/// keeps pointers to it.
 @safe struct ZlibStream: ~Copyable {
   private let stream: UnsafeMutablePointer<z_stream>
   private let isInflating: Bool
 
   /// Begins to inflate, or to deflate with a level from 1 (fast) to 9 (small).
-  init(deflatingAt level: Int32?) throws(CodecError) {
+  ///
+  /// - Parameter isGzip: whether to inflate a gzip member.
+  init(deflatingAt level: Int32?, isGzip: Bool = false) throws(CodecError) {
     isInflating = level == nil
     unsafe stream = .allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
@@ -15,7 +18,8 @@ internal import CZlib
       if let level {
         unsafe deflateInit_(stream, level, ZLIB_VERSION, size)
       } else {
-        unsafe inflateInit_(stream, ZLIB_VERSION, size)
+        // zlib adds 16 to the size of the window, 2^15 bytes, for gzip.
+        unsafe inflateInit2_(stream, isGzip ? 15 + 16 : 15, ZLIB_VERSION, size)
       }
     guard status == Z_OK else {
       unsafe stream.deinitialize(count: 1)
@@ -29,6 +33,9 @@ internal import CZlib
     unsafe stream.deinitialize(count: 1)
     unsafe stream.deallocate()
   }
+
+  /// Begins to inflate another stream of the same kind.
+  func restart() { _ = unsafe inflateReset(stream) }
 
   /// The result of one step.
   struct Step {

@@ -196,7 +196,9 @@ final class InflatedInput: AndroidBackupInput {
       position += consumed
       return produced
     } catch {
-      throw InterchangeError(error, AndroidBackupHeader.action, subject: subject)
+      var fault = InterchangeError(error, AndroidBackupHeader.action, subject: subject)
+      fault.isSuspect = error.kind == .malformed
+      throw fault
     }
   }
 

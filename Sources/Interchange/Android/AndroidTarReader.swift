@@ -161,9 +161,12 @@ struct AndroidTarReader {
   }
 
   private func damage(_ reason: String, at offset: UInt64) -> InterchangeError {
-    InterchangeError(
+    var error = InterchangeError(
       .damaged, AndroidBackupHeader.action, subject: subject,
       reason: "\(reason) (byte \(offset) of its archive)")
+    // Damage of compressed data moves what follows, and its checksum is not reached.
+    error.isSuspect = input is InflatedInput
+    return error
   }
 }
 

@@ -120,9 +120,11 @@ package struct ArchiveSource: ~Copyable, EntrySource {
   private func fault(_ error: CodecError, inEntry: Bool) -> InterchangeError {
     if let failure = Self.failure(of: file) { return failure }
     let plain = InterchangeError(error, Self.action, subject: file.name, inEntry: inEntry)
-    return InterchangeError(
+    var fault = InterchangeError(
       plain.kind, Self.action, subject: file.name, reason: error.reason,
       offset: reader.consumedBytes)
+    fault.isSuspect = reader.isSuspect
+    return fault
   }
 }
 

@@ -41,6 +41,9 @@ package struct InterchangeError: Error, Sendable {
   package let reason: String
   /// The position in the source in bytes, if it is known.
   package let offset: UInt64?
+  /// Whether what was read before the error may be wrong, too: damage of compressed data shows only
+  /// behind it.
+  package var isSuspect = false
   /// The remedy, if it is not the usual one of the kind.
   private let ownHint: String?
   /// The system call that failed, if there is one.
@@ -82,7 +85,7 @@ package struct InterchangeError: Error, Sendable {
       offset: error.offset.map { UInt64(clamping: $0) })
   }
 
-  /// Whether what was read before the error is sound and can be kept.
+  /// Whether what was read before the error can be kept, and is sound unless `isSuspect` is true.
   package var keepsEarlierEntries: Bool { kind == .damaged || kind == .limitExceeded }
 }
 

@@ -9,8 +9,9 @@ internal import SystemIO
 ///
 /// The last entry of a path is the valid one. Directories that the source does not have are made.
 /// Entries below a file or a link are skipped: nothing is ever written through a link. A damaged
-/// source gives what precedes the damage. Contents that are unchanged since the last import are not
-/// read, if the source recognizes them (`EntrySource.recognize`).
+/// source gives what precedes the damage, even if this may be wrong, too. Contents that are
+/// unchanged since the last import are not read, if the source recognizes them
+/// (`EntrySource.recognize`).
 package struct ImportOperation {
   private let repository: Repository
   private let request: ImportRequest
@@ -268,7 +269,10 @@ extension Snapshot {
     _ skipped: SkippedEntries, _ damage: InterchangeError?, below prefix: ByteString
   ) {
     var (unreadable, warnings) = (LimitedNotes(), LimitedNotes())
-    if let damage { unreadable.add(PathNote(path: prefix, note: damage.reason)) }
+    if let damage {
+      let note = damage.isSuspect ? "\(damage.reason): any file may be wrong" : damage.reason
+      unreadable.add(PathNote(path: prefix, note: note))
+    }
     for entry in skipped.listed {
       let note = PathNote(path: prefix.appending(entry.path), note: entry.reason)
       if entry.isPropertyOnly { warnings.add(note) } else { unreadable.add(note) }

@@ -107,7 +107,8 @@ package struct ImportReport: Sendable {
   package var unchanged = 0
   /// The entries that were not imported, and the properties that were dropped.
   package var skipped: SkippedEntries
-  /// The error that ended the reading early; what came before it is in the snapshot.
+  /// The error that ended the reading early, or that its end showed; what came before it is in the
+  /// snapshot.
   package var damage: InterchangeError?
   /// The problems with the index that did not prevent the import.
   package var remarks: [StoreError]

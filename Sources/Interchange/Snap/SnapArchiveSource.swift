@@ -69,7 +69,11 @@ struct SnapArchiveSource: ~Copyable {
   private mutating func end(after error: InterchangeError) throws(InterchangeError) {
     guard error.keepsEarlierEntries || error.kind == .unknownFormat else { throw error }
     isEnded = true
-    recorded.append(path: label, reason: "what follows is damaged: \(error.reason)")
+    recorded.append(
+      path: label,
+      reason: error.isSuspect
+        ? "any of its files may be wrong: \(error.reason)"
+        : "what follows is damaged: \(error.reason)")
   }
 
   /// Returns the error for the current file, after recording damage of the rest.

@@ -24,7 +24,11 @@ extension ImportReport {
     console.warn(of: remarks)
     console.show(skipped, "not imported: ", all: all)
     if let damage {
-      console.warning("\(damage): what precedes the damage was imported")
+      console.warning(
+        damage.isSuspect
+          ? "\(damage): any of the imported files may be wrong, since nothing shows where the damage "
+            + "is: import another copy of the source"
+          : "\(damage): what precedes the damage was imported")
     }
     console.warn(ofRefused: snapshot, in: repository)
     return isComplete ? .done : .doneInPart
@@ -54,6 +58,7 @@ extension ImportReport {
       JSON.Member("skipped", .integer(Int64(skipped.entryCount))),
       JSON.Member("dropped_properties", .integer(Int64(skipped.propertyCount))),
       JSON.Member("damage", damage.map { .string($0.description) } ?? .null),
+      JSON.Member("suspect", .bool(damage?.isSuspect ?? false)),
     ]
     return .object(JSON.path(path) + members + others)
   }
