@@ -19,7 +19,7 @@ BUILD_PACKAGES = libarchive-dev libcurl4-openssl-dev libfuse3-dev libsodium-dev 
 CHECK_PACKAGES = mandoc python3
 BENCH_PACKAGES = restic rsync time zstd
 TEST_PACKAGES = age attr borgbackup btrfs-progs bubblewrap busybox-static cron dbus fish flatpak fuse3 \
-  libarchive-tools openssh-client openssh-server ostree procps python3-jsonschema python3-venv restic sqlite3 squashfs-tools \
+  libarchive-tools lz4 openssh-client openssh-server ostree procps python3-jsonschema python3-venv restic sqlite3 squashfs-tools \
   strace systemd xfsprogs unzip zip zsh zstd
 STORE_PACKAGES = ceph-common ceph-mon ceph-osd radosgw
 

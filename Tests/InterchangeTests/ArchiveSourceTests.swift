@@ -223,6 +223,29 @@ struct ArchiveSourceTests {
     }
   }
 
+  /// The checksum of the content shows damage of lz4 data, also with linked blocks. Damage that the
+  /// checksum of a block shows precedes what is decoded.
+  @Test(arguments: ["-B4", "-B4 -BD", "-9 --content-size", "-B5 -BX"])
+  func aWrongChecksumOfLZ4IsFound(options: String) throws {
+    let directory = try TemporaryDirectory("archive")
+    var random = Seeded(4)
+    let text = (0..<60_000).flatMap { Array("\($0 % 777) ".utf8) }
+    let content = random.bytes(100_000) + text
+    try directory.write(PaxArchive.bytes([("a", content), ("b", [2])]), at: "tar")
+    try Self.run("lz4 -q \(options) < tar > z", in: directory)
+    let (whole, fixture) = try Self.importing("z", of: directory)
+    #expect(whole.isComplete, "\(whole)")
+    #expect(try fixture.bytes("folders/x/a", whole) == content)
+    var bytes = try directory.read("z")
+    bytes[bytes.count - 1] ^= 1
+    let (report, _) = try Self.importing(bytes: bytes)
+    #expect(report.damage?.isSuspect == true, "\(report)")
+    #expect(report.damage?.reason == "its lz4 data does not match its checksum", "\(report)")
+    let (cut, _) = try Self.importing(bytes: Array(bytes.dropLast(3)))
+    #expect(cut.damage?.reason == "its lz4 data is truncated", "\(cut)")
+    #expect(cut.skipped.entryCount == 0 && cut.damage?.isSuspect == false)
+  }
+
   /// All that gzip recovers of a truncated file is imported.
   @Test(arguments: [1, 4, 8]) func aTruncatedGzipGivesAllFiles(count: Int) throws {
     let directory = try TemporaryDirectory("archive")

@@ -135,7 +135,8 @@ extension DecodedInput {
 
   private static func decoder(of start: [UInt8]) throws(CodecError) -> (any StreamDecoder)? {
     if start.starts(with: GzipDecoder.magic) { return try GzipDecoder() }
-    return start == ZstdStreamDecoder.magic ? try ZstdStreamDecoder() : nil
+    if start == ZstdStreamDecoder.magic { return try ZstdStreamDecoder() }
+    return start == LZ4Decoder.magic ? LZ4Decoder() : nil
   }
 }
 
