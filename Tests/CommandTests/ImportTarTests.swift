@@ -220,6 +220,19 @@ struct ImportTarTests {
     #expect(report["damage"] as? String != nil, "\(report)")
   }
 
+  /// A writer that fails between two entries leaves a tar that only lacks its end.
+  @Test func aPipeThatEndsBetweenEntriesIsIncomplete() throws {
+    let cli = try Self.fixture()
+    try cli.directory.write("text", at: "tree/a")
+    try cli.directory.write("more", at: "tree/b")
+    try Self.shell("tar --format=ustar -cC tree a b > a.tar", in: cli)
+    let bytes = Array(try cli.directory.read("a.tar").prefix(1024))
+    let outcome = try cli.run(
+      ["import", "tar", "-", "--name", "piped", "--repo", "repo"], input: bytes)
+    #expect(outcome.code == 3 && outcome.errors.contains("it has no end mark"), "\(outcome)")
+    #expect(try cli.succeed("dump latest:folders/piped/a --repo repo") == "text")
+  }
+
   @Test func wrongUseIsRefused() throws {
     let cli = try Self.fixture()
     try cli.directory.write("no archive", at: "text")

@@ -278,6 +278,24 @@ struct ArchiveSourceTests {
     #expect(other.damage?.isSuspect == false)
   }
 
+  /// Between two members the end of the bytes looks as that of the archive, but for the missing
+  /// zeros. One block of them is enough, as for tar.
+  @Test(arguments: ["cat", "gzip", "xz"]) func aTarWithoutEndMarkIsDamaged(filter: String) throws {
+    let directory = try TemporaryDirectory("archive")
+    // A content of zeros is no mark.
+    let files: [(String, [UInt8])] = [("a", [1]), ("b", [UInt8](repeating: 0, count: 2048))]
+    let members = PaxArchive.bytes(files, isEnded: false)
+    for count in [0, 512, 1024] {
+      try directory.write(members + [UInt8](repeating: 0, count: count), at: "tar")
+      try Self.run("\(filter) < tar > z", in: directory)
+      let (report, fixture) = try Self.importing("z", of: directory)
+      #expect(report.isComplete == (count > 0), "\(count): \(report)")
+      #expect((report.damage?.reason.contains("no end mark") ?? false) == (count == 0))
+      #expect(report.damage?.isSuspect != true && report.skipped.entryCount == 0)
+      #expect(try fixture.bytes("folders/x/b", report).count == 2048)
+    }
+  }
+
   /// A claimed size costs neither memory nor disk.
   @Test func anAbsurdSizeIsOnlyDamage() throws {
     var member = PaxMember(path: Array("big".utf8), kind: .file(size: 1 << 62), mode: 0o644)

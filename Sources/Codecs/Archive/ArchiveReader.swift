@@ -232,6 +232,7 @@ internal import Glibc
     if status == ARCHIVE_EOF {
       isEnded = true
       try requireSoundEnd()
+      try requireEndMark()
       return nil
     }
     // A tar header with a wrong checksum can be retried: the next call reads the next block, and so
@@ -336,6 +337,17 @@ internal import Glibc
     guard let failure = try client.finishDecoding() else { return }
     isSuspect = failure.isSuspect
     throw failure.error
+  }
+
+  /// Checks that a tar archive ends with zeros, of which libarchive has read a block then. It takes
+  /// the end of the bytes between two members for the end of the archive as well.
+  private func requireEndMark() throws(CodecError) {
+    guard unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR,
+      unsafe archive_filter_bytes(archive, 0) == archive_read_header_position(archive)
+    else { return }
+    throw CodecError(
+      .truncated, in: .archive,
+      reason: "it has no end mark, as if it were truncated: entries may be missing")
   }
 
   private mutating func fault(_ status: Int32) -> CodecError {
