@@ -446,6 +446,28 @@ struct EncryptionTests {
     #expect(try reader.bytes(at: "file-1", in: stored) == PruneFixture.files(1..<2)[0].bytes)
   }
 
+  /// A host whose identity does not open the objects of copies that it has stores everything again.
+  @Test func copyThatAnotherIdentityOpenedIsNotUsed() throws {
+    let directory = TemporaryDirectory()
+    let path = ByteString(directory("index"))
+    let files = PruneFixture.files(0..<4)
+    try repository.back(up: files, cache: IndexCache(directory: path, isEncrypted: true))
+    let identity = AgeIdentity()
+    let keys = RepositoryKeys(identities: [identity], recipients: [identity.recipient])
+    let other = Repository(storage, settings: repository.settings, keys: keys)
+    let loaded = try LoadedIndex.loadAll(
+      from: other.storage, cache: IndexCache(directory: path, isEncrypted: true))
+    #expect(loaded.objects.isEmpty && loaded.faults.map(\.error.code) == [.damaged])
+    let stored = try other.back(
+      up: files, sequence: 2, cache: IndexCache(directory: path, isEncrypted: true))
+    let reader = try other.beginReading()
+    for (name, bytes) in files {
+      #expect(try reader.bytes(at: ByteString(name), in: stored) == bytes)
+    }
+    // The copy of the first one is still there.
+    #expect(try RepositoryReader.usesCopies(repository, path))
+  }
+
   @Test func damagedCopyIsMadeAgain() throws {
     let directory = TemporaryDirectory()
     let path = ByteString(directory("index"))

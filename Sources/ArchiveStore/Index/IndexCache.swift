@@ -13,7 +13,9 @@ public import SystemIO
 /// directory, objects are read into memory. Safe to use from any thread.
 ///
 /// The copy of an encrypted object is its content, which the id says nothing about. The record
-/// therefore has the content's own hash, and a copy without a record is made again.
+/// therefore has the content's own hash, and a copy without a record is made again. So is one that
+/// another identity opened: what only a lost or replaced key opens does not exist for this one, and
+/// a backup must store it again.
 ///
 /// The cache never determines which objects exist: the listing of the repository does
 /// (docs/decisions/0016-the-index-is-searched-in-the-cache.md).
@@ -39,7 +41,9 @@ public final class IndexCache: Sendable {
   /// Opens an object from its copy, which is made if it is missing. Returns nil if the cache cannot
   /// be used.
   func object(_ id: Digest, of storage: RepositoryStorage) throws(StoreError) -> IndexObject? {
-    if let object = copies?.open(id) { return object }
+    if let copies, copies.isOpened(id, by: storage.cipher), let object = copies.open(id) {
+      return object
+    }
     return try readAgain(id, of: storage)
   }
 
@@ -54,8 +58,14 @@ public final class IndexCache: Sendable {
   }
 
   /// Makes a copy of an object that was just stored, or returns nil if that fails.
-  func add(_ object: EncodedObject, content: [UInt8]) -> IndexObject? {
-    guard let copies, copies.make(object, content: content) else { return nil }
+  ///
+  /// - Parameter cipher: the encryption of the object.
+  func add(
+    _ object: EncodedObject, content: [UInt8], cipher: ObjectCipher?
+  ) -> IndexObject? {
+    guard let copies, copies.make(object, content: content, opener: cipher?.openerOfNew) else {
+      return nil
+    }
     let object = copies.open(object.id)
     copies.saveNotes()
     return object
@@ -112,6 +122,14 @@ extension IndexCache {
 
     static func name(_ id: Digest) -> ByteString { ByteString(id.hex + suffix) }
 
+    /// Whether one of the identities opens the object of a copy, as far as the record of the copy
+    /// says. A host that has none and only writes uses all copies that it has.
+    func isOpened(_ id: Digest, by cipher: ObjectCipher?) -> Bool {
+      guard isEncrypted, let cipher, cipher.canRead else { return true }
+      guard let note = notes.withLock({ $0.note(id) }) else { return false }
+      return cipher.opens(note.opener)
+    }
+
     /// Opens a copy that matches its id, according to its record or to a verification now.
     ///
     /// Verification reads the file instead of its mapping, so a read error is reported as an error
@@ -140,7 +158,8 @@ extension IndexCache {
     ) -> VerifiedCopies.Note? {
       if let known { return known.replacing(status) }
       if isEncrypted { return nil }
-      return VerifiedCopies.Note(id: id, content: id, storedSize: status.size, status)
+      return VerifiedCopies.Note(
+        id: id, content: id, opener: ObjectCipher.noOpener, storedSize: status.size, status)
     }
 
     /// Calls `body` with the file of a copy, if the file may be used.
@@ -171,7 +190,9 @@ extension IndexCache {
         size <= UInt64(storage.storedLimit(of: FormatLimit.index)), let file = begin()
       else { return false }
       guard let content = try write(id, size: size, of: storage, to: file) else { return false }
-      return commit(file, id, content: content, storedSize: size)
+      let opener = try storage.cipher?.opener(
+        of: storage.layout.index(id), size: size, in: storage.base)
+      return commit(file, id, content: content, opener: opener, storedSize: size)
     }
 
     /// Writes the content of an object, and returns its hash; nil if it cannot be written, or does
@@ -194,20 +215,23 @@ extension IndexCache {
     }
 
     /// Writes the content of an object that was just stored. Returns false if that fails.
-    func make(_ object: EncodedObject, content: [UInt8]) -> Bool {
+    func make(_ object: EncodedObject, content: [UInt8], opener: Digest?) -> Bool {
       guard let file = begin(), (try? file.write(content)) != nil else { return false }
       let digest = isEncrypted ? Blake2b.hash(content) : object.id
-      return commit(file, object.id, content: digest, storedSize: object.size)
+      return commit(file, object.id, content: digest, opener: opener, storedSize: object.size)
     }
 
     /// Gives a copy its name. It is verified when it is opened.
     private func commit(
-      _ file: consuming AtomicFile, _ id: Digest, content: Digest, storedSize: UInt64
+      _ file: consuming AtomicFile, _ id: Digest, content: Digest, opener: Digest?,
+      storedSize: UInt64
     ) -> Bool {
       guard (try? file.commit(as: Self.name(id), durably: isEncrypted)) != nil else { return false }
       guard isEncrypted else { return true }
       let isThere: Bool? = withFile(of: id) { _, status in
-        let note = VerifiedCopies.Note(id: id, content: content, storedSize: storedSize, status)
+        let note = VerifiedCopies.Note(
+          id: id, content: content, opener: opener ?? ObjectCipher.noOpener, storedSize: storedSize,
+          status)
         notes.withLock { $0.expect(note) }
         return true
       }

@@ -10,6 +10,8 @@ extension IndexCache {
       let id: Digest
       /// The hash of the copy. It is the id if the repository is not encrypted.
       let content: Digest
+      /// The identity that opens the object (`ObjectCipher.opener`).
+      let opener: Digest
       /// The size of the stored object in bytes.
       let storedSize: UInt64
       let identity: FileIdentity
@@ -17,8 +19,11 @@ extension IndexCache {
       let modified: Timestamp
       let changed: Timestamp
 
-      init(id: Digest, content: Digest, storedSize: UInt64, _ status: FileStatus) {
-        (self.id, self.content, self.storedSize) = (id, content, storedSize)
+      init(
+        id: Digest, content: Digest, opener: Digest, storedSize: UInt64, _ status: FileStatus
+      ) {
+        (self.id, self.content) = (id, content)
+        (self.opener, self.storedSize) = (opener, storedSize)
         identity = status.identity
         size = status.size
         modified = status.modified
@@ -27,7 +32,7 @@ extension IndexCache {
 
       /// Returns the note of the same copy with the file's present status.
       func replacing(_ status: FileStatus) -> Note {
-        Note(id: id, content: content, storedSize: storedSize, status)
+        Note(id: id, content: content, opener: opener, storedSize: storedSize, status)
       }
     }
 
@@ -41,10 +46,10 @@ extension IndexCache {
 
     /// The name of the file with the notes.
     static let name: ByteString = "checked"
-    private static let magic = Array("sbxnote2".utf8)
+    private static let magic = Array("sbxnote3".utf8)
     /// The size of the magic and the boot id. The hash of everything before it follows the notes.
     private static let headSize = 8 + Digest.byteCount
-    private static let noteSize = 2 * Digest.byteCount + 4 * 8 + 2 * 12
+    private static let noteSize = 3 * Digest.byteCount + 4 * 8 + 2 * 12
     private static let limit = 16 << 20
 
     /// Creates an empty set.
@@ -65,8 +70,9 @@ extension IndexCache {
     /// to the format.
     func isSound(_ id: Digest) -> Bool { notes[id] != nil }
 
-    /// Returns what the copy of an object is expected to be.
-    func note(_ id: Digest) -> Note? { notes[id] ?? written[id] }
+    /// Returns what the copy of an object is expected to be; of one that was made again, the new
+    /// one.
+    func note(_ id: Digest) -> Note? { written[id] ?? notes[id] }
 
     /// Requires that each copy is verified again before its note is trusted.
     mutating func invalidateAll() { unverified = Set(notes.keys) }
@@ -143,7 +149,7 @@ extension IndexCache.VerifiedCopies {
 
 extension IndexCache.VerifiedCopies.Note {
   fileprivate func encode(into bytes: inout [UInt8]) {
-    for digest in [id, content] { digest.append(to: &bytes) }
+    for digest in [id, content, opener] { digest.append(to: &bytes) }
     for value in [storedSize, identity.device, identity.inode, size] {
       bytes.append(littleEndian: value)
     }
@@ -156,8 +162,9 @@ extension IndexCache.VerifiedCopies.Note {
   fileprivate init(_ bytes: RawSpan, at start: Int) {
     id = Digest(bytes, at: start)
     content = Digest(bytes, at: start + Digest.byteCount)
-    storedSize = bytes.integer(at: start + 2 * Digest.byteCount, as: UInt64.self)
-    let at = start + 2 * Digest.byteCount + 8
+    opener = Digest(bytes, at: start + 2 * Digest.byteCount)
+    storedSize = bytes.integer(at: start + 3 * Digest.byteCount, as: UInt64.self)
+    let at = start + 3 * Digest.byteCount + 8
     identity = FileIdentity(
       device: bytes.integer(at: at, as: UInt64.self),
       inode: bytes.integer(at: at + 8, as: UInt64.self))

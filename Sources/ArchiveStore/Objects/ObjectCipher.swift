@@ -144,6 +144,43 @@ final class ObjectCipher: Sendable {
     }
   }
 
+  // MARK: - Openers
+
+  /// Whether an identity is the one that this names.
+  func opens(_ opener: Digest) -> Bool {
+    identities.contains { Self.opener($0.recipient) == opener }
+  }
+
+  /// Names the identity that opens an object which the identities open together.
+  func opener(
+    of path: ObjectPath, size: UInt64, in storage: any Storage
+  ) throws(StoreError) -> Digest {
+    if identities.count > 1 {
+      let head = try Self.head(of: path, size: size, in: storage)
+      for identity in identities
+      where (try? AgeFile(opening: head.span, with: [identity])) != nil {
+        return Self.opener(identity.recipient)
+      }
+    }
+    return identities.first.map { Self.opener($0.recipient) } ?? Self.noOpener
+  }
+
+  /// Names an identity that opens a new object: one of this host if there is one, otherwise that of
+  /// the first recipient.
+  var openerOfNew: Digest {
+    let own = recipients.first { recipient in
+      identities.contains { $0.recipient == recipient }
+    }
+    return (own ?? recipients.first).map(Self.opener) ?? Self.noOpener
+  }
+
+  /// Names no identity.
+  static let noOpener = Blake2b.hash([])
+
+  private static func opener(_ recipient: AgeRecipient) -> Digest {
+    Blake2b.hash(Array(recipient.description.utf8))
+  }
+
   // MARK: - Packs
 
   /// Returns a pack's key, which is read once.

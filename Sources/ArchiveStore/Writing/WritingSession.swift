@@ -386,7 +386,7 @@ extension WritingSession {
     let stored = try repository.storage.encode(bytes)
     try lease.save(stored.bytes, as: repository.storage.layout.index(stored.id))
     let object: IndexObject
-    if let copy = cache?.add(stored, content: bytes) {
+    if let copy = cache?.add(stored, content: bytes, cipher: repository.storage.cipher) {
       object = copy
     } else {
       object = try IndexObject(
