@@ -119,6 +119,82 @@ struct KeyRotationTests {
     try keys.succeed(line)
   }
 
+  /// With the key file from before the rotation the same passphrase opens the repository. This host
+  /// knows the newer identity, and so writes nothing for the older one.
+  @Test(arguments: [false, true]) func olderKeyFileOnlyReads(hasSettings: Bool) throws {
+    try cli.copy("repo", to: "before")
+    try keys.succeed(Self.rotate)
+    try keys.succeed("key rewrap \(Self.key)")
+    try cli.copy("repo", to: "newest")
+    let record = try self.record()
+    try putKeyFilesBack(from: "before")
+    if hasSettings { try putBack("repository.json", from: "before") }
+    let objects = try cli.packs(suffix: ".age")
+    let line = "backup --layout folder --root tree \(Self.key)"
+    let json = try cli.directory.read("repo/repository.json")
+    for line in [
+      line, "key rotate \(Self.key) --recovery-key last.key",
+      "key change --new-passphrase-file new \(Self.key)", "mirror --to mirror \(Self.key)",
+    ] {
+      let refused = try keys.run(line)
+      #expect(refused.code == 12, "\(line): \(refused)")
+      #expect(refused.errors.contains("an older key file was put back"), "\(refused.errors)")
+    }
+    #expect(try self.record() == record && cli.directory.read("repo/repository.json") == json)
+    #expect(try cli.packs(suffix: ".age") == objects && !cli.isThere("last.key"))
+    try putKeyFilesBack(from: "newest")
+    try putBack("repository.json", from: "newest")
+    try backUp()
+    try keys.succeed("restore latest:folders/tree --to back \(Self.key) --quiet")
+    #expect(try cli.directory.read("back/kept") == cli.directory.read("tree/kept"))
+  }
+
+  /// A copy of the repository from before a rotation can be read. The record of this host stays.
+  @Test func copyFromBeforeIsRead() throws {
+    try cli.copy("repo", to: "before")
+    try keys.succeed(Self.rotate)
+    let record = try self.record()
+    let read = try keys.run(
+      "restore latest:folders/tree --to back --repo before --passphrase-file old --quiet")
+    #expect(read.code == 0 && read.errors.contains("can only be read"), "\(read)")
+    #expect(try self.record() == record)
+  }
+
+  /// A host that has not used the repository since before a rotation accepts the key file, although
+  /// it no longer has the identity that the host knows.
+  @Test func keyFileNamesWhatItHasReplaced() throws {
+    try cli.copy("home", to: "other-home")
+    try keys.succeed(Self.rotate)
+    try keys.succeed("key rewrap \(Self.key)")
+    try keys.succeed("key rotate \(Self.key) --recovery-key last.key")
+    try keys.succeed("key rewrap \(Self.key)")
+    try cli.directory.directory.removeTree("home")
+    try cli.copy("other-home", to: "home")
+    let accepted = try keys.run("backup --layout folder --root tree \(Self.key)")
+    #expect(accepted.code == 0 && !accepted.errors.contains("can only be read"), "\(accepted)")
+    #expect(try record().contains(keys.recipient("last.key")))
+  }
+
+  /// This host's record of the recipients of the repository.
+  private func record() throws -> String {
+    let directory: ByteString = "home/.local/share/sandboxctl/recipients"
+    let names = try cli.names(in: directory).filter { $0.utf8?.hasPrefix("at-") == false }
+    return String(
+      decoding: try cli.directory.read(directory.appending(try #require(names.first))),
+      as: UTF8.self)
+  }
+
+  private func putBack(_ name: ByteString, from store: ByteString) throws {
+    let bytes = try cli.directory.read(store.appending(name))
+    try cli.directory.write(bytes, at: ByteString("repo").appending(name))
+  }
+
+  private func putKeyFilesBack(from store: ByteString) throws {
+    for name in try cli.names(in: store.appending("keys")) {
+      try putBack(ByteString("keys").appending(name), from: store)
+    }
+  }
+
   @Test func recipientsAreReplaced() throws {
     try keys.succeed("init other --passphrase-file new --recovery-key other.key --no-default")
     let stranger = try keys.succeed("key show-recipient --repo other").split(separator: "\n")[0]

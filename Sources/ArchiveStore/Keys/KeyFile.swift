@@ -13,6 +13,9 @@ struct KeyFile {
   let identity: AgeIdentity
   /// The identities from before rotations, the newest first, which open older objects.
   let older: [AgeIdentity]
+  /// The recipients of all identities from before rotations, also of those that are no
+  /// longer needed: a host that knows one of them must not take a newer key file for an older one.
+  let retired: [AgeRecipient]
   /// The recipients of new objects. Only a holder of the passphrase can change them.
   let recipients: [AgeRecipient]
   /// The trusted signers with their names, for hosts that know none yet.
@@ -91,10 +94,10 @@ extension KeyFile {
   /// Creates the key file of a repository.
   init(
     of repository: Digest, identity: AgeIdentity, older: [AgeIdentity] = [],
-    recipients: [AgeRecipient], signers: [Signer: String] = [:]
+    retired: [AgeRecipient] = [], recipients: [AgeRecipient], signers: [Signer: String] = [:]
   ) {
     (self.repository, self.identity, self.older) = (repository, identity, older)
-    (self.recipients, self.signers) = (recipients, signers)
+    (self.retired, self.recipients, self.signers) = (retired, recipients, signers)
   }
 
   /// Returns the file for a passphrase.
@@ -122,8 +125,10 @@ extension KeyFile {
       "created": .string(Host.now().rfc3339), "host": .string(Host.name),
       "user": .string(Host.userName(Host.userID) ?? String(Host.userID)),
     ]
+    let former: JSON = ["retired": .array(retired) { .string($0.description) }]
+    let rest = (retired.isEmpty ? [] : former.members ?? []) + (last.members ?? [])
     let head = first.compactBytes.dropLast()
-    let tail = last.compactBytes.dropFirst()
+    let tail = JSON.object(rest).compactBytes.dropFirst()
     var text: [UInt8] = []
     text.reserveCapacity(
       head.count + tail.count + 64 + (older.count + 1) * Self.roomOfIdentity)
@@ -203,10 +208,11 @@ extension KeyFile {
     let older = (json["older"]?.array ?? []).map { $0.string.flatMap { identities[$0] } }
     guard let repository = json["repository"]?.string.flatMap({ Digest(hex: $0) }),
       let identity = json["identity"]?.string.flatMap({ identities[$0] }),
-      let recipients = Self.recipients(in: json), recipients.contains(identity.recipient),
+      let recipients = Self.recipients(in: json, "recipients"),
+      recipients.contains(identity.recipient), let retired = Self.recipients(in: json, "retired"),
       !older.contains(where: { $0 == nil })
     else { throw Refusal.unusable("it lacks a valid id, identity or recipient") }
-    (self.repository, self.recipients) = (repository, recipients)
+    (self.repository, self.recipients, self.retired) = (repository, recipients, retired)
     (self.identity, self.older) = (identity, older.compactMap(\.self))
     signers = Self.signers(in: json)
   }
@@ -250,10 +256,10 @@ extension KeyFile {
     return signers
   }
 
-  /// Returns the recipients, or nil if one is invalid.
-  private static func recipients(in json: JSON) -> [AgeRecipient]? {
+  /// Returns the recipients in a member, or nil if one is invalid.
+  private static func recipients(in json: JSON, _ member: String) -> [AgeRecipient]? {
     var recipients: [AgeRecipient] = []
-    for element in json["recipients"]?.array ?? [] {
+    for element in json[member]?.array ?? [] {
       guard let recipient = element.string.flatMap({ try? AgeRecipient($0) }) else { return nil }
       recipients.append(recipient)
     }

@@ -9,6 +9,9 @@ public struct RepositoryKeys: Sendable {
   public let recipients: [AgeRecipient]
   /// Those of the identities that are the repository's own from before rotations, the newest first.
   public internal(set) var older: [AgeIdentity] = []
+  /// The recipients of the repository's own identities from before rotations, also of those that
+  /// are no longer needed.
+  var retired: [AgeRecipient] = []
   /// The signers that the key file trusts, with their names; none without a passphrase.
   public internal(set) var signers: [Signer: String] = [:]
   /// The key file that a passphrase opened; nil if none was needed.
@@ -26,6 +29,14 @@ public struct RepositoryKeys: Sendable {
   /// The repository's own identity, which is that of its first recipient; nil if it is not known.
   /// An identity of another recipient is a person's, and is never copied into the store.
   var own: AgeIdentity? { identities.first { $0.recipient == recipients.first } }
+
+  /// Whether the repository's identity is one of those with the given recipients, or has replaced
+  /// one of them. If not, an older key file may have been put back.
+  ///
+  /// - Parameter known: the recipients that are known, as texts.
+  public func continues(_ known: Set<String>) -> Bool {
+    (recipients.prefix(1) + retired).contains { known.contains($0.description) }
+  }
 
   /// Creates keys; without identities those of a host that only writes.
   public init(identities: [AgeIdentity] = [], recipients: [AgeRecipient]) {
@@ -109,6 +120,7 @@ extension RepositoryKeys {
     let others = identities.filter { !recipients.contains($0.recipient) }
     var keys = RepositoryKeys(identities: own + others, recipients: recipients)
     keys.older = others.filter { older.contains($0.recipient) }
+    keys.retired = keys.older.map(\.recipient)
     return keys
   }
 }
@@ -202,6 +214,8 @@ private struct KeySearch {
           var keys = RepositoryKeys(
             identities: [key.identity] + key.older, recipients: key.recipients)
           (keys.older, keys.signers) = (key.older, key.signers)
+          keys.retired = key.older.map(\.recipient)
+          keys.retired += key.retired.filter { !keys.retired.contains($0) }
           keys.opened = RepositoryKeys.OpenedKey(name: name, passphrase: passphrase)
           return keys
         }

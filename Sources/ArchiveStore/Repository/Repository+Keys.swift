@@ -113,8 +113,8 @@ extension Repository {
   ) throws(StoreError) -> [UInt8] {
     guard let identity = keys.own else { throw .keyRequired("write a key of", location) }
     let file = KeyFile(
-      of: id, identity: identity, older: keys.older, recipients: keys.recipients,
-      signers: trust.names)
+      of: id, identity: identity, older: keys.older, retired: keys.retired,
+      recipients: keys.recipients, signers: trust.names)
     let bytes: [UInt8]
     do throws(AgeError) {
       bytes = try file.encrypted(with: passphrase, workFactor: workFactor)
@@ -149,8 +149,9 @@ extension Repository {
   /// opened, so that nothing is written for recipients from before a rotation. A holder of a lease
   /// calls it once: a program that makes older identities unnecessary sees the lease.
   ///
-  /// - Throws: `busy` if they are not.
+  /// - Throws: `busy` if they are not; `writeRefusal`.
   func requireCurrent(_ action: String) throws(StoreError) {
+    if let writeRefusal { throw writeRefusal }
     guard isEncrypted else { return }
     let current: RepositorySettings
     do throws(StoreError) {
@@ -176,7 +177,7 @@ extension Repository {
   ///
   /// - Parameter leased: the monotonic time at which the lease was there, in seconds.
   func isCurrent(by listing: RepositoryListing, leased: Double) -> Bool {
-    guard let began = listing.began, let modified = listing.settingsModified,
+    guard writeRefusal == nil, let began = listing.began, let modified = listing.settingsModified,
       let opened = storage.cipher?.opened
     else { return false }
     return began.since(modified) > leased - opened + Self.clockTolerance

@@ -280,7 +280,7 @@ extension RepositoryKeys {
   /// The keys without identities from before rotations.
   fileprivate var withoutOlder: RepositoryKeys {
     var keys = RepositoryKeys(identities: own.map { [$0] } ?? [], recipients: recipients)
-    (keys.signers, keys.opened) = (signers, opened)
+    (keys.retired, keys.signers, keys.opened) = (retired, signers, opened)
     return keys
   }
 }

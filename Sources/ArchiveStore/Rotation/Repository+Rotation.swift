@@ -152,6 +152,8 @@ extension RepositoryKeys {
     }
     var keys = RepositoryKeys(identities: [identity] + former, recipients: recipients)
     (keys.older, keys.signers, keys.opened) = (former, signers, opened)
+    keys.retired = former.map(\.recipient)
+    keys.retired += retired.filter { !gone.contains($0) }
     return keys
   }
 }

@@ -82,6 +82,34 @@ struct KnownRecipients {
       hint: "mount or copy it again, or use 'sandboxctl init' to make another one")
   }
 
+  /// Returns the error of a write with a key file whose identity is neither the one that is known
+  /// nor has replaced it: whoever can write to the store can put back an older key file, whose
+  /// identity was revealed. Without a record, `repository.json` says which one is known.
+  ///
+  /// - Returns: nil if there is nothing to refuse.
+  func refusal(of opened: Repository) throws -> StoreError? {
+    guard let keys = opened.keys else { return nil }
+    if let known = try Self.lines(of: recipients, in: directory) {
+      if keys.continues(known) { return nil }
+      let path = directory?.appending(recipients) ?? recipients
+      return outdated(
+        "this host knows another identity, which that of the key file has not replaced: an older "
+          + "key file was put back",
+        hint: "; only if the key file is the right one, remove '\(path)'")
+    }
+    if keys.continues(Set(opened.settings.recipients.map(\.description))) { return nil }
+    return outdated(
+      "repository.json names another identity, which that of the key file has not replaced: an "
+        + "older key file was put back, or someone changed repository.json")
+  }
+
+  private func outdated(_ reason: String, hint: String = "") -> StoreError {
+    StoreError(
+      .wrongKey, "write to", subject: repository.location, reason: reason,
+      hint: "put the newest key file and repository.json back, for example those of a mirror"
+        + hint + "; otherwise someone may want to read your backups")
+  }
+
   private func changed(_ reason: String, record: ByteString, hint: String) -> StoreError {
     let path = directory?.appending(record) ?? record
     return StoreError(

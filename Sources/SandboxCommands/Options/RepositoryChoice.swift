@@ -168,6 +168,8 @@ extension RepositoryOptions.Choice {
   /// Opens the repository. The key of an encrypted one is read, or asked for on a terminal; without
   /// one it can be written to, but not read.
   ///
+  /// With the passphrase of an older key file it can only be read (`Repository.writeRefusal`).
+  ///
   /// - Throws: `wrongKey` also if its recipients are not those that this host knows, or if a key is
   ///   named and it is not encrypted.
   func open(_ console: Console) throws -> OpenRepository {
@@ -189,14 +191,28 @@ extension RepositoryOptions.Choice {
     var isAuthenticated = false
     if case .passphrase = source { isAuthenticated = true } else { try known.require() }
     if case .none = source { source = .recipients(locked.settings.recipients) }
-    let unlocked = try locked.unlocked(with: source)
-    if isAuthenticated { Self.warnOfOtherRecipients(unlocked, console) }
+    var unlocked = try locked.unlocked(with: source)
+    if isAuthenticated { unlocked.writeRefusal = try known.refusal(of: unlocked) }
+    if let refusal = unlocked.writeRefusal {
+      // The record stays, so that the next command does not take the older key file for the right
+      // one. What it opens can be read, as in a mirror that was not updated since.
+      console.warning("'\(unlocked.location)' can only be read: \(refusal.reason)")
+      if let hint = refusal.hint { console.hint(hint) }
+    } else {
+      if isAuthenticated { Self.warnOfOtherRecipients(unlocked, console) }
+      Self.record(unlocked, in: known, isAuthenticated: isAuthenticated, console)
+    }
+    return OpenRepository(repository: try unlocked.withHostSigners(console, at: recorded))
+  }
+
+  private static func record(
+    _ opened: Repository, in known: KnownRecipients, isAuthenticated: Bool, _ console: Console
+  ) {
     do {
-      try known.record(unlocked.keys?.recipients ?? [], areAuthenticated: isAuthenticated)
+      try known.record(opened.keys?.recipients ?? [], areAuthenticated: isAuthenticated)
     } catch {
       console.warning("cannot record the recipients of the repository: \(error)")
     }
-    return OpenRepository(repository: try unlocked.withHostSigners(console, at: recorded))
   }
 
   /// Warns if `repository.json` does not name the recipients of the key file, which are used.
