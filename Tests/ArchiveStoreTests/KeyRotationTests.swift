@@ -232,6 +232,27 @@ struct KeyRotationTests {
   }
 
   /// The space that a rewrap may use on a full volume is reserved again, as by a prune.
+  /// A rewrap that is killed while it removes old snapshots must not be the only one that knows
+  /// which new ones replace them.
+  @Test func newIdsAreKnownBeforeOldSnapshotsAreRemoved() throws {
+    let old = try Set(lab.open().snapshots().snapshots.map(\.id))
+    _ = try lab.rotate()
+    var named: [SnapshotID: SnapshotID] = [:]
+    let stopped = StoreError(.system, "record", subject: "ids", reason: "the test says so")
+    var rewrap = try KeyRewrap(lab.open(), workFactor: RotationLab.workFactor)
+    rewrap.willRemove = { snapshots in
+      named = snapshots
+      throw stopped
+    }
+    #expect(storeError { try rewrap.run() }?.reason == stopped.reason)
+    #expect(Set(named.keys) == old)
+    let present = try Set(lab.open().snapshots().snapshots.map(\.id))
+    #expect(present == old.union(named.values) && present.count == 2 * old.count)
+    // The next one names the same.
+    let report = try lab.rewrap()
+    #expect(report.snapshots == named && report.isComplete)
+  }
+
   @Test func rewrapRestoresTheReserve() throws {
     _ = try lab.rotate()
     try lab.memory.remove(RepositoryLayout.reserve)

@@ -19,6 +19,10 @@ public struct KeyRewrap {
   let workFactor: Int
   let counters: ProgressCounters
   let isStopping: @Sendable () -> Bool
+  /// Called with the new ids of snapshots by their old ones, before old snapshots are removed: what
+  /// was known of these by their ids is known of the new ones also if the rewrap is killed. After
+  /// an error nothing is removed.
+  public var willRemove: ([SnapshotID: SnapshotID]) throws -> Void = { _ in }
 
   /// Prepares a rewrap with `workers` threads. A dry run only counts. `isStopping` is called often,
   /// on any thread; if it returns true, the rewrap ends after the current objects.

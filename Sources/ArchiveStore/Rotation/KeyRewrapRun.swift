@@ -228,8 +228,9 @@ extension KeyRewrapRun {
 
   /// Removes old snapshots. If another program has removed one meanwhile, the new one is removed as
   /// well. One that was pinned meanwhile stays until the next run.
-  private mutating func removeSnapshots(_ ids: [SnapshotID]) throws(StoreError) {
+  private mutating func removeSnapshots(_ ids: [SnapshotID]) throws {
     guard !ids.isEmpty else { return }
+    try rewrap.willRemove(result.snapshots)
     try right.requireHeld()
     var removed = 0
     let report = try SnapshotRemoval(rewrap.repository).run(ids) { _ in removed += 1 }

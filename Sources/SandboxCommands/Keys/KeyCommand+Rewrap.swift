@@ -33,13 +33,16 @@ extension KeyCommand {
       let choice = try change.repository.choice()
       let opened = try choice.open(console).repository
       let report = try change.run(counting: "object") { counters, isStopping in
-        try KeyRewrap(
+        var rewrap = KeyRewrap(
           opened, isDry: change.dryRun, indexCache: opened.hostIndexCache,
           headCache: opened.hostHeadCache, workers: opened.workers, counters: counters,
-          isStopping: isStopping
-        ).run()
+          isStopping: isStopping)
+        rewrap.willRemove = { snapshots in
+          try opened.keepTrust(in: snapshots, at: choice.recordedLocation, keepsOld: true)
+        }
+        return try rewrap.run()
       }
-      try opened.keepTrust(in: report, at: choice.recordedLocation)
+      try opened.keepTrust(in: report.snapshots, at: choice.recordedLocation, keepsOld: false)
       console.warn(of: report.damagedCondemned)
       for error in report.damaged { console.warning("\(error); the object was not rewrapped") }
       try change.output.show(
@@ -53,11 +56,17 @@ extension KeyCommand {
 extension Repository {
   /// Accepts the new snapshots in place of the old ones that this host accepts by their ids. Their
   /// content is the same.
-  fileprivate func keepTrust(in report: KeyRewrap.Report, at path: RecordedLocation) throws {
-    let accepted = report.snapshots.filter { trust.snapshots.contains($0.key) }
+  ///
+  /// - Parameters:
+  ///   - replaced: the new snapshots by the old ones.
+  ///   - keepsOld: whether the old ones are still accepted, because they may not be removed.
+  fileprivate func keepTrust(
+    in replaced: [SnapshotID: SnapshotID], at path: RecordedLocation, keepsOld: Bool
+  ) throws {
+    let accepted = replaced.filter { trust.snapshots.contains($0.key) }
     guard !accepted.isEmpty else { return }
     _ = try KnownSigners(of: self, at: path).update { trust in
-      trust.snapshots.subtract(accepted.keys)
+      if !keepsOld { trust.snapshots.subtract(accepted.keys) }
       trust.snapshots.formUnion(accepted.values)
     }
   }
