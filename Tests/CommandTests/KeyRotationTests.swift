@@ -119,6 +119,18 @@ struct KeyRotationTests {
     try keys.succeed(line)
   }
 
+  /// A rotation that ended between its two writes is completed by the same command.
+  @Test func sameCommandCompletesARotation() throws {
+    let before = try cli.directory.read("repo/repository.json")
+    try keys.succeed(Self.rotate)
+    let saved = try cli.directory.read("next.key")
+    try cli.directory.write(before, at: "repo/repository.json")
+    let other = try keys.run("key rotate \(Self.key) --recovery-key recovery.key")
+    #expect(other.code == 1 && other.errors.contains("name another file"), "\(other)")
+    #expect(try keys.succeed(Self.rotate).hasPrefix("completed the rotation"))
+    #expect(try cli.directory.read("next.key") == saved)
+  }
+
   /// With the key file from before the rotation the same passphrase opens the repository. This host
   /// knows the newer identity, and so writes nothing for the older one.
   @Test(arguments: [false, true]) func olderKeyFileOnlyReads(hasSettings: Bool) throws {

@@ -66,7 +66,7 @@ extension KeyCommand {
       let rotation = try opened.rotateKey(to: others) { identities in
         guard let recoveryKey else { return }
         try RecoveryKeyFile.requireOutside(choice.location, recoveryKey)
-        try RecoveryKeyFile.write(identities, to: recoveryKey)
+        try RecoveryKeyFile.writeOrKeep(identities, at: recoveryKey, console)
       }
       let known = KnownRecipients(of: rotation.repository, at: choice.recordedLocation)
       do {

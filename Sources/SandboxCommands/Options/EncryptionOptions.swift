@@ -178,6 +178,36 @@ enum RecoveryKeyFile {
     }
   }
 
+  /// Writes the key of a rotation, unless the file has just these identities: then the rotation is
+  /// completed that was interrupted after it wrote the file.
+  static func writeOrKeep(
+    _ identities: [AgeIdentity], at path: ByteString, _ console: Console
+  ) throws {
+    if holds(identities, at: path, console) { return }
+    do {
+      try write(identities, to: path)
+    } catch let error as SystemError where error.isExisting {
+      throw OperationError(
+        .failed, code: error.code, "create", subject: path,
+        reason: "it already exists, and is not the recovery key that is to be saved",
+        hint: "name another file; one of a rotation that was interrupted before it replaced the "
+          + "key opens nothing more than the older recovery key, and can be removed afterwards"
+      )
+    }
+  }
+
+  private static func holds(
+    _ identities: [AgeIdentity], at path: ByteString, _ console: Console
+  ) -> Bool {
+    guard
+      var text = try? SecretFile.read(
+        path, holding: "identity", limit: AgeKeyList.maximumCount, console)
+    else { return false }
+    defer { text.wipe() }
+    guard let found = try? AgeKeyList.identities(text.span) else { return false }
+    return found.map(\.recipient) == identities.map(\.recipient)
+  }
+
   /// Removes the file that `write` made, and no other one that has its name meanwhile. Returns
   /// false if it may still exist.
   static func remove(_ path: ByteString, madeAs identity: FileIdentity) -> Bool {
