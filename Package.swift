@@ -168,7 +168,7 @@ let package = Package(
     .target(
       name: "Interchange",
       dependencies: [
-        "ArchiveStore", "Codecs", "DeviceDiscovery", "SandboxModel", "SystemIO",
+        "ArchiveStore", "Codecs", "DatabaseCapture", "DeviceDiscovery", "SandboxModel", "SystemIO",
         "CSQLite",
       ],
       swiftSettings: common),

@@ -54,7 +54,7 @@ ALLOWED = {
     "Purge": SCANNED | {"DeviceScan", "DeviceTransaction"},
     "Restore": SCANNED | {"DeviceScan", "DeviceTransaction"},
     "AppUpdate": SCANNED | {"AppPackages", "DeviceScan", "DeviceTransaction", "Restore"},
-    "Interchange": VALUES | {"ArchiveStore", "CSQLite", "DeviceDiscovery"},
+    "Interchange": VALUES | {"ArchiveStore", "CSQLite", "DatabaseCapture", "DeviceDiscovery"},
     "RemoteStorage": {"ArchiveStore", "CCurl", "Codecs", "SystemIO"},
     "Mount": {"ArchiveStore", "CFuse", "Codecs", "SystemIO"},
     "Scenario": VALUES | {"PolicyEngine"},

@@ -160,6 +160,11 @@ struct MobileSyncFixture {
       CREATE INDEX FilesDomainIdx ON Files(domain);
       CREATE TABLE Properties (key TEXT PRIMARY KEY, value BLOB);
       """)
+    try insert(items, into: database)
+    try database.execute("COMMIT")
+  }
+
+  static func insert(_ items: [Item], into database: SQLiteDatabase) throws {
     let insert = try database.prepare("INSERT INTO Files VALUES (?, ?, ?, ?, ?)")
     for item in items {
       let id = item.fileID ?? name(of: item)
@@ -171,7 +176,6 @@ struct MobileSyncFixture {
         try item.archive ?? item.file.archive(relativePath: ByteString(item.path)), to: 5)
       try insert.run()
     }
-    try database.execute("COMMIT")
   }
 
   static func records(_ items: [Item]) -> [UInt8] {

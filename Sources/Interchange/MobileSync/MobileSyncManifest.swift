@@ -52,13 +52,15 @@ enum ManifestEntry: Sendable {
 extension MobileSyncBackup {
   /// Opens the manifest: Manifest.db, otherwise Manifest.mbdb.
   ///
-  /// - Parameter apps: Gets the apps that have data: a list of the backup need not name them.
+  /// - Parameters:
+  ///   - apps: Gets the apps that have data: a list of the backup need not name them.
+  ///   - skipped: Gets the logs of the database that cannot be merged into it.
   func openManifest(
-    addingAppsTo apps: inout Set<ByteString>
+    addingAppsTo apps: inout Set<ByteString>, skipping skipped: inout SkippedEntries
   ) throws(InterchangeError) -> MobileSyncManifest {
     if try has(Self.database) {
       do throws(ManifestFault) {
-        let database = try openDatabase()
+        let database = try openDatabase(skipping: &skipped)
         apps.formUnion(database.apps())
         return .database(database)
       } catch {
@@ -94,17 +96,29 @@ extension MobileSyncBackup {
 
   // MARK: - The database
 
-  private func openDatabase() throws(ManifestFault) -> ManifestDatabase {
+  private func openDatabase(
+    skipping skipped: inout SkippedEntries
+  ) throws(ManifestFault) -> ManifestDatabase {
     let file = try open(Self.database)
-    let size = try Self.system { () throws(SystemError) in try file.status().size }
     guard let keys, let manifestKey else {
+      if let merged = try mergedDatabase(file, skipping: &skipped) {
+        return try Self.database(in: merged)
+      }
+      let size = try Self.system { () throws(SystemError) in try file.status().size }
       return try Self.database(size) { () throws(SQLiteError) in
         try SQLiteDatabase.openImmutable(path: path.appending(Self.database))
       }
     }
-    let plain = try decrypt(file, with: try Self.unwrap(manifestKey, keys))
-    let memory = try Self.system { () throws(SystemError) in try MappedFile(plain) }
-    return try Self.database(UInt64(memory.count)) { () throws(SQLiteError) in
+    reportLogsOfEncryptedDatabase(in: &skipped)
+    return try Self.database(in: decrypt(file, with: try Self.unwrap(manifestKey, keys)))
+  }
+
+  /// Opens a private copy.
+  private static func database(
+    in copy: borrowing Descriptor
+  ) throws(ManifestFault) -> ManifestDatabase {
+    let memory = try system { () throws(SystemError) in try MappedFile(copy) }
+    return try database(UInt64(memory.count)) { () throws(SQLiteError) in
       try SQLiteDatabase.open(memory)
     }
   }

@@ -37,7 +37,8 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
     _ backup: consuming MobileSyncBackup, threads: Int = min(3, Host.processors)
   ) throws(InterchangeError) {
     var apps = Set(backup.device.apps.map(\.identifier))
-    let manifest = try backup.openManifest(addingAppsTo: &apps)
+    var skipped = backup.remarks
+    let manifest = try backup.openManifest(addingAppsTo: &apps, skipping: &skipped)
     let root = try MobileSyncBackup.system(backup.path) { () throws(SystemError) in
       try backup.directory.duplicate()
     }
@@ -47,7 +48,8 @@ package struct MobileSyncSource: ~Copyable, EntrySource {
       contents: MobileSyncContents(in: root, hasDirectories: hasDirectories), keys: backup.keys,
       madeAt: backup.device.madeAt, hasDirectories: hasDirectories)
     batches = MobileSyncReadAhead(manifest, threads: threads)
-    (path, device, skipped) = (backup.path, backup.device, backup.remarks)
+    self.skipped = skipped
+    (path, device) = (backup.path, backup.device)
   }
 
   package var madeAt: Timestamp? { device.madeAt }

@@ -130,7 +130,7 @@ extension SQLiteDatabase {
   }
 
   /// Changes the header of a database with a write-ahead log to one without: SQLite opens no
-  /// database in memory that has one. Apple's programs leave the log empty.
+  /// database in memory that has one. The log must be merged before.
   static func clearLogMode(header: inout [UInt8]) {
     if header.count >= headerSize, header[18] == 2, header[19] == 2 {
       header[18] = 1
