@@ -165,6 +165,22 @@ struct ClassifyTests {
     }
   }
 
+  /// The rules for a database decide about its log.
+  @Test func explainNamesTheDatabaseOfALog() throws {
+    let cli = try CommandLine()
+    try cli.directory.write("pages", at: "tree/x.db")
+    try cli.directory.write("log", at: "tree/x.db-wal")
+    let line = "explain tree/x.db-wal --layout folder --root tree --exclude **/x.db"
+    let shown = try cli.succeed(line)
+    #expect(shown.contains("the rules for its database folders/tree/x.db decide:"), "\(shown)")
+    let explained = try cli.json(line + " --json")
+    #expect((explained["database"] as? [String: Any])?["path"] as? String == "folders/tree/x.db")
+    #expect(explained["backup"] as? String == "never")
+    let alone = try cli.json(
+      "explain tree/x.db --layout folder --root tree --exclude **/x.db --json")
+    #expect(alone["database"] == nil && alone["backup"] as? String == "never")
+  }
+
   @Test func unreadableDirectoryIsNamedAndTheRestClassified() throws {
     let cli = try CommandLine()
     try cli.directory.write("x", at: "tree/locked/below")

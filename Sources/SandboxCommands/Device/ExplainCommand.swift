@@ -50,16 +50,17 @@ struct ExplainCommand: SandboxCommand {
     let query = DeviceScan.query(inner, in: container, of: found, policy: compiled)
     let explanation = compiled.explain(
       query.query, scanStart: Host.now().seconds, for: destination)
+    let database = query.database.map { logical.bytes.parent.appending($0) }
     let plan = purge ? try PurgePlan.make(found, policy: compiled, judging: container) : nil
     let judgement = plan?.judge(container, inner)
     if output.json {
       let purge = judgement.map { $0.json(at: plan?.request.now ?? Host.now()) }
       try console.result(
         explanation.json(
-          logical, exists: query.exists, stated: query.stated, for: destination,
-          purge: purge))
+          logical, exists: query.exists, stated: query.stated, database: database,
+          for: destination, purge: purge))
     } else {
-      try Text(explanation, logical, exists: query.exists).write(
+      try Text(explanation, logical, exists: query.exists, database: database).write(
         console, destination: destination)
       if let stated = query.stated {
         try console.result(
@@ -79,11 +80,16 @@ extension ExplainCommand {
     private let explanation: Explanation
     private let path: LogicalPath
     private let exists: Bool
+    /// The database whose verdicts the entry has, if it is its log or its journal.
+    private let database: ByteString?
 
-    init(_ explanation: Explanation, _ path: LogicalPath, exists: Bool) {
+    init(
+      _ explanation: Explanation, _ path: LogicalPath, exists: Bool, database: ByteString?
+    ) {
       self.explanation = explanation
       self.path = path
       self.exists = exists
+      self.database = database
     }
 
     func write(_ console: Console, destination: Destination) throws {
@@ -91,6 +97,7 @@ extension ExplainCommand {
       let type = facts == .special ? "special file" : facts.rawValue
       try console.result(
         "\(path): \(exists ? "a \(type)" : "does not exist, explained as a \(type)")")
+      if let database { try console.result("the rules for its database \(database) decide:") }
       for step in explanation.steps { try write(step, console) }
       try console.result("")
       try write(explanation.verdicts.keep, of: "sandboxctl", for: destination, console)
@@ -172,10 +179,12 @@ extension Explanation {
   /// Returns the output of `explain --json`.
   func json(
     _ path: LogicalPath, exists: Bool, stated: ProtectionClass? = nil,
-    for destination: Destination, purge: JSON? = nil
+    database: ByteString? = nil, for destination: Destination, purge: JSON? = nil
   ) -> JSON {
     let backup = verdicts.keep.backup.mode(for: destination)
     let isFile = query.facts.type == .file || query.facts.type == .database
+    var decided: [JSON.Member] = []
+    if let database { decided.append(JSON.Member("database", .object(JSON.path(database)))) }
     return .object(
       JSON.path(path.bytes) + [
         JSON.Member("exists", .bool(exists)),
@@ -191,7 +200,7 @@ extension Explanation {
               ["mark": .string($0.mark), "rule": .string($0.rule), "at": .location($0.location)]
             })),
       ] + (isFile ? verdicts.keep.protectionMembers(stated: stated) : [])
-        + (purge.map { [JSON.Member("purge", $0)] } ?? []))
+        + decided + (purge.map { [JSON.Member("purge", $0)] } ?? []))
   }
 }
 
