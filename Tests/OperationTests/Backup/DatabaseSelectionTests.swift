@@ -29,7 +29,7 @@ import Testing
   private func stored(_ fixture: Fixture, _ patterns: [CommandLinePattern]) throws -> [ByteString] {
     let report = try fixture.backup(fixture.scan(patterns))
     #expect(report.isComplete && report.warnings.isEmpty)
-    let back: ByteString = "back \(try fixture.directory.directory.names().count)"
+    let back = ByteString("back \(try fixture.directory.directory.names().count)")
     _ = try fixture.restore(report, to: back)
     return try fixture.names(back.appending("in"))
   }

@@ -138,7 +138,7 @@ import Testing
   @Test func aCompanionThatIsNoRegularFileIsNoneOfTheDatabase() throws {
     let fixture = try Fixture()
     let tree = try fixture.tree()
-    let kinds: [(ByteString, FileStatus.Kind)] = [("a", .socket), ("b", .fifo)]
+    let kinds: [(ByteString, FileKind)] = [("a", .socket), ("b", .fifo)]
     for (name, kind) in kinds {
       for suffix in ["-journal", "-wal"] {
         let database = name.concatenating(ByteString(suffix.dropFirst().description))
