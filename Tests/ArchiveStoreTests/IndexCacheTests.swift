@@ -213,7 +213,7 @@ struct IndexCacheTests {
     try expectWhole(snapshot, IndexCache(directory: path))
     let location = URL(fileURLWithPath: directory("cache/index/checked"))
     let good = try Data(contentsOf: location)
-    #expect(good.count == 40 + 120 + 32)
+    #expect(good.count == 40 + 152 + 32)
     var damaged: [Data] = [Data(), good + Data([0]), good.prefix(40)]
     for at in good.indices {
       var data = good

@@ -45,7 +45,7 @@ extension ContainerScan {
   private func companions(in children: Range<Int>) -> [(companion: Int, database: Int)] {
     var owned: [ByteString: [Int]] = [:]
     for index in children
-    where entries[index].status.kind == .file && withName(index, DatabaseMember.mayBeSidecar) {
+    where entries[index].status.kind == .file && withName(index, Self.mayBeCompanion) {
       guard let (database, member) = DatabaseMember.owner(of: name(index)),
         member != .sharedMemory
       else { continue }
@@ -59,6 +59,12 @@ extension ContainerScan {
       for companion in owned[name(index)] ?? [] { found[companion] = index }
     }
     return found.filter { found[$0.value] == nil }.map { ($0.key, $0.value) }
+  }
+
+  /// Whether a name may be that of a log or a journal. Few others end with their last letter, so
+  /// hardly any name allocates memory.
+  private static func mayBeCompanion(_ name: Span<UInt8>) -> Bool {
+    !name.isEmpty && name[name.count - 1] == UInt8(ascii: "l") && DatabaseMember.mayBeSidecar(name)
   }
 
   private func isDecidedAlike(_ companion: Int, _ database: Int) -> Bool {

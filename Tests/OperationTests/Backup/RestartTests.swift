@@ -99,6 +99,8 @@ import Testing
     import mmap, sys
     with open(sys.argv[1], "r+b") as file:
       with mmap.mmap(file.fileno(), 0) as map:
+        # The page is mapped by a read: a store that maps it changes the times.
+        map[600]
         map[600:604] = b"late"
     """
 
