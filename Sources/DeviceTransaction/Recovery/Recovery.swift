@@ -136,7 +136,7 @@ package struct Recovery {
   private func applySteps(
     of record: JournalRecord, _ outcome: inout RecoveryReport.Recovered
   ) throws(SystemError) {
-    // What a whole operation has replaced is not used before all of it is.
+    // A program uses no part of a whole operation before all its steps are applied.
     let runner = StepRunner(
       record.roots, OpenedNote(record.id, root: device.root),
       interruptedSince: record.isWhole ? nil : record.time)

@@ -55,7 +55,7 @@ private struct LateSidecars: ~Copyable {
     list()
     if names.isEmpty { return [] }
     for entry in tree.entries.indices.dropFirst() {
-      // What the snapshot has is restored or kept by itself.
+      // An entry of the snapshot is restored or kept by its own decision.
       let directory = Int(tree.entries[entry].parent)
       if names[directory] != nil { names[directory]?.remove(tree.name(entry)) }
     }
