@@ -65,6 +65,19 @@ struct ObjectStoreRequestTests {
     #expect(requests == ["get repository.json", "objects snapshots"], "\(requests)")
   }
 
+  /// A run that stores something looks at its lease once before it puts its index object, and once
+  /// after that.
+  @Test func anIndexObjectNeedsTwoLooksAtTheLease() throws {
+    let requests = try run(try ObjectStoreFixture(), 1)
+    let index = try #require(requests.firstIndex(of: "put index"))
+    #expect(requests[index - 1] == "list leases")
+    #expect(requests[index - 2] != "list leases", "\(requests)")
+    let rest = [
+      "list leases", "put pending", "list leases", "put snapshots", "list leases", "delete objects",
+    ]
+    #expect(Array(requests[(index + 1)...]) == rest, "\(requests)")
+  }
+
   /// If the recipients may have changed since the repository was opened, they are read again: the
   /// file was written shortly before, or after the lease was taken, as the store's clock says.
   @Test func changedRecipientsAreNoticed() throws {

@@ -30,7 +30,15 @@ struct DirectoryLeases: LeaseForm {
 
   func isDead(_ lease: ObjectPath) -> Bool { false }
 
-  func save(_ bytes: [UInt8], as object: ObjectPath, by lease: Lease) throws(StoreError) {
+  func save(
+    _ bytes: [UInt8], as object: ObjectPath, by lease: Lease, renew: () throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try save(bytes, as: object, by: lease)
+  }
+
+  private func save(
+    _ bytes: [UInt8], as object: ObjectPath, by lease: Lease
+  ) throws(StoreError) {
     let path = lease.path
     try lease.explained { () throws(StoreError) in try storage.save(bytes, as: object, by: path) }
   }

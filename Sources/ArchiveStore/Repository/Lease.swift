@@ -173,7 +173,16 @@ final class Lease: Sendable {
 
   /// Saves an object through the lease.
   func save(_ bytes: [UInt8], as object: ObjectPath) throws(StoreError) {
-    try sending { () throws(StoreError) in try form.save(bytes, as: object, by: self) }
+    try save(bytes, as: object) { () throws(StoreError) in throw Self.lost(storage.location) }
+  }
+
+  /// Saves an object through the lease. `renew` is called if the lease is dead (`LeaseForm`).
+  func save(
+    _ bytes: [UInt8], as object: ObjectPath, renew: () throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try sending { () throws(StoreError) in
+      try form.save(bytes, as: object, by: self, renew: renew)
+    }
   }
 
   /// Makes requests that store an index object, a snapshot or another object that other programs

@@ -24,8 +24,11 @@ protocol LeaseForm: Sendable {
   /// rename it need not ask: its next commit fails.
   func isDead(_ lease: ObjectPath) throws(StoreError) -> Bool
 
-  /// Saves an object through a lease.
-  func save(_ bytes: [UInt8], as object: ObjectPath, by lease: Lease) throws(StoreError)
+  /// Saves an object through a lease. `renew` is called if the lease was marked as dead before: it
+  /// takes a new one and checks that everything that the object names is there, or throws.
+  func save(
+    _ bytes: [UInt8], as object: ObjectPath, by lease: Lease, renew: () throws(StoreError) -> Void
+  ) throws(StoreError)
 
   /// Saves a snapshot whose content is durable. `renew` is called if the lease was marked as dead:
   /// it takes a new one and checks that everything that the snapshot needs is there, or throws.

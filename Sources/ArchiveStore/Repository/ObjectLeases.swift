@@ -43,8 +43,10 @@ struct ObjectLeases: LeaseForm {
     if try lease.isDead() { throw Lease.lost(storage.location) }
   }
 
-  func save(_ bytes: [UInt8], as object: ObjectPath, by lease: Lease) throws(StoreError) {
-    try requireAlive(lease)
+  func save(
+    _ bytes: [UInt8], as object: ObjectPath, by lease: Lease, renew: () throws(StoreError) -> Void
+  ) throws(StoreError) {
+    if try lease.isDead() { try renew() }
     try storage.save(bytes, as: object, by: lease.path)
     if object.directory == RepositoryLayout.indexes { try lease.requireAlive(afterPutting: object) }
   }

@@ -373,7 +373,6 @@ extension WritingSession {
   private func saveIndex() throws(StoreError) {
     let finished = packs.unindexed
     guard !finished.isEmpty else { return }
-    if try lease.isDead() { try renewLease() }
     let numbers = Set(finished.map { UInt32($0.number) })
     let indexes = Dictionary(
       uniqueKeysWithValues: finished.enumerated().map { (UInt32($1.number), UInt32($0)) })
@@ -384,7 +383,9 @@ extension WritingSession {
     }
     let bytes = IndexBuilder(packs: finished.map(\.pack), records: records).encode()
     let stored = try repository.storage.encode(bytes)
-    try lease.save(stored.bytes, as: repository.storage.layout.index(stored.id))
+    try lease.save(stored.bytes, as: repository.storage.layout.index(stored.id)) {
+      () throws(StoreError) in try renewLease()
+    }
     let object: IndexObject
     if let copy = cache?.add(stored, content: bytes, cipher: repository.storage.cipher) {
       object = copy
