@@ -94,14 +94,6 @@ struct MobileSyncDamageTests {
     #expect(try reason(stored, wrapped: wrapped)?.contains("class 7") == true)
   }
 
-  /// The size in the manifest of a database in use is often another one.
-  @Test func otherSizesAreAWarning() throws {
-    let item = Self.file("x", [1, 2, 3, 4]) { $0.file.size = 9 }
-    let outcome = try MobileSyncFixture([item]).read()
-    #expect(outcome.entries[Self.data.appending("x")]?.content == [1, 2, 3, 4])
-    #expect(outcome.skipped.entryCount == 0 && outcome.skipped.propertyCount == 1)
-  }
-
   /// A link in the place of a content, or of its directory, is not followed.
   @Test func linksInTheBackupAreNotFollowed() throws {
     let directory = try MobileSyncFixture([Self.good]).write()

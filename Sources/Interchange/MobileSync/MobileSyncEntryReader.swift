@@ -118,10 +118,10 @@ struct MobileSyncEntryReader: Sendable {
       let file = try contents.open(record.fileID)
       let digest = DigestCheck(record.file.digest, acceptsPlain: !hasDirectories)
       guard let keys, let wrapped = record.file.key else {
-        return try MobileSyncPayload(file, digest: digest)
+        return try MobileSyncPayload(file, of: record, in: contents, digest: digest)
       }
       return try MobileSyncPayload(
-        file, key: try Self.key(wrapped, keys), recordedSize: record.file.size, digest: digest)
+        file, key: try Self.key(wrapped, keys), of: record, in: contents, digest: digest)
     } catch { throw RecordFault(reason: error.reason) }
   }
 

@@ -24,23 +24,35 @@ struct MobileSyncPayload: ~Copyable {
   private static let portion: UInt64 = 256 << 10
   /// The maximum size of a stored content that is read as a whole for its padding.
   private static let smallContent: UInt64 = 64 << 10
+  /// The number of bytes at the start that show whether a content is a database; whole blocks.
+  private static let headSize: UInt64 = 112
 
-  /// Opens a plain content.
-  init(_ file: consuming Descriptor, digest: consuming DigestCheck) throws(PayloadFault) {
-    status = try Self.status(of: file)
+  /// Opens a plain content. Refuses one that lost its end.
+  init(
+    _ file: consuming Descriptor, of record: MobileRecord, in contents: MobileSyncContents,
+    digest: consuming DigestCheck
+  ) throws(PayloadFault) {
+    let status = try Self.status(of: file)
+    if status.size < record.file.size {
+      let head = try Self.bytes(of: file, from: 0, to: min(status.size, Self.headSize))
+      try contents.requireWhole(record, size: status.size, head: head)
+    }
     size = status.size
+    self.status = status
     self.file = file
     self.digest = digest
   }
 
-  /// Opens an encrypted content. Determines its size from the padding, which is in its last block.
+  /// Opens an encrypted content. Determines its size from the padding, which is in its last block,
+  /// and refuses one that lost its end.
   ///
   /// Apple's programs pad, other writers do not always: a content whose stored size is the recorded
   /// one, or less than a block larger without valid padding, is not padded.
   init(
-    _ file: consuming Descriptor, key: ClassKeys.Key, recordedSize: UInt64,
-    digest: consuming DigestCheck
+    _ file: consuming Descriptor, key: ClassKeys.Key, of record: MobileRecord,
+    in contents: MobileSyncContents, digest: consuming DigestCheck
   ) throws(PayloadFault) {
+    let recordedSize = record.file.size
     let status = try Self.status(of: file)
     let stored = status.size
     guard stored % UInt64(BlockCipher.blockSize) == 0 else {
@@ -48,17 +60,23 @@ struct MobileSyncPayload: ~Copyable {
     }
     // Two blocks are enough for the padding, but most contents are small, and a call more is not.
     let start = stored <= Self.smallContent ? 0 : stored - 2 * UInt64(BlockCipher.blockSize)
-    let end = try Self.end(of: file, from: start, size: stored)
-    let padding = Self.padding(atEndOf: end, key)
+    let end = try Self.bytes(of: file, from: start, to: stored)
+    let plainSize: UInt64
     if stored == recordedSize {
-      size = stored
-    } else if let padding {
-      size = stored - UInt64(padding)
+      plainSize = stored
+    } else if let padding = Self.padding(atEndOf: end, key) {
+      plainSize = stored - UInt64(padding)
     } else if recordedSize < stored, stored - recordedSize < UInt64(BlockCipher.blockSize) {
-      size = recordedSize
+      plainSize = recordedSize
     } else {
       throw PayloadFault(reason: "its end is damaged, or its key is another one")
     }
+    if plainSize < recordedSize {
+      let head = try Self.bytes(of: file, from: 0, to: min(stored, Self.headSize))
+      try contents.requireWhole(
+        record, size: plainSize, head: Self.decrypted(head, key, limit: plainSize))
+    }
+    size = plainSize
     cipher = BlockCipher(.decrypt, key: key.bytes)
     if start == 0 { ahead = end }
     self.status = status
@@ -78,16 +96,26 @@ struct MobileSyncPayload: ~Copyable {
     return status
   }
 
-  /// Returns the stored bytes from an offset to the end.
-  private static func end(
-    of file: borrowing Descriptor, from start: UInt64, size: UInt64
+  /// Returns the stored bytes between two offsets.
+  private static func bytes(
+    of file: borrowing Descriptor, from start: UInt64, to end: UInt64
   ) throws(PayloadFault) -> [UInt8] {
-    let end: [UInt8]
+    let bytes: [UInt8]
     do throws(SystemError) {
-      end = try file.read(count: Int(size - start), at: start)
+      bytes = try file.read(count: Int(end - start), at: start)
     } catch { throw PayloadFault(reason: error.reason, cause: error) }
-    guard end.count == Int(size - start) else { throw .shorter }
-    return end
+    guard bytes.count == Int(end - start) else { throw .shorter }
+    return bytes
+  }
+
+  /// Returns the first bytes of a content without those of the padding.
+  private static func decrypted(
+    _ stored: [UInt8], _ key: ClassKeys.Key, limit: UInt64
+  ) -> [UInt8] {
+    var plain: [UInt8] = []
+    var cipher = BlockCipher(.decrypt, key: key.bytes)
+    cipher.process(stored.span, appendingTo: &plain)
+    return Array(plain.prefix(Int(min(limit, headSize))))
   }
 
   /// Returns the number of bytes of padding in the last of the stored blocks; nil if there is no

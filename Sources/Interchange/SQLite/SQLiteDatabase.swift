@@ -129,6 +129,16 @@ extension SQLiteDatabase {
     return pageSize >= 512 && pageSize.nonzeroBitCount == 1 ? pageSize : nil
   }
 
+  /// Returns the size of a database in bytes, or nil if the header does not have it: a program
+  /// before SQLite 3.7 changed the database without it (section 1.3.7).
+  static func size(header: [UInt8]) -> UInt64? {
+    guard let pageSize = pageSize(header: header), header[24..<28] == header[92..<96] else {
+      return nil
+    }
+    let pages = header[28..<32].reduce(0) { $0 << 8 | UInt64($1) }
+    return pages > 0 ? pages * UInt64(pageSize) : nil
+  }
+
   /// Changes the header of a database with a write-ahead log to one without: SQLite opens no
   /// database in memory that has one. The log must be merged before.
   static func clearLogMode(header: inout [UInt8]) {
