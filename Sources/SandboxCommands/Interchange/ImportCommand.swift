@@ -40,8 +40,9 @@ extension ImportCommand {
           Imports the archive as the directory folders/NAME of a new snapshot, with times, owners, \
           attributes, access control lists, hard links and holes. The format and the compression \
           are recognized: tar, cpio, zip, 7-Zip, ISO 9660, cab, rar, xar and others, with gzip, \
-          bzip2, xz, zstd, lz4 and others. Of a damaged archive everything before the damage is \
-          imported. '-' reads standard input.
+          bzip2, xz, zstd, lz4 and others. Of a damaged archive all complete entries that can be \
+          read are imported, with exit status 3; if its compressed data is damaged, any of them \
+          may be wrong, which is printed and recorded. '-' reads standard input.
 
           \(Examples.text([
             "sandboxctl import tar photos-2024.tar.zst --name photos --repo repo",
