@@ -245,6 +245,50 @@ struct MobileSyncSinkTests {
     #expect(outcome.entries["apps/com.example.app/data/f"]?.content == [3])
   }
 
+  /// A device can have two containers of an app, and two apps an extension of one identifier: the
+  /// files of the second one are named and never mixed with those of the first.
+  @Test(arguments: [nil, "x"]) func secondContainersAreNamed(password: String?) throws {
+    let target = try TemporaryDirectory("itunes")
+    let first = "apps/com.example.app"
+    let second = "apps/com.example.app~1111"
+    let skipped = try write(
+      [
+        (entry(first + "/data/a", .file(size: 1)), [1]),
+        (entry(first + "/extensions/e.x/data/a", .file(size: 1)), [2]),
+        (entry(second + "/data", .directory), []),
+        (entry(second + "/data/a", .file(size: 2)), [8, 8]),
+        (entry(second + "/data/b", .file(size: 2)), [9, 9]),
+        (entry("apps/other/extensions/e.x/data/a", .file(size: 2)), [7, 7]),
+        (
+          entry("groups/g/link", .hardLink(to: ByteString(second + "/data/a").components)), []
+        ),
+      ], to: target.path("backup"), keys: password.map { Self.keys($0) })
+    #expect(
+      skipped.listed.map(\.path) == [
+        "apps/com.example.app~1111/data", "apps/com.example.app~1111/data/a",
+        "apps/com.example.app~1111/data/b", "apps/other/extensions/e.x/data/a",
+        "AppDomainGroup-g/link",
+      ])
+    #expect(skipped.entryCount == 5)
+    #expect(skipped.listed.first?.reason.contains("'apps/com.example.app/data'") == true)
+    let outcome = try MobileSyncFixture.read(target.path("backup"), password: password)
+    #expect(outcome.reasons == [])
+    #expect(outcome.entries["apps/com.example.app/data/a"]?.content == [1])
+    #expect(outcome.entries["apps/com.example.app/data/b"] == nil)
+    #expect(outcome.entries["groups/g/link"] == nil)
+  }
+
+  /// Of several containers of an app, one that is exported alone is that of the app.
+  @Test func aSecondContainerIsExportedAlone() throws {
+    let target = try TemporaryDirectory("itunes")
+    let skipped = try write(
+      [(entry("apps/com.example.app~1111/data/a", .file(size: 1)), [1])],
+      to: target.path("backup"))
+    #expect(skipped.isEmpty)
+    let outcome = try MobileSyncFixture.read(target.path("backup"))
+    #expect(outcome.entries["apps/com.example.app/data/a"]?.content == [1])
+  }
+
   @Test func usedDirectoriesAndShortContentsAreRefused() throws {
     let target = try TemporaryDirectory("itunes")
     try target.write("x", at: "used/x")

@@ -25,8 +25,8 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
 
   /// The directories of the last entry that have a row: those of one domain, by depth.
   private var open: (domain: ByteString, directories: [ByteString])?
-  /// The domains that have a row.
-  private var domains: Set<ByteString> = []
+  /// The domains that have a row, with the container whose data they have.
+  private var domains: [ByteString: [ByteString]] = [:]
   /// The file whose content is being written.
   private var content: OpenContent?
   /// The bytes of a skipped file that are still to come.
@@ -177,10 +177,20 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
       skipped.append(path: entry.joinedPath, reason: "the target of the link is not valid UTF-8")
       return
     }
+    let container = Array(entry.path.dropLast(inner.count))
+    // A device can have several containers of one identifier, and a backup only one.
+    if let other = domains[domain], other != container {
+      skipped.append(
+        path: entry.joinedPath,
+        reason: "a backup contains one container of this identifier, and "
+          + "'\(ByteString(joining: other))' is in it")
+      return
+    }
     var record = MobileRecord(
       domain: domain, relativePath: ByteString(text),
       fileID: MobileRecord.fileID(domain: domain, relativePath: ByteString(text)), flags: nil,
       file: file(of: entry))
+    domains[domain] = container
     try addParents(domain, inner)
     switch entry.kind {
     case .directory:
@@ -215,7 +225,6 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
   ) throws(InterchangeError) {
     if open?.domain != domain {
       open = (domain, [])
-      domains.insert(domain)
       if !inner.isEmpty { try addDirectory(domain, []) }
     }
     guard var directories = open?.directories else { return }
@@ -321,7 +330,9 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
   private mutating func addLink(
     _ record: MobileRecord, to other: [ByteString]
   ) throws(InterchangeError) {
-    guard let (domain, inner) = MobileSyncDomains.domain(of: other) else {
+    guard let (domain, inner) = MobileSyncDomains.domain(of: other),
+      domains[domain] == Array(other.dropLast(inner.count))
+    else {
       skipped.append(path: record.shownPath, reason: "the file that it is a link to is missing")
       return
     }
@@ -368,7 +379,8 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
         try keys.encryptDatabase(plain, to: target)
       } catch { throw failure(error) }
     }
-    for (name, list) in MobileSyncLists(device: device, domains: domains, keys: keys).all {
+    let lists = MobileSyncLists(device: device, domains: Set(domains.keys), keys: keys)
+    for (name, list) in lists.all {
       let bytes: [UInt8]
       do throws(CodecError) { bytes = try list.binary() } catch {
         throw InterchangeError(error, Self.action, subject: directory.path.appending(name))
