@@ -94,6 +94,16 @@ struct MobileSyncDamageTests {
     #expect(try reason(stored, wrapped: wrapped)?.contains("class 7") == true)
   }
 
+  /// Without its key, an encrypted content is not taken for a plain one.
+  @Test func keysOfOtherLengthsAreNamed() throws {
+    let item = Self.file("x", [UInt8](repeating: 5, count: 16)) {
+      $0.file.key = WrappedKey(classNumber: MobileSyncFixture.classNumber, wrapped: [1, 2, 3])
+    }
+    #expect(try loss(of: item, form: .records, password: "x") == "its key is damaged")
+    #expect(
+      try loss(of: item, form: .database, password: "x") == "its key has 7 bytes instead of 44")
+  }
+
   /// A link in the place of a content, or of its directory, is not followed.
   @Test func linksInTheBackupAreNotFollowed() throws {
     let directory = try MobileSyncFixture([Self.good]).write()

@@ -123,6 +123,9 @@ final class ClassKeys: Sendable {
 
   /// Returns the key that was wrapped with that of its class, or the reason why it cannot be.
   func unwrap(_ key: WrappedKey) -> Result<Key, UnwrapFault> {
+    guard !key.wrapped.isEmpty else {
+      return .failure(UnwrapFault(reason: "its key is damaged"))
+    }
     guard let own = keys[key.classNumber] else {
       return .failure(
         UnwrapFault(reason: "the keybag has no key of its protection class \(key.classNumber)"))
@@ -157,6 +160,10 @@ struct WrappedKey: Hashable, Sendable {
     classNumber = LittleEndian.integer(bytes.span, at: 0)
     wrapped = Array(bytes[4...])
   }
+
+  /// The key of a content whose key has another length: without one, the encrypted content would be
+  /// taken for a plain one.
+  static let damaged = WrappedKey(classNumber: 0, wrapped: [])
 }
 
 extension Keybag {

@@ -65,7 +65,9 @@ struct MBDBReader: ~Copyable {
     // Some writers store no target as an empty string.
     if let target = try input.string(), !target.isEmpty { file.target = ByteString(target) }
     if let digest = try input.string(), !digest.isEmpty { file.digest = digest }
-    if let key = try input.string(), !key.isEmpty { file.key = WrappedKey(key) }
+    if let key = try input.string(), !key.isEmpty {
+      file.key = WrappedKey(key) ?? .damaged
+    }
     try readNumbers(&file)
     try readAttributes(&file)
     let name = ByteString(domain)
