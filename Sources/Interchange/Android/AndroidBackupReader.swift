@@ -123,6 +123,9 @@ package final class AndroidBackupReader: EntrySource {
   }
 
   private func kind(of member: AndroidTarMember) throws(PathFault) -> ForeignEntry.Kind {
+    if member.isSparse {
+      throw PathFault(reason: "it is a sparse file of GNU tar, which no backup of Android has")
+    }
     switch member.type {
     case UInt8(ascii: "0"): return .file(size: member.size)
     case UInt8(ascii: "5"): return .directory

@@ -13,6 +13,9 @@ struct AndroidTarMember: Hashable {
   var modified: Timestamp
   /// The target of a link; empty for other types.
   var link: ByteString
+  /// Whether the content is a map of data and the data without its holes, as GNU tar stores sparse
+  /// files.
+  var isSparse = false
 
   static let blockSize = 512
   /// The largest extended header in bytes: twice what Android accepts.
@@ -189,7 +192,7 @@ struct TarHeader {
   init?(_ block: [UInt8]) {
     guard let sum = Self.number(block, 148..<156), Self.sums(of: block).contains(sum),
       let mode = Self.number(block, 100..<108), let size = Self.number(block, 124..<136),
-      let modified = Self.number(block, 136..<148), let owner = Self.number(block, 108..<116),
+      let modified = Self.time(block, 136..<148), let owner = Self.number(block, 108..<116),
       let group = Self.number(block, 116..<124), size <= UInt64(Int64.max) - 1024
     else { return nil }
     let isPOSIX = block[257..<263].elementsEqual("ustar\0".utf8)
@@ -202,7 +205,7 @@ struct TarHeader {
     permissions = UInt16(mode & 0o7777)
     self.owner = UInt32(clamping: owner)
     self.group = UInt32(clamping: group)
-    self.modified = Int64(clamping: modified)
+    self.modified = modified
     link = Self.text(block, 157..<257)
   }
 
@@ -231,6 +234,21 @@ struct TarHeader {
   }
 }
 
+extension TarHeader {
+  /// Returns the seconds since 1970; those of a time before it are in base 256, as GNU tar writes
+  /// negative numbers.
+  private static func time(_ block: [UInt8], _ field: Range<Int>) -> Int64? {
+    guard block[field.lowerBound] == 0xff else {
+      return number(block, field).map { Int64(clamping: $0) }
+    }
+    let bytes = block[field].dropFirst()
+    guard bytes.dropLast(8).allSatisfy({ $0 == 0xff }) else { return nil }
+    let bits = bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    let seconds = Int64(bitPattern: bits)
+    return seconds < 0 ? seconds : nil
+  }
+}
+
 /// The values of extended headers, which apply to the next member.
 struct TarExtension {
   private var path: ByteString?
@@ -239,6 +257,7 @@ struct TarExtension {
   private var owner: UInt32?
   private var group: UInt32?
   private var modified: Timestamp?
+  private var isSparse = false
 
   /// The types of extended headers: of pax for one member and for all, and GNU's long names.
   static let types = Array("xgLK".utf8)
@@ -295,7 +314,7 @@ struct TarExtension {
     case "mtime":
       modified = Self.time(text)
       return modified != nil
-    default: break
+    default: if key.hasPrefix("GNU.sparse.") { isSparse = true }
     }
     return true
   }
@@ -321,6 +340,7 @@ struct TarExtension {
       path: path ?? header.path, type: header.type,
       size: header.hasContent ? size ?? header.size : 0,
       permissions: header.permissions, owner: owner ?? header.owner, group: group ?? header.group,
-      modified: modified ?? Timestamp(seconds: header.modified), link: link ?? header.link)
+      modified: modified ?? Timestamp(seconds: header.modified), link: link ?? header.link,
+      isSparse: isSparse)
   }
 }

@@ -94,4 +94,53 @@ import Testing
     #expect(try reader.next() == nil)
     #expect(reader.skipped.isEmpty)
   }
+
+  /// Returns a member with a changed header, without compression.
+  private func member(
+    _ name: ByteString, _ content: [UInt8], changing change: (inout [UInt8]) -> Void = { _ in }
+  ) -> [UInt8] {
+    var block = AndroidTarHeader(
+      prefix: "", path: name, isDirectory: false, size: UInt64(content.count), permissions: 0o644,
+      owner: 0, group: 0, modified: 7
+    ).encoded()
+    change(&block)
+    block.replaceSubrange(148..<156, with: [UInt8](repeating: 0x20, count: 8))
+    let digits = String(block.reduce(0) { $0 + Int($1) }, radix: 8)
+    let sum = String(repeating: "0", count: 6 - digits.count) + digits + "\0 "
+    block.replaceSubrange(148..<156, with: Array(sum.utf8))
+    let padding = AndroidTarHeader.padding(after: UInt64(content.count))
+    return block + content + [UInt8](repeating: 0, count: padding)
+  }
+
+  private func read(_ members: [[UInt8]]) throws -> (reader: AndroidBackupReader, [ForeignEntry]) {
+    let start = Array("ANDROID BACKUP\n5\n0\nnone\n".utf8)
+    let end = [UInt8](repeating: 0, count: 1024)
+    let reader = try Fixture.open(start + members.flatMap(\.self) + end)
+    return (reader, try Fixture.contents(of: reader).map(\.entry))
+  }
+
+  /// GNU tar writes a time before 1970 as a negative number in base 256.
+  @Test func readsTimesBefore1970() throws {
+    let (reader, entries) = try read([
+      member("apps/a.b/f/old", [1]) { block in
+        block.replaceSubrange(136..<148, with: [UInt8](repeating: 0xff, count: 11) + [0x9c])
+      },
+      member("apps/a.b/f/new", [2]),
+    ])
+    #expect(entries.map(\.modified) == [Timestamp(seconds: -100), Timestamp(seconds: 7)])
+    #expect(reader.skipped.isEmpty)
+  }
+
+  /// The map of a sparse file of GNU tar is not taken for the beginning of its content.
+  @Test func namesSparseFiles() throws {
+    let records = "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"
+    let (reader, entries) = try read([
+      member("pax", Array(records.utf8)) { $0[156] = UInt8(ascii: "x") },
+      member("apps/a.b/f/sparse", [UInt8](repeating: 0x30, count: 600)),
+      member("apps/a.b/f/good", [2]),
+    ])
+    #expect(entries.map(\.joinedPath) == ["apps/a.b/data/files/good"])
+    #expect(reader.skipped.entryCount == 1)
+    #expect(reader.skipped.listed.first?.path == "apps/a.b/f/sparse")
+  }
 }
