@@ -296,6 +296,24 @@ struct ArchiveSourceTests {
     }
   }
 
+  /// Of two archives in one file only the first is read, as by tar: the file counts as damaged.
+  @Test(arguments: ["cat", "gzip", "zstd"], [false, true])
+  func anArchiveBehindTheEndMarkIsNamed(filter: String, isFar: Bool) throws {
+    let directory = try TemporaryDirectory("archive")
+    // The end of a record is usually filled with zeros.
+    let zeros = [UInt8](repeating: 0, count: isFar ? 700_000 : 0)
+    try directory.write(PaxArchive.bytes([("a", [1])]) + zeros, at: "first")
+    try directory.write(PaxArchive.bytes([("b", [2])]), at: "second")
+    try Self.run(
+      "(\(filter) < first; \(filter) < second) > z; \(filter) < first > one", in: directory)
+    let (whole, _) = try Self.importing("one", of: directory)
+    #expect(whole.isComplete, "\(whole)")
+    let (report, fixture) = try Self.importing("z", of: directory)
+    #expect(report.damage?.reason.contains("data follows its end mark") == true, "\(report)")
+    #expect(report.damage?.isSuspect == false)
+    #expect(try fixture.bytes("folders/x/a", report) == [1])
+  }
+
   /// A claimed size costs neither memory nor disk.
   @Test func anAbsurdSizeIsOnlyDamage() throws {
     var member = PaxMember(path: Array("big".utf8), kind: .file(size: 1 << 62), mode: 0o644)

@@ -32,6 +32,8 @@ extension ArchiveReader {
     /// The maximum number of bytes to keep. The first header of a tar is at most some blocks of a
     /// decompressor behind the start.
     private static let keptLimit = 64 << 20
+    /// The number of bytes behind an archive that are looked at.
+    private static let trailerLimit = 1 << 20
 
     /// - Parameters:
     ///   - isRepeatable: whether a second reader may begin again.
@@ -68,6 +70,22 @@ extension ArchiveReader {
         throw CodecError(.library, in: .archive, reason: "its bytes cannot be read")
       }
       return decoded.failure
+    }
+
+    /// Whether other bytes than zeros follow a position up to which libarchive has read. At most
+    /// 1 MiB more is read: a record of zeros that tar appends is shorter.
+    func hasData(after end: UInt64) -> Bool {
+      let start = Int(min(max(end, held.lowerBound), held.upperBound) - held.lowerBound)
+      if unsafe buffer[start..<held.count].contains(where: { $0 != 0 }) { return true }
+      var rest = Self.trailerLimit
+      while rest > 0, !hasFailed {
+        let count = input.read(into: &scratch)
+        hasFailed = count < 0
+        if count <= 0 { return false }
+        if scratch.prefix(count).contains(where: { $0 != 0 }) { return true }
+        rest -= count
+      }
+      return false
     }
 
     func open(_ archive: OpaquePointer) -> Int32 {

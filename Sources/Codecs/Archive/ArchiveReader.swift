@@ -231,8 +231,15 @@ internal import Glibc
     let status = header.status
     if status == ARCHIVE_EOF {
       isEnded = true
+      // Before the rest of compressed data is read for its checksum.
+      let isFollowed = isFollowedByData
       try requireSoundEnd()
       try requireEndMark()
+      if isFollowed {
+        throw CodecError(
+          .malformed, in: .archive,
+          reason: "data follows its end mark: entries of another archive behind it are missing")
+      }
       return nil
     }
     // A tar header with a wrong checksum can be retried: the next call reads the next block, and so
@@ -348,6 +355,16 @@ internal import Glibc
     throw CodecError(
       .truncated, in: .archive,
       reason: "it has no end mark, as if it were truncated: entries may be missing")
+  }
+
+  /// Whether other bytes than zeros follow the end mark of a tar archive, as in one that was
+  /// appended with `cat`: libarchive, like tar, reads nothing behind the mark. Unknown, and false,
+  /// if libarchive decompresses the archive.
+  private var isFollowedByData: Bool {
+    guard unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR,
+      unsafe archive_filter_code(archive, 0) == ARCHIVE_FILTER_NONE
+    else { return false }
+    return client.hasData(after: unsafe UInt64(clamping: archive_filter_bytes(archive, 0)))
   }
 
   private mutating func fault(_ status: Int32) -> CodecError {
