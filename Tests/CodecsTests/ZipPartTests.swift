@@ -83,6 +83,29 @@ struct ZipPartTests {
     #expect(outline.parts.count == (partSize < 50 ? (49 / partSize) + 1 : 0))
   }
 
+  /// A backslash is a character of a name, unless the member was made on a system that has it for a
+  /// separator.
+  @Test(arguments: [1, 10]) func backslashesStay(partSize: Int) throws {
+    var writer = try ArchiveWriter(.zip)
+    var bytes: [UInt8] = []
+    let names = ["a\\b", "caf\u{e9}\\x", "d/e\\f", "plain"]
+    for name in names {
+      try writer.begin(
+        PaxMember(path: Array(name.utf8), kind: .file(size: 0), mode: 0o644), to: &bytes)
+    }
+    try writer.finish(to: &bytes)
+    func paths() throws -> [String] {
+      try members(Input(bytes), partSize: partSize).map {
+        String(decoding: $0.facts.path ?? [], as: UTF8.self)
+      }
+    }
+    #expect(try paths() == names)
+    var directory = try #require(
+      ZipCentralDirectory(in: Input(bytes), size: UInt64(bytes.count)))
+    while let header = directory.next() { bytes[Int(header.start) + 5] = 0 }
+    #expect(try paths() == ["a/b", "caf\u{e9}/x", "d/e\\f", "plain"])
+  }
+
   /// Headers in another order than the members are read as a whole: parts would have another order.
   @Test func otherOrdersAreReadAsAWhole() throws {
     var bytes = try archive(20)

@@ -165,7 +165,7 @@ extension ArchiveReader {
       guard found > 0 else { return found }
       inputPosition = offset + UInt64(found)
       let count = min(found, limit)
-      outline?.nameFlags.clear(in: &scratch, count: count, at: offset)
+      outline?.nameFlags.apply(to: &scratch, count: count, at: offset)
       _ = unsafe buffer.update(fromContentsOf: scratch.prefix(count))
       if let size = kept?.count {
         if size + count > Self.keptLimit {

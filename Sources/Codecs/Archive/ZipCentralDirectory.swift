@@ -14,12 +14,19 @@ struct ZipCentralDirectory {
     let start: UInt64
     /// Whether the name is not ASCII, and UTF-8 by the flag.
     let hasFlaggedName: Bool
+    /// The number of the system that made the member (APPNOTE.TXT 4.4.2).
+    let system: UInt8
+    /// Whether the name has a backslash and no slash, and was made on a system where that is a
+    /// character of names.
+    let hasBackslash: Bool
     /// The offset of the local header in the file; nil if it is missing.
     let local: UInt64?
   }
 
   /// Bit 11 in the second byte of the flags: the name is UTF-8 (APPNOTE.TXT 4.4.4).
   static let nameFlag: UInt8 = 0x08
+  /// The numbers of Unix and macOS (APPNOTE.TXT 4.4.2.2).
+  private static let unixSystems: [UInt8] = [3, 19]
   /// The first bytes of a local header.
   static let localSignature: [UInt8] = [0x50, 0x4B, 3, 4]
   /// The maximum length of the end of an archive: the record with a comment.
@@ -56,8 +63,11 @@ struct ZipCentralDirectory {
     let size = Self.fixedSize + name + extra
     guard let header = window.bytes(size, at: position, ahead: Window.portion) else { return nil }
     let names = header.dropFirst(Self.fixedSize).prefix(name)
+    let system = fixed[fixed.startIndex + 5]
     let found = Header(
-      start: position, hasFlaggedName: isFlagged && names.contains { $0 >= 0x80 },
+      start: position, hasFlaggedName: isFlagged && names.contains { $0 >= 0x80 }, system: system,
+      hasBackslash: Self.unixSystems.contains(system) && names.contains(UInt8(ascii: "\\"))
+        && !names.contains(UInt8(ascii: "/")),
       local: Self.localOffset(header, extra: header.dropFirst(Self.fixedSize + name))
         .flatMap { offset in
           let (local, isTooLarge) = offset.addingReportingOverflow(shift)

@@ -1,53 +1,78 @@
-/// The flags of a zip archive by which its names are UTF-8 (APPNOTE.TXT 4.4.4, bit 11).
+/// The bytes in the headers of a zip archive that make libarchive change names: it gets others.
 ///
-/// libarchive converts a name with this flag to Unicode's form NFC, and copies the bytes of one
-/// without it (archive_read_support_format_zip.c, `zip_read_local_file_header`). There is no option
-/// for it, so the flags are cleared in the bytes that libarchive reads. Only headers of names that
-/// are not ASCII count. They are found by the central directory, so only in files: in a stream the
-/// names are converted.
+/// libarchive converts a name that is UTF-8 by its flag (APPNOTE.TXT 4.4.4, bit 11) to Unicode's
+/// form NFC, and copies the bytes of one without it (archive_read_support_format_zip.c,
+/// `zip_read_local_file_header`). It takes a backslash in a name without a slash for a separator,
+/// as Windows has it, unless the local header has the number of another system. There is no option
+/// for either, so the flags are cleared, and the system is set to that of the central directory, in
+/// the bytes that libarchive reads. Only headers of such names count. They are found by the central
+/// directory, so only in files: in a stream the names are converted.
 struct ZipNameFlags {
-  /// The offsets of the bytes with the flag in the archive, ascending.
-  private var offsets: [UInt64] = []
-  /// The offsets of the local headers to look at.
-  private var localHeaders: [UInt64] = []
+  /// A byte of a header to change.
+  private struct Change {
+    let offset: UInt64
+    /// The new number of the system; nil for the byte with the flag, which is cleared.
+    let system: UInt8?
+  }
 
-  /// Adds the flag of a header, and of the local header to which it leads.
+  /// A local header to look at.
+  private struct Local {
+    let offset: UInt64
+    let hasFlaggedName: Bool
+    let system: UInt8?
+  }
+
+  /// The changes in the order of their offsets.
+  private var changes: [Change] = []
+  private var localHeaders: [Local] = []
+
+  /// Adds the changes of a header, and of the local header to which it leads.
   ///
   /// - Parameter end: The offset of the central directory, before which local headers are.
   mutating func add(_ header: ZipCentralDirectory.Header, before end: UInt64) {
-    guard header.hasFlaggedName, let local = header.local else { return }
-    offsets.append(header.start + 9)
-    if local < end { localHeaders.append(local) }
+    guard header.hasFlaggedName || header.hasBackslash, let local = header.local else { return }
+    if header.hasFlaggedName { changes.append(Change(offset: header.start + 9, system: nil)) }
+    if local < end {
+      localHeaders.append(
+        Local(
+          offset: local, hasFlaggedName: header.hasFlaggedName,
+          system: header.hasBackslash ? header.system : nil))
+    }
   }
 
-  /// Finds the flags of the local headers. Called after the last header was added.
+  /// Finds the bytes of the local headers. Called after the last header was added.
   mutating func finish(in directory: inout ZipCentralDirectory) {
-    localHeaders.sort()
-    for offset in localHeaders {
+    localHeaders.sort { $0.offset < $1.offset }
+    for local in localHeaders {
       // A header that is none must not change what is there.
-      guard let bytes = directory.bytes(8, at: offset),
-        bytes.starts(with: ZipCentralDirectory.localSignature),
-        bytes[bytes.startIndex + 7] & ZipCentralDirectory.nameFlag != 0
+      guard let bytes = directory.bytes(8, at: local.offset),
+        bytes.starts(with: ZipCentralDirectory.localSignature)
       else { continue }
-      offsets.append(offset + 7)
+      if let system = local.system {
+        changes.append(Change(offset: local.offset + 5, system: system))
+      }
+      if local.hasFlaggedName, bytes[bytes.startIndex + 7] & ZipCentralDirectory.nameFlag != 0 {
+        changes.append(Change(offset: local.offset + 7, system: nil))
+      }
     }
     localHeaders = []
-    offsets.sort()
+    changes.sort { $0.offset < $1.offset }
   }
 
-  /// Clears the flags in a part of the archive.
+  /// Changes the bytes in a part of the archive.
   ///
   /// - Parameters:
   ///   - count: The number of bytes of the part.
   ///   - start: The offset of the first byte.
-  func clear(in bytes: inout [UInt8], count: Int, at start: UInt64) {
-    var (low, high) = (0, offsets.count)
+  func apply(to bytes: inout [UInt8], count: Int, at start: UInt64) {
+    var (low, high) = (0, changes.count)
     while low < high {
       let middle = (low + high) / 2
-      if offsets[middle] < start { low = middle + 1 } else { high = middle }
+      if changes[middle].offset < start { low = middle + 1 } else { high = middle }
     }
-    while low < offsets.count, offsets[low] - start < UInt64(count) {
-      bytes[Int(offsets[low] - start)] &= ~ZipCentralDirectory.nameFlag
+    while low < changes.count, changes[low].offset - start < UInt64(count) {
+      let index = Int(changes[low].offset - start)
+      bytes[index] = changes[low].system ?? bytes[index] & ~ZipCentralDirectory.nameFlag
       low += 1
     }
   }

@@ -109,7 +109,7 @@ extension ZipPart {
 /// The facts of a zip archive in a file that its central directory has before libarchive reads the
 /// archive.
 struct ZipOutline {
-  /// The flags of names to clear.
+  /// The bytes of headers to change, so that names stay as they are.
   let nameFlags: ZipNameFlags
   /// The parts to read one after the other; empty to read the archive as a whole.
   let parts: [ZipPart]
