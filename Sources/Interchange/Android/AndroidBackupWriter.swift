@@ -92,6 +92,12 @@ package final class AndroidBackupWriter: EntrySink {
         path: entry.joinedPath, reason: "an Android backup has no extended attributes",
         isPropertyOnly: true)
     }
+    if !AndroidTarHeader.times.contains(entry.modified.seconds) {
+      skipped.append(
+        path: entry.joinedPath,
+        reason: "an Android backup cannot hold a time outside of 1970 to 2242",
+        isPropertyOnly: true)
+    }
     isSkipping = false
     try append(
       place, isDirectory: entry.kind == .directory, size: remaining,

@@ -21,6 +21,8 @@ struct AndroidTarHeader {
   let modified: Int64
 
   private static let octalLimit: UInt64 = 0o777_7777_7777
+  /// The times that a header can have, in seconds since 1970: up to the year 2242.
+  static let times = 0...Int64(octalLimit)
 
   private var name: ByteString { prefix.appending(path) }
 

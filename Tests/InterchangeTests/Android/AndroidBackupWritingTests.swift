@@ -127,6 +127,21 @@ struct AndroidBackupWritingTests {
     #expect(found.count == 2)
   }
 
+  @Test func reportsTimesThatAnAndroidBackupCannotHave() throws {
+    var entries: [(entry: ForeignEntry, content: [UInt8])] = []
+    for (number, seconds) in [Int64(-1), 0, 8_589_934_591, 8_589_934_592].enumerated() {
+      var file = Fixture.file("apps/a.b/data/files/\(number)", content: "text")
+      file.entry.modified = Timestamp(seconds: seconds)
+      entries.append(file)
+    }
+    let (bytes, writer) = try Fixture.write(entries)
+    #expect(writer.skipped.entryCount == 0)
+    #expect(
+      writer.skipped.listed.map(\.path) == ["apps/a.b/data/files/0", "apps/a.b/data/files/3"])
+    let times = try Fixture.contents(of: Fixture.open(bytes)).dropFirst().map(\.entry.modified)
+    #expect(times.map(\.seconds) == [0, 0, 8_589_934_591, 8_589_934_591])
+  }
+
   /// The quota counts what the backup of an app has, except the end of the archive.
   @Test func measuresTheQuotaAsTheArchiveDoes() throws {
     let entries = [
