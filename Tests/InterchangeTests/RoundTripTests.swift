@@ -42,6 +42,28 @@ struct RoundTripTests {
     + [4, 0, 4, 0, 255, 255, 255, 255] + [16, 0, 4, 0, 255, 255, 255, 255]
     + [32, 0, 0, 0, 255, 255, 255, 255]
 
+  /// If a format cannot hold the first name of a file, the next one has the content.
+  @Test func aLinkToAnOmittedNameIsAFile() throws {
+    let fixture = try Fixture()
+    var odd = ListedSource.Item.file("a", "text")
+    odd.entry.path = [ByteString([0x61, 0xff])]
+    var links = ["b", "c"].map { ListedSource.Item.link($0, to: "a") }
+    for index in links.indices { links[index].entry.kind = .hardLink(to: odd.entry.path) }
+    let report = try fixture.run([odd] + links)
+    #expect(report.isComplete, "\(report.skipped.listed)")
+    let target = try TemporaryDirectory("itunes")
+    var sink = try MobileSyncSink(path: target.path("backup"), device: MobileSyncDevice())
+    try fixture.export(report, below: "apps/com.example.app/data", to: &sink)
+    #expect(sink.skipped.listed.map(\.reason) == ["its name is not valid UTF-8"])
+    var source = try MobileSyncSource(try MobileSyncBackup(path: target.path("backup")))
+    var sizes: [ByteString: UInt64] = [:]
+    while let entry = try source.next() {
+      if case .file(let size) = entry.kind { sizes[entry.joinedPath] = size }
+    }
+    #expect(sizes == ["apps/com.example.app/data/b": 4, "apps/com.example.app/data/c": 4])
+    #expect(source.skipped.isEmpty, "\(source.skipped.listed)")
+  }
+
   @Test(arguments: ArchiveCompression.allCases)
   func aTarIsImportedAsItWas(compression: ArchiveCompression) throws {
     let fixture = try Fixture()

@@ -7,7 +7,7 @@ package import SystemIO
 /// and reported. It is then read again for the sink, since it may be larger than memory. If the
 /// second read fails, the output ends within that entry, which every reader detects. Omitted
 /// entries are reported at once and not collected, since their number is unlimited. Hard links
-/// refer to their first name in the output.
+/// refer to the first name that is in the output.
 package struct ExportOperation {
   private let reader: RepositoryReader
   private let prefix: [ByteString]
@@ -74,10 +74,7 @@ package struct ExportOperation {
       reader.watch?.counters.didFail()
       return record(path, error)
     }
-    if let group = entry.linkGroup, firstNames[group] == nil {
-      firstNames[group] = (foreign.path, entry.node)
-    }
-    try sink.add(foreign)
+    try add(foreign, of: entry, to: &sink)
     written += 1
     guard case .file(let content) = entry.node, case .file = foreign.kind else { return }
     do {
@@ -87,6 +84,19 @@ package struct ExportOperation {
     } catch let error as StoreError where error.kind != .interrupted {
       throw Self.endsWithin(path, error)
     }
+  }
+
+  /// Begins an entry. The first name of a hard-linked file that the sink takes is the target of the
+  /// others: one that it omits is no file in the output.
+  private mutating func add<Sink: EntrySink & ~Copyable>(
+    _ foreign: ForeignEntry, of entry: TreeEntry, to sink: inout Sink
+  ) throws {
+    guard let group = entry.linkGroup, firstNames[group] == nil else {
+      return try sink.add(foreign)
+    }
+    let omitted = sink.skipped.entryCount
+    try sink.add(foreign)
+    if sink.skipped.entryCount == omitted { firstNames[group] = (foreign.path, entry.node) }
   }
 
   /// Returns the entry after everything that it needs was read successfully, or nil if no archive
