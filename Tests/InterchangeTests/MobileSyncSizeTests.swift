@@ -1,3 +1,4 @@
+import Codecs
 import SystemIO
 import TestSupport
 import Testing
@@ -54,6 +55,17 @@ struct MobileSyncSizeTests {
   @Test(arguments: [nil, "x"]) func longerContentsAreAWarning(password: String?) throws {
     let outcome = try read([Self.file("x", [1, 2, 3, 4], recorded: 2)], password: password)
     #expect(outcome.entries[Self.data.appending("x")]?.content == [1, 2, 3, 4])
+    #expect(outcome.skipped.entryCount == 0 && outcome.skipped.propertyCount == 1)
+  }
+
+  /// The SHA-1 of a content, if the manifest has it, shows that it is whole.
+  @Test(arguments: MobileSyncFixture.Form.allCases)
+  func digestsDecideInsteadOfSizes(form: MobileSyncFixture.Form) throws {
+    let bytes: [UInt8] = [1, 2, 3, 4]
+    var item = Self.file("x", bytes, recorded: 9)
+    item.file.digest = MessageDigest.digest(of: bytes.span, .sha1)
+    let outcome = try read([item], form: form, password: nil)
+    #expect(outcome.entries[Self.data.appending("x")]?.content == bytes)
     #expect(outcome.skipped.entryCount == 0 && outcome.skipped.propertyCount == 1)
   }
 

@@ -7,7 +7,8 @@ extension MobileSyncContents {
   ///
   /// A device records the size of a file before it sends the content. A database in use may become
   /// shorter in between (`VACUUM`), and so may its log and its journal (a checkpoint, a commit).
-  /// But a database has its size in its header, too.
+  /// But a database has its size in its header, too. A content with a SHA-1 in the manifest, which
+  /// is that of what was sent, is compared with it instead.
   ///
   /// - Parameters:
   ///   - size: the size of the content, less than the recorded one.
@@ -15,7 +16,7 @@ extension MobileSyncContents {
   func requireWhole(
     _ record: MobileRecord, size: UInt64, head: [UInt8]
   ) throws(PayloadFault) {
-    if DatabaseMember.owner(of: record.relativePath) != nil { return }
+    if record.file.digest != nil || DatabaseMember.owner(of: record.relativePath) != nil { return }
     guard DatabaseHead.begins(head.span) else {
       throw PayloadFault(
         reason: "its content has only \(size) of the \(record.file.size) bytes that the manifest "
