@@ -1,7 +1,8 @@
 """Counts the entries of a plain iTunes backup by its manifest: count_itunes.py DIRECTORY
 
 Prints a JSON object with the number of directories, links, files, and of files that are lost: without
-a content, or with one that does not have the SHA-1 in the manifest.
+a content, with one that does not have the SHA-1 in the manifest, or without a SHA-1 and shorter than
+recorded there, unless it is a database or the log of one.
 """
 
 import hashlib
@@ -13,12 +14,16 @@ import sys
 
 
 def is_sound(content, archive):
-    """Whether a file has a content, and the recorded SHA-1 if one is recorded."""
+    """Whether a file has a content, with the recorded SHA-1, otherwise with the recorded size."""
     if not content.exists():
         return False
     objects = plistlib.loads(archive)["$objects"]
-    digest = objects[1].get("Digest")
-    return digest is None or objects[digest.data] == hashlib.sha1(content.read_bytes()).digest()
+    file, stored = objects[1], content.read_bytes()
+    if "Digest" in file:
+        return objects[file["Digest"].data] == hashlib.sha1(stored).digest()
+    if len(stored) >= file.get("Size", 0) or stored.startswith(b"SQLite format 3\0"):
+        return True
+    return objects[file["RelativePath"].data].endswith(("-wal", "-journal", "-shm"))
 
 
 def main():
