@@ -8,9 +8,9 @@ internal import SystemIO
 extension RestorePlanner {
   /// Adds entries to a directory that the snapshot does not have and that are restored nonetheless.
   mutating func addMade(in parent: Int, _ frame: RestoreSelector.Frame) {
-    guard let rules = selector.rules, frame.isInside, draft.plan.request.classes.isEmpty else {
-      return
-    }
+    guard let rules = selector.rules, frame.isInside, !frame.isEmptied,
+      draft.plan.request.classes.isEmpty
+    else { return }
     let top = draft.plan.target.shownDepth
     if !rules.emptied.isEmpty {
       let path = draft.plan.tree.path(parent, from: top)

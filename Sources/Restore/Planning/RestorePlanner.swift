@@ -65,6 +65,8 @@ struct RestorePlanner: ~Copyable {
     var blocked: [ByteString] = []
     /// Whether an entry in it is restored.
     var hasContent = false
+    /// The roles of the databases that the next entries may belong to.
+    var databases = DatabaseRoles()
   }
 
   init(_ plan: RestorePlan, _ reader: RepositoryReader) throws(OperationError) {
@@ -178,7 +180,10 @@ struct RestorePlanner: ~Copyable {
     // The directory itself is not copied, or each removal of a name would copy the set of names.
     guard let (above, outer) = directories.last.map({ ($0.number, $0.frame) }) else { return .stop }
     if isOwn(stored.name, at: path) { return refuseOwn(stored.name, at: path) }
-    let (role, frame) = selector.select(stored, at: path, in: outer)
+    var (role, frame) = selector.select(stored, at: path, in: outer)
+    if outer.isInside {
+      role = directories[directories.count - 1].databases.role(of: stored, own: role)
+    }
     if role != .remove { directories[directories.count - 1].unseen?.remove(stored.name) }
     if role == .skip || role == .remove { return .skip }
     let entry = anchored(stored, at: path)
@@ -186,7 +191,6 @@ struct RestorePlanner: ~Copyable {
       return .skip
     }
     guard entry.isDirectory else { return .enter }
-    if role == .empty { return .skip }
     enter(number, pathLength: path.count, frame, isParentOnly: role == .parentOnly)
     return .enter
   }
@@ -271,7 +275,8 @@ struct RestorePlanner: ~Copyable {
   ) {
     var directory = OpenDirectory(
       number: number, pathLength: pathLength, frame: frame, isParentOnly: isParentOnly)
-    if deletions.mayRemove(frame), draft.plan.tree.entries[number].isMerged {
+    // The caches in a directory that is restored empty stay as they are.
+    if !frame.isEmptied, deletions.mayRemove(frame), draft.plan.tree.entries[number].isMerged {
       directory.unseen = list(number)
     }
     directories.append(directory)

@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import DatabaseCapture
 internal import DeviceScan
 internal import PolicyEngine
 internal import SystemIO
@@ -11,7 +12,7 @@ struct RestoreSelector: ~Copyable {
     case whole
     /// A directory above restored entries: it is created only if it is missing and needed.
     case parentOnly
-    /// A directory that is restored empty.
+    /// A directory that is restored even if nothing in it is.
     case empty
     /// The entry is not restored.
     case skip
@@ -29,6 +30,9 @@ struct RestoreSelector: ~Copyable {
     var isInside = true
     /// Whether the directory was requested by name although the policy would not restore it.
     var isForced = false
+    /// Whether the policy restores the directory empty or not at all, apart from entries in it with
+    /// rules of their own.
+    var isEmptied = false
     /// The number of directories above it in the container.
     var depth = 0
   }
@@ -71,6 +75,7 @@ struct RestoreSelector: ~Copyable {
     if isIdle { return (.whole, directory) }
     var frame = directory
     frame.depth += 1
+    frame.isEmptied = false
     if !directory.isInside {
       guard directory.depth < selection.count, isOnPath(entry, at: directory.depth) else {
         return (.skip, frame)
@@ -84,8 +89,15 @@ struct RestoreSelector: ~Copyable {
     if !frame.isForced {
       switch disposition {
       case .restore: break
-      case .recreateEmpty: return (entry.isDirectory ? .empty : .skip, frame)
-      case .skip: return (.skip, frame)
+      case .recreateEmpty, .skip:
+        guard entry.isDirectory else { return (.skip, frame) }
+        frame.isEmptied = true
+        if !classes.isIdle {
+          frame.dataClass = classes.dataClass(of: base.appending(path), in: directory.dataClass)
+        }
+        // Entries in it with rules of their own are restored, and need the directories above them.
+        let isMade = disposition == .recreateEmpty && !directory.isEmptied
+        return (isMade ? .empty : .parentOnly, frame)
       case .remove: return (.remove, frame)
       case .regenerate:
         // In a new container the file is generated, and an existing one is kept.
@@ -121,7 +133,14 @@ struct RestoreSelector: ~Copyable {
       if !marks.isEmpty, let marked = classifier?.marking(state, marks) { state = marked }
     }
     frame.state = state
-    return classifier?.verdicts(state, entry.facts).keep.restore ?? .restore
+    guard let found = classifier?.verdicts(state, entry.facts).keep.restore else { return .restore }
+    // A snapshot does not tell whether a file belongs to a database: if it may be one that the
+    // policy restores, it is restored.
+    guard found != .restore, entry.node.kind == .file, classifier?.asksForDatabases(state) == true
+    else { return found }
+    var facts = entry.facts
+    facts.type = .database
+    return classifier?.verdicts(state, facts).keep.restore == .restore ? .restore : found
   }
 
   private func marks(_ name: ByteString, _ value: [UInt8]) -> MarkSet {
@@ -131,6 +150,32 @@ struct RestoreSelector: ~Copyable {
       marks.remove(MarkSet(marker: index))
     }
     return marks
+  }
+}
+
+/// The roles of the files in a directory to which the next one may belong: the log and the journal
+/// of a database are restored with it, as a backup stores them with it.
+struct DatabaseRoles {
+  private var files: [(name: ByteString, role: RestoreSelector.Role)] = []
+
+  /// Returns the role of the next entry, given the one that the policy gives it. The entries are in
+  /// byte order: a database precedes its log, and the names between them begin with its name.
+  mutating func role(
+    of entry: TreeEntry, own: RestoreSelector.Role
+  ) -> RestoreSelector.Role {
+    guard entry.node.kind == .file else { return own }
+    while let last = files.last, !entry.name.bytes.starts(with: last.name.bytes) {
+      files.removeLast()
+    }
+    if entry.name.withSpan({ DatabaseMember.mayBeSidecar($0) }),
+      let (database, member) = DatabaseMember.owner(of: entry.name), member != .sharedMemory,
+      let role = files.last(where: { $0.name == database })?.role
+    {
+      // As in a backup, a log identifies a database; a journal alone does not.
+      return member == .log || role == .whole ? role : own
+    }
+    files.append((entry.name, own))
+    return own
   }
 }
 

@@ -1,0 +1,97 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Data that a policy keeps in a directory that it restores empty or not at all.
+struct KeptInCacheTests {
+  private static let policy = """
+    overlay: [xdg]
+    schema: 1
+    rules:
+      - {id: drafts, in: [cache], match: "deep/drafts/**", class: user-data}
+      - {id: notes, in: [cache], match: "deep/notes.db", class: user-data}
+      - {id: databases, in: [cache], match: "typed/**", when: {type: database}, class: user-data}
+      - {id: games, in: [data], match: "games/**", class: downloaded}
+      - {id: saves, in: [data], match: "games/saves/**", class: user-data}
+      - {id: log, in: [state], match: "history.db-wal", restore: skip}
+
+    """
+  private static let magic = "SQLite format 3\u{0} "
+  private static let restore = "restore latest --to-device new --policy ./keep.yaml --repo repo"
+
+  /// Makes a backup of a home directory, and a home directory without the app.
+  private static func backedUp() throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    try cli.directory.write(policy, at: "keep.yaml")
+    for (path, text) in [
+      (".config/editor/settings", "dark"), (".cache/editor/deep/drafts/sub/one", "draft"),
+      (".cache/editor/deep/http/a", "fetched"), (".cache/editor/deep/notes.db", magic + "notes"),
+      (".cache/editor/deep/notes.db-wal", "log"), (".cache/editor/typed/x.db", magic + "typed"),
+      (".local/share/editor/games/pack/1", "game"), (".local/share/editor/games/saves/1", "saved"),
+      (".local/state/editor/history.db", magic + "history"),
+      (".local/state/editor/history.db-wal", "log of the history"),
+    ] {
+      try cli.directory.write(text, at: ByteString("old/" + path))
+    }
+    for path: ByteString in ["new/.config", "new/.local/share"] {
+      _ = try Directory.make(path: cli.directory.path(path))
+    }
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed(
+      "backup --layout xdg --root old --policy ./keep.yaml --repo repo --quiet")
+    return cli
+  }
+
+  private static func files(_ cli: CommandLine, _ path: ByteString) throws -> Set<ByteString> {
+    let found = try TreeRecord.all(in: cli.directory, path)
+    return Set(found.filter { $0.value.kind != .directory }.keys)
+  }
+
+  @Test func isRestoredIntoADevice() throws {
+    let cli = try Self.backedUp()
+    let report = try cli.json("\(Self.restore) --json")
+    #expect((report["restored"] as? [String: Any])?["files"] as? Int == 8)
+    #expect(
+      try Self.files(cli, "new/.cache/editor") == [
+        "deep/drafts/sub/one", "deep/notes.db", "deep/notes.db-wal", "typed/x.db",
+      ])
+    #expect(try Self.files(cli, "new/.local/share/editor") == ["games/saves/1"])
+    #expect(try cli.directory.read("new/.cache/editor/deep/drafts/sub/one") == Array("draft".utf8))
+    // A database is restored with its log, whatever a rule says about the log alone.
+    #expect(try Self.files(cli, "new/.local/state/editor") == ["history.db", "history.db-wal"])
+    let again = try cli.json("\(Self.restore) --json")
+    #expect((again["restored"] as? [String: Any])?["files"] as? Int == 0)
+  }
+
+  @Test func isRestoredByItsClass() throws {
+    let cli = try Self.backedUp()
+    _ = try cli.succeed("\(Self.restore) --class user-data")
+    #expect(
+      try Self.files(cli, "new/.cache/editor") == [
+        "deep/drafts/sub/one", "deep/notes.db", "deep/notes.db-wal", "typed/x.db",
+      ])
+    #expect(try Self.files(cli, "new/.local/share/editor") == ["games/saves/1"])
+  }
+
+  /// Caches beside it are not deleted, also with `--delete-excluded`, as those elsewhere are not.
+  @Test(arguments: ["--delete", "--delete --delete-excluded"])
+  func cachesBesideItAreNotDeleted(_ options: String) throws {
+    let cli = try Self.backedUp()
+    _ = try cli.succeed(Self.restore)
+    for path in [
+      ".cache/editor/deep/http/b", ".cache/editor/deep/c", ".local/share/editor/games/pack/2",
+      ".cache/editor/deep/drafts/later", ".local/share/editor/games/saves/later",
+    ] {
+      try cli.directory.write("new", at: ByteString("new/" + path))
+    }
+    _ = try cli.succeed("\(Self.restore) \(options) --no-snapshot")
+    #expect(
+      try Self.files(cli, "new/.cache/editor") == [
+        "deep/c", "deep/drafts/sub/one", "deep/http/b", "deep/notes.db", "deep/notes.db-wal",
+        "typed/x.db",
+      ])
+    #expect(
+      try Self.files(cli, "new/.local/share/editor") == ["games/pack/2", "games/saves/1"])
+  }
+}
