@@ -6,10 +6,11 @@ internal import SystemIO
 /// A database, its log and its journal are selected together: a database without its log lacks
 /// transactions or is damaged, and a log without its database is useless.
 extension ContainerScan {
-  /// Gives the logs and journals of databases the verdicts of the databases, whose size and age
-  /// alone count: a log that is larger or newer than its database is usual.
+  /// Gives the logs and journals of databases the verdicts of the databases, whose size alone
+  /// counts: a log that is larger than its database is usual.
   ///
-  /// Whether something is purged is decided with the verdicts of all files of a database.
+  /// Whether something is purged is decided with the verdicts of all files of a database, and so by
+  /// the age of each: conditions on ages are permitted in rules for purges only.
   mutating func joinDatabases(_ options: ScanOptions) {
     if options.isForPurge { return }
     for (companion, database) in separated(options) {
