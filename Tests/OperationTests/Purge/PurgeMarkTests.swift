@@ -4,16 +4,16 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Marks that affect a purge, like Android's `user.inode_cache_group` and
-/// `user.inode_cache_tombstone`, which a policy names.
+/// Marks that affect a purge, like Android's `user.cache_group` and
+/// `user.cache_tombstone`, which a policy names.
 @Suite(.spreadScans) struct PurgeMarkTests {
   private static let android = """
     overlay: [coresimulator]
     schema: 1
     markers:
-      - {id: cache-group, in: [data], xattr: user.inode_cache_group, inherit: directory,
+      - {id: cache-group, in: [data], xattr: user.cache_group, inherit: directory,
          then: {class: cache, purge: {order: 20, unit: directory}}}
-      - {id: cache-tombstone, in: [data], xattr: user.inode_cache_tombstone, inherit: directory,
+      - {id: cache-tombstone, in: [data], xattr: user.cache_tombstone, inherit: directory,
          then: {class: cache, purge: {order: 20, action: truncate}}}
 
     """
@@ -33,8 +33,8 @@ import Testing
       "Documents/stone/g",
     ] { try fixture.put(path) }
     for top: ByteString in ["Library/Caches", "Documents"] {
-      try mark(top.appending("group"), "user.inode_cache_group", fixture)
-      try mark(top.appending("stone"), "user.inode_cache_tombstone", fixture)
+      try mark(top.appending("group"), "user.cache_group", fixture)
+      try mark(top.appending("stone"), "user.cache_tombstone", fixture)
     }
     #expect(
       Set(try fixture.plan().chosenPaths).contains("Library/Caches/group/a"), "the policy decides")
@@ -63,8 +63,8 @@ import Testing
   @Test func aTombstoneOverridesAGroup() throws {
     let fixture = try PurgeFixture()
     try fixture.put("Library/Caches/both/a")
-    try mark("Library/Caches/both", "user.inode_cache_group", fixture)
-    try mark("Library/Caches/both", "user.inode_cache_tombstone", fixture)
+    try mark("Library/Caches/both", "user.cache_group", fixture)
+    try mark("Library/Caches/both", "user.cache_tombstone", fixture)
     let plan = try fixture.plan([Self.android])
     #expect(plan.units.map(\.terms.action) == [.truncate])
     _ = PurgeOperation(plan, PurgeOptions(sign: { _, _ in nil })).run()
