@@ -251,8 +251,12 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     for (index, sibling) in classifier.policy.siblingNames.enumerated() {
       let bit = SiblingSet(sibling: index)
       guard asked.contains(bit) else { continue }
-      name.descend(sibling.span)
-      if ((try? directory.statusIfPresent(name)) ?? nil) != nil { held.insert(bit) }
+      // A name with a slash at its end is that of a directory, any other that of a file: a
+      // directory with the name of a browser's file identifies no profile.
+      let isDirectory = sibling.last == ByteString.slash
+      name.descend(sibling.span.extracting(0..<(isDirectory ? sibling.count - 1 : sibling.count)))
+      let kind = ((try? directory.statusIfPresent(name)) ?? nil)?.kind
+      if let kind, (kind == .directory) == isDirectory { held.insert(bit) }
       name.shorten(to: length)
     }
     if !held.isEmpty { scan.siblings[length == 0 ? 0 : scan.entries.count] = held }

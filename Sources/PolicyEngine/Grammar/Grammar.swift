@@ -119,7 +119,9 @@ extension Grammar {
         about: "The type of the entry; a database is also a file."),
       Record.Key(
         name: "sibling", shape: .oneOrMany(.text()),
-        about: "The names of which one must exist next to the entry named before `/**`."),
+        about:
+          "The names of which one must exist next to the entry named before `/**`; `NAME/` is a "
+          + "directory."),
       Record.Key(
         name: "older-than", shape: .duration,
         about: "The minimum age of the last change; only in rules that set purge alone."),

@@ -49,7 +49,7 @@ import Testing
 
   @Test func siblingConditionsHoldInEachPart() throws {
     let policy = try ScanCostTests.policy(
-      ["{id: caches, in: [folder], match: '*/Cache/**', class: cache, when: {sibling: Local}}"],
+      ["{id: caches, in: [folder], match: '*/Cache/**', class: cache, when: {sibling: Local/}}"],
       markers: [])
     for directory in ["a/Cache/x/y", "b/Cache/x/y", "c/Other/x/y"] {
       let made = try Directory.make(

@@ -122,13 +122,15 @@ import Testing
     let data: ByteString = "tree/.var/app/org.example.App"
     for path: ByteString in [
       "config/App/Local State", "config/App/Cache/a", "config/App/Deep/Cache/b",
-      "config/Other/Cache/c",
+      "config/Other/Cache/c", "data/source/Preferences/x.swift", "data/source/Cache/x.swift",
     ] { try fixture.directory.write("x", at: data.appending(path)) }
     let device = try Device.find(root: fixture.directory.path("tree"), layout: .flatpak)
     let scan = DeviceScan.run(device, policy: try Fixture.policy(.flatpak)) { $0.kind == .data }
     #expect(scan.selections["config/App/Cache/a"] == .excluded)
     #expect(scan.selections["config/App/Deep/Cache/b"] == .included)
     #expect(scan.selections["config/Other/Cache/c"] == .included)
+    // The name is that of a file.
+    #expect(scan.selections["data/source/Cache/x.swift"] == .included)
     let container = try #require(scan.containers.first)
     let index = try #require(container.index(of: "config/App/Cache/a"))
     let explained = scan.policy.explain(container.query(index))
