@@ -73,6 +73,13 @@ extension CompiledPolicy {
       steps.compactMap(\.rule).filter { $0.kinds.contains(kind) }.map(\.pattern.fixedPrefix))
   }
 
+  /// Returns the directories whose content rules name, without single files that rules name.
+  public func namedParents(_ kind: ContainerKind) -> Set<[[UInt8]]> {
+    Set(
+      steps.compactMap(\.rule).filter { $0.kinds.contains(kind) }.map(\.pattern)
+        .filter { $0.fixedPrefix.count < $0.components.count }.map(\.fixedPrefix))
+  }
+
   /// Returns the initial verdicts of everything in a container kind.
   func start(_ kind: ContainerKind) -> Verdicts {
     starts[ContainerKind.allCases.firstIndex(of: kind) ?? 0]

@@ -25,6 +25,8 @@ struct PurgeFinder {
 
   /// The names of marker files, which mark the directory that contains them.
   private let markFiles: [ByteString]
+  /// The directories whose content rules name.
+  private let parents: Set<[[UInt8]]>
 
   init(
     _ scan: ContainerScan, at number: Int, policy: CompiledPolicy, request: PurgeRequest
@@ -34,6 +36,7 @@ struct PurgeFinder {
     self.number = Int32(number)
     scanStart = request.now.seconds
     shared = request.shared[scan.container.logicalPrefix] ?? [:]
+    parents = policy.namedParents(scan.container.kind)
     markFiles = policy.markers.compactMap { marker in
       guard marker.kinds.contains(scan.container.kind), case .file(let name, _) = marker.sign
       else { return nil }
@@ -144,6 +147,7 @@ struct PurgeFinder {
     if scan.ownDirectories.contains(index) { return .own }
     let verdict = entry.verdicts.keep
     guard let terms = verdict.purge.terms else { return .never }
+    if entry.status.kind == .symlink, parents.contains(components(index)) { return .moved }
     // Another name of the file may be among precious data.
     if terms.action == .truncate, entry.status.kind == .file, entry.status.links > 1 {
       return .linked
@@ -155,6 +159,10 @@ struct PurgeFinder {
       let decision = policy.purgeDecision(on: scan.query(index), scanStart: scanStart)
       return decision.allowsLoss ? nil : .precious(verdict.dataClass)
     }
+  }
+
+  private func components(_ index: Int) -> [[UInt8]] {
+    scan.path(index).components.map { Array($0.bytes) }
   }
 
   private func isMarkFile(_ index: Int) -> Bool {

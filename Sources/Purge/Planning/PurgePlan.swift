@@ -211,6 +211,8 @@ extension PurgePlan {
     case mark
     /// A hard-linked file that would have to be truncated.
     case linked
+    /// A link in place of a directory that rules name, such as a cache on another disk.
+    case moved
     /// This entry is immutable or append-only: itself, its directory, or the container's directory
     /// if the entry would be moved before its deletion.
     case fixed(ByteString)

@@ -293,6 +293,7 @@ extension PurgePlan.Conflict {
     case .directory: "a directory is removed only after a purge has emptied it"
     case .mark: "it is the file that marks its directory, and is deleted with it"
     case .linked: "it would be truncated, and it has other hard links"
+    case .moved: "it is a link to the directory that the app uses in its place"
     case .fixed(let path):
       "'\(path)' is immutable or append-only, until 'chattr -ia' clears its flags"
     case .special: "it uses no space"

@@ -58,6 +58,21 @@ import Testing
       try TreeRecord.all(in: fixture.directory, fixture.data().appending("Documents")) == before)
   }
 
+  /// A link with which a user moved a directory of caches to another disk stays, and what it leads
+  /// to is not touched. Other links in caches are deleted.
+  @Test func linksInPlaceOfNamedDirectoriesStay() throws {
+    let fixture = try PurgeFixture()
+    for path: ByteString in ["Documents/caches/1", "tmp/2"] { try fixture.put(path) }
+    let data = fixture.directory.path(fixture.data())
+    let library = try Directory.make(path: data.appending("Library"))
+    try library.createLink("Caches", to: "../Documents/caches")
+    try Directory.open(path: data.appending("tmp")).createLink("3", to: "../Documents/caches")
+    let plan = try fixture.plan()
+    #expect(Set(plan.chosenPaths) == ["tmp/2", "tmp/3"])
+    #expect(run(plan).failed.isEmpty)
+    #expect(try fixture.files() == ["Documents/caches/1", "Library/Caches"])
+  }
+
   @Test func tagsAndMarksInDocumentsAreIgnored() throws {
     let fixture = try PurgeFixture()
     try fixture.directory.write(
