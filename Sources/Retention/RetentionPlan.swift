@@ -199,7 +199,8 @@ extension RetentionPlan {
 }
 
 /// The backups that snapshots record: a snapshot that `repair snapshots` wrote records the backup
-/// of its original. In another repository, which has copies of both, only the run tells.
+/// of its original. In another repository, which has copies of both, only the run tells; of copies
+/// without a sequence, only that they have the same original.
 struct BackupIdentities {
   private var originals: [SnapshotID: SnapshotID] = [:]
 
@@ -214,12 +215,16 @@ struct BackupIdentities {
   init(_ heads: [SnapshotHead]) {
     let ids = Set(heads.map(\.id))
     var firsts: [Run: SnapshotID] = [:]
+    var copies: [Snapshot.Original: SnapshotID] = [:]
     for head in heads {
       if let original = head.original?.id, ids.contains(original) {
         originals[head.id] = original
       } else if head.sequence > 0 {
         let run = Run(source: head.source, sequence: head.sequence, time: head.time)
         if let first = firsts[run] { originals[head.id] = first } else { firsts[run] = head.id }
+      } else if let original = head.original {
+        if let first = copies[original] { originals[head.id] = first }
+        copies[original] = copies[original] ?? head.id
       }
     }
   }

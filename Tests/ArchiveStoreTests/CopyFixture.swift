@@ -35,14 +35,18 @@ struct CopyFixture {
       isStopping: isStopping)
   }
 
+  /// - Parameter timing: that of the wait for other copies. Without it, none is waited for: leases
+  ///   of copies that a test has ended seem to be alive.
   static func copy(
     _ source: Repository, _ target: Repository, _ ids: Set<SnapshotID>? = nil, dry: Bool = false,
-    check: Bool = false, workers: Int = 1, isStopping: @escaping @Sendable () -> Bool = { false }
+    check: Bool = false, workers: Int = 1, timing: CopyTurn.Timing = CopyTurn.Timing(patience: 0),
+    isStopping: @escaping @Sendable () -> Bool = { false }
   ) throws -> RepositoryCopy.Report {
-    try RepositoryCopy(
+    var copy = RepositoryCopy(
       from: RepositoryCopy.Side(source), to: RepositoryCopy.Side(target), isDry: dry,
-      isChecking: check, workers: workers, isStopping: isStopping
-    ).run { ids?.contains($0.id) ?? true }
+      isChecking: check, workers: workers, isStopping: isStopping)
+    copy.timing = timing
+    return try copy.run { ids?.contains($0.id) ?? true }
   }
 
   /// Returns the files of the target's snapshots that differ from those of the source.

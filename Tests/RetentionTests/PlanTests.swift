@@ -214,6 +214,13 @@ struct PlanTests {
     // Snapshots without a sequence have nothing but their time in common.
     let others = [1, 2].map { SnapshotHead.made($0, at: now + -day, sequence: 0) }
     #expect(try plan(others, "last 1").removed.count == 1)
+    // But two copies of one of them have the same original.
+    let twins = [1, 2].map {
+      SnapshotHead.made($0, at: now + -day, sequence: 0, original: elsewhere)
+    }
+    let last = SnapshotHead.made(3, at: now, sequence: 0)
+    #expect(try plan(twins, "last 1").removed.isEmpty)
+    #expect(try Set(plan(twins + [last], "last 1").removed) == Set(twins.map(\.id)))
   }
 
   // MARK: - Values

@@ -1,4 +1,4 @@
-public import Codecs
+internal import Codecs
 internal import SystemIO
 
 /// Copies snapshots from one repository into another.
@@ -30,6 +30,8 @@ public struct RepositoryCopy {
   private let workers: Int
   private let counters: ProgressCounters
   private let isStopping: @Sendable () -> Bool
+  /// The clock of the wait for other copies.
+  var timing = CopyTurn.Timing()
 
   /// Prepares a copy with `workers` threads. A dry run changes nothing. With `isChecking`
   /// everything that the snapshots need is read from the target before they are saved there.
@@ -43,58 +45,6 @@ public struct RepositoryCopy {
     (self.source, self.target) = (source, target)
     (self.isDry, self.isChecking) = (isDry, isChecking)
     (self.workers, self.counters, self.isStopping) = (max(1, workers), counters, isStopping)
-  }
-
-  /// A snapshot that was copied.
-  public struct Copied: Sendable {
-    public let head: SnapshotHead
-    /// The id of the copy; nil in a dry run.
-    public let id: SnapshotID?
-  }
-
-  /// The result of a copy or of a dry run.
-  public struct Report: Sendable {
-    /// The number of selected snapshots, and of those whose copies existed before.
-    public internal(set) var snapshots = 0
-    public internal(set) var present = 0
-    /// The copied snapshots, the oldest first; in a dry run those that would be copied.
-    public internal(set) var copied: [Copied] = []
-    /// The snapshots that need lost data. They were not copied.
-    public internal(set) var incomplete: [IncompleteSnapshot] = []
-    /// The snapshots whose data was read from the target and is damaged there: those that existed
-    /// before, and new ones, which were not saved.
-    public internal(set) var damagedInTarget: [IncompleteSnapshot] = []
-    /// The errors of snapshots that cannot be read.
-    public internal(set) var unreadable: [StoreError] = []
-    /// The errors of damaged packs and index objects of the source.
-    public internal(set) var damaged: [StoreError] = []
-    /// The errors of damaged packs and index objects of the target that a check has found. Only the
-    /// snapshots in `damagedInTarget` lose something by them.
-    public internal(set) var targetDamage: [StoreError] = []
-    /// The blobs that the new snapshots need, and their stored bytes in the source; also those of
-    /// existing copies of which content may have to be stored again.
-    public internal(set) var neededBlobs = 0
-    public internal(set) var neededBytes: UInt64 = 0
-    /// The part of these that the target lacked.
-    public internal(set) var missingBlobs = 0
-    public internal(set) var missingBytes: UInt64 = 0
-    /// The frames that moved as they are, and those of which a part was stored again.
-    public internal(set) var movedFrames = 0
-    public internal(set) var partFrames = 0
-    /// The new packs of the target and their bytes.
-    public internal(set) var newPacks = 0
-    public internal(set) var newBytes: UInt64 = 0
-    /// The blobs that were read from the target, and their bytes.
-    public internal(set) var checkedBlobs = 0
-    public internal(set) var checkedBytes: UInt64 = 0
-    /// Whether the copy was interrupted before it was complete.
-    public internal(set) var isInterrupted = false
-
-    /// Whether damage was found.
-    public var hasDamage: Bool {
-      !(incomplete.isEmpty && damagedInTarget.isEmpty && targetDamage.isEmpty
-        && (unreadable + damaged).allSatisfy(\.isRefused))
-    }
   }
 
   /// Copies the snapshots for which `isSelected` returns true.
@@ -179,8 +129,8 @@ extension RepositoryCopy {
       if isChecking, !report.isInterrupted {
         try check(&new, present: present.map(\.id))
       }
-      if !report.isInterrupted { try save(new) }
-      try pin(present)
+      let others = report.isInterrupted ? [] : try save(new)
+      try pin(present + others)
       return report
     }
 
@@ -311,36 +261,59 @@ extension RepositoryCopy {
     }
 
     /// Saves the snapshots, whose content is durable, the oldest first, and pins the copies of
-    /// pinned ones. Those that another program has copied meanwhile exist.
-    private mutating func save(_ new: [SnapshotHead]) throws {
-      guard let session else {
-        report.copied = new.map { Copied(head: $0, id: nil) }
-        return
+    /// pinned ones. Returns those that exist: another program has copied them meanwhile, or they
+    /// are the same as one before them.
+    private mutating func save(
+      _ new: [SnapshotHead]
+    ) throws -> [(head: SnapshotHead, id: SnapshotID)] {
+      var present: [(head: SnapshotHead, id: SnapshotID)] = []
+      if new.isEmpty { return present }
+      guard try takeTurn() else {
+        report.isInterrupted = true
+        return present
       }
-      let pins = try source.pins()
-      let copies = SnapshotCopies(
-        try target.heads(cache: copy.target.headCache).heads, of: heads)
-      let others = new.filter { copies.copy(of: $0) != nil }
-      report.present += others.count
-      let known = Set(others.map(\.id))
-      for head in new where !known.contains(head.id) {
-        if isStopping() {
-          report.isInterrupted = true
-          return
-        }
-        let found: (stored: StoredSnapshot, content: [UInt8])
-        do throws(StoreError) {
-          found = try source.snapshotWithContent(head.id)
-        } catch {
-          guard error.kind == .damaged else { throw error }
-          // A snapshot that no longer exists was removed in the meantime.
-          if error.code != .missing { report.unreadable.append(error) }
+      let known = session == nil ? [] : try target.heads(cache: copy.target.headCache).heads
+      let pins = session == nil ? [] : try source.pins()
+      var copies = SnapshotCopies(known, of: heads)
+      for head in new {
+        if let id = copies.copy(of: head) {
+          present.append((head, id))
           continue
         }
-        let id = try save(found.stored, content: found.content, by: session)
-        if pins.contains(head.id) { try pin(id) }
-        report.copied.append(Copied(head: head, id: id))
+        if isStopping() {
+          report.isInterrupted = true
+          break
+        }
+        guard let copied = try save(head) else { continue }
+        if let id = copied.id, pins.contains(head.id) { try pin(id) }
+        copies.add(copied.id ?? head.id, of: head)
+        report.copied.append(copied)
       }
+      report.present += present.count
+      return present
+    }
+
+    /// Waits for the turn to save snapshots in the target. Returns false if it was interrupted.
+    private func takeTurn() throws(StoreError) -> Bool {
+      guard let session else { return true }
+      var turn = CopyTurn(session.lease, copy.timing)
+      return try turn.take(isStopping: isStopping)
+    }
+
+    /// Saves the copy of a snapshot; not in a dry run. Returns nil if the snapshot cannot be read.
+    private mutating func save(_ head: SnapshotHead) throws -> Copied? {
+      guard let session else { return Copied(head: head, id: nil) }
+      let found: (stored: StoredSnapshot, content: [UInt8])
+      do throws(StoreError) {
+        found = try source.snapshotWithContent(head.id)
+      } catch {
+        guard error.kind == .damaged else { throw error }
+        // A snapshot that no longer exists was removed in the meantime.
+        if error.code != .missing { report.unreadable.append(error) }
+        return nil
+      }
+      let id = try save(found.stored, content: found.content, by: session)
+      return Copied(head: head, id: id)
     }
 
     /// Saves the copy of a snapshot. In a repository of the same id and encryption, such as a

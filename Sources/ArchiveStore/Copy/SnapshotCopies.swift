@@ -42,6 +42,11 @@ struct SnapshotCopies {
     }
   }
 
+  /// Adds a copy that was made of a snapshot of another repository.
+  mutating func add(_ id: SnapshotID, of head: SnapshotHead) {
+    for name in head.originals { ids[name] = id }
+  }
+
   /// Returns the copy of a snapshot of another repository, or nil if there is none.
   func copy(of head: SnapshotHead) -> SnapshotID? {
     let names = head.originals

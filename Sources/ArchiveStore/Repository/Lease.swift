@@ -167,7 +167,7 @@ final class Lease: Sendable {
     let signs = [
       alive, readerSign, ObjectLeases.dead, ObjectLeases.remover, ObjectLeases.holderName,
     ]
-    return signs.contains(name)
+    return signs.contains(name) || CopyTurn.isSign(name)
       || ["seen-", "of-", "by-"].contains { name.bytes.starts(with: $0.utf8) }
   }
 

@@ -20,6 +20,8 @@ public struct LeaseStatus: Sendable, Hashable {
   public let removesObjects: Bool
   /// The ids of the condemned objects that the program has seen.
   let seen: Set<Digest>
+  /// The place among the programs that copy snapshots into the repository; nil if it is none.
+  let copyPlace: CopyTurn.Place?
 
   /// Whether the program wrote no heartbeat for an hour. A prune decides by the storage's clock.
   func isExpired(at now: Timestamp) -> Bool {
@@ -53,6 +55,7 @@ public struct LeaseStatus: Sendable, Hashable {
     let owner = signs.lazy.compactMap { Owner($0) }.first
     (host, process, mark) = (owner?.host, owner?.process, owner?.mark)
     isReader = signs.contains(Lease.readerSign)
+    copyPlace = CopyTurn.place(in: signs)
     seen = Set(
       signs.compactMap { sign in
         sign.utf8.flatMap {

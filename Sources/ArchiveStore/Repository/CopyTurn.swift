@@ -1,0 +1,121 @@
+internal import SystemIO
+
+/// The turn of a program that copies into a repository to save its snapshots
+/// (docs/repository-format.md, "Copies").
+///
+/// Two copies of a snapshot have different ids if the repository is encrypted, or if different
+/// hosts sign them. So programs that copy the same snapshots at the same time save them one after
+/// another, and each first looks for what the others have saved. The order is that of Lamport's
+/// bakery: a program shows that it chooses a number, then the number, and waits for all lower ones.
+/// The signs are in its lease and are only ever added, so credentials that may not remove objects
+/// suffice, and a turn ends with its lease.
+struct CopyTurn {
+  /// The place of a program among those that copy, as its lease shows it.
+  enum Place: Hashable, Sendable {
+    /// It has seen no number yet, or is about to show its own.
+    case choosing
+    case number(UInt64)
+  }
+
+  /// The clock of a wait.
+  struct Timing: Sendable {
+    /// The seconds of a clock that also runs while the host is suspended.
+    var clock: @Sendable () -> Double = Host.bootSeconds
+    /// Waits until the next look at the others.
+    var pause: @Sendable () -> Void = { Host.pause(seconds: 1) }
+    /// The seconds without a heartbeat after which a program counts as ended: it writes one each
+    /// minute. One that continues after that may save a snapshot twice, which does no harm.
+    var patience = 180.0
+  }
+
+  private let lease: Lease
+  private let timing: Timing
+  /// The last heartbeats of the programs that this one waits for, and the times at which each was
+  /// first seen.
+  private var heartbeats: [ByteString: (last: Timestamp?, seen: Double)] = [:]
+
+  /// - Parameter lease: the lease of a writer.
+  init(_ lease: Lease, _ timing: Timing = Timing()) { (self.lease, self.timing) = (lease, timing) }
+
+  /// Waits until no other program that copies is saving snapshots. From then on none begins to, as
+  /// long as the lease is held. Returns false if `isStopping` returned true before.
+  mutating func take(isStopping: () -> Bool) throws(StoreError) -> Bool {
+    try lease.put(signs: [Self.choosing])
+    let highest = try others().map(\.number).max() ?? 0
+    let own = min(highest + 1, Self.limit - 1)
+    try lease.put(signs: [Self.sign(own)])
+    while try isBlocked(own) {
+      if isStopping() { return false }
+      timing.pause()
+    }
+    return true
+  }
+
+  /// Whether another program has a lower number, or may still choose one.
+  private mutating func isBlocked(_ own: UInt64) throws(StoreError) -> Bool {
+    let name = lease.path.name
+    let earlier = try others().filter { other in
+      other.number == 0 || (other.number, other.status.name) < (own, name)
+    }
+    var isBlocked = false
+    // All of them, because the time of each counts from the first look at it.
+    for other in earlier where !hasEnded(other.status) { isBlocked = true }
+    return isBlocked
+  }
+
+  /// Whether the program of a lease has ended, as far as this one can find out.
+  private mutating func hasEnded(_ status: LeaseStatus) -> Bool {
+    if status.presence == .ended { return true }
+    let now = timing.clock()
+    guard let known = heartbeats[status.name], known.last == status.heartbeat else {
+      heartbeats[status.name] = (status.heartbeat, now)
+      return timing.patience <= 0
+    }
+    return now - known.seen >= timing.patience
+  }
+
+  /// Returns the other programs that copy, and their numbers; 0 for one that chooses. A user who
+  /// may not look at the leases waits for none.
+  private func others() throws(StoreError) -> [(status: LeaseStatus, number: UInt64)] {
+    let statuses: [LeaseStatus]
+    do throws(StoreError) {
+      statuses = try LeaseStatus.all(lease.storage)
+    } catch {
+      guard error.isRefused else { throw error }
+      return []
+    }
+    let name = lease.path.name
+    return statuses.filter { $0.name != name }.compactMap { status in
+      switch status.copyPlace {
+      case .choosing: (status, 0)
+      case .number(let number): (status, number)
+      case nil: nil
+      }
+    }
+  }
+}
+
+// MARK: - Signs
+
+extension CopyTurn {
+  private static let choosing: ByteString = "copy"
+  private static let prefix = "copy-"
+  /// More than the copies that ever wait for one another. Higher numbers are ignored.
+  private static let limit: UInt64 = 1 << 32
+
+  private static func sign(_ number: UInt64) -> ByteString { ByteString("\(prefix)\(number)") }
+
+  /// Whether a name in a lease is a sign of a copy.
+  static func isSign(_ name: ByteString) -> Bool {
+    name == choosing || name.bytes.starts(with: prefix.utf8)
+  }
+
+  /// Returns the place that the signs of a lease show, or nil if its program does not copy.
+  static func place(in signs: [ByteString]) -> Place? {
+    let numbers = signs.compactMap { sign in
+      sign.utf8.flatMap { $0.hasPrefix(prefix) ? UInt64($0.dropFirst(prefix.count)) : nil }
+    }
+    if let number = numbers.filter({ (1..<limit).contains($0) }).min() { return .number(number) }
+    return signs.contains(choosing) ? .choosing : nil
+  }
+}

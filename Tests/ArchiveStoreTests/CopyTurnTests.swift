@@ -1,0 +1,206 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Copies into one repository at the same time: none of them stores a snapshot that another one
+/// stores.
+struct CopyTurnTests {
+  /// Encryption gives each copy of a snapshot another id. Whichever call of the first copy the
+  /// second one begins before, it runs until it ends or waits, and then beside the first one.
+  @Test(arguments: [true, false])
+  func copiesAtTheSameTimeStoreNoSnapshotTwice(withRename: Bool) throws {
+    let source = try CopyFixture().source.repository
+    for number in Sampling.steps(3, "copy beside a copy") {
+      let target = try EncryptedTarget(withRename: withRename)
+      let connection = WatchedStorage(
+        target.store, passing: WatchedStorage.isFurtherPackDirectory)
+      let (first, second) = (
+        try target.open(through: connection),
+        try CopyBeside(from: source, to: target.open(through: target.store))
+      )
+      let call = OneCall(number)
+      connection.state.withLock { $0.action = { _ in if call.take() { second.begin() } } }
+      let report = try CopyFixture.copy(source, first, timing: CopyBeside.timing())
+      guard call.isTaken else { return }
+      let other = try second.finish()
+      let text: Comment = "call \(number)"
+      #expect(report.copied.count + other.copied.count == 3, text)
+      #expect(report.present + other.present == 3, text)
+      #expect(!report.isInterrupted && !other.isInterrupted, text)
+      let copies = try target.open(through: target.store).snapshots().snapshots
+      #expect(copies.count == 3 && Set(copies.map(\.snapshot.original)).count == 3, text)
+      #expect(try target.store.list(RepositoryLayout.leases).isEmpty, text)
+    }
+  }
+
+  /// However long the other one saves snapshots.
+  @Test func aCopyIsWaitedForWhileItWritesHeartbeats() throws {
+    let fixture = try CopyFixture()
+    let other = try Lease(fixture.target.repository.storage, with: ["copy", "copy-1"])
+    let pauses = Atomic<Int>(0)
+    let timing = Self.timing(fixture.target.clock) {
+      let count = pauses.add(1, ordering: .relaxed).newValue
+      if count < 5 { try? other.touchAlive() } else { other.release() }
+    }
+    let report = try CopyFixture.copy(
+      fixture.source.repository, fixture.target.repository, timing: timing)
+    #expect(report.copied.count == 3 && pauses.load(ordering: .relaxed) == 5)
+    try fixture.expectComplete(3)
+  }
+
+  /// One that was killed on another host costs minutes, not the hour of its lease.
+  @Test(arguments: [["copy"], ["copy", "copy-1"]])
+  func aCopyWithoutHeartbeatsIsNotWaitedForLong(signs: [String]) throws {
+    let fixture = try CopyFixture()
+    let other = try Lease(
+      fixture.target.repository.storage, with: signs.map { ByteString($0) })
+    let pauses = Atomic<Int>(0)
+    let timing = Self.timing(fixture.target.clock) {
+      _ = pauses.add(1, ordering: .relaxed)
+    }
+    let report = try CopyFixture.copy(
+      fixture.source.repository, fixture.target.repository, timing: timing)
+    #expect(report.copied.count == 3 && pauses.load(ordering: .relaxed) == 2)
+    other.release()
+    try fixture.expectComplete(3)
+  }
+
+  @Test func anInterruptedWaitIsContinued() throws {
+    let fixture = try CopyFixture()
+    let other = try Lease(fixture.target.repository.storage, with: ["copy"])
+    let isStopping = Atomic<Bool>(false)
+    let timing = Self.timing(fixture.target.clock) { isStopping.store(true, ordering: .relaxed) }
+    let report = try CopyFixture.copy(
+      fixture.source.repository, fixture.target.repository, timing: timing
+    ) { isStopping.load(ordering: .relaxed) }
+    #expect(report.isInterrupted && report.copied.isEmpty && report.newPacks > 0)
+    other.release()
+    let next = try fixture.copy()
+    #expect(next.copied.count == 3 && next.newPacks == 0)
+    try fixture.expectComplete(3)
+  }
+
+  @Test func onlyValidSignsAreNumbers() {
+    let cases: [([ByteString], CopyTurn.Place?)] = [
+      (["alive", "by-7-host"], nil), (["alive", "copy"], .choosing),
+      (["alive", "copy", "copy-3"], .number(3)), (["copy-3"], .number(3)),
+      (["copy", "copy-0"], .choosing), (["copy", "copy-x", "copy--1"], .choosing),
+      (["copy", "copy-18446744073709551615"], .choosing),
+    ]
+    for (signs, place) in cases { #expect(CopyTurn.place(in: signs) == place, "\(signs)") }
+  }
+
+  /// A repository with two copies of one snapshot, as earlier versions could make them.
+  @Test func twoCopiesOfOneSnapshotAreCopiedOnce() throws {
+    let fixture = try CopyFixture()
+    _ = try fixture.copy([fixture.source.snapshots[0].stored.id])
+    let copy = try #require(fixture.copies().first)
+    let bytes = Array("{\"later\":1,".utf8) + copy.snapshot.encode().dropFirst()
+    _ = try fixture.target.memory.put(bytes, kind: .snapshot)
+    let third = try PruneFixture()
+    for isDry in [true, false] {
+      let report = try CopyFixture.copy(
+        fixture.target.repository, third.repository, dry: isDry)
+      #expect(report.snapshots == 2 && report.copied.count == 1 && report.present == 1)
+    }
+    #expect(try third.repository.snapshots().snapshots.count == 1)
+    let again = try CopyFixture.copy(fixture.target.repository, third.repository)
+    #expect(again.present == 2 && again.copied.isEmpty)
+  }
+
+  /// The pin of a snapshot that another program has copied meanwhile is taken over.
+  @Test func aCopyOfAnotherProgramIsPinned() throws {
+    let fixture = try CopyFixture()
+    let (source, target) = (fixture.source.repository, fixture.target.repository)
+    let other = try Lease(target.storage, with: ["copy", "copy-1"])
+    let timing = Self.timing(fixture.target.clock) {
+      // Before it is pinned in the source.
+      _ = try? CopyFixture.copy(source, Repository.open(fixture.target.memory))
+      _ = try? source.pin([fixture.source.snapshots[0].stored.id])
+      other.release()
+    }
+    let report = try CopyFixture.copy(source, target, timing: timing)
+    #expect(report.present == 3 && report.copied.isEmpty)
+    #expect(try target.pins().count == 1)
+  }
+
+  /// A wait in which each look is 100 seconds after the last one.
+  private static func timing(
+    _ clock: TestClock, _ pause: @escaping @Sendable () -> Void
+  ) -> CopyTurn.Timing {
+    CopyTurn.Timing(
+      clock: { Double(clock.now.seconds) },
+      pause: {
+        clock.advance(by: 100)
+        pause()
+      })
+  }
+}
+
+/// An encrypted repository in memory, also in a run over plain ones.
+private struct EncryptedTarget {
+  let store: any Storage
+  private let identity = AgeIdentity()
+
+  init(withRename: Bool) throws {
+    let clock = TestClock()
+    store =
+      withRename
+      ? MemoryStorage(clock: { clock.now })
+      : MemoryObjectStorage(canCreateExclusively: true, clock: { clock.now })
+    let keys = RepositoryKeys(identities: [identity], recipients: [identity.recipient])
+    _ = try Repository.create(in: store, program: "test", keys: keys)
+  }
+
+  func open(through storage: any Storage) throws -> Repository {
+    try Repository.open(storage, key: .identities([identity]))
+  }
+}
+
+/// A copy on a thread of its own.
+private final class CopyBeside: Sendable {
+  private enum State {
+    case idle, running, waiting, ended
+  }
+
+  private let source: Repository
+  private let target: Repository
+  private let workers: Workers
+  private let state = Mutex(State.idle)
+  private let result = Mutex<Result<RepositoryCopy.Report, any Error>?>(nil)
+
+  init(from source: Repository, to target: Repository) throws {
+    (self.source, self.target) = (source, target)
+    workers = try Workers(count: 1, capacity: 1, name: "copy")
+  }
+
+  /// Short waits, each of which calls `body`.
+  static func timing(_ body: @escaping @Sendable () -> Void = {}) -> CopyTurn.Timing {
+    CopyTurn.Timing(pause: {
+      body()
+      Host.pause(seconds: 0.001)
+    })
+  }
+
+  /// Runs the copy until it ends or waits for another one.
+  func begin() {
+    state.withLock { $0 = .running }
+    workers.submit { [self] in
+      let timing = Self.timing { [self] in state.withLock { $0 = .waiting } }
+      let outcome = Result { try CopyFixture.copy(source, target, timing: timing) }
+      result.withLock { $0 = outcome }
+      state.withLock { $0 = .ended }
+    }
+    while state.withLock({ $0 == .running }) { Host.pause(seconds: 0.0002) }
+  }
+
+  /// Returns the report when the copy has ended.
+  func finish() throws -> RepositoryCopy.Report {
+    workers.finish()
+    return try #require(result.withLock { $0 }).get()
+  }
+}
