@@ -139,6 +139,20 @@ struct S3ErrorTests {
     #expect(range.reason.hasSuffix("ignores ranges"))
   }
 
+  /// Other bytes of an object than those that were asked for are no damage to it.
+  @Test(arguments: [
+    (#""status": 200, "body": "123456789""#, UInt64(0)),
+    (#""status": 200, "body": "123456789""#, 3),
+    (#""status": 206, "body": "123456789""#, 3),
+    (#""status": 206, "body": "12", "headers": {"Content-Range": "bytes 0-1/9"}"#, 3),
+  ]) func serversThatIgnoreRangesAreNoDamage(answer: String, offset: UInt64) throws {
+    let found = try error(answer) {
+      _ = try $0.load(objectPath("a"), offset: offset, count: 2)
+    }
+    #expect(found.reason.hasSuffix("ignores ranges"), "\(found)")
+    #expect(found.kind == .failed && found.hint?.contains("endpoint") == true)
+  }
+
   @Test func unreachableEndpointsAreNamed() throws {
     for url in ["http://127.0.0.1:1", "https://127.0.0.1:1", "http://no-such-host.invalid"] {
       let storage = try testStorage(url, options())

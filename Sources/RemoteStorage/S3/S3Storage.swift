@@ -154,14 +154,31 @@ extension S3Storage {
     }
     let range = "bytes=\(offset)-\(offset + UInt64(count) - 1)"
     let request = S3Request(.get, key: key(path), headers: [("range", range)], limit: count)
-    let response = try send(request, to: "read", path, into: &buffer)
+    let response: HTTPResponse
+    do { response = try client.send(request, into: &buffer) } catch {
+      // More bytes than were asked for say nothing about the object.
+      throw error.isTooLarge ? ignoresRanges(path) : self.error(error, to: "read", path)
+    }
     // A store that ignores the range returns the object from its first byte on.
-    guard response.status == 206 || offset == 0 else {
-      throw StoreError(
-        .unsupported, "read a range of", subject: path.description,
-        reason: "'\(client.endpoint.host)' ignores ranges")
+    guard response.status == 206 || offset == 0, Self.hasRange(response, from: offset) else {
+      throw ignoresRanges(path)
     }
     guard buffer.count == count else { throw endsEarly(path, before: offset &+ UInt64(count)) }
+  }
+
+  /// Whether an answer has bytes from an offset on, as far as it says which (RFC 9110, 14.4).
+  private static func hasRange(_ response: HTTPResponse, from offset: UInt64) -> Bool {
+    guard let range = response.header("content-range") else { return true }
+    return range.hasPrefix("bytes \(offset)-")
+  }
+
+  /// Returns the error for a store, or a server before it, that answers with other bytes of an
+  /// object than those that were asked for. The object may be intact.
+  private func ignoresRanges(_ path: ObjectPath) -> StoreError {
+    StoreError(
+      .system, "read a range of", subject: path.description,
+      reason: "'\(client.endpoint.host)' ignores ranges",
+      hint: "use the store itself as the endpoint, without a proxy or cache that changes requests")
   }
 
   private func endsEarly(_ path: ObjectPath, before end: UInt64) -> StoreError {
