@@ -9,7 +9,8 @@ extension RepositoryCheck {
     let check: RepositoryCheck
     let storage: RepositoryStorage
     private(set) var damage: [Finding] = []
-    /// The errors of the objects that this user may not read, by their paths. They are no damage.
+    /// The errors of the objects that this user may not read, and of the packs that the store
+    /// failed to send, by their paths. They are no damage.
     private(set) var refused: [ObjectPath: StoreError] = [:]
     private(set) var snapshots: [StoredSnapshot] = []
     /// The errors of snapshots that cannot be read.
@@ -196,8 +197,9 @@ extension RepositoryCheck {
       }
     }
 
-    /// Reports a pack that this user may not read.
+    /// Reports a pack that this user may not read, or that the store failed to send.
     private mutating func recordUnread(_ pack: Digest, _ error: StoreError) {
+      if !error.isRefused { report.hasStoreFailed = true }
       let path = storage.layout.pack(pack)
       refused[path] = refused[path] ?? error
       unread = unread ?? (pack, error.reason, error.hint)
@@ -230,10 +232,10 @@ extension RepositoryCheck {
       do {
         try readTrees()
       } catch {
-        _ = data.finish()
+        _ = try? data.finish()
         throw error
       }
-      var verdicts = data.finish()
+      var verdicts = try data.finish()
       let more = inventory.packs.filter { suspects.contains($0.key) && packs[$0.key] == nil }
       verdicts += try PackCheck.Group(of: more, index, check).finish()
       try check.checkNotStopped()
@@ -283,7 +285,7 @@ extension RepositoryCheck {
     }
 
     private mutating func add(_ verdict: PackCheck.Verdict) {
-      if let error = verdict.refusal {
+      if let error = verdict.unread {
         recordUnread(verdict.pack, error)
       } else {
         report.packsRead += 1
@@ -297,7 +299,7 @@ extension RepositoryCheck {
         } else {
           unread = unread ?? (verdict.pack, verdict.faults[0], nil)
         }
-      } else if verdict.refusal == nil, damagedPacks[verdict.pack] == nil {
+      } else if verdict.unread == nil, damagedPacks[verdict.pack] == nil {
         soundPacks.insert(verdict.pack)
       }
       for blob in verdict.lost {

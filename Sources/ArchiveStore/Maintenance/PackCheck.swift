@@ -18,8 +18,9 @@ final class PackCheck: Sendable {
     var blobs = 0
     /// Whether it was checked completely: every byte was read or is known to be lost.
     var isComplete = true
-    /// The error if this user may not read it. Nothing counts as lost by that.
-    var refusal: StoreError?
+    /// The error if it could not be read completely, because this user may not, or because the
+    /// store failed. Nothing counts as lost by that.
+    var unread: StoreError?
   }
 
   private let isClaimed = Atomic<Bool>(false)
@@ -27,17 +28,19 @@ final class PackCheck: Sendable {
   private let index: CheckedIndex
   /// The number of entries that the index has for it.
   private let expected: Int
+  private let outage: Outage
   private let isStopping: @Sendable () -> Bool
 
   init(
     _ pack: Digest, size: UInt64, _ index: CheckedIndex, expected: Int,
-    in storage: RepositoryStorage,
+    in storage: RepositoryStorage, outage: Outage,
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
     self.index = index
     self.expected = expected
-    self.isStopping = isStopping
+    self.outage = outage
+    self.isStopping = { outage.error != nil || isStopping() }
     reading = Mutex(PackReading(pack, size: size, in: storage, counters))
   }
 
@@ -54,6 +57,7 @@ final class PackCheck: Sendable {
       swap(&room, &frame.stored)
       reading.withLock { $0.add(found) }
     }
+    if let error = reading.withLock({ $0.takeFailure() }) { outage.ask(after: error) }
   }
 
   /// Returns the result, after all threads have finished.
@@ -64,6 +68,26 @@ final class PackCheck: Sendable {
 }
 
 extension PackCheck {
+  /// Ends a check of several packs whose host no longer answers: each other pack would be waited
+  /// for as long as the first one.
+  final class Outage: Sendable {
+    private let storage: RepositoryStorage
+    private let found = Mutex<StoreError?>(nil)
+
+    init(_ storage: RepositoryStorage) { self.storage = storage }
+
+    /// The error of the pack after which the host did not answer; nil if it answers.
+    var error: StoreError? { found.withLock { $0 } }
+
+    /// Asks the host for another object after it failed to send a pack.
+    func ask(after failure: StoreError) {
+      guard error == nil, storage.isOnAnotherHost else { return }
+      do throws(StoreError) { _ = try storage.status(RepositoryLayout.settings) } catch {
+        found.withLock { $0 = $0 ?? failure }
+      }
+    }
+  }
+
   /// The state that one thread needs to check frames: a decompressor and one decoded frame.
   struct FrameCheck: ~Copyable {
     private var decompressor: ZstdDecompressor
@@ -135,6 +159,7 @@ extension PackCheck {
   /// time.
   struct Group {
     private let packs: [PackCheck]
+    private let outage: Outage
     private let workers: Workers?
 
     /// Starts to read.
@@ -143,12 +168,13 @@ extension PackCheck {
     ) throws(StoreError) {
       let chosen = packs.sorted { ($1.value, $1.key) < ($0.value, $0.key) }
       let counts = chosen.isEmpty ? [:] : index.counts()
+      let outage = Outage(check.repository.storage)
       let packs = chosen.map { pack, size in
         PackCheck(
           pack, size: size, index, expected: counts[pack] ?? 0, in: check.repository.storage,
-          counters: check.counters, isStopping: check.isStopping)
+          outage: outage, counters: check.counters, isStopping: check.isStopping)
       }
-      self.packs = packs
+      (self.packs, self.outage) = (packs, outage)
       check.counters.expect(files: chosen.count, bytes: chosen.map(\.value).clampedSum)
       guard !packs.isEmpty else {
         workers = nil
@@ -162,8 +188,11 @@ extension PackCheck {
     }
 
     /// Waits for the threads and returns the verdicts, ordered by pack id.
-    func finish() -> [Verdict] {
+    ///
+    /// - Throws: the error of a pack after which the host did not answer.
+    func finish() throws(StoreError) -> [Verdict] {
       workers?.finish()
+      if let error = outage.error { throw error }
       return packs.map { $0.finish() }.sorted { $0.pack < $1.pack }
     }
 

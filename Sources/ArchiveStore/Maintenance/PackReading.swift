@@ -40,6 +40,8 @@ struct PackReading: ~Copyable {
   var failure: StoreError?
   /// The reason some bytes could not be read although they may be intact; this is not damage.
   private(set) var conflict: StoreError?
+  /// Whether `takeFailure` has returned the failure of the store.
+  private var isFailureTaken = false
 
   init(
     _ pack: Digest, size: UInt64, in storage: RepositoryStorage, _ counters: ProgressCounters
@@ -72,8 +74,7 @@ struct PackReading: ~Copyable {
       own = try PackTables.load(verdict.pack, size: size, from: storage)
     } catch {
       counters.didFail()
-      recordConflict(error)
-      if error.isRefused { return ([], []) }
+      if recordConflict(error) { return ([], []) }
       verdict.faults.append(error.reason)
     }
     if let own {
@@ -103,8 +104,7 @@ struct PackReading: ~Copyable {
         try read(location, into: &stored)
         return Frame(number: number, path: path, location: location, stored: stored, records: held)
       } catch {
-        recordConflict(error)
-        if error.isRefused {
+        if recordConflict(error) {
           end()
         } else {
           add(PackCheck.FrameCheck.Finding(number: number, fault: error, lost: held))
@@ -119,12 +119,24 @@ struct PackReading: ~Copyable {
     return nil
   }
 
-  private mutating func recordConflict(_ error: StoreError) {
+  /// Records the error of a read, and returns whether the rest of the pack is to stay unread: this
+  /// user may not read it, or the store failed, so that each other read would fail or be waited
+  /// for. The bytes may be intact.
+  private mutating func recordConflict(_ error: StoreError) -> Bool {
     if error.kind != .damaged { conflict = conflict ?? error }
-    if error.isRefused { verdict.refusal = verdict.refusal ?? error }
+    guard error.isRefused || error.kind == .failed else { return false }
+    verdict.unread = verdict.unread ?? error
+    return true
   }
 
-  /// Leaves the other frames unread: this user may not read them either.
+  /// Returns the error if the store failed to send the pack; once.
+  mutating func takeFailure() -> StoreError? {
+    guard !isFailureTaken, let error = verdict.unread, !error.isRefused else { return nil }
+    isFailureTaken = true
+    return error
+  }
+
+  /// Leaves the other frames unread.
   private mutating func end() {
     counters.didFail()
     (nextFrame, nextRecord) = (frames.count, records.count)
@@ -199,14 +211,13 @@ struct PackReading: ~Copyable {
     markLost(records[nextRecord...])
     reportFrames()
     do {
-      if verdict.refusal == nil { try hash(upTo: size) }
+      if verdict.unread == nil { try hash(upTo: size) }
     } catch {
       hashed = nil
-      recordConflict(error)
-      if !error.isRefused { verdict.faults.append(error.reason) }
+      if !recordConflict(error) { verdict.faults.append(error.reason) }
     }
     if conflict != nil { verdict.isComplete = false }
-    if verdict.refusal == nil, hashed == size, hash.finish() != verdict.pack {
+    if verdict.unread == nil, hashed == size, hash.finish() != verdict.pack {
       verdict.faults.append("its content does not match its id")
     }
     return verdict

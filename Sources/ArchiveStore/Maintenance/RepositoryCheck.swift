@@ -109,7 +109,8 @@ extension RepositoryCheck {
   public enum Finding: Sendable, Hashable {
     /// An object that is missing or damaged.
     case damage(object: String, reason: String)
-    /// An object that this user may not read, with the remedy. It may be intact.
+    /// An object that this user may not read, or a pack that the store failed to send, with the
+    /// remedy. It may be intact.
     case unreadable(object: String, reason: String, hint: String?)
     /// A path that snapshots lose to damage, completely or in part: a file, or a directory and all
     /// below.
@@ -143,9 +144,12 @@ extension RepositoryCheck {
     /// remarks.
     public var damaged = 0
     public var costs = 0
-    /// The number of objects that this user may not read, and the remedy for the first one.
+    /// The number of objects that this user may not read or that the store failed to send, and the
+    /// remedy for the first one.
     public var unreadable = 0
     public var unreadableHint: String?
+    /// Whether the store failed to send one of them, so that denied access is not the only reason.
+    public var hasStoreFailed = false
     /// The number of paths of which it is unknown whether they can be restored.
     public var uncertain = 0
     public var untrusted = 0

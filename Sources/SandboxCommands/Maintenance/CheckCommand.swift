@@ -159,7 +159,8 @@ extension MetricsText {
     add("bytes_read", help: "Bytes of these packs.", value: report.bytesRead)
     add("damaged_objects", help: "Objects that are damaged or missing.", value: report.damaged)
     add(
-      "unreadable_objects", help: "Objects that this user may not read.", value: report.unreadable)
+      "unreadable_objects", help: "Objects that cannot be read and may be intact.",
+      value: report.unreadable)
     add("signed_snapshots", help: "Snapshots with a valid signature.", value: report.signed)
     add(
       "untrusted_snapshots", help: "Snapshots that no trusted signer signed.",
@@ -277,7 +278,10 @@ extension RepositoryCheck.Report {
       untrusted > 0 ? ["\(Sizes.count(untrusted, "snapshot")) not signed by a trusted signer"] : []
     let closed =
       unreadable > 0
-      ? ["\(Sizes.count(unreadable, "object")) cannot be read: access is denied"] : []
+      ? [
+        "\(Sizes.count(unreadable, "object")) cannot be read"
+          + (hasStoreFailed ? "" : ": access is denied")
+      ] : []
     let unknown =
       uncertain > 0
       ? [

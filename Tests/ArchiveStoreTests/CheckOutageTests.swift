@@ -1,0 +1,141 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Checks of a repository on another host that fails to send packs, or no longer answers: nothing
+/// counts as damaged or lost because of that.
+struct CheckOutageTests {
+  private let storage = FailingStorage(MemoryStorage())
+  private let repository: Repository
+  private let layout = RepositoryLayout.tested
+  /// The packs with the files, one of each backup.
+  private let packs: [Digest]
+
+  init() throws {
+    var random = SeededBytes(seed: 63)
+    repository = try Repository.create(in: storage, program: "test")
+    var packs: [Digest] = []
+    for number in 1...5 {
+      let bytes = random.bytes(3000)
+      let name = ByteString("file\(number)")
+      let stored = try repository.back(up: [("file\(number)", bytes)], sequence: UInt64(number))
+      let reader = try repository.beginReading()
+      let entry = try #require(try reader.entry(at: name, in: stored.snapshot.tree))
+      guard case .file(let content) = entry.node, case .blob(let digest, _) = content.pieces[0]
+      else { throw StoreError.missing("\(name)") }
+      packs.append(try #require(reader.locate(BlobID(kind: .data, digest: digest))).pack)
+    }
+    self.packs = packs
+  }
+
+  /// Each read of a pack fails in turn, with all that follow. The pack is not read any further.
+  @Test func aPackThatCannotBeReadIsNoDamage() throws {
+    let path = layout.pack(packs[0])
+    var reads = 0
+    for number in 1...100 {
+      storage.fail([path], from: number)
+      let result = try RepositoryCheck(repository, reading: .everything, workers: 2).run()
+      var findings: [RepositoryCheck.Finding] = []
+      let report = try result.forEachFinding { findings.append($0) }
+      if storage.failures == 0 { break }
+      reads = number
+      #expect(storage.failures == 1, "read \(number)")
+      #expect(report.damaged == 0 && report.costs == 0, "read \(number): \(findings)")
+      #expect(report.unreadable == 1 && report.hasStoreFailed, "read \(number): \(findings)")
+      let found = findings.contains { finding in
+        if case .unreadable(let object, "the test says so", _) = finding {
+          object == "\(path)"
+        } else {
+          false
+        }
+      }
+      #expect(found, "read \(number): \(findings)")
+      try result.recordDamage()
+      #expect(try DamageRecords(storage).packs.isEmpty)
+    }
+    #expect(reads > 2 && reads < 100)
+    #expect(try Checked(repository, .everything).findings.isEmpty)
+  }
+
+  /// Each thread waits for one pack at most.
+  @Test func theCheckEndsIfTheHostDoesNotAnswer() throws {
+    storage.fail(packs.map { layout.pack($0) }, from: 1, endsHost: true)
+    let error = storeError { try Checked(repository, .everything) }
+    #expect(error?.kind == .failed && error?.reason == "the test says so", "\(error as Any)")
+    #expect((1...2).contains(storage.failures), "\(storage.failures) failures")
+  }
+
+  /// Damage that was found in a pack before counts.
+  @Test func damageOfOtherPacksIsReported() throws {
+    storage.fail([layout.pack(packs[0])], from: 1)
+    try storage.memory.change(layout.pack(packs[1])) { $0[$0.count / 3] ^= 0xff }
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged == ["\(layout.pack(packs[1]))"])
+    #expect(Array(found.costs.keys) == ["file2"])
+    #expect(found.report.unreadable == 1)
+  }
+
+  /// A repair of packs changes nothing, and reads no further.
+  @Test func aRepairOfPacksEndsWithTheError() throws {
+    try storage.memory.change(layout.pack(packs[1])) { $0[$0.count / 3] ^= 0xff }
+    try RepositoryCheck(repository, reading: .everything, workers: 1).run().recordDamage()
+    storage.fail([layout.pack(packs[1])], from: 1)
+    let error = storeError { try PackRepair(repository).run() }
+    #expect(error?.reason == "the test says so" && storage.failures == 1)
+    #expect(try RepositoryListing.packs(storage).contains(packs[1]))
+  }
+}
+
+/// A storage on another host that fails to send some objects.
+private final class FailingStorage: ForwardingStorage {
+  let memory: MemoryStorage
+  private let state = Mutex(State())
+
+  private struct State {
+    var paths: Set<ObjectPath> = []
+    /// The number of reads of these that succeed.
+    var left = 0
+    var failures = 0
+    var endsHost = false
+  }
+
+  var base: any Storage { memory }
+
+  init(_ memory: MemoryStorage) { self.memory = memory }
+
+  /// Lets reads of some objects fail, from one on. With `endsHost` no other request for a status is
+  /// answered then.
+  func fail(_ paths: [ObjectPath], from number: Int, endsHost: Bool = false) {
+    state.withLock { $0 = State(paths: Set(paths), left: number - 1, endsHost: endsHost) }
+  }
+
+  /// The number of reads that failed.
+  var failures: Int { state.withLock(\.failures) }
+
+  func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    let fails = state.withLock { state in
+      guard state.paths.contains(path) else { return false }
+      state.left -= 1
+      if state.left < 0 { state.failures += 1 }
+      return state.left < 0
+    }
+    if fails { throw Self.failure("\(path)") }
+    try memory.load(path, offset: offset, count: count, into: &buffer)
+  }
+
+  func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+    let isDown = state.withLock { $0.endsHost && $0.failures > 0 }
+    if isDown { throw Self.failure("\(path)") }
+    return try memory.status(path)
+  }
+
+  private static func failure(_ subject: String) -> StoreError {
+    StoreError(.system, "read", subject: subject, reason: "the test says so")
+  }
+}
