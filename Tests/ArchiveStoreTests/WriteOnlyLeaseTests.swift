@@ -126,4 +126,28 @@ struct WriteOnlyLeaseTests {
     try fixture.open().back(up: PruneFixture.files(30..<33), sequence: 9)
     #expect(try fixture.names(RepositoryLayout.leases).isEmpty)
   }
+
+  // MARK: - Stores with rename
+
+  /// An account that may rename and not remove, as with `internal-sftp -P remove,rmdir`: the right
+  /// to remove objects ends with its program, and index objects are merged.
+  @Test func theRightEndsWithoutRemovals() throws {
+    let memory = MemoryStorage()
+    let repository = try Repository.create(in: memory, program: "test")
+    let host = try Repository.open(WithoutRemoval(base: memory))
+    for number in 1...20 {
+      try host.back(up: [("\(number)", [UInt8(number)])], sequence: UInt64(number))
+      let leases = try memory.list(RepositoryLayout.leases)
+      #expect(!leases.contains(PruneLease.path.name), "backup \(number)")
+    }
+    #expect(try RepositoryListing.indexes(memory).count < 8)
+    #expect(try Checked(repository, .everything).findings.allSatisfy { !$0.isDamage })
+    let session = try repository.beginWriting()
+    defer { session.abandon() }
+    let right = try PruneLease(session.lease)
+    #expect(right != nil)
+    right?.release()
+    let names = try memory.list(RepositoryLayout.leases)
+    #expect(!names.contains(PruneLease.path.name))
+  }
 }

@@ -75,10 +75,14 @@ struct DirectoryLeases: LeaseForm {
     return aside
   }
 
+  /// A user who may rename and not remove has removed the object, too: what is left of it goes with
+  /// the lease, once another program removes that.
   func remove(_ object: ObjectPath, by lease: Lease) throws(StoreError) {
     let name = Self.removedName(object)
     guard let path = try moveAway(object, as: name, by: lease) else { return }
-    try lease.explained { () throws(StoreError) in try storage.remove(path) }
+    do throws(StoreError) {
+      try lease.explained { () throws(StoreError) in try storage.remove(path) }
+    } catch { if !error.isRefused { throw error } }
   }
 
   /// A pack that is back after a power failure is still condemned, or no index object names it: no
@@ -180,14 +184,18 @@ struct DirectoryLeases: LeaseForm {
   /// A program that looks for dead leases creates `alive` in a directory without one
   /// (`isExpired`), so the directory may not be empty when it is removed. Then only `alive` is
   /// removed again, because any other file belongs to another program.
-  private static func remove(_ directory: ObjectPath, _ storage: RepositoryStorage) {
+  ///
+  /// - Returns: whether it was removed.
+  @discardableResult
+  private static func remove(_ directory: ObjectPath, _ storage: RepositoryStorage) -> Bool {
     for name in (try? storage.list(directory)) ?? [] {
       try? storage.remove(directory.appending(name))
     }
     for _ in 1...attempts {
-      if (try? storage.remove(directory)) != nil { return }
-      if (try? storage.remove(directory.appending(Lease.alive))) == nil { return }
+      if (try? storage.remove(directory)) != nil { return true }
+      if (try? storage.remove(directory.appending(Lease.alive))) == nil { return false }
     }
+    return false
   }
 
   /// The number of attempts: more than the programs that look at the same time, but bounded if the
@@ -283,9 +291,16 @@ extension DirectoryLeases {
     }
   }
 
-  /// If the directory cannot be removed, another program takes it over an hour later.
+  /// A user who may not remove the directory renames it to a lease, which ends by its age. If that
+  /// fails as well, another program takes the right over an hour later.
   func releaseRight(_ lease: Lease) {
-    let isOwn = try? storage.status(owner(lease)) != nil
-    if isOwn == true { Self.remove(PruneLease.path, storage) }
+    guard isOwn(lease), !Self.remove(PruneLease.path, storage), isOwn(lease) else { return }
+    let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
+    try? storage.rename(PruneLease.path, to: aside)
+  }
+
+  private func isOwn(_ lease: Lease) -> Bool {
+    guard case .some(.some) = try? storage.status(owner(lease)) else { return false }
+    return true
   }
 }
