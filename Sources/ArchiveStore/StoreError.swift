@@ -76,6 +76,10 @@ public struct StoreError: Error, Hashable, Sendable {
   /// intact, and can be read again once its owner or mode, or the rights, are changed.
   public var isRefused: Bool { cause?.isRefused == true }
 
+  /// Whether the store failed to send an object, or did not answer. That is no damage: the object
+  /// may be intact, and can be read when the store works again.
+  public var isStoreFailure: Bool { code == .system && !isRefused }
+
   /// Whether the error affects only this object: it is damaged, of an unsupported version, or
   /// inaccessible to this user.
   var costsTheObjectAlone: Bool { kind == .damaged || code == .unsupported || isRefused }

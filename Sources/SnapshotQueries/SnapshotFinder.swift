@@ -78,16 +78,22 @@ package final class SnapshotFinder {
   }
 
   /// Returns the newest snapshot that has an entry, and the logical path of the entry, or nil if no
-  /// readable one has it. Searches from the newest snapshot on. Snapshots that cannot be read are
-  /// skipped, and so are those in which a directory on the way to the entry is damaged.
+  /// readable one has it. Searches from the newest snapshot on. Snapshots that are damaged or may
+  /// not be read are skipped, and so are those in which a directory on the way to the entry is
+  /// damaged.
   ///
   /// - Parameter path: returns the logical path in a snapshot; nil or empty if there is none.
   package func newest(
     with path: (Snapshot) -> ByteString?, from reader: RepositoryReader
   ) throws(StoreError) -> (stored: StoredSnapshot, path: ByteString)? {
     for head in try headsForChoice().heads.reversed() where head.reason != .preRestore {
-      guard let stored = repository.snapshot(ifReadable: head.id, skip: { notify(.skipped($0)) }),
-        let logical = path(stored.snapshot), !logical.isEmpty
+      var failure: StoreError?
+      let found = repository.snapshot(ifReadable: head.id, skip: { failure = $0 })
+      if let failure {
+        if failure.isStoreFailure { throw failure }
+        notify(.skipped(failure))
+      }
+      guard let stored = found, let logical = path(stored.snapshot), !logical.isEmpty
       else { continue }
       do throws(StoreError) {
         if try reader.entry(at: logical, in: stored.snapshot.tree) != nil {
@@ -140,6 +146,7 @@ package final class SnapshotFinder {
   private func headsForChoice() throws(StoreError) -> SnapshotHeads {
     if let heads { return heads }
     let heads = try repository.heads(cache: cache)
+    try heads.requireSent()
     for error in heads.damaged { notify(.skipped(error)) }
     self.heads = heads
     return heads

@@ -90,6 +90,71 @@ struct CheckOutageTests {
   }
 }
 
+/// Snapshots that a store fails to send: they may be the ones that are meant.
+struct SnapshotOutageTests {
+  private let storage = FailingStorage(MemoryStorage())
+  private let repository: Repository
+  private let layout = RepositoryLayout.tested
+  private var stored: [StoredSnapshot] = []
+
+  init() throws {
+    repository = try Repository.create(in: storage, program: "test")
+    for number in 1...20 {
+      let files = [(name: "file", bytes: [UInt8(number)])]
+      stored.append(try repository.back(up: files, sequence: UInt64(number)))
+    }
+  }
+
+  /// The other ones are listed, and no older one takes its place.
+  @Test func noOtherSnapshotTakesThePlaceOfTheLatest() throws {
+    let newest = try #require(stored.last)
+    storage.fail([layout.snapshot(newest.id)], from: 1)
+    let heads = try repository.heads()
+    #expect(heads.heads.map(\.id) == stored.dropLast().map(\.id))
+    #expect(heads.damaged.count == 1 && heads.damaged.allSatisfy(\.isStoreFailure))
+    let latest = storeError { try repository.snapshot(matching: "latest") }
+    for error in [storeError { try heads.requireSent() }, latest] {
+      #expect(error?.reason == "the test says so" && error?.kind == .failed)
+      #expect(error?.hint?.contains("by its id") == true)
+    }
+    let named = try repository.snapshot(matching: stored[3].id.hex)
+    #expect(named == stored[3])
+    storage.fail([], from: 1)
+    #expect(try repository.snapshot(matching: "latest") == newest)
+  }
+
+  /// The heads are in a cache, and the snapshot itself is not sent.
+  @Test func aSnapshotThatIsChosenAndNotSentIsAnError() throws {
+    let newest = try #require(stored.last)
+    var heads = try repository.heads()
+    storage.fail([layout.snapshot(newest.id)], from: 1)
+    var skipped: [StoreError] = []
+    let error = storeError {
+      try repository.snapshot(among: &heads, skip: { skipped.append($0) }) {
+        heads throws(StoreError) in
+        try heads.latest(named: "latest")
+      }
+    }
+    #expect(error?.reason == "the test says so" && skipped.isEmpty)
+  }
+
+  /// Not every snapshot is waited for.
+  @Test func theListingEndsIfTheHostDoesNotAnswer() throws {
+    storage.fail(stored.map { layout.snapshot($0.id) }, from: 1, endsHost: true)
+    let error = storeError { try repository.heads() }
+    #expect(error?.reason == "the test says so" && storage.failures < 10)
+  }
+
+  @Test func aCheckListsThemAsUnreadable() throws {
+    let path = layout.snapshot(stored[0].id)
+    storage.fail([path], from: 1)
+    let found = try Checked(repository, .trees)
+    #expect(found.damaged.isEmpty && found.report.unreadable == 1 && found.report.hasStoreFailed)
+    storage.fail([path], from: 1, endsHost: true)
+    #expect(storeError { try Checked(repository, .trees) }?.reason == "the test says so")
+  }
+}
+
 /// A storage on another host that fails to send some objects.
 private final class FailingStorage: ForwardingStorage {
   let memory: MemoryStorage
@@ -116,9 +181,7 @@ private final class FailingStorage: ForwardingStorage {
   /// The number of reads that failed.
   var failures: Int { state.withLock(\.failures) }
 
-  func load(
-    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
-  ) throws(StoreError) {
+  private func read(_ path: ObjectPath) throws(StoreError) {
     let fails = state.withLock { state in
       guard state.paths.contains(path) else { return false }
       state.left -= 1
@@ -126,6 +189,17 @@ private final class FailingStorage: ForwardingStorage {
       return state.left < 0
     }
     if fails { throw Self.failure("\(path)") }
+  }
+
+  func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+    try read(path)
+    return try memory.load(path, limit: limit)
+  }
+
+  func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    try read(path)
     try memory.load(path, offset: offset, count: count, into: &buffer)
   }
 

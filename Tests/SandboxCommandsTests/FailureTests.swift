@@ -30,6 +30,17 @@ struct FailureTests {
         """)
   }
 
+  /// An object that was skipped is damaged only if its bytes are.
+  @Test func skippedObjectsDecideTheStatus() {
+    func error(_ code: StoreError.Code, _ cause: SystemError? = nil) -> StoreError {
+      StoreError(code, "read", subject: "a", reason: "r", cause: cause)
+    }
+    #expect(ExitStatus(without: []) == .done)
+    #expect(ExitStatus(without: [error(.system), error(.system, Self.denied)]) == .doneInPart)
+    #expect(ExitStatus(without: [error(.system), error(.damaged)]) == .damaged)
+    #expect(ExitStatus(without: [error(.unsupported)]) == .damaged)
+  }
+
   @Test(arguments: [
     (StoreError.Code.noRepository, ErrorCode.noRepository, 10), (.notEmpty, .notEmpty, 1),
     (.unsupported, .unsupportedFormat, 1), (.unknownFeature, .unknownFeature, 1),

@@ -9,8 +9,8 @@ extension RepositoryCheck {
     let check: RepositoryCheck
     let storage: RepositoryStorage
     private(set) var damage: [Finding] = []
-    /// The errors of the objects that this user may not read, and of the packs that the store
-    /// failed to send, by their paths. They are no damage.
+    /// The errors of the objects that this user may not read, or that the store failed to send, by
+    /// their paths. They are no damage.
     private(set) var refused: [ObjectPath: StoreError] = [:]
     private(set) var snapshots: [StoredSnapshot] = []
     /// The errors of snapshots that cannot be read.
@@ -67,13 +67,11 @@ extension RepositoryCheck {
 
     private mutating func record(_ path: ObjectPath, _ error: StoreError) throws(StoreError) {
       if [.leaseLost, .keyRequired, .interrupted].contains(error.code) { throw error }
-      if error.isRefused {
+      if error.isRefused || error.isStoreFailure {
+        try storage.requireAnswer(after: error)
+        if !error.isRefused { report.hasStoreFailed = true }
         refused[path] = refused[path] ?? error
         return
-      }
-      // Each object of a host that cannot be reached would be waited for, and count as damaged.
-      if !error.costsTheObjectAlone, error.code != .missing, storage.isOnAnotherHost {
-        _ = try storage.status(RepositoryLayout.settings)
       }
       record("\(path)", error.reason)
     }

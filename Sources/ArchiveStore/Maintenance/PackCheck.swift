@@ -81,8 +81,8 @@ extension PackCheck {
 
     /// Asks the host for another object after it failed to send a pack.
     func ask(after failure: StoreError) {
-      guard error == nil, storage.isOnAnotherHost else { return }
-      do throws(StoreError) { _ = try storage.status(RepositoryLayout.settings) } catch {
+      guard error == nil else { return }
+      do throws(StoreError) { try storage.requireAnswer(after: failure) } catch {
         found.withLock { $0 = $0 ?? failure }
       }
     }

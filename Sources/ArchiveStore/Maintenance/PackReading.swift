@@ -124,14 +124,14 @@ struct PackReading: ~Copyable {
   /// for. The bytes may be intact.
   private mutating func recordConflict(_ error: StoreError) -> Bool {
     if error.kind != .damaged { conflict = conflict ?? error }
-    guard error.isRefused || error.kind == .failed else { return false }
+    guard error.isRefused || error.isStoreFailure else { return false }
     verdict.unread = verdict.unread ?? error
     return true
   }
 
   /// Returns the error if the store failed to send the pack; once.
   mutating func takeFailure() -> StoreError? {
-    guard !isFailureTaken, let error = verdict.unread, !error.isRefused else { return nil }
+    guard !isFailureTaken, let error = verdict.unread, error.isStoreFailure else { return nil }
     isFailureTaken = true
     return error
   }

@@ -109,8 +109,8 @@ extension RepositoryCheck {
   public enum Finding: Sendable, Hashable {
     /// An object that is missing or damaged.
     case damage(object: String, reason: String)
-    /// An object that this user may not read, or a pack that the store failed to send, with the
-    /// remedy. It may be intact.
+    /// An object that this user may not read, or that the store failed to send, with the remedy. It
+    /// may be intact.
     case unreadable(object: String, reason: String, hint: String?)
     /// A path that snapshots lose to damage, completely or in part: a file, or a directory and all
     /// below.

@@ -74,6 +74,16 @@ extension Array {
 // MARK: - Reading objects
 
 extension RepositoryStorage {
+  /// Asks another host for an object after it failed to send another one. If that fails as well,
+  /// each further object would be waited for as long as the first one.
+  ///
+  /// - Throws: `failure`, if the host does not answer, or if the user has interrupted the wait.
+  func requireAnswer(after failure: StoreError) throws(StoreError) {
+    if failure.code == .interrupted { throw failure }
+    guard failure.isStoreFailure, isOnAnotherHost else { return }
+    do throws(StoreError) { _ = try status(RepositoryLayout.settings) } catch { throw failure }
+  }
+
   /// Returns the content of an object after comparing its stored bytes with its id.
   ///
   /// - Parameter limit: the maximum size of the content in bytes.

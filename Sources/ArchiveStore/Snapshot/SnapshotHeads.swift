@@ -32,8 +32,8 @@ extension SnapshotHead {
 public struct SnapshotHeads: Sendable {
   /// The heads, the oldest first, in the order of `SnapshotListing`.
   public private(set) var heads: [SnapshotHead] = []
-  /// The errors of snapshots that were read and are damaged. Snapshots with cached heads are not
-  /// checked.
+  /// The errors of snapshots that are damaged, that this user may not read, or that the store
+  /// failed to send. Snapshots with cached heads are not checked.
   public private(set) var damaged: [StoreError] = []
 
   init(_ heads: [SnapshotHead], damaged: [StoreError]) {
@@ -76,6 +76,15 @@ public struct SnapshotHeads: Sendable {
     throw noSnapshot(text, "the oldest is from \(oldest.time.rfc3339)")
   }
 
+  /// Checks that the store did not fail to send a snapshot, which may be the newest one: an older
+  /// one must not take its place because of a failure that passes.
+  ///
+  /// - Throws: the failure.
+  public func requireSent() throws(StoreError) {
+    guard let failure = damaged.first(where: \.isStoreFailure) else { return }
+    throw failure.hinting("run it again later, or name a snapshot by its id")
+  }
+
   /// Removes a head whose snapshot is damaged or gone.
   public mutating func remove(_ id: SnapshotID, because error: StoreError?) {
     heads.removeAll { $0.id == id }
@@ -99,7 +108,8 @@ extension Repository {
   /// Lists the heads of all snapshots, and reads those that are not in the cache. A damaged
   /// snapshot does not affect the others.
   ///
-  /// - Throws: `keyRequired` if the repository is encrypted and was opened without an identity.
+  /// - Throws: `keyRequired` if the repository is encrypted and was opened without an identity;
+  ///   `interrupted`; failures of a store that does not answer.
   public func heads(cache: SnapshotHeadCache? = nil) throws(StoreError) -> SnapshotHeads {
     try storage.requireReadable()
     return try knownHeads(cache: cache)
@@ -157,7 +167,9 @@ extension Repository {
         if let status { current.records[id] = SnapshotHeadCache.Record(head: head, status: status) }
       } catch {
         // A snapshot that no longer exists was removed after the listing.
-        if error.code != .missing { damaged.append(error) }
+        if error.code == .missing { return }
+        try storage.requireAnswer(after: error)
+        damaged.append(error)
       }
     }
     if isChanged || current.records.count != known.records.count { cache?.save(current) }
@@ -204,6 +216,8 @@ extension Repository {
 
   /// Reads the snapshot that `choose` selects. If it cannot be read, its head is removed, the error
   /// is reported to `skip`, and another one is selected.
+  ///
+  /// - Throws: errors of `choose`, and failures of the store.
   public func snapshot(
     among heads: inout SnapshotHeads, skip: (StoreError) -> Void = { _ in },
     choose: (SnapshotHeads) throws(StoreError) -> SnapshotHead
@@ -213,6 +227,7 @@ extension Repository {
       var failure: StoreError?
       if let stored = snapshot(ifReadable: head.id, skip: { failure = $0 }) { return stored }
       heads.remove(head.id, because: failure)
+      try heads.requireSent()
       if let failure { skip(failure) }
     }
   }

@@ -45,6 +45,7 @@ extension Repository {
   ) throws(StoreError) -> StoredSnapshot {
     if let back = SnapshotListing.stepsBack(text) {
       var heads = try heads()
+      try heads.requireSent()
       return try snapshot(among: &heads) { heads throws(StoreError) in
         try heads.latest(back, named: text, where: isSelected)
       }

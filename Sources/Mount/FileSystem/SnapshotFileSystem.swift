@@ -76,7 +76,9 @@ package final class SnapshotFileSystem: Sendable {
       load: {
         turn.pass()
         let found = try repository.heads(cache: heads)
-        for error in found.damaged { damage.add(error.description) }
+        for error in found.damaged {
+          damage.add(error.description, isDamage: error.kind == .damaged)
+        }
         return found.heads
       },
       didFail: {

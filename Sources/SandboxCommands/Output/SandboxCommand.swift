@@ -43,9 +43,10 @@ enum ExitStatus: Int32, Error {
   }
 
   /// The status of a run that continued without the objects of these errors: `damaged`, or
-  /// `doneInPart` if this user may not read them.
+  /// `doneInPart` if this user may not read them, or the store failed to send them.
   init(without errors: some Sequence<StoreError>) {
-    self = .together(errors.map { $0.isRefused ? .doneInPart : .damaged })
+    self = .together(
+      errors.map { $0.isRefused || $0.isStoreFailure ? .doneInPart : .damaged })
   }
 
   /// Returns the status of a run with several parts: the worst of them; `nothingToDo` only if it
