@@ -46,6 +46,58 @@ struct MigrationHazardTests {
     #expect(try fixture.directory.read(mail) == Array("mail".utf8))
   }
 
+  /// A copy without privileges that the original has is not exact. A directory keeps its group for
+  /// new entries.
+  @Test func bitsAndCapabilitiesThatAreNotCopiedAreNamed() throws {
+    let fixture = try MigrationFixture()
+    for name: ByteString in ["helper", "tool", "shared/x"] {
+      try fixture.directory.write("x", at: MigrationFixture.source(name))
+    }
+    let place = try Directory.open(
+      path: fixture.directory.path(ByteString("old").appending(MigrationFixture.profile)))
+    for name: ByteString in ["helper", "shared"] {
+      try place.setOwner(user: Host.userID, group: Host.groupID, of: name)
+    }
+    try place.setPermissions(0o4755, of: "helper")
+    try place.setPermissions(0o2755, of: "shared")
+    // cap_net_bind_service=ep. Only root can set it.
+    let capability: [UInt8] = [1, 0, 0, 2, 0, 4, 0, 0] + [UInt8](repeating: 0, count: 12)
+    let isCapable =
+      (try? place.attributes(of: "tool").set("security.capability", to: capability)) != nil
+    // The copies get the group of the target's home.
+    try Directory.open(path: fixture.directory.path("new")).setOwner(
+      user: Host.userID, group: Host.groupID)
+    let report = try fixture.run(fixture.plan())
+    var remarks = Dictionary(
+      uniqueKeysWithValues: report.remarks.map { ($0.path.lastComponent ?? "", $0.remark) })
+    #expect(remarks.removeValue(forKey: "helper") == "its set-user-ID bit is not copied")
+    if isCapable {
+      let remark = remarks.removeValue(forKey: "tool")
+      #expect(remark?.hasPrefix("attribute security.capability is not copied") == true)
+    }
+    #expect(remarks.isEmpty, "\(remarks)")
+    #expect(!report.isComplete && report.failed.isEmpty)
+    let copy = try Directory.open(path: fixture.directory.path(MigrationFixture.target("")))
+    #expect(try copy.status("helper").permissions == 0o755)
+    #expect(try copy.status("shared").permissions == 0o2755)
+  }
+
+  @Test func labelsOfTheTargetsPolicyAreNoLoss() {
+    for name: ByteString in [
+      "security.selinux", "security.apparmor", "security.ima", "security.evm", "security.SMACK64",
+      "security.SMACK64EXEC",
+    ] { #expect(MigratedMetadata.treatment(of: name) == .ofTargetPolicy, "\(name)") }
+    for name: ByteString in ["user.note", "system.posix_acl_access"] {
+      #expect(MigratedMetadata.treatment(of: name) == .copied, "\(name)")
+    }
+    for name: ByteString in ["security.capability", "security.NTACL", "trusted.overlay.opaque"] {
+      guard case .omitted = MigratedMetadata.treatment(of: name) else {
+        Issue.record("\(name)")
+        continue
+      }
+    }
+  }
+
   /// Directories above the copies, which the source does not have, belong to the user, too.
   @Test(.enabled(if: Host.userID == 0)) func rootGivesEverythingToTheOwnerOfTheHome() throws {
     let fixture = try MigrationFixture()

@@ -7,8 +7,8 @@ internal import SystemIO
 ///
 /// A copy shares its blocks with the source where the volume can. It has the source's content,
 /// holes, times, modes, attributes and hard links. It belongs to the user who runs the program or,
-/// if that is root, to the owner of the target's home directory; set-user-ID and set-group-ID bits
-/// are not copied.
+/// if that is root, to the owner of the target's home directory. Set-user-ID and set-group-ID bits
+/// and attributes of the system are not copied (`MigratedMetadata`), with a remark.
 final class MigrationCopier {
   /// Returns the path of an entry's copy relative to the base directory.
   private let stagedPath: (ByteString) -> ByteString
@@ -243,22 +243,24 @@ final class MigrationCopier {
       if let owner { try target.setOwner(user: owner.user, group: owner.group) }
     } catch { remark(move, error.reason) }
     let lists = attributes.filter(\.name.isAccessList)
-    for (name, value) in attributes.filter({ !$0.name.isAccessList }) + lists
-    where !Self.isOfHost(name) {
-      do throws(SystemError) {
-        try target.attributes.set(name, to: value)
-      } catch { remark(move, "attribute \(name): \(error.reason)") }
+    for (name, value) in attributes.filter({ !$0.name.isAccessList }) + lists {
+      switch MigratedMetadata.treatment(of: name) {
+      case .copied:
+        do throws(SystemError) {
+          try target.attributes.set(name, to: value)
+        } catch { remark(move, "attribute \(name): \(error.reason)") }
+      case .omitted(let reason): remark(move, "attribute \(name) is not copied: \(reason)")
+      case .ofTargetPolicy: continue
+      }
     }
     do throws(SystemError) {
-      try target.setPermissions(status.permissions & 0o1777)
+      let bits = try MigratedMetadata.permissions(of: status, on: target)
+      try target.setPermissions(bits)
+      if let lost = MigratedMetadata.remark(onSetIDBits: status.permissions & ~bits) {
+        remark(move, lost)
+      }
       if keepsTime { try target.setModified(status.modified) }
     } catch { remark(move, error.reason) }
-  }
-
-  /// Whether an attribute belongs to the host or grants privileges rather than being a user's:
-  /// labels of security policies, and capabilities.
-  private static func isOfHost(_ name: ByteString) -> Bool {
-    ["security.", "trusted."].contains { name.bytes.starts(with: $0.utf8) }
   }
 
   // MARK: - Helpers
