@@ -5,13 +5,13 @@ extension DatabaseCapture {
   private static let pause = 0.002
 
   enum LockedCapture {
-    case done([CaptureResult.Member])
+    case done([CaptureResult.Member], InterruptedCommit?)
     case failed(CaptureResult.Conflict)
   }
 
   private enum Attempt {
-    case done([CaptureResult.Member])
-    case copied([MemberReader])
+    case done([CaptureResult.Member], InterruptedCommit?)
+    case copied([MemberReader], InterruptedCommit?)
     case busy
   }
 
@@ -23,8 +23,9 @@ extension DatabaseCapture {
     do {
       while true {
         switch try attempt(unit, in: directory, spool: spool, within: limits, store) {
-        case .done(let members): return .done(members)
-        case .copied(let readers): return .done(try readers.map { try storeMember($0, store) })
+        case .done(let members, let commit): return .done(members, commit)
+        case .copied(let readers, let commit):
+          return .done(try readers.map { try storeMember($0, store) }, commit)
         case .busy: if Host.monotonicSeconds() >= deadline { return .failed(.locked) }
         }
         Host.pause(seconds: pause)
@@ -55,11 +56,13 @@ extension DatabaseCapture {
       try copying({ try locks.isLocked(before.database) })
     else { return .busy }
     var readers: [MemberReader] = []
+    var commit: InterruptedCommit?
     for member in before.members {
       guard let reader = try copying({ try MemberReader(member, of: unit, in: directory) }) else {
         continue
       }
       readers.append(reader)
+      if let found = try copying({ try reader.settleCommit(beside: directory) }) { commit = found }
       if try copying({ try reader.makeClone(in: spool) }) || !locks.stopWriters { continue }
       try copying { try reader.makeCopy(in: spool, since: begun, limit: limits.blocking) }
     }
@@ -73,7 +76,7 @@ extension DatabaseCapture {
     let after = try copying { try FileFingerprint(at: unit, in: directory) }
     locks.release()
     guard before.isUnchanged(until: after, readOfLog: readers.readOfLog) else { return .busy }
-    return members.map { .done($0) } ?? .copied(readers)
+    return members.map { .done($0, commit) } ?? .copied(readers, commit)
   }
 
   /// Wraps system errors as copy errors, which the last method may not encounter.

@@ -82,7 +82,10 @@ package enum DatabaseCapture {
     let locked = try captureLocked(
       unit, in: directory, spool: spool, until: deadline(whenBusy), within: limits, store)
     switch locked {
-    case .done(let members): return CaptureResult(method: .locks, members: members)
+    case .done(let members, let commit):
+      return CaptureResult(
+        method: commit?.isDecided == false ? .unlocked : .locks, members: members,
+        interruptedCommit: commit)
     case .failed(let found): conflict = found
     }
     if case .deferred = whenBusy { return nil }
@@ -163,11 +166,14 @@ package struct CaptureResult: Sendable {
   /// The members in the order in which they were read, the database first. Only the last `store`
   /// call for each of them counts; `store` calls for other members are void.
   package let members: [Member]
-  /// The reason the unit could not be captured under locks; set if `method` is `unlocked` and all
-  /// files could be opened.
+  /// The reason the unit could not be captured under locks; nil if it could, or if a file could not
+  /// be opened.
   package internal(set) var conflict: Conflict?
   /// The log and the journal that exist and could not be opened; then `method` is `unlocked`.
   package internal(set) var unopened: [Unopened] = []
+  /// The interrupted transaction over several databases that the journal belongs to. If it is
+  /// undecided, `method` is `unlocked`.
+  package internal(set) var interruptedCommit: InterruptedCommit?
 }
 
 extension CaptureResult {
@@ -199,7 +205,8 @@ extension CaptureResult {
     /// consistent.
     case locks
     /// The unit was read while other processes may have changed it, or without a log or a journal
-    /// that could not be opened. The capture may be damaged and may lack transactions.
+    /// that could not be opened, or with a journal that only a file that was not found makes
+    /// usable. The capture may be damaged and may lack transactions.
     case unlocked = "as-it-stood"
   }
 

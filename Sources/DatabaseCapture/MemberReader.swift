@@ -8,7 +8,7 @@ package final class MemberReader {
   package let name: ByteString
   /// The status before the first byte is read. Its size is the number of bytes read, unless the
   /// file ends earlier.
-  package let status: FileStatus
+  package private(set) var status: FileStatus
   /// The time of opening by `Host.monotonicSeconds()`. The content is from this time or later.
   package let opened = Host.monotonicSeconds()
   private let file: Descriptor
@@ -43,6 +43,21 @@ package final class MemberReader {
 
   /// Returns the flags of chattr(1), or nil if the file system has none.
   package func flags() throws(SystemError) -> UInt32? { try file.flags() }
+
+  /// Returns the super-journal that a live journal names, and the offset of that record; nil for
+  /// other files.
+  func superJournal() throws(SystemError) -> (name: ByteString, offset: UInt64)? {
+    let magic = RollbackJournal.magic
+    guard member == .journal, try file.read(count: magic.count, at: 0) == magic else { return nil }
+    let length = min(status.size, RollbackJournal.SuperJournal.longestEnd)
+    let end = try file.read(count: Int(length), at: status.size - length)
+    guard let name = RollbackJournal.SuperJournal.name(atEnd: end.span) else { return nil }
+    let record = RollbackJournal.SuperJournal.recordSize(name: name)
+    return (name, status.size - min(status.size, record))
+  }
+
+  /// Reads only the bytes before an offset from now on.
+  func limit(to size: UInt64) { status = status.limited(to: size) }
 
   /// Traverses the content in order. `data` reads a range of at most 256 KiB and returns the number
   /// of bytes read; `hole` receives the lengths of holes.

@@ -140,8 +140,13 @@ extension RollbackJournal {
   enum SuperJournal {
     private static let longestName: UInt64 = 4096
     private static let trailer = 16
+    /// The length of the lock page's number, which precedes the name.
+    private static let marker = 4
     /// The maximum number of bytes that belong to it.
     static let longestEnd = longestName + UInt64(trailer)
+
+    /// Returns the length of the record with a name.
+    static func recordSize(name: ByteString) -> UInt64 { UInt64(marker + name.count + trailer) }
 
     /// Returns the file's name from the last bytes of a journal, or nil if there is none or if it
     /// was not completely written, in which case the transaction was certainly not committed.

@@ -23,6 +23,9 @@ package struct BackupReport: Sendable {
   package internal(set) var warnings: [PathRemark] = []
   /// The capture method of each database that was read.
   package internal(set) var databases: [DatabaseRecord] = []
+  /// The databases with a journal of a transaction over several databases, of which it is not known
+  /// whether it was committed: their copies may be inconsistent.
+  package private(set) var databasesUndecided: Set<ByteString> = []
   /// Remarks that concern no single path.
   package internal(set) var remarks: [String] = []
   /// Damaged index objects of the repository, of which the blobs that only these list were stored
@@ -52,8 +55,8 @@ package struct BackupReport: Sendable {
     unreadable.isEmpty && waiting.isEmpty && databasesUnlocked.isEmpty
   }
 
-  /// Databases that were in use throughout the run, or whose log or journal could not be opened:
-  /// their copies may be inconsistent.
+  /// Databases that were in use throughout the run, or whose log or journal could not be opened or
+  /// is undecided: their copies may be inconsistent.
   package var databasesUnlocked: [DatabaseRecord] {
     databases.filter { $0.how == CaptureResult.Method.unlocked.rawValue }
   }
@@ -61,7 +64,9 @@ package struct BackupReport: Sendable {
   /// Those of them that were in use.
   package var databasesInUse: [DatabaseRecord] {
     let lacking = Set(unreadable.compactMap { DatabaseMember.owner(of: $0.path)?.database })
-    return databasesUnlocked.filter { !lacking.contains($0.path) }
+    return databasesUnlocked.filter {
+      !lacking.contains($0.path) && !databasesUndecided.contains($0.path)
+    }
   }
 
   /// The first reason for which the snapshot is not complete, or nil if it is.
@@ -78,6 +83,7 @@ package struct BackupReport: Sendable {
     waiting = findings.waiting.sorted { $0.path < $1.path }
     warnings += findings.warnings
     databases += findings.databases.sorted { $0.path < $1.path }
+    databasesUndecided.formUnion(findings.undecided)
     remarks += findings.remarks
     unreadable.sort { $0.path < $1.path }
     warnings.sort { $0.path < $1.path }

@@ -200,6 +200,8 @@ extension BackupRun {
     private(set) var waiting: [LockedFile] = []
     /// The capture method of each database.
     private(set) var databases: [DatabaseRecord] = []
+    /// The databases with a journal that may be that of a committed transaction.
+    var undecided: Set<ByteString> = []
     /// Files created after the scan, each with the entry whose data class it has.
     private(set) var extras: [(owner: EntryID, size: UInt64)] = []
 

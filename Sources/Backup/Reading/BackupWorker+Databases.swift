@@ -193,6 +193,9 @@ extension BackupWorker {
     let path = directory.path.appending(unit.name)
     run.record { findings in
       findings.record(DatabaseRecord(path: path, how: result.method.rawValue))
+      if let commit = result.interruptedCommit {
+        return findings.record(commit, of: unit, at: path)
+      }
       guard result.method == .unlocked else { return }
       if !result.unopened.isEmpty {
         let names = result.unopened.map { "'\($0.name)'" }.joined(separator: " and ")
@@ -214,6 +217,31 @@ extension BackupWorker {
       } else {
         context.results.addUnreadable(Int(index))
       }
+    }
+  }
+}
+
+extension BackupRun.Findings {
+  /// Records that the journal of a database belongs to an interrupted transaction over several
+  /// databases.
+  fileprivate mutating func record(
+    _ commit: InterruptedCommit, of unit: DatabaseUnit, at path: ByteString
+  ) {
+    let journal = unit.name(of: .journal)
+    switch commit {
+    case .uncommitted(let name):
+      warn(
+        path,
+        "its interrupted transaction over several databases was not committed: '\(journal)' was "
+          + "stored without the name of '\(name)', so that it is rolled back wherever this copy is "
+          + "opened")
+    case .undecided(let name):
+      undecided.insert(path)
+      warn(
+        path,
+        "'\(journal)' belongs to an interrupted transaction over several databases, and '\(name)' "
+          + "was not found, without which SQLite takes it as committed: this copy may be damaged. "
+          + "Open the database with its app, and back it up again")
     }
   }
 }

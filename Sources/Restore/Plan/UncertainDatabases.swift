@@ -3,8 +3,9 @@ internal import DatabaseCapture
 package import SystemIO
 
 extension Snapshot {
-  /// The remarks on the databases at or below a path that the backup read without their locks or
-  /// without a file of theirs, by their logical paths: the copies may be inconsistent.
+  /// The remarks on the databases at or below a path that the backup read without their locks,
+  /// without a file of theirs, or with a journal that it could not decide about, by their logical
+  /// paths: the copies may be inconsistent.
   package func uncertainDatabases(in path: ByteString) -> [PathRemark] {
     databases.filter {
       $0.how == CaptureResult.Method.unlocked.rawValue && $0.path.isWithin(path)
@@ -12,8 +13,8 @@ extension Snapshot {
   }
 
   fileprivate static let uncertainty =
-    "it was in use during the backup, or its log or journal could not be opened, so this copy may "
-    + "be inconsistent"
+    "it was in use during the backup, or its log or journal could not be opened or completed, so "
+    + "this copy may be inconsistent"
 }
 
 extension RestorePlan {

@@ -46,15 +46,20 @@ extension BackupCommand {
         all: listsAll, text: realPaths.text)
       if let report { showWaiting(report, console) }
       let warnings = report?.warnings ?? plan.warnings
+      let inUse = Set((report?.databasesInUse ?? []).map(\.path))
+      let undecided = report?.databasesUndecided ?? []
       if isQuiet {
-        guard isStrict else { return }
-        console.remarks(warnings, as: .warning(""), all: listsAll, text: realPaths.text)
-        return
+        let reasons = warnings.filter {
+          isStrict || inUse.contains($0.path) || undecided.contains($0.path)
+        }
+        return console.remarks(reasons, as: .warning(""), all: listsAll, text: realPaths.text)
       }
-      let reported = Set((report?.databasesInUse ?? []).map(\.path))
       console.remarks(
-        warnings.filter { !reported.contains($0.path) }, as: .note(""), all: listsAll,
+        warnings.filter { undecided.contains($0.path) }, as: .warning(""), all: listsAll,
         text: realPaths.text)
+      console.remarks(
+        warnings.filter { !inUse.contains($0.path) && !undecided.contains($0.path) }, as: .note(""),
+        all: listsAll, text: realPaths.text)
       console.list(report?.remarks ?? [], as: .note(""), all: listsAll, text: \.self)
     }
 

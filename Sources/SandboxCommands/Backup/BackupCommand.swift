@@ -352,7 +352,7 @@ extension MetricsText {
     ),
     (
       "device_databases_as_they_stood",
-      "Databases stored without locks, because they were in use the whole time, or without a log.",
+      "Databases stored without locks as they were in use, without a log, or undecided.",
       { UInt64($0.databasesUnlocked.count) }
     ),
   ]

@@ -42,7 +42,7 @@ public struct FileStatus: Hashable, Sendable, BitwiseCopyable {
   public let links: UInt32
   public let identity: FileIdentity
   /// The size in bytes, including holes.
-  public let size: UInt64
+  public private(set) var size: UInt64
   /// The bytes allocated on the volume.
   public let allocated: UInt64
   /// The device number of a character or block device (`makedev(3)`).
@@ -75,6 +75,13 @@ public struct FileStatus: Hashable, Sendable, BitwiseCopyable {
     allocated = size
     specialDevice = 0
     born = nil
+  }
+
+  /// Returns the status of a file of which only this many bytes are read.
+  public func limited(to size: UInt64) -> FileStatus {
+    var status = self
+    status.size = min(size, self.size)
+    return status
   }
 
   /// Converts the kernel's status. An unknown kind becomes a character device.

@@ -1,0 +1,86 @@
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import DatabaseCapture
+
+/// Databases with the journal of an interrupted transaction over several databases.
+struct InterruptedCommitTests {
+  let fixture: Fixture
+  let shelf = Shelf()
+  /// The journal up to the record with the super-journal's name.
+  private let journal: [UInt8]
+
+  init() throws {
+    fixture = try Fixture("commits")
+    try fixture.write(pages(1, 2), .database)
+    try fixture.age()
+    var builder = JournalBuilder(pageCount: 2)
+    builder.segment(1)
+    builder.record(1, page(9))
+    journal = builder.bytes
+  }
+
+  /// Writes the journal with the name of a super-journal. Returns its bytes.
+  private func write(naming name: String) throws -> [UInt8] {
+    var builder = JournalBuilder(pageCount: 2)
+    builder.segment(1)
+    builder.record(1, page(9))
+    builder.superJournal(Array(name.utf8))
+    try fixture.write(builder.bytes, .journal)
+    return builder.bytes
+  }
+
+  /// A name in the journal, and the super-journal's position in the test's directory.
+  private enum Place: CaseIterable {
+    case beside
+    case elsewhere
+    /// Beside the database, which the app sees at another path.
+    case behindOtherPath
+  }
+
+  /// The journal rolls the database back wherever it is opened.
+  @Test(arguments: Place.allCases)
+  private func anUncommittedTransactionIsRolledBackAnywhere(_ place: Place) throws {
+    let top = fixture.temporary.string
+    let (name, position) =
+      switch place {
+      case .beside: ("\(top)/source/main-mj0123456789", "source/main-mj0123456789")
+      case .elsewhere: ("\(top)/other/main-mj0123456789", "other/main-mj0123456789")
+      case .behindOtherPath: ("/no such directory/main-mj0123456789", "source/main-mj0123456789")
+      }
+    let whole = try write(naming: name)
+    try fixture.temporary.write("the journals", at: ByteString(position))
+    let result = try fixture.capture(shelf, whenBusy: .deferred)
+    #expect(result?.method == .locks && result?.conflict == nil)
+    #expect(result?.interruptedCommit == .uncommitted(superJournal: ByteString(name)))
+    let stored = try #require(shelf.contents[.journal])
+    #expect(stored.count == whole.count - name.utf8.count - 20)
+    #expect(Array(stored.prefix(journal.count)) == journal)
+    #expect(stored.dropFirst(journal.count).allSatisfy { $0 == 0 })
+    #expect(result?.members.last?.status.size == UInt64(stored.count))
+    let found = try overlay(stored, RollbackJournal(size: UInt64(stored.count)))
+    #expect(try merged(pages(1, 2), stored, found) == pages(9, 2))
+  }
+
+  /// The file may exist where only the app sees it, so a copy is not taken for a consistent one.
+  @Test(arguments: ["/no such directory/main-mj0123456789", "main-mj0123456789", "/"])
+  func aTransactionWithoutItsSuperJournalIsUndecided(name: String) throws {
+    let whole = try write(naming: name)
+    let result = try fixture.capture(shelf, whenBusy: .deferred)
+    #expect(result?.method == .unlocked && result?.conflict == nil)
+    #expect(result?.interruptedCommit == .undecided(superJournal: ByteString(name)))
+    #expect(shelf.contents[.journal] == whole, "nothing is lost")
+  }
+
+  /// A record that was not completely written, and a journal that has ended, name no super-journal.
+  @Test(arguments: [false, true]) func otherJournalsAreStoredAsTheyAre(isEnded: Bool) throws {
+    var bytes = try write(naming: "/nowhere/main-mj0123456789")
+    if isEnded { bytes[0] = 0 } else { bytes[bytes.count - 9] ^= 1 }
+    try fixture.write(bytes, .journal)
+    let result = try fixture.capture(shelf)
+    #expect(result?.method == (isEnded ? .watching : .locks))
+    #expect(result?.interruptedCommit == nil)
+    #expect(shelf.contents[.journal] == bytes)
+  }
+}
