@@ -65,8 +65,6 @@ struct RestorePlanner: ~Copyable {
     var blocked: [ByteString] = []
     /// Whether an entry in it is restored.
     var hasContent = false
-    /// The roles of the databases that the next entries may belong to.
-    var databases = DatabaseRoles()
   }
 
   init(_ plan: RestorePlan, _ reader: RepositoryReader) throws(OperationError) {
@@ -180,10 +178,8 @@ struct RestorePlanner: ~Copyable {
     // The directory itself is not copied, or each removal of a name would copy the set of names.
     guard let (above, outer) = directories.last.map({ ($0.number, $0.frame) }) else { return .stop }
     if isOwn(stored.name, at: path) { return refuseOwn(stored.name, at: path) }
-    var (role, frame) = selector.select(stored, at: path, in: outer)
-    if outer.isInside {
-      role = directories[directories.count - 1].databases.role(of: stored, own: role)
-    }
+    let reader = reader
+    let (role, frame) = selector.select(stored, at: path, in: outer) { reader.mayBeDatabase($0) }
     if role != .remove { directories[directories.count - 1].unseen?.remove(stored.name) }
     if role == .skip || role == .remove { return .skip }
     let entry = anchored(stored, at: path)

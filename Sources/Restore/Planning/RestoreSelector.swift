@@ -1,5 +1,4 @@
 internal import ArchiveStore
-internal import DatabaseCapture
 internal import DeviceScan
 internal import PolicyEngine
 internal import SystemIO
@@ -44,6 +43,7 @@ struct RestoreSelector: ~Copyable {
   private let base: ByteString
   private let selection: [ByteString]
   private var classifier: Classifier?
+  private var databases = DatabaseRoles()
 
   init(_ request: RestoreRequest, _ snapshot: Snapshot, scanned: EntryLookup?) {
     rules = request.rules
@@ -68,11 +68,24 @@ struct RestoreSelector: ~Copyable {
   }
 
   /// Returns the role of an entry by its path in the walk, and for a directory the frame of its
-  /// children.
+  /// children. A log or a journal has the role of its database, unless it is itself what was
+  /// selected.
+  ///
+  /// - Parameter isDatabase: whether a file's content begins like a database.
   mutating func select(
-    _ entry: TreeEntry, at path: ByteString, in directory: Frame
+    _ entry: TreeEntry, at path: ByteString, in directory: Frame,
+    isDatabase: (Content) -> Bool
   ) -> (role: Role, frame: Frame) {
     if isIdle { return (.whole, directory) }
+    let (role, frame) = decide(entry, at: path, in: directory)
+    guard frame.isInside, entry.node.kind == .file else { return (role, frame) }
+    return (databases.role(of: entry, at: path, own: role, isDatabase: isDatabase), frame)
+  }
+
+  /// Returns the role of an entry by itself, and for a directory the frame of its children.
+  private mutating func decide(
+    _ entry: TreeEntry, at path: ByteString, in directory: Frame
+  ) -> (role: Role, frame: Frame) {
     var frame = directory
     frame.depth += 1
     frame.isEmptied = false
@@ -150,32 +163,6 @@ struct RestoreSelector: ~Copyable {
       marks.remove(MarkSet(marker: index))
     }
     return marks
-  }
-}
-
-/// The roles of the files in a directory to which the next one may belong: the log and the journal
-/// of a database are restored with it, as a backup stores them with it.
-struct DatabaseRoles {
-  private var files: [(name: ByteString, role: RestoreSelector.Role)] = []
-
-  /// Returns the role of the next entry, given the one that the policy gives it. The entries are in
-  /// byte order: a database precedes its log, and the names between them begin with its name.
-  mutating func role(
-    of entry: TreeEntry, own: RestoreSelector.Role
-  ) -> RestoreSelector.Role {
-    guard entry.node.kind == .file else { return own }
-    while let last = files.last, !entry.name.bytes.starts(with: last.name.bytes) {
-      files.removeLast()
-    }
-    if entry.name.withSpan({ DatabaseMember.mayBeSidecar($0) }),
-      let (database, member) = DatabaseMember.owner(of: entry.name), member != .sharedMemory,
-      let role = files.last(where: { $0.name == database })?.role
-    {
-      // As in a backup, a log identifies a database; a journal alone does not.
-      return member == .log || role == .whole ? role : own
-    }
-    files.append((entry.name, own))
-    return own
   }
 }
 
