@@ -133,7 +133,7 @@ let package = Package(
     .target(
       name: "Migration",
       dependencies: [
-        "AppPackages", "ArchiveStore", "Codecs", "DeviceDiscovery", "DeviceScan",
+        "AppPackages", "ArchiveStore", "Codecs", "DatabaseCapture", "DeviceDiscovery", "DeviceScan",
         "DeviceTransaction", "PolicyEngine", "SandboxModel", "SystemIO",
       ],
       swiftSettings: common),

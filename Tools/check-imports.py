@@ -44,10 +44,7 @@ ALLOWED = {
     "Retention": {"ArchiveStore", "Codecs", "SystemIO"},
     "DeviceScan": SCANNED,
     "DeviceTransaction": SCANNED | {"DeviceScan"},
-    "Migration": VALUES | {
-        "AppPackages", "ArchiveStore", "DeviceDiscovery", "DeviceScan", "DeviceTransaction",
-        "PolicyEngine",
-    },
+    "Migration": SCANNED | {"AppPackages", "DeviceScan", "DeviceTransaction"},
     "Backup": SCANNED | {"DeviceScan", "DeviceTransaction"},
     "InterApp": VALUES | {"ArchiveStore", "DeviceTransaction"},
     "Audit": VALUES | {"DeviceDiscovery", "DeviceScan", "InterApp", "PolicyEngine"},

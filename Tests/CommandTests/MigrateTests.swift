@@ -36,6 +36,17 @@ struct MigrateTests {
     #expect(again.contains("nothing to copy") && again.contains("already there: 2 files"))
   }
 
+  @Test func aFileThatCannotBeReadDoesNotCountAsCopied() throws {
+    _ = try Program.run(
+      "chmod", ["000", cli.directory.string + "/home/\(Self.profile)/places.sqlite"])
+    defer { cli.open() }
+    _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
+    let outcome = try cli.runAsNobody(Self.move + " --no-snapshot")
+    #expect(outcome.code == 3)
+    #expect(outcome.output.contains("copied 39 B in 1 file\nnot copied: 1 file"), "\(outcome)")
+    #expect(outcome.errors.contains("places.sqlite: permission denied"), "\(outcome.errors)")
+  }
+
   @Test func aDryRunChangesNothing() throws {
     let before = try TreeRecord.all(in: cli.directory, "home")
     let line = try #require(

@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import DatabaseCapture
 internal import DeviceTransaction
 internal import SystemIO
 
@@ -64,7 +65,40 @@ final class MigrationCopier {
       default: try copyFile(move)
       }
     }
+    try withdrawPartialDatabases(among: moves)
     for move in directories.reversed() { try complete(move) }
+  }
+
+  /// Removes the copies of databases whose log or journal could not be copied, and of the logs and
+  /// journals of databases that could not.
+  private func withdrawPartialDatabases(among moves: [MigrationPlan.Move]) throws {
+    if failed.isEmpty { return }
+    let files = Dictionary(
+      moves.filter { $0.entry.kind == .file }.map { ($0.destination, $0) },
+      uniquingKeysWith: { first, _ in first })
+    for lost in failed.sorted() {
+      let database = MigratedDatabases.companion(lost)?.database ?? lost
+      guard let move = files[database], isDatabase(move, lost: lost) else { continue }
+      for name in [database] + MigratedDatabases.logs(of: database) {
+        guard let copied = files[name], !failed.contains(name) else { continue }
+        let path = stagedPath(name)
+        try withStaged(path.parent) { directory throws(SystemError) in
+          try directory.remove(path.lastComponent ?? "")
+        }
+        fail(copied, "it is not copied without '\(lost.lastComponent ?? lost)'")
+      }
+    }
+  }
+
+  /// Whether a file is a database to which a file that could not be copied belongs. A log
+  /// identifies a database; a journal alone does not.
+  private func isDatabase(_ move: MigrationPlan.Move, lost: ByteString) -> Bool {
+    if lost == move.destination { return true }
+    guard let member = MigratedDatabases.companion(lost)?.member, member != .sharedMemory else {
+      return false
+    }
+    if member == .log { return true }
+    return (try? DatabaseUnit.hasMagic(source.file(move.entry.path))) ?? true
   }
 
   private func requireGoing() throws(OperationError) {

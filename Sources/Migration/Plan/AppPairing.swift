@@ -206,7 +206,9 @@ package struct AppPairing {
         if !known.touch(path) { found.append(path) }
       }
     }
-    return found + homeEntries.filter { Self.isDotted($0) && !known.touch($0) }
+    return (found + homeEntries.filter { Self.isDotted($0) && !known.touch($0) }).filter {
+      !isLog($0)
+    }
   }
 
   /// Returns the entries of the home that are the user's own and no app's: `Documents`.
@@ -340,12 +342,21 @@ package struct AppPairing {
     }
   }
 
-  private func exists(_ path: ByteString, in side: Side) -> Bool {
+  private func exists(_ path: ByteString, in side: Side) -> Bool { kind(path, in: side) != nil }
+
+  private func kind(_ path: ByteString, in side: Side) -> FileKind? {
     let full = side.home.appending(path)
     guard let name = full.lastComponent,
       let directory = try? Directory.open(resolved: full.parent)
-    else { return false }
-    return ((try? directory.statusIfPresent(name)) ?? nil) != nil
+    else { return nil }
+    return ((try? directory.statusIfPresent(name)) ?? nil)?.kind
+  }
+
+  /// Whether an entry is the log, the journal or the index of a file beside it, with which it is
+  /// listed.
+  private func isLog(_ path: ByteString) -> Bool {
+    guard let owner = MigratedDatabases.companion(path) else { return false }
+    return kind(owner.database, in: source) == .file
   }
 }
 

@@ -1,3 +1,4 @@
+internal import DatabaseCapture
 package import SystemIO
 
 /// The effects of a migration, computed before anything changes.
@@ -94,6 +95,9 @@ package struct MigrationPlanner {
   private var plan = MigrationPlan()
   /// The destinations of entries in the plan.
   private var taken: Set<ByteString> = []
+  /// The destinations of directories that are created.
+  private var made: Set<ByteString> = []
+  private var databases = MigratedDatabases()
   /// The directories that cannot be entered in the target.
   private var blocked: Set<ByteString> = []
   /// The index of the group of each directory without a place, or excluded.
@@ -110,6 +114,8 @@ package struct MigrationPlanner {
 
   /// Returns the plan for entries, each directory before its content.
   package consuming func plan(_ entries: some Sequence<MigrationEntry>) -> MigrationPlan {
+    let entries = Array(entries)
+    databases = MigratedDatabases(entries)
     for entry in entries { add(entry) }
     plan.notes = (route.table?.notes ?? []).filter { $0.targets.contains(route.to.packaging) }
       .map(\.text)
@@ -117,7 +123,27 @@ package struct MigrationPlanner {
   }
 
   private mutating func add(_ entry: MigrationEntry) {
-    switch route.destination(of: entry.path, isLink: entry.kind == .symlink) {
+    var destination = route.destination(of: entry.path, isLink: entry.kind == .symlink)
+    if let (owner, outcome) = databases.outcome(besides: entry) {
+      switch outcome {
+      case .conflict:
+        guard case .path(let path) = destination else { break }
+        let reason = "it belongs to '\(owner.database)', which is not copied"
+        plan.conflicts.append(
+          MigrationPlan.Conflict(
+            move: MigrationPlan.Move(entry: entry, destination: path), reason: reason))
+        return databases.record(.conflict, for: entry)
+      case .destination(let own):
+        // The index can be left: SQLite makes it again.
+        if owner.member != .sharedMemory { destination = own.followed(by: owner.member.suffix) }
+      }
+    }
+    add(entry, to: destination)
+  }
+
+  private mutating func add(_ entry: MigrationEntry, to destination: MigrationRoute.Destination) {
+    databases.record(.destination(destination), for: entry)
+    switch destination {
     case .noPlace:
       // A directory above a place is only on the way to it.
       if entry.kind == .directory, isAbovePlace(entry.path) { return }
@@ -131,6 +157,7 @@ package struct MigrationPlanner {
   private mutating func add(_ move: MigrationPlan.Move) {
     if let reason = conflict(of: move) {
       plan.conflicts.append(MigrationPlan.Conflict(move: move, reason: reason))
+      databases.record(.conflict, for: move.entry)
       if move.entry.kind == .directory { blocked.insert(move.destination) }
       return
     }
@@ -141,6 +168,7 @@ package struct MigrationPlanner {
     }
     taken.insert(move.destination)
     plan.moves.append(move)
+    if move.entry.kind == .directory { made.insert(move.destination) }
     guard move.entry.kind == .file, let place = route.place(of: move.entry.path)?.place else {
       return
     }
@@ -161,7 +189,11 @@ package struct MigrationPlanner {
       return "another entry moves to the same path"
     }
     if let reason = missingRevision(of: move.destination) { return reason }
-    guard let found = lookUp(move.destination), !found.isSame(as: move.entry) else { return nil }
+    guard let found = lookUp(move.destination) else {
+      let isAlone = move.entry.kind != .file || made.contains(move.destination.parent)
+      return isAlone ? nil : databases.conflict(of: move, in: lookUp)
+    }
+    if found.isSame(as: move.entry) { return nil }
     if found.kind == .symlink, isCurrentRevision(found.path) { return nil }
     return found.kind == move.entry.kind
       ? "the target has another version" : "the target has an entry of another type"

@@ -13,6 +13,7 @@ package struct MigrationSurvey: Sendable {
   /// Lists directories and files.
   ///
   /// Links are not followed, except the last component of a listed path: a snap's `current` is one.
+  /// Of a file the log and the journal that it has as a database are listed with it.
   ///
   /// - Parameters:
   ///   - home: The home directory, a path without links.
@@ -26,7 +27,7 @@ package struct MigrationSurvey: Sendable {
     do throws(SystemError) {
       directory = try Directory.open(path: home)
     } catch { throw OperationError(error) }
-    for path in paths { list(path, in: directory, limit: limit) }
+    for path in paths { list(path, among: paths, in: directory, limit: limit) }
     guard entries.count <= limit else {
       throw OperationError(
         .failed, code: .limitExceeded, "list the data", subject: home,
@@ -36,7 +37,9 @@ package struct MigrationSurvey: Sendable {
     entries.sort { $0.path.components.lexicographicallyPrecedes($1.path.components) }
   }
 
-  private mutating func list(_ path: ByteString, in home: borrowing Directory, limit: Int) {
+  private mutating func list(
+    _ path: ByteString, among paths: [ByteString], in home: borrowing Directory, limit: Int
+  ) {
     do throws(SystemError) {
       if let link = try Self.link(above: path, in: home) {
         let remark = "'\(link)' is a link, and links are not followed"
@@ -47,7 +50,9 @@ package struct MigrationSurvey: Sendable {
       guard let status = try above.statusIfPresent(name) else { return }
       let isRevision = status.kind == .symlink && name == "current"
       guard isRevision || status.kind == .directory else {
-        return entries.append(MigrationEntry(path, name: name, status, in: above))
+        entries.append(MigrationEntry(path, name: name, status, in: above))
+        if status.kind == .file { try listLogs(of: path, besides: paths, in: above) }
+        return
       }
       let directory = isRevision ? try Self.revision(above) : try above.directory(name)
       let own = try directory.status()
@@ -59,6 +64,16 @@ package struct MigrationSurvey: Sendable {
       problems += visitor.problems
     } catch {
       if !error.isMissing { problems.append(PathRemark(path: path, remark: error.reason)) }
+    }
+  }
+
+  private mutating func listLogs(
+    of path: ByteString, besides paths: [ByteString], in directory: borrowing Directory
+  ) throws(SystemError) {
+    for log in MigratedDatabases.logs(of: path) where !paths.contains(log) {
+      let name = log.lastComponent ?? ""
+      guard let status = try directory.statusIfPresent(name), status.kind == .file else { continue }
+      entries.append(MigrationEntry(log, name: name, status, in: directory))
     }
   }
 

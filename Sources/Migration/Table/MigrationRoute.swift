@@ -25,6 +25,11 @@ package struct MigrationRoute: Sendable {
     /// Whether a rule excludes the entry.
     package var isSkipped: Bool { if case .skipped = self { true } else { false } }
 
+    /// The result for a file beside the entry, with a suffix after its name.
+    func followed(by suffix: [UInt8]) -> Destination {
+      if case .path(let path) = self { .path(path.concatenating(ByteString(suffix))) } else { self }
+    }
+
     /// The result in messages.
     var summary: String {
       switch self {

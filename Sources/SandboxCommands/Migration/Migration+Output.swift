@@ -17,6 +17,15 @@ struct MigrationOutcome {
 
   private var route: MigrationRoute { migration.route }
   private var plan: MigrationPlan { migration.plan }
+  /// The number of files and links to copy, or that were copied.
+  var copiedFiles: Int { plan.files - (report?.failed.count ?? 0) }
+  /// The bytes of these files.
+  var copiedBytes: UInt64 {
+    guard let failed = report?.failed, !failed.isEmpty else { return plan.bytes }
+    return plan.moves.reduce(0) { sum, move in
+      failed.contains(move.destination) ? sum : sum &+ move.entry.size
+    }
+  }
 
   /// The exit status: data that could not be copied, or conflicts, are a migration in part.
   var status: ExitStatus {
@@ -52,7 +61,10 @@ struct MigrationOutcome {
       try console.result("nothing to copy")
     } else {
       try console.result(
-        "\(verb) \(Sizes.text(plan.bytes)) in \(Sizes.count(plan.files, "file"))")
+        "\(verb) \(Sizes.text(copiedBytes)) in \(Sizes.count(copiedFiles, "file"))")
+    }
+    if let failed = report?.failed, !failed.isEmpty {
+      try console.result("not copied: \(Sizes.count(failed.count, "file"))")
     }
     if !plan.present.isEmpty {
       try console.result("already there: \(Sizes.count(plan.present.count, "file"))")
@@ -137,8 +149,8 @@ struct MigrationOutcome {
     [
       JSON.Member("from", Self.json(route.from)), JSON.Member("to", Self.json(route.to)),
       JSON.Member("installed", .bool(isInstalled)),
-      JSON.Member("files", .integer(Int64(plan.files))),
-      JSON.Member("bytes", .integer(Int64(clamping: plan.bytes))),
+      JSON.Member("files", .integer(Int64(copiedFiles))),
+      JSON.Member("bytes", .integer(Int64(clamping: copiedBytes))),
       JSON.Member("present", .integer(Int64(plan.present.count))),
     ]
   }
@@ -254,8 +266,8 @@ struct MigrationTotals {
   mutating func add(_ outcome: MigrationOutcome) {
     let plan = outcome.migration.plan
     apps += 1
-    files += plan.files
-    bytes.addClamping(plan.bytes)
+    files += outcome.copiedFiles
+    bytes.addClamping(outcome.copiedBytes)
     bytesWithoutPlace.addClamping(plan.bytesWithoutPlace)
     conflicts += plan.conflicts.count
     let target = outcome.migration.route.to

@@ -1,0 +1,115 @@
+import Migration
+import SystemIO
+import TestSupport
+import Testing
+
+/// A database, its log and its journal are copied together or not at all: SQLite would apply a log
+/// beside another database to that one.
+struct MigratedDatabaseTests {
+  private static let route = makeRoute(
+    "firefox", from: .deb, to: "org.mozilla.firefox", as: .flatpak)
+  private static let profile: ByteString = ".mozilla/firefox/x"
+  private static let target: ByteString = ".var/app/org.mozilla.firefox"
+  private static let files: [ByteString] = ["db", "db-journal", "db-shm", "db-wal"]
+
+  private func file(_ path: ByteString, size: UInt64 = 1) -> MigrationEntry {
+    MigrationEntry(path, kind: .file, size: size)
+  }
+
+  private func source(_ names: [ByteString]) -> [MigrationEntry] {
+    names.map { file(Self.profile.appending($0)) }
+  }
+
+  /// Returns the plan for files beside others that the profile in the target has.
+  private func plan(_ names: [ByteString], beside present: [(ByteString, UInt64)]) -> MigrationPlan
+  {
+    let directory = Self.target.appending(Self.profile)
+    var known = Dictionary(
+      uniqueKeysWithValues: present.map { name, size in
+        (directory.appending(name), file(directory.appending(name), size: size))
+      })
+    var above = directory
+    while !above.isEmpty {
+      known[above] = MigrationEntry(above, kind: .directory)
+      above = above.parent
+    }
+    return MigrationPlanner(Self.route) { known[$0] }.plan(source(names))
+  }
+
+  private func names(_ moves: [MigrationPlan.Move]) -> [ByteString] {
+    moves.compactMap(\.destination.lastComponent)
+  }
+
+  @Test func nothingIsCopiedBesideAnotherDatabase() {
+    let plan = plan(Self.files, beside: [("db", 9)])
+    #expect(plan.moves.isEmpty)
+    #expect(names(plan.conflicts.map(\.move)) == Self.files)
+    #expect(
+      plan.conflicts.last?.reason
+        == "it belongs to '.mozilla/firefox/x/db', which is not copied")
+  }
+
+  @Test(arguments: ["db-wal", "db-journal"] as [ByteString])
+  func aDatabaseIsNotCopiedBesideAnotherLog(log: ByteString) {
+    let plan = plan(Self.files, beside: [(log, 9)])
+    #expect(plan.moves.isEmpty)
+    #expect(names(plan.conflicts.map(\.move)) == Self.files)
+    #expect(plan.conflicts.first?.reason.hasPrefix("the target has the log of another one") == true)
+    #expect(self.plan(["db"], beside: [(log, 9)]).conflicts.count == 1)
+  }
+
+  @Test(arguments: ["db-wal", "db-journal"] as [ByteString])
+  func aLogAloneIsNotCopiedBesideADatabase(log: ByteString) {
+    let plan = plan([log], beside: [("db", 1)])
+    #expect(plan.moves.isEmpty)
+    #expect(plan.conflicts.first?.reason.contains("the log of another file") == true)
+    #expect(names(self.plan([log], beside: []).moves) == [log])
+  }
+
+  @Test func wholeDatabasesAndRemainingLogsAreCopied() {
+    #expect(names(plan(Self.files, beside: []).moves) == Self.files)
+    #expect(
+      names(plan(Self.files, beside: [("db-shm", 9)]).moves) == ["db", "db-journal", "db-wal"])
+    let rest = plan(Self.files, beside: [("db", 1), ("db-journal", 1)])
+    #expect(names(rest.present) == ["db", "db-journal"])
+    #expect(names(rest.moves) == ["db-shm", "db-wal"])
+    let again = plan(Self.files, beside: [("db-wal", 1)])
+    #expect(names(again.moves) == ["db", "db-journal", "db-shm"] && again.conflicts.isEmpty)
+  }
+
+  /// A place can be a single file: its log is listed with it and gets the same place.
+  @Test func theLogOfAFileIsListedAndPlacedWithIt() throws {
+    let directory = try TemporaryDirectory("databases")
+    for name: ByteString in [".notes.db", ".notes.db-journal", ".notes.db-wal", ".other-wal"] {
+      try directory.write("text", at: ByteString("old").appending(name))
+    }
+    _ = try Directory.make(path: directory.path("new"))
+    let found = AppPairing(
+      from: .init(.host, home: directory.path("old")),
+      to: .init(.host, home: directory.path("new")), in: builtin, installed: []
+    ).all()
+    #expect(found.routes.map(\.from.app) == [".notes.db", ".other-wal"])
+    let plan = try AppMigration.make(#require(found.routes.first)).plan
+    #expect(names(plan.moves) == [".notes.db", ".notes.db-journal", ".notes.db-wal"])
+  }
+
+  /// A log that could not be copied takes its database with it.
+  @Test func aDatabaseIsNotCopiedWithoutItsLog() throws {
+    let fixture = try MigrationFixture()
+    let log: ByteString = "places.sqlite-wal"
+    try fixture.directory.write("log", at: MigrationFixture.source(log))
+    let migration = try fixture.plan()
+    let profile = try Directory.open(
+      path: fixture.directory.path(ByteString("old").appending(MigrationFixture.profile)))
+    try profile.remove(log)
+    try profile.createDirectory(log, permissions: 0o700)
+    let report = try fixture.run(migration)
+    #expect(report.failed.compactMap(\.lastComponent).sorted() == ["places.sqlite", log])
+    #expect(
+      report.remarks.map(\.remark) == [
+        "it is no longer a file", "it is not copied without 'places.sqlite-wal'",
+      ])
+    let copy = try Directory.open(path: fixture.directory.path(MigrationFixture.target("")))
+    #expect(try copy.names().isEmpty)
+  }
+}
