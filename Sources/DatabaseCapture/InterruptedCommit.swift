@@ -16,23 +16,24 @@ package enum InterruptedCommit: Hashable, Sendable {
   case undecided(superJournal: ByteString)
 
   /// Whether a copy is consistent.
-  var isDecided: Bool { if case .uncommitted = self { true } else { false } }
+  package var isDecided: Bool { if case .uncommitted = self { true } else { false } }
 }
 
-extension MemberReader {
-  /// Returns the interrupted transaction over several databases that the journal belongs to, or nil
-  /// if it belongs to none. A journal that rolls it back is read without the super-journal's name.
-  ///
-  /// The database's locks are held, so that no connection can commit the transaction.
-  func settleCommit(
-    beside directory: borrowing Directory
-  ) throws(SystemError) -> InterruptedCommit? {
-    guard let (name, offset) = try superJournal() else { return nil }
-    guard RollbackJournal.SuperJournal.exists(name, beside: directory) else {
-      return .undecided(superJournal: name)
-    }
-    limit(to: offset)
-    return .uncommitted(superJournal: name)
+extension InterruptedCommit {
+  /// Returns the transaction that a journal belongs to, and the offset of the record with the
+  /// super-journal's name; nil if the journal names none. A copy that ends there rolls back an
+  /// uncommitted transaction by itself.
+  package static func find(
+    in journal: borrowing Descriptor, size: UInt64, beside directory: borrowing Directory
+  ) throws(SystemError) -> (commit: InterruptedCommit, offset: UInt64)? {
+    let magic = RollbackJournal.magic
+    guard try journal.read(count: magic.count, at: 0) == magic else { return nil }
+    let length = min(size, RollbackJournal.SuperJournal.longestEnd)
+    let end = try journal.read(count: Int(length), at: size - length)
+    guard let name = RollbackJournal.SuperJournal.name(atEnd: end.span) else { return nil }
+    let offset = size - min(size, RollbackJournal.SuperJournal.recordSize(name: name))
+    let exists = RollbackJournal.SuperJournal.exists(name, beside: directory)
+    return (exists ? .uncommitted(superJournal: name) : .undecided(superJournal: name), offset)
   }
 }
 

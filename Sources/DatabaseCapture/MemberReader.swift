@@ -44,20 +44,21 @@ package final class MemberReader {
   /// Returns the flags of chattr(1), or nil if the file system has none.
   package func flags() throws(SystemError) -> UInt32? { try file.flags() }
 
-  /// Returns the super-journal that a live journal names, and the offset of that record; nil for
-  /// other files.
-  func superJournal() throws(SystemError) -> (name: ByteString, offset: UInt64)? {
-    let magic = RollbackJournal.magic
-    guard member == .journal, try file.read(count: magic.count, at: 0) == magic else { return nil }
-    let length = min(status.size, RollbackJournal.SuperJournal.longestEnd)
-    let end = try file.read(count: Int(length), at: status.size - length)
-    guard let name = RollbackJournal.SuperJournal.name(atEnd: end.span) else { return nil }
-    let record = RollbackJournal.SuperJournal.recordSize(name: name)
-    return (name, status.size - min(status.size, record))
+  /// Returns the interrupted transaction over several databases that the journal belongs to, or nil
+  /// if it belongs to none. A journal that rolls it back is read without the super-journal's name
+  /// from now on.
+  ///
+  /// The database's locks are held, so that no connection can commit the transaction.
+  func settleCommit(
+    beside directory: borrowing Directory
+  ) throws(SystemError) -> InterruptedCommit? {
+    guard member == .journal,
+      let (commit, offset) = try InterruptedCommit.find(
+        in: file, size: status.size, beside: directory)
+    else { return nil }
+    if commit.isDecided { status = status.limited(to: offset) }
+    return commit
   }
-
-  /// Reads only the bytes before an offset from now on.
-  func limit(to size: UInt64) { status = status.limited(to: size) }
 
   /// Traverses the content in order. `data` reads a range of at most 256 KiB and returns the number
   /// of bytes read; `hole` receives the lengths of holes.

@@ -170,6 +170,7 @@ final class MigrationCopier {
       }
       return fail(move, error.reason)
     }
+    try settleCommit(of: file, status, in: output, move)
     var attributes: [Attribute] = []
     do throws(SystemError) {
       attributes = try file.attributes.all()
@@ -178,6 +179,32 @@ final class MigrationCopier {
     try output.close()
     if status.links > 1 { links[status.identity] = path }
     counters.didHandle(files: 1)
+  }
+
+  /// Removes the super-journal's name, which is a path in the source, from the copy of a journal
+  /// of an uncommitted transaction over several databases: the app may not see that path.
+  private func settleCommit(
+    of file: borrowing Descriptor, _ status: FileStatus, in output: borrowing Descriptor,
+    _ move: MigrationPlan.Move
+  ) throws(SystemError) {
+    guard MigratedDatabases.companion(move.entry.path)?.member == .journal else { return }
+    let found: (commit: InterruptedCommit, offset: UInt64)?
+    do throws(SystemError) {
+      let path = source.real(move.entry.path).parent
+      let directory = try source.withDirectory(path) { directory throws(SystemError) in
+        try directory.duplicate()
+      }
+      found = try InterruptedCommit.find(in: file, size: status.size, beside: directory)
+    } catch { return remark(move, error.reason) }
+    guard let found else { return }
+    switch found.commit {
+    case .uncommitted: try output.truncate(to: found.offset)
+    case .undecided(let name):
+      remark(
+        move,
+        "it belongs to an interrupted transaction over several databases, and '\(name)' was not "
+          + "found, without which SQLite takes it as committed: the database may be damaged")
+    }
   }
 
   /// Opens a file of the source, or returns nil if it cannot be read.
