@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import DatabaseCapture
 internal import DeviceDiscovery
 internal import DeviceScan
 internal import DeviceTransaction
@@ -184,7 +185,8 @@ extension AppChangePlanner {
 
 /// The entries of an update's trash that are restored to a container: all whose paths are neither
 /// occupied now nor restored from the snapshot. Only the topmost are listed, each with everything
-/// below it.
+/// below it. A database, its log and its journal are restored only if none of their paths is
+/// occupied: SQLite would apply a log beside another database to that one.
 struct TrashRestores: ~Copyable {
   private let found: ContainerScan?
   /// The lookup of the container's entries by name.
@@ -229,6 +231,9 @@ struct TrashRestores: ~Copyable {
       guard let status = try? trash.status(name) else { continue }
       let inner = path.appending(name)
       switch (kind(name, at: inner, coming: coming, present: present), status.kind) {
+      case (nil, .file):
+        if isBesideAnother(name, in: path, coming: coming, present: present) { continue }
+        add(inner, status: status, in: trash, named: name)
       case (nil, _): add(inner, status: status, in: trash, named: name)
       case (.directory, .directory):
         guard let directory = try? trash.directory(name) else { continue }
@@ -236,6 +241,21 @@ struct TrashRestores: ~Copyable {
       default: break
       }
     }
+  }
+
+  /// Whether a path will be occupied that another file of a database has, if a file in a directory
+  /// is one of the database's.
+  private func isBesideAnother(
+    _ name: ByteString, in directory: ByteString, coming: [ByteString: Int], present: Int?
+  ) -> Bool {
+    let database = DatabaseUnit(DatabaseMember.owner(of: name)?.database ?? name)
+    for member in [DatabaseMember.database, .log, .journal] {
+      let other = database.name(of: member)
+      if other == name { continue }
+      let found = kind(other, at: directory.appending(other), coming: coming, present: present)
+      if found == .file { return true }
+    }
+    return false
   }
 
   /// Returns the kind of the entry that a path will have after the restore, or nil if it will be

@@ -187,6 +187,24 @@ import Testing
     #expect(text("StoreKit/receipt") == (choice == .now ? nil : "unknown"))
   }
 
+  /// A database from the trash is restored with its log, and not beside files of another one.
+  @Test(arguments: [nil, "tmp/db", "tmp/db-wal", "tmp/db-journal"] as [ByteString?])
+  func aDiscardedDatabaseIsRestoredWholeOrNot(new: ByteString?) throws {
+    let fixture = try UpdateFixture()
+    for name: ByteString in ["tmp/db", "tmp/db-wal"] { try fixture.write("old", name) }
+    try fixture.run(.update, Self.package) { $0.isStrict = true }
+    if let new { try fixture.write("new", new) }
+    let plan = try fixture.rollbackPlan { $0.data = .before }
+    let report = try fixture.carryOut(plan, from: fixture.base.repository.beginReading())
+    #expect(report.isComplete, "\(report.failed)")
+    let found = try fixture.contents()
+    for name: ByteString in ["tmp/db", "tmp/db-wal", "tmp/db-journal"] {
+      let text = found[ByteString("apps/org.example.one/data").appending(name)]?.text
+      let old = new == nil && name != "tmp/db-journal" ? "old" : nil
+      #expect(text == (name == new ? "new" : old), "\(name)")
+    }
+  }
+
   @Test func withoutAnUpdateARollbackIsRefused() throws {
     let fixture = try UpdateFixture()
     _ = try fixture.backup()
