@@ -217,7 +217,11 @@ struct MigrateFamilyTests {
     ])
     _ = try cli.succeed("init repo --plain --no-default")
     _ = try cli.succeed("backup --root home --layout flatpak --repo repo --quiet")
-    _ = try Directory.make(path: cli.directory.path("tmp"))
+    // A killed migration has left its own.
+    let abandoned: ByteString = "sandboxctl-migrate-0123456789abcdef"
+    try cli.directory.write("secret", at: ByteString("tmp").appending(abandoned).appending("a/b"))
+    try Directory.open(path: cli.directory.path("tmp")).setModified(
+      Timestamp(seconds: 1_700_000_000), of: abandoned)
     let line = "migrate --from latest --to host:new --app notes --repo repo"
     func migrate(_ line: String) throws -> String {
       let outcome = try cli.run(

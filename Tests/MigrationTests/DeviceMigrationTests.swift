@@ -151,4 +151,15 @@ struct DeviceMigrationTests {
     try home.remove()
     #expect((try? Directory.open(path: home.side.home)) == nil)
   }
+
+  /// The directory of a migration in progress outlives another one, however old it is.
+  @Test func aTemporaryHomeInUseIsKept() throws {
+    let home = try TemporaryHome(for: .flatpak)
+    let path = home.side.home
+    try Directory.open(path: path.parent).setModified(
+      Timestamp(seconds: 1_700_000_000), of: path.lastComponent ?? "")
+    try TemporaryHome(for: .snap).remove()
+    #expect((try? Directory.open(path: path)) != nil)
+    try home.remove()
+  }
 }

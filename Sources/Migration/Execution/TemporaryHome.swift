@@ -2,20 +2,39 @@ package import SystemIO
 
 /// A home directory for the time of a migration, with the data of apps from a snapshot. It is in
 /// the directory of the variable TMPDIR (default: `/var/tmp`), and only this user can read it.
+///
+/// It is locked while its process lives. The directories of killed processes have data of apps that
+/// the repository may hold encrypted, and are removed by the next migration from a snapshot.
 package struct TemporaryHome {
   /// The side of the migration that it is.
   package let side: AppPairing.Side
   private let parent: ByteString
   private let name: ByteString
+  private let lock: Lock
 
-  /// Creates the home directory for apps of a form.
+  /// The lock on the directory; none if the file system has none.
+  private final class Lock: Sendable {
+    private let lock: FileLock?
+
+    init(_ directory: borrowing Directory) { lock = try? FileLock(directory) }
+  }
+
+  private static let prefix = "sandboxctl-migrate-"
+  private static let randomBytes = 8
+  /// The age in seconds from which an unlocked directory is abandoned: a new one is locked by then.
+  private static let leastAge = 60.0
+
+  /// Creates the home directory for apps of a form, and removes abandoned ones.
   ///
   /// - Throws: `failed` if it cannot be created.
   package init(for form: Packaging) throws(OperationError) {
     do throws(SystemError) {
       parent = try Host.realPath(Host.environment("TMPDIR") ?? "/var/tmp")
-      name = ByteString("sandboxctl-migrate-\(Host.randomHex(bytes: 8))")
-      try Directory.open(path: parent).createDirectory(name, permissions: 0o700)
+      let above = try Directory.open(path: parent)
+      Self.removeAbandoned(in: above)
+      name = ByteString(Self.prefix + Host.randomHex(bytes: Self.randomBytes))
+      try above.createDirectory(name, permissions: 0o700)
+      lock = Lock(try above.directory(name))
       // The directory that makes it a device.
       _ = try Directory.make(
         path: parent.appending(name).appending(form.deviceDirectory ?? ".config"),
@@ -25,5 +44,32 @@ package struct TemporaryHome {
   }
 
   /// Removes the directory with everything in it.
-  package func remove() throws(SystemError) { try Directory.open(path: parent).removeTree(name) }
+  package func remove() throws(SystemError) {
+    try Self.remove(name, in: Directory.open(path: parent))
+  }
+
+  /// Removes the directories of killed processes of this user. One that cannot be removed stays.
+  private static func removeAbandoned(in parent: borrowing Directory) {
+    for name in (try? parent.names()) ?? [] where isOwn(name) {
+      guard let status = (try? parent.statusIfPresent(name)) ?? nil, status.kind == .directory,
+        status.user == Host.userID, Host.now().since(status.modified) > leastAge,
+        let directory = try? parent.directory(name), let lock = try? FileLock(directory)
+      else { continue }
+      try? remove(name, in: parent)
+      _ = consume lock
+    }
+  }
+
+  /// Removes a directory. Restored directories may not permit it by their modes.
+  private static func remove(
+    _ name: ByteString, in parent: borrowing Directory
+  ) throws(SystemError) {
+    _ = try parent.removeTree(name, watch: RemovalWatch(makesWritable: true))
+  }
+
+  private static func isOwn(_ name: ByteString) -> Bool {
+    guard let text = name.utf8, text.hasPrefix(prefix) else { return false }
+    let random = text.dropFirst(prefix.count)
+    return random.utf8.count == 2 * randomBytes && random.allSatisfy(\.isHexDigit)
+  }
 }
