@@ -5,6 +5,17 @@ import Testing
 
 @testable import ArchiveStore
 
+extension LeaseStatus.Owner {
+  /// The sign of this process with another start time: that of one that had its number before, and
+  /// has ended.
+  static func earlierSign() throws -> ByteString {
+    let start = try #require(Processes.startTime(of: Host.processID))
+    let end = "-\(String(start, radix: 16))"
+    try #require("\(sign)".hasSuffix(end))
+    return ByteString("\(sign)".dropLast(end.count) + "-\(String(start - 1, radix: 16))")
+  }
+}
+
 /// The host and the process that a lease names, and whether that process still runs.
 struct LeaseOwnerTests {
   private let storage = MemoryStorage()
@@ -18,15 +29,6 @@ struct LeaseOwnerTests {
     try storage.makeDirectories([lease.name], in: RepositoryLayout.leases)
     for name in [Lease.alive, sign] { try storage.touch(lease.appending(name)) }
     return try #require(try repository.leases().first)
-  }
-
-  /// The sign of this process with another start time: that of one that had its number before.
-  private func earlierSign() throws -> ByteString {
-    let sign = "\(LeaseStatus.Owner.sign)"
-    let start = try #require(Processes.startTime(of: Host.processID))
-    let end = "-\(String(start, radix: 16))"
-    try #require(sign.hasSuffix(end))
-    return ByteString(sign.dropLast(end.count) + "-\(String(start - 1, radix: 16))")
   }
 
   @Test func theSignNamesThisProcess() throws {
@@ -59,7 +61,7 @@ struct LeaseOwnerTests {
 
   /// A program that was killed a moment ago has a recent heartbeat.
   @Test func aProgramThatEndedIsNotCalledRunning() throws {
-    #expect(try makeLease(earlierSign()).presence == .ended)
+    #expect(try makeLease(LeaseStatus.Owner.earlierSign()).presence == .ended)
     let found = try Checked(repository, .trees)
     #expect(found.damaged.isEmpty)
     #expect("\(found.findings)".contains("a program that has ended left 0 unfinished objects"))
@@ -78,7 +80,7 @@ struct LeaseOwnerTests {
   /// Packs that a killed program may need stay for an hour, whatever is known of the program: it is
   /// only reported.
   @Test func aPruneStillWaitsForAProgramThatEnded() throws {
-    let lease = try makeLease(earlierSign())
+    let lease = try makeLease(LeaseStatus.Owner.earlierSign())
     let snapshot = try repository.back(up: [("a", [1, 2, 3])])
     try repository.back(up: [("b", [4, 5, 6])], sequence: 2)
     try storage.remove(RepositoryLayout.tested.snapshot(snapshot.id))

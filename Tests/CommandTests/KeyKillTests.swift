@@ -108,7 +108,20 @@ import Testing
     #expect(!identities.isEmpty, "\(what)")
   }
 
-  /// Completes the work an hour later, and expects a whole repository.
+  /// Runs a command at once. The right of the killed program is taken over, unless it was killed
+  /// before it had named itself, or while it released it: then it is free an hour later.
+  private func continueAtOnce(_ keys: KeyFixture, _ line: String, _ what: String) throws {
+    let right: ByteString = "repo/leases/prune"
+    let isThere = try keys.cli.isThere(right)
+    let names = try isThere ? keys.cli.names(in: right) : []
+    guard !isThere || names.contains(where: { $0.description.hasPrefix("of-") }) else {
+      return try PruneKillTests.runAgain(line, keys.cli, what)
+    }
+    let next = try keys.run(line)
+    #expect(next.code == 0, "\(what), again: \(next)")
+  }
+
+  /// Completes the work, and expects a whole repository.
   private func finish(_ keys: KeyFixture, _ work: Work, _ what: String) throws {
     var key = Self.old
     switch work {
@@ -116,7 +129,7 @@ import Testing
     case .change: if try !isOpened(keys, by: key) { key = Self.new }
     case .rotate:
       let line = "key rotate --recovery-key last.key --repo repo \(key)"
-      try PruneKillTests.runAgain(line, keys.cli, what)
+      try continueAtOnce(keys, line, what)
       #expect(try isOpened(keys, by: "--identity last.key"), "\(what)")
     case .rewrap:
       let line = "\(work.rawValue) --repo repo \(key)"

@@ -78,7 +78,7 @@ public struct IndexRepair {
     defer { lease.release() }
     try repository.requireCurrent("repair the index of")
     guard let right = try PruneLease(lease) else {
-      throw PruneLease.locked("repair the index of", storage.location)
+      throw PruneLease.locked("repair the index of", storage)
     }
     defer { right.release() }
     let found = try findings { () throws(StoreError) in

@@ -83,7 +83,7 @@ public struct PackRepair {
     let session = try repository.beginWriting()
     defer { session.abandon() }
     guard let right = try PruneLease(session.lease) else {
-      throw PruneLease.locked("repair the packs of", location)
+      throw PruneLease.locked("repair the packs of", repository.storage)
     }
     defer { right.release() }
     let heartbeat = PruneLease.Heartbeat(right)

@@ -97,7 +97,7 @@ public struct SnapshotRepair {
     let session = try repository.beginWriting()
     defer { session.abandon() }
     guard let right = try PruneLease(session.lease) else {
-      throw PruneLease.locked("repair the snapshots of", location)
+      throw PruneLease.locked("repair the snapshots of", repository.storage)
     }
     defer { right.release() }
     let heartbeat = PruneLease.Heartbeat(right)

@@ -183,7 +183,7 @@ public struct RepositoryMirror {
     }
     if !condemned.isEmpty {
       guard let right = try PruneLease(session.lease) else {
-        throw PruneLease.locked("mirror the repository to", target.location)
+        throw PruneLease.locked("mirror the repository to", target)
       }
       defer { right.release() }
       for id in condemned.keys.sorted() {

@@ -35,7 +35,7 @@ struct PackRemoval {
     }
     defer { session.abandon() }
     let locked = try reserve.whenFull { () throws(StoreError) in try PruneLease(session.lease) }
-    guard let right = locked else { throw PruneLease.locked(action, repository.location) }
+    guard let right = locked else { throw PruneLease.locked(action, repository.storage) }
     defer { right.release() }
     defer { reserve.restore(by: session.lease) }
     try reserve.whenFull { () throws(StoreError) in try session.lease.removeExpiredOthers() }

@@ -118,7 +118,7 @@ extension CondemnedObjects {
     let (settings, location) = (repository.settings, repository.location)
     try settings.requireKnown(settings.features.prune, for: "prune", location: location)
     guard let right = try PruneLease(lease) else {
-      throw PruneLease.locked("remove a damaged list of condemned packs from", location)
+      throw PruneLease.locked("remove a damaged list of condemned packs from", repository.storage)
     }
     defer { right.release() }
     // A program that lost the right while it slept cannot remove packs without its lease.

@@ -149,22 +149,32 @@ struct DirectoryLeases: LeaseForm {
   /// None: a program that lost its lease can remove nothing.
   func sleepingRemovers() -> [ByteString] { [] }
 
-  /// A lease is renamed first: its program can then commit and remove nothing more, even if it
-  /// continues at this moment.
   func removeExpired(besides lease: Lease) throws(StoreError) {
     guard let now = try lease.now() else { return }
     for other in try statuses() where other.name != lease.path.name {
       let path = RepositoryLayout.leases.appending(other.name)
-      guard try isExpired(path, at: now) else { continue }
-      let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
-      do {
-        try storage.rename(path, to: aside)
-      } catch {
-        guard error.code == .missing else { throw error }
-        continue
-      }
-      Self.remove(aside, storage)
+      if try isExpired(path, at: now) { _ = try takeAway(path) }
     }
+  }
+
+  /// Takes a lease away. It is renamed first: its program can then commit and remove nothing more,
+  /// even if it continues at this moment. Returns false if it is already gone.
+  private func takeAway(_ lease: ObjectPath) throws(StoreError) -> Bool {
+    guard let aside = try moveAside(lease) else { return false }
+    Self.remove(aside, storage)
+    return true
+  }
+
+  /// Gives a directory of leases a new name. Returns its path, or nil if it is already gone.
+  private func moveAside(_ directory: ObjectPath) throws(StoreError) -> ObjectPath? {
+    let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
+    do {
+      try storage.rename(directory, to: aside)
+    } catch {
+      guard error.code == .missing else { throw error }
+      return nil
+    }
+    return aside
   }
 
   /// Whether a directory had no heartbeat for an hour before a time of the storage's clock. If
@@ -262,21 +272,51 @@ extension DirectoryLeases {
     }
   }
 
-  /// Removes the directory of a holder that seems dead. Returns false if it is alive, or if another
-  /// program was faster. The directory is renamed first, so that only one of two programs takes it,
-  /// and checked again, because another program may have taken the right in between.
+  /// Removes the directory of a holder that is dead, or seems to be. Returns false if it may be
+  /// alive, or if another program was faster.
   private func removeStaleRight(for lease: Lease) throws(StoreError) -> Bool {
+    if try removeRightOfEnded() { return true }
     guard let now = try lease.now(), try isExpired(PruneLease.path, at: now) else { return false }
-    let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
-    do {
-      try storage.rename(PruneLease.path, to: aside)
-    } catch {
-      guard error.code == .missing else { throw error }
-      return false
+    return try removeRight { aside throws(StoreError) in try isExpired(aside, at: now) }
+  }
+
+  /// Removes the directory of a holder whose process has ended on this host, or whose lease is
+  /// gone. The lease is taken away before it: if a request of the holder is still on its way to the
+  /// store, or if the process runs on in a clone of a virtual machine, it can commit and remove
+  /// nothing more.
+  private func removeRightOfEnded() throws(StoreError) -> Bool {
+    let owners = try owners(in: PruneLease.path)
+    guard owners.count == 1 else { return false }
+    let holder = try statuses().first { PruneLease.owner(of: $0.name) == owners[0] }
+    if let holder {
+      guard holder.presence == .ended else { return false }
+      do throws(StoreError) {
+        _ = try takeAway(RepositoryLayout.leases.appending(holder.name))
+      } catch {
+        // It belongs to another user.
+        guard error.cause?.isRefused == true else { throw error }
+        return false
+      }
     }
-    let wasExpired = try isExpired(aside, at: now)
+    // The holder may have released both between the two listings.
+    guard try self.owners(in: PruneLease.path) == owners else { return false }
+    return try removeRight { aside throws(StoreError) in try self.owners(in: aside) == owners }
+  }
+
+  /// Removes the directory of the right. It is renamed first, so that only one of two programs
+  /// takes it, and checked again, because another program may have taken the right in between.
+  private func removeRight(
+    if isStale: (ObjectPath) throws(StoreError) -> Bool
+  ) throws(StoreError) -> Bool {
+    guard let aside = try moveAside(PruneLease.path) else { return false }
+    let wasStale = try isStale(aside)
     Self.remove(aside, storage)
-    return wasExpired
+    return wasStale
+  }
+
+  /// Returns the files in the directory of the right that name its owner.
+  private func owners(in right: ObjectPath) throws(StoreError) -> [ByteString] {
+    (try signs(of: right) ?? []).filter { $0.bytes.starts(with: "of-".utf8) }
   }
 
   func holdsRight(_ lease: Lease) throws(StoreError) -> Bool {

@@ -73,7 +73,8 @@ protocol LeaseForm: Sendable {
   func sleepingRemovers() throws(StoreError) -> [ByteString]
 
   /// Takes the right to remove objects for the holder of a lease. Returns false if another program
-  /// has it. A right whose holder wrote no heartbeat for an hour is taken over.
+  /// has it. A right whose holder wrote no heartbeat for an hour is taken over, and so is that of a
+  /// process of this host that has ended, together with its lease.
   func takeRight(_ lease: Lease) throws(StoreError) -> Bool
 
   /// Whether the holder of a lease still has the right, whose heartbeat is updated.

@@ -43,6 +43,16 @@ public struct LeaseStatus: Sendable, Hashable {
     }
   }
 
+  /// Whether the program is known to have ended, and wrote its last heartbeat so long ago that no
+  /// request of it is still on its way to the store, and that no clone of a virtual machine runs it
+  /// on: in a store without rename, where its lease cannot be taken away from such a request.
+  func hasEnded(before now: Timestamp) -> Bool {
+    guard presence == .ended, let heartbeat else { return false }
+    return now.since(heartbeat) > Self.settlingTime
+  }
+
+  static let settlingTime = 300.0
+
   private static let seenPrefix = "seen-"
 
   /// Creates the status of a lease with the names of its empty files.

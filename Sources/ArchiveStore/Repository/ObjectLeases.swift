@@ -328,10 +328,12 @@ extension ObjectLeases {
   }
 
   /// Whether a program has ended without giving up the right: its lease is gone, or dead, or has
-  /// had no heartbeat for an hour, and then is marked as dead.
+  /// had no heartbeat for an hour, or for some minutes if its process is known to have ended. The
+  /// last two are marked as dead.
   private func isGone(_ name: ByteString, for lease: Lease) throws(StoreError) -> Bool {
     guard let status = try statuses().first(where: { $0.name == name }) else { return true }
-    guard let now = try lease.now(), status.isExpired(at: now) else { return false }
+    guard let now = try lease.now(), status.isExpired(at: now) || status.hasEnded(before: now)
+    else { return false }
     try storage.touch(RepositoryLayout.leases.appending(name).appending(Self.dead))
     return true
   }

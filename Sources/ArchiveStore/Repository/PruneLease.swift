@@ -1,3 +1,4 @@
+internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
@@ -15,7 +16,8 @@ struct PruneLease {
   static func owner(of lease: ByteString) -> ByteString { ByteString("of-\(lease)") }
 
   /// Takes the right for the holder of a lease. Returns nil if another program has it. A right
-  /// whose holder wrote no heartbeat for an hour of the storage's clock is taken over.
+  /// whose holder wrote no heartbeat for an hour of the storage's clock is taken over, and so is
+  /// that of a process of this host that has ended (docs/repository-format.md, "Removing objects").
   init?(_ lease: Lease) throws(StoreError) {
     self.lease = lease
     storage = lease.storage
@@ -47,12 +49,38 @@ struct PruneLease {
       hint: "run the command again")
   }
 
-  /// Returns the error for a right that another program holds.
-  static func locked(_ action: String, _ location: String) -> StoreError {
-    StoreError(
-      .busy, action, subject: location,
-      reason: "another program is removing objects from it",
-      hint: "try again after it has finished; 'sandboxctl leases' lists the programs")
+  /// Returns the error for a right that another program holds. It names the program, if that is
+  /// still there and named itself.
+  static func locked(_ action: String, _ storage: RepositoryStorage) -> StoreError {
+    let holder = (try? LeaseStatus.all(storage))?.first(where: \.removesObjects)
+    let hasEnded = holder?.presence == .ended
+    let reason =
+      hasEnded
+      ? "a program that was removing objects from it, or changing its keys, has ended without "
+        + "releasing its lease"
+      : "another program is removing objects from it, or changing its keys"
+    return StoreError(
+      .busy, action, subject: storage.location, reason: reason + (holder?.words ?? ""),
+      hint: hint(for: holder, canRename: storage.canRename))
+  }
+
+  private static func hint(for holder: LeaseStatus?, canRename: Bool) -> String {
+    let wait = "try again after it has finished"
+    let list = "'sandboxctl leases' lists the programs"
+    guard let holder, let heartbeat = holder.heartbeat else {
+      return "\(wait), or an hour later if it was killed; \(list)"
+    }
+    switch holder.presence {
+    case .running: return "\(wait); \(list)"
+    case .unknown:
+      let end = heartbeat.wholeSecond(after: Lease.patience)
+      return "\(wait); if it was killed, its lease ends at \(end.rfc3339) (\(list))"
+    case .ended:
+      // With rename it is taken over at once, unless its lease may not be removed.
+      if canRename { return "run the command again, as the user of that program" }
+      let end = heartbeat.wholeSecond(after: LeaseStatus.settlingTime)
+      return "try again after \(end.rfc3339): until then a request of it may be on its way"
+    }
   }
 
   /// Returns the error for a program that lost the right and may not have noticed it yet.
@@ -65,6 +93,23 @@ struct PruneLease {
 
   /// Releases the right. If that fails, another program takes it over an hour later.
   func release() { storage.leases.releaseRight(lease) }
+}
+
+extension Timestamp {
+  /// Returns the whole second after this time and a duration in seconds.
+  fileprivate func wholeSecond(after duration: Double) -> Timestamp {
+    Timestamp(seconds: seconds + Int64(duration) + 1, nanoseconds: 0)
+  }
+}
+
+extension LeaseStatus {
+  /// The process, the host and the start of the program, as text to append to an error message;
+  /// empty if it did not name itself.
+  fileprivate var words: String {
+    guard let process, let host else { return "" }
+    let start = began.map { ", since \(Timestamp(seconds: $0.seconds, nanoseconds: 0).rfc3339)" }
+    return " (process \(process) on host '\(host)'\(start ?? ""))"
+  }
 }
 
 extension PruneLease {

@@ -79,7 +79,7 @@ extension Repository {
     let lease = try Lease(storage)
     defer { lease.release() }
     guard let right = try PruneLease(lease) else {
-      throw PruneLease.locked("\(isReplacing ? "change" : "add") a key of", location)
+      throw PruneLease.locked("\(isReplacing ? "change" : "add") a key of", storage)
     }
     defer { right.release() }
     try requireCurrent("change a key of")
@@ -216,7 +216,7 @@ extension Repository {
     let lease = try Lease(storage)
     defer { lease.release() }
     guard let right = try PruneLease(lease) else {
-      throw PruneLease.locked("remove a key from", location)
+      throw PruneLease.locked("remove a key from", storage)
     }
     defer { right.release() }
     guard try storage.status(KeyFile.path(name)) != nil else { throw change.missing }

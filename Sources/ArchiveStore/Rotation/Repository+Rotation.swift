@@ -40,7 +40,7 @@ extension Repository {
     let lease = try Lease(storage)
     defer { lease.release() }
     guard let right = try PruneLease(lease) else {
-      throw PruneLease.locked("rotate the key of", location)
+      throw PruneLease.locked("rotate the key of", storage)
     }
     defer { right.release() }
     try requireCurrent("rotate the key of")

@@ -1,0 +1,109 @@
+import Codecs
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// The right to remove objects of a program that was killed: a process of this host is known to
+/// have ended, others keep the right for an hour.
+struct EndedHolderTests {
+  private let storage = MemoryStorage()
+  private let repository: Repository
+  private let name = ByteString(String(repeating: "ab", count: 16))
+  private var path: ObjectPath { RepositoryLayout.leases.appending(name) }
+
+  init() throws { repository = try Repository.create(in: storage, program: "test") }
+
+  /// Makes the lease and the right of another program.
+  private func makeHolder(_ sign: ByteString) throws {
+    try storage.makeDirectories([name, PruneLease.path.name], in: RepositoryLayout.leases)
+    for object in [
+      path.appending(Lease.alive), path.appending(sign), PruneLease.path.appending(Lease.alive),
+      PruneLease.path.appending(PruneLease.owner(of: name)),
+    ] { try storage.touch(object) }
+  }
+
+  @Test func theRightOfAProcessThatEndedIsTakenAtOnce() throws {
+    try makeHolder(LeaseStatus.Owner.earlierSign())
+    let unfinished = try storage.startObject(in: path)
+    try unfinished.append([1, 2, 3])
+    let lease = try Lease(storage)
+    let right = try #require(try PruneLease(lease))
+    #expect(try right.isHeld())
+    #expect(try LeaseStatus.all(repository.storage).map(\.name) == [lease.path.name])
+    // A request that was still on its way to the store changes nothing.
+    #expect(throws: StoreError.self) {
+      try unfinished.commit(
+        as: CondemnedObject.path(Digest.some), digest: Digest.some, isReadSoon: false)
+    }
+    right.release()
+    #expect(try storage.list(RepositoryLayout.leases) == [lease.path.name])
+  }
+
+  /// A program that took over a right ended between the removals of the lease and of the right.
+  @Test func theRightOfALeaseThatIsGoneIsTakenAtOnce() throws {
+    try makeHolder(LeaseStatus.Owner.sign)
+    for object in [Lease.alive, LeaseStatus.Owner.sign] {
+      try storage.remove(path.appending(object))
+    }
+    try storage.remove(path)
+    let lease = try Lease(storage)
+    let right = try #require(try PruneLease(lease))
+    #expect(try right.isHeld())
+    right.release()
+  }
+
+  @Test func aRunningProgramKeepsTheRightAndIsNamed() throws {
+    try makeHolder(LeaseStatus.Owner.sign)
+    let lease = try Lease(storage)
+    #expect(try PruneLease(lease) == nil)
+    let error = PruneLease.locked("prune", repository.storage)
+    let began = try #require(try LeaseStatus.all(repository.storage).first?.began)
+    let since = Timestamp(seconds: began.seconds, nanoseconds: 0).rfc3339
+    #expect(error.code == .busy && error.reason.contains("another program is removing objects"))
+    #expect(
+      error.reason.hasSuffix(
+        " (process \(Host.processID) on host '\(Host.name)', since \(since))"))
+    #expect(error.hint?.contains("ends at") == false)
+  }
+
+  /// A program of another host, or of one from before a restart, may still run.
+  @Test(arguments: ["by-7-elsewhere", "by-7-elsewhere~0123456789abcdef-12f"])
+  func aProgramOfAnotherHostKeepsTheRightForAnHour(sign: String) throws {
+    try makeHolder(ByteString(sign))
+    let lease = try Lease(storage)
+    #expect(try PruneLease(lease) == nil)
+    let error = PruneLease.locked("prune", repository.storage)
+    #expect(error.reason.contains(" (process 7 on host 'elsewhere', since "))
+    let heartbeat = try #require(try LeaseStatus.all(repository.storage).first?.heartbeat)
+    let end = Timestamp(seconds: heartbeat.seconds + 3601, nanoseconds: 0).rfc3339
+    #expect(error.hint?.contains("its lease ends at \(end)") == true, "\(error)")
+  }
+
+  /// The lease cannot be taken away from a request that is still on its way to the store, so that
+  /// has some minutes.
+  @Test(arguments: [true, false])
+  func aStoreWithoutRenameWaitsForRequests(isExclusive: Bool) throws {
+    let fixture = try ObjectStoreFixture(canCreateExclusively: isExclusive)
+    let store = fixture.store
+    for sign in [try LeaseStatus.Owner.earlierSign(), ObjectLeases.remover] {
+      try store.touch(path.appending(sign))
+    }
+    let holder = PruneLease.path.appending(ObjectLeases.holderName)
+    if isExclusive { #expect(try store.create(Array(name.bytes), as: holder)) }
+    try store.touch(PruneLease.path.appending(PruneLease.owner(of: name)))
+    let session = try fixture.open().beginWriting()
+    defer { session.abandon() }
+    store.advance(by: 240)
+    #expect(try PruneLease(session.lease) == nil)
+    let error = PruneLease.locked("prune", try fixture.open().storage)
+    #expect(error.reason.contains("has ended without releasing its lease"), "\(error)")
+    #expect(error.hint?.hasPrefix("try again after ") == true, "\(error)")
+    store.advance(by: 120)
+    let right = try #require(try PruneLease(session.lease))
+    #expect(try right.isHeld())
+    #expect(try store.status(path.appending(ObjectLeases.dead)) != nil)
+    right.release()
+  }
+}
