@@ -231,7 +231,6 @@ struct KeyRotationTests {
     try lab.expectWhole("after the pack is intact again")
   }
 
-  /// The space that a rewrap may use on a full volume is reserved again, as by a prune.
   /// A rewrap that is killed while it removes old snapshots must not be the only one that knows
   /// which new ones replace them.
   @Test func newIdsAreKnownBeforeOldSnapshotsAreRemoved() throws {
@@ -253,6 +252,7 @@ struct KeyRotationTests {
     #expect(report.snapshots == named && report.isComplete)
   }
 
+  /// The space that a rewrap may use on a full volume is reserved again, as by a prune.
   @Test func rewrapRestoresTheReserve() throws {
     _ = try lab.rotate()
     try lab.memory.remove(RepositoryLayout.reserve)
