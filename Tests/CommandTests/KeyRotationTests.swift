@@ -137,6 +137,9 @@ struct KeyRotationTests {
     try cli.copy("repo", to: "before")
     try keys.succeed(Self.rotate)
     try keys.succeed("key rewrap \(Self.key)")
+    let ids = try cli.jsonLines("snapshots --json \(Self.key)").compactMap { $0["id"] as? String }
+    let pinned = try #require(ids.first)
+    try keys.succeed("snapshots pin \(pinned) \(Self.key)")
     try cli.copy("repo", to: "newest")
     let record = try self.record()
     try putKeyFilesBack(from: "before")
@@ -147,6 +150,9 @@ struct KeyRotationTests {
     for line in [
       line, "key rotate \(Self.key) --recovery-key last.key",
       "key change --new-passphrase-file new \(Self.key)", "mirror --to mirror \(Self.key)",
+      "key remove second \(Self.key)", "forget --keep-last 1 \(Self.key)",
+      "forget \(pinned) \(Self.key)", "snapshots pin \(pinned) \(Self.key)",
+      "snapshots unpin \(pinned) \(Self.key)",
     ] {
       let refused = try keys.run(line)
       #expect(refused.code == 12, "\(line): \(refused)")
@@ -154,6 +160,12 @@ struct KeyRotationTests {
     }
     #expect(try self.record() == record && cli.directory.read("repo/repository.json") == json)
     #expect(try cli.packs(suffix: ".age") == objects && !cli.isThere("last.key"))
+    #expect(try cli.names(in: "repo/pins") == [ByteString(pinned)])
+    // What the older key file does not open is not recorded as damaged.
+    let check = try keys.run("check --read-data \(Self.key)")
+    #expect(check.errors.contains("cannot record the damaged packs"), "\(check)")
+    #expect(!check.errors.contains("repair"), "\(check)")
+    #expect(try !cli.isThere("repo/damaged") || cli.names(in: "repo/damaged").isEmpty)
     try putKeyFilesBack(from: "newest")
     try putBack("repository.json", from: "newest")
     try backUp()

@@ -191,11 +191,13 @@ extension RepositoryCheck.Result {
   /// Records the damaged packs in the repository, so that no writer relies on them, and removes
   /// packs that are intact or gone from the records. Records that are up to date stay unchanged.
   ///
-  /// - Throws: `StoreError` if the repository cannot be written to.
+  /// - Throws: `StoreError` if the repository cannot be written to; `writeRefusal`, since an older
+  ///   key file does not open intact packs.
   public func recordDamage() throws(StoreError) {
     let repository = run.check.repository
     let storage = repository.storage
     guard let packs = change(of: try DamageRecords(storage)) else { return }
+    try repository.requireWritable()
     try repository.settings.requireKnown(
       repository.settings.features.write, for: "write", location: repository.location)
     if !packs.isEmpty {

@@ -145,13 +145,19 @@ extension Repository {
     return settings.olderRecipients.first { !known.contains($0) }
   }
 
+  /// Checks that data may be stored and keys may be changed: with an older key file that was put
+  /// back, the repository can only be read.
+  ///
+  /// - Throws: `writeRefusal`.
+  public func requireWritable() throws(StoreError) { if let writeRefusal { throw writeRefusal } }
+
   /// Checks that the recipients in `repository.json` are still those with which the repository was
   /// opened, so that nothing is written for recipients from before a rotation. A holder of a lease
   /// calls it once: a program that makes older identities unnecessary sees the lease.
   ///
   /// - Throws: `busy` if they are not; `writeRefusal`.
   func requireCurrent(_ action: String) throws(StoreError) {
-    if let writeRefusal { throw writeRefusal }
+    try requireWritable()
     guard isEncrypted else { return }
     let current: RepositorySettings
     do throws(StoreError) {
@@ -199,7 +205,7 @@ extension Repository {
   ///
   /// - Throws: `invalid` if there is no key of that name, no other intact one, or if it is the one
   ///   that opened the repository; `keyRequired` if the repository was not opened; `busy` if
-  ///   another program is removing objects; `leaseLost`.
+  ///   another program is removing objects or rotated the key; `leaseLost`; `writeRefusal`.
   public func removeKey(_ name: String) throws(StoreError) {
     let change = KeyChange(action: "remove the key", name: name)
     try requireKeyFiles(change)
@@ -219,6 +225,7 @@ extension Repository {
       throw PruneLease.locked("remove a key from", storage)
     }
     defer { right.release() }
+    try requireCurrent("remove a key from")
     guard try storage.status(KeyFile.path(name)) != nil else { throw change.missing }
     for other in try keyEntries() where other.name != name {
       guard try isUsable(other) else { continue }

@@ -13,8 +13,8 @@ public struct Repository: Sendable {
   public let keys: RepositoryKeys?
   /// The signers whose snapshots this host accepts.
   public var trust = TrustedSigners()
-  /// The error of everything that stores data or changes keys; nil if both may be done. Data can be
-  /// read in any case.
+  /// The error of everything that stores or removes data, or changes keys; nil if that may be done.
+  /// Data can be read in any case.
   public var writeRefusal: StoreError?
   /// Returns the key that signs the snapshots of this host, or nil if it has none. Called when a
   /// snapshot is saved.

@@ -55,7 +55,8 @@ extension Repository {
 
   /// Pins snapshots. Returns those that were not pinned before.
   ///
-  /// - Throws: `noSnapshot` if one does not exist, or was removed in the meantime; `leaseLost`.
+  /// - Throws: `noSnapshot` if one does not exist, or was removed in the meantime; `leaseLost`;
+  ///   `writeRefusal`.
   @discardableResult
   public func pin(_ ids: [SnapshotID]) throws(StoreError) -> Set<SnapshotID> {
     let lease = try leaseToChangePins()
@@ -80,7 +81,7 @@ extension Repository {
 
   /// Removes the pins of snapshots. Returns those that were pinned.
   ///
-  /// - Throws: `leaseLost`.
+  /// - Throws: `leaseLost`; `writeRefusal`.
   @discardableResult
   public func unpin(_ ids: [SnapshotID]) throws(StoreError) -> Set<SnapshotID> {
     let lease = try leaseToChangePins()
@@ -92,6 +93,7 @@ extension Repository {
 
   private func leaseToChangePins() throws(StoreError) -> Lease {
     try settings.requireKnown(settings.features.write, for: "write", location: location)
+    try requireWritable()
     return try Lease(storage)
   }
 }

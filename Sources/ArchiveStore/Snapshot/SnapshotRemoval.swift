@@ -49,14 +49,16 @@ public struct SnapshotRemoval: Sendable {
   /// Removes snapshots in the given order, unless they are pinned.
   ///
   /// - Parameter removed: called for each snapshot after it was removed, also before an error.
-  /// - Throws: `StoreError`: `leaseLost`, `interrupted`, or the error of the first snapshot that
-  ///   cannot be removed. In a repository on another host a few after it may be removed.
+  /// - Throws: `StoreError`: `leaseLost`, `interrupted`, `writeRefusal`, or the error of the first
+  ///   snapshot that cannot be removed. In a repository on another host a few after it may be
+  ///   removed.
   public func run(
     _ ids: [SnapshotID], removed: (SnapshotID) -> Void
   ) throws(StoreError) -> Report {
     let (settings, location) = (repository.settings, repository.location)
     try settings.requireKnown(settings.features.write, for: "write", location: location)
     try settings.requireKnown(settings.features.prune, for: "prune", location: location)
+    try repository.requireWritable()
     let reserve = SpaceReserve(storage)
     let lease = try reserve.whenFull { () throws(StoreError) in try Lease(storage, clock: clock) }
     defer { lease.release() }

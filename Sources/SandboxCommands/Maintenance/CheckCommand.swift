@@ -91,7 +91,8 @@ struct CheckCommand: SandboxCommand {
     try output.show([report.json], lines: report.lines(reading), console)
     record(result, console)
     result.recordRound()
-    hint(report, console)
+    // What an older key file does not open is not damaged, and nothing repairs it.
+    if checked.writeRefusal == nil { hint(report, console) }
     return (report.status, Found(report: report, hosts: result.hosts))
   }
 

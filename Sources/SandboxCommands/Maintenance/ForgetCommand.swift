@@ -125,6 +125,7 @@ struct ForgetCommand: SandboxCommand {
   private func forget(_ console: Console) throws -> Done {
     if snapshots.isEmpty { try requireRules() }
     let opened = try repository.open(console).repository
+    if !dryRun { try opened.requireWritable() }
     var operation = try ForgetOperation(opened, cache: opened.hostHeadCache)
     let known = operation.heads.damaged.count
     let plan = try makePlan(&operation, console)

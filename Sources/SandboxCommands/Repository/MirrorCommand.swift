@@ -50,7 +50,7 @@ struct MirrorCommand: SandboxCommand {
     try choice.requireAnotherLocation(than: mirror)
     let source = try choice.open(console).repository
     // The mirror would get the older key file, and lose what only the newest one opens.
-    if let refusal = source.writeRefusal { throw refusal }
+    try source.requireWritable()
     try choice.requireApart(from: mirror)
     let target = try open(mirror)
     let report = try change.run(counting: "object") { counters, isStopping in

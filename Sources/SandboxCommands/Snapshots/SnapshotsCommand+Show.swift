@@ -235,6 +235,7 @@ extension SnapshotsCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       let opened = try repository.open(console).repository
+      try opened.requireWritable()
       let finder = SnapshotFinder(opened, console)
       let ids = try snapshots.map { try finder.find(SnapshotName($0)).id }
       try output.show(ids, changed: try opened.pin(ids), isPinned: true, console)
@@ -268,6 +269,7 @@ extension SnapshotsCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       let opened = try repository.open(console).repository
+      try opened.requireWritable()
       let finder = SnapshotFinder(opened, console)
       let ids = try snapshots.map { text in
         let name = try SnapshotName(text)
