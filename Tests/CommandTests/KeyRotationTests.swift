@@ -1,3 +1,4 @@
+import Codecs
 import Foundation
 import SystemIO
 import TestSupport
@@ -197,6 +198,43 @@ struct KeyRotationTests {
     let accepted = try keys.run("backup --layout folder --root tree \(Self.key)")
     #expect(accepted.code == 0 && !accepted.errors.contains("can only be read"), "\(accepted)")
     #expect(try record().contains(keys.recipient("last.key")))
+  }
+
+  /// A key file of an earlier version does not name what it has replaced. The error says how to
+  /// tell it from an older one, and what to remove.
+  @Test func keyFileOfAnEarlierVersionIsAccepted() throws {
+    try cli.copy("home", to: "other-home")
+    try keys.succeed(Self.rotate)
+    try keys.succeed("key rewrap \(Self.key)")
+    try dropRetired()
+    try cli.directory.directory.removeTree("home")
+    try cli.copy("other-home", to: "home")
+    let refused = try keys.run("backup --layout folder --root tree \(Self.key)")
+    let own = try keys.recipient("next.key")
+    #expect(refused.code == 12, "\(refused)")
+    let hint = "if the public key of the newest recovery key is \(own), remove '"
+    #expect(refused.errors.contains(hint), "\(refused)")
+    let path = try #require(refused.errors.firstMatch(of: /remove '([^']+)'/)).1
+    try FileManager.default.removeItem(atPath: String(path))
+    let accepted = try keys.run("backup --layout folder --root tree \(Self.key)")
+    #expect(accepted.code == 0 && !accepted.errors.contains("can only be read"), "\(accepted)")
+    #expect(try record().contains(own))
+    try keys.succeed("restore latest:folders/tree --to back \(Self.key) --quiet")
+  }
+
+  /// Writes the key files as an earlier version does, without the recipients that are replaced.
+  private func dropRetired() throws {
+    let passphrase = try AgePassphrase(Array(KeyFixture.old.utf8).span)
+    for name in try cli.names(in: "repo/keys") {
+      let path = ByteString("repo/keys").appending(name)
+      let stored = try cli.directory.read(path)
+      let plain = try AgeFile(opening: stored.span, with: passphrase).decrypt(stored.span)
+      let text = String(decoding: plain, as: UTF8.self)
+      let earlier = text.replacing(/"retired":\[[^\]]*\],/, with: "")
+      try #require(earlier != text)
+      let file = try AgeFile(for: passphrase, workFactor: 2).encrypt(Array(earlier.utf8).span)
+      try cli.directory.write(file, at: path)
+    }
   }
 
   /// This host's record of the recipients of the repository.

@@ -92,10 +92,13 @@ struct KnownRecipients {
     if let known = try Self.lines(of: recipients, in: directory) {
       if keys.continues(known) { return nil }
       let path = directory?.appending(recipients) ?? recipients
+      let own = keys.recipients.first?.description ?? ""
+      // Versions before this one did not record what a key replaces.
       return outdated(
         "this host knows another identity, which that of the key file has not replaced: an older "
-          + "key file was put back",
-        hint: "; only if the key file is the right one, remove '\(path)'")
+          + "key file was put back, unless an earlier version rotated the key",
+        hint: "if the public key of the newest recovery key is \(own), remove '\(path)'; "
+          + "otherwise ")
     }
     if keys.continues(Set(opened.settings.recipients.map(\.description))) { return nil }
     return outdated(
@@ -106,8 +109,8 @@ struct KnownRecipients {
   private func outdated(_ reason: String, hint: String = "") -> StoreError {
     StoreError(
       .wrongKey, "write to", subject: repository.location, reason: reason,
-      hint: "put the newest key file and repository.json back, for example those of a mirror"
-        + hint + "; otherwise someone may want to read your backups")
+      hint: hint + "put the newest key file and repository.json back, for example those of a "
+        + "mirror: someone may want to read your backups")
   }
 
   private func changed(_ reason: String, record: ByteString, hint: String) -> StoreError {
