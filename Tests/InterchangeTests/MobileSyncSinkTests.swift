@@ -278,6 +278,21 @@ struct MobileSyncSinkTests {
     #expect(outcome.entries["groups/g/link"] == nil)
   }
 
+  /// A symbolic link can have several names, too.
+  @Test(arguments: [nil, "x"]) func hardLinkedSymbolicLinksAreCopied(password: String?) throws {
+    let target = try TemporaryDirectory("itunes")
+    let data = "apps/com.example.app/data"
+    let skipped = try write(
+      [
+        (entry(data + "/a", .symlink(target: "/x/y")), []),
+        (entry(data + "/b", .hardLink(to: ByteString(data + "/a").components)), []),
+      ], to: target.path("backup"), keys: password.map { Self.keys($0) })
+    #expect(skipped.isEmpty)
+    let outcome = try MobileSyncFixture.read(target.path("backup"), password: password)
+    #expect(outcome.reasons == [])
+    #expect(outcome.entries[ByteString(data + "/b")]?.entry.kind == .symlink(target: "/x/y"))
+  }
+
   /// Of several containers of an app, one that is exported alone is that of the app.
   @Test func aSecondContainerIsExportedAlone() throws {
     let target = try TemporaryDirectory("itunes")

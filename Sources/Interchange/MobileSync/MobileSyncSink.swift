@@ -55,27 +55,6 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     }
   }
 
-  /// Throws `unrepresentable` if a directory exists and is not empty. For a check before work that
-  /// takes long.
-  package static func requireEmpty(_ path: ByteString) throws(InterchangeError) {
-    guard let directory = try? Directory.open(path: path) else { return }
-    try requireEmpty(directory, path)
-  }
-
-  private static func requireEmpty(
-    _ directory: borrowing Directory, _ path: ByteString
-  ) throws(InterchangeError) {
-    let isEmpty: Bool
-    do throws(SystemError) { isEmpty = try directory.isEmpty() } catch {
-      throw InterchangeError(error, action, subject: path)
-    }
-    guard isEmpty else {
-      throw InterchangeError(
-        .unrepresentable, action, subject: path, reason: "the directory is not empty",
-        hint: "name a directory that does not exist")
-    }
-  }
-
   /// Creates the backup in a directory, which is made if it does not exist.
   ///
   /// - Parameters:
@@ -325,24 +304,25 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     try insert(ended.record, flags: 1)
   }
 
-  /// Adds another name of a file as a copy: a backup has no hard links. In an encrypted backup the
-  /// copy has the same key, with which the same bytes are the same again.
+  /// Adds another name of a file or link as a copy: a backup has no hard links. In an encrypted
+  /// backup the copy has the same key, with which the same bytes are the same again.
   private mutating func addLink(
     _ record: MobileRecord, to other: [ByteString]
   ) throws(InterchangeError) {
     guard let (domain, inner) = MobileSyncDomains.domain(of: other),
-      domains[domain] == Array(other.dropLast(inner.count))
+      domains[domain] == Array(other.dropLast(inner.count)),
+      case let id = MobileRecord.fileID(domain: domain, relativePath: ByteString(joining: inner)),
+      let first = try metadata(of: id)
     else {
       skipped.append(path: record.shownPath, reason: "the file that it is a link to is missing")
       return
     }
-    let id = MobileRecord.fileID(domain: domain, relativePath: ByteString(joining: inner))
     var copy = record
-    guard let first = try metadata(of: id) else {
-      skipped.append(path: record.shownPath, reason: "the file that it is a link to is missing")
-      return
-    }
     (copy.file.mode, copy.file.size) = (first.mode, first.size)
+    if first.kind == .symlink {
+      copy.file.target = first.target
+      return try insert(copy, flags: 4)
+    }
     (copy.file.protectionClass, copy.file.key) = (first.protectionClass, first.key)
     do throws(SystemError) {
       let source = try directory.directory(ByteString(id.bytes.prefix(2))).file(id)

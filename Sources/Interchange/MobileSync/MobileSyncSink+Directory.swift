@@ -1,0 +1,24 @@
+package import SystemIO
+
+extension MobileSyncSink {
+  /// Throws `unrepresentable` if a directory exists and is not empty. For a check before work that
+  /// takes long.
+  package static func requireEmpty(_ path: ByteString) throws(InterchangeError) {
+    guard let directory = try? Directory.open(path: path) else { return }
+    try requireEmpty(directory, path)
+  }
+
+  static func requireEmpty(
+    _ directory: borrowing Directory, _ path: ByteString
+  ) throws(InterchangeError) {
+    let isEmpty: Bool
+    do throws(SystemError) { isEmpty = try directory.isEmpty() } catch {
+      throw InterchangeError(error, action, subject: path)
+    }
+    guard isEmpty else {
+      throw InterchangeError(
+        .unrepresentable, action, subject: path, reason: "the directory is not empty",
+        hint: "name a directory that does not exist")
+    }
+  }
+}
