@@ -32,7 +32,8 @@ extension ArchiveReader {
     /// The maximum number of bytes to keep. The first header of a tar is at most some blocks of a
     /// decompressor behind the start.
     private static let keptLimit = 64 << 20
-    /// The number of bytes behind an archive that are looked at.
+    /// The number of bytes behind an archive that are looked at. The record of zeros with which tar
+    /// ends an archive is shorter.
     private static let trailerLimit = 1 << 20
 
     /// - Parameters:
@@ -72,20 +73,20 @@ extension ArchiveReader {
       return decoded.failure
     }
 
-    /// Whether other bytes than zeros follow a position up to which libarchive has read. At most
-    /// 1 MiB more is read: a record of zeros that tar appends is shorter.
-    func hasData(after end: UInt64) -> Bool {
-      let start = Int(min(max(end, held.lowerBound), held.upperBound) - held.lowerBound)
-      if unsafe buffer[start..<held.count].contains(where: { $0 != 0 }) { return true }
-      var rest = Self.trailerLimit
-      while rest > 0, !hasFailed {
+    /// Whether another tar archive follows a position up to which libarchive has read one, behind
+    /// any zeros. Other data is none: old programs wrote what was left in their buffer.
+    func hasTar(after end: UInt64) -> Bool {
+      var start = max(end, held.lowerBound)
+      start += UInt64(PaxMember.padding(after: start))
+      let skipped = Int(min(start, held.upperBound) - held.lowerBound)
+      var rest = unsafe Array(buffer[skipped..<held.count])
+      while rest.count < Self.trailerLimit, !hasFailed {
         let count = input.read(into: &scratch)
         hasFailed = count < 0
-        if count <= 0 { return false }
-        if scratch.prefix(count).contains(where: { $0 != 0 }) { return true }
-        rest -= count
+        if count <= 0 { break }
+        rest += scratch.prefix(count)
       }
-      return false
+      return TarBlock.isHeader(firstOf: rest)
     }
 
     func open(_ archive: OpaquePointer) -> Int32 {

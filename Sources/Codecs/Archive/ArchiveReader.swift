@@ -232,13 +232,13 @@ internal import Glibc
     if status == ARCHIVE_EOF {
       isEnded = true
       // Before the rest of compressed data is read for its checksum.
-      let isFollowed = isFollowedByData
+      let isFollowed = isFollowedByTar
       try requireSoundEnd()
       try requireEndMark()
       if isFollowed {
         throw CodecError(
           .malformed, in: .archive,
-          reason: "data follows its end mark: entries of another archive behind it are missing")
+          reason: "another archive follows its end mark, and the entries of that are missing")
       }
       return nil
     }
@@ -357,14 +357,14 @@ internal import Glibc
       reason: "it has no end mark, as if it were truncated: entries may be missing")
   }
 
-  /// Whether other bytes than zeros follow the end mark of a tar archive, as in one that was
-  /// appended with `cat`: libarchive, like tar, reads nothing behind the mark. Unknown, and false,
-  /// if libarchive decompresses the archive.
-  private var isFollowedByData: Bool {
+  /// Whether another archive follows the end mark of a tar archive, as one that was appended with
+  /// `cat`: libarchive, like tar, reads nothing behind the mark. Unknown, and false, if libarchive
+  /// decompresses the archive.
+  private var isFollowedByTar: Bool {
     guard unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR,
       unsafe archive_filter_code(archive, 0) == ARCHIVE_FILTER_NONE
     else { return false }
-    return client.hasData(after: unsafe UInt64(clamping: archive_filter_bytes(archive, 0)))
+    return client.hasTar(after: unsafe UInt64(clamping: archive_filter_bytes(archive, 0)))
   }
 
   private mutating func fault(_ status: Int32) -> CodecError {
