@@ -91,7 +91,7 @@ package struct ExportOperation {
   private mutating func add<Sink: EntrySink & ~Copyable>(
     _ foreign: ForeignEntry, of entry: TreeEntry, to sink: inout Sink
   ) throws {
-    guard let group = entry.linkGroup, firstNames[group] == nil else {
+    guard sink.holdsHardLinks, let group = entry.linkGroup, firstNames[group] == nil else {
       return try sink.add(foreign)
     }
     let omitted = sink.skipped.entryCount
