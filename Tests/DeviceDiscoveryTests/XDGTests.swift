@@ -124,6 +124,22 @@ struct XDGTests {
       device.findings(.repeatedDirectory).map(\.path) == [".cache/deep", ".cache/shared"])
   }
 
+  /// A mount in a cache can be the portal to documents, or have files of a server.
+  @Test(.enabled(if: (try? Mount.isPermitted()) ?? false))
+  func mountsInCachesAreNotEntered() throws {
+    try home.file("Documents/letter", "x")
+    for path in [".cache/doc", ".config/mounted"] { try home.makeDirectory(path) }
+    let portal = try Mount(binding: home.path("Documents"), on: home.path(".cache/doc"))
+    let settings = try Mount(binding: home.path("Documents"), on: home.path(".config/mounted"))
+    defer { withExtendedLifetime((portal, settings)) {} }
+    let device = try find(.xdg)
+    #expect(
+      device.containers.filter { $0.kind == .cache }.map(\.path) == [".cache/editor"])
+    #expect(device.container(at: ".config/mounted") != nil)
+    #expect(device.findings(.excluded).map(\.path) == [".cache/doc"])
+    #expect(device.findings(.mountEntered).map(\.path) == [".config/mounted"])
+  }
+
   @Test func whatIsNotInTheLayoutIsNoted() throws {
     try home.file("Documents/letter", "x")
     try home.file("dotfiles/rc", "x")

@@ -74,6 +74,12 @@ struct XDGFinder {
       survey.record(
         .excluded, at: base.path.appending(name),
         because: "it is a link in a directory of caches, and is neither followed nor purged")
+    } else if base.kind == .cache, Self.isMount(name, in: directory) {
+      // So may a mount: without XDG_RUNTIME_DIR, `doc` is the portal to the user's own documents,
+      // and `gvfs` has files of servers.
+      survey.record(
+        .excluded, at: base.path.appending(name),
+        because: "it is a mount in a directory of caches, and is neither entered nor purged")
     } else if let draft = survey.container(
       base.kind, name, of: name, in: directory, as: base.path.appending(name))
     {
@@ -85,6 +91,10 @@ struct XDGFinder {
     _ name: ByteString, in directory: borrowing Directory
   ) -> Bool {
     (try? directory.statusFollowing(name))?.kind == .directory
+  }
+
+  private static func isMount(_ name: ByteString, in directory: borrowing Directory) -> Bool {
+    (try? directory.status(name))?.isMountPoint ?? true
   }
 
   /// Whether a file is the log, the journal or the index of a database beside it, and so part of
