@@ -34,7 +34,7 @@ struct CacheNameFindingTests {
       [
         "Library/Application Support/gurd_cache/a": 10,
         "Library/Application Support/gurd_cache/deep/Thumbnails/b": 5,
-        "Library/Application Support/gurd_cache/tmp.plist.aBcdefg": 100,
+        "Library/Application Support/gurd_cache/tmp.plist.abcdefG": 100,
         "Documents/Thumbnails/c": 3, "Documents/cache": 7, "Library/Caches/Image Cache/d": 50,
         "tmp/cache/e": 60,
       ], in: fixture)
