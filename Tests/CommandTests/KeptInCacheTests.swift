@@ -64,6 +64,25 @@ struct KeptInCacheTests {
     #expect((again["restored"] as? [String: Any])?["files"] as? Int == 0)
   }
 
+  /// Without the policy file of the backup it is not restored, which a note says.
+  @Test func isCountedIfThePolicyDoesNotRestoreIt() throws {
+    let cli = try Self.backedUp()
+    let line = "restore latest --to-device new --repo repo"
+    for options in ["--dry-run", ""] {
+      let outcome = try cli.run("\(line) \(options)")
+      #expect(outcome.code == 0)
+      #expect(
+        outcome.errors.contains("the policy 'xdg' does not restore ")
+          && outcome.errors.contains(" in 4 files of the snapshot: "), "\(outcome.errors)")
+    }
+    let omitted = try cli.json("\(line) --json")["omitted"] as? [String: Any]
+    #expect(omitted?["files"] as? Int == 4)
+    let path = "latest:apps/editor/cache/deep/drafts"
+    _ = try cli.succeed("restore \(path) --to-device new --repo repo")
+    #expect(try Self.files(cli, "new/.cache/editor") == ["deep/drafts/sub/one"])
+    #expect(try Self.files(cli, "new/.local/share/editor") == ["games/saves/1"])
+  }
+
   @Test func isRestoredByItsClass() throws {
     let cli = try Self.backedUp()
     _ = try cli.succeed("\(Self.restore) --class user-data")

@@ -99,6 +99,8 @@ package struct RestorePlan: Sendable {
   package internal(set) var replaces = RestoreTotals()
   /// The existing entries that are kept.
   package internal(set) var leaves = RestoreTotals()
+  /// The files of the snapshot that the policy does not restore.
+  package internal(set) var omitted = RestoreTotals()
   /// The entries to delete because the snapshot does not have them.
   package internal(set) var deletes = RestoreTotals()
   /// Entries that cannot be restored because of the existing entry, with the reason.

@@ -112,6 +112,13 @@ struct PlanDraft: ~Copyable {
     }
   }
 
+  /// Counts a file of the snapshot that the policy does not restore.
+  mutating func countOmitted(_ entry: TreeEntry) {
+    var size: UInt64 = 0
+    if case .file(let content) = entry.node { size = content.size }
+    plan.omitted.count(entry.node.kind, size: size)
+  }
+
   mutating func append(_ database: RestorePlan.Database) {
     plan.databases.append(database)
     orphanedSidecars.formUnion(database.children)

@@ -181,7 +181,8 @@ struct RestorePlanner: ~Copyable {
     let reader = reader
     let (role, frame) = selector.select(stored, at: path, in: outer) { reader.mayBeDatabase($0) }
     if role != .remove { directories[directories.count - 1].unseen?.remove(stored.name) }
-    if role == .skip || role == .remove { return .skip }
+    if role == .omitted { draft.countOmitted(stored) }
+    if role == .skip || role == .omitted || role == .remove { return .skip }
     let entry = anchored(stored, at: path)
     guard let number = try add(entry, named: entry.name, in: above, role: role) else {
       return .skip

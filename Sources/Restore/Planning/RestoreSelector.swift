@@ -15,6 +15,8 @@ struct RestoreSelector: ~Copyable {
     case empty
     /// The entry is not restored.
     case skip
+    /// The file is not restored, because the policy does not restore it.
+    case omitted
     /// The entry is not restored, and the existing one is removed.
     case remove
   }
@@ -103,7 +105,7 @@ struct RestoreSelector: ~Copyable {
       switch disposition {
       case .restore: break
       case .recreateEmpty, .skip:
-        guard entry.isDirectory else { return (.skip, frame) }
+        guard entry.isDirectory else { return (classes.isIdle ? .omitted : .skip, frame) }
         frame.isEmptied = true
         if !classes.isIdle {
           frame.dataClass = classes.dataClass(of: base.appending(path), in: directory.dataClass)

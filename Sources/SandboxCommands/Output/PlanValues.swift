@@ -73,6 +73,16 @@ extension Console {
       "the snapshot lacks data that its policy excluded: \(Sizes.text(bytes)) in "
         + "\(Sizes.count(files, "file")); 'sandboxctl snapshots show' lists it")
   }
+
+  /// Prints how much of the stored data the policy does not restore: it may have been stored with
+  /// another policy.
+  func note(omitted: RestoreTotals, by policy: String) {
+    if omitted.files == 0 { return }
+    note(
+      "the policy '\(policy)' does not restore \(Sizes.text(omitted.bytes)) in "
+        + "\(Sizes.count(omitted.files, "file")) of the snapshot: to restore this data, use '--policy' "
+        + "with the policy file of the backup, or its path")
+  }
 }
 
 extension Console {

@@ -106,6 +106,7 @@ extension RestoreCommand {
         "\($0.path): \($0.remark), outside the snapshot's containers"
       }
       console.note(excludedData: plan.excludedData)
+      console.note(omitted: plan.total(\.omitted), by: plan.request.policy.name)
     }
 
     private func showInstalls(_ console: Console) throws {
@@ -147,6 +148,7 @@ extension DeviceRestorePlan {
         JSON.Member("relinked", .array(remarks(\.relinked).map(\.json))),
         JSON.Member("foreign_links", .array(remarks(\.foreignLinks).map(\.json))),
         JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
+        JSON.Member("omitted", total(\.omitted).json),
         JSON.Member("install_commands", .array(installCommands.map { .string($0) })),
       ]
   }
