@@ -189,6 +189,18 @@ struct S3StorageTests {
     #expect(try server.requests().count >= 5)
   }
 
+  /// A store that answers again after an outage may begin with errors: these are counted by
+  /// themselves.
+  @Test func errorsAfterAnOutageAreNotTheLastAttempt() throws {
+    let server = try StoreServer(
+      #"[{"path": "late", "drop": true, "times": 20}, {"path": "late", "status": 503, "times": 3}]"#
+    )
+    let storage = try testStorage(server.endpoint)
+    try storage.touch(objectPath("early"))
+    try storage.touch(objectPath("late"))
+    #expect(try storage.status(objectPath("late")) != nil)
+  }
+
   @Test func attemptsAreLimited() throws {
     let server = try StoreServer(
       #"[{"status": 503, "path": "place/a", "times": 0}, {"drop": true, "path": "place/b", "times": 0}]"#

@@ -60,6 +60,9 @@ package final class S3Client: Sendable {
     let began: Double
     let isCleaningUp: Bool
     var count = 0
+    /// The number of answers that were errors. A store that answers again after a long time
+    /// without an answer often begins with them.
+    var refusals = 0
     /// The credentials of the current attempt.
     var credentials: S3Credentials?
     var hasRenewed = false
@@ -140,11 +143,14 @@ extension S3Client {
         credentials.discard(refused)
         return 0
       }
-      let limit = state.isCleaningUp ? policy.attemptsAfterStop : policy.attempts
-      guard refusal.isPassing, state.count < limit else { return nil }
+      state.refusals += 1
+      let isAllowed =
+        state.isCleaningUp
+        ? state.count < policy.attemptsAfterStop : state.refusals < policy.attempts
+      guard refusal.isPassing, isAllowed else { return nil }
       // The user waits for the end, whatever the store asks for.
       let wait = state.isCleaningUp ? 0 : refusal.wait ?? 0
-      return max(wait, policy.pause(after: state.count, jitter: Self.jitter()))
+      return max(wait, policy.pause(after: state.refusals, jitter: Self.jitter()))
     default: return nil
     }
   }
