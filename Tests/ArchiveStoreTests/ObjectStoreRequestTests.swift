@@ -78,6 +78,21 @@ struct ObjectStoreRequestTests {
     #expect(Array(requests[(index + 1)...]) == rest, "\(requests)")
   }
 
+  /// The sizes of index objects, of which writers leave one for each backup, come from a listing.
+  @Test func statisticsAskForNoSingleObject() throws {
+    var fixture = try ObjectStoreFixture()
+    for range in [0..<3, 3..<6, 6..<9] { try fixture.backUp(PruneFixture.files(range)) }
+    let repository = try fixture.open()
+    let heads = try repository.heads()
+    _ = try repository.statistics(of: heads, cache: index)
+    fixture.store.state.withLock { $0.requests = [] }
+    let statistics = try repository.statistics(of: heads, cache: index)
+    let requests = fixture.store.state.withLock { $0.requests }
+    #expect(!requests.contains { $0.hasPrefix("status index/") }, "\(requests)")
+    let sizes = try RepositoryListing.indexesWithSizes(repository.storage).sizes
+    #expect(sizes.count == 3 && statistics.indexBytes == sizes.values.clampedSum)
+  }
+
   /// If the recipients may have changed since the repository was opened, they are read again: the
   /// file was written shortly before, or after the lease was taken, as the store's clock says.
   @Test func changedRecipientsAreNoticed() throws {

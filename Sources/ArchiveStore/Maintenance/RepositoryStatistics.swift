@@ -68,8 +68,11 @@ extension Repository {
     statistics.packBytes = inventory.packs.values.clampedSum
     statistics.snapshotBytes =
       try RepositoryListing.snapshotStatuses(storage).values.lazy.map(\.size).clampedSum
-    for id in inventory.indexes {
-      statistics.indexBytes += try storage.status(storage.layout.index(id))?.size ?? 0
+    if !inventory.indexes.isEmpty {
+      // One listing: a store of objects can have thousands.
+      let sizes = try RepositoryListing.indexesWithSizes(storage).sizes
+      statistics.indexBytes =
+        inventory.indexes.lazy.compactMap { sizes[storage.layout.index($0)] }.clampedSum
     }
     let index = try LoadedIndex.load(inventory.indexes, from: storage, cache: cache)
     try statistics.count(index.objects, watch)
