@@ -127,6 +127,22 @@ struct WriteOnlyLeaseTests {
     #expect(try fixture.names(RepositoryLayout.leases).isEmpty)
   }
 
+  /// An earlier record stays, and the new one has all packs.
+  @Test func damageIsRecordedWithoutRemovals() throws {
+    let (fixture, host) = try make()
+    let packs = try RepositoryListing.packs(fixture.store).sorted()
+    for (number, pack) in packs.prefix(2).enumerated() {
+      let path = RepositoryLayout.tested.pack(pack)
+      var bytes = try fixture.store.load(path, limit: 1 << 20)
+      bytes[bytes.count / 3] ^= 0xff
+      try fixture.store.save(bytes, as: path, by: RepositoryLayout.leases)
+      try RepositoryCheck(host, reading: .everything, workers: 1).run().recordDamage()
+      let records = try DamageRecords(fixture.store)
+      #expect(records.names.count == number + 1)
+      #expect(Set(records.packs.keys) == Set(packs.prefix(number + 1)))
+    }
+  }
+
   // MARK: - Stores with rename
 
   /// An account that may rename and not remove, as with `internal-sftp -P remove,rmdir`: the right

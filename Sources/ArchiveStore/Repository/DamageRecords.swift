@@ -113,7 +113,8 @@ extension DamageRecords {
     return self
   }
 
-  /// Saves one record of all damaged packs, then removes the records that it replaces.
+  /// Saves one record of all damaged packs, then removes the records that it replaces. Those that
+  /// this user may not remove stay: no writer relies on the packs in them then.
   func replace(by packs: [Record.Pack], _ lease: Lease) throws(StoreError) {
     var current: ByteString?
     if !packs.isEmpty {
@@ -126,7 +127,7 @@ extension DamageRecords {
       do throws(StoreError) {
         try lease.storage.remove(RepositoryLayout.damaged.appending(name))
       } catch {
-        guard error.code == .missing else { throw error }
+        guard error.code == .missing || error.isRefused else { throw error }
       }
     }
   }
