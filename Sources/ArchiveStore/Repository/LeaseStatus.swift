@@ -29,7 +29,8 @@ public struct LeaseStatus: Sendable, Hashable {
   }
 
   /// Whether the program still runs, as far as this host can find out: only a program of the same
-  /// host and container can. For messages: a prune decides by heartbeats alone.
+  /// host and container can. For messages, for the right to remove objects, whose lease is taken
+  /// away, and for turns to save copies: a prune decides by heartbeats which leases it waits for.
   public var presence: Processes.Presence {
     guard let process, let mark else { return .unknown }
     return mark.presence(of: process)
