@@ -7,13 +7,13 @@ import Testing
 
 /// Archives of other programs, sound, hostile and truncated.
 struct ArchiveSourceTests {
-  private static func run(_ script: String, in directory: TemporaryDirectory) throws {
+  static func run(_ script: String, in directory: TemporaryDirectory) throws {
     let outcome = try Program.run(
       "/bin/bash", ["-ec", script], environment: ["LC_ALL": "C.UTF-8"], in: directory.url)
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
-  private static func importing(
+  static func importing(
     _ path: ByteString, of directory: TemporaryDirectory, format: ArchiveReader.Format = .any
   ) throws -> (ImportReport, Fixture) {
     var source = try ArchiveSource(
@@ -276,47 +276,6 @@ struct ArchiveSourceTests {
     let (other, _) = try Self.importing("more", of: directory)
     #expect(other.damage?.reason == "data that is not gzip follows its end", "\(other)")
     #expect(other.damage?.isSuspect == false)
-  }
-
-  /// Between two members the end of the bytes looks as that of the archive, but for the missing
-  /// zeros. One block of them is enough, as for tar.
-  @Test(arguments: ["cat", "gzip", "xz"]) func aTarWithoutEndMarkIsDamaged(filter: String) throws {
-    let directory = try TemporaryDirectory("archive")
-    // A content of zeros is no mark.
-    let files: [(String, [UInt8])] = [("a", [1]), ("b", [UInt8](repeating: 0, count: 2048))]
-    let members = PaxArchive.bytes(files, isEnded: false)
-    for count in [0, 512, 1024] {
-      try directory.write(members + [UInt8](repeating: 0, count: count), at: "tar")
-      try Self.run("\(filter) < tar > z", in: directory)
-      let (report, fixture) = try Self.importing("z", of: directory)
-      #expect(report.isComplete == (count > 0), "\(count): \(report)")
-      #expect((report.damage?.reason.contains("no end mark") ?? false) == (count == 0))
-      #expect(report.damage?.isSuspect != true && report.skipped.entryCount == 0)
-      #expect(try fixture.bytes("folders/x/b", report).count == 2048)
-    }
-  }
-
-  /// Of two archives in one file only the first is read, as by tar: the file counts as damaged.
-  @Test(arguments: ["cat", "gzip", "zstd"], [false, true])
-  func anArchiveBehindTheEndMarkIsNamed(filter: String, isFar: Bool) throws {
-    let directory = try TemporaryDirectory("archive")
-    // The end of a record is usually filled with zeros.
-    let zeros = [UInt8](repeating: 0, count: isFar ? 700_000 : 0)
-    try directory.write(PaxArchive.bytes([("a", [1])]) + zeros, at: "first")
-    try directory.write(PaxArchive.bytes([("b", [2])]), at: "second")
-    try Self.run(
-      "(\(filter) < first; \(filter) < second) > z; \(filter) < first > one", in: directory)
-    let (whole, _) = try Self.importing("one", of: directory)
-    #expect(whole.isComplete, "\(whole)")
-    let (report, fixture) = try Self.importing("z", of: directory)
-    #expect(report.damage?.reason.contains("another archive follows") == true, "\(report)")
-    #expect(report.damage?.isSuspect == false)
-    #expect(try fixture.bytes("folders/x/a", report) == [1])
-    // Old programs filled the last record with what was in memory.
-    try directory.write([UInt8](repeating: 9, count: 5000), at: "second")
-    try Self.run("cat first second > other", in: directory)
-    let (other, _) = try Self.importing("other", of: directory)
-    #expect(other.isComplete, "\(other)")
   }
 
   /// A claimed size costs neither memory nor disk.

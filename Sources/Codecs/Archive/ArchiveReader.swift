@@ -373,10 +373,12 @@ internal import Glibc
     isEnded = true
     // Damage of the compressed data is the cause of what libarchive found, if there is any.
     do throws(CodecError) { try requireSoundEnd() } catch { return error }
-    // libarchive names a truncation so, or has it from liblzma, which waits for more.
+    // liblzma waits for more.
+    if error.reason.contains("No progress is possible") {
+      return CodecError(.truncated, in: .archive, reason: "its compressed data is truncated")
+    }
     isSuspect =
-      client.decoded == nil && formatName.compression != nil
-      && !["runcated", "No progress"].contains { error.reason.contains($0) }
+      client.decoded == nil && formatName.compression != nil && !error.reason.contains("runcated")
     return error
   }
 

@@ -1,0 +1,66 @@
+import ArchiveStore
+import Codecs
+import Interchange
+import SystemIO
+import TestSupport
+import Testing
+
+/// Ends of archives: missing, in the middle of a file, and in front of another archive.
+struct ArchiveEndTests {
+  private typealias Archives = ArchiveSourceTests
+
+  /// Between two members the end of the bytes looks as that of the archive, but for the missing
+  /// zeros. One block of them is enough, as for tar.
+  @Test(arguments: ["cat", "gzip", "xz"]) func aTarWithoutEndMarkIsDamaged(filter: String) throws {
+    let directory = try TemporaryDirectory("archive")
+    // A content of zeros is no mark.
+    let files: [(String, [UInt8])] = [("a", [1]), ("b", [UInt8](repeating: 0, count: 2048))]
+    let members = PaxArchive.bytes(files, isEnded: false)
+    for count in [0, 512, 1024] {
+      try directory.write(members + [UInt8](repeating: 0, count: count), at: "tar")
+      try Archives.run("\(filter) < tar > z", in: directory)
+      let (report, fixture) = try Archives.importing("z", of: directory)
+      #expect(report.isComplete == (count > 0), "\(count): \(report)")
+      #expect((report.damage?.reason.contains("no end mark") ?? false) == (count == 0))
+      #expect(report.damage?.isSuspect != true && report.skipped.entryCount == 0)
+      #expect(try fixture.bytes("folders/x/b", report).count == 2048)
+    }
+  }
+
+  /// Of two archives in one file only the first is read, as by tar: the file counts as damaged.
+  @Test(arguments: ["cat", "gzip", "zstd"], [false, true])
+  func anArchiveBehindTheEndMarkIsNamed(filter: String, isFar: Bool) throws {
+    let directory = try TemporaryDirectory("archive")
+    // The end of a record is usually filled with zeros.
+    let zeros = [UInt8](repeating: 0, count: isFar ? 1368 * 512 : 0)
+    try directory.write(PaxArchive.bytes([("a", [1])]) + zeros, at: "first")
+    try directory.write(PaxArchive.bytes([("b", [2])]), at: "second")
+    try Archives.run(
+      "(\(filter) < first; \(filter) < second) > z; \(filter) < first > one", in: directory)
+    let (whole, _) = try Archives.importing("one", of: directory)
+    #expect(whole.isComplete, "\(whole)")
+    let (report, fixture) = try Archives.importing("z", of: directory)
+    #expect(report.damage?.reason.contains("another archive follows") == true, "\(report)")
+    #expect(report.damage?.isSuspect == false)
+    #expect(try fixture.bytes("folders/x/a", report) == [1])
+    // Old programs filled the last record with what was in memory.
+    try directory.write([UInt8](repeating: 9, count: 5000), at: "second")
+    try Archives.run("cat first second > other", in: directory)
+    let (other, _) = try Archives.importing("other", of: directory)
+    #expect(other.isComplete, "\(other)")
+  }
+
+  /// The words of liblzma, "No progress is possible", say nothing to a user.
+  @Test func aTruncatedXzIsNamedSo() throws {
+    let directory = try TemporaryDirectory("archive")
+    var random = Seeded(7)
+    let files = ["a", "b", "c"].map { ($0, random.bytes(200_000)) }
+    try directory.write(PaxArchive.bytes(files), at: "tar")
+    try Archives.run("xz < tar | head -c 500000 > z", in: directory)
+    let (report, fixture) = try Archives.importing("z", of: directory)
+    #expect(report.damage?.reason == "its compressed data is truncated", "\(report)")
+    #expect(report.damage?.isSuspect == false)
+    #expect(report.skipped.listed.map(\.path) == ["c"])
+    #expect(try fixture.bytes("folders/x/a", report) == files[0].1)
+  }
+}
