@@ -210,6 +210,51 @@ struct ScheduleTests {
     #expect(try Directory.open(path: cli.directory.path(Self.units)).names().isEmpty)
   }
 
+  @Test func programWithADollarInItsPathIsFound() throws {
+    let bin = try Directory.open(path: cli.directory.path("bin"))
+    try bin.createLink("sand$box", to: ByteString(CommandLine.program))
+    let link = cli.directory.string + "/bin/sand$box"
+    let outcome = try cli.run(
+      ["schedule", "install", "--systemd", "--dry-run", "--", "--tag", "a$b"],
+      under: ["sh", "-c", "shift; exec '\(link)' \"$@\"", "sh"])
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let line = #"ExecStart="\#(link)" backup --quiet --scheduled --tag "a$$b""#
+    #expect(outcome.output.contains(line), "\(outcome.output)")
+  }
+
+  /// A wrong time would replace the timer of a schedule that runs.
+  @Test func timeThatSystemdDoesNotKnowIsRefused() throws {
+    guard Program.exists("systemd-analyze") else { return }
+    #expect(try run("schedule", "install", "--systemd").code == 0)
+    let timer = try text(Self.units.appending("sandboxctl-backup.timer"))
+    let outcome = try run("schedule", "install", "--systemd", "--calendar", "every day")
+    #expect(outcome.code == 2, "\(outcome)")
+    #expect(outcome.errors.contains("'every day' is not a time for systemd"), "\(outcome)")
+    #expect(try text(Self.units.appending("sandboxctl-backup.timer")) == timer)
+  }
+
+  @Test(arguments: ["a\nb", "a\r\nb", "a\rb"])
+  func variablesOfUnitsHaveOneLine(value: String) throws {
+    let environment = ["SANDBOXCTL_PASSPHRASE_COMMAND": value]
+    let outcome = try run("schedule", "install", "--systemd", environment: environment)
+    #expect(outcome.code == 2, "\(outcome)")
+    #expect(outcome.errors.contains("a unit line cannot contain a newline"), "\(outcome)")
+    #expect(try !cli.isThere(Self.units))
+  }
+
+  @Test func serviceForFailuresIsThatOfTheSchedule() throws {
+    let failed = Self.units.appending("sandboxctl-backup-failed.service")
+    #expect(try run("schedule", "install", "--systemd", "--on-failure", "true").code == 0)
+    #expect(try cli.isThere(failed))
+    #expect(try run("schedule", "install", "--systemd").code == 0)
+    #expect(try !cli.isThere(failed))
+    try cli.directory.write(
+      "profiles: {failed: {backup: {tag: x}}}\n", at: "home/.config/sandboxctl/config.yaml")
+    let outcome = try run("schedule", "install", "--systemd", "--profile", "failed")
+    #expect(outcome.code == 2, "\(outcome)")
+    #expect(outcome.errors.contains("'failed' cannot name a schedule"), "\(outcome)")
+  }
+
   @Test func foreignUnitsAreNotChanged() throws {
     try cli.directory.write("[Unit]\n", at: Self.units.appending("sandboxctl-backup.service"))
     for words in [["install", "--systemd"], ["remove", "--systemd"]] {
@@ -279,7 +324,11 @@ struct ScheduleTests {
 
         """)
     try verify(cli.directory.string + "/home/.config/systemd/user")
-    #expect(try text("home/systemctl").hasSuffix("enable --now sandboxctl-purge.service\n"))
+    // One that runs takes the new options.
+    #expect(
+      try text("home/systemctl").hasSuffix(
+        "--user try-restart sandboxctl-purge.service\n"
+          + "--user enable --now sandboxctl-purge.service\n"))
     let reported = try status()
     #expect(
       reported.map { $0["name"] as? String } == ["sandboxctl-backup", "sandboxctl-purge"],
@@ -429,6 +478,65 @@ struct ScheduleTests {
     #expect(try text(Self.crontab) == foreign + "7 7 7 7 7 after\n")
   }
 
+  /// The user may have replaced or removed the job below its comment.
+  @Test(arguments: ["5 4 * * * mine\n", "\n5 4 * * * mine\n", ""])
+  func lineAfterTheCommentOfARemovedJobStays(rest: String) throws {
+    #expect(try run("schedule", "install", "--cron").code == 0)
+    let lines = try text(Self.crontab).split(separator: "\n")
+    try #require(lines.count == 2)
+    try cli.directory.write("\(lines[0])\n\(rest)", at: Self.crontab)
+    #expect(try run("schedule", "status", "--cron", "--json").output.isEmpty)
+    #expect(try run("schedule", "install", "--cron").code == 0)
+    #expect(try text(Self.crontab) == lines.map { "\($0)\n" }.joined() + rest)
+    try cli.directory.write("\(lines[0])\n\(rest)", at: Self.crontab)
+    #expect(try run("schedule", "remove", "--cron").code == 0)
+    #expect(try rest.isEmpty ? !cli.isThere("home/crontab") : text(Self.crontab) == rest)
+  }
+
+  /// The crontab exists, and would be replaced by one that has only the new job.
+  @Test func crontabThatCannotBeReadStays() throws {
+    try cli.directory.write("5 4 * * * mine\n", at: Self.crontab)
+    try program(
+      "crontab",
+      """
+      [ "$1" = -l ] || exec touch "$HOME/written"
+      echo "crontab: can't open 'me': Permission denied" >&2; exit 1
+      """)
+    let outcome = try run("schedule", "install", "--cron")
+    #expect(outcome.code == 1 && outcome.errors.contains("Permission denied"), "\(outcome)")
+    #expect(try !cli.isThere("home/written"))
+  }
+
+  /// Returns a command as Debian's cron passes it to the shell: a backslash before a `%` or a
+  /// backslash is removed, and any other `%` is the end.
+  private func asCronReads(_ command: some StringProtocol) -> String {
+    var (text, isEscaped) = ("", false)
+    for character in command {
+      if isEscaped {
+        if character == "%" || character == "\\" { text.removeLast() }
+        isEscaped = false
+      } else if character == "%" {
+        break
+      } else {
+        isEscaped = character == "\\"
+      }
+      text.append(character)
+    }
+    return text
+  }
+
+  @Test func backslashesReachTheProgram() throws {
+    let path = #"/m/a\%b\\c%\d'\%.prom"#
+    let outcome = try run(
+      "schedule", "install", "--cron", "--dry-run", "--metrics", path, "--on-failure",
+      #"printf 'failed \\%s\n' x"#)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let command = try #require(outcome.output.dropLast().split(separator: " ", maxSplits: 5).last)
+    let script = #"nice() { printf '%s\n' "$@"; return 1; }; "# + asCronReads(command)
+    let said = try Program.run("sh", ["-c", script]).output.split(separator: "\n")
+    #expect(said.contains { $0 == path } && said.last == #"failed \x"#, "\(said): \(command)")
+  }
+
   @Test func emptyCrontabIsCreatedAndRemoved() throws {
     let dry = try run("schedule", "install", "--cron", "--hourly", "--dry-run")
     #expect(dry.code == 0 && dry.output.contains(#/^[0-9]+ \* \* \* \* nice /#))
@@ -567,6 +675,8 @@ struct ScheduleTests {
     (["install", "--cron", "--calendar", "* * * * * rm"], "is not a time for cron"),
     (["install", "--cron", "--metrics", "here.prom"], "is not an absolute path"),
     (["install", "--cron", "--on-failure", "a\nb"], "cannot contain a newline"),
+    (["install", "--cron", "--on-failure", "a\r\nb"], "cannot contain a newline"),
+    (["install", "--systemd", "--on-failure", "a\r\nb"], "cannot contain a newline"),
     (["install", "--systemd", "--calendar", "daily\nUser=root"], "cannot contain a newline"),
     (["install", "--cron", "--", "--quick"], "unknown option '--quick'"),
     (["install", "--cron", "--when", "on-fire"], "on-fire"),

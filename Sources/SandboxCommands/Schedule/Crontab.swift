@@ -12,9 +12,9 @@ struct Crontab {
   static func read() throws -> Crontab {
     let ending = try run(["crontab", "-l"])
     let message = String(decoding: ending.errors, as: UTF8.self)
-    // All of Debian, cronie, busybox and BSD print one of these and exit with 1.
-    let isAbsent =
-      ending.code == 1 && (message.contains("no crontab") || message.contains("can't open"))
+    // Debian, cronie and BSD print the first, busybox the others; all exit with 1.
+    let isMissing = message.contains("can't open") && message.contains("No such file")
+    let isAbsent = ending.code == 1 && (message.contains("no crontab") || isMissing)
     guard ending.code == 0 || isAbsent else { throw failure("read", message) }
     return Crontab(ending.code == 0 ? ending.output : [])
   }
@@ -29,8 +29,9 @@ struct Crontab {
 
   /// The jobs of this program, by name.
   var jobs: [(name: String, line: String)] {
-    lines.indices.dropLast().compactMap { index in
-      Self.name(lines[index]).map { ($0, String(decoding: lines[index + 1], as: UTF8.self)) }
+    lines.indices.compactMap { index in
+      guard let name = Self.name(lines[index]), hasJob(after: index) else { return nil }
+      return (name, String(decoding: lines[index + 1], as: UTF8.self))
     }
   }
 
@@ -39,14 +40,26 @@ struct Crontab {
       ? String(decoding: line.dropFirst(mark.utf8.count).prefix { $0 != 0x20 }, as: UTF8.self) : nil
   }
 
+  /// Returns the lines of the job of a name: its comment, and the line after it, unless the user
+  /// has removed the job or put another one there.
+  private func lines(ofJob name: String) -> Range<Int>? {
+    guard let index = lines.firstIndex(where: { Self.name($0) == name }) else { return nil }
+    return index..<(hasJob(after: index) ? index + 2 : index + 1)
+  }
+
+  private func hasJob(after index: Int) -> Bool {
+    index + 1 < lines.count && Self.name(lines[index + 1]) == nil
+      && ScheduledJob.isCronLine(String(decoding: lines[index + 1], as: UTF8.self))
+  }
+
   /// Replaces the job of a name, or appends it.
   mutating func set(_ name: String, _ line: String) {
     let ours = [
       ArraySlice((Self.mark + name + " (schedule remove --cron removes it)").utf8),
       ArraySlice(line.utf8),
     ]
-    if let index = lines.firstIndex(where: { Self.name($0) == name }) {
-      lines.replaceSubrange(index..<min(index + 2, lines.count), with: ours)
+    if let old = lines(ofJob: name) {
+      lines.replaceSubrange(old, with: ours)
     } else {
       lines += ours
     }
@@ -54,8 +67,8 @@ struct Crontab {
 
   /// Removes a job. Returns false if there is none of that name.
   mutating func remove(_ name: String) -> Bool {
-    guard let index = lines.firstIndex(where: { Self.name($0) == name }) else { return false }
-    lines.removeSubrange(index..<min(index + 2, lines.count))
+    guard let old = lines(ofJob: name) else { return false }
+    lines.removeSubrange(old)
     return true
   }
 
@@ -101,13 +114,34 @@ extension ScheduledJob {
     if let onFailure {
       command += " || { s=$?; sh -c \(ShellWord.text(onFailure)); exit $s; }"
     }
-    guard !command.contains("\n"), !command.utf8.contains(0) else {
+    guard !command.hasLineBreak else {
       throw UsageError(
         .invalidShellText, "a crontab line cannot contain a newline", hint: "remove the newline")
     }
     try Self.requireShellSyntax(command, of: "the line of the crontab")
     let time = try (calendar ?? .hourly).cron(spreadBy: "\(host) \(name)")
-    return time + " " + command.replacing("%", with: "\\%")
+    return time + " " + Self.cronText(command)
+  }
+
+  /// Escapes each `%` for crontab(5). Some kinds of cron, as Debian's, also read two backslashes as
+  /// one, and a `%` after them as the end. Every backslash of the line is within single quotes, or
+  /// before one, so an end and a new beginning of the quotes separate it from the next character.
+  private static func cronText(_ command: String) -> String {
+    var text = String.UnicodeScalarView()
+    var last: Unicode.Scalar = " "
+    for scalar in command.unicodeScalars {
+      if last == "\\", scalar == "\\" || scalar == "%" { text.append(contentsOf: ["'", "'"]) }
+      if scalar == "%" { text.append("\\") }
+      text.append(scalar)
+      last = scalar
+    }
+    return String(text)
+  }
+
+  /// Whether a line of a crontab is a job of this program, also if it was changed or commented out.
+  static func isCronLine(_ line: String) -> Bool {
+    line.contains("sandboxctl")
+      || [backupWords, purgeWords].contains { line.contains(" " + $0.joined(separator: " ")) }
   }
 }
 

@@ -173,8 +173,8 @@ extension ScheduleCommand {
     private func words(of root: any ParsableCommand.Type) throws -> [String] {
       var words =
         !purge
-        ? ["backup", "--quiet", "--scheduled"]
-        : isWatch ? ["purge", "--watch", "--yes"] : ["purge", "--yes", "--quiet"]
+        ? ScheduledJob.backupWords
+        : isWatch ? ["purge", "--watch", "--yes"] : ScheduledJob.purgeWords
       if let profile = output.profile { words += ["--profile", profile] }
       if let metrics {
         guard metrics.hasPrefix("/") else {
@@ -233,6 +233,7 @@ extension ScheduleCommand {
 
     private func installUnits(_ job: ScheduledJob, _ console: Console) throws -> ExitStatus {
       let units = try Systemd.Units(job)
+      if let calendar { try Systemd.requireCalendar(calendar) }
       let directory = try Systemd.UnitDirectory()
       let unit = job.unit
       if dryRun {
@@ -242,8 +243,7 @@ extension ScheduleCommand {
         return .done
       }
       try directory.write(units)
-      let failure =
-        Systemd.fails(["daemon-reload"]) ?? Systemd.fails(["enable", "--now", unit])
+      let failure = Systemd.fails(["daemon-reload"]) ?? start(unit)
       try show(
         job, scheduler: "systemd", location: directory.path.appending(ByteString(unit)),
         isActive: failure == nil, console)
@@ -259,6 +259,13 @@ extension ScheduleCommand {
         "the unit is written but not started: \(failure); when this user's systemd is running, "
           + "run: systemctl --user daemon-reload; systemctl --user enable --now \(unit)")
       return .doneInPart
+    }
+
+    /// Starts and enables a unit. Returns nil if that succeeded, otherwise the reason. A service
+    /// that runs is ended first: otherwise it would keep the former options until the next login.
+    private func start(_ unit: String) -> String? {
+      if isWatch, let failure = Systemd.fails(["try-restart", unit]) { return failure }
+      return Systemd.fails(["enable", "--now", unit])
     }
 
     // MARK: - cron

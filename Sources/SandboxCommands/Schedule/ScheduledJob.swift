@@ -33,6 +33,10 @@ struct ScheduledJob {
     var prefix: String { "sandboxctl-" + rawValue }
   }
 
+  /// The first words of a backup, and those of a purge that does not run permanently.
+  static let backupWords = ["backup", "--quiet", "--scheduled"]
+  static let purgeWords = ["purge", "--yes", "--quiet"]
+
   /// Returns its commands for sh(1): the program, and the removal of snapshots if that ended with 0
   /// or 3. The status is that of the program, or that of a removal that failed.
   ///
@@ -59,6 +63,12 @@ struct ScheduledJob {
     return words.contains { $0 == option || $0.hasPrefix(option + "=") }
       || byCron && environment.contains { $0.name == Self.passphraseCommand }
   }
+}
+
+extension String {
+  /// Whether a program that reads lines would see more than one, or an end. A carriage return
+  /// before a line feed is one character with it, and systemd ends a line at each of both.
+  var hasLineBreak: Bool { utf8.contains { [0, 0x0A, 0x0D].contains($0) } }
 }
 
 extension ScheduledJob {
@@ -114,10 +124,12 @@ extension ScheduledJob.Work {
   /// Returns the name of a profile's schedule, or of the schedule without a profile.
   func name(profile: String?) throws -> String {
     guard let profile else { return prefix }
-    guard profile.wholeMatch(of: /[A-Za-z0-9_.-]+/) != nil else {
+    // A name with this end is that of the service for failures of another schedule.
+    guard profile.wholeMatch(of: /[A-Za-z0-9_.-]+/) != nil, !"-\(profile)".hasSuffix("-failed")
+    else {
       throw UsageError(
         .invalidValue, "the profile '\(ByteString(profile))' cannot name a schedule",
-        hint: "use letters, digits, '_', '.' and '-'")
+        hint: "use letters, digits, '_', '.' and '-', and another end than '-failed'")
     }
     return "\(prefix)-\(profile)"
   }

@@ -20,6 +20,18 @@ enum Systemd {
     return (time("LastTriggerUSec"), time("NextElapseUSecRealtime"))
   }
 
+  /// Refuses times that systemd does not understand, before they replace those of a timer that
+  /// runs. Accepts any text if there is no systemd-analyze(1).
+  static func requireCalendar(_ text: String) throws(UsageError) {
+    let words = ["systemd-analyze", "calendar", "--", text]
+    guard let ending = try? ChildProgram.run(words.map { ByteString($0) }), ending.code != 0 else {
+      return
+    }
+    throw UsageError(
+      .invalidValue, "'\(ByteString(text))' is not a time for systemd",
+      hint: "give a time such as 'Mon..Fri 12:30', which 'systemd-analyze calendar' checks")
+  }
+
   /// Runs a command of systemctl. Returns nil if it succeeds, otherwise the reason.
   static func fails(_ words: [String]) -> String? {
     do {
@@ -47,6 +59,8 @@ extension Systemd {
   struct Units {
     /// The units by file name.
     let files: [(name: String, text: String)]
+    /// The name of the schedule.
+    let name: String
 
     /// The first line of each unit, which identifies it as a unit of this program.
     static let mark = "# Written by 'sandboxctl schedule install'."
@@ -54,8 +68,8 @@ extension Systemd {
     init(_ job: ScheduledJob) throws {
       let lines =
         [job.program, job.onFailure ?? "", job.calendar?.systemd ?? ""]
-        + job.words + job.forgetting
-      guard !lines.contains(where: { $0.contains("\n") }) else {
+        + job.words + job.forgetting + job.environment.map(\.value)
+      guard !lines.contains(where: \.hasLineBreak) else {
         throw UsageError(
           .invalidShellText, "a unit line cannot contain a newline", hint: "remove the newline")
       }
@@ -64,7 +78,7 @@ extension Systemd {
       if let command = job.onFailure {
         files.append((Self.failureName(job), Self.failure(job, command)))
       }
-      self.files = files
+      (self.files, name) = (files, job.name)
     }
 
     private static func failureName(_ job: ScheduledJob) -> String { job.name + "-failed.service" }
@@ -81,7 +95,11 @@ extension Systemd {
       // Of several ExecStart lines the second would run only after a status of 0.
       let words =
         job.forgetting.isEmpty ? [job.program] + job.words : ["/bin/sh", "-c", job.shellLine()]
-      text += "ExecStart=\(words.map { word($0, isCommand: true) }.joined(separator: " "))\n"
+      // Variables are not replaced in the path of the program.
+      let command =
+        [word(words[0], isCommand: false)]
+        + words.dropFirst().map { word($0, isCommand: true) }
+      text += "ExecStart=\(command.joined(separator: " "))\n"
       text += "Nice=10\nCPUSchedulingPolicy=batch\nIOSchedulingClass=idle\n"
       guard job.calendar == nil else { return text }
       // A usage error does not disappear with a restart.
@@ -186,6 +204,13 @@ extension Systemd {
     func write(_ units: Units) throws {
       let directory = try Directory.make(path: path, permissions: 0o755)
       for unit in units.files { _ = try isOurs(ByteString(unit.name), in: directory) }
+      // That of a former schedule with another command for failures.
+      let failed = ByteString(units.name + "-failed.service")
+      if !units.files.contains(where: { ByteString($0.name) == failed }),
+        try isOurs(failed, in: directory)
+      {
+        try directory.remove(failed)
+      }
       for unit in units.files {
         try AtomicFile.write(
           Array(unit.text.utf8), as: ByteString(unit.name), in: directory, permissions: 0o600)
