@@ -34,6 +34,17 @@ struct YAMLTests {
     #expect(rules[1]["nothing"] == nil)
   }
 
+  /// Editors of Windows write a byte order mark.
+  @Test func byteOrderMarkIsIgnored() throws {
+    let root = try YAML.parse("\u{feff}" + sample.replacing("\n", with: "\r\n"))
+    #expect(root.mapping?.map(\.name) == ["policy", "schema", "extends", "classes", "rules"])
+    #expect(root["schema"]?.mark == Mark(line: 3, column: 9))
+    for (text, location) in [("a: 1\nb: \u{1}", "2:4"), ("a: 1\n b: 2", "2:3"), ("", "1:1")] {
+      let error = failure { () throws(CodecError) in try YAML.parse("\u{feff}" + text) }
+      #expect(error?.mark?.description == location, "\(text): \(error?.description ?? "")")
+    }
+  }
+
   @Test func marksEveryNodeAndKey() throws {
     let root = try YAML.parse(sample)
     #expect(root.mark == Mark(line: 2, column: 1))

@@ -162,9 +162,12 @@ extension YAML {
         throw CodecError(.library, in: .yaml, reason: "not enough memory for the parser")
       }
       unsafe yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
-      unsafe yaml_parser_set_input_string(parser, bytes.baseAddress, bytes.count)
+      // libyaml counts a byte order mark as a column: the next line then seems to be indented less.
+      let hasMark = unsafe bytes.starts(with: [0xef, 0xbb, 0xbf])
+      let text = unsafe hasMark ? UnsafeBufferPointer(rebasing: bytes.dropFirst(3)) : bytes
+      unsafe yaml_parser_set_input_string(parser, text.baseAddress, text.count)
       unsafe self.parser = parser
-      unsafe text = bytes
+      unsafe self.text = text
     }
 
     deinit {
