@@ -207,6 +207,13 @@ struct LateChanges: WalkVisitor {
     _ scan: ContainerScan, below entry: Int, at path: ByteString
   ) -> [PathRemark] {
     let logical = scan.logicalPath(entry)
+    if scan.entries[entry].status.kind != .directory {
+      let now = path.lastComponent.flatMap { name in
+        (try? Directory.open(resolved: path.parent).statusIfPresent(name)) ?? nil
+      }
+      let isLate = now.map { isWritten($0, since: scan.entries[entry].status) } ?? false
+      return isLate ? [PathRemark(path: logical, remark: modified)] : []
+    }
     guard let directory = try? Directory.open(resolved: path) else { return [] }
     var visitor = LateChanges(scan, below: entry, logical: logical)
     var walk = Walk(directory)
@@ -239,8 +246,10 @@ struct LateChanges: WalkVisitor {
     }
     if now.kind == .directory { return find(scan, below: entry, at: path) }
     return isWritten(now, since: scan.entries[entry].status)
-      ? [PathRemark(path: logical, remark: "it was modified after the plan was made")] : []
+      ? [PathRemark(path: logical, remark: modified)] : []
   }
+
+  private static let modified = "it was modified after the plan was made"
 
   private static func isWritten(_ now: FileStatus, since before: FileStatus) -> Bool {
     now.kind == .file && (before.size != now.size || before.modified != now.modified)
@@ -273,9 +282,7 @@ struct LateChanges: WalkVisitor {
         continue
       }
       if Self.isWritten(entry.status, since: before) {
-        found.append(
-          PathRemark(
-            path: logical.appending(path), remark: "it was modified after the plan was made"))
+        found.append(PathRemark(path: logical.appending(path), remark: Self.modified))
       }
     }
   }

@@ -218,7 +218,10 @@ import Testing
   /// or is in the trash and reported.
   @Test func filesWrittenMeanwhileAreKept() throws {
     let fixture = try UpdateFixture()
+    let remainder: ByteString = "Library/Preferences/org.example.plist.x8Kq2Zb"
+    try fixture.write("left", remainder)
     let plan = try fixture.plan(.update, MemoryPackage()) { $0.isStrict = true }
+    try fixture.write("late preferences", remainder)
     try fixture.write("late", "Documents/late")
     try fixture.write("late top", "Fresh/late")
     try fixture.write("late tmp", "tmp/late")
@@ -230,6 +233,7 @@ import Testing
     #expect(!report.isComplete)
     #expect(
       report.lateChanges.map(\.path) == [
+        ByteString("apps/org.example.one/data").appending(remainder),
         "apps/org.example.one/data/tmp/late",
         "apps/org.example.one/extensions/org.example.one.share/data/Documents/late",
       ])
