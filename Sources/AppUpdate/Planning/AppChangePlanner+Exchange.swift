@@ -1,5 +1,6 @@
 internal import AppPackages
 internal import ArchiveStore
+internal import DatabaseCapture
 internal import DeviceDiscovery
 internal import DeviceScan
 internal import DeviceTransaction
@@ -296,9 +297,28 @@ extension AppChangePlanner {
       planned.moves.append(
         PlannedContainer.Move(
           from: device.root.appending(move.source), inner: move.destination, status: status))
+      if status.kind == .file { moveLogs(of: move, in: migration, &occupied, &planned) }
     }
     for link in migration.links where outside(link, &planned) != nil {
       planned.ownLinks.append(link)
+    }
+  }
+
+  /// Moves the log and the journal of a file with it, unless the list has them: a database without
+  /// its log lacks transactions or is damaged.
+  private func moveLogs(
+    of move: ContainerMigration.Move, in migration: ContainerMigration,
+    _ occupied: inout Set<ByteString>, _ planned: inout PlannedContainer
+  ) {
+    for suffix in [DatabaseMember.log, .journal].map({ ByteString($0.suffix) }) {
+      let source = move.source.concatenating(suffix)
+      let inner = move.destination.concatenating(suffix)
+      guard !migration.moves.contains(where: { $0.source == source || $0.destination == inner }),
+        let status = outside(source, &planned), status.kind == .file
+      else { continue }
+      occupied.insert(inner)
+      planned.moves.append(
+        PlannedContainer.Move(from: device.root.appending(source), inner: inner, status: status))
     }
   }
 

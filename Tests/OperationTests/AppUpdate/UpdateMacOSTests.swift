@@ -100,6 +100,25 @@ import Testing
     #expect(try fixture.text(home.appending("Library/Application Support/Example/db")) == "library")
   }
 
+  /// A list can name a database by itself.
+  @Test func aDatabaseMovesWithItsLog() throws {
+    let old: ByteString = "home/Library/Application Support"
+    for name: ByteString in ["notes.db", "notes.db-wal", "notes.db-shm", "other"] {
+      try fixture.directory.write("old", at: old.appending(name))
+    }
+    let migration = ContainerMigration(
+      moves: [
+        .init(
+          source: "Library/Application Support/notes.db",
+          destination: "Library/Application Support/new.db")
+      ], links: [])
+    #expect(try run(.install, package("1.0", migration: migration)).isComplete)
+    let new: ByteString =
+      "home/Library/Containers/org.example.one/Data/Library/Application Support"
+    #expect(try fixture.names(new).sorted() == ["new.db", "new.db-wal"])
+    #expect(try fixture.names(old).sorted() == ["notes.db-shm", "other"])
+  }
+
   /// Rollback: the old bundle replaces the new one, in the directory that it shares with others;
   /// the data stays in its directory, in the chosen state.
   @Test(arguments: AppChangeRequest.DataChoice.allCases) func aRollbackRestoresTheBundle(
