@@ -176,6 +176,14 @@ struct InboxTests {
     #expect(try states(cli)["report.pdf"] == nil)
   }
 
+  @Test func aNameGivenTwiceIsClaimedOnce() throws {
+    let cli = try sample()
+    _ = try cli.succeed("\(Self.deliver) report.pdf")
+    let told = try cli.json("\(Self.inbox) claim report.pdf report.pdf \(Self.ends) --json")
+    #expect((told["target"] as? String)?.hasSuffix("data/Documents/report.pdf") == true)
+    #expect(try states(cli)["report.pdf"] == nil)
+  }
+
   @Test func cleanMovesOldFilesToTheTrashAndKeepsChangedOnes() throws {
     let cli = try sample()
     _ = try cli.succeed("\(Self.inbox) clean --root device --older-than 0s --yes")

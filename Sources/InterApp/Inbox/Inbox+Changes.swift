@@ -30,11 +30,12 @@ extension Inbox {
     try requireIdle("claim files of")
     var locked = try Locked(self)
     let inbox = try require(wanted)
+    var moves: [Move] = []
     do throws(SystemError) {
       let documents = try documents()
       var free = try FreeName(in: documents)
-      var moves: [Move] = []
-      for name in wanted {
+      var seen: Set<ByteString> = []
+      for name in wanted where seen.insert(name).inserted {
         let status = try inbox.status(name)
         let size = try size(of: name, status, in: inbox)
         let target = free.take(name)
@@ -51,7 +52,15 @@ extension Inbox {
       try inbox.sync()
       try locked.write()
       return moves
-    } catch { throw OperationError(error) }
+    } catch {
+      if dryRun || moves.isEmpty { throw OperationError(error) }
+      // What was moved is no longer in the inbox, whatever happened to the next file.
+      try? locked.write()
+      let names = moves.map { "'\($0.name)'" }.joined(separator: ", ")
+      throw OperationError(
+        .failed, code: error.code, "claim all files of", subject: path(), reason: error.reason,
+        hint: "these are in Documents now: \(names)")
+    }
   }
 
   /// Returns the size of a file, or the sum of the files of a package.
