@@ -157,4 +157,16 @@ struct LintRuleTests {
       policy("{id: a, match: ¶'**', class: cache, when: {sibling: x}}"), .condition,
       problem: "'sibling' with a pattern that names no entry", expected: "before `**`")
   }
+
+  @Test func siblingsThatAreNoNamesAreReported() {
+    for sibling in ["/", "a/b", "a//", ".", "../"] {
+      expectIssue(
+        policy("{id: a, match: 'x/**', class: cache, when: {sibling: [s, ¶'\(sibling)']}}"),
+        .condition, problem: "the sibling '\(sibling)' is not a name", expected: "'NAME/'")
+    }
+    #expect(
+      library([
+        "p.yaml": policy("{id: a, match: 'x/**', class: cache, when: {sibling: [s, d/]}}")
+      ]).lint() == [])
+  }
 }

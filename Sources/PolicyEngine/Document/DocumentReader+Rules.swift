@@ -20,6 +20,7 @@ extension DocumentReader {
     }
     let conditions = conditions(node["when"])
     checkAges(node, conditions)
+    checkSiblings(Self.many(node["when"]?["sibling"]))
     if !conditions.siblings.isEmpty, pattern.components.allSatisfy(\.isAnyDepth) {
       add(
         .condition, at: match.mark, "'sibling' with a pattern that names no entry",
@@ -71,6 +72,18 @@ extension DocumentReader {
         .condition, at: age.keyMark, problem,
         expected:
           "a rule that sets 'purge' alone: the content of a backup must not depend on the date")
+    }
+  }
+
+  /// Refuses siblings that are no names, with a slash at the end of those of directories.
+  private mutating func checkSiblings(_ nodes: [YAMLNode]) {
+    for node in nodes {
+      guard let text = node.text else { continue }
+      let name = text.hasSuffix("/") ? text.dropLast() : text[...]
+      if !name.isEmpty, name != ".", name != "..", !name.contains("/") { continue }
+      add(
+        .condition, at: node.mark, "the sibling '\(text)' is not a name",
+        expected: "'NAME' for a file or link, or 'NAME/' for a directory")
     }
   }
 
