@@ -189,6 +189,24 @@ struct S3StorageTests {
     #expect(try server.requests().count >= 5)
   }
 
+  /// A store that lets no object be replaced refuses the attempt after one whose answer was lost.
+  @Test(arguments: [3, 5 << 20]) func refusalsAfterALostAnswerAreNoError(size: Int) throws {
+    let server = try StoreServer(
+      #"[{"method": "PUT", "path": "packs/a", "done": true, "drop": true}, "#
+        + #"{"method": "PUT", "path": "packs/", "status": 403, "times": 0}]"#)
+    let storage = try testStorage(server.endpoint)
+    let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
+    try storage.save(bytes, as: objectPath("packs/a"), by: objectPath("lease"))
+    #expect(try storage.load(objectPath("packs/a"), limit: size) == bytes)
+    // An object with other bytes, and none.
+    for (name, other) in [("packs/a", bytes.reversed()), ("packs/b", bytes)] {
+      let found = failure {
+        try storage.save(Array(other), as: objectPath(name), by: objectPath("lease"))
+      }
+      #expect(found?.errorCode == .permissionDenied)
+    }
+  }
+
   /// A store that answers again after an outage may begin with errors: these are counted by
   /// themselves.
   @Test func errorsAfterAnOutageAreNotTheLastAttempt() throws {

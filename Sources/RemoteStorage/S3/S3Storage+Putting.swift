@@ -19,7 +19,30 @@ extension S3Storage {
         .put, key: key(path), headers: [("content-type", Self.contentType)], body: body)
       var answer: [UInt8] = []
       try requireStored(try sendBody(request, into: &answer))
-    } catch { throw self.error(error, to: "write", path) }
+    } catch {
+      let failure = self.error(error, to: "write", path)
+      guard failure.isRefused, isStored(body, as: path) else { throw failure }
+    }
+  }
+
+  /// Whether an object has the bytes of a body. An attempt whose answer was lost may have put it,
+  /// and a store that lets no object be replaced refuses the next one. Nothing is known by an empty
+  /// object, which may be put again for its time.
+  private func isStored(_ body: HTTPBody, as path: ObjectPath) -> Bool {
+    guard body.count > 0, let found = try? status(path), found.size == body.count else {
+      return false
+    }
+    var (offset, wanted, stored) = (UInt64(0), [UInt8](), [UInt8]())
+    while offset < body.count {
+      let count = Int(min(4 << 20, body.count - offset))
+      do {
+        try body.read(count: count, at: offset, into: &wanted)
+        try load(path, offset: offset, count: count, into: &stored)
+      } catch { return false }
+      guard wanted == stored else { return false }
+      offset += UInt64(count)
+    }
+    return true
   }
 
   /// Checks that the answer to a put is that of a store, which has an entity tag: another server
