@@ -59,6 +59,23 @@ struct CopyFaultTests {
     }
   }
 
+  /// A target that fails to send a snapshot may have the copy: none is made a second time.
+  @Test func aCopyThatTheTargetDoesNotSendIsNotMadeAgain() throws {
+    let fixture = try CopyFixture()
+    _ = try fixture.copy()
+    let path = "\(RepositoryLayout.tested.snapshot(try fixture.copies()[0].id))"
+    fixture.target.storage.state.withLock { state in
+      state.failure = { event in
+        event.hasPrefix("load ") && event.contains(path)
+          ? StoreError(.system, "read", subject: event, reason: "the test says so") : nil
+      }
+    }
+    #expect(storeError { try fixture.copy() }?.reason == "the test says so")
+    #expect(try fixture.copies().count == 3)
+    fixture.target.storage.state.withLock { $0.failure = nil }
+    #expect(try fixture.copy().present == 3)
+  }
+
   /// An interrupted copy keeps the packs that it has begun, with an index. The next one reads only
   /// the others.
   @Test func anInterruptedCopyIsContinued() throws {

@@ -108,14 +108,20 @@ extension RepositoryCopy {
     private var source: Repository { copy.source.repository }
     private var target: Repository { copy.target.repository }
 
+    /// Returns the heads of the target. A copy that the target fails to send would be made again.
+    private func targetHeads() throws(StoreError) -> [SnapshotHead] {
+      let listing = try target.heads(cache: copy.target.headCache)
+      try listing.requireSent()
+      return listing.heads
+    }
+
     mutating func report(where isSelected: (SnapshotHead) -> Bool) throws -> Report {
       let listing = try source.heads(cache: copy.source.headCache)
       report.unreadable = listing.damaged
       heads = listing.heads
       let chosen = listing.heads.filter(isSelected)
       report.snapshots = chosen.count
-      let copies = SnapshotCopies(
-        try target.heads(cache: copy.target.headCache).heads, of: listing.heads)
+      let copies = SnapshotCopies(try targetHeads(), of: listing.heads)
       var (new, present): ([SnapshotHead], [(head: SnapshotHead, id: SnapshotID)]) = ([], [])
       for head in chosen {
         if let id = copies.copy(of: head) { present.append((head, id)) } else { new.append(head) }
@@ -221,9 +227,7 @@ extension RepositoryCopy {
       _ new: inout [SnapshotHead], present: [SnapshotID]
     ) throws {
       let ids = Set(present)
-      let heads = try target.heads(cache: copy.target.headCache).heads.filter {
-        ids.contains($0.id)
-      }
+      let heads = try targetHeads().filter { ids.contains($0.id) }
       var needs = try SnapshotNeedsSearch(
         target, cache: copy.target.indexCache, threads: copy.workers, isStopping: isStopping
       ) { [source, target] id in try ids.contains(id) ? target.snapshot(id) : source.snapshot(id) }
@@ -272,7 +276,7 @@ extension RepositoryCopy {
         report.isInterrupted = true
         return present
       }
-      let known = session == nil ? [] : try target.heads(cache: copy.target.headCache).heads
+      let known = session == nil ? [] : try targetHeads()
       let pins = session == nil ? [] : try source.pins()
       var copies = SnapshotCopies(known, of: heads)
       for head in new {

@@ -145,9 +145,9 @@ struct MirrorPlan {
     guard !new.isEmpty else { return }
     let planned = try planned()
     guard try !isContentWhole(in: planned) else { return }
-    let heads = try mirror.source.heads(cache: mirror.headCache).heads.filter {
-      new.contains($0.id)
-    }
+    let listing = try mirror.source.heads(cache: mirror.headCache)
+    try listing.requireSent()
+    let heads = listing.heads.filter { new.contains($0.id) }
     var needs = try search(planned)
     report.incomplete = try needs.mark(heads)
     report.copied.snapshots -= report.incomplete.count

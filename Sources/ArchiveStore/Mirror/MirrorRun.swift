@@ -173,9 +173,9 @@ struct MirrorRun {
   /// Returns the new snapshots that need something which the mirror lacks.
   private mutating func incomplete(_ new: Set<SnapshotID>) throws -> Set<SnapshotID> {
     guard try !isContentWhole() else { return [] }
-    let heads = try mirror.source.heads(cache: mirror.headCache).heads.filter {
-      new.contains($0.id)
-    }
+    let listing = try mirror.source.heads(cache: mirror.headCache)
+    try listing.requireSent()
+    let heads = listing.heads.filter { new.contains($0.id) }
     var needs = try SnapshotNeedsSearch(
       session.repository, cache: mirror.indexCache, threads: mirror.workers, isStopping: isStopping
     ) { [source = mirror.source] in try source.snapshot($0) }

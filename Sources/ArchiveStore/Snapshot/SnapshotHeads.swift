@@ -82,7 +82,7 @@ public struct SnapshotHeads: Sendable {
   /// - Throws: the failure.
   public func requireSent() throws(StoreError) {
     guard let failure = damaged.first(where: \.isStoreFailure) else { return }
-    throw failure.hinting("run it again later, or name a snapshot by its id")
+    throw failure.hinting("run it again later; a snapshot that is named by its id is found")
   }
 
   /// Removes a head whose snapshot is damaged or gone.
