@@ -13,6 +13,24 @@ import Testing
 
   init() throws { fixture = try SFTPFixture() }
 
+  /// A thread that sends without taking answers loses none: its mailbox holds a limited number.
+  @Test func noAnswerIsDropped() throws {
+    let storage = try fixture.make("answers")
+    var (kept, most) = (0, 0)
+    try storage.perform(.status, at: .root) { connection, _ throws(SFTPFailure) in
+      let exchange = connection.exchange()
+      var ids: [UInt32] = []
+      for _ in 0..<200 {
+        ids.append(try exchange.send(.status(storage.root)))
+        most = max(most, exchange.pending)
+      }
+      for id in ids.reversed() {
+        if case .attributes = try exchange.anyAnswer(id) { kept += 1 }
+      }
+    }
+    #expect(kept == 200 && most <= SFTPConnection.window, "\(kept) answers, \(most) pending")
+  }
+
   /// Runs steps with the connection lost at each of their requests, before and after it was done.
   private func sweep(
     lacking: [SFTPExtension] = [], prepare: (SFTPStorage) throws -> Void = { _ in },

@@ -11,8 +11,13 @@ extension SFTPConnection {
 
     init(_ core: Core) { self.core = core }
 
-    /// Sends a request. There must be less than `window` whose answers were not taken.
+    /// Sends a request. If the mailbox may be full by then, answers are taken before: another one
+    /// would be dropped, and waited for until the connection counts as lost.
     func send(_ request: SFTPRequest) throws(SFTPFailure) -> UInt32 {
+      while pending >= SFTPConnection.window {
+        let (id, reply) = try receive()
+        arrived[id] = reply
+      }
       let id = try core.send(request, to: mailbox)
       pending += 1
       return id
