@@ -86,6 +86,22 @@ struct CheckRoundTests {
     }
   }
 
+  /// If the progress cannot be stored, checks do not read the same packs repeatedly.
+  @Test func checksWithoutProgressReadRandomPacks() throws {
+    var fixture = try PruneFixture()
+    for number in 0..<6 { try fixture.backUp(PruneFixture.files(number..<(number + 1))) }
+    let rounds = CheckRoundFile(directory: "/dev/null/cache")
+    #expect(!rounds.save(CheckRound()))
+    var read: Set<Digest> = []
+    for _ in 0..<80 where try read.count < fixture.packs().count {
+      read.formUnion(
+        try RepositoryCheck(
+          fixture.repository, reading: .fraction(0.25), rounds: rounds, workers: 1
+        ).run().run.soundPacks)
+    }
+    #expect(try read == fixture.packs())
+  }
+
   /// Four checks of a quarter read every pack of a repository, also if one of them is interrupted.
   @Test func checksOfAQuarterReadAll() throws {
     var fixture = try PruneFixture()

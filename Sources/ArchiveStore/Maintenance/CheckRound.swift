@@ -62,7 +62,8 @@ public struct CheckRoundFile: Sendable {
   }
 
   /// Replaces the file. If that fails, the same packs are read again next time.
-  func save(_ round: CheckRound) { file.save(round.encode()) }
+  @discardableResult
+  func save(_ round: CheckRound) -> Bool { file.save(round.encode()) }
 }
 
 extension CheckRound {

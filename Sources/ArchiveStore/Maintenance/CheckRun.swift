@@ -241,8 +241,14 @@ extension RepositoryCheck {
       if !isWhole { try rescue() }
     }
 
+    /// The packs to read. If the progress of partial checks cannot be written, each would read the
+    /// same ones: random ones are all read in the course of time.
     private mutating func chosenPacks() -> [Digest: UInt64] {
-      guard case .fraction(let fraction) = check.reading, var round = check.rounds?.load() else {
+      guard case .fraction(let fraction) = check.reading, let rounds = check.rounds else {
+        return PackCheck.Group.chosen(of: inventory.packs, by: check.reading)
+      }
+      var round = rounds.load()
+      guard rounds.save(round) else {
         return PackCheck.Group.chosen(of: inventory.packs, by: check.reading)
       }
       defer { self.round = round }

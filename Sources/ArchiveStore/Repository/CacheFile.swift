@@ -24,13 +24,15 @@ struct CacheFile: Sendable {
     return (try? file.readAll(limit: limit)) ?? nil
   }
 
-  /// Replaces the file. Failures are ignored.
-  func save(_ bytes: [UInt8]) {
-    guard let directory = open() else { return }
+  /// Replaces the file. Returns whether that succeeded.
+  @discardableResult
+  func save(_ bytes: [UInt8]) -> Bool {
+    guard let directory = open() else { return false }
     do throws(SystemError) {
       let file = try AtomicFile(in: directory, permissions: 0o600)
       try file.write(bytes)
       try file.commit(as: name, durably: false)
-    } catch {}
+      return true
+    } catch { return false }
   }
 }
