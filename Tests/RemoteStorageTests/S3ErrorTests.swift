@@ -165,6 +165,8 @@ struct S3ErrorTests {
     }
     let bad = failure { _ = try testStorage("store.example", options()) }
     #expect(bad?.description.hasPrefix("cannot use the endpoint 'store.example'") == true)
+    let secret = failure { _ = try testStorage("http://user:word@store.example", options()) }
+    #expect(secret?.description.hasPrefix("cannot use the endpoint '...@store.example'") == true)
   }
 
   @Test func missingCredentialsAreReportedAtTheFirstRequest() throws {

@@ -26,8 +26,10 @@ extension S3Failure {
   private func storeError(_ task: Task) -> StoreError {
     switch reason {
     case .endpoint(let url):
+      // A password may be before the host.
+      let shown = url.lastIndex(of: "@").map { "...\(url[$0...])" } ?? url
       return StoreError(
-        .invalid, "use the endpoint", subject: ByteString(url).description,
+        .invalid, "use the endpoint", subject: ByteString(shown).description,
         reason: "it is not of the form 'https://host:port'",
         hint: "write the URL of the server alone")
     case .settings(let error):
