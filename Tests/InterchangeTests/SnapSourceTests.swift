@@ -205,6 +205,26 @@ struct SnapSourceTests {
     #expect(twiceReasons.contains("1_server.zip: export.json lists it"))
   }
 
+  /// The snapshots that were skipped before a truncation are named, too.
+  @Test func aTruncatedExportNamesWhatWasSkipped() throws {
+    let archives = try SnapFixture.archives()
+    let first = try SnapFixture.zip(
+      SnapFixture.members(archives, SnapFixture.metadata(archives)))
+    let second = try SnapFixture.zip(
+      SnapFixture.members(archives, SnapFixture.metadata(archives, of: "server")))
+    let bytes = try export([
+      ("0_bad.zip", Array(first.prefix(first.count / 2))), ("1_server.zip", second),
+      ("2_editor.zip", first),
+    ])
+    var source = try fixture.source(Array(bytes.dropLast(1024 + 600)))
+    var (count, kind): (Int, InterchangeError.Kind?) = (0, nil)
+    do {
+      while try source.next() != nil { count += 1 }
+    } catch { kind = error.kind }
+    #expect(kind == .damaged && count == 5)
+    #expect(source.skipped.listed.map(\.path) == ["0_bad.zip"])
+  }
+
   @Test(arguments: [
     #"{"snap":"editor","revision":"42","time":"2020-01-02T03:04:05Z","sha3-384":{}}"#,
     #"{"snap":"../x","revision":"42","time":"2020-01-02T03:04:05Z"}"#,

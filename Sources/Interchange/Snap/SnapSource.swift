@@ -108,6 +108,23 @@ package struct SnapSource: ~Copyable, EntrySource {
 
   package mutating func next() throws(InterchangeError) -> ForeignEntry? {
     text = []
+    do throws(InterchangeError) { return try nextEntry() } catch {
+      recordOpen()
+      throw error
+    }
+  }
+
+  /// Takes the records of what is open: nothing more can be read.
+  private mutating func recordOpen() {
+    if let skipped = archive?.skipped { recorded.append(skipped) }
+    if let skipped = snapshot?.skipped { recorded.append(skipped) }
+    if let skipped = export?.skipped { recorded.append(skipped) }
+    archive = nil
+    snapshot = nil
+    export = nil
+  }
+
+  private mutating func nextEntry() throws(InterchangeError) -> ForeignEntry? {
     while true {
       if let entry = try nextOfArchive() { return entry }
       if snapshot == nil {
