@@ -165,6 +165,35 @@ struct RoundTripTests {
     #expect(status.allocated < 1_000_000)
   }
 
+  /// A time that a zip archive cannot hold becomes the nearest one, not one a century later.
+  @Test func zipHasTheNearestTimes() throws {
+    let fixture = try Fixture()
+    let times: [Int64] = [-2, 0, 2_147_483_647, 2_147_483_648, 1 << 33]
+    let items = times.enumerated().map { number, seconds in
+      var item = ListedSource.Item.file("f\(number)", "x")
+      item.entry.modified = Timestamp(seconds: seconds, nanoseconds: 5)
+      return item
+    }
+    let report = try fixture.run(items)
+    var archive: [UInt8] = []
+    var sink = try ZipSink { bytes throws(InterchangeError) in
+      archive += bytes.indices.map { bytes[$0] }
+    }
+    try fixture.export(report, to: &sink)
+    #expect(sink.skipped.listed.map(\.path) == ["f0", "f3", "f4"])
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(archive, at: "a.zip")
+    var source = try ArchiveSource(try ArchiveFile(path: directory.path("a.zip")), format: .zip)
+    var found: [ByteString: Int64] = [:]
+    while let entry = try source.next() {
+      if case .file = entry.kind { found[entry.joinedPath] = entry.modified.seconds }
+    }
+    #expect(
+      found == [
+        "f0": 0, "f1": 0, "f2": 2_147_483_647, "f3": 2_147_483_647, "f4": 2_147_483_647,
+      ])
+  }
+
   @Test func zipKeepsFilesAndNamesTheRest() throws {
     let fixture = try Fixture()
     var items = Self.items().filter {

@@ -31,6 +31,10 @@ package struct ZipSink: ~Copyable, EntrySink {
       path: Array(entry.joinedPath.bytes), kind: kind, mode: entry.permissions)
     (member.owner, member.group) = (entry.owner, entry.group)
     (member.modified, member.nanoseconds) = (entry.modified.seconds, entry.modified.nanoseconds)
+    if !Self.times.contains(member.modified) {
+      member.modified = min(max(member.modified, Self.times.lowerBound), Self.times.upperBound)
+      member.nanoseconds = 0
+    }
     do throws(InterchangeError) {
       try output.begin(member)
       isSkipping = false
@@ -54,14 +58,17 @@ package struct ZipSink: ~Copyable, EntrySink {
         path: entry.joinedPath, reason: "a zip archive cannot hold the attributes \(names)",
         isPropertyOnly: true)
     }
-    // The extended timestamp of Info-ZIP has 32 bits (extrafld.txt of Info-ZIP, 0x5455), which some
-    // programs read as a signed number and others, such as libarchive, as an unsigned one.
-    if !(0...Int64(Int32.max)).contains(entry.modified.seconds) {
+    if !Self.times.contains(entry.modified.seconds) {
       skipped.append(
         path: entry.joinedPath, reason: "a zip archive cannot hold a time outside of 1970 to 2038",
         isPropertyOnly: true)
     }
   }
+
+  /// The times that all programs read alike, in seconds since 1970. The extended timestamp of
+  /// Info-ZIP has 32 bits (extrafld.txt of Info-ZIP, 0x5455), which some programs read as a signed
+  /// number and others, such as libarchive, as an unsigned one.
+  private static let times = 0...Int64(Int32.max)
 
   private static func kind(_ kind: ForeignEntry.Kind) -> PaxMember.Kind? {
     switch kind {
