@@ -148,14 +148,29 @@ struct LaterImportTests {
     #expect(named.reason.hasSuffix("is missing in the backup"))
   }
 
-  /// A content that was cut off is read, and reported each time.
+  /// The log of a database, which may have another size, is read and reported each time.
   @Test func aContentOfAnotherSizeIsRead() throws {
-    let directory = try MobileSyncFixture([Self.item("file", "text")]).write()
+    let directory = try MobileSyncFixture([Self.item("db-wal", "text")]).write()
+    _ = try run(directory)
+    try spoil("db-wal", in: directory, size: 2)
+    for _ in 0..<2 {
+      let next = try run(directory)
+      #expect(next.opened == 1 && next.report.skipped.propertyCount == 1)
+      #expect(next.report.isComplete)
+    }
+  }
+
+  /// A content that lost its end is named each time, although it is stored as a whole.
+  @Test func aTruncatedContentIsNamed() throws {
+    let directory = try MobileSyncFixture([
+      Self.item("file", "text"), Self.item("other", "more"),
+    ]).write()
     _ = try run(directory)
     try spoil("file", in: directory, size: 2)
     for _ in 0..<2 {
       let next = try run(directory)
-      #expect(next.opened == 1 && next.report.skipped.propertyCount == 1)
+      #expect(!next.report.isComplete && next.report.unchanged == 1 && next.opened == 0)
+      #expect(next.report.skipped.listed.map(\.path) == [ByteString(Self.app + "/file")])
     }
   }
 
