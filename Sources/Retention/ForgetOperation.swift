@@ -56,14 +56,19 @@ package struct ForgetOperation {
     return areIntact
   }
 
-  /// Returns the plan to remove the snapshots that no rule keeps.
+  /// Returns the plan to remove the snapshots that no rule keeps. Those that the repository does
+  /// not accept are never the reason to remove others.
   ///
   /// - Parameter isSelected: whether a snapshot takes part; others are neither counted nor removed.
   package func plan(
     _ terms: RetentionTerms, of isSelected: (SnapshotHead) -> Bool = { _ in true }
   ) -> RetentionPlan {
-    RetentionPlan(heads.heads.filter(isSelected), pins: pins, terms)
+    var terms = terms
+    terms.isAccepted = isAccepted
+    return RetentionPlan(heads.heads.filter(isSelected), pins: pins, terms)
   }
+
+  private func isAccepted(_ head: SnapshotHead) -> Bool { repository.refusal(of: head) == nil }
 
   /// Returns the pinned snapshots that are lost.
   package func lostPinned() throws(StoreError) -> Set<SnapshotID> {
@@ -95,7 +100,8 @@ package struct ForgetOperation {
     let ids = Set(named.map(\.id))
     let pinned = ids.intersection(pins).sorted()
     guard pinned.isEmpty else { throw Self.pinned(pinned) }
-    var plan = RetentionPlan(heads.heads, removing: ids, grouping: grouping)
+    var plan = RetentionPlan(
+      heads.heads, removing: ids, grouping: grouping, isAccepted: isAccepted)
     if !mayEmptyGroups, let group = plan.emptied(at: now).first { throw Self.emptied(group) }
     let known = Set(heads.heads.map(\.id))
     var seen: Set<SnapshotID> = []

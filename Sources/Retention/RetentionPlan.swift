@@ -21,6 +21,8 @@ package struct RetentionTerms {
   /// Returns the number of seconds for which the policy keeps an automatic snapshot, or nil if it
   /// is unknown.
   package var retain: (SnapshotHead) -> Int64?
+  /// Whether this host accepts a snapshot.
+  package var isAccepted: (SnapshotHead) -> Bool = { _ in true }
   /// Whether the rules may remove all snapshots of a group.
   package var mayEmptyGroups = false
 
@@ -85,18 +87,22 @@ extension RetentionPlan {
   /// long as the policy says. All others are subject to the rules, from the newest to the oldest of
   /// each group, by age (docs/repository-format.md, "Snapshot"). Pinned ones are kept in any case.
   package init(_ heads: [SnapshotHead], pins: Set<SnapshotID>, _ terms: RetentionTerms) {
-    groups = Self.grouped(heads, by: terms.grouping).map { key, heads in
+    groups = Self.grouped(heads, by: terms.grouping, terms.isAccepted).map { key, heads in
       Group(key, heads, pins: pins, terms: terms)
     }
   }
 
+  /// Groups snapshots. Those that this host does not accept have groups of their own: whoever can
+  /// write to the store could otherwise add some, and so have the rules remove all others.
   private static func grouped(
-    _ heads: [SnapshotHead], by grouping: SnapshotGrouping
+    _ heads: [SnapshotHead], by grouping: SnapshotGrouping,
+    _ isAccepted: (SnapshotHead) -> Bool
   ) -> [(key: SnapshotGrouping.Key, heads: [SnapshotHead])] {
     var indexes: [SnapshotGrouping.Key: Int] = [:]
     var groups: [(key: SnapshotGrouping.Key, heads: [SnapshotHead])] = []
     for head in heads {
-      let key = grouping.key(of: head)
+      var key = grouping.key(of: head)
+      key.isAccepted = isAccepted(head)
       let index = indexes[key] ?? groups.count
       if index == groups.count {
         indexes[key] = index
@@ -176,8 +182,11 @@ extension SnapshotHead {
 
 extension RetentionPlan {
   /// Removes the named snapshots and keeps all others.
-  init(_ heads: [SnapshotHead], removing ids: Set<SnapshotID>, grouping: SnapshotGrouping) {
-    groups = Self.grouped(heads, by: grouping).map { key, heads in
+  init(
+    _ heads: [SnapshotHead], removing ids: Set<SnapshotID>, grouping: SnapshotGrouping,
+    isAccepted: (SnapshotHead) -> Bool
+  ) {
+    groups = Self.grouped(heads, by: grouping, isAccepted).map { key, heads in
       Group(
         key: key,
         entries: heads.map {
@@ -284,6 +293,8 @@ extension SnapshotGrouping {
     package fileprivate(set) var scope: Scope?
     /// The tags in order, each once.
     package fileprivate(set) var tags: [String]?
+    /// Whether this host accepts them.
+    package fileprivate(set) var isAccepted = true
   }
 }
 

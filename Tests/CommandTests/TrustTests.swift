@@ -127,6 +127,18 @@ struct TrustTests {
     #expect(try fixture.version() == "9.0")
   }
 
+  @Test func refusedSnapshotIsNoReasonToForgetOthers() throws {
+    _ = try trustThisHost()
+    let own = try #require(cli.snapshots().first)
+    try cli.forgeSnapshot(in: "repo")
+    let output = try cli.succeed("forget --keep-last 1 --repo repo")
+    #expect(output.contains(", not trusted: keep 1, remove 0\n"), "\(output)")
+    #expect(output.hasSuffix("removed 0 of 2 snapshots\n"), "\(output)")
+    let named = try cli.run("forget \(own) --repo repo")
+    #expect(named.code == 1 && named.errors.contains("no other snapshot of the same group"))
+    #expect(try cli.succeed("dump \(own):folders/tree/kept --repo repo") == "one")
+  }
+
   /// Otherwise a store could add a snapshot, and have it signed.
   @Test func repairOfARefusedSnapshotIsNotSigned() throws {
     _ = try trustThisHost()

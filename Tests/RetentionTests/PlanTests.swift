@@ -136,6 +136,25 @@ struct PlanTests {
     #expect(pinned.removed.count == 4 && !pinned.groups[0].isRefused)
   }
 
+  /// Whoever can write to the store can add snapshots with any time and sequence.
+  @Test(arguments: ["last 3", "daily 3", "within 2d"])
+  func snapshotsThatAreNotAcceptedRemoveNoOthers(_ rules: String) throws {
+    let heads = days(10)
+    let ids = Set(heads.map(\.id))
+    let added = (10..<30).map { number in
+      SnapshotHead.made(number, at: now + -Int64(number), sequence: UInt64(900 + number))
+    }
+    let without = try plan(heads, rules)
+    var terms = try self.terms(rules)
+    terms.isAccepted = { ids.contains($0.id) }
+    let with = RetentionPlan(heads + added, pins: [], terms)
+    #expect(without.removed.count >= 7)
+    #expect(Set(with.removed).intersection(ids) == Set(without.removed))
+    #expect(with.groups.count == 2)
+    // Their own group is subject to the rules as well.
+    #expect(with.groups[1].kept > 0)
+  }
+
   // MARK: - Automatic and pinned snapshots
 
   @Test func automaticSnapshotsFollowThePolicy() throws {

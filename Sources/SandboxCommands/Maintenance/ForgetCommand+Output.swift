@@ -93,7 +93,8 @@ struct GroupText {
     if let tags = group.key.tags {
       parts.append(tags.isEmpty ? "no tags" : "tags \(tags.joined(separator: ","))".shown)
     }
-    return parts.isEmpty ? "all snapshots" : parts.joined(separator: ", ")
+    let title = parts.isEmpty ? "all snapshots" : parts.joined(separator: ", ")
+    return group.key.isAccepted ? title : title + ", not trusted"
   }
 
   /// The text, which ends with an empty line.
