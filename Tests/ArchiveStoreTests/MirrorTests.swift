@@ -281,6 +281,67 @@ struct MirrorTests {
     #expect(try Checked(mirror, .everything).damaged.isEmpty)
   }
 
+  /// A rewrap gives each snapshot another id. That is no removal, also if some are removed as well,
+  /// and if the key that opened the old ones no longer exists.
+  @Test(arguments: [1, 3]) func rewrittenSnapshotsAreNotRemovedOnes(forgotten: Int) throws {
+    let (memory, target) = (MemoryStorage(), MemoryStorage())
+    let passphrase = try AgePassphrase(Array("correct".utf8).span)
+    let identity = AgeIdentity()
+    let made = try Repository.create(
+      in: memory, program: "test",
+      keys: RepositoryKeys(identities: [identity], recipients: [identity.recipient]))
+    try made.saveKey("home", passphrase: passphrase, isReplacing: false, workFactor: 2)
+    for number in 0..<5 {
+      try made.back(up: PruneFixture.files(number..<number + 3), sequence: UInt64(number + 1))
+    }
+    let key = KeySource.passphrase({ passphrase })
+    _ = try RepositoryMirror(of: Repository.open(memory, key: key), in: target).run()
+    _ = try Repository.open(memory, key: key).rotateKey(workFactor: 2)
+    _ = try KeyRewrap(Repository.open(memory, key: key), workFactor: 2).run()
+    let source = try Repository.open(memory, key: key)
+    for id in try RepositoryListing.snapshots(source.storage).prefix(forgotten) {
+      try memory.remove(source.storage.layout.snapshot(id))
+    }
+    let plan = try RepositoryMirror(of: source, in: target, isDry: true).run()
+    let report = try RepositoryMirror(of: source, in: target).run()
+    let isRefused = forgotten * 2 > 5
+    for refusal in [plan.refusal, report.refusal] {
+      #expect((refusal != nil) == isRefused)
+      guard let refusal else { continue }
+      #expect(refusal.snapshots == forgotten && refusal.all == 5 && refusal.sources == 0)
+    }
+    #expect(report.removed.snapshots == (isRefused ? 0 : 5) && !report.hasDamage)
+    let count = isRefused ? 5 + 5 - forgotten : 5 - forgotten
+    #expect(try target.list(RepositoryLayout.snapshots).count == count)
+  }
+
+  /// A store can put a header that opens nothing before the payload of a snapshot: that is no
+  /// snapshot, and so the removal is a large one.
+  @Test func payloadsThatDoNotOpenAreRemovedSnapshots() throws {
+    let (memory, target) = (MemoryStorage(), MemoryStorage())
+    let identity = AgeIdentity()
+    let source = try Repository.create(
+      in: memory, program: "test",
+      keys: RepositoryKeys(identities: [identity], recipients: [identity.recipient]))
+    for number in 0..<3 {
+      try source.back(up: PruneFixture.files(number..<number + 3), sequence: UInt64(number + 1))
+    }
+    _ = try RepositoryMirror(of: source, in: target).run()
+    let other = try AgeFile(for: [AgeIdentity().recipient]).encrypt([UInt8]().span)
+    let header = AgeHeader.count(in: other.span) ?? 0
+    for id in try RepositoryListing.snapshots(source.storage).prefix(2) {
+      let path = source.storage.layout.snapshot(id)
+      let bytes = try memory.load(path, limit: 1 << 20)
+      let start = AgeHeader.count(in: bytes.span) ?? 0
+      try #require(header > 0 && start > 0)
+      let forged = Array(other.prefix(header)) + bytes.dropFirst(start)
+      try memory.put(forged, source.storage.layout.snapshot(Blake2b.hash(forged)))
+      try memory.remove(path)
+    }
+    let report = try RepositoryMirror(of: source, in: target).run()
+    #expect(report.refusal?.snapshots == 2 && report.removed.snapshots == 0)
+  }
+
   @Test func differentKeyFilesStay() throws {
     let fixture = try MirrorFixture()
     let key = RepositoryLayout.keys.appending("home.age")

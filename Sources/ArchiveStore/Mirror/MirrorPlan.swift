@@ -199,7 +199,9 @@ struct MirrorPlan {
     let keys = try MirrorKeys(
       of: source, in: target, keyName: mirror.source.keys?.keyName)
     (report.differentKeys, report.removedKeys) = (keys.different, keys.surplus)
-    report.refusal = try mirror.refusal(of: found, old, in: mirror.source.open(copyIn: target))
+    let copied = found.snapshots.subtracting(report.incomplete.map(\.head.id))
+    let copy = try mirror.source.open(copyIn: target)
+    report.refusal = try mirror.refusal(of: found, old, in: copy) { copied }
     if report.refusal != nil { return }
     if losses.isEmpty, lacking.isEmpty { try planRemovalOfContent() }
     report.removed.snapshots = found.snapshotsRemoved(from: old).count

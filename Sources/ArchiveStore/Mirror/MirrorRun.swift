@@ -222,7 +222,10 @@ struct MirrorRun {
     let gone = found.snapshotsRemoved(from: old)
     let lost = found.losses(comparedTo: old, in: target)
     for error in lost { recordDamage(error) }
-    report.refusal = try mirror.refusal(of: found, old, in: session.repository)
+    let target = target
+    report.refusal = try mirror.refusal(of: found, old, in: session.repository) {
+      () throws(StoreError) in Set(try RepositoryListing.snapshots(target))
+    }
     // An original without snapshots is never taken for the result of a removal.
     if report.refusal != nil || found.snapshots.isEmpty { return }
     for id in gone.sorted() {

@@ -193,25 +193,6 @@ public struct RepositoryMirror {
     }
     return try MirrorListing(ofMirror: target, of: source.storage)
   }
-
-  /// Returns the refusal of the removal of what an original no longer has, or nil if it is not too
-  /// large.
-  func refusal(
-    of found: MirrorListing, _ old: MirrorListing, in repository: Repository
-  ) throws(StoreError) -> Refusal? {
-    let gone = found.snapshotsRemoved(from: old)
-    guard !gone.isEmpty else { return nil }
-    let remaining = Set(try source.heads(cache: headCache).heads.map(\.source))
-    var sources: Set<Digest> = []
-    for id in gone {
-      guard let stored = repository.snapshot(ifReadable: id, skip: { _ in }) else { continue }
-      if !remaining.contains(stored.snapshot.source) { sources.insert(stored.snapshot.source) }
-    }
-    let all = old.snapshots.union(found.snapshots).count
-    let isLarge = gone.count * 2 > all || !sources.isEmpty
-    guard found.snapshots.isEmpty || (isLarge && !allowsLargeRemoval) else { return nil }
-    return Refusal(snapshots: gone.count, all: all, sources: sources.count)
-  }
 }
 
 extension MirrorListing {

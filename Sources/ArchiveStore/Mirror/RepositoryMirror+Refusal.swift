@@ -1,0 +1,87 @@
+internal import Codecs
+internal import SystemIO
+
+extension RepositoryMirror {
+  /// Returns the refusal of the removal of what an original no longer has, or nil if it is not too
+  /// large. A snapshot that `key rewrap` has written again there, with another header and so
+  /// another id, is not removed.
+  ///
+  /// - Parameters:
+  ///   - repository: the mirror.
+  ///   - copied: returns the snapshots that the mirror has when the others are removed.
+  func refusal(
+    of found: MirrorListing, _ old: MirrorListing, in repository: Repository,
+    with copied: () throws(StoreError) -> Set<SnapshotID>
+  ) throws(StoreError) -> Refusal? {
+    var gone = found.snapshotsRemoved(from: old)
+    guard !gone.isEmpty else { return nil }
+    let heads = try source.heads(cache: headCache).heads
+    // One that cannot be read makes no removal a small one.
+    let readable = found.snapshots.intersection(heads.map(\.id))
+    let all = old.snapshots.union(readable).count
+    let first = removal(of: gone, among: all, leaving: heads, in: repository)
+    if found.snapshots.isEmpty {
+      return first ?? Refusal(snapshots: gone.count, all: all, sources: 0)
+    }
+    guard let first, !allowsLargeRemoval else { return nil }
+    let kept = readable.intersection(try copied()).sorted()
+    let rewritten = try rewritten(among: gone, as: kept, in: repository)
+    if rewritten.isEmpty { return first }
+    gone.subtract(rewritten)
+    return removal(of: gone, among: all - rewritten.count, leaving: heads, in: repository)
+  }
+
+  /// Returns the removal of snapshots if it is a large one: of more than half of all, or of the
+  /// last one of a source.
+  private func removal(
+    of gone: Set<SnapshotID>, among all: Int, leaving heads: [SnapshotHead],
+    in repository: Repository
+  ) -> Refusal? {
+    let remaining = Set(heads.map(\.source))
+    var sources: Set<Digest> = []
+    for id in gone {
+      guard let stored = repository.snapshot(ifReadable: id, skip: { _ in }) else { continue }
+      if !remaining.contains(stored.snapshot.source) { sources.insert(stored.snapshot.source) }
+    }
+    guard gone.count * 2 > all || !sources.isEmpty else { return nil }
+    return Refusal(snapshots: gone.count, all: all, sources: sources.count)
+  }
+
+  /// Returns the snapshots of the mirror of which the original has one with the same payload. The
+  /// keys that open them may exist no longer. The original's ones were opened: a file with a
+  /// payload and a header that does not open it is none of them.
+  private func rewritten(
+    among gone: Set<SnapshotID>, as kept: [SnapshotID], in repository: Repository
+  ) throws(StoreError) -> Set<SnapshotID> {
+    guard source.isEncrypted, !kept.isEmpty else { return [] }
+    let payloads = Set(try self.payloads(of: kept, in: source.storage).values)
+    return Set(
+      try self.payloads(of: gone.sorted(), in: repository.storage)
+        .filter { payloads.contains($0.value) }.keys)
+  }
+
+  /// Returns the hashes of the payloads of stored snapshots, with their nonces. Damaged ones are
+  /// skipped.
+  private func payloads(
+    of ids: [SnapshotID], in storage: RepositoryStorage
+  ) throws(StoreError) -> [SnapshotID: Digest] {
+    let limit = storage.storedLimit(of: FormatLimit.snapshot)
+    let read = { @Sendable (id: SnapshotID) throws(StoreError) -> Digest? in
+      let bytes = try storage.load(storage.layout.snapshot(id), limit: limit)
+      guard Blake2b.hash(bytes) == id, let count = AgeHeader.count(in: bytes.span) else {
+        return nil
+      }
+      return Blake2b.hash(Array(bytes.dropFirst(count)))
+    }
+    var payloads: [SnapshotID: Digest] = [:]
+    for part in ids.parts(of: storage.itemsAtOnce) {
+      if isStopping() {
+        throw .interrupted("finish reading", "the snapshots", hint: "run it again")
+      }
+      for (id, result) in zip(part, storage.results(of: part, read)) {
+        if case .success(let payload?) = result { payloads[id] = payload }
+      }
+    }
+    return payloads
+  }
+}
