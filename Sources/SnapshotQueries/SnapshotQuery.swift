@@ -30,9 +30,14 @@ package struct SnapshotQuery {
   /// The heads of the snapshots to search, and the errors of those that cannot be read.
   package typealias Found = (heads: [SnapshotHead], damaged: [StoreError])
 
-  /// Returns the heads of the named snapshots, or of all if none is named.
+  /// Returns the heads of the named snapshots, or of all if none is named. One that has several of
+  /// the names is returned once.
   package func heads(named names: [SnapshotName] = []) throws -> Found {
-    guard names.isEmpty else { return (try names.map { SnapshotHead(try finder.find($0)) }, []) }
+    guard names.isEmpty else {
+      var seen: Set<SnapshotID> = []
+      let heads = try names.map { SnapshotHead(try finder.find($0)) }
+      return (heads.filter { seen.insert($0.id).inserted }, [])
+    }
     let all = try finder.all()
     return (all.heads, all.damaged)
   }

@@ -203,6 +203,9 @@ struct InspectTests {
       #expect(found.compactMap { $0.path() } == listed, "\(pattern)")
       #expect(!listed.isEmpty)
     }
+    let (last, id) = ("--snapshot latest", try #require(cli.snapshots().last))
+    let twice = try cli.jsonLines("find *.md \(last) --snapshot \(id) --json --repo repo")
+    #expect(!twice.isEmpty && twice.allSatisfy { $0["snapshots"] as? [String] == [id] })
     let all = try cli.jsonLines("find ** --snapshot latest --json --repo repo")
     #expect(all.count == (try cli.jsonLines("ls latest --recursive --json --repo repo")).count)
   }
