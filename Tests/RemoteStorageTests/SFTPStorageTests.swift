@@ -25,6 +25,22 @@ import Testing
     try requirement.check(try fixture.create(through: server.connector))
   }
 
+  /// The heartbeat of a lease on a server that lets no size and no time be set.
+  @Test func filesAreTouchedOnAServerThatSetsNoSize() throws {
+    let words = [ByteString(SFTPFixture.server), "-P", "setstat,fsetstat"]
+    let storage = try fixture.make("fixed", through: SFTPConnector(words: words))
+    let object = try path("lease/alive")
+    for _ in 0..<2 {
+      try storage.touch(object)
+      let file = fixture.directory.string + "/fixed/lease/alive"
+      let time = Date(timeIntervalSince1970: 1_000_000)
+      try FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: file)
+      try storage.touch(object)
+      let status = try #require(try storage.status(object))
+      #expect(status.size == 0 && status.modified.seconds > 1_000_000)
+    }
+  }
+
   @Test func warningsSayWhatTheServerLacks() throws {
     let complete = try fixture.make()
     try complete.save([1], as: path("objects/a"), by: path("lease"))

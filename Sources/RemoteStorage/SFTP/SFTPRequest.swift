@@ -36,6 +36,7 @@ struct SFTPOpenFlags: OptionSet, Hashable, Sendable {
   static let read = SFTPOpenFlags(rawValue: 0x01)
   static let write = SFTPOpenFlags(rawValue: 0x02)
   static let create = SFTPOpenFlags(rawValue: 0x08)
+  static let truncate = SFTPOpenFlags(rawValue: 0x10)
   static let exclusive = SFTPOpenFlags(rawValue: 0x20)
 }
 

@@ -83,7 +83,14 @@ extension SFTPStorage {
         let replies = try connection.callAll([
           .write(handle, offset: 0, bytes: [0]), .setSize(handle, 0), .close(handle),
         ])
-        for reply in replies { try SFTPConnection.requireSuccess(reply) }
+        try SFTPConnection.requireSuccess(replies[0])
+        if case .refused = SFTPConnection.failure(replies[1]) {
+          // A server may let no size be set, and empties the file when it is opened.
+          _ = connection.file(try connection.open(name, [.write, .truncate]))
+        } else {
+          try SFTPConnection.requireSuccess(replies[1])
+        }
+        try SFTPConnection.requireSuccess(replies[2])
       }
     } catch { throw writeError(error, .write, at: path) }
   }
