@@ -31,7 +31,9 @@ extension Target {
     let size = UInt64(bytes.count)
     _ = try? PackTables.load(pack.id, size: size, from: storage)
     guard var frames = try? PackCheck.FrameCheck() else { return }
-    let check = PackCheck(pack.id, size: size, CheckedIndex([]), expected: 0, in: storage)
+    let check = PackCheck(
+      pack.id, size: size, CheckedIndex([]), expected: 0, in: storage,
+      outage: PackCheck.Outage(storage))
     check.work(&frames)
     require(check.finish().bytes <= size, "a pack was read more often than needed")
   }

@@ -111,9 +111,16 @@ extension Target {
 
   private static func contentPayload(_ stored: [UInt8], _ recorded: UInt64) -> MobileSyncPayload? {
     let key = ClassKeys.Key(SecretBytes(copying: [UInt8](repeating: 0, count: 32).span))
-    guard let file = try? Descriptor.inMemory(stored) else { return nil }
+    guard let file = try? Descriptor.inMemory(stored), let root = try? Directory.open(path: "/")
+    else { return nil }
+    var facts = MobileFile()
+    facts.size = recorded
+    let record = MobileRecord(
+      domain: "AppDomain-x", relativePath: "x",
+      fileID: MobileRecord.fileID(domain: "AppDomain-x", relativePath: "x"), file: facts)
     return try? MobileSyncPayload(
-      file, key: key, recordedSize: recorded, digest: DigestCheck(nil, acceptsPlain: false))
+      file, key: key, of: record, in: MobileSyncContents(in: root, hasDirectories: true),
+      digest: DigestCheck(nil, acceptsPlain: false))
   }
 }
 
