@@ -111,17 +111,19 @@ extension Target {
 
   private static func contentPayload(_ stored: [UInt8], _ recorded: UInt64) -> MobileSyncPayload? {
     let key = ClassKeys.Key(SecretBytes(copying: [UInt8](repeating: 0, count: 32).span))
-    guard let file = try? Descriptor.inMemory(stored), let root = try? Directory.open(path: "/")
-    else { return nil }
-    var facts = MobileFile()
-    facts.size = recorded
-    let record = MobileRecord(
-      domain: "AppDomain-x", relativePath: "x",
-      fileID: MobileRecord.fileID(domain: "AppDomain-x", relativePath: "x"), file: facts)
+    guard let contents = noContents, let file = try? Descriptor.inMemory(stored) else { return nil }
+    let domain: ByteString = "AppDomain-x"
+    var record = MobileRecord(
+      domain: domain, relativePath: "f",
+      fileID: MobileRecord.fileID(domain: domain, relativePath: "f"), flags: 1, file: MobileFile())
+    record.file.size = recorded
     return try? MobileSyncPayload(
-      file, key: key, of: record, in: MobileSyncContents(in: root, hasDirectories: true),
-      digest: DigestCheck(nil, acceptsPlain: false))
+      file, key: key, of: record, in: contents, digest: DigestCheck(nil, acceptsPlain: false))
   }
+
+  /// The contents beside one whose size is not the recorded one: there are none.
+  private static let noContents: MobileSyncContents? = try? MobileSyncContents(
+    in: Directory.open(path: "/"), hasDirectories: true)
 }
 
 /// The seeds of these targets.
