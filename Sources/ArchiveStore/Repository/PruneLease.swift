@@ -108,7 +108,7 @@ extension LeaseStatus {
   fileprivate var words: String {
     guard let process, let host else { return "" }
     let start = began.map { ", since \(Timestamp(seconds: $0.seconds, nanoseconds: 0).rfc3339)" }
-    return " (process \(process) on host '\(host)'\(start ?? ""))"
+    return " (process \(process) on host '\(ByteString(host))'\(start ?? ""))"
   }
 }
 
