@@ -63,6 +63,23 @@ struct ScenarioCommandTests {
     #expect(report["failed"] as? Int == 1 && report["passed"] as? Int == 0)
   }
 
+  /// The file with the results takes the place of no device, pipe or link.
+  @Test func resultsReplaceOnlyRegularFiles() throws {
+    let cli = try Self.fixture(("kept.yaml", Self.head + Self.kept))
+    try cli.directory.directory.createSpecial("pipe", kind: .fifo, permissions: 0o600)
+    for (name, hint) in [("pipe", "is not a regular file"), (".", "is not")] {
+      let refused = try cli.run("scenario run kept.yaml --junit \(name)")
+      #expect(refused.code == 2 && refused.output.isEmpty, "\(name)")
+      #expect(refused.errors.contains(hint), "\(refused.errors)")
+    }
+    #expect(try cli.directory.directory.status("pipe").kind == .fifo)
+    try cli.directory.write("old", at: "results.xml")
+    try cli.directory.directory.createLink("link.xml", to: "results.xml")
+    _ = try cli.succeed("scenario run kept.yaml --junit link.xml")
+    #expect(try cli.directory.directory.status("link.xml").kind == .symlink)
+    #expect(try cli.directory.read("results.xml").starts(with: "<?xml".utf8))
+  }
+
   @Test func wrongFilesEndWith2AndAllMistakes() throws {
     let steps = """
       steps:

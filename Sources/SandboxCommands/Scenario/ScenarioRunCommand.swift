@@ -84,6 +84,7 @@ struct ScenarioRunCommand: SandboxCommand {
     }
     guard areValid else { return .wrongUsage }
     let cases = try cases(of: documents)
+    if let junit { _ = try Self.reportPath(junit) }
     try StopSignals.watch()
     let (started, start) = (Host.now(), Host.monotonicSeconds())
     let results = try ScenarioRunner(try options()).run(cases)
@@ -146,9 +147,20 @@ struct ScenarioRunCommand: SandboxCommand {
 
   /// Writes a file, which appears as a whole.
   private static func write(_ text: String, to path: ByteString) throws {
-    guard let path = path.absolute, let name = path.lastComponent else {
-      throw UsageError(.invalidValue, "'\(path)' is not the name of a file")
-    }
-    try AtomicFile.write(Array(text.utf8), as: name, in: Directory.open(path: path.parent))
+    let path = try reportPath(path)
+    try AtomicFile.write(
+      Array(text.utf8), as: path.lastComponent ?? "", in: Directory.open(path: path.parent))
+  }
+
+  /// Returns the absolute path of a file to write, without links. A rename would put the file in
+  /// the place of anything else: of a link, or of a device such as `/dev/null`.
+  private static func reportPath(_ path: ByteString) throws -> ByteString {
+    guard let target = path.absolute.map({ Host.resolved($0) }), let name = target.lastComponent
+    else { throw UsageError(.invalidValue, "'\(path)' is not the name of a file") }
+    let found = try Directory.open(path: target.parent).statusIfPresent(name)
+    guard let found, found.kind != .file else { return target }
+    throw UsageError(
+      .invalidValue, "'--junit': '\(path)' is not a regular file",
+      hint: "give the name of a new file, or of one to replace")
   }
 }
