@@ -58,7 +58,7 @@ import Testing
       #expect(outcome.code == 0, "\(outcome.errors)")
       for name in ["main", "other"] {
         #expect(
-          outcome.errors.contains("\(name).db: its interrupted transaction over several databases"),
+          outcome.errors.contains("'\(name).db-journal' was stored without the name of"),
           "\(outcome.errors)")
       }
     }
@@ -82,7 +82,7 @@ import Testing
       #expect(outcome.code == 3, "\(outcome.errors)")
       for file in ["main", "other"] {
         #expect(
-          outcome.errors.contains("\(file).db: '\(file).db-journal' belongs to an interrupted"),
+          outcome.errors.contains("'\(file).db-journal' belongs to an interrupted"),
           "\(outcome.errors)")
       }
       #expect(outcome.errors.contains("/tree/\(name)' was not found"), "\(outcome.errors)")

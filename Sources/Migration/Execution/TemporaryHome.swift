@@ -45,6 +45,7 @@ package struct TemporaryHome {
 
   /// Removes the directory with everything in it.
   package func remove() throws(SystemError) {
+    defer { withExtendedLifetime(lock) {} }
     try Self.remove(name, in: Directory.open(path: parent))
   }
 
