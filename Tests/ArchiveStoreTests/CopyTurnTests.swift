@@ -112,6 +112,28 @@ struct CopyTurnTests {
     #expect(again.present == 2 && again.copied.isEmpty)
   }
 
+  /// While a rewrap runs, and after an interruption, a snapshot has two ids.
+  @Test(arguments: [false, true]) func aRewrappedSnapshotIsCopiedOnce(isCopied: Bool) throws {
+    let encrypted = try EncryptedTarget(withRename: true)
+    let source = try encrypted.open(through: encrypted.store)
+    let stored = try source.back(up: PruneFixture.files(0..<3))
+    let target = try PruneFixture()
+    if isCopied { _ = try CopyFixture.copy(source, target.repository) }
+    let content = try source.storage.load(stored.id, kind: .snapshot, limit: FormatLimit.snapshot)
+    let session = try source.beginWriting()
+    #expect(try session.save(encoded: content) != stored.id)
+    session.abandon()
+    for isDry in [true, false] {
+      let report = try CopyFixture.copy(source, target.repository, dry: isDry)
+      #expect(report.copied.count == (isCopied ? 0 : 1), "dry: \(isDry)")
+      #expect(report.snapshots == 2 && report.present + report.copied.count == 2, "dry: \(isDry)")
+    }
+    #expect(try target.repository.snapshots().snapshots.count == 1)
+    // A snapshot with other members is another one.
+    try source.back(up: PruneFixture.files(0..<3), sequence: 2)
+    #expect(try CopyFixture.copy(source, target.repository).copied.count == 1)
+  }
+
   /// The pin of a snapshot that another program has copied meanwhile is taken over.
   @Test func aCopyOfAnotherProgramIsPinned() throws {
     let fixture = try CopyFixture()

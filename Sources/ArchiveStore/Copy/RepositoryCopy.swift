@@ -121,7 +121,8 @@ extension RepositoryCopy {
       heads = listing.heads
       let chosen = listing.heads.filter(isSelected)
       report.snapshots = chosen.count
-      let copies = SnapshotCopies(try targetHeads(), of: listing.heads)
+      let copies = SnapshotCopies(
+        try targetHeads(), of: listing.heads, isEncrypted: source.isEncrypted)
       var (new, present): ([SnapshotHead], [(head: SnapshotHead, id: SnapshotID)]) = ([], [])
       for head in chosen {
         if let id = copies.copy(of: head) { present.append((head, id)) } else { new.append(head) }
@@ -278,7 +279,7 @@ extension RepositoryCopy {
       }
       let known = session == nil ? [] : try targetHeads()
       let pins = session == nil ? [] : try source.pins()
-      var copies = SnapshotCopies(known, of: heads)
+      var copies = SnapshotCopies(known, of: heads, isEncrypted: source.isEncrypted)
       for head in new {
         if let id = copies.copy(of: head) {
           present.append((head, id))

@@ -6,10 +6,14 @@ internal import SystemIO
 /// original (docs/repository-format.md, "Copies").
 ///
 /// A rewrap gives a snapshot another id. Its copies name the old one, which no longer exists, and
-/// are found by what stays.
+/// are found by what stays. While the rewrap runs, and after an interruption, both exist: the copy
+/// of one is that of the other.
 struct SnapshotCopies {
   private var ids: [Snapshot.Original: SnapshotID] = [:]
   private var idsByContent: [Content: SnapshotID] = [:]
+  /// The copies of the snapshots of the other repository; empty if it is not encrypted.
+  private var idsByForm: [Form: SnapshotID] = [:]
+  private let isEncrypted: Bool
 
   /// The members of a snapshot that a rewrap and a copy keep.
   private struct Content: Hashable {
@@ -27,11 +31,27 @@ struct SnapshotCopies {
     }
   }
 
+  /// A snapshot apart from its id.
+  private struct Form: Hashable {
+    let head: SnapshotHead
+
+    static func == (left: Form, right: Form) -> Bool { left.head.isEqualExceptID(to: right.head) }
+
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(head.sequence)
+      hasher.combine(head.time)
+      hasher.combine(head.tree)
+    }
+  }
+
   /// Finds the copies among the snapshots of a repository.
   ///
-  /// - Parameter others: the snapshots of the other repository. A copy that names one of these is
-  ///   the copy of no other one.
-  init(_ heads: [SnapshotHead], of others: [SnapshotHead]) {
+  /// - Parameters:
+  ///   - others: the snapshots of the other repository. A copy that names one of these is the copy
+  ///     of no other one, except of one that a rewrap has written again.
+  ///   - isEncrypted: whether the other repository is encrypted, so that a rewrap is possible.
+  init(_ heads: [SnapshotHead], of others: [SnapshotHead], isEncrypted: Bool = false) {
+    self.isEncrypted = isEncrypted
     let present = Set(others.map(\.id))
     for head in heads {
       for name in head.originals {
@@ -40,15 +60,22 @@ struct SnapshotCopies {
         idsByContent[Content(head, in: name.repository)] = head.id
       }
     }
+    guard isEncrypted else { return }
+    for other in others { if let id = copyByName(of: other) { idsByForm[Form(head: other)] = id } }
   }
 
   /// Adds a copy that was made of a snapshot of another repository.
   mutating func add(_ id: SnapshotID, of head: SnapshotHead) {
     for name in head.originals { ids[name] = id }
+    if isEncrypted { idsByForm[Form(head: head)] = id }
   }
 
   /// Returns the copy of a snapshot of another repository, or nil if there is none.
   func copy(of head: SnapshotHead) -> SnapshotID? {
+    copyByName(of: head) ?? (isEncrypted ? idsByForm[Form(head: head)] : nil)
+  }
+
+  private func copyByName(of head: SnapshotHead) -> SnapshotID? {
     let names = head.originals
     return names.lazy.compactMap { ids[$0] }.first
       ?? names.lazy.compactMap { idsByContent[Content(head, in: $0.repository)] }.first

@@ -69,10 +69,14 @@ public struct SnapshotHead: Sendable {
 
 extension SnapshotHead: Hashable {
   public static func == (left: Self, right: Self) -> Bool {
-    left.id == right.id && left.sequence == right.sequence && left.time == right.time
-      && left.tree == right.tree && left.parent == right.parent && left.original == right.original
-      && left.tags == right.tags && left.signature == right.signature
-      && left.counts == right.counts && left.common == right.common
+    left.id == right.id && left.isEqualExceptID(to: right)
+  }
+
+  /// Whether the members are equal. The id may differ, for example after a rewrap.
+  func isEqualExceptID(to other: SnapshotHead) -> Bool {
+    sequence == other.sequence && time == other.time && tree == other.tree
+      && parent == other.parent && original == other.original && tags == other.tags
+      && signature == other.signature && counts == other.counts && common == other.common
   }
 
   public func hash(into hasher: inout Hasher) { hasher.combine(id) }
