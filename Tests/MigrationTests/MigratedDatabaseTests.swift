@@ -21,12 +21,14 @@ struct MigratedDatabaseTests {
   }
 
   /// Returns the plan for files beside others that the profile in the target has.
-  private func plan(_ names: [ByteString], beside present: [(ByteString, UInt64)]) -> MigrationPlan
-  {
+  private func plan(
+    _ names: [ByteString], beside present: [(ByteString, UInt64)], _ kind: FileKind = .file
+  ) -> MigrationPlan {
     let directory = Self.target.appending(Self.profile)
     var known = Dictionary(
       uniqueKeysWithValues: present.map { name, size in
-        (directory.appending(name), file(directory.appending(name), size: size))
+        let path = directory.appending(name)
+        return (path, MigrationEntry(path, kind: kind, size: size))
       })
     var above = directory
     while !above.isEmpty {
@@ -56,6 +58,16 @@ struct MigratedDatabaseTests {
     #expect(names(plan.conflicts.map(\.move)) == Self.files)
     #expect(plan.conflicts.first?.reason.hasPrefix("the target has the log of another one") == true)
     #expect(self.plan(["db"], beside: [(log, 9)]).conflicts.count == 1)
+  }
+
+  /// Nor if an entry of another type keeps its log from being copied.
+  @Test(arguments: [FileKind.directory, .symlink], ["db-wal", "db-journal"] as [ByteString])
+  func aDatabaseIsNotCopiedBesideAnotherEntry(kind: FileKind, log: ByteString) {
+    let plan = plan(Self.files, beside: [(log, 9)], kind)
+    #expect(plan.moves.isEmpty)
+    #expect(names(plan.conflicts.map(\.move)) == Self.files)
+    let alone = self.plan(["db"], beside: [(log, 9)], kind)
+    #expect(names(alone.moves) == (kind == .directory ? ["db"] : []))
   }
 
   @Test(arguments: ["db-wal", "db-journal"] as [ByteString])

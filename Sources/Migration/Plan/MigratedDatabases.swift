@@ -82,8 +82,10 @@ struct MigratedDatabases {
     }
     let (path, destination) = (move.entry.path, move.destination)
     for (own, log) in zip(Self.logs(of: path), Self.logs(of: destination)) {
-      guard let found = lookUp(log), found.kind == .file else { continue }
-      if companions[own]?.isSame(as: found) == true { continue }
+      guard let found = lookUp(log) else { continue }
+      // The log of the source could not be copied there, and SQLite follows a link.
+      let isFree = companions[own].map { $0.isSame(as: found) } ?? (found.kind == .directory)
+      if isFree { continue }
       return "the target has the log of another one, '\(log)'"
     }
     return nil
