@@ -68,6 +68,10 @@ struct KeptInCacheTests {
   @Test func isCountedIfThePolicyDoesNotRestoreIt() throws {
     let cli = try Self.backedUp()
     let line = "restore latest --to-device new --repo repo"
+    for (name, files) in ["user-data": 4, "preferences": 0] {
+      let plan = try cli.json("\(line) --class \(name) --dry-run --json")
+      #expect((plan["omitted"] as? [String: Any])?["files"] as? Int == files, "\(name)")
+    }
     for options in ["--dry-run", ""] {
       let outcome = try cli.run("\(line) \(options)")
       #expect(outcome.code == 0)

@@ -72,6 +72,9 @@ package struct ClassFilter: Sendable {
 
   var isIdle: Bool { wanted.isEmpty }
 
+  /// Whether data of a class is requested.
+  func wants(_ dataClass: String) -> Bool { isIdle || wanted.contains(dataClass) }
+
   /// Returns the class of an entry, given that of its directory.
   func dataClass(of path: ByteString, in directory: String) -> String { runs[path] ?? directory }
 

@@ -45,9 +45,9 @@ struct DatabaseRoles {
   private func database(
     of name: ByteString, at path: ByteString
   ) -> (file: File, member: DatabaseMember)? {
-    guard let (_, member) = DatabaseMember.owner(of: name), member != .sharedMemory else {
-      return nil
-    }
+    guard name.withSpan({ DatabaseMember.mayBeSidecar($0) }),
+      let (_, member) = DatabaseMember.owner(of: name), member != .sharedMemory
+    else { return nil }
     let count = path.count - member.suffix.count
     return files.last { $0.path.count == count }.map { ($0, member) }
   }

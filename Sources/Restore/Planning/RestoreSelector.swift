@@ -105,11 +105,13 @@ struct RestoreSelector: ~Copyable {
       switch disposition {
       case .restore: break
       case .recreateEmpty, .skip:
-        guard entry.isDirectory else { return (classes.isIdle ? .omitted : .skip, frame) }
-        frame.isEmptied = true
         if !classes.isIdle {
           frame.dataClass = classes.dataClass(of: base.appending(path), in: directory.dataClass)
         }
+        guard entry.isDirectory else {
+          return (classes.wants(frame.dataClass) ? .omitted : .skip, frame)
+        }
+        frame.isEmptied = true
         // Entries in it with rules of their own are restored, and need the directories above them.
         let isMade = disposition == .recreateEmpty && !directory.isEmptied
         return (isMade ? .empty : .parentOnly, frame)
