@@ -619,7 +619,14 @@ struct SchemaTests {
       ]
     ),
     // `ScheduleTests` tests the effects on a user's timers.
-    ("schedule-install", [("schedule install --json --frobnicate", 2)]),
+    (
+      "schedule-install",
+      [
+        ("schedule install --cron --dry-run --json", 0),
+        ("schedule install --systemd --dry-run --json", 0),
+        ("schedule install --json --frobnicate", 2),
+      ]
+    ),
     ("schedule-remove", [("schedule remove --json --frobnicate", 2)]),
     ("schedule-status", [("schedule status --json --frobnicate", 2)]),
     (

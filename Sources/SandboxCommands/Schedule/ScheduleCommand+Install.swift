@@ -236,17 +236,19 @@ extension ScheduleCommand {
       if let calendar { try Systemd.requireCalendar(calendar) }
       let directory = try Systemd.UnitDirectory()
       let unit = job.unit
+      let location = directory.path.appending(ByteString(unit))
       if dryRun {
-        for file in units.files {
-          try console.result("# \(directory.path.appending(ByteString(file.name)))\n\(file.text)")
+        let texts = units.files.map { file in
+          "# \(directory.path.appending(ByteString(file.name)))\n\(file.text)"
         }
+        try preview(
+          texts.joined(separator: "\n"), of: job, scheduler: "systemd", location: location, console)
         return .done
       }
       try directory.write(units)
       let failure = Systemd.fails(["daemon-reload"]) ?? start(unit)
       try show(
-        job, scheduler: "systemd", location: directory.path.appending(ByteString(unit)),
-        isActive: failure == nil, console)
+        job, scheduler: "systemd", location: location, isActive: failure == nil, console)
       guard let failure else {
         if Systemd.isLingeringOff {
           console.warning(
@@ -273,14 +275,29 @@ extension ScheduleCommand {
     private func installJob(_ job: ScheduledJob, _ console: Console) throws -> ExitStatus {
       let line = try job.cronLine(host: ScheduledJob.host)
       if dryRun {
-        try console.result(line)
+        try preview(line, of: job, scheduler: "cron", location: Self.crontab, console)
         return .done
       }
       var crontab = try Crontab.read()
       crontab.set(job.name, line)
       try crontab.write()
-      try show(job, scheduler: "cron", location: "the crontab", isActive: true, console)
+      try show(job, scheduler: "cron", location: Self.crontab, isActive: true, console)
       return .done
+    }
+
+    /// The location of a schedule of cron, whose file only crontab(1) knows.
+    private static let crontab: ByteString = "the crontab"
+
+    // MARK: - Output
+
+    /// Prints the text that would be written.
+    private func preview(
+      _ text: String, of job: ScheduledJob, scheduler kind: String, location: ByteString,
+      _ console: Console
+    ) throws {
+      guard output.json else { return try console.result(text) }
+      try console.result(
+        members(of: job, scheduler: kind, location: location, isActive: false, text: text))
     }
 
     private func show(
@@ -289,13 +306,21 @@ extension ScheduleCommand {
     ) throws {
       if output.json {
         try console.result(
-          [
-            "scheduler": .string(kind), "name": .string(job.name),
-            "place": .string(location.description), "active": .bool(isActive),
-          ])
+          members(of: job, scheduler: kind, location: location, isActive: isActive, text: nil))
       } else if !output.quiet {
         try console.result("\(job.name) is scheduled by \(kind): \(Paths.text(location))")
       }
+    }
+
+    private func members(
+      of job: ScheduledJob, scheduler kind: String, location: ByteString, isActive: Bool,
+      text: String?
+    ) -> JSON {
+      [
+        "scheduler": .string(kind), "name": .string(job.name),
+        "place": .string(location.description), "active": .bool(isActive),
+        "dry_run": .bool(dryRun), "text": text.map { .string($0) } ?? .null,
+      ]
     }
   }
 }
