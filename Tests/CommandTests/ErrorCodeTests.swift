@@ -45,6 +45,7 @@ struct ErrorCodeTests {
     ("policy show nosuch --json", .noPolicy, 2),
     ("policy test bad.yaml --json", .invalidPolicy, 2),
     ("policy lint nowhere.yaml --json", .notFound, 1),
+    ("scenario init --root device --to bad.yaml --json", .targetExists, 1),
     ("purge --root device --level critical --json", .terminalRequired, 2),
     ("purge --root device --level huge --json", .invalidValue, 2),
     ("purge --root device --interval 1m --json", .optionRequired, 2),

@@ -90,7 +90,14 @@ extension InitCommand {
         reason: "the directory is not empty", hint: "give a new or an empty directory")
     }
     try RecoveryKeyFile.requireOutside(location, file)
-    return try RecoveryKeyFile.write([identity], to: file)
+    do {
+      return try RecoveryKeyFile.write([identity], to: file)
+    } catch let error as SystemError where error.isExisting {
+      throw OperationError(
+        .failed, code: .targetExists, "create", subject: file, reason: "it already exists",
+        hint: "name a new file with '--recovery-key': the old one may be the key of another "
+          + "repository")
+    }
   }
 
   /// Removes the recovery key of a repository that was not created. It stays if the repository may

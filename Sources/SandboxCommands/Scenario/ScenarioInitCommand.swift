@@ -59,8 +59,15 @@ struct ScenarioInitCommand: SandboxCommand {
     guard let path = file.absolute, let name = path.lastComponent else {
       throw UsageError(.invalidValue, "'\(file)' is not the name of a file")
     }
-    try AtomicFile.write(
-      Array(draft.text.utf8), as: name, in: Directory.open(path: path.parent), replacing: false)
+    do {
+      try AtomicFile.write(
+        Array(draft.text.utf8), as: name, in: Directory.open(path: path.parent), replacing: false)
+    } catch let error as SystemError where error.isExisting {
+      // The error names the temporary file.
+      throw OperationError(
+        .failed, code: .targetExists, "write", subject: file,
+        reason: "a file of that name exists", hint: "delete it, or give another name")
+    }
     if output.json {
       try console.result(["file": .string(file.description), "text": .string(draft.text)])
     } else if !output.quiet {
