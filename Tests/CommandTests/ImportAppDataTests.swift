@@ -69,6 +69,20 @@ struct ImportAppDataTests {
     #expect(outcome.errors.contains("extensions/org.example.notebook.share"))
   }
 
+  /// A run that was killed leaves a directory with a temporary name, which the next one removes.
+  @Test func theNextExportRemovesWhatAKilledOneLeft() throws {
+    let abandoned = ".sandboxctl-directory-0123456789abcdef.tmp"
+    for above in ["", "there/"] {
+      try cli.directory.write("x", at: ByteString("\(above)\(abandoned)/AppData/x"))
+    }
+    _ = try cli.succeed("export xcappdata there --app notebook --repo repo")
+    #expect(try cli.run("export itunes phone --repo repo").code == 3)
+    let names = try cli.directory.directory.names()
+    #expect(!names.contains(ByteString(abandoned)) && names.contains("phone"), "\(names)")
+    let made = try Directory.open(path: cli.directory.path("there")).names()
+    #expect(made == ["AppData", "AppDataInfo.plist"])
+  }
+
   @Test func wrongUseIsRefused() throws {
     try cli.directory.write("x", at: "full/x")
     for (line, code, reason) in [

@@ -245,6 +245,24 @@ struct AppDataTests {
     #expect(error?.reason == "the directory is not empty")
   }
 
+  /// A failed export does not block the next one, also into an empty directory.
+  @Test(arguments: [true, false]) func nothingStaysOfAFailedExport(isThere: Bool) throws {
+    if isThere { try directory.directory.createDirectory("x.xcappdata") }
+    let before = try directory.directory.names()
+    let report = try imported(Self.items())
+    do {
+      var sink = try XcodeDataSink(path: directory.path("x.xcappdata"), app: Self.app)
+      try sink.add(ListedSource.Item.file("apps/com.example.app/data/f", "x").entry)
+    }
+    #expect(try directory.directory.names() == before)
+    let skipped = try writeXcodeData(report)
+    #expect(skipped.isEmpty, "\(skipped.listed)")
+    let source = try XcodeDataSource(path: directory.path("x.xcappdata"))
+    #expect(source.app == Self.app)
+    let made = try Directory.open(path: directory.path("x.xcappdata")).names()
+    #expect(made == ["AppData", "AppDataInfo.plist"])
+  }
+
   @Test func theNamesOfALargeDirectoryTakeNLogN() throws {
     let growth = try Growth { count in
       let names = (0..<count).map { ByteString("name-\($0 &* 7919 % count)") }

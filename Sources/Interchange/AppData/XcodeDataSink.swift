@@ -5,9 +5,12 @@ package import SystemIO
 /// Writes the data container of an app as the directory that Xcode puts into a device: `AppData`
 /// with the data and `AppDataInfo.plist` with the app.
 ///
-/// `AppDataInfo.plist` is written last: without `finish` the directory has none.
+/// The directory appears in `finish`, with `AppDataInfo.plist` as its last entry. Without `finish`
+/// nothing stays of it.
 package struct XcodeDataSink: ~Copyable, EntrySink {
-  private let top: Directory
+  /// The path of the directory, for messages, and the directory to write into.
+  private let path: ByteString
+  private let output: AtomicDirectory
   private let app: AppIdentity
   private var cursor: DirectoryCursor
   /// The directories, whose permissions and times are set when their contents are complete.
@@ -30,29 +33,17 @@ package struct XcodeDataSink: ~Copyable, EntrySink {
   ///
   /// - Throws: `unrepresentable` if the directory is not empty; `system`.
   package init(path: ByteString, app: AppIdentity) throws(InterchangeError) {
-    let created = try Self.create(path)
-    cursor = DirectoryCursor(root: created.data)
-    top = created.top
-    self.app = app
+    let output = try AtomicDirectory.make(path: path, Self.action)
+    cursor = DirectoryCursor(root: try Self.makeData(in: output, path))
+    (self.path, self.output, self.app) = (path, output, app)
   }
 
-  /// The directory of the output and the one of the data.
-  private struct Created: ~Copyable {
-    let top: Directory
-    let data: Directory
-  }
-
-  private static func create(_ path: ByteString) throws(InterchangeError) -> Created {
+  private static func makeData(
+    in output: AtomicDirectory, _ path: ByteString
+  ) throws(InterchangeError) -> Directory {
     do throws(SystemError) {
-      let top = try Directory.make(path: path, permissions: 0o700)
-      if try top.isEmpty() {
-        let data = try top.makeDirectory(XcodeDataSource.data, permissions: 0o700)
-        return Created(top: top, data: data)
-      }
+      return try output.directory.makeDirectory(XcodeDataSource.data, permissions: 0o700)
     } catch { throw InterchangeError(error, action, subject: path) }
-    throw InterchangeError(
-      .unrepresentable, action, subject: path, reason: "the directory is not empty",
-      hint: "name a directory that does not exist")
   }
 
   package mutating func add(_ entry: ForeignEntry) throws(InterchangeError) {
@@ -93,13 +84,13 @@ package struct XcodeDataSink: ~Copyable, EntrySink {
     let list: [UInt8]
     do throws(CodecError) { list = try app.appDataInfo.binary() } catch {
       throw InterchangeError(
-        error, Self.action, subject: top.path.appending(XcodeDataSource.list))
+        error, Self.action, subject: path.appending(XcodeDataSource.list))
     }
     do throws(SystemError) {
-      let file = try top.create(XcodeDataSource.list, permissions: 0o600)
+      let file = try output.directory.create(XcodeDataSource.list, permissions: 0o600)
       try file.write(list)
       try file.sync()
-      try top.syncVolume()
+      try output.commit(last: XcodeDataSource.list)
     } catch { throw failure(error) }
   }
 }
@@ -218,6 +209,6 @@ extension XcodeDataSink {
   }
 
   private func failure(_ error: SystemError) -> InterchangeError {
-    InterchangeError(error, Self.action, subject: top.path)
+    InterchangeError(error, Self.action, subject: path)
   }
 }

@@ -20,6 +20,8 @@ package struct MobileSyncBackup: ~Copyable {
 
   static let action = "read the backup"
   static let database: ByteString = "Manifest.db"
+  /// The list that marks a backup as complete.
+  static let status: ByteString = "Status.plist"
   static let records: ByteString = "Manifest.mbdb"
 
   /// The limits of the property lists in bytes. Info.plist contains the icons of all apps.

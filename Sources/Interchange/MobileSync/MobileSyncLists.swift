@@ -30,7 +30,7 @@ struct MobileSyncLists {
 
   /// The lists with their names, in the order in which they are written.
   var all: [(name: ByteString, list: PropertyList)] {
-    [("Info.plist", info), ("Manifest.plist", manifest), ("Status.plist", status)]
+    [("Info.plist", info), ("Manifest.plist", manifest), (MobileSyncBackup.status, status)]
   }
 
   private var date: PropertyList { .date(Double((device.madeAt?.seconds ?? 0) - 978_307_200)) }

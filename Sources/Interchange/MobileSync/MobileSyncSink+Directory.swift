@@ -5,20 +5,11 @@ extension MobileSyncSink {
   /// takes long.
   package static func requireEmpty(_ path: ByteString) throws(InterchangeError) {
     guard let directory = try? Directory.open(path: path) else { return }
-    try requireEmpty(directory, path)
-  }
-
-  static func requireEmpty(
-    _ directory: borrowing Directory, _ path: ByteString
-  ) throws(InterchangeError) {
+    AtomicDirectory.removeAbandoned(in: directory)
     let isEmpty: Bool
     do throws(SystemError) { isEmpty = try directory.isEmpty() } catch {
       throw InterchangeError(error, action, subject: path)
     }
-    guard isEmpty else {
-      throw InterchangeError(
-        .unrepresentable, action, subject: path, reason: "the directory is not empty",
-        hint: "name a directory that does not exist")
-    }
+    guard isEmpty else { throw AtomicDirectory.notEmpty(path, action) }
   }
 }

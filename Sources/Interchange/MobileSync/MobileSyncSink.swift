@@ -7,10 +7,12 @@ package import SystemIO
 /// Of an encrypted backup nothing plain is ever on the disk under a name: the database of the
 /// manifest is built in an unnamed file, and encrypted at the end.
 ///
-/// `Status.plist`, which marks the backup as finished, is written last: without `finish` no reader
-/// takes the directory for a complete backup.
+/// The directory appears in `finish`, with `Status.plist`, which marks the backup as finished, as
+/// its last entry. Without `finish` nothing stays of it.
 package struct MobileSyncSink: ~Copyable, EntrySink {
-  private let directory: Directory
+  /// The path of the backup, for messages, and the directory to write into.
+  private let path: ByteString
+  private let output: AtomicDirectory
   private let device: MobileSyncDevice
   /// The keys of an encrypted backup.
   private let keys: MobileSyncKeys?
@@ -55,7 +57,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     }
   }
 
-  /// Creates the backup in a directory, which is made if it does not exist.
+  /// Creates the backup in a directory that does not exist or is empty.
   ///
   /// - Parameters:
   ///   - device: The device that the backup describes. Its time is the backup's.
@@ -64,50 +66,40 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
   package init(
     path: ByteString, device: MobileSyncDevice, keys: MobileSyncKeys? = nil
   ) throws(InterchangeError) {
-    let statements = try Self.statements(path, isHidden: keys != nil)
-    let directory = try Self.makeDirectory(path)
+    let output = try AtomicDirectory.make(path: path, Self.action)
+    let statements = try Self.statements(in: output, path, isHidden: keys != nil)
     var hidden: Descriptor?
-    if keys != nil { hidden = try Self.hideDatabase(in: directory) }
+    if keys != nil { hidden = try Self.hideDatabase(in: output.directory, path) }
     (database, insert, select) = (statements.database, statements.insert, statements.select)
     (self.device, self.keys) = (device, keys)
     plainDatabase = hidden
-    self.directory = directory
+    (self.path, self.output) = (path, output)
   }
 
   /// Opens the database and removes its name.
   private static func hideDatabase(
-    in directory: borrowing Directory
+    in directory: borrowing Directory, _ path: ByteString
   ) throws(InterchangeError) -> Descriptor {
     do throws(SystemError) {
       let file = try directory.file(MobileSyncBackup.database)
       try directory.remove(MobileSyncBackup.database)
       return file
     } catch {
-      throw InterchangeError(
-        error, action, subject: directory.path.appending(MobileSyncBackup.database))
+      throw InterchangeError(error, action, subject: path.appending(MobileSyncBackup.database))
     }
   }
 
-  /// Creates or opens the directory of the backup.
-  private static func makeDirectory(_ path: ByteString) throws(InterchangeError) -> Directory {
-    do throws(SystemError) { return try Directory.make(path: path, permissions: 0o700) } catch {
-      throw InterchangeError(error, action, subject: path)
-    }
-  }
-
-  /// Creates the database in a directory that is empty.
+  /// Creates the database.
   ///
   /// - Parameter isHidden: whether its file loses its name. Then SQLite writes no journal, which
   ///   would have one, and before which it checks the name (pager.c, `pager_open_journal`).
   private static func statements(
-    _ path: ByteString, isHidden: Bool
+    in output: AtomicDirectory, _ path: ByteString, isHidden: Bool
   ) throws(InterchangeError) -> (
     database: SQLiteDatabase, insert: SQLiteStatement, select: SQLiteStatement
   ) {
-    let directory = try makeDirectory(path)
-    try requireEmpty(directory, path)
     let resolved: ByteString
-    do throws(SystemError) { resolved = try Host.realPath(path) } catch {
+    do throws(SystemError) { resolved = try output.realPath() } catch {
       throw InterchangeError(error, action, subject: path)
     }
     do throws(SQLiteError) {
@@ -246,12 +238,12 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
 
   private func failure(_ error: SQLiteError) -> InterchangeError {
     InterchangeError(
-      .system, Self.action, subject: directory.path.appending(MobileSyncBackup.database),
+      .system, Self.action, subject: path.appending(MobileSyncBackup.database),
       reason: error.reason)
   }
 
   private func failure(_ error: SystemError) -> InterchangeError {
-    InterchangeError(error, Self.action, subject: directory.path)
+    InterchangeError(error, Self.action, subject: path)
   }
 
   // MARK: - Contents
@@ -273,7 +265,8 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
   }
 
   private func create(_ id: ByteString) throws(SystemError) -> Descriptor {
-    let prefix = try directory.makeDirectory(ByteString(id.bytes.prefix(2)), permissions: 0o700)
+    let prefix = try output.directory.makeDirectory(
+      ByteString(id.bytes.prefix(2)), permissions: 0o700)
     return try prefix.create(id, permissions: 0o600)
   }
 
@@ -325,7 +318,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     }
     (copy.file.protectionClass, copy.file.key) = (first.protectionClass, first.key)
     do throws(SystemError) {
-      let source = try directory.directory(ByteString(id.bytes.prefix(2))).file(id)
+      let source = try output.directory.directory(ByteString(id.bytes.prefix(2))).file(id)
       let target = try create(copy.fileID)
       var (buffer, offset): ([UInt8], UInt64) = ([], 0)
       repeat {
@@ -355,7 +348,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     do throws(SQLiteError) { try database.execute("COMMIT") } catch { throw failure(error) }
     if let keys, let plain = plainDatabase.take() {
       do throws(SystemError) {
-        let target = try directory.create(MobileSyncBackup.database, permissions: 0o600)
+        let target = try output.directory.create(MobileSyncBackup.database, permissions: 0o600)
         try keys.encryptDatabase(plain, to: target)
       } catch { throw failure(error) }
     }
@@ -363,16 +356,18 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     for (name, list) in lists.all {
       let bytes: [UInt8]
       do throws(CodecError) { bytes = try list.binary() } catch {
-        throw InterchangeError(error, Self.action, subject: directory.path.appending(name))
+        throw InterchangeError(error, Self.action, subject: path.appending(name))
       }
       try writeList(name, bytes)
     }
-    do throws(SystemError) { try directory.sync() } catch { throw failure(error) }
+    do throws(SystemError) { try output.commit(last: MobileSyncBackup.status) } catch {
+      throw failure(error)
+    }
   }
 
   private func writeList(_ name: ByteString, _ bytes: [UInt8]) throws(InterchangeError) {
     do throws(SystemError) {
-      let file = try directory.create(name, permissions: 0o600)
+      let file = try output.directory.create(name, permissions: 0o600)
       try file.write(bytes)
       try file.sync()
     } catch { throw failure(error) }

@@ -85,7 +85,7 @@ public struct AtomicFile: ~Copyable {
     if replacing {
       try directory.rename(temporary, to: name, in: directory)
     } else {
-      try directory.renameWithoutReplacing(temporary, to: name)
+      try directory.renameWithoutReplacing(temporary, to: name, in: directory)
     }
     isDone = true
     if durably { try directory.sync() }
@@ -103,16 +103,16 @@ public struct AtomicFile: ~Copyable {
 }
 
 extension Directory {
-  /// Renames a child to a name that must not exist.
-  fileprivate func renameWithoutReplacing(
-    _ name: ByteString, to newName: ByteString
+  /// Renames a child to a name in a directory that must not exist.
+  func renameWithoutReplacing(
+    _ name: ByteString, to newName: ByteString, in directory: borrowing Directory
   ) throws(SystemError) {
     do throws(SystemError) {
-      try rename(name, to: newName, in: self, replacing: false)
+      try rename(name, to: newName, in: directory, replacing: false)
     } catch {
       // Not every file system, such as NFS, supports a rename that refuses to replace.
-      guard error.isUnsupported, try statusIfPresent(newName) == nil else { throw error }
-      try rename(name, to: newName, in: self)
+      guard error.isUnsupported, try directory.statusIfPresent(newName) == nil else { throw error }
+      try rename(name, to: newName, in: directory)
     }
   }
 }
