@@ -58,6 +58,7 @@ struct CheckOutageTests {
       #expect(try DamageRecords(storage).packs.isEmpty)
     }
     #expect(reads > 2 && reads < 100)
+    storage.fail([], from: 1)
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
 
@@ -171,6 +172,9 @@ private final class FailingStorage: ForwardingStorage {
   var base: any Storage { memory }
 
   init(_ memory: MemoryStorage) { self.memory = memory }
+
+  /// On another host, unlike memory.
+  func directoryIdentity() throws(StoreError) -> FileIdentity? { nil }
 
   /// Lets reads of some objects fail, from one on. With `endsHost` no other request for a status is
   /// answered then.

@@ -87,7 +87,8 @@ struct S3StorageTests {
         by: objectPath("lease"))
     }
     #expect(found?.errorCode == .permissionDenied)
-    #expect(try server.requests().last?.method == "DELETE")
+    // After that it only looks whether an earlier attempt has stored the object.
+    #expect(try server.requests().last { $0.method != "GET" }?.method == "DELETE")
     #expect(try storage.status(objectPath("packs/large")) == nil)
   }
 

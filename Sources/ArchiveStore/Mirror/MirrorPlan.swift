@@ -200,7 +200,7 @@ struct MirrorPlan {
       of: source, in: target, keyName: mirror.source.keys?.keyName)
     (report.differentKeys, report.removedKeys) = (keys.different, keys.surplus)
     let copied = found.snapshots.subtracting(report.incomplete.map(\.head.id))
-    let copy = try mirror.source.open(copyIn: target)
+    let copy = mirror.source.copy(in: target)
     report.refusal = try mirror.refusal(of: found, old, in: copy) { copied }
     if report.refusal != nil { return }
     if losses.isEmpty, lacking.isEmpty { try planRemovalOfContent() }

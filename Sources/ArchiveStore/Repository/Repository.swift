@@ -90,6 +90,12 @@ public struct Repository: Sendable {
     return Repository(storage, settings: settings, keys: keys, opened: opened)
   }
 
+  /// Returns the copy of this repository in another storage as the next run of a mirror leaves it:
+  /// with the same settings and keys, although it may still have those of before a rotation.
+  func copy(in storage: any Storage) -> Repository {
+    Repository(storage, settings: settings, keys: keys, opened: Host.monotonicSeconds())
+  }
+
   static func settings(of storage: any Storage) throws(StoreError) -> RepositorySettings {
     let text: [UInt8]
     do {

@@ -218,10 +218,9 @@ import Testing
   /// or is in the trash and reported.
   @Test func filesWrittenMeanwhileAreKept() throws {
     let fixture = try UpdateFixture()
-    let remainder: ByteString = "Library/Preferences/org.example.plist.x8Kq2Zb"
-    try fixture.write("left", remainder)
+    try fixture.write("of no class", "loose")
     let plan = try fixture.plan(.update, MemoryPackage()) { $0.isStrict = true }
-    try fixture.write("late preferences", remainder)
+    try fixture.write("late change", "loose")
     try fixture.write("late", "Documents/late")
     try fixture.write("late top", "Fresh/late")
     try fixture.write("late tmp", "tmp/late")
@@ -233,7 +232,7 @@ import Testing
     #expect(!report.isComplete)
     #expect(
       report.lateChanges.map(\.path) == [
-        ByteString("apps/org.example.one/data").appending(remainder),
+        "apps/org.example.one/data/loose",
         "apps/org.example.one/data/tmp/late",
         "apps/org.example.one/extensions/org.example.one.share/data/Documents/late",
       ])
