@@ -54,6 +54,36 @@ struct EndedHolderTests {
     right.release()
   }
 
+  /// A listing of the leases from before one was taken.
+  private struct OldListing: ForwardingStorage {
+    let base: any Storage
+    let missing: ByteString
+
+    func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+      try base.list(directory).filter { $0 != missing }
+    }
+  }
+
+  /// A client of a network file system may keep listings for a while.
+  @Test func aLeaseThatAnOldListingLacksKeepsTheRight() throws {
+    try makeHolder(LeaseStatus.Owner.sign)
+    let lease = try Lease(RepositoryStorage(OldListing(base: storage, missing: name)))
+    #expect(try PruneLease(lease) == nil)
+    let owner = PruneLease.owner(of: name)
+    #expect(try storage.list(PruneLease.path).contains(owner))
+  }
+
+  /// Nothing is known of a holder that is not named as a lease is.
+  @Test(arguments: ["of-", "of-..", "of-\(String(repeating: "g", count: 32))"])
+  func aRightOfAnUnknownHolderIsKept(owner: String) throws {
+    try storage.makeDirectories([PruneLease.path.name], in: RepositoryLayout.leases)
+    for sign in [Lease.alive, ByteString(owner)] {
+      try storage.touch(PruneLease.path.appending(sign))
+    }
+    let lease = try Lease(storage)
+    #expect(try PruneLease(lease) == nil)
+  }
+
   @Test func aRunningProgramKeepsTheRightAndIsNamed() throws {
     try makeHolder(LeaseStatus.Owner.sign)
     let lease = try Lease(storage)

@@ -119,21 +119,29 @@ struct DirectoryLeases: LeaseForm {
 
   func statuses() throws(StoreError) -> [LeaseStatus] {
     let names = try storage.listIfPresent(RepositoryLayout.leases) ?? []
-    let holder = try signs(of: PruneLease.path)
+    let owners = try owners(in: PruneLease.path)
     var leases: [LeaseStatus] = []
     for name in names where name != PruneLease.path.name {
-      let path = RepositoryLayout.leases.appending(name)
-      guard let signs = try signs(of: path) else { continue }
-      let named = signs.first { LeaseStatus.Owner($0) != nil }
-      var began: Timestamp?
-      if let named { began = try storage.status(path.appending(named))?.modified }
-      leases.append(
-        LeaseStatus(
-          name: name, signs: signs,
-          heartbeat: try storage.status(path.appending(Lease.alive))?.modified, began: began,
-          removesObjects: holder?.contains(PruneLease.owner(of: name)) == true))
+      if let status = try status(of: name, owners) { leases.append(status) }
     }
     return leases
+  }
+
+  /// Returns a lease, or nil if it does not exist.
+  ///
+  /// - Parameter owners: the files that name the owner of the right to remove objects.
+  private func status(
+    of name: ByteString, _ owners: [ByteString]
+  ) throws(StoreError) -> LeaseStatus? {
+    let path = RepositoryLayout.leases.appending(name)
+    guard let signs = try signs(of: path) else { return nil }
+    let named = signs.first { LeaseStatus.Owner($0) != nil }
+    var began: Timestamp?
+    if let named { began = try storage.status(path.appending(named))?.modified }
+    return LeaseStatus(
+      name: name, signs: signs,
+      heartbeat: try storage.status(path.appending(Lease.alive))?.modified, began: began,
+      removesObjects: owners.contains(PruneLease.owner(of: name)))
   }
 
   /// Returns the names in a lease, or nil if it does not exist.
@@ -286,12 +294,13 @@ extension DirectoryLeases {
   /// nothing more.
   private func removeRightOfEnded() throws(StoreError) -> Bool {
     let owners = try owners(in: PruneLease.path)
-    guard owners.count == 1 else { return false }
-    let holder = try statuses().first { PruneLease.owner(of: $0.name) == owners[0] }
-    if let holder {
+    guard owners.count == 1, let name = PruneLease.lease(of: owners[0]) else { return false }
+    // Not from a listing of all leases: a client of a network file system may have one from before
+    // the lease was taken.
+    if let holder = try status(of: name, owners) {
       guard holder.presence == .ended else { return false }
       do throws(StoreError) {
-        _ = try takeAway(RepositoryLayout.leases.appending(holder.name))
+        _ = try takeAway(RepositoryLayout.leases.appending(name))
       } catch {
         // It belongs to another user.
         guard error.cause?.isRefused == true else { throw error }

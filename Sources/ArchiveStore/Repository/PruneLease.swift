@@ -15,6 +15,14 @@ struct PruneLease {
   /// Returns the name of the file that names a lease as the owner.
   static func owner(of lease: ByteString) -> ByteString { ByteString("of-\(lease)") }
 
+  /// Returns the name of the lease that such a file names, or nil if it is not that of a lease.
+  static func lease(of owner: ByteString) -> ByteString? {
+    let name = owner.bytes.dropFirst(3)
+    let digits = "0123456789abcdef".utf8
+    guard name.count == 32, name.allSatisfy(digits.contains) else { return nil }
+    return ByteString(Array(name))
+  }
+
   /// Takes the right for the holder of a lease. Returns nil if another program has it. A right
   /// whose holder wrote no heartbeat for an hour of the storage's clock is taken over, and so is
   /// that of a process of this host that has ended (docs/repository-format.md, "Removing objects").
