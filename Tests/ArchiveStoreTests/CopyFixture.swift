@@ -39,13 +39,14 @@ struct CopyFixture {
   ///   of copies that a test has ended seem to be alive.
   static func copy(
     _ source: Repository, _ target: Repository, _ ids: Set<SnapshotID>? = nil, dry: Bool = false,
-    check: Bool = false, workers: Int = 1, timing: CopyTurn.Timing = CopyTurn.Timing(patience: 0),
+    check: Bool = false, workers: Int = 1, onWait: @escaping ([LeaseStatus]) -> Void = { _ in },
+    timing: CopyTurn.Timing = CopyTurn.Timing(patience: 0),
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) throws -> RepositoryCopy.Report {
     var copy = RepositoryCopy(
       from: RepositoryCopy.Side(source), to: RepositoryCopy.Side(target), isDry: dry,
       isChecking: check, workers: workers, isStopping: isStopping)
-    copy.timing = timing
+    (copy.timing, copy.onWait) = (timing, onWait)
     return try copy.run { ids?.contains($0.id) ?? true }
   }
 

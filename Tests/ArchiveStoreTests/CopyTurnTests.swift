@@ -69,6 +69,47 @@ struct CopyTurnTests {
     try fixture.expectComplete(3)
   }
 
+  /// One that was killed before costs nothing.
+  @Test(arguments: [["copy"], ["copy", "copy-1"]])
+  func aCopyWhoseHeartbeatIsOldIsNotWaitedFor(signs: [String]) throws {
+    let fixture = try CopyFixture()
+    let other = try Lease(
+      fixture.target.repository.storage, with: signs.map { ByteString($0) })
+    fixture.target.clock.advance(by: 1200)
+    let pauses = Atomic<Int>(0)
+    let timing = Self.timing(fixture.target.clock) {
+      _ = pauses.add(1, ordering: .relaxed)
+    }
+    let report = try CopyFixture.copy(
+      fixture.source.repository, fixture.target.repository, timing: timing)
+    #expect(report.copied.count == 3 && pauses.load(ordering: .relaxed) == 0)
+    other.release()
+  }
+
+  /// The programs that are waited for are reported before the wait, and when another one is among
+  /// them.
+  @Test func aWaitIsReported() throws {
+    let fixture = try CopyFixture()
+    let storage = fixture.target.repository.storage
+    let first = try Lease(storage, with: ["copy", "copy-1"])
+    let second = try Lease(storage)
+    let pauses = Atomic<Int>(0)
+    let timing = Self.timing(fixture.target.clock) {
+      let count = pauses.add(1, ordering: .relaxed).newValue
+      try? first.touchAlive()
+      if count == 3 { try? second.put(signs: ["copy"]) }
+      guard count == 5 else { return }
+      first.release()
+      second.release()
+    }
+    var reported: [Set<ByteString>] = []
+    let report = try CopyFixture.copy(
+      fixture.source.repository, fixture.target.repository,
+      onWait: { reported.append(Set($0.map(\.name))) }, timing: timing)
+    #expect(report.copied.count == 3 && pauses.load(ordering: .relaxed) == 5)
+    #expect(reported == [[first.path.name], [first.path.name, second.path.name]])
+  }
+
   @Test func anInterruptedWaitIsContinued() throws {
     let fixture = try CopyFixture()
     let other = try Lease(fixture.target.repository.storage, with: ["copy"])

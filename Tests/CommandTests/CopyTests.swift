@@ -186,6 +186,29 @@ struct CopyTests {
     _ = try cli.succeed("mirror --to mirror --repo repo --quiet")
   }
 
+  /// A wait for another copy, which may take long, is not silent.
+  @Test func aCopyNamesTheProgramThatItWaitsFor() throws {
+    let cli = try CommandLine(inMemory: true)
+    try repositories(cli)
+    let lease = "second/leases/0123456789abcdef0123456789abcdef"
+    for sign in ["alive", "by-7-elsewhere", "copy"] {
+      try cli.directory.write("", at: ByteString("\(lease)/\(sign)"))
+    }
+    let script = """
+      : > err
+      "$0" copy --to second --repo repo > out 2> err & P=$!
+      for i in $(seq 600); do grep -q waiting err && break; sleep 0.1; done
+      rm -r \(lease)
+      wait $P; echo $?; cat err out
+      """
+    let outcome = try cli.run([], under: ["bash", "-c", script])
+    let text = outcome.output
+    #expect(text.hasPrefix("0\n") && text.contains("copied 2 of 2 snapshots"), "\(outcome)")
+    let note = "note: waiting until 1 other copy into 'second' has saved snapshots"
+    #expect(text.contains("\(note) (process 7 on host 'elsewhere', since 20"), "\(text)")
+    #expect(text.contains("one that was killed is waited for 3 minutes ("), "\(text)")
+  }
+
   @Test func theConfigurationNamesTheTargets() throws {
     let cli = try CommandLine(inMemory: true)
     try repositories(cli)

@@ -30,6 +30,9 @@ public struct RepositoryCopy {
   private let workers: Int
   private let counters: ProgressCounters
   private let isStopping: @Sendable () -> Bool
+  /// Called before a wait for other programs that copy into the target and save their snapshots
+  /// first, with their leases; again if there are more later.
+  public var onWait: ([LeaseStatus]) -> Void = { _ in }
   /// The clock of the wait for other copies.
   var timing = CopyTurn.Timing()
 
@@ -302,7 +305,7 @@ extension RepositoryCopy {
     private func takeTurn() throws(StoreError) -> Bool {
       guard let session else { return true }
       var turn = CopyTurn(session.lease, copy.timing)
-      return try turn.take(isStopping: isStopping)
+      return try turn.take(isStopping: isStopping, onWait: copy.onWait)
     }
 
     /// Saves the copy of a snapshot; not in a dry run. Returns nil if the snapshot cannot be read.

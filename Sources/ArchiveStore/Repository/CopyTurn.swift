@@ -39,33 +39,50 @@ struct CopyTurn {
 
   /// Waits until no other program that copies is saving snapshots. From then on none begins to, as
   /// long as the lease is held. Returns false if `isStopping` returned true before.
-  mutating func take(isStopping: () -> Bool) throws(StoreError) -> Bool {
+  ///
+  /// - Parameter onWait: called before a wait for other programs, with their leases, and again if
+  ///   another one is among them later.
+  mutating func take(
+    isStopping: () -> Bool, onWait: ([LeaseStatus]) -> Void
+  ) throws(StoreError) -> Bool {
     try lease.put(signs: [Self.choosing])
-    let highest = try others().map(\.number).max() ?? 0
+    let highest = try others().programs.map(\.number).max() ?? 0
     let own = min(highest + 1, Self.limit - 1)
     try lease.put(signs: [Self.sign(own)])
-    while try isBlocked(own) {
+    var reported: Set<ByteString> = []
+    while true {
+      let earlier = try programs(before: own)
+      if earlier.isEmpty { return true }
       if isStopping() { return false }
+      let names = Set(earlier.map(\.name))
+      if !names.isSubset(of: reported) { onWait(earlier) }
+      reported.formUnion(names)
       timing.pause()
     }
-    return true
   }
 
-  /// Whether another program has a lower number, or may still choose one.
-  private mutating func isBlocked(_ own: UInt64) throws(StoreError) -> Bool {
+  /// Returns the other programs that have a lower number, or may still choose one, and that have
+  /// not ended.
+  private mutating func programs(before own: UInt64) throws(StoreError) -> [LeaseStatus] {
     let name = lease.path.name
-    let earlier = try others().filter { other in
-      other.number == 0 || (other.number, other.status.name) < (own, name)
-    }
-    var isBlocked = false
+    let (programs, heartbeat) = try others()
+    var earlier: [LeaseStatus] = []
     // All of them, because the time of each counts from the first look at it.
-    for other in earlier where !hasEnded(other.status) { isBlocked = true }
-    return isBlocked
+    for (status, number) in programs where number == 0 || (number, status.name) < (own, name) {
+      if !hasEnded(status, at: heartbeat) { earlier.append(status) }
+    }
+    return earlier
   }
 
   /// Whether the program of a lease has ended, as far as this one can find out.
-  private mutating func hasEnded(_ status: LeaseStatus) -> Bool {
+  ///
+  /// - Parameter own: the time of this program's last heartbeat, by the store's clock as that of
+  ///   the other one.
+  private mutating func hasEnded(_ status: LeaseStatus, at own: Timestamp?) -> Bool {
     if status.presence == .ended { return true }
+    // It ended long before this program looks for the first time.
+    let limit = timing.patience + Repository.clockTolerance
+    if let own, let last = status.heartbeat, own.since(last) >= limit { return true }
     let now = timing.clock()
     guard let known = heartbeats[status.name], known.last == status.heartbeat else {
       heartbeats[status.name] = (status.heartbeat, now)
@@ -74,24 +91,28 @@ struct CopyTurn {
     return now - known.seen >= timing.patience
   }
 
-  /// Returns the other programs that copy, and their numbers; 0 for one that chooses. A user who
-  /// may not look at the leases waits for none.
-  private func others() throws(StoreError) -> [(status: LeaseStatus, number: UInt64)] {
+  /// Returns the other programs that copy, and their numbers, 0 for one that chooses; and the last
+  /// heartbeat of this program. A user who may not look at the leases waits for none.
+  private func others() throws(StoreError) -> (
+    programs: [(status: LeaseStatus, number: UInt64)], heartbeat: Timestamp?
+  ) {
     let statuses: [LeaseStatus]
     do throws(StoreError) {
       statuses = try LeaseStatus.all(lease.storage)
     } catch {
       guard error.isRefused else { throw error }
-      return []
+      return ([], nil)
     }
     let name = lease.path.name
-    return statuses.filter { $0.name != name }.compactMap { status in
+    var programs: [(status: LeaseStatus, number: UInt64)] = []
+    for status in statuses where status.name != name {
       switch status.copyPlace {
-      case .choosing: (status, 0)
-      case .number(let number): (status, number)
-      case nil: nil
+      case .choosing: programs.append((status, 0))
+      case .number(let number): programs.append((status, number))
+      case nil: break
       }
     }
+    return (programs, statuses.first { $0.name == name }?.heartbeat)
   }
 }
 

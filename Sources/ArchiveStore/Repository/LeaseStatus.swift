@@ -44,6 +44,14 @@ public struct LeaseStatus: Sendable, Hashable {
     }
   }
 
+  /// The process, the host and the start of the program in parentheses, to append to a message;
+  /// empty if it did not name itself.
+  public var words: String {
+    guard let process, let host else { return "" }
+    let start = began.map { ", since \(Timestamp(seconds: $0.seconds, nanoseconds: 0).rfc3339)" }
+    return " (process \(process) on host '\(ByteString(host))'\(start ?? ""))"
+  }
+
   /// Whether the program is known to have ended, and wrote its last heartbeat so long ago that no
   /// request of it is still on its way to the store, and that no clone of a virtual machine runs it
   /// on: in a store without rename, where its lease cannot be taken away from such a request.

@@ -110,16 +110,6 @@ extension Timestamp {
   }
 }
 
-extension LeaseStatus {
-  /// The process, the host and the start of the program, as text to append to an error message;
-  /// empty if it did not name itself.
-  fileprivate var words: String {
-    guard let process, let host else { return "" }
-    let start = began.map { ", since \(Timestamp(seconds: $0.seconds, nanoseconds: 0).rfc3339)" }
-    return " (process \(process) on host '\(ByteString(host))'\(start ?? ""))"
-  }
-}
-
 extension PruneLease {
   /// Keeps the right alive during long work on any thread.
   final class Heartbeat: Sendable {

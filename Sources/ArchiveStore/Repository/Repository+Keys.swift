@@ -190,7 +190,7 @@ extension Repository {
   }
 
   /// The seconds by which the clocks of a store's servers may differ.
-  private static let clockTolerance = 900.0
+  static let clockTolerance = 900.0
 
   private func isOpened(
     _ path: ObjectPath, by passphrase: AgePassphrase

@@ -73,10 +73,11 @@ struct CopyCommand: SandboxCommand {
     let ids = try source.snapshots(named: snapshots, console)
     let counters = ProgressCounters(of: "pack")
     let report = try progress.run(counters, output) { isStopping in
-      try RepositoryCopy(
+      var copy = RepositoryCopy(
         from: source.copySide, to: target.copySide, isDry: dryRun, isChecking: check,
-        workers: max(source.workers, target.workers), counters: counters, isStopping: isStopping
-      ).run { head in ids?.contains(head.id) ?? filter.isSelected(head) }
+        workers: max(source.workers, target.workers), counters: counters, isStopping: isStopping)
+      if !output.quiet { copy.onWait = { noteWait(for: $0, console) } }
+      return try copy.run { head in ids?.contains(head.id) ?? filter.isSelected(head) }
     }
     try output.show(
       report.jsonLines(isDry: dryRun), lines: report.lines(isDry: dryRun, isChecked: check),
@@ -89,6 +90,15 @@ struct CopyCommand: SandboxCommand {
 
   /// The connection to the other repository.
   private var otherRemote: RemoteOptions { targetRemote.options(besides: repository.remote) }
+
+  /// Prints which programs this one waits for: they may take long.
+  private func noteWait(for leases: [LeaseStatus], _ console: Console) {
+    let copies = Sizes.count(leases.count, "other copy")
+    console.note(
+      "waiting until \(copies) into '\(to)' \(leases.count == 1 ? "has" : "have") saved snapshots"
+        + leases.map(\.words).joined(separator: ",")
+        + "; one that was killed is waited for 3 minutes ('sandboxctl leases' lists the programs)")
+  }
 
   private func warn(
     of report: RepositoryCopy.Report, from source: Repository, to target: Repository,
