@@ -118,6 +118,10 @@ struct SnapshotOutageTests {
       #expect(error?.reason == "the test says so" && error?.kind == .failed)
       #expect(error?.hint?.contains("by its id") == true)
     }
+    // Work with others continues.
+    let others = Set(stored.dropLast().map(\.id))
+    #expect(storeError { try heads.requireSent(others) } == nil)
+    #expect(storeError { try heads.requireSent([newest.id]) }?.reason == "the test says so")
     let named = try repository.snapshot(matching: stored[3].id.hex)
     #expect(named == stored[3])
     storage.fail([], from: 1)

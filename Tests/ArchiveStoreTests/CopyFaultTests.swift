@@ -70,10 +70,29 @@ struct CopyFaultTests {
           ? StoreError(.system, "read", subject: event, reason: "the test says so") : nil
       }
     }
-    #expect(storeError { try fixture.copy() }?.reason == "the test says so")
+    let error = storeError { try fixture.copy() }
+    #expect(error?.reason == "the test says so" && error?.hint?.contains("by its id") == false)
     #expect(try fixture.copies().count == 3)
     fixture.target.storage.state.withLock { $0.failure = nil }
     #expect(try fixture.copy().present == 3)
+  }
+
+  /// A snapshot that the source does not send is not copied, and is not called damaged.
+  @Test func aSnapshotThatTheSourceDoesNotSendIsNoDamage() throws {
+    let fixture = try CopyFixture()
+    let path = "\(RepositoryLayout.tested.snapshot(fixture.source.snapshots[0].stored.id))"
+    fixture.source.storage.state.withLock { state in
+      state.failure = { event in
+        event.hasPrefix("load ") && event.contains(path)
+          ? StoreError(.system, "read", subject: event, reason: "the test says so") : nil
+      }
+    }
+    let report = try fixture.copy()
+    #expect(report.copied.count == 2 && report.unreadable.map(\.reason) == ["the test says so"])
+    #expect(!report.hasDamage)
+    fixture.source.storage.state.withLock { $0.failure = nil }
+    #expect(try fixture.copy().copied.count == 1)
+    try fixture.expectComplete(3)
   }
 
   /// An interrupted copy keeps the packs that it has begun, with an index. The next one reads only

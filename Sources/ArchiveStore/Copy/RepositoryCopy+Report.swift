@@ -46,10 +46,10 @@ extension RepositoryCopy {
     /// Whether the copy was interrupted before it was complete.
     public internal(set) var isInterrupted = false
 
-    /// Whether damage was found.
+    /// Whether damage was found. What this user may not read, or a store fails to send, is none.
     public var hasDamage: Bool {
       !(incomplete.isEmpty && damagedInTarget.isEmpty && targetDamage.isEmpty
-        && (unreadable + damaged).allSatisfy(\.isRefused))
+        && (unreadable + damaged).allSatisfy { $0.isRefused || $0.isStoreFailure })
     }
   }
 }

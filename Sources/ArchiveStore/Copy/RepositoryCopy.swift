@@ -114,7 +114,7 @@ extension RepositoryCopy {
     /// Returns the heads of the target. A copy that the target fails to send would be made again.
     private func targetHeads() throws(StoreError) -> [SnapshotHead] {
       let listing = try target.heads(cache: copy.target.headCache)
-      try listing.requireSent()
+      try listing.requireSent(hint: "run it again later: what was stored is not copied again")
       return listing.heads
     }
 

@@ -146,7 +146,7 @@ struct MirrorPlan {
     let planned = try planned()
     guard try !isContentWhole(in: planned) else { return }
     let listing = try mirror.source.heads(cache: mirror.headCache)
-    try listing.requireSent()
+    try listing.requireSent(new)
     let heads = listing.heads.filter { new.contains($0.id) }
     var needs = try search(planned)
     report.incomplete = try needs.mark(heads)

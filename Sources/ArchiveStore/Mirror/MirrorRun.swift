@@ -174,7 +174,7 @@ struct MirrorRun {
   private mutating func incomplete(_ new: Set<SnapshotID>) throws -> Set<SnapshotID> {
     guard try !isContentWhole() else { return [] }
     let listing = try mirror.source.heads(cache: mirror.headCache)
-    try listing.requireSent()
+    try listing.requireSent(new)
     let heads = listing.heads.filter { new.contains($0.id) }
     var needs = try SnapshotNeedsSearch(
       session.repository, cache: mirror.indexCache, threads: mirror.workers, isStopping: isStopping

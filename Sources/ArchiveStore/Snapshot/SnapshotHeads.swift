@@ -81,8 +81,19 @@ public struct SnapshotHeads: Sendable {
   ///
   /// - Throws: the failure.
   public func requireSent() throws(StoreError) {
+    try requireSent(hint: "run it again later; a snapshot that is named by its id is found")
+  }
+
+  /// Checks in the same way for work that needs all snapshots.
+  func requireSent(hint: String) throws(StoreError) {
     guard let failure = damaged.first(where: \.isStoreFailure) else { return }
-    throw failure.hinting("run it again later; a snapshot that is named by its id is found")
+    throw failure.hinting(hint)
+  }
+
+  /// Checks in the same way for work that needs only some snapshots, which exist.
+  func requireSent(_ ids: Set<SnapshotID>) throws(StoreError) {
+    if ids.isSubset(of: heads.map(\.id)) { return }
+    try requireSent(hint: "run it again later")
   }
 
   /// Removes a head whose snapshot is damaged or gone.
