@@ -141,6 +141,12 @@ struct WriteOnlyLeaseTests {
       #expect(records.names.count == number + 1)
       #expect(Set(records.packs.keys) == Set(packs.prefix(number + 1)))
     }
+    // A record that is up to date is not made again because of an older one that stays.
+    try fixture.store.remove(RepositoryLayout.tested.pack(packs[0]))
+    for _ in 0..<2 {
+      try RepositoryCheck(host, reading: .everything, workers: 1).run().recordDamage()
+      #expect(try DamageRecords(fixture.store).names.count == 3)
+    }
   }
 
   // MARK: - Stores with rename

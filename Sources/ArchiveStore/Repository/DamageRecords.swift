@@ -72,6 +72,8 @@ struct DamageRecords {
   private(set) var packs: [Digest: Record.Pack] = [:]
   /// The names of the records, including damaged ones.
   private(set) var names: [ByteString] = []
+  /// The packs of each usable record.
+  private var contents: [ByteString: Set<Record.Pack>] = [:]
   /// The records that cannot be used, with the reason.
   private(set) var faults: [(path: ObjectPath, error: StoreError)] = []
 
@@ -91,8 +93,10 @@ struct DamageRecords {
         guard Blake2b.hash(bytes) == id else {
           throw .damaged("\(path)", "its content does not match its id")
         }
-        for pack in try Record(bytes, object: "\(path)").packs { packs[pack.id] = pack }
+        let record = try Record(bytes, object: "\(path)")
+        for pack in record.packs { packs[pack.id] = pack }
         names.append(name)
+        contents[name] = Set(record.packs)
       } catch {
         if error.code == .missing { continue }
         guard error.costsTheObjectAlone else { throw error }
@@ -113,11 +117,14 @@ extension DamageRecords {
     return self
   }
 
-  /// Saves one record of all damaged packs, then removes the records that it replaces. Those that
-  /// this user may not remove stay: no writer relies on the packs in them then.
+  /// Saves one record of all damaged packs, unless there is such a one, then removes the others.
+  /// Those that this user may not remove stay: no writer relies on the packs in them then. They do
+  /// not become more with each check.
   func replace(by packs: [Record.Pack], _ lease: Lease) throws(StoreError) {
     var current: ByteString?
-    if !packs.isEmpty {
+    if let same = contents.first(where: { $0.value == Set(packs) }), !packs.isEmpty {
+      current = same.key
+    } else if !packs.isEmpty {
       let bytes = Record(packs).encode()
       let name = ByteString(Blake2b.hash(bytes).hex + ".json")
       try lease.save(bytes, as: RepositoryLayout.damaged.appending(name))
