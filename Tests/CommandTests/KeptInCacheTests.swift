@@ -97,6 +97,40 @@ struct KeptInCacheTests {
     #expect(try Self.files(cli, "new/.local/share/editor") == ["games/saves/1"])
   }
 
+  /// A link in the place of its directory matters only if there is something to restore.
+  @Test func aLinkInPlaceOfItsDirectoryIsReportedIfItIsRestored() throws {
+    let cli = try Self.backedUp()
+    let cache = try Directory.make(path: cli.directory.path("new/.cache/editor"))
+    try cache.createLink("deep", to: "../../elsewhere")
+    func errors(_ line: String, code: Int32) throws -> String {
+      let outcome = try cli.run("\(line) --dry-run")
+      #expect(outcome.code == code, "\(outcome.errors)")
+      return outcome.errors
+    }
+    let found = try errors(Self.restore, code: 3).split(separator: "\n")
+    let reports = found.filter { $0.contains("not restored: ") }
+    #expect(reports.count == 1 && reports[0].contains(": apps/editor/cache/deep "), "\(found)")
+    _ = try errors("\(Self.restore) --class preferences", code: 0)
+    let other = try errors("restore latest --to-device new --repo repo", code: 0)
+    #expect(!other.contains("not restored: ") && other.contains(" in 4 files of the snapshot: "))
+  }
+
+  /// So does one in the place of an excluded directory, which is restored empty.
+  @Test func aLinkInPlaceOfACacheIsKept() throws {
+    let cli = try Self.backedUp()
+    try cli.directory.write("fetched", at: "old/.cache/editor/other/a")
+    _ = try cli.succeed("backup --layout xdg --root old --policy ./keep.yaml --repo repo --quiet")
+    let cache = try Directory.make(path: cli.directory.path("new/.cache/editor"))
+    try cache.createLink("other", to: "../../elsewhere")
+    #expect(try cli.run(Self.restore).code == 0)
+    #expect(try cache.target(of: "other") == "../../elsewhere")
+    try cache.remove("other")
+    try cli.directory.write("text", at: "new/.cache/editor/other")
+    let outcome = try cli.run(Self.restore)
+    #expect(outcome.code == 3)
+    #expect(outcome.errors.contains("apps/editor/cache/other"), "\(outcome.errors)")
+  }
+
   /// Caches beside it are not deleted, also with `--delete-excluded`, as those elsewhere are not.
   @Test(arguments: ["--delete", "--delete --delete-excluded"])
   func cachesBesideItAreNotDeleted(_ options: String) throws {

@@ -28,9 +28,12 @@ extension RestorePlanner {
   private mutating func addEmptied(_ directory: RestoreRules.EmptiedDirectory, in parent: Int) {
     let name = directory.name
     if let present = present(name, in: parent) {
-      if present == .directory { return }
+      // The user may have moved a cache to another disk by a link.
+      if present == .directory || present == .symlink { return }
       return draft.plan.blocked.append(
-        PathRemark(path: name, remark: "the existing entry is not a directory"))
+        PathRemark(
+          path: draft.path(parent).appending(name), remark: "the existing entry is not a directory")
+      )
     }
     let above = draft.plan.tree.entries[parent]
     let entry =

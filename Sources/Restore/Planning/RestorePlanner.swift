@@ -40,6 +40,8 @@ struct RestorePlanner: ~Copyable {
   /// The snapshot's directories down to the current one.
   var directories: [OpenDirectory] = []
   var selector: RestoreSelector
+  /// The existing entry in the place of a directory that the walk is in; nil if there is none.
+  var obstacle: Obstacle?
   private var decider: EntryDecider
   private let deletions: DeletionPlanner
   private var limit: PlanLimit
@@ -58,7 +60,7 @@ struct RestorePlanner: ~Copyable {
     /// The frame of the directory's children.
     var frame: RestoreSelector.Frame
     /// Whether the directory is only above restored entries.
-    var isParentOnly: Bool
+    var isParentOnly = false
     /// Its files, if it is merged.
     var files = SpillableArray<UInt32>()
     /// The snapshot's files that cannot be restored because of a conflict with an existing entry.
@@ -183,9 +185,10 @@ struct RestorePlanner: ~Copyable {
     if role != .remove { directories[directories.count - 1].unseen?.remove(stored.name) }
     if role == .omitted { draft.countOmitted(stored) }
     if role == .skip || role == .omitted || role == .remove { return .skip }
+    if obstacle != nil { return passBehindObstacle(stored, at: path, frame, role: role) }
     let entry = anchored(stored, at: path)
     guard let number = try add(entry, named: entry.name, in: above, role: role) else {
-      return .skip
+      return pass(entry, at: path, frame, role: role)
     }
     guard entry.isDirectory else { return .enter }
     enter(number, pathLength: path.count, frame, isParentOnly: role == .parentOnly)
@@ -302,6 +305,7 @@ struct RestorePlanner: ~Copyable {
       }
       directories.removeLast()
       if last.isParentOnly { settle(last) }
+      if last.pathLength == obstacle?.pathLength { obstacle = nil }
     }
   }
 
