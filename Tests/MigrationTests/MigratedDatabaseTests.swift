@@ -103,6 +103,11 @@ struct MigratedDatabaseTests {
     #expect(found.routes.map(\.from.app) == [".notes.db", ".other-wal"])
     let plan = try AppMigration.make(#require(found.routes.first)).plan
     #expect(names(plan.moves) == [".notes.db", ".notes.db-journal", ".notes.db-wal"])
+    try directory.write("another", at: "new/.notes.db")
+    let other = try AppMigration.make(#require(found.routes.first)).plan
+    #expect(other.moves.isEmpty && other.withoutPlace.isEmpty)
+    #expect(
+      names(other.conflicts.map(\.move)) == [".notes.db", ".notes.db-journal", ".notes.db-wal"])
   }
 
   /// The journal of an uncommitted transaction over several databases is copied without the path of

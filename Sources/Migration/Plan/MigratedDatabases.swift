@@ -12,8 +12,8 @@ struct MigratedDatabases {
   enum Outcome {
     /// It is copied, or there already, or it is not moved.
     case destination(MigrationRoute.Destination)
-    /// It is not copied, since the target has another entry.
-    case conflict
+    /// It is not copied to this path, since the target has another entry.
+    case conflict(ByteString)
   }
 
   /// A log, a journal or an index with the path of its database.

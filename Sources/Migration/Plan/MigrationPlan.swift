@@ -126,13 +126,13 @@ package struct MigrationPlanner {
     var destination = route.destination(of: entry.path, isLink: entry.kind == .symlink)
     if let (owner, outcome) = databases.outcome(besides: entry) {
       switch outcome {
-      case .conflict:
-        guard case .path(let path) = destination else { break }
+      case .conflict(let own):
+        let path = own.concatenating(ByteString(owner.member.suffix))
         let reason = "it belongs to '\(owner.database)', which is not copied"
         plan.conflicts.append(
           MigrationPlan.Conflict(
             move: MigrationPlan.Move(entry: entry, destination: path), reason: reason))
-        return databases.record(.conflict, for: entry)
+        return databases.record(.conflict(path), for: entry)
       case .destination(let own):
         // The index can be left: SQLite makes it again.
         if owner.member != .sharedMemory { destination = own.followed(by: owner.member.suffix) }
@@ -157,7 +157,7 @@ package struct MigrationPlanner {
   private mutating func add(_ move: MigrationPlan.Move) {
     if let reason = conflict(of: move) {
       plan.conflicts.append(MigrationPlan.Conflict(move: move, reason: reason))
-      databases.record(.conflict, for: move.entry)
+      databases.record(.conflict(move.destination), for: move.entry)
       if move.entry.kind == .directory { blocked.insert(move.destination) }
       return
     }
