@@ -131,6 +131,27 @@ struct KeptInCacheTests {
     #expect(outcome.errors.contains("apps/editor/cache/other"), "\(outcome.errors)")
   }
 
+  /// A backup does not follow a link to all caches of an app, so a restore replaces nothing there.
+  @Test func aLinkInPlaceOfAllCachesIsNotFollowed() throws {
+    let cli = try Self.backedUp()
+    let mine: ByteString = "new/big/deep/drafts/sub/one"
+    try cli.directory.write("mine", at: mine)
+    try Directory.make(path: cli.directory.path("new/.cache")).createLink("editor", to: "../big")
+    let outcome = try cli.run("\(Self.restore) --delete")
+    #expect(outcome.code == 3)
+    let lines = outcome.errors.split(separator: "\n").filter { $0.contains("not restored: ") }
+    #expect(lines.count == 1, "\(outcome.errors)")
+    #expect(lines.first?.contains(": apps/editor/cache (") == true, "\(outcome.errors)")
+    #expect(lines.first?.contains("it is a link to '../big' in a directory of caches") == true)
+    #expect(try Self.files(cli, "new/big") == ["deep/drafts/sub/one"])
+    #expect(try cli.directory.read(mine) == Array("mine".utf8))
+    #expect(try Self.files(cli, "new/.local/share/editor") == ["games/saves/1"])
+    // Caches alone are no reason for an error.
+    #expect(try cli.run("restore latest --to-device new --repo repo").code == 0)
+    let path = "latest:apps/editor/cache/deep/drafts"
+    #expect(try cli.run("restore \(path) --to-device new --repo repo").code == 3)
+  }
+
   /// Caches beside it are not deleted, also with `--delete-excluded`, as those elsewhere are not.
   @Test(arguments: ["--delete", "--delete --delete-excluded"])
   func cachesBesideItAreNotDeleted(_ options: String) throws {

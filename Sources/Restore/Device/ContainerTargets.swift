@@ -18,6 +18,8 @@ struct ContainerTargets {
     let path: ByteString
     /// The device's container; nil if it has none.
     let present: Container?
+    /// Why nothing in the container can be restored; nil if it can.
+    var obstacle: String?
   }
 
   private let request: DeviceRestoreRequest
@@ -49,6 +51,11 @@ struct ContainerTargets {
       return Target(record: record, logical: logical, action: .harbor, path: path, present: nil)
     }
     guard let location = try location(of: record, logical) else { return nil }
+    if let obstacle = try obstacle(at: location, for: logical.kind) {
+      return Target(
+        record: record, logical: logical, action: .merge, path: location.path, present: nil,
+        obstacle: obstacle)
+    }
     if let link = try danglingLink(at: location) {
       throw OperationError(
         .failed, code: .danglingTarget,
@@ -106,6 +113,24 @@ struct ContainerTargets {
     }
     let terms = request.policy.containers[logical.kind]
     return terms?.restoreMissing == .safeHarbor && !installed.contains(app.identifier)
+  }
+
+  /// Returns why an existing entry at the location of a container in `~/.cache` is not taken for
+  /// one; nil if there is none. A backup enters neither links nor mounts there (`XDGFinder`), so
+  /// their content would be replaced without having been saved.
+  private func obstacle(
+    at location: ContainerLocation, for kind: ContainerKind
+  ) throws -> String? {
+    guard kind == .cache, request.device.layout == .xdg,
+      let parent = try? Directory.open(resolved: location.parent),
+      let status = try parent.statusIfPresent(location.name)
+    else { return nil }
+    if status.kind == .symlink {
+      return "it is a link to '\(try parent.target(of: location.name))' in a directory of caches, "
+        + "and is not followed"
+    }
+    return status.isMountPoint
+      ? "another volume is mounted there in a directory of caches, and is not entered" : nil
   }
 
   private func danglingLink(at location: ContainerLocation) throws -> ByteString? {

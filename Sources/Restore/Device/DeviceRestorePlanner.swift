@@ -191,6 +191,7 @@ struct DeviceRestorePlanner {
     rules.comparesBytesAt = request.comparesBytes ? request.time : nil
     rules.asideSuffix = PlannedTree.asideSuffix(at: request.time)
     rules.emptied = emptied(in: item.record.path, rules)
+    rules.obstacle = target.obstacle
     if item.logical.kind.isOneFile { adapt(&rules, toFile: item) }
     // Packers may give all files of a bundle the same time, so files of two versions can agree in
     // time and size: a bundle is replaced as a whole.
@@ -243,8 +244,11 @@ struct DeviceRestorePlanner {
 
   /// Returns the target for a container: an existing one is merged into, a new one is created in
   /// its parent directory, and one in the safe harbor is merged with the data already waiting
-  /// there.
+  /// there. Nothing is restored to one that is not taken for the container.
   private func location(of target: ContainerTargets.Target) -> RestoreTarget {
+    if target.obstacle != nil {
+      return RestoreTarget(directory: target.path.parent, name: nil, shownDepth: 0)
+    }
     let isThere = (try? Directory.open(resolved: target.path)) != nil
     if isThere { return RestoreTarget(directory: target.path, name: nil, shownDepth: 0) }
     return RestoreTarget(

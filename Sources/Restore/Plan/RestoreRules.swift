@@ -42,8 +42,11 @@ package struct RestoreRules: Sendable {
   /// path that the user selected.
   var keepsNoOther = false
 
+  /// Why nothing in the container can be restored; nil if it can.
+  var obstacle: String?
+
   /// Whether the root's own metadata is set.
-  var setsRoot: Bool { selection.isEmpty && hasOwnRoot }
+  var setsRoot: Bool { selection.isEmpty && hasOwnRoot && obstacle == nil }
 
   /// Whether a path is the one that the user selected.
   func isSelected(_ path: ByteString) -> Bool {

@@ -12,6 +12,14 @@ extension RestorePlanner {
     var remark: PathRemark?
   }
 
+  /// Enters a container that has an existing entry in its place. Returns false if it has none.
+  mutating func passContainer(_ root: Int) -> Bool {
+    guard let reason = selector.rules?.obstacle else { return false }
+    obstacle = Obstacle(pathLength: 0, remark: PathRemark(path: ".", remark: reason))
+    _ = passInto("", selector.root(), below: root)
+    return true
+  }
+
   /// Enters a directory that an existing entry prevents, as the last of the blocked ones tells, if
   /// that matters only for entries in it.
   mutating func pass(
@@ -32,7 +40,7 @@ extension RestorePlanner {
     _ entry: TreeEntry, at path: ByteString, _ frame: RestoreSelector.Frame,
     role: RestoreSelector.Role
   ) -> TreeWalk.Step {
-    if entry.isDirectory, role == .parentOnly, let above = directories.last?.number {
+    if entry.isDirectory, role != .whole, let above = directories.last?.number {
       return passInto(path, frame, below: above)
     }
     if let remark = obstacle?.remark.take() { draft.plan.blocked.append(remark) }

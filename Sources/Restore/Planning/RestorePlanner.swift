@@ -145,7 +145,7 @@ struct RestorePlanner: ~Copyable {
     let isWhole = selector.isIdle && draft.plan.request.overwrite == nil
     limit = PlanLimit(
       draft.plan.target, whole: isWhole ? tree : nil, first: draft.plan.request.firstLimit)
-    enter(root, pathLength: 0, selector.root())
+    if !passContainer(root) { enter(root, pathLength: 0, selector.root()) }
     reader.expectTrees()
     let first = draft.plan.tree.entries.count
     var lost: StoreError?
