@@ -26,10 +26,11 @@ extension RestorePlanner {
     _ entry: TreeEntry, at path: ByteString, _ frame: RestoreSelector.Frame,
     role: RestoreSelector.Role
   ) -> TreeWalk.Step {
-    guard entry.isDirectory, let above = directories.last?.number,
-      role == .parentOnly || role == .empty && isReplaced(entry.name, in: above),
-      let remark = draft.plan.blocked.popLast()
-    else { return .skip }
+    guard entry.isDirectory, role != .whole, let above = directories.last?.number else {
+      return .skip
+    }
+    if role == .empty, !isReplaced(entry.name, in: above) { return .skip }
+    guard let remark = draft.plan.blocked.popLast() else { return .skip }
     obstacle = Obstacle(pathLength: path.count, remark: remark)
     return passInto(path, frame, below: above)
   }
