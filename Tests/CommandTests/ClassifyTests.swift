@@ -106,6 +106,24 @@ struct ClassifyTests {
     }
   }
 
+  @Test func invalidPathOfStandardInputIsWrongUsage() throws {
+    let cli = try Self.sample()
+    let words = ["classify", "--stdin0", "--json", "--layout", "coresimulator"]
+    for path in ["apps/a/data/../x", "apps/a", "../x"] {
+      let outcome = try cli.run(words, input: Array(path.utf8))
+      let failure = try CommandLine.object(outcome.errors)
+      #expect(outcome.code == 2 && failure["exit_status"] as? Int == 2, "\(failure)")
+      #expect(failure["code"] as? String == "invalid_path", "\(failure)")
+    }
+  }
+
+  @Test func pathAboveContainersIsClassified() throws {
+    let cli = try Self.sample()
+    for path in ["apps", "apps/org.example.notebook", "groups"] {
+      #expect(try !cli.jsonLines("classify --root device --json \(path)").isEmpty, "\(path)")
+    }
+  }
+
   @Test func commandLineOverridesThePolicy() throws {
     let cli = try Self.sample()
     _ = try cli.succeed("init repo --plain")

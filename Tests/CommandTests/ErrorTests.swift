@@ -109,6 +109,7 @@ struct ErrorTests {
     try transcript.run("explain --root device apps/org.example.nobody/data/x", exits: 1)
     try transcript.run("explain --root device /etc/passwd", exits: 1)
     try transcript.run("classify --root device nobody/Documents", exits: 1)
+    try transcript.run("classify --root device notebook/Documents/none", exits: 1)
     try transcript.expectSnapshot("errors-not-found")
     #expect(try !cli.isThere("back"))
   }

@@ -79,15 +79,28 @@ struct ClassifyCommand: SandboxCommand {
     let compiled = try policy.compile(for: found, output, console)
     let scope = try path.map { try DevicePath($0, on: found).logical }
     let scan = try scan(found, compiled, within: scope)
-    try write(scan, within: scope, console)
     let realPaths = RealPaths(found)
     let unreadable = scan.containers.flatMap(\.unreadableByLogicalPath).filter { remark in
       guard let path = scope?.bytes else { return true }
       return remark.path.isWithin(path) || path.isWithin(remark.path)
     }
+    if let scope, unreadable.isEmpty { try require(scope, in: scan) }
+    try write(scan, within: scope, console)
     console.remarks(
       unreadable, as: .warning("not classified: "), all: list.all, text: realPaths.text)
     return unreadable.isEmpty ? .done : .doneInPart
+  }
+
+  /// Refuses a path that does not exist: an empty list would say that nothing is below it.
+  private func require(_ scope: LogicalPath, in scan: DeviceScan) throws(OperationError) {
+    let exists = scan.containers.contains { found in
+      found.container.logicalPrefix.isWithin(scope.bytes)
+        || found.entries.indices.contains { found.logicalPath($0).isWithin(scope.bytes) }
+    }
+    if exists { return }
+    throw OperationError(
+      .notFound, "classify", subject: scope.bytes, reason: "the device has no such path",
+      hint: "check the spelling; 'sandboxctl explain' also explains a path that does not exist")
   }
 
   private func write(_ scan: DeviceScan, within scope: LogicalPath?, _ console: Console) throws {
@@ -146,7 +159,7 @@ extension ClassifyCommand {
     ) throws {
       let isDirectory = given.bytes.last == UInt8(ascii: "/")
       let path = ByteString(joining: given.components)
-      guard let (container, inner) = try LogicalPath(path).location else {
+      guard let (container, inner) = try LogicalPath(argument: path).location else {
         throw UsageError(
           .invalidPath, "'\(given)' is not a logical path in a container",
           hint: "write it like 'apps/com.example.app/data/Documents/x'")

@@ -12,7 +12,7 @@ struct DevicePath {
       return
     }
     let trimmed = ByteString(joining: path.components)
-    let logical = try LogicalPath(trimmed)
+    let logical = try LogicalPath(argument: trimmed)
     let prefixes = device.containers.map(\.logicalPrefix)
     if prefixes.contains(where: { trimmed.isWithin($0) || $0.isWithin(trimmed) }) {
       self.logical = logical
@@ -53,5 +53,18 @@ struct DevicePath {
     }
     let rest = ByteString(joining: parts.dropFirst())
     return try LogicalPath(.data(LogicalName(app.identifier.bytes)), rest)
+  }
+}
+
+extension LogicalPath {
+  /// Creates a path of the command line or of standard input: a mistake in it is wrong usage.
+  init(argument bytes: ByteString) throws(OperationError) {
+    do throws(ModelError) {
+      try self.init(bytes)
+    } catch {
+      throw OperationError(
+        .usage, code: error.errorCode, error.action, subject: bytes, reason: error.reason,
+        hint: error.hint)
+    }
   }
 }
