@@ -122,7 +122,7 @@ extension SandboxctlCommand {
       return .done
     }
     if let unknown = unknownCommand(in: arguments) { throw unknown }
-    throw UsageError(parser: message(for: error), fullMessage(for: error))
+    throw KnownCommand(Self.self).mistake(error, in: arguments)
   }
 }
 

@@ -96,23 +96,20 @@ extension ParsableCommand {
 
 extension UsageError {
   /// Creates an error from a message of the argument parser: in lower case, without a full stop,
-  /// and with the parser's advice and the command's help as the hint.
-  init(parser message: String, _ fullMessage: String) {
+  /// and with the advice and the command's help as the hint.
+  ///
+  /// - Parameter advice: The advice that replaces that of the parser, which knows only options of
+  ///   a similar spelling.
+  init(parser message: String, _ fullMessage: String, advice: String? = nil) {
     let parts = message.showingBytes.split(separator: ". ", maxSplits: 1).map {
       Self.begunSmall($0)
     }
     let command = fullMessage.firstMatch(of: /'(sandboxctl[^']*--help)'/)?.output.1
     let help = "'\(command ?? "sandboxctl --help")' shows how it is used"
-    // An option in other programs, and a command here.
-    if command == "sandboxctl export --help", message.hasPrefix("Unknown option '--all'") {
-      self.init(
-        .invalidArguments, parts.first ?? message.showingBytes,
-        hint: "'sandboxctl export all DIR' writes all snapshots")
-      return
-    }
-    let advice = parts.count > 1 ? parts[1] + (parts[1].hasSuffix("?") ? " " : "; ") : ""
-    self.init(
-      Self.code(ofParser: message), parts.first ?? message.showingBytes, hint: advice + help)
+    let isSpelling = parts.count > 1 && parts[1].hasPrefix("did you mean ")
+    let own = parts.count > 1 && !isSpelling ? parts[1] + (parts[1].hasSuffix("?") ? "" : ";") : nil
+    let hint = [advice ?? own, help].compactMap(\.self).joined(separator: " ")
+    self.init(Self.code(ofParser: message), parts.first ?? message.showingBytes, hint: hint)
   }
 
   /// Returns the code for a message of the parser, whose errors have no other public properties.

@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import Codecs
-internal import PolicyEngine
 internal import SystemIO
 
 /// A command as its argument parser describes it, with its options and subcommands.
@@ -116,8 +115,16 @@ extension KnownCommand {
     do {
       return try type.parseAsRoot(words)
     } catch {
-      throw UsageError(parser: type.message(for: error), type.fullMessage(for: error))
+      throw mistake(error, in: words)
     }
+  }
+
+  /// Returns the error for a mistake that the parser found in a command line.
+  func mistake(_ error: any Error, in words: [String]) -> UsageError {
+    let message = type.message(for: error)
+    return UsageError(
+      parser: message, type.fullMessage(for: error),
+      advice: WordAdvice.forMessage(message, of: commands(of: words), in: self))
   }
 
   /// Returns the error for an unknown word in the place of a command; nil if the words name a
@@ -137,13 +144,12 @@ extension KnownCommand {
   }
 
   private static func unknown(_ words: [String], among known: [String]) -> UsageError {
-    let nearest = Resemblance.nearest(to: words.last ?? "", among: known)
+    let advice = WordAdvice.forCommand(words, among: known)
     let above = (["sandboxctl"] + words.dropLast()).joined(separator: " ")
     return UsageError(
       .unknownCommand,
       "there is no command '\(ByteString(argument: words.joined(separator: " ")))'",
-      hint: (nearest.map { "did you mean '\($0)'? " } ?? "")
-        + "'\(ByteString(above)) --help' lists the commands")
+      hint: (advice.map { $0 + " " } ?? "") + "'\(ByteString(above)) --help' lists the commands")
   }
 
   /// Refuses an option with one value that is given several times. The parser would use the last.

@@ -1,0 +1,112 @@
+internal import PolicyEngine
+
+/// The advice for a word that is no command or option: the word of this program for one of restic
+/// or borg, or a similar one.
+enum WordAdvice {
+  /// Returns the advice for an unknown command, or nil if there is none.
+  ///
+  /// - Parameter words: The words up to the unknown one, without the program's name.
+  static func forCommand(_ words: [String], among known: [String]) -> String? {
+    guard let word = words.last else { return nil }
+    if words.count == 1, let advice = commands[word] { return advice }
+    return Resemblance.nearest(to: word, among: known).map { "did you mean '\($0)'?" }
+  }
+
+  /// The commands of restic and borg that have another name here.
+  private static let commands = [
+    "break-lock": lock, "unlock": lock,
+    "compact": "'sandboxctl prune' removes data that no snapshot needs;",
+    "create": "'sandboxctl backup' makes a snapshot;",
+    "delete": "'sandboxctl forget' removes snapshots;",
+    "export-tar": "'sandboxctl export tar' writes a snapshot as an archive;",
+    "extract": "'sandboxctl restore' restores a snapshot or part of it;",
+    "info": "'sandboxctl snapshots show' shows a snapshot, 'sandboxctl stats' the sizes;",
+    "list": "'sandboxctl snapshots' lists snapshots, 'sandboxctl ls' the contents of one;",
+    "rebuild-index": "'sandboxctl repair index' rebuilds the index;",
+    "umount": "'fusermount3 -u DIR' unmounts snapshots;",
+    "version": "'sandboxctl --version' shows the version;",
+  ]
+
+  private static let lock =
+    "no lock has to be removed by hand; 'sandboxctl leases' lists the programs that use a "
+    + "repository;"
+
+  /// Returns the advice for a message of the argument parser, or nil if there is none.
+  ///
+  /// - Parameter path: The commands of the command line, from the outermost, below the program.
+  static func forMessage(
+    _ message: String, of path: [KnownCommand], in program: KnownCommand
+  ) -> String? {
+    let name = path.map(\.name).joined(separator: " ")
+    if let option = quoted(message, after: "Unknown option '") {
+      return differing[name]?[option] ?? forOption(option, of: path.last ?? program)
+    }
+    guard message.hasPrefix("Unexpected argument '") || message.contains(" unexpected arguments: ")
+    else { return nil }
+    switch name {
+    case "backup":
+      return "'--root DIR' backs up a device, and with '--layout folder' any directory;"
+    case "restore": return "'--to DIR' restores to a directory;"
+    default: return nil
+    }
+  }
+
+  private static func quoted(_ message: String, after start: String) -> String? {
+    guard message.hasPrefix(start) else { return nil }
+    return String(message.dropFirst(start.count).prefix { $0 != "'" })
+  }
+
+  private static func forOption(_ option: String, of command: KnownCommand) -> String? {
+    guard command.commands.isEmpty else {
+      let known = command.commands.contains { $0.takes(option) }
+      return known ? "give '\(option)' after the name of the command;" : nil
+    }
+    let known = command.options.filter(\.isShown).map(\.name)
+    let name = String(options[option] ?? option).drop { $0 == "-" }
+    if known.contains(String(name)) { return "did you mean '--\(name)'?" }
+    guard option.hasPrefix("--") else { return nil }
+    let longer = known.filter { $0.hasPrefix(name) }.prefix(maximumCount)
+    if let first = longer.first {
+      let all = longer.map { "'--\($0)'" }.joined(separator: ", ")
+      return longer.count == 1 ? "did you mean '--\(first)'?" : "did you mean one of \(all)?"
+    }
+    // A much shorter word is another one: 'to' for 'root'.
+    let similar = known.filter { abs($0.utf8.count - name.utf8.count) < 2 }
+    return Resemblance.nearest(to: String(name), among: similar).map { "did you mean '--\($0)'?" }
+  }
+
+  /// The maximum number of options to name.
+  private static let maximumCount = 3
+
+  /// The options of restic and borg that have another name here.
+  private static let options = [
+    "-e": "exclude", "-r": "repo", "-p": "passphrase-file", "-t": "to",
+    "--password-command": "passphrase-command", "--password-file": "passphrase-file",
+    "--target": "to",
+  ]
+
+  /// The options that a command does not have because it has other arguments for the same.
+  private static let differing = [
+    "export": ["--all": "'sandboxctl export all DIR' writes all snapshots;"],
+    "init": [
+      "--repo": "the repository is an argument: 'sandboxctl init REPO';",
+      "-r": "the repository is an argument: 'sandboxctl init REPO';",
+    ],
+    "restore": [
+      "--root": "'--to-device ROOT' restores to a device, '--in-place' to that of the snapshot;",
+      "--device": "'--to-device ROOT' restores to a device, '--in-place' to that of the snapshot;",
+    ],
+  ]
+}
+
+extension KnownCommand {
+  /// Whether this command, or one below it, has an option, as it is written.
+  fileprivate func takes(_ option: String) -> Bool {
+    let name = option.drop { $0 == "-" }
+    return all.contains { command in
+      command.options.contains { known in
+        option.hasPrefix("--") ? known.name == name : known.letters.map(String.init) == [name]
+      }
+    }
+  }
+}

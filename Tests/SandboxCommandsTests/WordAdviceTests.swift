@@ -1,0 +1,55 @@
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import SandboxCommands
+
+/// The hints for words that other programs have, and for misspelled ones.
+struct WordAdviceTests {
+  private func hint(_ line: String) throws -> String {
+    let words = line.split(separator: " ").map(String.init)
+    let program = KnownCommand(SandboxctlCommand.self)
+    if let unknown = program.unknownCommand(in: words) { return unknown.hint ?? "" }
+    let error = try #require(throws: UsageError.self) { try program.parse(words) }
+    return error.hint ?? ""
+  }
+
+  @Test(arguments: [
+    ("snapshots -r repo", "did you mean '--repo'?"),
+    ("restore latest --target x", "did you mean '--to'?"),
+    ("restore latest -t x", "did you mean '--to'?"),
+    ("backup --password-file x", "did you mean '--passphrase-file'?"),
+    ("backup --dry", "did you mean '--dry-run'?"),
+    ("check --read", "did you mean one of '--read-data', '--read-data-subset'?"),
+    ("backup --rooot x", "did you mean '--root'?"), ("apps --jso", "did you mean '--json'?"),
+    ("restore latest --root device", "'--to-device ROOT' restores to a device"),
+    ("init --repo x", "'sandboxctl init REPO'"),
+    ("--repo x snapshots", "give '--repo' after the name of the command"),
+    ("key --repo x", "give '--repo' after the name of the command"),
+    ("backup device", "'--root DIR' backs up a device"),
+    ("backup one two", "with '--layout folder' any directory"),
+    ("restore latest out", "'--to DIR' restores to a directory"),
+    ("export --all out", "'sandboxctl export all DIR' writes all snapshots"),
+    ("unlock", "'sandboxctl leases'"), ("create", "'sandboxctl backup'"),
+    ("extract", "'sandboxctl restore'"), ("list", "'sandboxctl snapshots'"),
+    ("compact", "'sandboxctl prune'"), ("delete", "'sandboxctl forget'"),
+    ("version", "'sandboxctl --version'"), ("bakcup", "did you mean 'backup'?"),
+    ("policy Lint", "did you mean 'lint'?"),
+  ])
+  func wordOfAnotherProgramHasAHint(_ line: String, expected: String) throws {
+    let hint = try hint(line)
+    #expect(hint.hasPrefix(expected) || hint.contains(expected), "\(line): \(hint)")
+    #expect(hint.contains("--help'"), "\(line): \(hint)")
+  }
+
+  /// A word that is much shorter, or of another command, is no advice.
+  @Test(arguments: [
+    "ls latest --root device", "forget --nosuch 3", "snapshots --device x",
+    "scenario init --repo x", "policy list here",
+  ])
+  func otherWordHasNone(_ line: String) throws {
+    let hint = try hint(line)
+    #expect(hint.hasPrefix("'sandboxctl "), "\(hint)")
+    #expect(hint.hasSuffix("--help' shows how it is used"), "\(hint)")
+  }
+}
