@@ -100,6 +100,7 @@ struct ErrorTests {
     try transcript.run("ls latest --repo repo", exits: 1)
     try transcript.run("snapshots --repo repo", exits: 0)
     _ = try cli.succeed("backup --root device --repo repo")
+    try cli.directory.write("text", at: "text")
     try transcript.run("ls latest~1 --repo repo", exits: 1)
     try transcript.run("ls ffffffff --repo repo", exits: 1)
     try transcript.run("ls latest:apps/org.example.nobody --repo repo", exits: 1)
@@ -110,6 +111,10 @@ struct ErrorTests {
     try transcript.run("explain --root device /etc/passwd", exits: 1)
     try transcript.run("classify --root device nobody/Documents", exits: 1)
     try transcript.run("classify --root device notebook/Documents/none", exits: 1)
+    try transcript.run("policy lint nosuch", exits: 1)
+    try transcript.run("scenario run nosuch", exits: 1)
+    try transcript.run("interapp share url:apple --root device", exits: 2)
+    try transcript.run("import tar text --repo repo", exits: 1)
     try transcript.expectSnapshot("errors-not-found")
     #expect(try !cli.isThere("back"))
   }

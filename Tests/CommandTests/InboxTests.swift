@@ -194,6 +194,7 @@ struct InboxTests {
     try inbox.fileForWriting("changed.pdf").write(Array("the user's work".utf8))
     let clean = "\(Self.inbox) clean \(Self.ends)"
     #expect(try cli.succeed(clean).contains("nothing is old enough"))
+    #expect(try cli.succeed("\(clean) --dry-run") == "nothing is old enough\n")
     let unasked = try cli.run("\(clean) --older-than 0s")
     #expect(unasked.code == 2 && unasked.errors.contains("--yes"))
     #expect(try cli.succeed("\(clean) --older-than 0s --dry-run").contains("report.pdf"))

@@ -156,6 +156,11 @@ struct MigrateTests {
       (Self.move + " --all", "cannot be used together"),
       ("migrate --from host:home --to host:home --app firefox", "the source and the target"),
       ("migrate --from host: --to host:home --app firefox", "names no directory"),
+      (
+        "migrate --from rpm:old --to flatpak:home --all",
+        "'rpm:old' names neither a directory nor a snapshot"
+      ),
+      ("migrate --from nowhere --to flatpak:home --app firefox", "written as [LAYOUT:]ROOT"),
     ] {
       let outcome = try cli.run(line)
       #expect(outcome.code == 2 && outcome.errors.contains(text), "\(line): \(outcome.errors)")

@@ -35,6 +35,13 @@ struct WordAdviceTests {
     ("compact", "'sandboxctl prune'"), ("delete", "'sandboxctl forget'"),
     ("version", "'sandboxctl --version'"), ("bakcup", "did you mean 'backup'?"),
     ("policy Lint", "did you mean 'lint'?"),
+    ("trash empty --older-than x", "give a span of time such as 45s, 10m, 12h or 7d;"),
+    ("import tar x --time x", "give 'source', 'now', or a time such as 2024-01-31T10:30:00Z;"),
+    ("forget --keep-last x", "give a number of snapshots, or 'unlimited';"),
+    ("forget --keep-within x", "give a span of time such as 2y5m7d3h;"),
+    ("backup --exclude-larger-than x", "give a size such as 500M or 2GiB;"),
+    ("backup --limit-upload x", "give the bytes a second, such as 500K or 2M;"),
+    ("prune --max-unused x", "give a size such as 500M, a share such as 5%, or 'unlimited';"),
   ])
   func wordOfAnotherProgramHasAHint(_ line: String, expected: String) throws {
     let hint = try hint(line)

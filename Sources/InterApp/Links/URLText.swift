@@ -42,7 +42,8 @@ package struct URLText: Sendable, Hashable {
   init(splitting bytes: ByteString) throws(OperationError) {
     var rest = bytes.bytes
     guard let colon = rest.firstIndex(of: UInt8(ascii: ":")) else {
-      throw Self.refusal(bytes, "it has no scheme")
+      throw Self.refusal(
+        bytes, "it has no scheme", hint: "write the scheme and a colon first, such as https:")
     }
     let scheme = ByteString(rest[..<colon])
     if let reason = Self.fault(ofScheme: scheme) {
@@ -78,12 +79,15 @@ package struct URLText: Sendable, Hashable {
     return part
   }
 
-  private static func refusal(_ url: ByteString, _ reason: String) -> OperationError {
+  private static func refusal(
+    _ url: ByteString, _ reason: String,
+    hint: String = "other characters than those of RFC 3986 are written as escapes, for example %20"
+  ) -> OperationError {
     var shown = hidingPassword(in: url)
     if shown.count > 200 { shown = ByteString(Array(shown.bytes.prefix(200)) + Array("…".utf8)) }
     return OperationError(
       .usage, code: .invalidInput, "open the URL", subject: shown, reason: reason,
-      hint: "other characters than those of RFC 3986 are written as escapes, for example %20")
+      hint: hint)
   }
 }
 

@@ -115,7 +115,9 @@ extension InterchangeError: ReportableError {
   package var hint: String? {
     if let ownHint { return ownHint }
     switch kind {
-    case .unknownFormat: return "check that it is the right file, or name its format"
+    case .unknownFormat:
+      return "check that it is the right file; 'sandboxctl import --help' lists the commands for "
+        + "other formats"
     case .unsupported: return "write it again with another program or without that feature"
     case .damaged, .damagedEntry: return "use another copy of it"
     case .keyRequired: return "give its password"

@@ -41,6 +41,7 @@ enum WordAdvice {
     if let option = quoted(message, after: "Unknown option '") {
       return differing[name]?[option] ?? forOption(option, of: path.last ?? program)
     }
+    if let advice = forValue(message) { return advice }
     guard message.hasPrefix("Unexpected argument '") || message.contains(" unexpected arguments: ")
     else { return nil }
     switch name {
@@ -50,6 +51,27 @@ enum WordAdvice {
     default: return nil
     }
   }
+
+  /// Returns the form of a value that the parser refused without a reason.
+  private static func forValue(_ message: String) -> String? {
+    let form = /The value '[\s\S]*' is invalid for '(\S+) <(\S+)>'/
+    guard let parts = message.wholeMatch(of: form)?.output else { return nil }
+    return values[String(parts.1)] ?? values[String(parts.2)]
+  }
+
+  /// The forms of values by the option, or by the name of the value in the help.
+  private static let values = [
+    "--keep-last": number, "--keep-hourly": number, "--keep-daily": number,
+    "--keep-weekly": number, "--keep-monthly": number, "--keep-yearly": number,
+    "--max-unused": "give a size such as 500M, a share such as 5%, or 'unlimited';",
+    "--time": "give 'source', 'now', or a time such as 2024-01-31T10:30:00Z;",
+    "rate": "give the bytes a second, such as 500K or 2M;",
+    "size": "give a size such as 500M or 2GiB;",
+    "span": "give a span of time such as 2y5m7d3h;",
+    "time": "give a span of time such as 45s, 10m, 12h or 7d;",
+  ]
+
+  private static let number = "give a number of snapshots, or 'unlimited';"
 
   private static func quoted(_ message: String, after start: String) -> String? {
     guard message.hasPrefix(start) else { return nil }

@@ -128,7 +128,7 @@ extension PolicyCommand {
       }
       let names = policies.map { $0.utf8.flatMap(named.policy)?.source.name }
       let files = try zip(policies, names).filter { $1 == nil }.map { path, _ in
-        try PolicyFiles.file(path, .commandLine)
+        try Self.file(path)
       }
       let tables = files.filter(MigrationTable.isTable)
       let drafts = files.filter { !MigrationTable.isTable($0) }
@@ -138,6 +138,16 @@ extension PolicyCommand {
       return Selection(
         library: library, sources: sources.filter { !ofTables.contains($0) },
         tables: MigrationLibrary(tables))
+    }
+
+    private static func file(_ path: ByteString) throws -> PolicySource {
+      do {
+        return try PolicyFiles.file(path, .commandLine)
+      } catch let error as SystemError where error.isAbsent {
+        throw OperationError(
+          .notFound, "open", subject: path, reason: error.reason,
+          hint: "check the spelling; 'sandboxctl policy list' lists the names of policies")
+      }
     }
   }
 

@@ -229,11 +229,11 @@ extension InboxCommand {
           }
         }
       }
-      if dryRun { return status }
       if found.isEmpty {
         if !inbox.output.json, !inbox.output.quiet { try console.result("nothing is old enough") }
         return status
       }
+      if dryRun { return status }
       guard try isConfirmed(console) else { return .failed }
       let names = Dictionary(
         uniqueKeysWithValues: found.map { ($0.inbox.path(), Set($0.files.map(\.name))) })

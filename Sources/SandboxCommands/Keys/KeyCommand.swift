@@ -38,6 +38,7 @@ extension KeyCommand {
       CommandConfiguration(
         commandName: "list",
         abstract: "List the keys of a repository and its signers",
+        usage: "sandboxctl key list [--repo <repo>] [<options>]",
         discussion: """
           Lists the keys with the times at which they were written. No passphrase is needed, and \
           none is checked: a listed key may be damaged. Also lists the signers that this host knows, \
@@ -209,6 +210,7 @@ extension KeyCommand {
       CommandConfiguration(
         commandName: "show-recipient",
         abstract: "Print the recipients of an encrypted repository",
+        usage: "sandboxctl key show-recipient [--repo <repo>] [<options>]",
         discussion: """
           Prints the age recipients for which new data is encrypted, one a line, as 'age -R' and \
           'sandboxctl init --recipients-file' read them. With a passphrase they are those of the \

@@ -9,6 +9,7 @@ struct LeasesCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "leases",
       abstract: "List the programs that are using a repository",
+      usage: "sandboxctl leases [--repo <repo>] [<options>]",
       discussion: """
         Lists the leases of running backups, prunes, repairs and long restores, with host, process \
         and the time of the last heartbeat. No lock has to be removed by hand: the lease of a \

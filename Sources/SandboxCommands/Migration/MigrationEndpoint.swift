@@ -22,9 +22,21 @@ enum MigrationEndpoint {
   init(source word: ByteString, isWhole: Bool = false) throws {
     let (layout, root) = try Self.parts(word)
     if layout == nil, !root.isAbsolute, (try? Host.realPath(root)) == nil {
+      try Self.requireSnapshot(word)
       self = .snapshot(word)
     } else {
       self = try Self.directory(root, layout, isWhole: isWhole)
+    }
+  }
+
+  private static func requireSnapshot(_ word: ByteString) throws {
+    do {
+      _ = try SnapshotPath(word)
+    } catch let error as UsageError {
+      throw UsageError(
+        error.code, "'\(word)' names neither a directory nor a snapshot",
+        hint: "a directory is written as [LAYOUT:]ROOT, with a layout such as host, deb, flatpak, "
+          + "snap, ios or macos" + (error.hint.map { "; for a snapshot, \($0)" } ?? ""))
     }
   }
 

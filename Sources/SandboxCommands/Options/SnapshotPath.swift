@@ -60,10 +60,12 @@ extension SnapshotName {
     } else if let end = Self.end(of: text) {
       self = .before(end, text: text)
     } else {
+      // A path follows the colon only where a command takes one there.
+      let path = text.contains(":") ? "give a path as an argument of its own; " : ""
       throw UsageError(
         .invalidValue, "'\(ByteString(text))' does not name a snapshot",
         hint: """
-          give 'latest', 'latest~2', at least four characters of an id, or a time such as \
+          \(path)give 'latest', 'latest~2', at least four characters of an id, or a time such as \
           '2026-11-01' or '2026-11-01T10.30'
           """)
     }
