@@ -51,6 +51,7 @@ struct TrashTests {
     #expect((gone["freed"] as? [String: Any])?["files"] as? Int == 2)
     #expect(!fixture.isThere(trash))
     #expect(try fixture.cli.succeed("trash list --root device") == "the trash is empty\n")
+    #expect(try fixture.cli.succeed("trash empty --root device") == "nothing to delete\n")
     let unknown = try fixture.cli.run("trash empty nothing --root device")
     #expect(
       unknown.code == 1 && unknown.errors.contains("'sandboxctl trash list' lists the operations"))

@@ -21,6 +21,7 @@ struct WordAdviceTests {
     ("backup --password-file x", "did you mean '--passphrase-file'?"),
     ("backup --dry", "did you mean '--dry-run'?"),
     ("check --read", "did you mean one of '--read-data', '--read-data-subset'?"),
+    ("snapshots --latest 1", "did you mean '--last'?"),
     ("backup --rooot x", "did you mean '--root'?"), ("apps --jso", "did you mean '--json'?"),
     ("restore latest --root device", "'--to-device ROOT' restores to a device"),
     ("init --repo x", "'sandboxctl init REPO'"),

@@ -92,8 +92,8 @@ enum WordAdvice {
       let all = longer.map { "'--\($0)'" }.joined(separator: ", ")
       return longer.count == 1 ? "did you mean '--\(first)'?" : "did you mean one of \(all)?"
     }
-    // A much shorter word is another one: 'to' for 'root'.
-    let similar = known.filter { abs($0.utf8.count - name.utf8.count) < 2 }
+    // A short word of another length is another word: 'to' for 'root'.
+    let similar = known.filter { name.count > 5 || abs($0.utf8.count - name.utf8.count) < 2 }
     return Resemblance.nearest(to: String(name), among: similar).map { "did you mean '--\($0)'?" }
   }
 

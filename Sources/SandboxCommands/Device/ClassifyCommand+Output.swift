@@ -63,7 +63,7 @@ extension ClassifyCommand {
     ) -> String {
       let entry = container.entries[index]
       return Self.line(
-        entry.verdicts[view], stored: entry.selection.word, at: container.logicalPath(index),
+        entry.verdicts[view], entry.selection, at: container.logicalPath(index),
         kind: entry.status.kind, isRoot: index == 0, stated: stated)
     }
 
@@ -82,12 +82,12 @@ extension ClassifyCommand {
     /// - Parameter stated: the class of data protection that a file's metadata states. It is shown
     ///   unless it is the usual one.
     static func line(
-      _ verdict: Verdict, stored: String, at path: ByteString, kind: FileKind, isRoot: Bool,
-      stated: ProtectionClass? = nil
+      _ verdict: Verdict, _ selection: ScannedEntry.Selection, at path: ByteString,
+      kind: FileKind, isRoot: Bool, stated: ProtectionClass? = nil
     ) -> String {
       let columns = [
-        (verdict.className(isRoot: isRoot) ?? "-", 11), (stored, 8), (verdict.update.rawValue, 10),
-        (verdict.purge.word, 8), (verdict.restore.rawValue, 14),
+        (verdict.className(isRoot: isRoot) ?? "-", 11), (selection.name, 8),
+        (verdict.update.rawValue, 10), (verdict.purge.word, 8), (verdict.restore.rawValue, 14),
       ]
       let cells = columns.map { text, width in
         text + String(repeating: " ", count: max(0, width - text.count))
@@ -136,12 +136,15 @@ extension ClassifyCommand {
 }
 
 extension ScannedEntry.Selection {
-  /// The word in the output.
-  var word: String {
+  /// The word in JSON.
+  var word: String { self == .excluded ? "left-out" : name }
+
+  /// The word in text, which is that of the totals and of 'backup'.
+  fileprivate var name: String {
     switch self {
     case .included: "kept"
     case .parentOnly: "bare"
-    case .excluded: "left-out"
+    case .excluded: "excluded"
     }
   }
 }

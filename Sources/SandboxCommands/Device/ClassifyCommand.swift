@@ -182,7 +182,7 @@ extension ClassifyCommand {
       } else {
         try console.result(
           Entries.line(
-            verdict, stored: stored.word, at: path, kind: isDirectory ? .directory : .file,
+            verdict, stored, at: path, kind: isDirectory ? .directory : .file,
             isRoot: inner.isEmpty))
       }
     }

@@ -139,6 +139,9 @@ extension TrashCommand {
         "\($0.id): \($0.reason)"
       }
       if output.quiet { return }
+      if outcome.removed.isEmpty, outcome.failed.isEmpty, !outcome.isInterrupted {
+        return try console.result("nothing to delete")
+      }
       let operations = Sizes.count(outcome.removed.count, "operation")
       try console.result(
         "\(dryRun ? "would delete" : "deleted") \(outcome.totals.text) of \(operations)")
