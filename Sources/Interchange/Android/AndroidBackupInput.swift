@@ -166,7 +166,12 @@ final class InflatedInput: AndroidBackupInput {
   private var stored = [UInt8](repeating: 0, count: StoredInput.portion)
   private var position = 0
   private var end = 0
+  /// The number of bytes behind the stream so far.
+  private var trailing = 0
+  private var isEndRead = false
 
+  /// The maximum number of zeros behind the stream.
+  private static let trailerLimit = 1 << 20
   let marksEnd = true
 
   init(_ input: any AndroidBackupInput, subject: ByteString) throws(InterchangeError) {
@@ -186,7 +191,22 @@ final class InflatedInput: AndroidBackupInput {
       let produced = try inflate(into: target)
       if produced > 0 { return produced }
     }
+    try requireEnd()
     return 0
+  }
+
+  /// Checks that only zeros follow the stream, of which another one may have been appended, and
+  /// reads the input to its end, which verifies the padding of an encrypted one.
+  private func requireEnd() throws(InterchangeError) {
+    while !isEndRead {
+      trailing += end - position
+      if trailing > Self.trailerLimit || stored[position..<end].contains(where: { $0 != 0 }) {
+        throw InterchangeError(
+          .damaged, AndroidBackupHeader.action, subject: subject,
+          reason: "other data follows the end of its compressed data, and is missing")
+      }
+      isEndRead = try !readStored()
+    }
   }
 
   private func inflate(into target: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int {
@@ -203,6 +223,15 @@ final class InflatedInput: AndroidBackupInput {
   }
 
   private func fillStored() throws(InterchangeError) {
+    if try !readStored() {
+      throw InterchangeError(
+        .damaged, AndroidBackupHeader.action, subject: subject,
+        reason: "it is truncated: its compressed data has no end")
+    }
+  }
+
+  /// Reads the next stored bytes. Returns false at the end.
+  private func readStored() throws(InterchangeError) -> Bool {
     position = 0
     end = 0
     let input = input
@@ -210,10 +239,6 @@ final class InflatedInput: AndroidBackupInput {
       (bytes: inout UnsafeMutableBufferPointer<UInt8>) throws(InterchangeError) in
       try input.read(into: UnsafeMutableRawBufferPointer(bytes))
     }
-    if end == 0 {
-      throw InterchangeError(
-        .damaged, AndroidBackupHeader.action, subject: subject,
-        reason: "it is truncated: its compressed data has no end")
-    }
+    return end > 0
   }
 }

@@ -112,6 +112,9 @@ package final class AndroidBackupReader: EntrySource {
     guard let path = try AndroidBackupPath.logical(stored) else { return nil }
     if let fault = PathComponents.fault(in: path) { throw PathFault(reason: fault) }
     let kind = try kind(of: member)
+    for omission in member.omissions {
+      skipped.append(path: member.path, reason: omission, isPropertyOnly: true)
+    }
     if stored.count == 3, stored[2] == AndroidBackupPath.manifest,
       manifests.count < Self.packageLimit
     {
@@ -119,10 +122,13 @@ package final class AndroidBackupReader: EntrySource {
     }
     return ForeignEntry(
       path: path, kind: kind, permissions: member.permissions, owner: member.owner,
-      group: member.group, modified: member.modified)
+      group: member.group, modified: member.modified, attributes: member.attributes)
   }
 
   private func kind(of member: AndroidTarMember) throws(PathFault) -> ForeignEntry.Kind {
+    if let size = member.unreadExtension {
+      throw PathFault(reason: "its extended header has \(size) bytes, which is too large")
+    }
     if member.isSparse {
       throw PathFault(reason: "it is a sparse file of GNU tar, which no backup of Android has")
     }

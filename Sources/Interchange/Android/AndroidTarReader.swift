@@ -16,10 +16,16 @@ struct AndroidTarMember: Hashable {
   /// Whether the content is a map of data and the data without its holes, as GNU tar stores sparse
   /// files.
   var isSparse = false
+  /// The extended attributes, ordered by name.
+  var attributes: [ForeignEntry.Attribute] = []
+  /// Properties that could not be taken, each as a clause.
+  var omissions: [String] = []
+  /// The number of bytes of an extended header that is too large to be read; nil for none.
+  var unreadExtension: UInt64?
 
   static let blockSize = 512
-  /// The largest extended header in bytes: twice what Android accepts.
-  static let extensionLimit: UInt64 = 64 << 10
+  /// The largest extended header in bytes. Android accepts 32 KiB; others can have attributes.
+  static let extensionLimit: UInt64 = 1 << 20
 }
 
 /// Reads the tar archive in an Android backup, one member after the other.
@@ -27,8 +33,8 @@ struct AndroidTarMember: Hashable {
 /// Android writes files (`0`) and directories (`5`) with POSIX headers and, for long names, for
 /// names that are not ASCII and for sizes from 8 GiB, pax headers (`x`) with the records `path` and
 /// `size`. Other programs pack backups with any `tar`, so GNU long names (`L`, `K`) and numbers,
-/// links and the other records of a pax header are read as well. Memory is bounded by the extended
-/// headers.
+/// links, attributes and the other records of a pax header are read as well. Memory is bounded by
+/// the extended headers.
 ///
 /// Source: AOSP, `BackupHelpers.cpp` (`write_tarfile`), `TarBackupReader.java`; POSIX.1-2001, pax.
 struct AndroidTarReader {
@@ -60,6 +66,7 @@ struct AndroidTarReader {
       if TarExtension.types.contains(header.type) {
         try readExtension(header, into: &extra)
       } else {
+        if header.hasMoreBlocks { try skipSparseMap(from: start) }
         let member = extra.applied(to: header)
         remaining = member.size
         padding = Self.padding(after: member.size)
@@ -108,16 +115,35 @@ struct AndroidTarReader {
   private mutating func readTrailer() throws(InterchangeError) {
     var scratch = [UInt8](repeating: 0, count: 32 << 10)
     let start = position
+    var (isBlank, isFollowed) = (true, false)
     while true {
       let count = try fill(&scratch)
+      if isBlank, let first = scratch[..<count].firstIndex(where: { $0 != 0 }) {
+        (isBlank, isFollowed) = (false, Self.hasArchive(scratch[..<count], after: first))
+      }
       if position - start < UInt64(AndroidTarMember.blockSize) && !input.marksEnd {
         throw damage("it is truncated at its end", at: start)
       }
-      if count < scratch.count { return }
+      if count < scratch.count { break }
       if position - start > Self.trailerLimit {
         throw damage("more data follows its end", at: start)
       }
     }
+    guard isFollowed else { return }
+    var error = damage(
+      "another archive follows its end, and the entries of that are missing", at: start)
+    // The checksum was reached.
+    error.isSuspect = false
+    throw error
+  }
+
+  /// Whether another archive or backup begins where zeros end, as after `cat`. Other data is none:
+  /// old programs wrote what was left in their buffer.
+  private static func hasArchive(_ bytes: ArraySlice<UInt8>, after zeros: Int) -> Bool {
+    if bytes.dropFirst(zeros).starts(with: AndroidBackupHeader.magic) { return true }
+    let start = zeros - zeros % AndroidTarMember.blockSize
+    let block = Array(bytes.dropFirst(start).prefix(AndroidTarMember.blockSize))
+    return block.count == AndroidTarMember.blockSize && TarHeader(block) != nil
   }
 
   private mutating func fill(_ bytes: inout [UInt8]) throws(InterchangeError) -> Int {
@@ -151,9 +177,9 @@ struct AndroidTarReader {
   ) throws(InterchangeError) {
     let start = position
     guard header.size <= AndroidTarMember.extensionLimit else {
-      throw InterchangeError(
-        .limitExceeded, AndroidBackupHeader.action, subject: subject,
-        reason: "an extended header has \(header.size) bytes", offset: start)
+      extra.skip(header)
+      (remaining, padding) = (header.size, Self.padding(after: header.size))
+      return
     }
     padding = Self.padding(after: header.size)
     var bytes = [UInt8](repeating: 0, count: Int(header.size))
@@ -161,6 +187,16 @@ struct AndroidTarReader {
       throw damage("it is truncated within an extended header", at: start)
     }
     if let fault = extra.read(bytes, of: header.type) { throw damage(fault, at: start) }
+  }
+
+  /// Skips the blocks with the rest of the map of a sparse file, which follow its header.
+  private mutating func skipSparseMap(from start: UInt64) throws(InterchangeError) {
+    var block = [UInt8](repeating: 0, count: AndroidTarMember.blockSize)
+    repeat {
+      guard try fill(&block) == block.count else {
+        throw damage("it is truncated within a sparse file", at: start)
+      }
+    } while block[TarHeader.nextMapMark] != 0
   }
 
   private func damage(_ reason: String, at offset: UInt64) -> InterchangeError {
@@ -184,6 +220,12 @@ struct TarHeader {
   let group: UInt32
   let modified: Int64
   let link: ByteString
+  /// Whether blocks with the rest of a sparse file's map follow, in the old form of GNU tar.
+  let hasMoreBlocks: Bool
+
+  /// The position of the mark of a further block in a block of a map (GNU tar, `struct
+  /// sparse_header`).
+  static let nextMapMark = 504
 
   /// Whether content follows. In headers of links, devices and directories a size means nothing.
   var hasContent: Bool { !(UInt8(ascii: "1")...UInt8(ascii: "6")).contains(type) }
@@ -207,6 +249,7 @@ struct TarHeader {
     self.group = UInt32(clamping: group)
     self.modified = modified
     link = Self.text(block, 157..<257)
+    hasMoreBlocks = type == UInt8(ascii: "S") && block[482] != 0
   }
 
   /// Returns the valid checksums: the sum of the bytes, with spaces for the checksum itself, and
@@ -246,101 +289,5 @@ extension TarHeader {
     let bits = bytes.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
     let seconds = Int64(bitPattern: bits)
     return seconds < 0 ? seconds : nil
-  }
-}
-
-/// The values of extended headers, which apply to the next member.
-struct TarExtension {
-  private var path: ByteString?
-  private var link: ByteString?
-  private var size: UInt64?
-  private var owner: UInt32?
-  private var group: UInt32?
-  private var modified: Timestamp?
-  private var isSparse = false
-
-  /// The types of extended headers: of pax for one member and for all, and GNU's long names.
-  static let types = Array("xgLK".utf8)
-
-  /// Reads the content of an extended header. Returns the reason why it is invalid, or nil.
-  mutating func read(_ bytes: [UInt8], of type: UInt8) -> String? {
-    let name = ByteString(bytes.prefix { $0 != 0 })
-    switch type {
-    case UInt8(ascii: "L"): path = name
-    case UInt8(ascii: "K"): link = name
-    case UInt8(ascii: "x"): return readRecords(bytes)
-    // Records for all members say nothing that this reader uses.
-    default: break
-    }
-    return nil
-  }
-
-  /// Reads records `<length> <key>=<value>\n`.
-  private mutating func readRecords(_ bytes: [UInt8]) -> String? {
-    var rest = bytes[...]
-    while let first = rest.first, first != 0 {
-      let digits = rest.prefix(8).prefix { $0 != 0x20 }
-      guard let length = Int(String(decoding: digits, as: UTF8.self)), length <= rest.count,
-        length > digits.count + 2, rest[rest.startIndex + length - 1] == UInt8(ascii: "\n")
-      else { return "a record of an extended header is damaged" }
-      let record = rest[(rest.startIndex + digits.count + 1)..<(rest.startIndex + length - 1)]
-      guard let equals = record.firstIndex(of: UInt8(ascii: "=")) else {
-        return "a record of an extended header has no value"
-      }
-      let key = String(decoding: record[..<equals], as: UTF8.self)
-      if !set(key, to: record[(equals + 1)...]) {
-        return "the record '\(ByteString(key))' of an extended header is invalid"
-      }
-      rest = rest.dropFirst(length)
-    }
-    return nil
-  }
-
-  /// Sets a value. Returns false if it is invalid. Unknown keys are ignored, as pax requires.
-  private mutating func set(_ key: String, to value: ArraySlice<UInt8>) -> Bool {
-    let text = String(decoding: value, as: UTF8.self)
-    switch key {
-    case "path": path = ByteString(value)
-    case "linkpath": link = ByteString(value)
-    case "size":
-      size = UInt64(text)
-      return size.map { $0 <= UInt64(Int64.max) - 1024 } ?? false
-    case "uid":
-      owner = UInt32(text)
-      return owner != nil
-    case "gid":
-      group = UInt32(text)
-      return group != nil
-    case "mtime":
-      modified = Self.time(text)
-      return modified != nil
-    default: if key.hasPrefix("GNU.sparse.") { isSparse = true }
-    }
-    return true
-  }
-
-  /// Returns the time of decimal seconds with a fraction, rounded down to nanoseconds.
-  private static func time(_ text: String) -> Timestamp? {
-    let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-    guard let whole = parts.first, let seconds = Int64(whole) else { return nil }
-    let fraction = parts.count > 1 ? parts[1].prefix(9) : ""
-    guard fraction.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-    let padded = fraction + String(repeating: "0", count: 9 - fraction.utf8.count)
-    guard let nanoseconds = UInt32(padded) else { return nil }
-    if nanoseconds == 0 || !whole.hasPrefix("-") {
-      return Timestamp(seconds: seconds, nanoseconds: nanoseconds)
-    }
-    guard seconds > Int64.min else { return nil }
-    return Timestamp(seconds: seconds - 1, nanoseconds: 1_000_000_000 - nanoseconds)
-  }
-
-  /// Returns the member of a header with the values of the extended headers before it.
-  func applied(to header: TarHeader) -> AndroidTarMember {
-    AndroidTarMember(
-      path: path ?? header.path, type: header.type,
-      size: header.hasContent ? size ?? header.size : 0,
-      permissions: header.permissions, owner: owner ?? header.owner, group: group ?? header.group,
-      modified: modified ?? Timestamp(seconds: header.modified), link: link ?? header.link,
-      isSparse: isSparse)
   }
 }

@@ -169,6 +169,25 @@ struct AndroidBackupHostileTests {
     expect(.damaged, of: bytes + [UInt8](repeating: 0, count: 2 << 20))
   }
 
+  /// A second backup, appended with `cat`, is reported. The first one is whole.
+  @Test(arguments: [true, false]) func namesAnotherBackupBehindTheEnd(isCompressed: Bool) throws {
+    let files = [Fixture.file("apps/a.b/data/files/x", content: "text")]
+    let bytes = try Fixture.write(files, isCompressed: isCompressed).bytes
+    let zeros = [UInt8](repeating: 0, count: 700)
+    let whole = try Fixture.contents(of: Fixture.open(bytes + zeros)).map(\.entry.joinedPath)
+    #expect(whole.last == "apps/a.b/data/files/x")
+    for middle in [[], zeros] {
+      let reader = try Fixture.open(bytes + middle + bytes)
+      var paths: [ByteString] = []
+      let error = #expect(throws: InterchangeError.self) {
+        while let entry = try reader.next() { paths.append(entry.joinedPath) }
+      }
+      #expect(paths == whole)
+      #expect(error?.kind == .damaged && error?.isSuspect == false)
+      #expect(error?.reason.contains("follows") == true, "\(error?.reason ?? "")")
+    }
+  }
+
   // MARK: - Entries
 
   @Test func neverLeavesTheTreeOfAnEntry() throws {
@@ -228,9 +247,21 @@ struct AndroidBackupHostileTests {
     }
   }
 
-  @Test func boundsExtendedHeaders() {
-    expect(
-      .limitExceeded, of: backup([("PaxHeader", "x", String(repeating: "x", count: 70_000))]))
+  /// The entry is named, and what follows is read.
+  @Test func boundsExtendedHeaders() throws {
+    let large = String(repeating: "x", count: 1_100_000)
+    let comment = "70000 comment=" + String(large.prefix(70_000 - 15)) + "\n"
+    let reader = try Fixture.open(
+      backup([
+        ("PaxHeader", "x", large), ("apps/a.b/f/pax", "0", "lost"),
+        ("././@LongLink", "L", large), ("apps/a.b/f/long", "0", "lost"),
+        ("PaxHeader", "g", large), ("apps/a.b/f/good", "0", "good"),
+        ("PaxHeader", "x", comment), ("apps/a.b/f/other", "0", "other"),
+      ]))
+    let found = try Fixture.contents(of: reader)
+    #expect(found.map(\.content) == [Array("good".utf8), Array("other".utf8)])
+    #expect(reader.skipped.listed.map(\.path) == ["apps/a.b/f/pax", "apps/a.b/f/long"])
+    #expect(reader.skipped.entryCount == 2)
   }
 
   @Test func ignoresInvalidManifests() throws {

@@ -143,4 +143,47 @@ import Testing
     #expect(reader.skipped.entryCount == 1)
     #expect(reader.skipped.listed.first?.path == "apps/a.b/f/sparse")
   }
+
+  /// The map of a sparse file with many parts continues in blocks behind the header.
+  @Test func skipsTheMapOfASparseFile() throws {
+    var map = [UInt8](repeating: 0x31, count: 1024)
+    (map[504], map[512 + 504]) = (1, 0)
+    let sparse = member("apps/a.b/f/sparse", [UInt8](repeating: 0x30, count: 600)) { block in
+      (block[156], block[482]) = (UInt8(ascii: "S"), 1)
+    }
+    let (reader, entries) = try read([
+      Array(sparse[..<512]) + map + sparse[512...], member("apps/a.b/f/good", [2]),
+    ])
+    #expect(entries.map(\.joinedPath) == ["apps/a.b/data/files/good"])
+    #expect(reader.skipped.listed.map(\.path) == ["apps/a.b/f/sparse"])
+  }
+
+  private func record(_ key: String, _ value: String) -> String {
+    let rest = key.utf8.count + value.utf8.count + 3
+    return "\(rest + 2) \(key)=\(value)\n"
+  }
+
+  /// Attributes are imported, and those in another form and lists are named.
+  @Test func readsAttributesAndNamesWhatIsDropped() throws {
+    func extended(_ records: String...) -> [UInt8] {
+      member("pax", Array(records.joined().utf8)) { $0[156] = UInt8(ascii: "x") }
+    }
+    let (reader, entries) = try read([
+      extended(
+        record("SCHILY.xattr.user.note", "a=\0"), record("SCHILY.xattr.user.a", "1"),
+        record("LIBARCHIVE.xattr.user.note", "YT0A")),
+      member("apps/a.b/f/rich", [1]),
+      extended(record("LIBARCHIVE.xattr.user.note", "YT0A")), member("apps/a.b/f/other", [1]),
+      extended(record("SCHILY.acl.access", "user::rw-")), member("apps/a.b/f/list", [1]),
+      member("apps/a.b/f/good", [2]),
+    ])
+    #expect(
+      entries.map(\.attributes) == [
+        [
+          .init(name: "user.a", value: [0x31]), .init(name: "user.note", value: [0x61, 0x3d, 0]),
+        ], [], [], [],
+      ])
+    #expect(reader.skipped.listed.map(\.path) == ["apps/a.b/f/other", "apps/a.b/f/list"])
+    #expect(reader.skipped.propertyCount == 2 && reader.skipped.entryCount == 0)
+  }
 }
