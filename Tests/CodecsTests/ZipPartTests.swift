@@ -106,6 +106,29 @@ struct ZipPartTests {
     #expect(try paths() == ["a/b", "caf\u{e9}/x", "d/e\\f", "plain"])
   }
 
+  /// libarchive would end the names at the NUL, and make the first one that of another member.
+  @Test(arguments: [1, 10]) func namesKeepNULs(partSize: Int) throws {
+    var writer = try ArchiveWriter(.zip)
+    var bytes: [UInt8] = []
+    let names = ["aXX", "caf\u{e9}X/x", "a", "dX", "plain"]
+    for name in names {
+      let kind: PaxMember.Kind = name == "dX" ? .directory : .file(size: 0)
+      try writer.begin(PaxMember(path: Array(name.utf8), kind: kind, mode: 0o644), to: &bytes)
+    }
+    try writer.finish(to: &bytes)
+    for name in names where name.contains("X") {
+      let found = Array(name.utf8)
+      for range in bytes.ranges(of: found) {
+        bytes.replaceSubrange(range, with: found.map { $0 == UInt8(ascii: "X") ? 0 : $0 })
+      }
+    }
+    let paths = try members(Input(bytes), partSize: partSize).map {
+      String(decoding: $0.facts.path ?? [], as: UTF8.self)
+    }
+    #expect(paths.prefix(3) == ["a\0\0", "caf\u{e9}\0/x", "a"])
+    #expect(paths.count == 5 && paths[3].hasPrefix("d\0") && paths[4] == "plain")
+  }
+
   /// Headers in another order than the members are read as a whole: parts would have another order.
   @Test func otherOrdersAreReadAsAWhole() throws {
     var bytes = try archive(20)

@@ -56,6 +56,13 @@ extension ArchiveReader {
     /// them.
     var keepsZipNames: Bool { outline != nil }
 
+    /// Returns the name with a NUL for which libarchive got another one, or nil for other names.
+    func name(for path: [UInt8]) -> [UInt8]? {
+      guard let names = outline?.nameFlags.names, !names.isEmpty else { return nil }
+      // libarchive ends the name of a directory with a slash.
+      return names[path] ?? (path.last == UInt8(ascii: "/") ? names[Array(path.dropLast())] : nil)
+    }
+
     /// The number of bytes that libarchive can read; nil for a stream.
     private var archiveSize: UInt64? { part?.size ?? input.size }
 

@@ -253,6 +253,7 @@ internal import Glibc
       (member.modified, member.nanoseconds) = PaxTime.corrected(
         member.modified, member.nanoseconds)
     }
+    if let path = member.path, let name = client.name(for: path) { member.path = name }
     if unsafe archive_entry_size_is_set(found) != 0 {
       content.size = unsafe UInt64(clamping: archive_entry_size(found))
     }

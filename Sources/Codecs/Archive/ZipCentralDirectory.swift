@@ -19,6 +19,8 @@ struct ZipCentralDirectory {
     /// Whether the name has a backslash and no slash, and was made on a system where that is a
     /// character of names.
     let hasBackslash: Bool
+    /// Whether the name contains a NUL.
+    let hasNUL: Bool
     /// The offset of the local header in the file; nil if it is missing.
     let local: UInt64?
   }
@@ -68,6 +70,7 @@ struct ZipCentralDirectory {
       start: position, hasFlaggedName: isFlagged && names.contains { $0 >= 0x80 }, system: system,
       hasBackslash: Self.unixSystems.contains(system) && names.contains(UInt8(ascii: "\\"))
         && !names.contains(UInt8(ascii: "/")),
+      hasNUL: names.contains(0),
       local: Self.localOffset(header, extra: header.dropFirst(Self.fixedSize + name))
         .flatMap { offset in
           let (local, isTooLarge) = offset.addingReportingOverflow(shift)

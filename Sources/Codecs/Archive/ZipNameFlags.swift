@@ -5,14 +5,16 @@
 /// `zip_read_local_file_header`). It takes a backslash in a name without a slash for a separator,
 /// as Windows has it, unless the local header has the number of another system. There is no option
 /// for either, so the flags are cleared, and the system is set to that of the central directory, in
-/// the bytes that libarchive reads. Only headers of such names count. They are found by the central
-/// directory, so only in files: in a stream the names are converted.
+/// the bytes that libarchive reads. It ends a name at a NUL, which may make it the name of another
+/// member, so it gets another byte, and the reader the name with the NUL. Only headers of such
+/// names count. They are found by the central directory, so only in files: in a stream the names
+/// are converted.
 struct ZipNameFlags {
   /// A byte of a header to change.
   private struct Change {
     let offset: UInt64
-    /// The new number of the system; nil for the byte with the flag, which is cleared.
-    let system: UInt8?
+    /// The new value of the byte; nil for the byte with the flag, which is cleared.
+    let value: UInt8?
   }
 
   /// A local header to look at.
@@ -20,8 +22,20 @@ struct ZipNameFlags {
     let offset: UInt64
     let hasFlaggedName: Bool
     let system: UInt8?
+    let hasNUL: Bool
   }
 
+  /// The byte that libarchive gets for a NUL.
+  private static let substitute: UInt8 = 1
+  /// The maximum number of bytes of names with a NUL that are kept. Only an archive that is made
+  /// for that has more.
+  private static let namesLimit = 16 << 20
+  /// The size of a local header without its name and extra field.
+  private static let localSize = 30
+
+  /// The names with a NUL by the names that libarchive gets.
+  private(set) var names: [[UInt8]: [UInt8]] = [:]
+  private var namesSize = 0
   /// The changes in the order of their offsets.
   private var changes: [Change] = []
   private var localHeaders: [Local] = []
@@ -30,13 +44,15 @@ struct ZipNameFlags {
   ///
   /// - Parameter end: The offset of the central directory, before which local headers are.
   mutating func add(_ header: ZipCentralDirectory.Header, before end: UInt64) {
-    guard header.hasFlaggedName || header.hasBackslash, let local = header.local else { return }
-    if header.hasFlaggedName { changes.append(Change(offset: header.start + 9, system: nil)) }
+    guard header.hasFlaggedName || header.hasBackslash || header.hasNUL,
+      let local = header.local
+    else { return }
+    if header.hasFlaggedName { changes.append(Change(offset: header.start + 9, value: nil)) }
     if local < end {
       localHeaders.append(
         Local(
           offset: local, hasFlaggedName: header.hasFlaggedName,
-          system: header.hasBackslash ? header.system : nil))
+          system: header.hasBackslash ? header.system : nil, hasNUL: header.hasNUL))
     }
   }
 
@@ -49,14 +65,30 @@ struct ZipNameFlags {
         bytes.starts(with: ZipCentralDirectory.localSignature)
       else { continue }
       if let system = local.system {
-        changes.append(Change(offset: local.offset + 5, system: system))
+        changes.append(Change(offset: local.offset + 5, value: system))
       }
       if local.hasFlaggedName, bytes[bytes.startIndex + 7] & ZipCentralDirectory.nameFlag != 0 {
-        changes.append(Change(offset: local.offset + 7, system: nil))
+        changes.append(Change(offset: local.offset + 7, value: nil))
       }
+      if local.hasNUL { replaceNULs(of: local.offset, in: &directory) }
     }
     localHeaders = []
     changes.sort { $0.offset < $1.offset }
+  }
+
+  /// Adds the changes of the NULs in the name of a local header.
+  private mutating func replaceNULs(of offset: UInt64, in directory: inout ZipCentralDirectory) {
+    guard let fixed = directory.bytes(Self.localSize, at: offset) else { return }
+    let count = Int(fixed[fixed.startIndex + 26]) | Int(fixed[fixed.startIndex + 27]) << 8
+    guard let header = directory.bytes(Self.localSize + count, at: offset) else { return }
+    let name = Array(header.dropFirst(Self.localSize))
+    namesSize += name.count
+    guard namesSize <= Self.namesLimit else { return }
+    let nulls = name.indices.filter { name[$0] == 0 }
+    changes += nulls.map {
+      Change(offset: offset + UInt64(Self.localSize + $0), value: Self.substitute)
+    }
+    names[name.map { $0 == 0 ? Self.substitute : $0 }] = nulls.isEmpty ? nil : name
   }
 
   /// Changes the bytes in a part of the archive.
@@ -72,7 +104,7 @@ struct ZipNameFlags {
     }
     while low < changes.count, changes[low].offset - start < UInt64(count) {
       let index = Int(changes[low].offset - start)
-      bytes[index] = changes[low].system ?? bytes[index] & ~ZipCentralDirectory.nameFlag
+      bytes[index] = changes[low].value ?? bytes[index] & ~ZipCentralDirectory.nameFlag
       low += 1
     }
   }
