@@ -113,6 +113,31 @@ struct RunTests {
     #expect(try fixture.directory.directory.names().isEmpty)
   }
 
+  /// A copy of an earlier run is replaced, and no file of the user. Cases of one name are kept
+  /// beside each other.
+  @Test func keptCopiesReplaceNothingElse() throws {
+    let (fixture, kept) = (try RunnerFixture(), try TemporaryDirectory("kept"))
+    let document = try RunnerFixture.document([Step.expect("apps/none/**", .exists)])
+    try kept.write("precious", at: "user/test-now/photo")
+    let refused = try fixture.run(document) { $0.kept = kept.path("user") }
+    guard case .error(let problem) = refused[0].outcome else {
+      Issue.record("\(refused)")
+      return
+    }
+    #expect(problem.message.contains("test-now") && problem.failures.count == 1)
+    #expect(try kept.read("user/test-now/photo") == Array("precious".utf8))
+    for _ in 0..<2 {
+      _ = try fixture.run(document) { $0.kept = kept.path("copies") }
+      #expect(try Directory.open(path: kept.path("copies")).names() == ["test-now"])
+    }
+    var options = fixture.options
+    options.kept = kept.path("both")
+    let one = ScenarioCase(document, .now)
+    _ = try ScenarioRunner(options).run([one, one])
+    #expect(try Directory.open(path: kept.path("both")).names() == ["test-now", "test-now-2"])
+    #expect(try fixture.directory.directory.names().isEmpty)
+  }
+
   /// The directory of a run that was killed is not locked.
   @Test func nextRunRemovesWhatAKilledRunLeft() throws {
     let fixture = try RunnerFixture()

@@ -89,7 +89,21 @@ struct CaseRun {
     do {
       try shared.directory.move(name, to: kept, as: ByteString(String(words)))
       return outcome
-    } catch { return .error(ScenarioResult.Problem(at: document.location, error)) }
+    } catch {
+      // The outcome of the case is not lost.
+      switch outcome {
+      case .error(let problem):
+        let known = (error as? any ReportableError)?.description ?? "\(error)"
+        return .error(
+          ScenarioResult.Problem(
+            at: problem.location, "\(problem.message); \(known)", hint: problem.hint,
+            failures: problem.failures))
+      case .failed(let failures):
+        return .error(
+          ScenarioResult.Problem(at: document.location, error, failures: failures))
+      case .passed, .skipped: return outcome
+      }
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import SystemIO
 
 /// The private directory of a run, with a directory for each case.
@@ -11,6 +12,8 @@ final class RunDirectory: Sendable {
   private let parent: ByteString
   /// Held until the run ends; nil on a file system without locks.
   private let lock: FileLock?
+  /// The names of the copies that the run has kept.
+  private let keptNames = Mutex<Set<ByteString>>([])
 
   private static let prefix = "sandboxctl-scenarios-"
   private static let randomBytes = 8
@@ -69,7 +72,7 @@ final class RunDirectory: Sendable {
         status.user == Host.userID, let directory = try? above.directory(name),
         let lock = try? FileLock(directory)
       else { continue }
-      try? above.removeTree(name)
+      try? Self.removeTree(name, in: above)
       _ = consume lock
     }
   }
@@ -88,22 +91,69 @@ final class RunDirectory: Sendable {
   }
 
   /// Removes a directory in it. What cannot be removed is removed with the whole.
-  func remove(_ name: ByteString) { try? Directory.open(resolved: path).removeTree(name) }
+  func remove(_ name: ByteString) {
+    try? Self.removeTree(name, in: Directory.open(resolved: path))
+  }
 
   /// Removes the directory and everything in it.
-  func remove() { try? Directory.open(resolved: parent).removeTree(name) }
+  func remove() { try? Self.removeTree(name, in: Directory.open(resolved: parent)) }
 
-  /// Moves a directory in it to another directory, or copies it if that is on another volume. An
-  /// entry of the same name there is replaced.
-  func move(_ name: ByteString, to target: ByteString, as newName: ByteString) throws {
+  /// Removes a tree, also with directories that a package or a restore made read-only.
+  private static func removeTree(
+    _ name: ByteString, in directory: borrowing Directory
+  ) throws(SystemError) {
+    _ = try directory.removeTree(name, watch: RemovalWatch(makesWritable: true))
+  }
+
+  /// Moves the directory of a case to another directory, or copies it if that is on another volume.
+  /// What an earlier run kept there under the same name is replaced, and nothing else.
+  ///
+  /// - Throws: `OperationError`: `failed` if something else has the name; `SystemError`.
+  func move(_ name: ByteString, to target: ByteString, as wanted: ByteString) throws {
+    let newName = unusedName(wanted)
     let from = try Directory.open(resolved: path)
     let to = try Directory.make(path: target, permissions: 0o700)
-    if try to.statusIfPresent(newName) != nil { try to.removeTree(newName) }
+    if try to.statusIfPresent(newName) != nil {
+      guard try Self.isOfCase(newName, in: to) else {
+        throw OperationError(
+          .failed, code: .targetExists, "keep the copy", subject: target.appending(newName),
+          reason: "it exists and is not a copy that a run has kept",
+          hint: "move it, or name another directory with '--keep-copy'")
+      }
+      try Self.removeTree(newName, in: to)
+    }
     do throws(SystemError) {
       try from.rename(name, to: newName, in: to, replacing: false)
     } catch {
       try to.createDirectory(newName, permissions: 0o700)
       try TreeCopy.run(try from.directory(name), to: try to.directory(newName))
     }
+  }
+
+  /// Returns a name for a kept copy that no other case of the run has: names of scenarios can be
+  /// the same, and some of their characters are replaced.
+  private func unusedName(_ wanted: ByteString) -> ByteString {
+    keptNames.withLock { names in
+      var (name, number) = (wanted, 1)
+      while !names.insert(name).inserted {
+        number += 1
+        name = wanted.concatenating(ByteString("-\(number)"))
+      }
+      return name
+    }
+  }
+
+  /// Whether an entry is the directory of a case: it has a device, and nothing else than what a
+  /// case makes.
+  private static func isOfCase(
+    _ name: ByteString, in directory: borrowing Directory
+  ) throws(SystemError) -> Bool {
+    guard try directory.status(name).kind == .directory else { return false }
+    let names = try directory.directory(name).names()
+    let isKnown = names.allSatisfy { name in
+      ["cache", "repository"].contains(name)
+        || ["device-", "package-"].contains { name.bytes.starts(with: $0.utf8) }
+    }
+    return names.isEmpty || isKnown && names.contains("device-1")
   }
 }
