@@ -71,6 +71,15 @@ struct ReportTests {
     #expect(tests.dropFirst().first?.contains(" # SKIP ") == true)
   }
 
+  /// A name or a message can neither break a line nor control the terminal.
+  @Test func textIsEscaped() {
+    let lines = report.text.split(separator: "\n").map(String.init)
+    #expect(lines.count == 7, "\(report.text)")
+    #expect(lines.first == "passed  name # \"x\"\\nsecond (5.0)")
+    #expect(lines.contains { $0.hasSuffix("found a bell \\x07: 'x\\x1by'") }, "\(report.text)")
+    #expect(report.text.utf8.allSatisfy { $0 >= 0x20 || $0 == 0x0a })
+  }
+
   @Test func textNamesTheLine() {
     #expect(report.text.contains("a<b.yaml:7:3: expected 'a' & <b>"))
     #expect(report.text.hasSuffix("4 cases: 1 passed, 1 failed, 1 skipped, 1 with errors\n"))

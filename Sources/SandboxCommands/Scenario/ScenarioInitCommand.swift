@@ -45,8 +45,16 @@ struct ScenarioInitCommand: SandboxCommand {
     if draft.isEmpty {
       throw OperationError(
         .failed, code: .noApp, "write a scenario for", subject: found.root,
-        reason: "no installed app has data that its platform keeps",
+        reason: draft.omitted.isEmpty
+          ? "no installed app has data that its platform keeps"
+          : "the data of each app has more parts than a scenario has patterns",
         hint: "'sandboxctl apps' lists the apps; sandboxctl-scenario(5) describes the file")
+    }
+    if let first = draft.omitted.first {
+      console.warning(
+        "\(Sizes.count(draft.omitted.count, "app")) omitted, the first one '\(first)': a scenario "
+          + "has at most \(ScenarioDocument.maximumPatterns) patterns and "
+          + "\(ScenarioDocument.maximumSteps) steps")
     }
     guard let file else {
       if output.json {

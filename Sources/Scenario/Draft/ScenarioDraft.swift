@@ -12,6 +12,9 @@ package struct ScenarioDraft: Sendable {
   private let layout: Layout
   /// The parts of each app's data that the platform keeps.
   private let apps: [(identifier: String, parts: [Part])]
+  /// The apps with such data that are omitted, since a scenario has at most
+  /// `ScenarioDocument.maximumPatterns` patterns and `ScenarioDocument.maximumSteps` steps.
+  package let omitted: [BundleIdentifier]
 
   /// A directory of an app's data, or a file.
   fileprivate struct Part: Sendable {
@@ -23,6 +26,8 @@ package struct ScenarioDraft: Sendable {
 
   /// The largest number of links below a part that are named.
   private static let linkLimit = 50
+  /// The number of steps with the expectations, and of other steps than updates.
+  private static let (expectingSteps, otherSteps) = (3, 6)
 
   /// Creates a draft.
   ///
@@ -33,12 +38,23 @@ package struct ScenarioDraft: Sendable {
     root: ByteString, layout: Layout, entries: [ScenarioEntry], apps: [BundleIdentifier]
   ) {
     (self.root, self.layout) = (root, layout)
-    self.apps = apps.sorted().compactMap { app in
+    var (written, omitted): ([(identifier: String, parts: [Part])], [BundleIdentifier]) = ([], [])
+    var patterns = 0
+    for app in apps.sorted() {
       let data = LogicalContainer.data(LogicalName(app.bytes)).prefix
       let parts = Self.parts(of: data, entries.filter { $0.path.isWithin(data) })
-      guard let name = app.bytes.utf8, !parts.isEmpty else { return nil }
-      return (name, parts)
+      guard let name = app.bytes.utf8, !parts.isEmpty else { continue }
+      let more = Self.expectingSteps * parts.reduce(0) { $0 + 1 + $1.links.count }
+      guard patterns + more <= ScenarioDocument.maximumPatterns,
+        written.count < ScenarioDocument.maximumSteps - Self.otherSteps
+      else {
+        omitted.append(app)
+        continue
+      }
+      patterns += more
+      written.append((name, parts))
     }
+    (self.apps, self.omitted) = (written, omitted)
   }
 
   /// Whether no app has data that the platform keeps.
@@ -65,7 +81,10 @@ package struct ScenarioDraft: Sendable {
 
   /// Returns a path as a pattern that matches it alone, or nil if it is not UTF-8.
   fileprivate static func pattern(_ path: ByteString) -> String? {
-    path.utf8?.map { "*?[]{}\\,".contains($0) ? "\\\($0)" : "\($0)" }.joined()
+    // By scalars: a combining character may follow one that has a meaning.
+    path.utf8?.unicodeScalars.map { scalar in
+      "*?[]{}\\,".unicodeScalars.contains(scalar) ? "\\\(scalar)" : "\(scalar)"
+    }.joined()
   }
 
   /// The document.

@@ -90,7 +90,7 @@ final class CaseState {
 
   /// Returns the facts about the current device.
   func facts() throws -> DeviceFacts {
-    DeviceFacts(try copy.find(), policy, attributes: attributes)
+    try DeviceFacts(copy.find(), policy, attributes: attributes)
   }
 
   /// Records the current state under a name if an expectation needs it.

@@ -11,6 +11,8 @@ package struct DeviceFacts: ScenarioFacts {
   /// The names of the attributes that exclude entries from backups, in any version.
   private let attributes: Set<ByteString>
   private let readsMarks: Bool
+  /// The entries, by path. Each expectation of a step asks for them.
+  private var found: [ScenarioEntry] = []
   /// The destination of all backups of a case: its own repository, on this host and unencrypted.
   static let destination = Destination(isUnencrypted: true)
 
@@ -18,20 +20,20 @@ package struct DeviceFacts: ScenarioFacts {
   ///
   /// - Parameter attributes: the attributes on Linux to look for; nil if no expectation asks for
   ///   them.
-  init(_ device: Device, _ policy: CompiledPolicy, attributes: Set<ByteString>?) {
+  /// - Throws: `SystemError` if a container or the marks of an entry cannot be read.
+  init(_ device: Device, _ policy: CompiledPolicy, attributes: Set<ByteString>?) throws {
     var options = ScanOptions(destination: Self.destination)
     // The cases themselves run on several threads.
     options.workers = 1
     scan = DeviceScan.run(device.stating(groupsOf: policy), policy: policy, options: options)
     self.attributes = attributes ?? []
     readsMarks = attributes != nil
-  }
-
-  package func entries() throws -> [ScenarioEntry] {
     var found: [ScenarioEntry] = []
     for container in scan.containers { try add(container, to: &found) }
-    return found.sorted { $0.path < $1.path }
+    self.found = found.sorted { $0.path < $1.path }
   }
+
+  package func entries() throws -> [ScenarioEntry] { found }
 
   private func add(_ scan: ContainerScan, to found: inout [ScenarioEntry]) throws {
     var cursor = try DirectoryCursor(root: Directory.open(resolved: scan.container.absolutePath))

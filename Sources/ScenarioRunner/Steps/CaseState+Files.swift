@@ -18,7 +18,9 @@ extension CaseState {
           .failed, code: .notAFile, "write", subject: writing.path.bytes,
           reason: "it is a directory", hint: "remove it first")
       }
-      let mode = writing.mode.map { UInt16($0 & 0o1777) } ?? present?.permissions ?? 0o644
+      // The mode of a link, which is replaced, says nothing.
+      let old = present?.kind == .file ? present?.permissions : nil
+      let mode = writing.mode.map { UInt16($0 & 0o1777) } ?? old ?? 0o644
       try Self.replace(name, with: bytes, permissions: mode, in: directory)
     }
   }
