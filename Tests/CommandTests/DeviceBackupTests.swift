@@ -132,6 +132,23 @@ struct DeviceBackupTests {
     #expect(restore.errors.contains("is a link to '/nowhere/at/all', which does not exist"))
     #expect(try directory.target(of: name) == "/nowhere/at/all")
   }
+
+  /// Root does not follow a link of another user. Its target exists nonetheless.
+  @Test(.enabled(if: Host.userID == 0)) func aForeignContainerRootIsNotCalledMissing() throws {
+    let fixture = try DeviceRestoreFixture()
+    let data = try fixture.path("apps/org.example.notebook/data", of: "device")
+    let directory = try Directory.open(path: data.directoryPath)
+    let name = try #require(data.lastComponent)
+    try directory.removeTree(name)
+    let other = try Directory.make(path: fixture.cli.directory.path("other"))
+    try directory.createLink(name, to: other.path)
+    _ = try Program.run("chown", ["-h", "nobody", "\(data)"])
+    let first = try #require(try fixture.cli.snapshots().first)
+    let restore = try fixture.cli.run("restore \(first) --app notebook --in-place --repo repo")
+    #expect(restore.code == 1)
+    #expect(restore.errors.contains("other', which is not followed"), "\(restore.errors)")
+    #expect(try other.names().isEmpty)
+  }
 }
 
 extension DeviceRestoreFixture {

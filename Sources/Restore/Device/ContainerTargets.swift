@@ -56,12 +56,15 @@ struct ContainerTargets {
         record: record, logical: logical, action: .merge, path: location.path, present: nil,
         obstacle: obstacle)
     }
-    if let link = try danglingLink(at: location) {
+    if let link = try link(at: location) {
       throw OperationError(
         .failed, code: .danglingTarget,
         "restore", subject: record.path,
-        reason: "its location '\(location.path)' is a link to '\(link)', "
-          + "which does not exist", hint: "create the target of the link, or remove the link")
+        reason: "its location '\(location.path)' is a link to '\(link.target)', "
+          + (link.isDangling ? "which does not exist" : "which is not followed"),
+        hint: link.isDangling
+          ? "create the target of the link, or remove the link"
+          : "remove the link; 'sandboxctl apps' says why it is not followed")
     }
     let path = logical.kind.isOneFile ? location.parent : location.path
     return Target(record: record, logical: logical, action: .make, path: path, present: nil)
@@ -133,11 +136,16 @@ struct ContainerTargets {
       ? "another volume is mounted there in a directory of caches, and is not entered" : nil
   }
 
-  private func danglingLink(at location: ContainerLocation) throws -> ByteString? {
+  /// Returns a link at the location of a container that the device does not have: it is dangling,
+  /// or is not followed.
+  private func link(
+    at location: ContainerLocation
+  ) throws -> (target: ByteString, isDangling: Bool)? {
     guard let parent = try? Directory.open(resolved: location.parent),
       try parent.statusIfPresent(location.name)?.kind == .symlink
     else { return nil }
-    return try parent.target(of: location.name)
+    let isDangling = (try? parent.statusFollowing(location.name)) == nil
+    return (try parent.target(of: location.name), isDangling)
   }
 }
 
