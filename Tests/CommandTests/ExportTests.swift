@@ -134,6 +134,11 @@ struct ExportTests {
     }
     let option = try cli.run("export --all out --repo repo")
     #expect(option.code == 2 && option.errors.contains("'sandboxctl export all DIR'"), "\(option)")
+    for line in ["tar latest", "zip latest~1", "tar latest:folders", "itunes latest"] {
+      let outcome = try cli.run("export \(line) --repo repo")
+      #expect(outcome.code == 2 && outcome.errors.contains(" is given for the snapshot 'latest"))
+      #expect(try !cli.isThere("latest") && !cli.isThere("latest~1"), "\(outcome.errors)")
+    }
     let first = try cli.succeed("export all out --repo repo")
     #expect(first.hasSuffix("to 'out'\n") && first.contains("wrote 3 of 3 snapshots"), "\(first)")
     let names = try Self.names(cli, "out")

@@ -165,6 +165,9 @@ struct MigrateTests {
       let outcome = try cli.run(line)
       #expect(outcome.code == 2 && outcome.errors.contains(text), "\(line): \(outcome.errors)")
     }
+    _ = try Directory.make(path: cli.directory.path("plain"))
+    let plain = try cli.run("migrate --from plain --to flatpak:home --app firefox")
+    #expect(plain.code == 1 && plain.errors.contains("'host:plain' or 'flatpak:plain'"), "\(plain)")
     let unknown = try cli.run("migrate --from host:home --to flatpak:home --app nothing")
     #expect(unknown.code == 1 && unknown.errors.contains("no table names it"))
   }

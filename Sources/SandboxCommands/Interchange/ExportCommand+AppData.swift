@@ -25,6 +25,7 @@ struct AppExportOptions: ParsableArguments {
     guard (1...2).contains(words.count) else {
       throw ValidationError("Give a target, or a snapshot and a target.")
     }
+    try words.requireTarget("target")
     if words.count > 1, words[0].bytes.contains(UInt8(ascii: ":")) {
       throw ValidationError("Give a snapshot without a path: '--app' names the data.")
     }

@@ -50,6 +50,7 @@ extension ExportCommand {
       guard (1...2).contains(words.count) else {
         throw ValidationError("Give a directory, or a snapshot and a directory.")
       }
+      try words.requireTarget("directory")
     }
 
     func run(_ console: Console) throws -> ExitStatus {

@@ -123,6 +123,7 @@ struct ArchiveExportOptions: ParsableArguments {
     guard (1...2).contains(words.count) else {
       throw ValidationError("Give a file, or a snapshot and a file.")
     }
+    try words.requireTarget("file")
   }
 
   /// The snapshot and the path in it.
@@ -133,6 +134,19 @@ struct ArchiveExportOptions: ParsableArguments {
 
   /// Whether the archive is written to standard output.
   var isStandardOutput: Bool { file == "-" }
+}
+
+extension [ByteString] {
+  /// Refuses arguments of an export that are only a snapshot: 'latest' would be the name of the
+  /// file to write.
+  func requireTarget(_ kind: String) throws(ValidationError) {
+    guard count == 1, let word = first else { return }
+    let name = ByteString(word.bytes.prefix { $0 != UInt8(ascii: ":") })
+    guard name.utf8.flatMap(SnapshotListing.stepsBack) != nil else { return }
+    throw ValidationError(
+      "No \(kind) is given for the snapshot '\(word)'. Write './\(word)' for a \(kind) of that name."
+    )
+  }
 }
 
 /// The content of a snapshot that is exported, opened for reading.

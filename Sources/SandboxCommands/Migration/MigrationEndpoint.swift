@@ -133,7 +133,16 @@ enum MigrationEndpoint {
   }
 
   private static func detected(_ root: ByteString) throws -> MigrationEndpoint {
-    let device = try Device.find(root: root)
+    let device: Device
+    do throws(ModelError) {
+      device = try Device.find(root: root)
+    } catch {
+      guard error.code == .noDevice else { throw error }
+      throw OperationError(
+        .notFound, code: error.errorCode, error.action, subject: root, reason: error.reason,
+        hint: "name the form of its apps, for example 'host:\(root)' or 'flatpak:\(root)'; "
+          + "sandboxctl-migrate(7) lists the forms")
+    }
     switch device.layout {
     case .flatpak: return try side(.flatpak, root)
     case .snap: return try side(.snap, root)
