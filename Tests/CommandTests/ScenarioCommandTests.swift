@@ -198,6 +198,15 @@ struct ScenarioCommandTests {
         == ["keeps-notes-5.0", "keeps-notes-now"])
   }
 
+  /// The file for the results is checked before the run, whose results would be lost.
+  @Test func aMissingDirectoryOfResultsIsNamedBeforeTheRun() throws {
+    let cli = try Self.fixture(("lost.yaml", Self.head + Self.lost))
+    let outcome = try cli.run(
+      "scenario run lost.yaml --junit nowhere/results.xml --keep-copy kept")
+    #expect(outcome.code == 1 && outcome.errors.contains("nowhere"), "\(outcome)")
+    #expect(try cli.directory.directory.statusIfPresent("kept") == nil)
+  }
+
   @Test func interruptedRunLeavesNothing() throws {
     let cli = try Self.fixture(("kept.yaml", Self.head + Self.kept))
     _ = try Directory.make(path: cli.directory.path("tmp"))

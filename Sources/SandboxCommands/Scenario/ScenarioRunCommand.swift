@@ -84,6 +84,7 @@ struct ScenarioRunCommand: SandboxCommand {
     }
     guard areValid else { return .wrongUsage }
     let cases = try cases(of: documents)
+    // Before the run, whose results would be lost.
     if let junit { _ = try Self.reportPath(junit) }
     try StopSignals.watch()
     let (started, start) = (Host.now(), Host.monotonicSeconds())
