@@ -48,6 +48,16 @@ struct PredicateTests {
     #expect(result.reasons.first?.contains("0 == 1 (column 1)") == true, "\(result.reasons)")
   }
 
+  /// A rule is a text of an app, which can neither break a line nor control the terminal.
+  @Test func reasonsAreEscaped() throws {
+    let result = try ActivationPredicate(reading: "'x\u{1b}[31m\u{202e}\u{7}' == 'y\\'\\n'").result(
+      for: try files([Self.png]), in: try tree())
+    let reason = try #require(result.reasons.first)
+    let scalars = reason.unicodeScalars
+    #expect(scalars.allSatisfy { $0.value >= 0x20 && $0 != "\u{202e}" }, "\(reason)")
+    #expect(reason.contains("\\x1b[31m\\u{202e}\\x07") && reason.contains("'y\\'\\n'"), "\(reason)")
+  }
+
   @Test(arguments: [
     ("TRUEPREDICATE", true), ("FALSEPREDICATE", false), ("NOT FALSEPREDICATE", true),
     ("TRUEPREDICATE or FALSEPREDICATE and FALSEPREDICATE", true),

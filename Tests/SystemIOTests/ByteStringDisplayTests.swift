@@ -47,4 +47,10 @@ struct ByteStringDisplayTests {
       shown[key] = bytes
     }
   }
+
+  /// Escapes that a text has are not escaped again.
+  @Test func textsAreShownOnOneLine() {
+    #expect(
+      "a\\x1b \u{1b}[0m\n\u{202e}e\u{301}".shownOnOneLine == "a\\x1b \\x1b[0m\\n\\u{202e}e\u{301}")
+  }
 }

@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// A predicate in the format of Cocoa, as far as rules of extensions need it.
 ///
 /// The grammar is that of the Predicate Programming Guide ("Predicate Format String Syntax", "BNF
@@ -36,7 +38,7 @@ package struct ActivationPredicate: Sendable, Hashable {
   /// Returns a part of the text on one line, shortened to `limit` characters.
   func excerpt(_ range: Range<Int>, limit: Int = 72) -> String {
     let words = String(decoding: text[range], as: UTF8.self).split(whereSeparator: \.isWhitespace)
-    let line = words.joined(separator: " ")
+    let line = words.joined(separator: " ").shownOnOneLine
     return line.count <= limit ? line : line.prefix(limit - 1) + "…"
   }
 }

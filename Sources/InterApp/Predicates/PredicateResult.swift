@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// The result of a predicate for attachments.
 package struct PredicateResult: Sendable, Hashable {
   package let holds: Bool
@@ -73,7 +75,7 @@ extension PredicateValue {
     case .bool(let value): value ? "TRUE" : "FALSE"
     case .number(let value):
       value == value.rounded() && value.magnitude < 1e15 ? "\(Int64(value))" : "\(value)"
-    case .text(let text): "\"\(text.prefix(40))\""
+    case .text(let text): "\"\(String(text.prefix(40)).shownOnOneLine)\""
     case .list(let list):
       list.count == 1 ? "a list of 1 element" : "a list of \(list.count) elements"
     case .object: "an object"

@@ -19,16 +19,9 @@ extension ScenarioResult {
   fileprivate var text: String {
     var reason = ""
     if case .skipped(let why) = outcome { reason = ": \(why)" }
+    // A scenario may be of another user.
     return (["\(status.rawValue)  \(title)\(reason)"] + problems.map { "  " + $0 })
-      .map(Self.line).joined(separator: "\n")
-  }
-
-  /// Returns a text as one line of a terminal, with escapes as in names: a scenario may be of
-  /// another user. Escapes that the text has stay as they are.
-  private static func line(_ text: String) -> String {
-    text.unicodeScalars.map { scalar in
-      scalar == "\\" ? "\\" : ByteString(String(scalar)).description
-    }.joined()
+      .map(\.shownOnOneLine).joined(separator: "\n")
   }
 
   fileprivate var json: JSON {
