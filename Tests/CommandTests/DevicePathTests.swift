@@ -15,6 +15,14 @@ struct DevicePathTests {
     try cli.directory.directory.removeTree("tree/folder")
   }
 
+  /// A directory has no apps: the error says how a path in it is written.
+  @Test func pathInAPlainDirectoryIsExplained() throws {
+    let outcome = try cli.run("explain --layout folder --root tree note")
+    let hint = "write it as 'folders/tree/note'"
+    #expect(outcome.code == 1 && outcome.errors.contains(hint), "\(outcome.errors)")
+    #expect(try !cli.succeed("explain --layout folder --root tree folders/tree/note").isEmpty)
+  }
+
   @Test(arguments: ["tree/folder/note", "./tree/folder/note", "home/../tree/./folder/note"])
   func lostPathIsFoundInSnapshots(path: String) throws {
     #expect(try cli.succeed("dump latest:\(path) --repo repo") == "text")

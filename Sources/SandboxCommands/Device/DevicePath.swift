@@ -49,7 +49,11 @@ struct DevicePath {
     } catch {
       // A path from the working directory that does not exist.
       if let logical = try path.absolute.flatMap(device.logicalPath(ofPath:)) { return logical }
-      throw error
+      guard device.layout == .folder, let container = device.containers.first else { throw error }
+      throw OperationError(
+        .notFound, code: .notInContainer, "find", subject: path,
+        reason: "it is not in the directory '\(device.root)'",
+        hint: "write it as '\(container.logicalPrefix.appending(path))'")
     }
     let rest = ByteString(joining: parts.dropFirst())
     return try LogicalPath(.data(LogicalName(app.identifier.bytes)), rest)
