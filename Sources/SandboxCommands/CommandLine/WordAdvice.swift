@@ -124,7 +124,7 @@ enum WordAdvice {
 extension KnownCommand {
   /// Whether this command, or one below it, has an option, as it is written.
   fileprivate func takes(_ option: String) -> Bool {
-    let name = option.drop { $0 == "-" }
+    let name = String(option.drop { $0 == "-" })
     return all.contains { command in
       command.options.contains { known in
         option.hasPrefix("--") ? known.name == name : known.letters.map(String.init) == [name]

@@ -67,10 +67,10 @@ struct ScenarioInitCommand: SandboxCommand {
     guard let path = file.absolute, let name = path.lastComponent else {
       throw UsageError(.invalidValue, "'\(file)' is not the name of a file")
     }
-    do {
+    do throws(SystemError) {
       try AtomicFile.write(
         Array(draft.text.utf8), as: name, in: Directory.open(path: path.parent), replacing: false)
-    } catch let error as SystemError where error.isExisting {
+    } catch where error.isExisting {
       // The error names the temporary file.
       throw OperationError(
         .failed, code: .targetExists, "write", subject: file,
