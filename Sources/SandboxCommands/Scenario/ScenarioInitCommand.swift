@@ -70,7 +70,8 @@ struct ScenarioInitCommand: SandboxCommand {
     do throws(SystemError) {
       try AtomicFile.write(
         Array(draft.text.utf8), as: name, in: Directory.open(path: path.parent), replacing: false)
-    } catch where error.isExisting {
+    } catch {
+      guard error.isExisting else { throw error }
       // The error names the temporary file.
       throw OperationError(
         .failed, code: .targetExists, "write", subject: file,
