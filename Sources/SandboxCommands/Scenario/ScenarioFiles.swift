@@ -44,17 +44,18 @@ enum ScenarioFiles {
 
   /// Reads one file. If it exceeds the maximum size, one byte more than that is returned.
   private static func file(_ path: ByteString) throws -> PolicySource {
-    let file: Descriptor
-    do throws(SystemError) {
-      file = try Descriptor.open(path: path)
-    } catch {
+    let file = try open(path)
+    let limit = ScenarioDocument.maximumSize
+    let bytes = try file.readAll(limit: limit) ?? file.read(count: limit + 1, at: 0)
+    return PolicySource(name: path.description, bytes: bytes, origin: .commandLine)
+  }
+
+  private static func open(_ path: ByteString) throws -> Descriptor {
+    do throws(SystemError) { return try Descriptor.open(path: path) } catch {
       guard error.isAbsent else { throw error }
       throw OperationError(
         .notFound, "open", subject: path, reason: error.reason,
         hint: "check the spelling; 'sandboxctl scenario list' lists the names of scenarios")
     }
-    let limit = ScenarioDocument.maximumSize
-    let bytes = try file.readAll(limit: limit) ?? file.read(count: limit + 1, at: 0)
-    return PolicySource(name: path.description, bytes: bytes, origin: .commandLine)
   }
 }
