@@ -52,38 +52,26 @@ struct CopyTurnTests {
     try fixture.expectComplete(3)
   }
 
-  /// One that was killed on another host costs minutes, not the hour of its lease.
-  @Test(arguments: [["copy"], ["copy", "copy-1"]])
-  func aCopyWithoutHeartbeatsIsNotWaitedForLong(signs: [String]) throws {
+  /// One that was killed on another host costs minutes, not the hour of its lease. One that was
+  /// killed long before costs no time.
+  @Test(arguments: [["copy"], ["copy", "copy-1"]], [(age: 0.0, waits: 2), (1200, 0)])
+  func aCopyWithoutHeartbeatsIsNotWaitedForLong(
+    signs: [String], heartbeat: (age: Double, waits: Int)
+  ) throws {
     let fixture = try CopyFixture()
     let other = try Lease(
       fixture.target.repository.storage, with: signs.map { ByteString($0) })
+    fixture.target.clock.advance(by: heartbeat.age)
     let pauses = Atomic<Int>(0)
     let timing = Self.timing(fixture.target.clock) {
       _ = pauses.add(1, ordering: .relaxed)
     }
     let report = try CopyFixture.copy(
       fixture.source.repository, fixture.target.repository, timing: timing)
-    #expect(report.copied.count == 3 && pauses.load(ordering: .relaxed) == 2)
+    #expect(report.copied.count == 3)
+    #expect(pauses.load(ordering: .relaxed) == heartbeat.waits)
     other.release()
     try fixture.expectComplete(3)
-  }
-
-  /// One that was killed before costs nothing.
-  @Test(arguments: [["copy"], ["copy", "copy-1"]])
-  func aCopyWhoseHeartbeatIsOldIsNotWaitedFor(signs: [String]) throws {
-    let fixture = try CopyFixture()
-    let other = try Lease(
-      fixture.target.repository.storage, with: signs.map { ByteString($0) })
-    fixture.target.clock.advance(by: 1200)
-    let pauses = Atomic<Int>(0)
-    let timing = Self.timing(fixture.target.clock) {
-      _ = pauses.add(1, ordering: .relaxed)
-    }
-    let report = try CopyFixture.copy(
-      fixture.source.repository, fixture.target.repository, timing: timing)
-    #expect(report.copied.count == 3 && pauses.load(ordering: .relaxed) == 0)
-    other.release()
   }
 
   /// The programs that are waited for are reported before the wait, and when another one is among

@@ -251,19 +251,24 @@ struct MirrorTests {
     #expect(try fixture.memory.list(RepositoryLayout.keys) == ["a.age", "c.age"])
   }
 
-  /// The key file that opened the original is intact: after a rotation the mirror needs it. Objects
-  /// that only the older identity opens are removed, whether it is still known or not.
-  @Test(arguments: [false, true])
-  func keyFileThatOpenedTheOriginalIsCopied(isOpenedAgain: Bool) throws {
-    let (memory, target) = (MemoryStorage(), MemoryStorage())
+  /// Creates an encrypted repository with a key file, and returns the key that opens it.
+  private static func protected(in memory: MemoryStorage) throws -> (Repository, KeySource) {
     let passphrase = try AgePassphrase(Array("correct".utf8).span)
     let identity = AgeIdentity()
     let made = try Repository.create(
       in: memory, program: "test",
       keys: RepositoryKeys(identities: [identity], recipients: [identity.recipient]))
     try made.saveKey("home", passphrase: passphrase, isReplacing: false, workFactor: 2)
+    return (made, KeySource.passphrase({ passphrase }))
+  }
+
+  /// The key file that opened the original is intact: after a rotation the mirror needs it. Objects
+  /// that only the older identity opens are removed, whether it is still known or not.
+  @Test(arguments: [false, true])
+  func keyFileThatOpenedTheOriginalIsCopied(isOpenedAgain: Bool) throws {
+    let (memory, target) = (MemoryStorage(), MemoryStorage())
+    let (made, key) = try Self.protected(in: memory)
     try made.back(up: PruneFixture.files(0..<3))
-    let key = KeySource.passphrase({ passphrase })
     _ = try RepositoryMirror(of: Repository.open(memory, key: key), in: target).run()
     _ = try Repository.open(memory, key: key).rotateKey(workFactor: 2)
     let source = try Repository.open(memory, key: key)
@@ -285,16 +290,10 @@ struct MirrorTests {
   /// and if the key that opened the old ones no longer exists.
   @Test(arguments: [1, 3]) func rewrittenSnapshotsAreNotRemovedOnes(forgotten: Int) throws {
     let (memory, target) = (MemoryStorage(), MemoryStorage())
-    let passphrase = try AgePassphrase(Array("correct".utf8).span)
-    let identity = AgeIdentity()
-    let made = try Repository.create(
-      in: memory, program: "test",
-      keys: RepositoryKeys(identities: [identity], recipients: [identity.recipient]))
-    try made.saveKey("home", passphrase: passphrase, isReplacing: false, workFactor: 2)
+    let (made, key) = try Self.protected(in: memory)
     for number in 0..<5 {
       try made.back(up: PruneFixture.files(number..<number + 3), sequence: UInt64(number + 1))
     }
-    let key = KeySource.passphrase({ passphrase })
     _ = try RepositoryMirror(of: Repository.open(memory, key: key), in: target).run()
     _ = try Repository.open(memory, key: key).rotateKey(workFactor: 2)
     _ = try KeyRewrap(Repository.open(memory, key: key), workFactor: 2).run()

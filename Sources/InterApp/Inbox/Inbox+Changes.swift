@@ -54,7 +54,7 @@ extension Inbox {
       return moves
     } catch {
       if dryRun || moves.isEmpty { throw OperationError(error) }
-      // What was moved is no longer in the inbox, whatever happened to the next file.
+      // Files moved before the error are no longer in the inbox, so the error names them.
       try? locked.write()
       let names = moves.map { "'\($0.name)'" }.joined(separator: ", ")
       throw OperationError(

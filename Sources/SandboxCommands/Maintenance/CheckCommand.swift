@@ -91,7 +91,7 @@ struct CheckCommand: SandboxCommand {
     try output.show([report.json], lines: report.lines(reading), console)
     record(result, console)
     result.recordRound()
-    // What an older key file does not open is not damaged, and nothing repairs it.
+    // Objects that an older key file does not open are intact: a repair would only remove them.
     if checked.writeRefusal == nil { hint(report, console) }
     return (report.status, Found(report: report, hosts: result.hosts))
   }

@@ -106,7 +106,7 @@ final class RunDirectory: Sendable {
   }
 
   /// Moves the directory of a case to another directory, or copies it if that is on another volume.
-  /// What an earlier run kept there under the same name is replaced, and nothing else.
+  /// A copy that an earlier run kept there under the same name is replaced; no other entry is.
   ///
   /// - Throws: `OperationError`: `failed` if something else has the name; `SystemError`.
   func move(_ name: ByteString, to target: ByteString, as wanted: ByteString) throws {
