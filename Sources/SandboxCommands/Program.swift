@@ -96,6 +96,7 @@ extension SandboxctlCommand {
     if let command = command as? any SandboxCommand {
       try command.requireText(in: line.words)
       try KnownCommand(Self.self).requireOnce(line.given)
+      try command.requireEffect(of: line.given, in: line.words)
       return try command.run(console)
     }
     do {

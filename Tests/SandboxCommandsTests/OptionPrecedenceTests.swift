@@ -32,6 +32,10 @@ struct OptionPrecedenceTests {
     Row("check --read-data", "check: {read-data-subset: 10%}"),
     Row("check --read-data-subset 1/2", "read-data: true"),
     Row("check --append-only", "check: {read-data: true, quiet: true}", adds: ["--quiet"]),
+    Row("check --append-only", "metrics: /m"),
+    Row(
+      "forget 1234abcd", "forget: {app: x, host: h, tag: [t], keep-daily: 3}",
+      adds: ["--keep-daily=3"]),
     Row("copy latest", "copy: {to: /b, tag: [x], host: h}", adds: ["--to=/b"]),
     Row("copy --to /b -- latest", "copy: {app: x}"),
     Row("copy --to-identity x latest", "to: /b\ncopy: {to-passphrase-file: /p}", adds: ["--to=/b"]),
@@ -62,6 +66,7 @@ struct OptionPrecedenceTests {
     Row("interapp handlers --url x:", "interapp: {handlers: {type: public.data}}"),
     Row("purge --free 1G", "purge: {until-free: 10}"),
     Row("purge --dry-run", "purge: {watch: true, interval: 5m, yes: true}", adds: ["--yes"]),
+    Row("purge --query", "purge: {level: critical, yes: true}", adds: ["--yes"]),
     Row("schedule install --cron --hourly", "schedule: {install: {daily: true, systemd: true}}"),
     Row(
       "schedule install --cron --purge",

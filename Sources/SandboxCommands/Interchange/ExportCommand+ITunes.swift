@@ -46,6 +46,8 @@ extension ExportCommand {
     @OptionGroup var list: ListOptions
     @OptionGroup var output: OutputOptions
 
+    static var needs: [OptionNeed] { OptionNeed.of("with-bundles", other: "from-device") }
+
     func validate() throws {
       guard (1...2).contains(words.count) else {
         throw ValidationError("Give a directory, or a snapshot and a directory.")

@@ -6,11 +6,13 @@ internal import SystemIO
 /// objects.
 extension CheckCommand {
   func checkProtection(_ console: Console) throws -> ExitStatus {
-    if readData || readDataSubset != nil {
+    let given = [
+      (readData, "--read-data"), (readDataSubset != nil, "--read-data-subset"),
+      (metrics.metrics != nil, "--metrics"),
+    ]
+    if let other = given.first(where: \.0)?.1 {
       throw UsageError(
-        .optionsConflict,
-        "'--append-only' and '\(readData ? "--read-data" : "--read-data-subset")' cannot be used "
-          + "together",
+        .optionsConflict, "'--append-only' and '\(other)' cannot be used together",
         hint: "give one of them")
     }
     let opened = try repository.open(console).repository

@@ -51,6 +51,7 @@ struct CheckCommand: SandboxCommand {
 
   static var precedence: [OptionPrecedence] {
     OptionPrecedence.oneOf(["append-only"], ["read-data"], ["read-data-subset"])
+      + OptionPrecedence.choosing(["append-only"], replaces: ["metrics"])
   }
 
   func run(_ console: Console) throws -> ExitStatus {

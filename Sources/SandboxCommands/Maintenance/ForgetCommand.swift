@@ -76,12 +76,17 @@ struct ForgetCommand: SandboxCommand {
   /// The rules stay for another repository: without them none could be given in addition to those
   /// of the file, and each keeps more snapshots.
   static var precedence: [OptionPrecedence] {
-    ["app", "host", "repo", "tag"].flatMap {
-      OptionPrecedence.target([$0], dropping: ["allow-last", "force"])
-    }
+    OptionPrecedence.oneOf([OptionPrecedence.arguments], ["app", "host", "tag"])
+      + ["app", "host", "repo", "tag"].flatMap {
+        OptionPrecedence.target([$0], dropping: ["allow-last", "force"])
+      }
   }
 
+  static var needs: [OptionNeed] { OptionNeed.of("max-unused", "repack-small", other: "prune") }
+
   func run(_ console: Console) throws -> ExitStatus {
+    // 'latest' would name another snapshot than the one of that app, host or tag.
+    if !snapshots.isEmpty, !filter.isEmpty { throw SnapshotFilterOptions.namedAsWell }
     let (start, stamp) = (Host.now(), stamp)
     if let last = stamp?.load(), let atMost, !atMost.isDue(last: last, now: start) {
       if progress.verbose || dryRun {

@@ -2,6 +2,7 @@ internal import ArchiveStore
 internal import ArgumentParser
 internal import Retention
 internal import SnapshotQueries
+internal import SystemIO
 
 /// The snapshots that a command works on.
 struct SnapshotFilterOptions: ParsableArguments {
@@ -26,6 +27,13 @@ struct SnapshotFilterOptions: ParsableArguments {
 
   /// Whether no option is given.
   var isEmpty: Bool { apps.isEmpty && hosts.isEmpty && tags.isEmpty }
+
+  /// The error for snapshots that are named and selected by these options.
+  static var namedAsWell: UsageError {
+    UsageError(
+      .optionsConflict, "snapshots are both named and selected by '--app', '--host' or '--tag'",
+      hint: "give names or these options")
+  }
 
   /// Says that no snapshot is selected, if an option is given.
   func noteNoMatch(_ console: Console) {

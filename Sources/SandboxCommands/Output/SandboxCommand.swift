@@ -11,12 +11,16 @@ protocol SandboxCommand: ParsableCommand {
   /// the others.
   static var precedence: [OptionPrecedence] { get }
 
+  /// The options that have an effect only together with others.
+  static var needs: [OptionNeed] { get }
+
   func run(_ console: Console) throws -> ExitStatus
 }
 
 extension SandboxCommand {
   static var ownOptions: Set<String> { [] }
   static var precedence: [OptionPrecedence] { [] }
+  static var needs: [OptionNeed] { [] }
 }
 
 /// The exit statuses of the program. Errors of an unknown type end with `failed`.

@@ -81,6 +81,7 @@ struct PurgeCommand: SandboxCommand {
       + OptionPrecedence.target(goals, dropping: ["yes"])
       + targets.map { $0.protecting(["level=low"], beside: ["free", "until-free"]) }
       + OptionPrecedence.choosing(["query", "dry-run"], replaces: ["watch", "interval"])
+      + OptionPrecedence.choosing(["query"], replaces: goals)
   }
 
   func run(_ console: Console) throws -> ExitStatus {
@@ -102,6 +103,11 @@ struct PurgeCommand: SandboxCommand {
   /// stops deleting.
   func check() throws {
     let goal = try goal.goal
+    if query, let name = self.goal.names.first {
+      throw UsageError(
+        .optionsConflict, "'--query' and '\(name)' cannot be used together",
+        hint: "'--query' shows all levels; '--dry-run' shows what reaches a goal")
+    }
     guard watch else {
       if interval != nil {
         throw UsageError(.optionRequired, "'--interval' requires '--watch'", hint: "add '--watch'")
@@ -239,6 +245,12 @@ extension PurgeCommand {
         throw ValidationError("there is no level '\(word)': choose low, medium or critical")
       }
       return level
+    }
+
+    /// The options that are given.
+    var names: [String] {
+      [(free != nil, "--free"), (untilFree != nil, "--until-free"), (level != nil, "--level")]
+        .filter(\.0).map(\.1)
     }
 
     /// The goal that the options give.

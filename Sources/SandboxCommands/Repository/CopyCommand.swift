@@ -56,11 +56,7 @@ struct CopyCommand: SandboxCommand {
   }
 
   func run(_ console: Console) throws -> ExitStatus {
-    if !snapshots.isEmpty, !filter.isEmpty {
-      throw UsageError(
-        .optionsConflict, "snapshots are both named and selected by '--app', '--host' or '--tag'",
-        hint: "give names or these options")
-    }
+    if !snapshots.isEmpty, !filter.isEmpty { throw SnapshotFilterOptions.namedAsWell }
     var choice = try repository.choice()
     choice.isKeyOfAnother = targetKeys.options == nil
     var other = try RepositoryOptions.Choice(

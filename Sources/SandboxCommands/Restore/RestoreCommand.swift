@@ -86,6 +86,8 @@ struct RestoreCommand: SandboxCommand {
       + OptionPrecedence.choosing(["class"], replaces: ["delete"])
   }
 
+  static var needs: [OptionNeed] { OptionNeed.of("delete-excluded", other: "delete") }
+
   func run(_ console: Console) throws -> ExitStatus {
     try requireOneTarget()
     let what = try Source(self.what)

@@ -1,0 +1,76 @@
+import SystemIO
+import TestSupport
+import Testing
+
+/// Options that have no effect beside, or without, others: a command line with them is refused, and
+/// what a configuration sets for other runs is not used.
+struct OptionNeedTests {
+  @Test(arguments: [
+    ("restore latest --to back --delete-excluded", "'--delete-excluded' requires '--delete'"),
+    ("forget --keep-last 1 --max-unused 0", "'--max-unused' requires '--prune'"),
+    ("forget --keep-last 1 --repack-small --dry-run", "'--repack-small' requires '--prune'"),
+    ("export itunes latest phone --with-bundles", "'--with-bundles' requires '--from-device'"),
+    ("check --append-only --metrics m.prom", "'--append-only' and '--metrics' cannot be used"),
+  ])
+  func optionWithoutEffectIsRefused(_ line: String, _ message: String) throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("init repo --plain --no-default")
+    let outcome = try cli.run(line + " --repo repo")
+    #expect(outcome.code == 2 && outcome.errors.contains(message), "\(outcome.errors)")
+    #expect(outcome.errors.contains("hint: "), "\(outcome.errors)")
+  }
+
+  @Test(arguments: ["--free 1M", "--until-free 10", "--level critical"])
+  func queryHasNoGoal(_ goal: String) throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    let outcome = try cli.run("purge --root device --query \(goal)")
+    let name = goal.prefix { $0 != " " }
+    #expect(
+      outcome.code == 2 && outcome.errors.contains("'--query' and '\(name)' cannot be used"),
+      "\(outcome.errors)")
+  }
+
+  /// Options that a file sets for runs with the other one do not fail those without it.
+  @Test func configuredOptionsAreNotUsed() throws {
+    let cli = try CommandLine()
+    try cli.directory.write("a", at: "tree/a")
+    _ = try cli.succeed("init repo --plain --no-default")
+    try cli.directory.write(
+      """
+      repo: \(cli.directory.string)/repo
+      check: {metrics: \(cli.directory.string)/m.prom}
+      restore: {delete-excluded: true}
+      forget: {max-unused: 0, repack-small: true, keep-last: 1}
+      purge: {level: critical}
+      """, at: "home/.config/sandboxctl/config.yaml")
+    _ = try cli.succeed("backup --layout folder --root tree --quiet")
+    _ = try cli.succeed("restore latest --to back")
+    _ = try cli.succeed("forget")
+    #expect(try cli.run("check --append-only").code == 5)
+    _ = try cli.succeed("purge --layout folder --root tree --query")
+  }
+
+  /// `latest` beside an app would be another snapshot than that which `restore latest` names.
+  @Test(arguments: ["--app notes", "--host other", "--tag x"])
+  func namedSnapshotsAreNotSelectedAsWell(_ filter: String) throws {
+    let cli = try CommandLine()
+    try cli.directory.write("a", at: "tree/a")
+    _ = try cli.succeed("init repo --plain --no-default")
+    for _ in 1...2 {
+      _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    }
+    for end in ["", " --dry-run", " --allow-last"] {
+      let outcome = try cli.run("forget latest \(filter) --repo repo\(end)")
+      #expect(outcome.code == 2, "\(outcome)")
+      #expect(outcome.errors.contains("both named and selected by '--app'"), "\(outcome.errors)")
+    }
+    #expect(try cli.snapshots().count == 2)
+    // Filters that a file sets do not select among named snapshots.
+    let words = filter.dropFirst(2).split(separator: " ")
+    try cli.directory.write(
+      "forget: {\(words[0]): [\(words[1])]}", at: "home/.config/sandboxctl/config.yaml")
+    _ = try cli.succeed("forget latest --repo repo")
+    #expect(try cli.snapshots().count == 1)
+  }
+}
