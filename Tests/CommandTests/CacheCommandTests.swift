@@ -103,10 +103,12 @@ struct CacheCommandTests {
   @Test func dryRunRemovesNothing() throws {
     let expected = try totals()
     let line = try cli.json("cache clear --repo repo --dry-run --json")
+    #expect(line["dry_run"] as? Bool == true)
     #expect(totals(in: line["removed"]) == expected)
     #expect(try cli.succeed("cache clear --all --dry-run").hasPrefix("would remove the cache of "))
     #expect(try totals() == expected)
     let removed = try cli.json("cache clear --repo repo --json")
+    #expect(removed["dry_run"] as? Bool == false)
     #expect(try removed["id"] as? String == id())
     // The lock that the command takes has another size.
     #expect(totals(in: removed["removed"])["files"] == expected["files"])

@@ -1,4 +1,5 @@
 import Foundation
+import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
@@ -47,6 +48,42 @@ struct UpdateCommandTests {
       $0["reason"] as? String
     }
     #expect(reasons == ["pre-update", "pre-rollback"])
+  }
+
+  /// The policy of the update kept drafts in a cache. That of the rollback does not restore them.
+  @Test func rollbackReportsDataThatItsPolicyDoesNotRestore() throws {
+    let cli = fixture.cli
+    let container = try #require(
+      try fixture.device().containers.first {
+        $0.logicalPrefix == "apps/org.example.notebook/data"
+      })
+    let data = ByteString(container.absolutePath.bytes.dropFirst(cli.directory.path.count + 1))
+    try cli.directory.write("draft", at: data.appending("Library/Caches/drafts/one"))
+    let policy = """
+      overlay: [coresimulator]
+      schema: 1
+      rules:
+        - {id: drafts, in: [data], match: "Library/Caches/drafts/**", class: user-data}
+
+      """
+    try cli.directory.write(policy, at: "keep.yaml")
+    let update = "update New.app --root device --repo repo --policy ./keep.yaml"
+    #expect(try omittedFiles("\(update) --dry-run") == 0)
+    _ = try cli.succeed("\(update) --quiet")
+    let rollback = "rollback notebook --root device --repo repo"
+    #expect(try omittedFiles("\(rollback) --policy ./keep.yaml --dry-run") == 0)
+    #expect(try omittedFiles("\(rollback) --dry-run") == 1)
+    for options in ["--dry-run", ""] {
+      let outcome = try cli.run("\(rollback) \(options)")
+      #expect(outcome.code == 0, "\(outcome.errors)")
+      let note = "the policy 'ios' does not restore 5 B in 1 file of the snapshot: "
+      #expect(outcome.errors.contains(note), "\(outcome.errors)")
+    }
+  }
+
+  /// The number of files in the member `omitted` of a command's report.
+  private func omittedFiles(_ line: String) throws -> Int? {
+    (try fixture.cli.json("\(line) --json")["omitted"] as? [String: Any])?["files"] as? Int
   }
 
   @Test func refusedCommandsChangeNothing() throws {

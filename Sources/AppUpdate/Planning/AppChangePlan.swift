@@ -2,7 +2,7 @@ internal import AppPackages
 package import ArchiveStore
 internal import DeviceDiscovery
 package import DeviceScan
-internal import DeviceTransaction
+package import DeviceTransaction
 package import PolicyEngine
 package import Restore
 package import SandboxModel
@@ -107,6 +107,9 @@ package struct AppChangePlan: Sendable {
     }
     return Self.sorted(sums.filter { $0.value.files > 0 })
   }
+
+  /// The files of the snapshot of a rollback that the policy does not restore.
+  package var omitted: RestoreTotals { restore?.total(\.omitted) ?? RestoreTotals() }
 
   /// Returns the files and bytes with a planned outcome, by class, largest class first.
   package func totals(_ outcome: DataOutcome) -> [(dataClass: DataClass, totals: EntryTotals)] {

@@ -112,6 +112,7 @@ extension AppChangeRun {
         }
       }
       console.note(leftGroups: plan.restore?.leftGroups ?? [], all: listsAll)
+      console.note(omitted: plan.omitted, by: plan.policy.name)
       console.remarks(plan.notes, as: .note(""), all: listsAll)
     }
 
@@ -211,6 +212,7 @@ extension AppChangePlan {
       JSON.Member("restored", Self.json(totals(.restored))),
       JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
       JSON.Member("not_in_snapshot_by_class", Self.json(notHeldTotals)),
+      JSON.Member("omitted", omitted.json),
       JSON.Member("notes", .array(notes.map(\.json))),
     ]
   }

@@ -134,7 +134,7 @@ extension TrashCommand {
       hint: "run it again to continue")
 
     private func show(_ outcome: Trash.EmptyingResult, _ console: Console) throws {
-      if output.json { return try console.result(outcome.json) }
+      if output.json { return try console.result(outcome.json(isDryRun: dryRun)) }
       console.list(outcome.failed, as: .warning("not deleted: "), all: list.all) {
         "\($0.id): \($0.reason)"
       }
@@ -150,9 +150,10 @@ extension TrashCommand {
 }
 
 extension Trash.EmptyingResult {
-  fileprivate var json: JSON {
+  fileprivate func json(isDryRun: Bool) -> JSON {
     .object(
       JSON.path(root, named: "root") + [
+        JSON.Member("dry_run", .bool(isDryRun)),
         JSON.Member("removed", .array(removed.map { .object(JSON.path($0, named: "id")) })),
         JSON.Member("freed", totals.json),
         JSON.Member(

@@ -212,7 +212,7 @@ extension CacheCommand {
     /// Prints what was removed, and warns a host that may not be able to read its repository.
     private func show(_ cache: ClearedCache, _ console: Console) throws {
       if output.json {
-        try console.result(cache.json)
+        try console.result(cache.json(isDryRun: dryRun))
       } else if !output.quiet {
         let files = Sizes.count(cache.removed.files, "file")
         try console.result(
@@ -267,9 +267,10 @@ extension RepositoryCache {
 
 extension ClearedCache {
   /// The cache as a line of `cache clear --json`.
-  fileprivate var json: JSON {
+  fileprivate func json(isDryRun: Bool) -> JSON {
     .object([
-      JSON.Member("id", .string(id.hex)), JSON.Member("removed", removed.json),
+      JSON.Member("id", .string(id.hex)), JSON.Member("dry_run", .bool(isDryRun)),
+      JSON.Member("removed", removed.json),
       JSON.Member("others", .array(others.map { .object(JSON.path($0)) })),
       JSON.Member("failed", .array(failed.map(\.json))),
     ])
