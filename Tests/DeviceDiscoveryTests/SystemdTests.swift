@@ -32,6 +32,26 @@ struct SystemdTests {
     try DeviceFinder(layout: layout, machineID: "m", systemFlatpak: nil).find(root.path)
   }
 
+  /// A mount in a cache can have files of a server. A base directory may be one.
+  @Test(.enabled(if: (try? Mount.isPermitted()) ?? false))
+  func mountsInCachesAreNotEntered() throws {
+    try unit("web.service", "StateDirectory=web\nCacheDirectory=web web/deep other all/deep")
+    try make(
+      "var/lib/web", "var/cache/web/deep", "var/cache/other", "var/cache/all/deep", "disk/caches",
+      "disk/files/deep")
+    let caches = try Mount(binding: root.path("var/cache"), on: root.path("var/cache"))
+    let mounts = try ["var/cache/web", "var/cache/all", "var/lib/web"].map {
+      try Mount(binding: root.path("disk/files"), on: root.path(ByteString($0)))
+    }
+    defer { withExtendedLifetime((caches, mounts)) {} }
+    let device = try find(.systemd)
+    #expect(device.containers.map(\.path) == ["var/cache/other", "var/lib/web"])
+    #expect(
+      device.findings(.excluded).map(\.path) == [
+        "var/cache/all/deep", "var/cache/web", "var/cache/web/deep",
+      ])
+  }
+
   @Test func directoriesOfAllPurposesAreFound() throws {
     try unit("web.service", "RuntimeDirectory=web", in: "run/systemd/system.control/")
     try unit(

@@ -102,6 +102,15 @@ struct SystemdFinder {
     // The directory of a dynamic user is in `private`, usually behind a link of its public name.
     for above in claim.isDynamicUser ? [base, base.appending("private")] : [base] {
       let path = above.appending(claim.path)
+      if claim.purpose.kind == .cache,
+        let mount = CacheMount.path(at: root.path.appending(path), in: home.path)
+      {
+        survey.record(
+          .excluded, at: path,
+          because: "'\(mount)' is a mount in a directory of caches, and is neither entered nor "
+            + "purged")
+        return nil
+      }
       guard let name = path.lastComponent,
         case .directory(let parent) = survey.descend(path.parent.components, from: root, as: ""),
         var draft = survey.opened(claim.purpose.kind, name, in: parent, as: path)

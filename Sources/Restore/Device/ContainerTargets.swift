@@ -118,12 +118,17 @@ struct ContainerTargets {
     return terms?.restoreMissing == .safeHarbor && !installed.contains(app.identifier)
   }
 
-  /// Returns why an existing entry at the location of a container in `~/.cache` is not taken for
-  /// one; nil if there is none. A backup enters neither links nor mounts there (`XDGFinder`), so
-  /// their content would be replaced without having been saved.
+  /// Returns why an existing entry at the location of a container in `~/.cache` or `/var/cache` is
+  /// not taken for one; nil if there is none. A backup enters no mounts there (`CacheMount`) and,
+  /// in `~/.cache`, no links (`XDGFinder`), so their content would be replaced without being saved.
   private func obstacle(
     at location: ContainerLocation, for kind: ContainerKind
   ) throws -> String? {
+    let mounted = "another volume is mounted there in a directory of caches, and is not entered"
+    if kind == .cache, request.device.layout == .systemd {
+      let caches = request.device.root.appending("var/cache")
+      return CacheMount.path(at: location.path, in: caches).map { _ in mounted }
+    }
     guard kind == .cache, request.device.layout == .xdg,
       let parent = try? Directory.open(resolved: location.parent),
       let status = try parent.statusIfPresent(location.name)
@@ -132,8 +137,7 @@ struct ContainerTargets {
       return "it is a link to '\(try parent.target(of: location.name))' in a directory of caches, "
         + "and is not followed"
     }
-    return status.isMountPoint
-      ? "another volume is mounted there in a directory of caches, and is not entered" : nil
+    return status.isMountPoint ? mounted : nil
   }
 
   /// Returns a link at the location of a container that the device does not have: it is dangling,
