@@ -160,6 +160,22 @@ struct XDGTests {
     #expect(gone.allSatisfy(isCache), "\(gone.sorted())")
   }
 
+  /// A repository that is a whole container stays, as its files cannot be deleted in one step.
+  @Test func purgeKeepsAContainerThatIsARepository() throws {
+    let cli = try Self.desk()
+    for path: ByteString in [".git/HEAD", "recipe"] {
+      try cli.directory.write("x", at: ByteString("desk/.cache/builds").appending(path))
+      try cli.directory.write("x", at: ByteString("desk/.cache/several/one").appending(path))
+    }
+    let path = "apps/builds/cache/recipe"
+    let explained = try cli.succeed("explain \(Self.device) --purge \(path)")
+    #expect(explained.contains("not a candidate: it, or its container, is a repository"))
+    _ = try cli.succeed("purge \(Self.device) --level critical --yes")
+    let left = Set(try TreeRecord.all(in: cli.directory, "desk/.cache").keys)
+    #expect(left.isSuperset(of: ["builds/.git/HEAD", "builds/recipe", "several"]))
+    #expect(!left.contains("several/one"))
+  }
+
   @Test func changesOfAppsAreOnlyReported() throws {
     let cli = try Self.desk()
     let text = try cli.succeed("uninstall editor \(Self.device)")

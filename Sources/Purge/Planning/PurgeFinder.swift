@@ -47,6 +47,11 @@ struct PurgeFinder {
   /// Finds all units.
   mutating func run() {
     guard !scan.entries.isEmpty, !scan.ownDirectories.contains(0) else { return }
+    // The container's own directory stays, so its content cannot be moved away in one step.
+    if scan.entries[0].verdicts.keep.purge.terms != nil, IndivisibleDirectory.isOne(0, in: scan) {
+      conflicts[0] = .indivisible
+      return
+    }
     var pending = [0]
     while let directory = pending.popLast() { search(directory, &pending) }
   }
@@ -173,17 +178,17 @@ struct PurgeFinder {
 
   // MARK: - Directories
 
-  /// Adds a directory that a rule names as one unit. Returns false if its content has to be
-  /// examined instead.
+  /// Adds a directory that is one unit, because a rule says so or its files belong together.
+  /// Returns false if its content has to be examined instead.
   private mutating func addDirectory(_ index: Int) -> Bool {
     let entry = scan.entries[index]
     if entry.status.isMountPoint || scan.ownDirectories.contains(index) {
       conflicts[Int32(index)] = entry.status.isMountPoint ? .mount : .own
       return true
     }
-    guard let terms = entry.verdicts.keep.purge.terms, terms.unit == .directory else {
-      return false
-    }
+    guard let terms = entry.verdicts.keep.purge.terms,
+      terms.unit == .directory || IndivisibleDirectory.isOne(index, in: scan)
+    else { return false }
     var (sum, fixedEntries) = (Totals(), [Int]())
     if let blocker = sumDirectory(index, &sum, fixed: &fixedEntries) {
       conflicts[Int32(index)] = .holds(scan.logicalPath(blocker))
@@ -270,6 +275,7 @@ struct PurgeFinder {
     guard let own = verdict.purge.terms, let reluctant = sum.terms else { return }
     var terms = own
     (terms.order, terms.when) = (reluctant.order, reluctant.when)
+    if kind == .directory { terms.unit = .directory }
     units.append(
       PurgeUnit(
         kind: kind, terms: terms, dataClass: verdict.dataClass, newest: sum.newest,

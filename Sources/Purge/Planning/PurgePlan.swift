@@ -216,6 +216,8 @@ extension PurgePlan {
     /// This entry is immutable or append-only: itself, its directory, or the container's directory
     /// if the entry would be moved before its deletion.
     case fixed(ByteString)
+    /// The container's directory is itself one whose files belong together.
+    case indivisible
     /// A socket, a pipe or a device, which takes no space.
     case special
     /// It was not found.

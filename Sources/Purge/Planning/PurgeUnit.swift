@@ -2,7 +2,8 @@ package import PolicyEngine
 package import SystemIO
 
 /// A unit of deletion, which is deleted as a whole or not at all: a file, a database with its
-/// companions, or a directory that a rule names as one (docs/purge.md, "Units").
+/// companions, or a directory that a rule names as one, or whose files belong together
+/// (docs/purge.md, "Units").
 package struct PurgeUnit: Sendable, Hashable {
   /// The kind of a unit.
   package enum Kind: String, Sendable, Hashable, CaseIterable {

@@ -296,6 +296,9 @@ extension PurgePlan.Conflict {
     case .moved: "it is a link to the directory that the app uses in its place"
     case .fixed(let path):
       "'\(path)' is immutable or append-only, until 'chattr -ia' clears its flags"
+    case .indivisible:
+      "it, or its container, is a repository or a database whose files belong together, "
+        + "and no purge deletes the container's own directory"
     case .special: "it uses no space"
     case .missing: "it does not exist"
     }

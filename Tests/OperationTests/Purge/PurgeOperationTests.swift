@@ -66,6 +66,22 @@ import Testing
     #expect(try parent.attributes(of: "fixed").value(of: "user.note") == [1])
   }
 
+  /// Even if a goal needs less space than the whole.
+  @Test func aRepositoryIsDeletedAsAWhole() throws {
+    let fixture = try PurgeFixture()
+    let clone: ByteString = "Library/Caches/clone"
+    for path: ByteString in ["HEAD", "objects/pack/1.pack", "objects/pack/1.idx", "refs/heads/a"] {
+      try fixture.put(clone.appending(path))
+    }
+    let plan = try fixture.plan(.free(4 << 10))
+    #expect(plan.chosenPaths == [clone])
+    let report = run(plan)
+    #expect(report.meetsGoal && report.volumes[0].units == 1 && report.volumes[0].files == 4)
+    #expect(try fixture.files().isEmpty)
+    let caches = try fixture.above(fixture.data().appending(clone))
+    #expect(try caches.names().isEmpty)
+  }
+
   @Test func filesChangedAfterThePlanAreKept() throws {
     let fixture = try filled()
     let plan = try fixture.plan()

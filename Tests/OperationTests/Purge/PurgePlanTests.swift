@@ -233,6 +233,37 @@ import Testing
     #expect(try fixture.plan().chosenPaths.count == 3)
   }
 
+  /// A program that finds a part of such a directory reports damage.
+  @Test func repositoriesAndDatabasesOfManyFilesAreUnits() throws {
+    let fixture = try PurgeFixture()
+    for path: ByteString in [
+      "clone/.git/objects/ab/1", "clone/src/main.c", "clone/mine/notes", "tree/.git", "tree/a",
+      "old/.hg/store/1", "old/b", "bare/HEAD", "bare/objects/pack/1", "bare/refs/heads/main",
+      "level/CURRENT", "level/MANIFEST-000004", "level/000005.ldb", "plain/HEAD", "plain/refs/1",
+      "plain/CURRENT", "plain/MANIFEST",
+    ] { try fixture.put(ByteString("Library/Caches").appending(path)) }
+    func directories(_ overlays: [String] = []) throws -> Set<ByteString> {
+      let plan = try fixture.plan(overlays)
+      let units = plan.units.filter { $0.kind == .directory }
+      #expect(units.allSatisfy { $0.terms.unit == .directory })
+      #expect(plan.units.count == units.count + 4, "the files of 'plain'")
+      return Set(units.map(plan.inner))
+    }
+    let all: Set<ByteString> = [
+      "Library/Caches/clone", "Library/Caches/tree", "Library/Caches/old", "Library/Caches/bare",
+      "Library/Caches/level",
+    ]
+    #expect(try directories() == all)
+    let overlay = """
+      overlay: all
+      schema: 1
+      rules:
+        - {id: mine, match: "Library/Caches/clone/mine/**", class: user-data}
+
+      """
+    #expect(try directories([overlay]) == all.subtracting(["Library/Caches/clone"]))
+  }
+
   @Test func classesOtherThanCachesNeedAllowLoss() throws {
     let fixture = try PurgeFixture()
     let paths: [ByteString] = [
