@@ -21,6 +21,12 @@ struct ContainerPurge: ~Copyable {
 
     /// Whether the unit is unchanged.
     var leavesAll: Bool { if case .changed = self { true } else { false } }
+
+    /// Returns the outcome of a second attempt, after the first one failed. If the unit is not as
+    /// planned any more, the first one may have left it elsewhere.
+    func following(_ first: SystemError?) -> Outcome {
+      if case .changed = self, let first { .failed(first, 0) } else { self }
+    }
   }
 
   let plan: PurgePlan
@@ -235,20 +241,23 @@ struct ContainerPurge: ~Copyable {
         try? staging.restoreOriginal(moved, name, to: directory, wasExchanged: stays)
         throw error
       }
-      return delete(moved, of: check.bytes, in: staging)
+      let pending: ByteString
+      do throws(SystemError) {
+        pending = try staging.markForDeletion(moved)
+      } catch {
+        try? staging.restoreOriginal(moved, name, to: directory, wasExchanged: stays)
+        throw error
+      }
+      return delete(pending, of: check.bytes, in: staging)
     }
   }
 
   /// Deletes a directory that matches the plan. From here on it may be incomplete and is never
   /// moved back. The next purge finishes what fails.
   private func delete(
-    _ moved: ByteString, of bytes: UInt64, in staging: borrowing PurgeStaging
+    _ pending: ByteString, of bytes: UInt64, in staging: borrowing PurgeStaging
   ) -> Outcome {
     let counters = counters
-    let pending: ByteString
-    do throws(SystemError) {
-      pending = try staging.markForDeletion(moved)
-    } catch { return .failed(error, 0) }
     do throws(SystemError) {
       let watch = RemovalWatch(
         makesWritable: true, didRemove: { counters.didHandle(files: 1) })

@@ -42,6 +42,12 @@ extension PurgeOperation {
     private var partyNumbers: [ByteString: Int] = [:]
     /// The parties that have started since the plan was made.
     private var running: Set<ByteString> = []
+    /// The units that could not be deleted because their volume is full, by their indices in the
+    /// plan: a directory is moved before it is deleted. They are tried again once others are
+    /// deleted, which makes room.
+    private var postponed: [Int: SystemError] = [:]
+    /// The postponed units that are being tried for the last time.
+    private var retried: [Int: SystemError] = [:]
     private var isDone = false
 
     init(_ plan: PurgePlan, _ options: PurgeOptions) {
@@ -69,6 +75,7 @@ extension PurgeOperation {
         files: batch.reduce(0) { $0 + Int(plan.units[$1].files) }, bytes: volume.gain)
       while !batch.isEmpty, !isDone {
         purge(batch)
+        purgePostponed()
         batch = []
         var expected = report.volumes[number].freed
         while next < all.count, let goal = volume.goal, expected < goal {
@@ -79,6 +86,14 @@ extension PurgeOperation {
           expected += plan.units[index].bytes
         }
       }
+    }
+
+    /// Tries once more to delete the units that were postponed.
+    private mutating func purgePostponed() {
+      if postponed.isEmpty { return }
+      (retried, postponed) = (postponed, [:])
+      purge(retried.keys.sorted())
+      retried = [:]
     }
 
     /// Finishes the work of an interrupted or failed purge.
@@ -155,7 +170,12 @@ extension PurgeOperation {
         if isDone { break }
         let unit = plan.units[index]
         if step % 64 == 0 { options.counters.begin(plan.path(of: unit)) }
-        record(purge.remove(unit), of: unit, party: party)
+        let outcome = purge.remove(unit)
+        if case .failed(let error, 0) = outcome, error.isFull, retried[index] == nil {
+          postponed[index] = error
+        } else {
+          record(outcome.following(retried[index]), of: unit, party: party)
+        }
       }
       count(purge.removeEmptied(), files: 0, units: 0, party)
     }
@@ -188,7 +208,8 @@ extension PurgeOperation {
       count(bytes, files: 0, units: 0, party)
       report.failed.append(PathRemark(path: plan.path(of: unit), remark: remark))
       options.counters.didFail()
-      if error.endsEverything { isDone = true }
+      // A directory needs room before it is deleted, other units do not.
+      if error.endsEverything, !(unit.kind == .directory && error.isFull) { isDone = true }
     }
 
     private mutating func count(_ bytes: UInt64, files: Int, units: Int, _ party: ByteString) {

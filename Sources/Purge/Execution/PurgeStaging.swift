@@ -22,12 +22,24 @@ struct PurgeStaging: ~Copyable {
   /// Opens the staging directory of a container, creating it if necessary.
   init(in root: borrowing Directory) throws(SystemError) {
     let own = try root.makeDirectory(OwnNames.directory, permissions: 0o700)
-    let made = try own.makeDirectory(Self.name, permissions: 0o700)
+    do throws(SystemError) {
+      directory = try Self.make(in: own, onVolumeOf: root)
+    } catch {
+      // A full volume may have had room for the first directory only.
+      try? root.removeDirectory(OwnNames.directory)
+      throw error
+    }
+  }
+
+  private static func make(
+    in own: borrowing Directory, onVolumeOf root: borrowing Directory
+  ) throws(SystemError) -> Directory {
+    let made = try own.makeDirectory(name, permissions: 0o700)
     guard try made.status().identity.device == root.status().identity.device else {
       throw SystemError.replaced(made.path)
     }
     try ControlDirectory.inheritOwner(made.path)
-    directory = made
+    return made
   }
 
   /// Moves a child of a directory here and returns its new name. `path` is the child's path in the

@@ -125,6 +125,37 @@ import Testing
     withExtendedLifetime((overlay, volume)) {}
   }
 
+  /// A directory is moved before it is deleted, for which a full volume has room only once other
+  /// units are deleted.
+  @Test(.enabled(if: try Mount.isPermitted())) func aFullVolumeIsPurgedCompletely() throws {
+    let directory = try TemporaryDirectory("purge")
+    try directory.directory.createDirectory("volume")
+    let volume = try Mount(inMemory: "size=16m,nr_inodes=80", on: directory.path("volume"))
+    let fixture = try PurgeFixture(directory, below: "volume/device")
+    for path: ByteString in [
+      "Library/Caches/a/fsCachedData/1", "Library/Caches/b", "Library/Caches/c",
+      "Library/Caches/d", "Documents/0",
+    ] { try fixture.put(path) }
+    let documents = try fixture.above(fixture.data().appending("Documents/0"))
+    #expect(throws: SystemError.self) {
+      for number in 1...80 { try documents.create(ByteString("\(number)")).close() }
+    }
+    let report = run(try fixture.plan())
+    #expect(report.failed.isEmpty && report.volumes[0].units == 4, "\(report)")
+    #expect(try fixture.files().allSatisfy { $0.isWithin("Documents") })
+    let names = try Directory.open(path: directory.path(fixture.data())).names()
+    #expect(!names.contains(".sandboxctl"), "\(names)")
+    // If nothing makes room, the unit stays and is reported.
+    try fixture.put("Library/Caches/a/fsCachedData/1")
+    #expect(throws: SystemError.self) {
+      for number in 81...160 { try documents.create(ByteString("\(number)")).close() }
+    }
+    let failed = run(try fixture.plan()).failed
+    #expect(failed.map { $0.path.lastComponent } == ["fsCachedData"], "\(failed)")
+    #expect(try fixture.files().contains("Library/Caches/a/fsCachedData/1"))
+    withExtendedLifetime(volume) {}
+  }
+
   /// A file read between the plan and the deletion is in use.
   @Test func aFileReadMeanwhileIsKept() throws {
     let fixture = try PurgeFixture(inMemory: false)
