@@ -142,10 +142,16 @@ struct EntryDecider {
   }
 
   private func isSame(_ stored: [Attribute], _ present: ExtendedAttributes) throws -> Bool {
-    let names = try present.names().filter { !EntryMetadata.isOfHost($0) }
-    guard names == stored.map(\.name) else { return false }
-    for attribute in stored {
+    let data = stored.filter { !HostAttribute.isKept($0.name) }
+    let names = try present.names().filter { !HostAttribute.isKept($0) }
+    guard names == data.map(\.name) else { return false }
+    for attribute in data {
       if try present.value(of: attribute.name) != reader.value(of: attribute) { return false }
+    }
+    for attribute in stored where HostAttribute.isKept(attribute.name) {
+      let value = try reader.value(of: attribute)
+      if HostAttribute.isIgnored(attribute.name, value) { continue }
+      if try present.value(of: attribute.name) != value { return false }
     }
     return true
   }

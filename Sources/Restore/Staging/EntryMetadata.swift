@@ -73,15 +73,11 @@ struct EntryMetadata {
   func removeOthers<Target: MetadataTarget & ~Copyable>(on target: borrowing Target) {
     let present = target.attributes
     attempt { () throws(SystemError) in
-      for name in try present.names() where !Self.isOfHost(name) {
+      for name in try present.names() where !HostAttribute.isKept(name) {
         if !attributes.contains(where: { $0.name == name }) { try present.remove(name) }
       }
     }
   }
-
-  /// Whether an extended attribute is the label of the host's security policy, which belongs to the
-  /// host rather than to the stored data and is meaningless on another host.
-  static func isOfHost(_ name: ByteString) -> Bool { name == "security.selinux" }
 
   /// Makes an existing directory writable for its owner until its mode is set.
   private func openForAttributes<Target: MetadataTarget & ~Copyable>(on target: borrowing Target) {
@@ -117,11 +113,17 @@ struct EntryMetadata {
   }
 
   /// Sets attributes, ACLs last, because an ACL changes the mode and may deny the remaining calls.
+  /// It is no failure if the kernel refuses a hash that it computes itself.
   private func set(
     _ attributes: [(name: ByteString, value: [UInt8])], on target: ExtendedAttributes
   ) {
     let lists = attributes.filter(\.name.isAccessList)
     for (name, value) in attributes.filter({ !$0.name.isAccessList }) + lists {
+      if HostAttribute.isBound(name, value) { continue }
+      if HostAttribute.isComputed(name, value) {
+        try? target.set(name, to: value)
+        continue
+      }
       attempt("attribute \(name): ") { () throws(SystemError) in try target.set(name, to: value) }
     }
   }

@@ -28,4 +28,42 @@ struct AttributeValueTests {
     #expect(reader.decodedFrames == decoded)
     #expect(try fixture.records("restored") == fixture.records("tree"))
   }
+
+  /// The kernel refuses codes that belong to another inode, or they make a file unusable later; it
+  /// computes hashes itself. Signatures are data.
+  @Test func hashesOfTheKernelAreNotRestored() throws {
+    let fixture = try Fixture()
+    let values: [(name: ByteString, evm: [UInt8], ima: [UInt8])] = [
+      ("computed", [2, 7, 7], [4, 4, 9]), ("signed", [5, 2, 4], [3, 2, 4]),
+    ]
+    for (name, evm, ima) in values {
+      try fixture.directory.write("text", at: ByteString("tree").appending(name))
+      let tree = try Directory.open(path: fixture.directory.path("tree"))
+      do throws(SystemError) {
+        try tree.attributes(of: name).set("security.evm", to: evm)
+        try tree.attributes(of: name).set("security.ima", to: ima)
+      } catch {
+        return print("skipped: attributes of the kernel: \(error)")
+      }
+    }
+    let report = try fixture.backup()
+    try fixture.directory.write("mine", at: "into/other")
+    let restored = try fixture.merge(report, into: "into", .ifChanged)
+    #expect(restored.isComplete, "\(restored.failed)")
+    let into = try Directory.open(path: fixture.directory.path("into"))
+    #expect(try into.attributes(of: "computed").value(of: "security.evm") == nil)
+    #expect(try into.attributes(of: "signed").value(of: "security.evm") == [5, 2, 4])
+    #expect(try into.attributes(of: "signed").value(of: "security.ima") == [3, 2, 4])
+    // The kernel's own values are no differences, and stay.
+    try into.attributes(of: "computed").set("security.evm", to: [2, 8, 8])
+    try into.attributes(of: "computed").set("security.ima", to: [4, 4, 8])
+    let identity = try into.status("computed").identity
+    #expect(try fixture.merge(report, into: "into", .ifChanged).isComplete)
+    #expect(try into.status("computed").identity == identity)
+    #expect(try into.attributes(of: "computed").value(of: "security.evm") == [2, 8, 8])
+    // Another signature is a difference.
+    try into.attributes(of: "signed").set("security.ima", to: [3, 2, 5])
+    #expect(try fixture.merge(report, into: "into", .ifChanged).isComplete)
+    #expect(try into.attributes(of: "signed").value(of: "security.ima") == [3, 2, 4])
+  }
 }
