@@ -8,6 +8,10 @@ package struct PathVersion: Sendable, Hashable {
   package let path: ByteString
   /// The entry at the path.
   package let entry: TreeEntry
+  /// The identity of the content: the hash of a file's only blob, or of the list of its pieces; the
+  /// digest of a directory's tree; the hash of a link's target. Nil for an entry without content.
+  /// It is that of the version before if both files have the same bytes in other pieces.
+  package fileprivate(set) var contentID: Digest?
   /// The snapshots with exactly this version, in the given order.
   package fileprivate(set) var snapshots: [SnapshotHead]
 }
@@ -44,6 +48,20 @@ package struct PathHistory: Sendable {
           damaged.append((snapshots[number], error))
         }
       }
+    }
+    try shareContentIDs(from: reader)
+  }
+
+  /// Gives successive versions with the same bytes in other pieces one id, such as those of a file
+  /// that was copied with other holes.
+  private mutating func shareContentIDs(from reader: RepositoryReader) throws {
+    for (number, version) in versions.enumerated().dropFirst() {
+      let last = versions[number - 1]
+      guard last.contentID != version.contentID, case .file(let first) = last.entry.node,
+        case .file(let second) = version.entry.node,
+        try ContentComparison.compare(first, second, from: reader) != .different
+      else { continue }
+      versions[number].contentID = last.contentID
     }
   }
 
@@ -142,15 +160,16 @@ package struct PathHistory: Sendable {
       versions[index].snapshots.append(head)
     } else {
       indexes[form] = versions.count
-      versions.append(PathVersion(path: form.path, entry: form.entry, snapshots: [head]))
+      versions.append(
+        PathVersion(
+          path: form.path, entry: form.entry, contentID: form.entry.contentID, snapshots: [head]))
     }
   }
 }
 
 extension TreeEntry {
-  /// The identity of the content: the hash of a file's only blob, or of the list of its pieces; the
-  /// digest of a directory's tree; the hash of a link's target. Nil for an entry without content.
-  package var contentID: Digest? {
+  /// The identity of the content by its pieces.
+  fileprivate var contentID: Digest? {
     switch node {
     case .file(let content): content.identity
     case .directory(let tree): tree.digest

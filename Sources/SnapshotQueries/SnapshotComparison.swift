@@ -4,8 +4,9 @@ package import SystemIO
 /// A comparison of two snapshots, or of one path in both.
 ///
 /// Entries below a directory that only one snapshot has are reported as well. A directory with the
-/// same tree in both is not read, so the time depends on the differences. An entry that may be lost
-/// in one snapshot is not reported, since it would appear as added or removed.
+/// same tree in both is not read, so the time depends on the differences. Bytes of files are read
+/// only if their hashes do not tell whether they are the same. An entry that may be lost in one
+/// snapshot is not reported, since it would appear as added or removed.
 package struct SnapshotComparison {
   private let reader: RepositoryReader
   private let path: ByteString
@@ -46,7 +47,7 @@ package struct SnapshotComparison {
 
   /// Reports the differences in path order, a directory before its content.
   package func run(_ body: (Finding) throws -> Void) throws {
-    if let difference = difference(at: path, before?.entry, after?.entry) {
+    if let difference = try difference(at: path, before?.entry, after?.entry) {
       try body(.difference(difference))
     }
     let trees = [before?.tree, after?.tree].compactMap { $0 }
@@ -59,7 +60,7 @@ package struct SnapshotComparison {
       case .entries(_, let unknown) where !unknown.isEmpty: return .skip
       case .entries(let entries, _):
         let (before, after) = (entries.of(tree: first), entries.of(tree: second))
-        if let difference = difference(at: path, before, after) {
+        if let difference = try difference(at: path, before, after) {
           try body(.difference(difference))
         }
       }
@@ -71,10 +72,20 @@ package struct SnapshotComparison {
   /// directories.
   private func difference(
     at path: ByteString, _ before: TreeEntry?, _ after: TreeEntry?
-  ) -> SnapshotDifference? {
+  ) throws -> SnapshotDifference? {
     if before == nil, after == nil { return nil }
-    let difference = SnapshotDifference(path: path, before: before, after: after)
+    let difference = SnapshotDifference(
+      path: path, before: before, after: after, bytes: try bytes(before, after))
     return difference.kind == .metadata && difference.aspects.isEmpty ? nil : difference
+  }
+
+  private func bytes(
+    _ before: TreeEntry?, _ after: TreeEntry?
+  ) throws -> ContentComparison.Outcome {
+    guard case .file(let first)? = before?.node, case .file(let second)? = after?.node else {
+      return .different
+    }
+    return try ContentComparison.compare(first, second, from: reader)
   }
 }
 

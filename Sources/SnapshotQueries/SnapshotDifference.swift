@@ -9,6 +9,15 @@ package struct SnapshotDifference: Sendable, Hashable {
   package let before: TreeEntry?
   /// The entry in the second snapshot.
   package let after: TreeEntry?
+  /// The bytes of two files that are stored in other pieces.
+  let bytes: ContentComparison.Outcome
+
+  init(
+    path: ByteString, before: TreeEntry?, after: TreeEntry?,
+    bytes: ContentComparison.Outcome = .different
+  ) {
+    (self.path, self.before, self.after, self.bytes) = (path, before, after, bytes)
+  }
 
   /// The kind of a difference.
   package enum Kind: String, Sendable, CaseIterable {
@@ -16,7 +25,7 @@ package struct SnapshotDifference: Sendable, Hashable {
     case removed
     /// The file's bytes or the link's target differ; the metadata may differ too.
     case content
-    /// The content is equal; the mode, owner, time, flags or attributes differ.
+    /// The content is equal; the mode, owner, time, flags, attributes or holes differ.
     case metadata
     /// The types of the entries differ.
     case type
@@ -25,6 +34,8 @@ package struct SnapshotDifference: Sendable, Hashable {
   /// A part of an entry that may differ.
   package enum Aspect: String, Sendable, CaseIterable {
     case content, mode, owner, group, modified, attributes, flags, links
+    /// Zeros that are a hole in one of the files are stored in the other.
+    case holes
   }
 
   /// The kind of the difference.
@@ -36,10 +47,17 @@ package struct SnapshotDifference: Sendable, Hashable {
   }
 
   /// The differing aspects, if both snapshots have an entry of the same type. `content` is never
-  /// among those of a directory, since its entries are compared themselves.
+  /// among those of a directory, since its entries are compared themselves. Files with the same
+  /// bytes in other pieces have the same content.
   package var aspects: [Aspect] {
     guard let before, let after, before.isOfSameType(as: after) else { return [] }
-    return Aspect.allCases.filter { before.differs(from: after, in: $0) }
+    return Aspect.allCases.filter { aspect in
+      switch (aspect, bytes) {
+      case (.content, .same), (.content, .otherHoles): false
+      case (.holes, _): bytes == .otherHoles
+      default: before.differs(from: after, in: aspect)
+      }
+    }
   }
 }
 
@@ -67,6 +85,7 @@ extension TreeEntry {
     case .attributes: return attributes != other.attributes || extensions != other.extensions
     case .flags: return flags != other.flags
     case .links: return linkGroup != other.linkGroup
+    case .holes: return false
     }
   }
 }

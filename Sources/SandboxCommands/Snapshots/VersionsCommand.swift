@@ -105,7 +105,7 @@ struct VersionsCommand: SandboxCommand {
             + (devices.areSeveral ? [devices.name(first)] : []) + [
               Sizes.count(snapshots.count), version.entry.contentSize.map(Sizes.text) ?? "",
               Times.text(version.entry.modified),
-              version.entry.contentID.map { String($0.hex.prefix(16)) } ?? version.entry.kindName,
+              version.contentID.map { String($0.hex.prefix(16)) } ?? version.entry.kindName,
             ])
       }
     }
@@ -117,7 +117,7 @@ extension PathVersion {
   /// The version as a line of `versions --json`.
   var json: JSON {
     var members = JSON.path(path) + entry.jsonMembers
-    if let content = entry.contentID {
+    if let content = contentID {
       members.append(JSON.Member("content", .string(content.hex)))
     }
     members.append(JSON.Member("snapshots", snapshots.map(\.id).json))
