@@ -267,9 +267,11 @@ struct DeviceRestorePlanner {
       let query = EntryQuery(
         rules.kind, app: rules.app, group: rules.group, path: inner.map { Array($0.bytes) },
         facts: EntryFacts(.directory))
-      guard classifier.verdicts(query).keep.restore == .recreateEmpty, let name = inner.last else {
-        continue
-      }
+      // Of a directory that rules recognize by what is beside it or in it, the backup knew more.
+      let restore = classifier.verdicts(query).keep.restore
+      guard restore == .recreateEmpty || restore == .restore && left.directory != nil,
+        let name = inner.last
+      else { continue }
       let above = ByteString(joining: inner.dropLast())
       guard seen.insert(left.path).inserted else { continue }
       found[above, default: []].append(

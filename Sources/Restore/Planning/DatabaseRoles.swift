@@ -62,19 +62,24 @@ extension RepositoryReader {
 
   /// Whether a stored file begins like a database. One that cannot be read counts as one.
   func mayBeDatabase(_ content: Content) -> Bool {
+    begins(content, with: DatabaseHead.bytes) ?? true
+  }
+
+  /// Whether a stored file begins with some bytes; nil if it cannot be read.
+  func begins(_ content: Content, with beginning: [UInt8]) -> Bool? {
     var head: [UInt8] = []
     do {
       try readContent(content) { offset, bytes in
         // A hole precedes these bytes.
         if offset != UInt64(head.count) { throw EndOfInterest() }
-        for index in 0..<min(bytes.count, DatabaseHead.bytes.count - head.count) {
+        for index in 0..<min(bytes.count, beginning.count - head.count) {
           head.append(bytes[index])
         }
-        if head.count == DatabaseHead.bytes.count { throw EndOfInterest() }
+        if head.count == beginning.count { throw EndOfInterest() }
       }
     } catch {
-      guard error is EndOfInterest else { return true }
+      guard error is EndOfInterest else { return nil }
     }
-    return DatabaseHead.begins(head.span)
+    return head == beginning
   }
 }

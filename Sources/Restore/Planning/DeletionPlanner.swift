@@ -25,6 +25,8 @@ struct DeletionPlanner {
       /// An entry that the policy excludes from backups.
       static let isExcluded = Facts(rawValue: 4)
       static let isAboveExcluded = Facts(rawValue: 8)
+      /// A directory with entries that keep it from being removed.
+      static let isAboveKept = Facts(rawValue: 16)
     }
 
     /// Whether the policy removes no entry.
@@ -44,6 +46,20 @@ struct DeletionPlanner {
         }
         if excluded?[index] == true {
           record(index, .isExcluded, above: .isAboveExcluded, in: scan)
+        }
+      }
+      if !isEmpty { recordKept(in: scan) }
+    }
+
+    /// Records the directories that are removed except for entries in them with rules of their own.
+    /// A single file that is never restored, such as a socket or the index of a log, keeps none.
+    private mutating func recordKept(in scan: ContainerScan) {
+      for (index, entry) in scan.entries.enumerated() where index > 0 {
+        switch entry.verdicts.keep.restore {
+        case .remove: break
+        case .skip where entry.status.kind != .directory: break
+        case .skip, .restore, .recreateEmpty, .regenerate:
+          record(index, [], above: .isAboveKept, in: scan)
         }
       }
     }
@@ -67,7 +83,7 @@ struct DeletionPlanner {
       // An entry that was created after the scan has no verdict.
       guard let index else { return isAsked && !hasScan ? .remove : .keep }
       let found = hasScan ? facts[index] : []
-      if found.contains(.isRemoved) { return .remove }
+      if found.contains(.isRemoved), isAsked || !found.contains(.isAboveKept) { return .remove }
       guard isAsked else { return found.contains(.isAboveRemoved) ? .removeParts : .keep }
       if found.contains(.isExcluded), !found.contains(.isAboveRemoved) { return .spare }
       return found.isDisjoint(with: [.isAboveExcluded, .isAboveRemoved]) ? .remove : .removeParts

@@ -10,13 +10,16 @@ extension RestorePlanner {
     let pathLength: Int
     /// The remark on the existing entry, until something in the directory would be restored.
     var remark: PathRemark?
+    /// The name of the existing entry, and the index of its directory among the open ones.
+    var name: ByteString?
+    var directory = 0
   }
 
   /// Enters a container that has an existing entry in its place. Returns false if it has none.
-  mutating func passContainer(_ root: Int) -> Bool {
+  mutating func passContainer(_ root: Int, _ frame: RestoreSelector.Frame) -> Bool {
     guard let reason = selector.rules?.obstacle else { return false }
     obstacle = Obstacle(pathLength: 0, remark: PathRemark(path: ".", remark: reason))
-    _ = passInto("", selector.root(), below: root)
+    _ = passInto("", frame, below: root)
     return true
   }
 
@@ -31,7 +34,8 @@ extension RestorePlanner {
     }
     if role == .empty, !isReplaced(entry.name, in: above) { return .skip }
     guard let remark = draft.plan.blocked.popLast() else { return .skip }
-    obstacle = Obstacle(pathLength: path.count, remark: remark)
+    obstacle = Obstacle(
+      pathLength: path.count, remark: remark, name: entry.name, directory: directories.count - 1)
     return passInto(path, frame, below: above)
   }
 
@@ -44,8 +48,31 @@ extension RestorePlanner {
     if entry.isDirectory, role != .whole, let above = directories.last?.number {
       return passInto(path, frame, below: above)
     }
-    if let remark = obstacle?.remark.take() { draft.plan.blocked.append(remark) }
+    if let remark = obstacle?.remark.take() {
+      draft.plan.blocked.append(remark)
+      keepObstacle()
+    }
     return .skip
+  }
+
+  /// Keeps a directory, and those above it, even if the policy removes them apart from what is in
+  /// it.
+  mutating func keep(_ directory: OpenDirectory) {
+    // One that an existing entry prevents has the number of the directory above it.
+    guard let above = directories.indices.last, directories[above].number != directory.number else {
+      return
+    }
+    if directory.frame.isRemoved {
+      directories[above].unseen?.remove(draft.plan.tree.name(directory.number))
+    }
+    if directory.isUncertain || !directory.lost.isEmpty { directories[above].isUncertain = true }
+  }
+
+  /// Keeps the existing entry, as the remark on it says, even if the policy removes it.
+  private mutating func keepObstacle() {
+    guard let obstacle, let name = obstacle.name else { return }
+    directories[obstacle.directory].unseen?.remove(name)
+    directories[obstacle.directory].isUncertain = true
   }
 
   private mutating func passInto(

@@ -67,6 +67,11 @@ struct RestorePlanner: ~Copyable {
     var blocked: [ByteString] = []
     /// Whether an entry in it is restored.
     var hasContent = false
+    /// Whether an entry in it would have been restored, or may have been.
+    var isUncertain = false
+
+    /// Whether it is removed as a whole, which its own directory does.
+    var isGone: Bool { frame.isRemoved && !hasContent && !isUncertain && lost.isEmpty }
   }
 
   init(_ plan: RestorePlan, _ reader: RepositoryReader) throws(OperationError) {
@@ -74,7 +79,7 @@ struct RestorePlanner: ~Copyable {
     draft = PlanDraft(plan)
     target = PresentTarget(protected: plan.request.protected)
     selector = RestoreSelector(
-      plan.request, plan.snapshot.snapshot, scanned: draft.scanned)
+      plan.request, plan.snapshot.snapshot, from: reader, scanned: draft.scanned)
     decider = EntryDecider(plan.request, from: reader)
     deletions = DeletionPlanner(plan)
     limit = PlanLimit(plan.target, whole: nil)
@@ -106,12 +111,12 @@ struct RestorePlanner: ~Copyable {
       if let name = draft.plan.target.name {
         let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
         let number = try add(root, named: name, in: above, hasMetadata: entry != nil)
-        if let number { try walk(tree, below: number) }
+        if let number { try walk(tree, of: root, below: number) }
       } else {
         let setsRoot = selector.rules?.setsRoot ?? true
         let number = addRoot(root, hasMetadata: entry != nil && setsRoot)
         try decideRoot(root, number)
-        try walk(tree, below: number)
+        try walk(tree, of: root, below: number)
       }
     case .single(let entry):
       let tree = TreeReference(draft.plan.snapshot.snapshot.tree.digest)
@@ -141,11 +146,14 @@ struct RestorePlanner: ~Copyable {
 
   // MARK: - The walk
 
-  private mutating func walk(_ tree: TreeReference, below root: Int) throws {
+  private mutating func walk(
+    _ tree: TreeReference, of entry: TreeEntry, below root: Int
+  ) throws {
     let isWhole = selector.isIdle && draft.plan.request.overwrite == nil
     limit = PlanLimit(
       draft.plan.target, whole: isWhole ? tree : nil, first: draft.plan.request.firstLimit)
-    if !passContainer(root) { enter(root, pathLength: 0, selector.root()) }
+    let frame = selector.root(entry)
+    if !passContainer(root, frame) { enter(root, pathLength: 0, frame) }
     reader.expectTrees()
     let first = draft.plan.tree.entries.count
     var lost: StoreError?
@@ -182,16 +190,23 @@ struct RestorePlanner: ~Copyable {
     if isOwn(stored.name, at: path) { return refuseOwn(stored.name, at: path) }
     let reader = reader
     let (role, frame) = selector.select(stored, at: path, in: outer) { reader.mayBeDatabase($0) }
-    if role != .remove { directories[directories.count - 1].unseen?.remove(stored.name) }
-    if role == .omitted { draft.countOmitted(stored) }
-    if role == .skip || role == .omitted || role == .remove { return .skip }
+    if role != .remove, role != .removedParent {
+      directories[directories.count - 1].unseen?.remove(stored.name)
+    }
+    if role == .omitted || role == .remove && selector.wants(frame) { draft.countOmitted(stored) }
+    if role == .remove { return .skip }
+    if role == .skip || role == .omitted {
+      // The snapshot has it, so that it is not deleted, even if the directory is to be removed.
+      if draft.plan.request.deletes { directories[directories.count - 1].isUncertain = true }
+      return .skip
+    }
     if obstacle != nil { return passBehindObstacle(stored, at: path, frame, role: role) }
     let entry = anchored(stored, at: path)
     guard let number = try add(entry, named: entry.name, in: above, role: role) else {
       return pass(entry, at: path, frame, role: role)
     }
     guard entry.isDirectory else { return .enter }
-    enter(number, pathLength: path.count, frame, isParentOnly: role == .parentOnly)
+    enter(number, pathLength: path.count, frame, isParentOnly: role.isParentOnly)
     return .enter
   }
 
@@ -235,8 +250,11 @@ struct RestorePlanner: ~Copyable {
           name)
         draft.plan.blocked.append(
           PathRemark(path: path, remark: PresentTarget.Conflict.reason(error)))
-        if entry.node.kind == .file, !directories.isEmpty {
-          directories[directories.count - 1].blocked.append(name)
+        if !directories.isEmpty {
+          directories[directories.count - 1].isUncertain = true
+          if entry.node.kind == .file {
+            directories[directories.count - 1].blocked.append(name)
+          }
         }
         return nil
       }
@@ -257,7 +275,7 @@ struct RestorePlanner: ~Copyable {
     if entry.node.kind == .file, above.isMerged, !directories.isEmpty {
       directories[directories.count - 1].files.append(UInt32(number))
     }
-    if role == .parentOnly { return number }
+    if role.isParentOnly { return number }
     draft.count(number)
     if !directories.isEmpty { directories[directories.count - 1].hasContent = true }
     return number
@@ -300,10 +318,11 @@ struct RestorePlanner: ~Copyable {
     while let last = directories.last, last.pathLength > pathLength {
       // This precedes the deletions, because the log of a kept database is kept.
       DatabasePlanner.settleAll(in: last, &draft, beside: &target)
-      if let unseen = last.unseen, unseen.count > 0 {
+      if let unseen = last.unseen, unseen.count > 0, !last.isGone {
         deletions.planDeletions(unseen.names, in: last, draft: &draft, target: &target)
       }
       directories.removeLast()
+      if !last.isGone { keep(last) }
       if last.isParentOnly { settle(last) }
       if last.pathLength == obstacle?.pathLength { obstacle = nil }
     }

@@ -17,8 +17,14 @@ struct RestoreSelector: ~Copyable {
     case skip
     /// The file is not restored, because the policy does not restore it.
     case omitted
-    /// The entry is not restored, and the existing one is removed.
+    /// The file is not restored, and an existing entry is removed.
     case remove
+    /// A directory that is removed, except for entries in it with rules of their own: it is created
+    /// like one of `parentOnly`.
+    case removedParent
+
+    /// Whether the entry is a directory that is created only if something in it is restored.
+    var isParentOnly: Bool { self == .parentOnly || self == .removedParent }
   }
 
   /// The state that applies to the entries of a directory.
@@ -34,6 +40,8 @@ struct RestoreSelector: ~Copyable {
     /// Whether the policy restores the directory empty or not at all, apart from entries in it with
     /// rules of their own.
     var isEmptied = false
+    /// Whether the policy removes the directory, apart from entries in it with rules of their own.
+    var isRemoved = false
     /// The number of directories above it in the container.
     var depth = 0
   }
@@ -46,11 +54,18 @@ struct RestoreSelector: ~Copyable {
   private let selection: [ByteString]
   private var classifier: Classifier?
   private var databases = DatabaseRoles()
+  private let facts: StoredDirectoryFacts?
 
-  init(_ request: RestoreRequest, _ snapshot: Snapshot, scanned: EntryLookup?) {
+  init(
+    _ request: RestoreRequest, _ snapshot: Snapshot, from reader: RepositoryReader,
+    scanned: EntryLookup?
+  ) {
     rules = request.rules
     self.scanned = scanned
     base = request.path
+    facts = request.rules.map { rules in
+      StoredDirectoryFacts(rules.policy, rules.kind, of: snapshot, at: request.path, from: reader)
+    }
     classes = ClassFilter(request.classes, snapshot)
     selection = request.rules?.selection.components ?? []
     classifier = request.rules.map { Classifier($0.policy, scanStart: snapshot.time.seconds) }
@@ -59,11 +74,12 @@ struct RestoreSelector: ~Copyable {
   /// Whether everything is restored as it was stored.
   var isIdle: Bool { rules == nil && classes.isIdle }
 
-  /// Returns the frame for the root directory of the walk.
-  mutating func root() -> Frame {
+  /// Returns the frame for the root directory of the walk, which has this entry.
+  mutating func root(_ entry: TreeEntry) -> Frame {
     var frame = Frame(isInside: selection.isEmpty)
     if let rules {
-      frame.state = classifier?.root(rules.kind, app: rules.app, group: rules.group)
+      let state = classifier?.root(rules.kind, app: rules.app, group: rules.group)
+      frame.state = state.map { holding(marked($0, entry, at: ""), entry, at: "") }
     }
     if !classes.isIdle { frame.dataClass = classes.dataClass(of: base) }
     return frame
@@ -79,7 +95,8 @@ struct RestoreSelector: ~Copyable {
     isDatabase: (Content) -> Bool
   ) -> (role: Role, frame: Frame) {
     if isIdle { return (.whole, directory) }
-    let (role, frame) = decide(entry, at: path, in: directory)
+    var (role, frame) = decide(entry, at: path, in: directory)
+    if role != .skip, let state = frame.state { frame.state = holding(state, entry, at: path) }
     guard frame.isInside, entry.node.kind == .file else { return (role, frame) }
     return (databases.role(of: entry, at: path, own: role, isDatabase: isDatabase), frame)
   }
@@ -90,7 +107,7 @@ struct RestoreSelector: ~Copyable {
   ) -> (role: Role, frame: Frame) {
     var frame = directory
     frame.depth += 1
-    frame.isEmptied = false
+    (frame.isEmptied, frame.isRemoved) = (false, false)
     if !directory.isInside {
       guard directory.depth < selection.count, isOnPath(entry, at: directory.depth) else {
         return (.skip, frame)
@@ -98,24 +115,29 @@ struct RestoreSelector: ~Copyable {
       frame.isInside = directory.depth + 1 == selection.count
     }
     let isNamed = frame.isInside && !directory.isInside
-    let disposition = disposition(of: entry, in: directory, &frame)
+    let disposition = disposition(of: entry, at: path, in: directory, &frame)
     if !frame.isInside { return (entry.isDirectory ? .parentOnly : .skip, frame) }
     if isNamed, disposition != .restore { frame.isForced = true }
     if !frame.isForced {
       switch disposition {
       case .restore: break
-      case .recreateEmpty, .skip:
+      case .recreateEmpty, .skip, .remove:
         if !classes.isIdle {
           frame.dataClass = classes.dataClass(of: base.appending(path), in: directory.dataClass)
         }
         guard entry.isDirectory else {
+          if disposition == .remove { return (.remove, frame) }
           return (classes.wants(frame.dataClass) ? .omitted : .skip, frame)
         }
-        frame.isEmptied = true
         // Entries in it with rules of their own are restored, and need the directories above them.
-        let isMade = disposition == .recreateEmpty && !directory.isEmptied
+        if disposition == .remove {
+          frame.isRemoved = true
+          return (.removedParent, frame)
+        }
+        frame.isEmptied = true
+        let isMade =
+          disposition == .recreateEmpty && !directory.isEmptied && !directory.isRemoved
         return (isMade ? .empty : .parentOnly, frame)
-      case .remove: return (.remove, frame)
       case .regenerate:
         // In a new container the file is generated, and an existing one is kept.
         if let rules, rules.generated[path] != nil || scanned?.index(of: path) != nil {
@@ -137,27 +159,48 @@ struct RestoreSelector: ~Copyable {
       && entry.name.databaseOfCompanion == selection[depth]
   }
 
+  /// Whether files of the class of a frame are requested.
+  func wants(_ frame: Frame) -> Bool { classes.wants(frame.dataClass) }
+
   private mutating func disposition(
-    of entry: TreeEntry, in directory: Frame, _ frame: inout Frame
+    of entry: TreeEntry, at path: ByteString, in directory: Frame, _ frame: inout Frame
   ) -> RestoreDisposition {
     guard let above = directory.state else { return .restore }
-    guard var state = entry.name.withSpan({ classifier?.descend(above, $0) }) else {
+    guard let found = entry.name.withSpan({ classifier?.descend(above, $0) }) else {
       return .restore
     }
-    for attribute in entry.attributes {
-      guard case .inline(let value) = attribute.value else { continue }
-      let marks = marks(attribute.name, value)
-      if !marks.isEmpty, let marked = classifier?.marking(state, marks) { state = marked }
-    }
+    let state = marked(found, entry, at: path)
     frame.state = state
-    guard let found = classifier?.verdicts(state, entry.facts).keep.restore else { return .restore }
+    guard let given = classifier?.verdicts(state, entry.facts).keep.restore else { return .restore }
     // A snapshot does not tell whether a file belongs to a database: if it may be one that the
     // policy restores, it is restored.
-    guard found != .restore, entry.node.kind == .file, classifier?.asksForDatabases(state) == true
-    else { return found }
+    guard given != .restore, entry.node.kind == .file, classifier?.asksForDatabases(state) == true
+    else { return given }
     var facts = entry.facts
     facts.type = .database
-    return classifier?.verdicts(state, facts).keep.restore == .restore ? .restore : found
+    return classifier?.verdicts(state, facts).keep.restore == .restore ? .restore : given
+  }
+
+  /// Returns the state of an entry with its marks.
+  private mutating func marked(
+    _ state: Classifier.State, _ entry: TreeEntry, at path: ByteString
+  ) -> Classifier.State {
+    var found = facts?.marks(on: entry, at: path) ?? []
+    for attribute in entry.attributes {
+      guard case .inline(let value) = attribute.value else { continue }
+      found.formUnion(marks(attribute.name, value))
+    }
+    return found.isEmpty ? state : classifier?.marking(state, found) ?? state
+  }
+
+  /// Returns the state of a directory for its entries, with the names in it for which rules test.
+  private mutating func holding(
+    _ state: Classifier.State, _ entry: TreeEntry, at path: ByteString
+  ) -> Classifier.State {
+    guard let asked = classifier?.siblingNames(state), !asked.isEmpty,
+      let held = facts?.siblings(asked, in: entry, at: path)
+    else { return state }
+    return classifier?.holding(state, held) ?? state
   }
 
   private func marks(_ name: ByteString, _ value: [UInt8]) -> MarkSet {
