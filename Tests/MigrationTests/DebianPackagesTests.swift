@@ -28,8 +28,9 @@ struct DebianPackagesTests {
 
   @Test(arguments: [
     ("1:128.5.0esr-1~deb12u1", "128.5.0"), ("3.0.21-0+deb12u1", "3.0.21"),
-    ("2.10.34+dfsg1-1", "2.10.34"), ("7:5.1-2-3", "5.1"), ("4.", "4"), ("1.2~rc1-1", "1.2"),
-    ("29.1+git20240102snapshot-1", "29.1"),
+    ("2.10.34+dfsg1-1", "2.10.34"), ("7:5.1-2-3", "5.1"), ("4.", "4"), ("1.2~rc1-1", "1.2~rc1"),
+    ("29.1+git20240102snapshot-1", "29.1"), ("128.0~b3-1~deb12u1", "128.0~b3"),
+    ("128.0~deb12u1", "128.0"), ("128.0b3-1", "128.0b3"),
   ]) func theUpstreamVersionIsRead(_ version: String, _ expected: String) {
     let found = packages(paragraph("app", version)).versions["app"]
     #expect(found == AppVersion(version: ByteString(expected), build: nil))

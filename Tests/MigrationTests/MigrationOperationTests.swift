@@ -256,6 +256,11 @@ struct MigrationOperationTests {
     }
     #expect(error?.code == .downgradeRefused)
     #expect(error?.hint?.contains("--allow-downgrade") == true)
+    // A release is newer than the versions before it.
+    try migration.refuseNewer(version("128.0b1"), than: version("128.0"))
+    #expect(throws: OperationError.self) {
+      try migration.refuseNewer(version("128.0"), than: version("128.0b1"))
+    }
   }
 
   @Test(arguments: [

@@ -31,8 +31,15 @@ package struct AppVersions {
       device?.apps
       ?? (side.packaging == .flatpak ? DeviceFinder().flatpaks(inNewHome: side.home) : [])
     return Dictionary(
-      known.filter(\.isInstalled).map { ($0.identifier.bytes, AppVersion($0)) },
+      known.filter(\.isInstalled).map { ($0.identifier.bytes, version(of: $0, on: side)) },
       uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Returns the version of an app. That of a snap often ends with a revision of the packaging, as
+  /// that of a Debian package does: `130.0-2`.
+  private static func version(of app: App, on side: AppPairing.Side) -> AppVersion {
+    if side.packaging != .snap { return AppVersion(app) }
+    return AppVersion(version: app.version.flatMap(DebianPackages.upstream), build: nil)
   }
 
   /// The identifiers of the installed apps.

@@ -4,8 +4,9 @@ package import SystemIO
 /// The Debian packages that a system has installed, with the versions of their programs.
 ///
 /// Read from dpkg's status file (dpkg(1), FILES; deb-control(5)). A version is the upstream version
-/// without epoch, revision and the distribution's marks (deb-version(7)), up to the first letter:
-/// only so can it be compared with that of a Flatpak or with the one that data states.
+/// without epoch, revision and the distribution's marks (deb-version(7)): its numbers and a stage
+/// before a release, such as `~rc1`. Only so can it be compared with that of a Flatpak or with the
+/// one that data states.
 package struct DebianPackages: Sendable {
   /// The versions by name of package.
   package private(set) var versions: [ByteString: AppVersion] = [:]
@@ -55,8 +56,8 @@ package struct DebianPackages: Sendable {
     versions[name] = AppVersion(version: version, build: nil)
   }
 
-  /// Returns the numbers of the upstream version, or nil if there are none or the package only
-  /// installs a snap: Ubuntu gives such packages the version `1snap1`.
+  /// Returns the numbers of the upstream version with a stage before a release, or nil if there are
+  /// none or the package only installs a snap: Ubuntu gives such packages the version `1snap1`.
   static func upstream(_ text: ByteString) -> ByteString? {
     var upstream = text.bytes
     if let colon = upstream.firstIndex(of: UInt8(ascii: ":")) {
@@ -72,8 +73,16 @@ package struct DebianPackages: Sendable {
     }
     if isOfSnap { return nil }
     var numbers = upstream.prefix { digits.contains($0) || $0 == UInt8(ascii: ".") }
+    let stage = upstream[numbers.endIndex...]
     while numbers.last == UInt8(ascii: ".") { numbers.removeLast() }
-    return numbers.isEmpty || numbers.count > 64 ? nil : ByteString(numbers)
+    if numbers.isEmpty || numbers.count > 64 { return nil }
+    return ByteString(Array(numbers) + Self.known(stage))
+  }
+
+  /// Returns the stage at the beginning of a text; `~deb12u1` and `~bpo12` are none.
+  private static func known(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    let length = AppVersion.stageLength(text)
+    return length > 1 && length <= 32 ? text.prefix(length) : []
   }
 
   /// The fields of a paragraph that are needed.
