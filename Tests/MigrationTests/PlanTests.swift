@@ -122,9 +122,14 @@ struct PlanTests {
     #expect(none.conflicts.first?.reason.contains("no current revision") == true)
   }
 
-  @Test func specialFilesAreConflicts() {
-    let plan = plan([MigrationEntry(".mozilla/firefox/x/socket", kind: .socket)])
-    #expect(plan.conflicts.map(\.reason) == ["it is neither a file, a directory nor a link"])
+  /// They contain no data, and no backup stores them.
+  @Test(arguments: [FileKind.socket, .fifo, .characterDevice, .blockDevice])
+  func specialFilesAreSkipped(_ kind: FileKind) {
+    let path: ByteString = ".mozilla/firefox/x/endpoint"
+    let plan = plan([MigrationEntry(path, kind: kind)])
+    #expect(plan.conflicts.isEmpty && plan.moves.isEmpty)
+    #expect(plan.skipped.map(\.path) == [path])
+    #expect(plan.skipped.first?.reason == "an endpoint of a running program contains no data")
   }
 
   @Test func dataWithoutAPlaceIsCountedByItsTopmostDirectory() {

@@ -150,9 +150,17 @@ package struct MigrationPlanner {
       Self.count(entry, reason: nil, in: &plan.withoutPlace, &placeless)
     case .skipped(let why): Self.count(entry, reason: why, in: &plan.skipped, &excluded)
     case .path(let destination):
-      add(MigrationPlan.Move(entry: entry, destination: destination))
+      let move = MigrationPlan.Move(entry: entry, destination: destination)
+      switch entry.kind {
+      case .file, .directory, .symlink: add(move)
+      case .fifo, .socket, .characterDevice, .blockDevice:
+        Self.count(entry, reason: Self.special, in: &plan.skipped, &excluded)
+      }
     }
   }
+
+  /// Why a FIFO, a socket or a device is not copied, as no backup stores it.
+  private static let special = "an endpoint of a running program contains no data"
 
   private mutating func add(_ move: MigrationPlan.Move) {
     if let reason = conflict(of: move) {
@@ -179,9 +187,6 @@ package struct MigrationPlanner {
 
   /// Returns why an entry cannot be copied, or nil if it can.
   private mutating func conflict(of move: MigrationPlan.Move) -> String? {
-    if move.entry.kind != .file, move.entry.kind != .directory, move.entry.kind != .symlink {
-      return "it is neither a file, a directory nor a link"
-    }
     if let above = obstacle(above: move.destination) {
       return "'\(above)' in the target is not a directory"
     }
