@@ -1,4 +1,5 @@
 import Codecs
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -52,6 +53,51 @@ struct EndedHolderTests {
     let right = try #require(try PruneLease(lease))
     #expect(try right.isHeld())
     right.release()
+  }
+
+  /// A program is killed at each call while it takes the right and releases it: each right that is
+  /// left names its owner, so that the next program need not wait for an hour.
+  @Test func noRightIsLeftWithoutAnOwner() throws {
+    for call in 1... {
+      let memory = MemoryStorage()
+      _ = try Repository.create(in: memory, program: "test")
+      let watched = WatchedStorage(memory)
+      let lease = try Lease(watched)
+      watched.fail(at: call, failsRepeatedly: true)
+      let right = try? PruneLease(lease)
+      right?.release()
+      if try memory.status(PruneLease.path) != nil {
+        let owner = PruneLease.owner(of: lease.path.name)
+        #expect(try memory.list(PruneLease.path).contains(owner), "call \(call)")
+      }
+      guard watched.hasFailed else {
+        #expect(call > 9 && right != nil)
+        break
+      }
+    }
+  }
+
+  /// A program of an earlier version, which creates the directory first and then names itself, does
+  /// both beside this one: only one of them can have the right.
+  @Test func anEarlierVersionTakesTheRightAtTheSameMoment() throws {
+    let watched = WatchedStorage(storage)
+    let lease = try Lease(watched)
+    let other = PruneLease.owner(of: name)
+    watched.state.withLock { state in
+      state.action = { [storage] event in
+        if event == "rename \(PruneLease.path)" {
+          try? storage.makeDirectories([PruneLease.path.name], in: RepositoryLayout.leases)
+        } else if event == "list \(PruneLease.path)" {
+          try? storage.touch(PruneLease.path.appending(other))
+        }
+      }
+    }
+    #expect(try PruneLease(lease) == nil)
+    watched.state.withLock { $0.action = nil }
+    let owners = try storage.list(PruneLease.path).filter { $0.bytes.starts(with: "of-".utf8) }
+    #expect(owners == [other])
+    let names = try storage.list(RepositoryLayout.leases)
+    #expect(names == [lease.path.name, PruneLease.path.name].sorted())
   }
 
   /// A listing of the leases from before one was taken.

@@ -84,14 +84,16 @@ final class Refusals: Sendable {
   let events = Mutex<[String]>([])
 
   /// Whether only the removal of leases was refused, or of the right to remove objects, which is
-  /// given another name if it cannot be removed.
+  /// given another name first.
   var areOfLeases: Bool {
     events.withLock { events in
       events.allSatisfy { event in
         let isObject = [".json", ".index", ".tar.zst"].contains {
           event.hasSuffix($0) || event.hasSuffix($0 + TestEncryption.suffix)
         }
-        let isLease = event.hasPrefix("rename leases/") && event.split(separator: "/").count == 2
+        let isLease =
+          event.hasPrefix("rename leases/") && event.split(separator: "/").count == 2
+          && event != "rename \(PruneLease.path)"
         return isLease || event.hasPrefix("remove ") && !isObject
       }
     }

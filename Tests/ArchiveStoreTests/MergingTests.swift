@@ -192,32 +192,30 @@ struct MergingTests {
       [.modificationDate: Date(timeIntervalSinceNow: -seconds)], ofItemAtPath: path)
   }
 
-  /// A program that requests the lease during its release finds the directory without a heartbeat,
-  /// and writes one: this does not prevent the removal of the directory.
-  @Test(arguments: 1...3) func pruneLeaseRequestedDuringItsRelease(times: Int) throws {
+  /// A program that requests the lease during its release gets it as soon as the directory has
+  /// another name, and what is left of the released one is removed.
+  @Test func pruneLeaseRequestedDuringItsRelease() throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
     let storage = WatchedStorage(memory)
     let (holder, seeker) = (try Lease(storage), try Lease(memory))
     let right = try #require(try PruneLease(holder))
-    let sought = Atomic<Int>(0)
+    let (early, late) = (Once<Bool>(), Once<PruneLease?>())
     storage.state.withLock { state in
       state.action = { event in
-        guard event == "remove prune", sought.load(ordering: .relaxed) < times else {
-          return
-        }
-        if case .success(nil) = Result(catching: { try PruneLease(seeker) }) {
-          sought.add(1, ordering: .relaxed)
-        }
+        if event.hasPrefix("rename leases/") { early.run { try PruneLease(seeker) == nil } }
+        if event.hasPrefix("remove ") { late.run { try PruneLease(seeker) } }
       }
     }
     right.release()
-    #expect(sought.load(ordering: .relaxed) == times)
-    #expect(try memory.status(PruneLease.path) == nil)
-    #expect(try PruneLease(seeker) != nil)
+    #expect(try early.value())
+    let next = try #require(try late.value())
+    #expect(try next.isHeld())
+    let left = [holder.path.name, seeker.path.name, PruneLease.path.name]
+    #expect(try memory.list(RepositoryLayout.leases) == left.sorted())
   }
 
-  /// The directory is removed, the releasing program gets an error, and another program takes the
+  /// The directory is renamed, the releasing program gets an error, and another program takes the
   /// lease: that one keeps it.
   @Test func releaseKeepsThePruneLeaseOfAnother() throws {
     let memory = MemoryStorage()
@@ -227,10 +225,11 @@ struct MergingTests {
     let right = try #require(try PruneLease(holder))
     let taken = Mutex<PruneLease?>(nil)
     storage.state.withLock { state in
-      state.action = { event in
-        guard event == "remove prune", taken.withLock({ $0 == nil }) else { return }
-        try? memory.remove(PruneLease.path)
+      state.failure = { event in
+        guard event.hasPrefix("rename leases/"), taken.withLock({ $0 == nil }) else { return nil }
+        try? memory.rename(PruneLease.path, to: RepositoryLayout.leases.appending("aside"))
         taken.withLock { $0 = try? PruneLease(other) }
+        return StoreError(.system, "rename", subject: event, reason: "the test says so")
       }
     }
     right.release()
@@ -238,8 +237,9 @@ struct MergingTests {
     #expect(try next.isHeld())
   }
 
-  /// A lease that cannot be marked is released at once.
-  @Test(arguments: [2, 3]) func unmarkedPruneLeaseIsReleased(call: Int) throws {
+  /// If the prune lease cannot be taken, nothing is left of the attempt: neither if a call fails
+  /// before the rename, nor after it.
+  @Test(arguments: [1, 2, 3, 4, 5, 7]) func failedPruneLeaseIsReleased(call: Int) throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
     let storage = WatchedStorage(memory)
@@ -247,7 +247,22 @@ struct MergingTests {
     storage.fail(at: call)
     #expect(throws: StoreError.self) { _ = try PruneLease(lease) }
     #expect(storage.hasFailed)
-    #expect(try memory.status(PruneLease.path) == nil)
+    #expect(try memory.list(RepositoryLayout.leases) == [lease.path.name])
+  }
+
+  @Test func pruneLeaseThatCannotBeRenamedIsAnError() throws {
+    let memory = MemoryStorage()
+    _ = try Repository.create(in: memory, program: "test")
+    let storage = WatchedStorage(memory)
+    let lease = try Lease(storage)
+    storage.state.withLock { state in
+      state.failure = { event in
+        guard event == "rename \(PruneLease.path)" else { return nil }
+        return StoreError(.system, "rename", subject: event, reason: "the test says so")
+      }
+    }
+    #expect(storeError { try PruneLease(lease) }?.reason == "the test says so")
+    #expect(try memory.list(RepositoryLayout.leases) == [lease.path.name])
   }
 
   /// If the lease is lost meanwhile, nothing more is removed.

@@ -285,7 +285,8 @@ struct PruneConcurrencyTests {
     try fixture.forget(0)
     fixture.storage.state.withLock { state in
       state.action = { [storage = fixture.storage] event in
-        if event.hasPrefix("rename leases/") { storage.fail(at: 1, failsRepeatedly: true) }
+        let isRemoval = event.hasPrefix("rename leases/") && event != "rename \(PruneLease.path)"
+        if isRemoval { storage.fail(at: 1, failsRepeatedly: true) }
       }
     }
     #expect(storeError { try fixture.prune() } != nil)
@@ -298,19 +299,16 @@ struct PruneConcurrencyTests {
     #expect(try fixture.lost().isEmpty && fixture.findings().isEmpty)
   }
 
-  /// A program sleeps before it puts its file into the directory of the right. Another one removes
-  /// the directory and creates its own: only that one has the right.
+  /// Another program takes the right before this one has renamed its directory: only that one has
+  /// it.
   @Test func onlyOneProgramHasTheRight() throws {
     let fixture = try fixture()
     let other = try fixture.repository.beginWriting()
     let once = Once<PruneLease?>()
     fixture.storage.state.withLock { state in
-      state.action = { [memory = fixture.memory, lease = other.lease] event in
-        guard event.hasPrefix("touch of-") else { return }
-        once.run {
-          try memory.rename(PruneLease.path, to: RepositoryLayout.leases.appending("aside"))
-          return try PruneLease(lease)
-        }
+      state.action = { [lease = other.lease] event in
+        guard event == "rename \(PruneLease.path)" else { return }
+        once.run { try PruneLease(lease) }
       }
     }
     #expect(storeError { try fixture.prune() }?.code == .busy)
@@ -318,6 +316,7 @@ struct PruneConcurrencyTests {
     let right = try #require(try once.value())
     #expect(try right.isHeld())
     right.release()
+    #expect(try fixture.memory.list(RepositoryLayout.leases) == [other.lease.path.name])
   }
 
   /// A prune that sleeps while it writes an index object loses the right to remove objects, which

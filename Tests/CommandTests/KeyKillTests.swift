@@ -108,15 +108,8 @@ import Testing
     #expect(!identities.isEmpty, "\(what)")
   }
 
-  /// Runs a command at once. The right of the killed program is taken over, unless it was killed
-  /// before it had named itself, or while it released it: then it is free an hour later.
+  /// Runs a command at once: the right of the killed program is taken over.
   private func continueAtOnce(_ keys: KeyFixture, _ line: String, _ what: String) throws {
-    let right: ByteString = "repo/leases/prune"
-    let isThere = try keys.cli.isThere(right)
-    let names = try isThere ? keys.cli.names(in: right) : []
-    guard !isThere || names.contains(where: { $0.description.hasPrefix("of-") }) else {
-      return try PruneKillTests.runAgain(line, keys.cli, what)
-    }
     let next = try keys.run(line)
     #expect(next.code == 0, "\(what), again: \(next)")
   }

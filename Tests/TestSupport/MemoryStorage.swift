@@ -192,6 +192,10 @@ private struct Contents {
 
   mutating func move(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
     guard directories[target.directory] != nil else { throw missing(target.directory) }
+    if directories[path] != nil, directories[target]?.isEmpty == false {
+      throw StoreError(
+        .notEmpty, "rename", subject: "\(path)", reason: "'\(target)' is not empty")
+    }
     try remove(path)
     _ = directories[target.directory]?.remove(target.name)
     try add(target)

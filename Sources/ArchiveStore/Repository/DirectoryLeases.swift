@@ -3,7 +3,7 @@ internal import SystemIO
 
 /// Leases in a store with rename: directories (docs/repository-format.md, "Leases").
 struct DirectoryLeases: LeaseForm {
-  private let storage: RepositoryStorage
+  let storage: RepositoryStorage
 
   init(_ storage: RepositoryStorage) { self.storage = storage }
 
@@ -130,7 +130,7 @@ struct DirectoryLeases: LeaseForm {
   /// Returns a lease, or nil if it does not exist.
   ///
   /// - Parameter owners: the files that name the owner of the right to remove objects.
-  private func status(
+  func status(
     of name: ByteString, _ owners: [ByteString]
   ) throws(StoreError) -> LeaseStatus? {
     let path = RepositoryLayout.leases.appending(name)
@@ -145,7 +145,7 @@ struct DirectoryLeases: LeaseForm {
   }
 
   /// Returns the names in a lease, or nil if it does not exist.
-  private func signs(of lease: ObjectPath) throws(StoreError) -> [ByteString]? {
+  func signs(of lease: ObjectPath) throws(StoreError) -> [ByteString]? {
     do {
       return try storage.list(lease)
     } catch {
@@ -167,15 +167,15 @@ struct DirectoryLeases: LeaseForm {
 
   /// Takes a lease away. It is renamed first: its program can then commit and remove nothing more,
   /// even if it continues at this moment. Returns false if it is already gone.
-  private func takeAway(_ lease: ObjectPath) throws(StoreError) -> Bool {
+  func takeAway(_ lease: ObjectPath) throws(StoreError) -> Bool {
     guard let aside = try moveAside(lease) else { return false }
     Self.remove(aside, storage)
     return true
   }
 
   /// Gives a directory of leases a new name. Returns its path, or nil if it is already gone.
-  private func moveAside(_ directory: ObjectPath) throws(StoreError) -> ObjectPath? {
-    let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
+  func moveAside(_ directory: ObjectPath) throws(StoreError) -> ObjectPath? {
+    let aside = Lease.newPath()
     do {
       try storage.rename(directory, to: aside)
     } catch {
@@ -188,7 +188,7 @@ struct DirectoryLeases: LeaseForm {
   /// Whether a directory had no heartbeat for an hour before a time of the storage's clock. If
   /// there is no heartbeat, because the program ended before its first one, or if it is more than
   /// an hour later, because the clock was set back, the hour starts now.
-  private func isExpired(_ directory: ObjectPath, at now: Timestamp) throws(StoreError) -> Bool {
+  func isExpired(_ directory: ObjectPath, at now: Timestamp) throws(StoreError) -> Bool {
     let alive = directory.appending(Lease.alive)
     guard let last = try storage.status(alive)?.modified, last.since(now) <= Lease.patience else {
       try? storage.touch(alive)
@@ -205,7 +205,7 @@ struct DirectoryLeases: LeaseForm {
   ///
   /// - Returns: whether it was removed.
   @discardableResult
-  private static func remove(_ directory: ObjectPath, _ storage: RepositoryStorage) -> Bool {
+  static func remove(_ directory: ObjectPath, _ storage: RepositoryStorage) -> Bool {
     for name in (try? storage.list(directory)) ?? [] {
       try? storage.remove(directory.appending(name))
     }
@@ -230,126 +230,5 @@ struct DirectoryLeases: LeaseForm {
         hint: "use a newer sandboxctl")
     }
     return [:]
-  }
-}
-
-// MARK: - The right to remove objects
-
-extension DirectoryLeases {
-  private static let alive = PruneLease.path.appending(Lease.alive)
-
-  /// The empty file that names the owner of the directory.
-  private func owner(_ lease: Lease) -> ObjectPath {
-    PruneLease.path.appending(PruneLease.owner(of: lease.path.name))
-  }
-
-  /// Creates the directory `leases/prune`: success grants the right.
-  func takeRight(_ lease: Lease) throws(StoreError) -> Bool {
-    if try !makeRight() {
-      guard try removeStaleRight(for: lease), try makeRight() else { return false }
-    }
-    do throws(StoreError) {
-      try storage.touch(Self.alive)
-      try storage.touch(owner(lease))
-      return try isAlone(lease)
-    } catch {
-      // Another program took the directory away, after this one slept for an hour.
-      if error.code == .missing { return false }
-      Self.remove(PruneLease.path, storage)
-      throw error
-    }
-  }
-
-  /// Whether no other program has created the directory again and put its file into it, after this
-  /// one slept for an hour. If so, this one's file is removed.
-  private func isAlone(_ lease: Lease) throws(StoreError) -> Bool {
-    let owner = owner(lease)
-    let owners = try storage.list(PruneLease.path).filter { $0.bytes.starts(with: "of-".utf8) }
-    if owners == [owner.name] { return true }
-    try? storage.remove(owner)
-    return false
-  }
-
-  private func makeRight() throws(StoreError) -> Bool {
-    do {
-      try storage.makeDirectories([PruneLease.path.name], in: RepositoryLayout.leases)
-      return true
-    } catch {
-      guard error.code == .notEmpty else { throw error }
-      return false
-    }
-  }
-
-  /// Removes the directory of a holder that is dead, or seems to be. Returns false if it may be
-  /// alive, or if another program was faster.
-  private func removeStaleRight(for lease: Lease) throws(StoreError) -> Bool {
-    if try removeRightOfEnded() { return true }
-    guard let now = try lease.now(), try isExpired(PruneLease.path, at: now) else { return false }
-    return try removeRight { aside throws(StoreError) in try isExpired(aside, at: now) }
-  }
-
-  /// Removes the directory of a holder whose process has ended on this host, or whose lease is
-  /// gone. The lease is taken away before it: if a request of the holder is still on its way to the
-  /// store, or if the process runs on in a clone of a virtual machine, it can commit and remove
-  /// nothing more.
-  private func removeRightOfEnded() throws(StoreError) -> Bool {
-    let owners = try owners(in: PruneLease.path)
-    guard owners.count == 1, let name = PruneLease.lease(of: owners[0]) else { return false }
-    // Not from a listing of all leases: a client of a network file system may have one from before
-    // the lease was taken.
-    if let holder = try status(of: name, owners) {
-      guard holder.presence == .ended else { return false }
-      do throws(StoreError) {
-        _ = try takeAway(RepositoryLayout.leases.appending(name))
-      } catch {
-        // It belongs to another user.
-        guard error.cause?.isRefused == true else { throw error }
-        return false
-      }
-    }
-    // The holder may have released both between the two listings.
-    guard try self.owners(in: PruneLease.path) == owners else { return false }
-    return try removeRight { aside throws(StoreError) in try self.owners(in: aside) == owners }
-  }
-
-  /// Removes the directory of the right. It is renamed first, so that only one of two programs
-  /// takes it, and checked again, because another program may have taken the right in between.
-  private func removeRight(
-    if isStale: (ObjectPath) throws(StoreError) -> Bool
-  ) throws(StoreError) -> Bool {
-    guard let aside = try moveAside(PruneLease.path) else { return false }
-    let wasStale = try isStale(aside)
-    Self.remove(aside, storage)
-    return wasStale
-  }
-
-  /// Returns the files in the directory of the right that name its owner.
-  private func owners(in right: ObjectPath) throws(StoreError) -> [ByteString] {
-    (try signs(of: right) ?? []).filter { $0.bytes.starts(with: "of-".utf8) }
-  }
-
-  func holdsRight(_ lease: Lease) throws(StoreError) -> Bool {
-    guard try storage.status(owner(lease)) != nil else { return false }
-    do {
-      try storage.touch(Self.alive)
-      return true
-    } catch {
-      // Another program took the directory away at this moment.
-      guard error.code == .missing else { throw error }
-      return false
-    }
-  }
-
-  /// A user who may not remove the directory renames it to a lease, which ends by its age. If that
-  /// fails as well, another program takes the right over an hour later.
-  func releaseRight(_ lease: Lease) {
-    guard isOwn(lease), !Self.remove(PruneLease.path, storage), isOwn(lease) else { return }
-    let aside = RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
-    try? storage.rename(PruneLease.path, to: aside)
-  }
-
-  private func isOwn(_ lease: Lease) -> Bool {
-    guard case .some(.some) = try? storage.status(owner(lease)) else { return false }
-    return true
   }
 }

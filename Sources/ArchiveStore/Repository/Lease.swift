@@ -47,7 +47,8 @@ final class Lease: Sendable {
   /// The path of the lease. It changes only when the lease is renewed.
   var path: ObjectPath { state.withLock(\.path) }
 
-  private static func newPath() -> ObjectPath {
+  /// Returns the path of a new lease.
+  static func newPath() -> ObjectPath {
     RepositoryLayout.leases.appending(ByteString(Host.randomHex(bytes: 16)))
   }
 
