@@ -14,13 +14,13 @@ RELEASE = -c release --static-swift-stdlib --product sandboxctl --scratch-path .
 
 # Debian packages: to build the program, for the checks, and for programs that the tests compare
 # with.
-BUILD_PACKAGES = libarchive-dev libcurl4-openssl-dev libfuse3-dev libsodium-dev libsqlite3-dev \
-  libssl-dev libyaml-dev libzstd-dev pkg-config zlib1g-dev
+BUILD_PACKAGES = libarchive-dev libbz2-dev libcurl4-openssl-dev libfuse3-dev liblzma-dev \
+  libsodium-dev libsqlite3-dev libssl-dev libyaml-dev libzstd-dev pkg-config zlib1g-dev
 CHECK_PACKAGES = mandoc python3
 BENCH_PACKAGES = restic rsync time zstd
-TEST_PACKAGES = age attr borgbackup btrfs-progs bubblewrap busybox-static cron dbus fish flatpak fuse3 \
+TEST_PACKAGES = age attr borgbackup btrfs-progs bubblewrap busybox-static bzip2 cron dbus fish flatpak fuse3 \
   libarchive-tools lz4 openssh-client openssh-server ostree procps python3-jsonschema python3-venv restic sqlite3 squashfs-tools \
-  strace systemd xfsprogs unzip zip zsh zstd
+  strace systemd xfsprogs unzip xz-utils zip zsh zstd
 STORE_PACKAGES = ceph-common ceph-mon ceph-osd radosgw
 
 MAN_PAGES = $(wildcard Man/*.[1-9])

@@ -44,6 +44,8 @@ let package = Package(
   targets: [
     .target(name: "CLoader"),
     .target(name: "CArchive", dependencies: ["CLoader"]),
+    .target(name: "CBzip2", dependencies: ["CLoader"]),
+    .target(name: "CLzma", dependencies: ["CLoader"]),
     .target(name: "CCrypto", dependencies: ["CLoader"]),
     .target(name: "CSQLite", dependencies: ["CLoader"]),
     .target(name: "CFuse", dependencies: ["CLoader"]),
@@ -59,7 +61,9 @@ let package = Package(
     .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
     .target(
       name: "Codecs",
-      dependencies: ["CArchive", "CBlake2b", "CCrypto", "CSodium", "CYAML", "CZlib", "CZstd"],
+      dependencies: [
+        "CArchive", "CBlake2b", "CBzip2", "CCrypto", "CLzma", "CSodium", "CYAML", "CZlib", "CZstd",
+      ],
       swiftSettings: strict),
     .target(
       name: "SandboxModel", dependencies: ["Codecs", "SystemIO"], swiftSettings: common),

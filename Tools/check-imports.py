@@ -18,7 +18,9 @@ EVERYWHERE = {"Swift", "Synchronization"}
 
 LIBC = {"Glibc", "Musl", "CLinux"}
 # The libraries of Codecs, and those of one other module each.
-CODEC_LIBRARIES = {"CArchive", "CCrypto", "CSodium", "CYAML", "CZlib", "CZstd"}
+CODEC_LIBRARIES = {
+    "CArchive", "CBzip2", "CCrypto", "CLzma", "CSodium", "CYAML", "CZlib", "CZstd",
+}
 C_LIBRARIES = CODEC_LIBRARIES | {"CCurl", "CFuse", "CSQLite"}
 OWN_C = {"CBlake2b"}
 EMBEDDED = {"CEmbedded"}

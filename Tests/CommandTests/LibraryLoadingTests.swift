@@ -7,16 +7,19 @@ struct LibraryLoadingTests {
   private let cli: CommandLine
   /// The files of these libraries, with their Debian packages.
   private static let libraries = [
-    "libarchive.so.13": "libarchive13", "libcrypto.so.3": "libssl3",
-    "libcurl.so.4": "libcurl4", "libfuse3.so.3": "libfuse3-3", "libsqlite3.so.0": "libsqlite3-0",
+    "libarchive.so.13": "libarchive13", "libbz2.so.1": "libbz2-1.0", "libcrypto.so.3": "libssl3",
+    "libcurl.so.4": "libcurl4", "libfuse3.so.3": "libfuse3-3", "liblzma.so.5": "liblzma5",
+    "libsqlite3.so.0": "libsqlite3-0",
   ]
 
-  /// Makes a snapshot and an archive.
+  /// Makes a snapshot and archives.
   init() throws {
     cli = try CommandLine()
     try cli.directory.write("content", at: "tree/file")
-    let made = try Program.run("tar", ["-cf", "tree.tar", "tree"], in: cli.directory.url)
-    try #require(made.code == 0)
+    for (name, option) in [("tree.tar", "-cf"), ("tree.tbz", "-cjf"), ("tree.txz", "-cJf")] {
+      let made = try Program.run("tar", [option, name, "tree"], in: cli.directory.url)
+      try #require(made.code == 0)
+    }
     _ = try Directory.make(path: cli.directory.path("view"))
     _ = try cli.succeed("init repo --plain --no-default")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
@@ -47,6 +50,8 @@ struct LibraryLoadingTests {
 
   @Test(arguments: [
     ("libarchive.so.13", "import tar tree.tar --repo repo"),
+    ("libbz2.so.1", "import tar tree.tbz --repo repo"),
+    ("liblzma.so.5", "import tar tree.txz --repo repo"),
     ("libcrypto.so.3", "init locked --passphrase-file tree/file --no-default"),
     ("libcrypto.so.3", "export itunes backup --repo repo"),
     ("libsqlite3.so.0", "export itunes backup --repo repo"),

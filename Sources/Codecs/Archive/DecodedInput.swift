@@ -52,8 +52,9 @@ struct DecodingFailure {
 /// The plain bytes of a compressed archive.
 ///
 /// libarchive does not verify the checksum of gzip, nor any that it has not reached at the end of
-/// the archive in the data, and what it had decoded before damage is lost. Here all that can be
-/// decoded is read, and then the bytes end: `failure` is the reason.
+/// the archive in the data, and what it had decoded before damage is lost; it ignores what follows
+/// bzip2 data. Here all that can be decoded is read, and then the bytes end: `failure` is the
+/// reason.
 final class DecodedInput: ArchiveInput {
   private let input: any ArchiveInput
   private let decoder: any StreamDecoder
@@ -118,8 +119,8 @@ extension DecodedInput {
     _ input: any ArchiveInput
   ) throws(CodecError) -> (input: any ArchiveInput, decoded: DecodedInput?) {
     var start: [UInt8] = []
-    while start.count < 4 {
-      var buffer = [UInt8](repeating: 0, count: 4 - start.count)
+    while start.count < startSize {
+      var buffer = [UInt8](repeating: 0, count: startSize - start.count)
       let count = input.read(into: &buffer)
       if count <= 0 { break }
       start += buffer.prefix(count)
@@ -133,10 +134,15 @@ extension DecodedInput {
     return (input, nil)
   }
 
+  /// The number of bytes by which the compressions are recognized.
+  private static let startSize = 10
+
   private static func decoder(of start: [UInt8]) throws(CodecError) -> (any StreamDecoder)? {
-    if start.starts(with: GzipDecoder.magic) { return try GzipDecoder() }
-    if start == ZstdStreamDecoder.magic { return try ZstdStreamDecoder() }
-    return start == LZ4Decoder.magic ? LZ4Decoder() : nil
+    if start.starts(with: GzipDecoder.magic) { return ConcatenatedDecoder(try GzipDecoder()) }
+    if Bzip2Decoder.begins(start) { return ConcatenatedDecoder(try Bzip2Decoder()) }
+    if start.starts(with: XzDecoder.magic) { return ConcatenatedDecoder(try XzDecoder()) }
+    if start.starts(with: ZstdStreamDecoder.magic) { return try ZstdStreamDecoder() }
+    return start.starts(with: LZ4Decoder.magic) ? LZ4Decoder() : nil
   }
 }
 

@@ -1,0 +1,57 @@
+import ArchiveStore
+import Codecs
+import Interchange
+import SystemIO
+import TestSupport
+import Testing
+
+/// Archives in bzip2 and xz: their checks, and what is decoded in front of damage.
+struct CompressedArchiveTests {
+  private typealias Archives = ArchiveSourceTests
+
+  /// A check behind the end of the archive in the data is verified, too.
+  @Test(arguments: ["bzip2", "xz"]) func aWrongCheckAtTheEndIsFound(program: String) throws {
+    let directory = try TemporaryDirectory("archive")
+    // libarchive reads nothing behind the end mark, and so no check there.
+    let zeros = [UInt8](repeating: 0, count: 1 << 20)
+    try directory.write(PaxArchive.bytes([("a", [1]), ("b", [2])]) + zeros, at: "tar")
+    try Archives.run("\(program) < tar > z", in: directory)
+    let (whole, _) = try Archives.importing("z", of: directory)
+    #expect(whole.isComplete, "\(whole)")
+    var bytes = try directory.read("z")
+    bytes[bytes.count - 3] ^= 1
+    try directory.write(bytes, at: "z")
+    let (report, fixture) = try Archives.importing("z", of: directory)
+    #expect(report.damage?.kind == .damaged && report.damage?.isSuspect == true, "\(report)")
+    #expect(try fixture.bytes("folders/x/b", report) == [2])
+  }
+
+  /// The damage of a block shows when it is decoded, and the blocks before it are sound.
+  @Test(arguments: ["bzip2 -1", "xz --block-size=100000"])
+  func whatPrecedesADamagedBlockIsImported(program: String) throws {
+    let directory = try TemporaryDirectory("archive")
+    var random = Seeded(9)
+    let files = (0..<8).map { ("f\($0)", random.bytes(50_000)) }
+    try directory.write(PaxArchive.bytes(files), at: "tar")
+    try Archives.run("\(program) < tar > z", in: directory)
+    var bytes = try directory.read("z")
+    bytes[bytes.count / 2] ^= 0x10
+    try directory.write(bytes, at: "z")
+    let (report, fixture) = try Archives.importing("z", of: directory)
+    #expect(report.damage?.isSuspect == true, "\(report)")
+    let name = program.hasPrefix("xz") ? "xz" : "bzip2"
+    #expect(report.damage?.reason.hasPrefix("its \(name) data is damaged") == true, "\(report)")
+    for (name, content) in files.prefix(2) {
+      #expect(try fixture.bytes(ByteString("folders/x/\(name)"), report) == content)
+    }
+  }
+
+  /// The first letters of a compression are no sign of it: a tar begins with a name.
+  @Test(arguments: ["BZh9", "BZh91AY&S"]) func aNameLikeASignatureIsATar(name: String) throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(PaxArchive.bytes([(name, [7])]), at: "tar")
+    let (report, fixture) = try Archives.importing("tar", of: directory)
+    #expect(report.isComplete, "\(report)")
+    #expect(try fixture.bytes(ByteString("folders/x/\(name)"), report) == [7])
+  }
+}
