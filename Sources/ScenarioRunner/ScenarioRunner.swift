@@ -7,6 +7,9 @@
 // version of the case. An interruption makes every change fail from a given one on, as if the
 // process had been killed there, so that it is the same in each run.
 //
+// Before the first copy is made, the devices are measured (`CopyRoom`): nothing runs if one does
+// not fit, and fewer cases run at once if the copies of more would not fit together.
+//
 // After a SIGKILL of the program, or a second Ctrl-C, the private directory stays until the next
 // run in the same temporary directory removes it (`RunDirectory`).
 package import Scenario
@@ -23,20 +26,23 @@ package struct ScenarioRunner: Sendable {
   ///
   /// - Parameter didEnd: receives each result as soon as it is known, by several threads.
   /// - Throws: `SystemError` if the private directory cannot be made or no thread can be started;
-  ///   `OperationError`: `interrupted`, after the private directory is removed.
+  ///   `OperationError`: `no_space` if the copy of a device certainly does not fit there;
+  ///   `interrupted`, after the private directory is removed.
   package func run(
     _ cases: [ScenarioCase], didEnd: @escaping @Sendable (ScenarioResult) -> Void = { _ in }
   ) throws -> [ScenarioResult] {
     for place in options.temporary.map({ [$0] }) ?? ScratchLocation.all {
       RunDirectory.removeAbandoned(in: place)
     }
-    let directory = try RunDirectory(
-      in: options.temporary ?? ScratchLocation.choose(for: cases))
+    let place = options.temporary ?? ScratchLocation.choose(for: cases)
+    let room = try CopyRoom(for: cases, in: place, options)
+    let directory = try RunDirectory(in: place)
     defer { directory.remove() }
     let shared = SharedParts(directory, options)
     let results = ResultList(count: cases.count)
     let workers = try Workers(
-      count: min(options.threads, max(1, cases.count)), capacity: 4, name: "scenario")
+      count: min(options.threads, room.copies, max(1, cases.count)), capacity: 4,
+      name: "scenario")
     for (number, one) in cases.enumerated() {
       workers.submit {
         guard let result = CaseRun(one, number: number, sharing: shared).run() else { return }

@@ -1,12 +1,12 @@
 import PolicyEngine
 import SampleDevice
 import SandboxModel
-import ScenarioRunner
 import SystemIO
 import TestSupport
 import Testing
 
 @testable import Scenario
+@testable import ScenarioRunner
 
 /// The results of a run, and what it leaves.
 struct RunTests {
@@ -162,6 +162,44 @@ struct RunTests {
     #expect(try fixture.directory.directory.names() == others.map { ByteString($0) }.sorted())
     #expect(
       try fixture.directory.directory.directory(ByteString(others[0])).names() == ["case-0"])
+  }
+
+  /// A volume with room for some bytes, in whole blocks.
+  private static func volume(_ available: UInt64) -> VolumeSpace {
+    var space = VolumeSpace(available: available, total: 1 << 40)
+    space.keeping = .blocks(4096)
+    return space
+  }
+
+  /// Nothing runs if a copy does not fit, and fewer cases run at once if the copies of more do not.
+  @Test func copiesThatDoNotFitAreRefusedBeforeTheRun() throws {
+    let (fixture, source) = (try RunnerFixture(), try TemporaryDirectory("source"))
+    // Copies that share their blocks with the device take nothing.
+    if try fixture.directory.directory.mayShareBlocks() { return }
+    _ = try SampleDevice.make(at: source.path("device"))
+    let document = try RunnerFixture.document(
+      [Step.write("Documents/x", "x")], device: .root(source.path("device"), layout: nil))
+    let error = #expect(throws: OperationError.self) {
+      try fixture.run(document) { options in
+        options.kept = source.path("kept")
+        options.space = { _ in Self.volume(64 << 10) }
+      }
+    }
+    #expect(error?.code == .noSpace)
+    #expect(error?.description.contains("but only 64 KiB are free there") == true)
+    #expect(error?.hint?.contains("TMPDIR") == true)
+    #expect(try fixture.directory.directory.names().isEmpty)
+    #expect(try source.directory.names() == ["device"])
+
+    let device = try Directory.open(path: source.path("device"))
+    let measured = try TreeCopy.size(of: device, on: Self.volume(0), isStopping: { false })
+    let size = try #require(measured)
+    #expect(size.bytes > 1 << 20 && size.entries > 200)
+    var options = fixture.options
+    options.space = { _ in Self.volume(2 * size.bytes + 1) }
+    let cases = Array(repeating: ScenarioCase(document, .now), count: 3)
+    #expect(try CopyRoom(for: cases, in: fixture.directory.path, options).copies == 2)
+    #expect(try ScenarioRunner(options).run(cases).allSatisfy { $0.outcome == .passed })
   }
 
   @Test func stoppedRunLeavesNothing() throws {

@@ -18,8 +18,8 @@ struct ScenarioRunCommand: SandboxCommand {
       discussion: """
         Runs each scenario for each version of the platform that it names. The devices are only \
         read: everything is done on copies in a private directory ($TMPDIR, memory or /tmp), with \
-        a repository of its own, by the built-in policies. Your repository, configuration, policies \
-        and keys are not used.
+        a repository of its own, by the built-in policies. Nothing runs if a copy does not fit \
+        there. Your repository, configuration, policies and keys are not used.
 
         The exit status is 5 if an expectation fails or a step cannot be done, and 2 for a file \
         with a mistake; nothing runs then. Without FILE the scenarios that come with the program \

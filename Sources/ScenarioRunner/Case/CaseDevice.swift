@@ -36,10 +36,7 @@ struct CaseDevice {
     let from = try Directory.open(resolved: original.root)
     try TreeCopy.run(
       from, to: try Directory.make(resolved: root, permissions: 0o700),
-      excluding: { path in
-        // The program's own: the trash and the locks. Only the safe harbor has data of apps.
-        path.parent == OwnNames.directory && path.lastComponent != "safe-harbor"
-      }, isStopping: isStopping)
+      excluding: TreeCopy.isExcluded, isStopping: isStopping)
     _ = try find()
   }
 

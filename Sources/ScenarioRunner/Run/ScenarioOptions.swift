@@ -31,6 +31,10 @@ package struct ScenarioOptions: Sendable {
   /// Returns the declarations of a device's apps with the rules of the system, by which apps accept
   /// documents.
   package var declarations: @Sendable (Device) throws -> InterAppModel
+  /// Returns the space of the volume of a directory; nil if it is not known.
+  package var space: @Sendable (ByteString) -> VolumeSpace? = { path in
+    try? Directory.open(path: path).space()
+  }
   /// Whether the run should end early. Called by several threads.
   package var isStopping: @Sendable () -> Bool = { false }
 
