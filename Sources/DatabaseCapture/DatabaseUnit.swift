@@ -3,9 +3,10 @@ package import SystemIO
 
 /// A database with its log and journal, which are captured, restored and selected together.
 ///
-/// A file `X` next to a file `X-wal` is a database regardless of its first bytes, because databases
-/// may be encrypted, and so is any file that begins with SQLite's magic. The capture determines the
-/// existing companions, because a log may appear and disappear at any time.
+/// A file `X` next to a file `X-wal` or a rollback journal `X-journal` is a database regardless of
+/// its first bytes, because databases may be encrypted. So is any file that begins with SQLite's
+/// magic. The capture determines the existing companions, because a log may appear and disappear at
+/// any time.
 package struct DatabaseUnit: Hashable, Sendable {
   /// The name of the database file.
   package let name: ByteString
@@ -44,6 +45,40 @@ package struct DatabaseUnit: Hashable, Sendable {
   static func pageSize(stored bytes: UInt32) -> Int? {
     guard (512...65_536).contains(bytes), bytes.nonzeroBitCount == 1 else { return nil }
     return Int(bytes)
+  }
+}
+
+extension DatabaseUnit {
+  /// Whether the file is a database by the files beside it: it has a log or a rollback journal. One
+  /// that cannot be read counts as none.
+  package func hasCompanions(in directory: borrowing Directory) -> Bool {
+    if let log = try? directory.statusIfPresent(name(of: .log)), log.kind == .file { return true }
+    return hasJournal(in: directory)
+  }
+
+  /// Whether the file beside it with a journal's name is SQLite's, by its header, which is not
+  /// encrypted in the journal of an encrypted database. The journal of a transaction that has ended
+  /// says little: then the database must also consist of pages.
+  package func hasJournal(in directory: borrowing Directory) -> Bool {
+    switch journalPhase(in: directory) {
+    case .live: return true
+    case .idle:
+      let size = (try? directory.status(name).size) ?? 0
+      return size > 0 && size.isMultiple(of: 512)
+    case nil: return false
+    }
+  }
+
+  /// Whether a journal beside the file would undo a transaction if it is a database, also if it is
+  /// encrypted.
+  package func hasLiveJournal(in directory: borrowing Directory) -> Bool {
+    journalPhase(in: directory) == .live
+  }
+
+  private func journalPhase(in directory: borrowing Directory) -> RollbackJournal.Phase? {
+    let head = try? directory.regularFile(name(of: .journal))?.read(
+      count: RollbackJournal.headerLength, at: 0)
+    return head.flatMap { RollbackJournal.Phase(head: $0.span) }
   }
 }
 

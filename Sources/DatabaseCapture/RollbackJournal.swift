@@ -36,7 +36,8 @@ package struct RollbackJournal: LogParser {
   }
 
   static let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
-  private static let headerSize: UInt64 = 28
+  static let headerLength = 28
+  private static let headerSize = UInt64(headerLength)
   /// The minimum size of a journal in bytes: below it SQLite cannot know the sector size and finds
   /// no header.
   private static let smallestSize: UInt64 = 512
@@ -135,6 +136,37 @@ package struct RollbackJournal: LogParser {
 }
 
 extension RollbackJournal {
+  /// The state of a journal by the bytes of its header (pager.c, writeJournalHdr and
+  /// zeroJournalHdr).
+  enum Phase {
+    /// It undoes the changes of a transaction.
+    case live
+    /// Its transaction has ended, or has not changed the database yet: it is empty (the mode
+    /// TRUNCATE), or zeros replace the header (PERSIST), or the magic and the number of records.
+    case idle
+
+    /// Returns nil if the file is not a journal.
+    init?(head: Span<UInt8>) {
+      if head.isEmpty {
+        self = .idle
+        return
+      }
+      guard head.count >= headerLength else { return nil }
+      if hasMagic(head) {
+        self = .live
+        return
+      }
+      guard (0..<12).allSatisfy({ head[$0] == 0 }) else { return nil }
+      let (sector, page) = (head.word(at: 20), head.word(at: 24))
+      let isErased = (12..<headerLength).allSatisfy { head[$0] == 0 }
+      let isBegun =
+        (32...65_536).contains(sector) && sector.nonzeroBitCount == 1
+        && DatabaseUnit.pageSize(stored: page) != nil
+      guard isErased || isBegun else { return nil }
+      self = .idle
+    }
+  }
+
   /// The trailer of a journal for a transaction over several databases (pager.c,
   /// writeSuperJournal): the name of a file, its length, a checksum, and the magic again.
   enum SuperJournal {

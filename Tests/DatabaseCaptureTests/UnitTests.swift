@@ -27,6 +27,35 @@ struct UnitTests {
     #expect(DatabaseMember.owner(of: "-wal") == nil)
   }
 
+  /// Files that are no journals of SQLite make no database of the file beside them.
+  @Test func aJournalIsRecognizedByItsHeader() throws {
+    let temporary = try TemporaryDirectory("journal")
+    let unit = DatabaseUnit("f")
+    var found = unit.hasJournal(in: temporary.directory)
+    #expect(!found)
+    let zeros = [UInt8](repeating: 0, count: 28)
+    let begun = zeros[..<16] + [0, 0, 0, 9, 0, 0, 2, 0, 0, 0, 16, 0]
+    let oddPages = zeros[..<16] + [0, 0, 0, 9, 0, 0, 2, 0, 0, 0, 16, 1]
+    let heads: [([UInt8], isJournal: Bool, isLive: Bool)] = [
+      (journal(100), true, true), (Array(journal(100).prefix(27)), false, false),
+      (zeros, true, false), (Array(zeros.dropLast()), false, false), (Array(begun), true, false),
+      (Array(oddPages), false, false), ([], true, false), (content(100, 5), false, false),
+    ]
+    for size in [0, 100, 1024] {
+      try temporary.write(content(size, 1), at: "f")
+      for (head, isJournal, isLive) in heads {
+        try temporary.write(head, at: "f-journal")
+        found = unit.hasJournal(in: temporary.directory)
+        #expect(found == (isLive || (isJournal && size == 1024)))
+        found = unit.hasLiveJournal(in: temporary.directory)
+        #expect(found == isLive)
+      }
+    }
+    try temporary.write("log", at: "f-wal")
+    found = unit.hasCompanions(in: temporary.directory)
+    #expect(found)
+  }
+
   @Test func onlyTheWholeMagicCounts() throws {
     let temporary = try TemporaryDirectory("magic")
     for (bytes, expected) in [

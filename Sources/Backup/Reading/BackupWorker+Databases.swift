@@ -5,7 +5,8 @@ internal import DeviceScan
 internal import SystemIO
 
 extension BackupWorker {
-  /// Thrown if a file that is read as an ordinary file begins like a database.
+  /// Thrown if a file that is read as an ordinary file begins like a database, or has a log or a
+  /// journal that the scan did not find.
   struct DatabaseFound: Error {
     /// Throws if a file that begins with these bytes is a database.
     static func check(_ bytes: Span<UInt8>) throws {
@@ -19,16 +20,19 @@ extension BackupWorker {
   /// Stores a database with its log and its journal in one consistent state; returns the entry of
   /// the database file and adds those of the others.
   ///
+  /// - Parameter found: the files that the scan found, of which it is not certain that they belong
+  ///   to a database; nil if the file turned out to be one.
   /// - Throws: `Deferred` if the database is busy, unless the work item is late.
   mutating func capture(
-    _ index: Int, _ files: UnchangedEntries.DatabaseFiles, in context: WorkItemContext
+    _ index: Int, _ found: UnchangedEntries.DatabaseFiles?, in context: WorkItemContext
   ) throws -> ReadEntry? {
     let directory = context.directory
+    let files = found ?? UnchangedEntries.DatabaseFiles()
     let unit = DatabaseUnit(directory.scan.name(index))
     let capture: Captured?
     do {
       capture = try inDirectory(directory) { worker, opened in
-        try worker.isDatabase(unit, files: files, of: directory, in: opened)
+        try found == nil || worker.isDatabase(unit, files: files, of: directory, in: opened)
           ? worker.capture(
             unit, files: files, of: directory, in: opened, isLate: context.item.isLate) : nil
       }
@@ -53,14 +57,17 @@ extension BackupWorker {
     let entries: [ByteString: ReadEntry]
   }
 
-  /// Whether a file is a database: it has a log, or begins like a database.
+  /// Whether a file is a database: it begins like one, or has a log or a rollback journal, as an
+  /// encrypted database may have. A journal that has gone since the scan was one.
   private borrowing func isDatabase(
     _ unit: DatabaseUnit, files: UnchangedEntries.DatabaseFiles, of directory: DirectoryContext,
     in opened: borrowing Directory
   ) throws -> Bool {
-    let log = unit.name(of: .log)
-    if files.companions.contains(where: { directory.scan.name(Int($0)) == log }) { return true }
-    return try DatabaseUnit.hasMagic(opened.fileUntouched(unit.name))
+    let names = files.companions.map { directory.scan.name(Int($0)) }
+    if names.contains(unit.name(of: .log)) { return true }
+    if try DatabaseUnit.hasMagic(opened.fileUntouched(unit.name)) { return true }
+    if unit.hasCompanions(in: opened) { return true }
+    return try names.contains { try opened.statusIfPresent($0) == nil }
   }
 
   private borrowing func capture(

@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import DatabaseCapture
 internal import DeviceScan
 internal import SandboxModel
 internal import SystemIO
@@ -196,6 +197,11 @@ extension BackupWorker {
       && file.hasNoWriter
     let (content, status, wasUnchanged) = try readUntilUnchanged(
       file, at: path, of: directory, mode: mode)
+    if mode != .plain, ChangeRules.mayBeDatabase(size: status.size),
+      !clock.hasSettled(status.modified), DatabaseUnit(name).hasCompanions(in: opened)
+    {
+      throw DatabaseFound()
+    }
     if !wasUnchanged {
       run.record {
         $0.warn(path, "it changed each time it was read; the last version read is stored")

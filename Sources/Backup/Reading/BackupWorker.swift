@@ -113,7 +113,7 @@ struct BackupWorker: ~Copyable {
           index, in: context.directory, context.directory.mayBatch(index) ? .batched : .checked)
       } catch is DatabaseFound {}
     }
-    return try capture(index, files ?? UnchangedEntries.DatabaseFiles(), in: context)
+    return try capture(index, files, in: context)
   }
 
   /// Reads an entry; returns nil and records the problem if that fails.

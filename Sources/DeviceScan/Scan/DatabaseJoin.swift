@@ -31,7 +31,7 @@ extension ContainerScan {
     for entry in entries where entry.childCount > 0 {
       for (companion, database) in companions(in: entry.children)
       where !isDecidedAlike(companion, database) {
-        // As in a backup, a log identifies a database; a journal alone does not.
+        // As in a backup, a log identifies a database; a file with a journal's name does not.
         let isLog = withName(companion) { $0.hasSuffix(DatabaseMember.log.suffix.span) }
         if isLog || isDatabase(database, in: &files, options) {
           found.append((companion, database))
@@ -76,8 +76,8 @@ extension ContainerScan {
     return own.verdicts == verdicts && own.selection == other.selection
   }
 
-  /// Whether a file beside one with the name of a journal begins like a database. A file that
-  /// cannot be examined counts as one if it is stored: then both are.
+  /// Whether a file beside one with the name of a journal is a database. A file that cannot be
+  /// examined counts as one if it is stored: then both are.
   private func isDatabase(
     _ index: Int, in files: inout ScannedFiles, _ options: ScanOptions
   ) -> Bool {
@@ -85,7 +85,7 @@ extension ContainerScan {
       !options.isLocked
       || (files.stated(on: index) ?? entries[index].verdicts.keep.protection)?
         .isReadableWhileLocked ?? true
-    let found = isReadable ? files.beginsLikeDatabase(index) : nil
+    let found = isReadable ? files.isDatabase(index) : nil
     return found ?? (entries[index].selection != .excluded)
   }
 }

@@ -46,10 +46,12 @@ struct ScannedFiles: ~Copyable {
     }
   }
 
-  /// Returns whether a file begins like a database; nil if it cannot be read.
-  mutating func beginsLikeDatabase(_ index: Int) -> Bool? {
+  /// Returns whether a file begins like a database or has a rollback journal; nil if it cannot be
+  /// read.
+  mutating func isDatabase(_ index: Int) -> Bool? {
     withDirectory(of: index) { directory, name in
-      try? DatabaseUnit.hasMagic(directory.fileUntouched(name))
+      let begins = try? DatabaseUnit.hasMagic(directory.fileUntouched(name))
+      return begins.map { $0 || DatabaseUnit(name).hasJournal(in: directory) }
     }
   }
 

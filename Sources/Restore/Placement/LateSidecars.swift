@@ -139,9 +139,11 @@ private struct LateSidecars: ~Copyable {
 }
 
 extension Directory {
-  /// Whether a file begins like a database. A missing or unreadable file may be one.
+  /// Whether a file begins like a database, or has a journal that would be rolled back into it, as
+  /// an encrypted one may have. A missing or unreadable file may be one.
   func mayBeDatabase(_ name: ByteString) -> Bool {
     guard (try? statusIfPresent(name))?.kind == .file else { return true }
-    return (try? DatabaseUnit.hasMagic(fileUntouched(name))) ?? true
+    if (try? DatabaseUnit.hasMagic(fileUntouched(name))) ?? true { return true }
+    return DatabaseUnit(name).hasLiveJournal(in: self)
   }
 }

@@ -93,7 +93,8 @@ struct PresentTarget: ~Copyable {
     try kind(of: name, at: depth) == .file
   }
 
-  /// Whether the existing file begins like a database. A missing or unreadable file may be one.
+  /// Whether the existing file begins like a database, or has a journal that would be rolled back
+  /// into it. A missing or unreadable file may be one.
   mutating func mayBeDatabase(_ name: ByteString, at depth: UInt16) -> Bool {
     guard (try? isFile(name, at: depth)) == true else { return true }
     return cursor?.withDirectory { $0.mayBeDatabase(name) } ?? true

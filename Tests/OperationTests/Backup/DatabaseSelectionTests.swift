@@ -72,6 +72,15 @@ import Testing
       ])
   }
 
+  /// An encrypted database begins like no database.
+  @Test func theJournalOfAnEncryptedDatabaseHasItsVerdict() throws {
+    let fixture = try Fixture()
+    try fixture.directory.write(String(repeating: "x", count: 1024), at: "tree/in/secret")
+    try fixture.directory.write([UInt8](repeating: 0, count: 512), at: "tree/in/secret-journal")
+    #expect(try stored(fixture, [.exclude("**/*-journal")]) == ["secret", "secret-journal"])
+    #expect(try stored(fixture, [.exclude("**/secret")]) == [])
+  }
+
   /// A log without a database, or beside a directory or a link, is an ordinary file.
   @Test func aFileWithTheNameOfALogAloneHasItsOwnVerdict() throws {
     let fixture = try Fixture()

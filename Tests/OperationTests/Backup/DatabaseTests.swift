@@ -44,6 +44,60 @@ import Testing
     #expect(again.opened == 0 && again.databases.isEmpty)
   }
 
+  /// The header of a rollback journal with sectors and pages of 512 bytes.
+  private static let journal: [UInt8] = [
+    0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7, 0, 0, 0, 1, 1, 2, 3, 4, 0, 0, 0, 2, 0, 0, 2, 0,
+    0, 0, 2, 0,
+  ]
+
+  /// An encrypted database begins like no database, and its journal like any other.
+  @Test func anEncryptedDatabaseIsRecognizedByItsJournal() throws {
+    let fixture = try Fixture()
+    let pages = [UInt8](repeating: 7, count: 1024)
+    let zeros = [UInt8](repeating: 0, count: 28)
+    let begun = Array(zeros.prefix(12) + Self.journal.dropFirst(12))
+    let files: [(ByteString, [UInt8], journal: [UInt8])] = [
+      ("live", pages, Self.journal + pages), ("begun", pages, begun),
+      ("erased", pages, zeros + pages), ("truncated", pages, []),
+      ("text", Array("dear diary".utf8), []), ("notes", pages, Array("day one".utf8)),
+      ("zeros", pages, Array(zeros.prefix(20)) + pages),
+    ]
+    for (name, content, journal) in files {
+      try fixture.directory.write(content, at: ByteString("tree").appending(name))
+      try fixture.directory.write(journal, at: ByteString("tree/\(name)-journal"))
+    }
+    let report = try fixture.backup(keeping: "cache")
+    #expect(
+      how(report) == [
+        "folders/tree/live": "watching", "folders/tree/begun": "watching",
+        "folders/tree/erased": "watching", "folders/tree/truncated": "watching",
+      ])
+    #expect(report.files == 14 && report.isComplete && report.warnings.isEmpty)
+    _ = try fixture.restore(report)
+    #expect(try fixture.names("back") == fixture.names("tree"))
+    #expect(try fixture.backup(keeping: "cache").opened == 0)
+  }
+
+  /// Databases that begin like none, whose programs begin a transaction after the scan.
+  @Test func companionsOfAnEncryptedDatabaseThatAreNewAreStored() throws {
+    let fixture = try Fixture()
+    let pages = [UInt8](repeating: 7, count: 1024)
+    let names: [ByteString] = ["tree/journaled", "tree/logged", "tree/plain"]
+    for name in names { try fixture.directory.write(pages, at: name) }
+    let scan = try fixture.scan()
+    for name in names { try fixture.directory.write(pages, at: name) }
+    try fixture.directory.write(Self.journal + pages, at: "tree/journaled-journal")
+    try fixture.directory.write("log", at: "tree/logged-wal")
+    let report = try fixture.backup(scan)
+    #expect(
+      how(report) == [
+        "folders/tree/journaled": "watching", "folders/tree/logged": "watching",
+      ])
+    #expect(report.files == 5 && report.isComplete && report.warnings.isEmpty)
+    _ = try fixture.restore(report)
+    #expect(try fixture.names("back") == fixture.names("tree"))
+  }
+
   @Test func onlyTheLogIsReadIfOnlyTheLogGrew() throws {
     let fixture = try Fixture()
     var random = Seeded(3)

@@ -239,6 +239,23 @@ import Testing
     }
   }
 
+  /// An encrypted database begins like no database. The journal of another state would be rolled
+  /// back into the restored file.
+  @Test func anEncryptedDatabaseIsNotRestoredBesideAnotherJournal() throws {
+    let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+    try fixture.directory.write("stored pages", at: "tree/secret")
+    try fixture.directory.write("pages there", at: "into/secret")
+    try fixture.directory.write(
+      magic + [UInt8](repeating: 1, count: 504), at: "into/secret-journal")
+    let merged = try fixture.merge(
+      try fixture.backup(), "folders/tree/secret", into: "into/secret", .always)
+    #expect(merged.isComplete)
+    #expect(try fixture.text("into/secret") == "stored pages")
+    let names = try fixture.names("into")
+    #expect(!names.contains("secret-journal"))
+    #expect(names.contains { "\($0)".hasPrefix("secret-journal.before-restore-") })
+  }
+
   /// A log that is restored by itself is not restored beside another state of its database.
   @Test func aLogAloneIsNotRestoredBesideADatabase() throws {
     try fixture.directory.write("log of stored", at: "tree/db-wal")
