@@ -187,6 +187,28 @@ struct ScheduleTests {
     #expect(typo.code == 2 && typo.errors.contains("s3://bucket"), "\(typo.errors)")
   }
 
+  /// A scheduler starts the job in another directory.
+  @Test func relativePathsBecomeAbsolute() throws {
+    let here = try Host.realPath(ByteString(cli.directory.string))
+    let outcome = try run(
+      "schedule", "install", "--cron", "--dry-run", "--keep-last", "3", "--", "--root", "device",
+      "--repo=repo", "--passphrase-file", "key/pass", "--metrics", "/m.prom", "--policy", "ios",
+      "--policy", "site.yaml", "--exclude", "x/y", "--tag", "repo")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(
+      outcome.output.contains(
+        " --root \(here)/device --repo=\(here)/repo --passphrase-file \(here)/key/pass "
+          + "--metrics /m.prom --policy ios --policy \(here)/site.yaml --exclude x/y --tag repo"),
+      "\(outcome.output)")
+    let forget = try #require(outcome.output.components(separatedBy: " forget ").last)
+    #expect(
+      forget.contains("--repo \(here)/repo --passphrase-file \(here)/key/pass"), "\(forget)")
+    for place in ["sftp:host/path", "s3://bucket/place", "/my"] {
+      let other = try run("schedule", "install", "--cron", "--dry-run", "--", "--repo", place)
+      #expect(other.output.contains(" --repo \(place)"), "\(other)")
+    }
+  }
+
   @Test func specialCharactersInAUnitAreQuoted() throws {
     let command = #"echo "50 % of $HOME" 'it''s' \ > "$HOME/failed""#
     let outcome = try run(
@@ -692,6 +714,11 @@ struct ScheduleTests {
     (["install", "--cron", "--purge", "--when", "on-ac"], "cannot be used with '--purge'"),
     (["install", "--systemd", "--purge", "--", "--free", "1G"], "cannot be used with '--free'"),
     (["install", "--systemd", "--purge", "--", "--tag", "x"], "unknown option '--tag'"),
+    (["install", "--cron", "--", "--dry-run"], "no run would do anything"),
+    (["install", "--systemd", "--", "-d"], "'--dry-run' cannot be an option of a schedule"),
+    (["install", "--cron", "--", "--help"], "'--help' cannot be an option of a schedule"),
+    (["install", "--cron", "--purge", "--", "--query"], "'--query' cannot be an option"),
+    (["install", "--systemd", "--purge", "--", "--dry-run"], "no run would do anything"),
   ])
   func invalidOptionsAreUsageErrors(_ words: [String], _ says: String) throws {
     let outcome = try cli.run(

@@ -8,25 +8,31 @@ enum WordAdvice {
   /// - Parameter words: The words up to the unknown one, without the program's name.
   static func forCommand(_ words: [String], among known: [String]) -> String? {
     guard let word = words.last else { return nil }
-    if words.count == 1, let advice = commands[word] { return advice }
-    return Resemblance.nearest(to: word, among: known).map { "did you mean '\($0)'?" }
+    if let advice = commands[words.joined(separator: " ")] { return advice }
+    let nearest = Resemblance.nearest(to: word, among: known).map { "did you mean '\($0)'?" }
+    return nearest ?? (words.first == "snapshots" ? repository : nil)
   }
 
   /// The commands of restic and borg that have another name here.
   private static let commands = [
     "break-lock": lock, "unlock": lock,
+    "cat": "'sandboxctl snapshots show' shows a snapshot, 'sandboxctl dump' writes a stored file;",
     "compact": "'sandboxctl prune' removes data that no snapshot needs;",
     "create": "'sandboxctl backup' makes a snapshot;",
     "delete": "'sandboxctl forget' removes snapshots;",
     "export-tar": "'sandboxctl export tar' writes a snapshot as an archive;",
     "extract": "'sandboxctl restore' restores a snapshot or part of it;",
+    "key change-passphrase": passphrase, "key passwd": passphrase,
     "info": "'sandboxctl snapshots show' shows a snapshot, 'sandboxctl stats' the sizes;",
     "list": "'sandboxctl snapshots' lists snapshots, 'sandboxctl ls' the contents of one;",
     "rebuild-index": "'sandboxctl repair index' rebuilds the index;",
+    "tag": "'sandboxctl backup --tag' sets the tags of a snapshot when it is made;",
     "umount": "'fusermount3 -u DIR' unmounts snapshots;",
     "version": "'sandboxctl --version' shows the version;",
   ]
 
+  private static let passphrase = "'sandboxctl key change' changes a passphrase;"
+  private static let repository = "'--repo REPO' names the repository;"
   private static let lock =
     "no lock has to be removed by hand; 'sandboxctl leases' lists the programs that use a "
     + "repository;"
@@ -39,7 +45,8 @@ enum WordAdvice {
   ) -> String? {
     let name = path.map(\.name).joined(separator: " ")
     if let option = quoted(message, after: "Unknown option '") {
-      return differing[name]?[option] ?? forOption(option, of: path.last ?? program)
+      return differing[name]?[option] ?? (name == "schedule install" ? ofJob(option, program) : nil)
+        ?? forOption(option, of: path.last ?? program)
     }
     if let advice = forValue(message) { return advice }
     guard message.hasPrefix("Unexpected argument '") || message.contains(" unexpected arguments: ")
@@ -48,8 +55,17 @@ enum WordAdvice {
     case "backup":
       return "'--root DIR' backs up a device, and with '--layout folder' any directory;"
     case "restore": return "'--to DIR' restores to a directory;"
+    case "check", "key list", "leases", "mirror", "prune", "repair index", "repair packs":
+      return repository
     default: return nil
     }
+  }
+
+  /// Returns the advice for an option of the scheduled command among those of the schedule, or nil
+  /// if it is none.
+  private static func ofJob(_ option: String, _ program: KnownCommand) -> String? {
+    let isKnown = ["backup", "purge"].contains { program[$0]?.takes(option) == true }
+    return isKnown ? "options of the backup or purge follow '--': '-- \(option) …';" : nil
   }
 
   /// Returns the form of a value that the parser refused without a reason.
@@ -102,19 +118,30 @@ enum WordAdvice {
 
   /// The options of restic and borg that have another name here.
   private static let options = [
-    "-e": "exclude", "-r": "repo", "-p": "passphrase-file", "-t": "to",
+    "-e": "exclude", "-n": "dry-run", "-r": "repo", "-p": "passphrase-file", "-t": "to",
     "--password-command": "passphrase-command", "--password-file": "passphrase-file",
     "--target": "to",
   ]
 
+  private static let part = "'SNAP:PATH' restores a part of a snapshot, '--app' an app of it;"
+
   /// The options that a command does not have because it has other arguments for the same.
   private static let differing = [
+    "backup": [
+      "--exclude-caches": "the policy excludes caches: 'sandboxctl explain PATH' shows the rule;",
+      "--exclude-file": "'exclude:' in the configuration file has a list of patterns;",
+      "--host": "a snapshot has the name of this machine; '--tag' adds a word of your own;",
+      "--one-file-system": "mounted file systems are included only with '--cross-mounts';",
+      "-x": "mounted file systems are included only with '--cross-mounts';",
+    ],
     "export": ["--all": "'sandboxctl export all DIR' writes all snapshots;"],
     "init": [
       "--repo": "the repository is an argument: 'sandboxctl init REPO';",
       "-r": "the repository is an argument: 'sandboxctl init REPO';",
     ],
     "restore": [
+      "--exclude": part, "--include": part, "-i": part,
+      "--verify": "all data is verified while it is restored;",
       "--root": "'--to-device ROOT' restores to a device, '--in-place' to that of the snapshot;",
       "--device": "'--to-device ROOT' restores to a device, '--in-place' to that of the snapshot;",
     ],

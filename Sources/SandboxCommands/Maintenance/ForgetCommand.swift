@@ -181,12 +181,8 @@ struct ForgetCommand: SandboxCommand {
   }
 
   private func requireRules() throws {
-    if keep.rules.isEmpty { throw Self.noRule }
-  }
-
-  /// The error for rules that keep nothing.
-  static var noRule: UsageError {
-    UsageError(
+    if !keep.rules.isEmpty { return }
+    throw UsageError(
       .optionRequired, "no rule says which snapshots to keep",
       hint: "give a rule, for example '--keep-daily 7', or name the snapshots to remove")
   }

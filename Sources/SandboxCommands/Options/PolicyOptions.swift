@@ -32,7 +32,8 @@ struct PolicyChoice: ParsableArguments {
         patterns: patterns))
   }
 
-  private static func isFile(_ word: ByteString) -> Bool {
+  /// Whether a value is the path of a file, and not the name of a policy.
+  static func isFile(_ word: ByteString) -> Bool {
     word.bytes.contains(UInt8(ascii: "/"))
       || [".yaml", ".yml", ".xml", ".apk"].contains { word.hasSuffix($0) }
   }

@@ -187,12 +187,28 @@ extension ScheduleCommand {
       // systemd checks the power itself (`ConditionACPower=`); a crontab line has its own option.
       let others = when.all.filter { $0 != .onMains }.map(\.rawValue)
       if !others.isEmpty { words += ["--when", others.joined(separator: ",")] }
-      words += options
       let program = KnownCommand(root)
+      words += try program[words[0]].map { try ScheduledJob.absolute(options, of: $0) } ?? options
       let parsed = try program.parse(words)
       try program.requireOnce(words)
+      try requireWork(parsed)
       try (parsed as? PurgeCommand)?.check()
       return words
+    }
+
+    /// Refuses options with which no run would do anything.
+    private func requireWork(_ command: any ParsableCommand) throws(UsageError) {
+      let idle: String? =
+        switch command {
+        case let backup as BackupCommand: backup.dryRun ? "--dry-run" : nil
+        case let purge as PurgeCommand:
+          purge.query ? "--query" : purge.dryRun ? "--dry-run" : nil
+        default: "--help"
+        }
+      guard let idle else { return }
+      throw UsageError(
+        .optionsConflict, "'\(idle)' cannot be an option of a schedule: no run would do anything",
+        hint: "omit it; before '--', '--dry-run' shows the schedule")
     }
 
     /// Returns the arguments with which the job removes snapshots of this host: those of the same
@@ -200,7 +216,11 @@ extension ScheduleCommand {
     private func forgetting(_ words: [String], _ root: any ParsableCommand.Type) throws -> [String]
     {
       if keep.words.isEmpty, forgetEvery == nil { return [] }
-      guard !keep.rules.isEmpty else { throw ForgetCommand.noRule }
+      guard !keep.rules.isEmpty else {
+        throw UsageError(
+          .optionRequired, "no rule says which snapshots to keep",
+          hint: "give a rule, for example '--keep-daily 7', or omit '--forget-every'")
+      }
       var forget = ["forget"] + keep.words + ["--host", Host.name]
       if let profile = output.profile { forget += ["--profile", profile] }
       let backup = try KnownCommand(root).parse(words) as? BackupCommand
