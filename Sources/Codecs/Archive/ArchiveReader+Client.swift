@@ -16,6 +16,8 @@ extension ArchiveReader {
     /// those that are there without another read.
     private var held: Range<UInt64> = 0..<0
     private var position: UInt64 = 0
+    /// The bytes before those, without gaps, for the headers of the current member.
+    private var recent: [(start: UInt64, bytes: [UInt8])] = []
     /// The bytes read so far, while another reader may begin again; nil if none will.
     private var kept: [UInt8]?
     /// The bytes that come before those of the input.
@@ -29,6 +31,9 @@ extension ArchiveReader {
     private var partCount = 0
 
     private static let size = 256 << 10
+    /// The number of bytes to have before those passed last: an extended header, which libarchive
+    /// limits to 1 MiB, and one that precedes it.
+    private static let recentLimit = 3 << 19
     /// The maximum number of bytes to keep. The first header of a tar is at most some blocks of a
     /// decompressor behind the start.
     private static let keptLimit = 64 << 20
@@ -109,7 +114,7 @@ extension ArchiveReader {
     /// Lets the next reader begin again. Returns false if the start was not kept.
     func beginAgain() -> Bool {
       guard let bytes = kept.take() else { return false }
-      (repeated, position) = (bytes[...], 0)
+      (repeated, position, held, recent) = (bytes[...], 0, 0..<0, [])
       return true
     }
 
@@ -137,10 +142,72 @@ extension ArchiveReader {
       return true
     }
 
-    private func restart() { (kept, repeated, position, held) = (nil, [], 0, 0..<0) }
+    private func restart() {
+      (kept, repeated, position, held, recent) = (nil, [], 0, 0..<0, [])
+    }
+
+    /// Sets the names that libarchive ends at a NUL. They are unknown if libarchive decompresses
+    /// the archive.
+    func setNamesWithNUL(of member: inout ArchiveMember, in archive: OpaquePointer) {
+      guard unsafe archive_filter_code(archive, 0) == ARCHIVE_FILTER_NONE,
+        let format = unsafe headerFormat(of: archive)
+      else { return }
+      let start = unsafe UInt64(clamping: archive_read_header_position(archive))
+      let names = HeaderNames(format) { bytes($1, at: start + UInt64($0)) }
+      if let path = names.path { member.path = path }
+      guard let target = names.link else { return }
+      switch member.kind {
+      case .hardLink(_, let size): member.kind = .hardLink(target: target, size: size)
+      case .symbolicLink: member.kind = .symbolicLink(target: target)
+      default: break
+      }
+    }
+
+    /// The format of the headers, if it is one in which names can contain a NUL.
+    private func headerFormat(of archive: OpaquePointer) -> HeaderNames.Format? {
+      switch unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK {
+      case ARCHIVE_FORMAT_TAR: .tar
+      case ARCHIVE_FORMAT_CPIO: .cpio
+      case ARCHIVE_FORMAT_ZIP: keepsZipNames ? nil : .zip
+      default: nil
+      }
+    }
+
+    /// Returns bytes that were read, or nil if they are no longer there.
+    private func bytes(_ count: Int, at start: UInt64) -> [UInt8]? {
+      let end = start + UInt64(count)
+      guard (recent.first?.start ?? held.lowerBound) <= start, end <= held.upperBound else {
+        return nil
+      }
+      var found: [UInt8] = []
+      for part in recent where part.start + UInt64(part.bytes.count) > start && part.start < end {
+        let first = Int(max(start, part.start) - part.start)
+        found += part.bytes[first..<min(part.bytes.count, Int(end - part.start))]
+      }
+      if end > held.lowerBound, count > 0 {
+        let first = Int(max(start, held.lowerBound) - held.lowerBound)
+        let part = unsafe Array(buffer[first..<Int(end - held.lowerBound)])
+        found += part
+      }
+      return found
+    }
+
+    /// Keeps the bytes that others will replace, if those follow them.
+    private func keepRecent() {
+      guard outline == nil, position == held.upperBound else {
+        recent = []
+        return
+      }
+      if held.isEmpty { return }
+      recent.append((held.lowerBound, unsafe Array(buffer[..<held.count])))
+      while let first = recent.first,
+        held.upperBound - first.start - UInt64(first.bytes.count) >= UInt64(Self.recentLimit)
+      { recent.removeFirst() }
+    }
 
     func read(_ pointer: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
       if !held.contains(position) || kept != nil || !repeated.isEmpty {
+        keepRecent()
         let count = repeated.isEmpty ? readNext() : readAgain()
         guard count > 0 else { return count }
         held = position..<(position + UInt64(count))

@@ -254,6 +254,7 @@ internal import Glibc
         member.modified, member.nanoseconds)
     }
     if let path = member.path, let name = client.name(for: path) { member.path = name }
+    unsafe client.setNamesWithNUL(of: &member, in: archive)
     if unsafe archive_entry_size_is_set(found) != 0 {
       content.size = unsafe UInt64(clamping: archive_entry_size(found))
     }

@@ -26,7 +26,8 @@ struct TarExtension {
 
   /// Reads the content of an extended header. Returns the reason why it is invalid, or nil.
   mutating func read(_ bytes: [UInt8], of type: UInt8) -> String? {
-    let name = ByteString(bytes.prefix { $0 != 0 })
+    // A NUL within the name stays, so that the name is refused.
+    let name = ByteString(bytes[..<((bytes.lastIndex { $0 != 0 } ?? -1) + 1)])
     switch type {
     case UInt8(ascii: "L"): path = name
     case UInt8(ascii: "K"): link = name

@@ -166,6 +166,9 @@ extension ArchiveSource {
     case .directory: return .directory
     case .symbolicLink(let target):
       if target.isEmpty { throw PathFault(reason: "the target of the link is empty") }
+      if target.contains(0) {
+        throw PathFault(reason: "the target of the link contains a NUL byte")
+      }
       return .symlink(target: ByteString(target))
     case .hardLink(let target, _):
       let components: [ByteString]

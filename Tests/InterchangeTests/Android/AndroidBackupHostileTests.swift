@@ -247,6 +247,21 @@ struct AndroidBackupHostileTests {
     }
   }
 
+  /// The part before it could be the name of another file.
+  @Test func namesWithNULsAreNamed() throws {
+    let record = "26 path=apps/a.b/f/x\0more\n"
+    let reader = try Fixture.open(
+      backup([
+        ("././@LongLink", "L", "apps/a.b/f/x\0more\0"), ("apps/a.b/f/n", "0", "lost"),
+        ("PaxHeader", "x", record), ("apps/a.b/f/n", "0", "lost"),
+        ("apps/a.b/f/x", "0", "good"),
+      ]))
+    let found = try Fixture.contents(of: reader)
+    #expect(found.map(\.content) == [Array("good".utf8)])
+    #expect(reader.skipped.listed.map(\.reason).allSatisfy { $0.contains("NUL") })
+    #expect(reader.skipped.entryCount == 2)
+  }
+
   /// The entry is named, and what follows is read.
   @Test func boundsExtendedHeaders() throws {
     let large = String(repeating: "x", count: 1_100_000)
