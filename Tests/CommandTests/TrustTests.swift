@@ -247,6 +247,22 @@ struct TrustTests {
     _ = try cli.succeed("restore latest --to back --repo repo --quiet")
   }
 
+  /// A mistyped signer is an error, as the one that was meant would stay trusted.
+  @Test func onlyAKnownSignerIsRevoked() throws {
+    let own = try trustThisHost()
+    let (known, unknown) = (SigningKey().signer.description, SigningKey().signer.description)
+    _ = try cli.succeed("key trust \(known) --name nas --repo repo")
+    let refused = try cli.run("key untrust \(unknown) --repo repo")
+    #expect(refused.code == 1 && refused.output.isEmpty, "\(refused)")
+    for text in [unknown, own, "\(known) (nas)", "key list"] {
+      #expect(refused.errors.contains(text), "\(refused.errors)")
+    }
+    // Once revoked, it stays known.
+    for _ in 0..<2 { _ = try cli.succeed("key untrust \(known) --repo repo") }
+    let listed = try cli.jsonLines("key list --json --repo repo")
+    #expect(Set(listed.compactMap { $0["signer"] as? String }) == [own, known])
+  }
+
   /// Lines that could be read as others must not lose a revocation.
   @Test func fileOfSignersIsReadStrictly() throws {
     let signer = try trustThisHost()

@@ -131,6 +131,7 @@ extension KeyCommand {
       let signer = try SignerText.signer(self.signer)
       let choice = try repository.choice()
       var opened = try choice.open(console).repository
+      try requireKnown(signer, in: opened.trust)
       try opened.changeTrust(in: KnownSigners(of: opened, at: choice.recordedLocation), console) {
         $0.revoke(signer)
       }
@@ -139,6 +140,20 @@ extension KeyCommand {
       }
       try output.show("untrusted", signer: signer, console)
       return .done
+    }
+
+    /// Refuses a signer that this host neither trusts nor has ever trusted: it is a mistyped one,
+    /// and the one that was meant would stay trusted.
+    private func requireKnown(_ signer: Signer, in trust: TrustedSigners) throws(OperationError) {
+      let known = ListedSigner.all(of: trust)
+      if known.contains(where: { $0.signer == signer }) { return }
+      let names = known.map { $0.name.isEmpty ? "\($0.signer)" : "\($0.signer) (\($0.name))" }
+      throw OperationError(
+        .notFound, code: .notFound, "untrust signer", subject: ByteString("\(signer)"),
+        reason: names.isEmpty
+          ? "this host knows no signer"
+          : "this host does not know it; it knows \(names.joined(separator: ", "))",
+        hint: "'sandboxctl key list' lists the signers that this host knows")
     }
   }
 }
