@@ -319,7 +319,8 @@ def look(scale):
             word, "big/Documents/group-0", "--root", ROOT, "--json", times=6))
         expect(marked[0]["stored"] == (word == "include") and marked[0]["marks"],
                f"{word} changes no mark")
-    handlers = scale.run("interapp", "handlers", "--type", "public.png", "--root", ROOT, times=3)
+    handlers = scale.run("interapp", "handlers", "--type", "public.png", "--root", ROOT, times=3,
+                         status=5)
     expect("no app opens it" in handlers, "an app without document types opens a type")
     opened = scale.run("interapp", "open", "mailto:a@example.com", "--root", ROOT, times=3)
     expect("Mail" in opened, "the system does not open a mail address")

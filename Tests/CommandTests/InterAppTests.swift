@@ -26,7 +26,14 @@ struct InterAppTests {
     let type = try #require(png["type"] as? [String: Any])
     #expect((type["conforms_to"] as? [String])?.contains("public.image") == true)
     #expect(type["origin"] as? String == "system")
-    #expect(try cli.succeed("\(command) public.movie").contains("no app opens it\n"))
+    for (line, words) in [
+      ("\(command) public.movie", "no app opens it\n"),
+      ("interapp handlers --root device --scheme nobodys", "no app opens it\n"),
+      ("interapp open nobodys:x --root device", "no app opens it\n"),
+    ] {
+      let nobody = try cli.run(line)
+      #expect(nobody.code == 5 && nobody.output.contains(words), "\(line): \(nobody)")
+    }
     let wrong = try cli.run("\(command) nodot")
     #expect(wrong.code == 2 && wrong.errors.contains("reverse-DNS"))
   }

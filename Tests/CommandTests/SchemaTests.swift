@@ -170,9 +170,9 @@ struct SchemaTests {
       "interapp-handlers",
       [
         ("interapp handlers --type public.plain-text --root device --json", 0),
-        ("interapp handlers --type com.example.none --root device --json", 0),
-        ("interapp handlers --file New.app --root device --json", 0),
-        ("interapp handlers --file New.app/Info.plist --root device --json", 0),
+        ("interapp handlers --type com.example.none --root device --json", 5),
+        ("interapp handlers --file New.app --root device --json", 5),
+        ("interapp handlers --file New.app/Info.plist --root device --json", 5),
         ("interapp handlers --scheme feed --root device --json", 0),
         ("interapp handlers --url https://maps.apple.com/ --root device --json", 0),
         ("interapp handlers --file nowhere --root device --json", 1),

@@ -17,7 +17,8 @@ struct HandlersCommand: SandboxCommand {
       discussion: """
         Apps that open a type are listed by rank: Owner, Default, Alternate. If several have the \
         best rank, or declare the same URL scheme, the platform defines no winner, and this is \
-        reported. URL schemes of the system always belong to its own apps.
+        reported. URL schemes of the system always belong to its own apps. The exit status is 5 \
+        if no app opens it.
 
         \(Examples.text([
           "sandboxctl interapp handlers --type public.plain-text --root device",
@@ -65,7 +66,7 @@ struct HandlersCommand: SandboxCommand {
       try model.remarks.write(
         console, findings: findings, listsAll: list.all, isQuiet: output.quiet)
     }
-    return .done
+    return result.isOpened ? .done : .goalNotMet
   }
 
   private func request() throws -> HandlersResult.Request {

@@ -58,6 +58,14 @@ struct HandlersResult {
     }
   }
 
+  /// Whether an app opens it, also if the platform does not define which.
+  var isOpened: Bool {
+    switch answer {
+    case .type(let handlers): !handlers.handlers.isEmpty
+    case .scheme(let handlers): handlers.system != nil || !handlers.apps.isEmpty
+    }
+  }
+
   private static func identifier(_ text: ByteString) throws -> TypeIdentifier {
     guard let identifier = TypeIdentifier(text) else {
       throw UsageError(
