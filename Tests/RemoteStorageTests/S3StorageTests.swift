@@ -220,6 +220,43 @@ struct S3StorageTests {
     #expect(try storage.status(objectPath("late")) != nil)
   }
 
+  /// A store that restarts, or a proxy before it, answers all requests with errors for minutes:
+  /// that is waited for as a lost connection is.
+  @Test(arguments: [429, 500, 502, 503, 504]) func aStoreThatRestartsIsWaitedFor(
+    status: Int
+  ) throws {
+    let server = try StoreServer(#"[{"status": \#(status), "skip": 1, "times": 40}]"#)
+    let storage = try testStorage(server.endpoint)
+    try storage.touch(objectPath("early"))
+    try storage.save([1], as: objectPath("late"), by: objectPath("x"))
+    #expect(try storage.load(objectPath("late"), limit: 1) == [1])
+    #expect(try server.requests().count > 40)
+  }
+
+  /// It is waited for as long as for a lost connection, and only if it has answered before.
+  @Test(arguments: [0, 1]) func aStoreThatStaysAwayIsAnError(answered: Int) throws {
+    let server = try StoreServer(#"[{"status": 503, "skip": \#(answered), "times": 0}]"#)
+    var options = testOptions()
+    options.retries.patience = 1
+    let storage = try testStorage(server.endpoint, options)
+    if answered > 0 { try storage.touch(objectPath("early")) }
+    let found = failure { try storage.touch(objectPath("late")) }
+    #expect(found?.reason.contains("ServiceUnavailable (status 503)") == true)
+    #expect(found?.reason.contains("(after 8 attempts)") == (answered == 0))
+  }
+
+  /// An object that the store alone fails to send is not waited for.
+  @Test func anObjectThatIsNeverSentIsAnError() throws {
+    let server = try StoreServer(#"[{"path": "place/a", "status": 503, "times": 0}]"#)
+    let storage = try testStorage(server.endpoint)
+    try storage.touch(objectPath("early"))
+    let found = failure { _ = try storage.load(objectPath("a"), limit: 3) }
+    #expect(found?.reason.contains("(after 8 attempts)") == true)
+    #expect(found?.description.contains("'a' in the repository") == true)
+    // With the question whether the store answers another request.
+    #expect(try server.requests().count == 1 + 8 + 1)
+  }
+
   @Test func attemptsAreLimited() throws {
     let server = try StoreServer(
       #"[{"status": 503, "path": "place/a", "times": 0}, {"drop": true, "path": "place/b", "times": 0}]"#

@@ -2,15 +2,16 @@ internal import SystemIO
 
 /// The limits for repeating a request.
 package struct RetryPolicy: Sendable {
-  /// The maximum number of attempts if the store answers with an error that may pass.
+  /// The maximum number of attempts if the store answers with an error that may pass, while it
+  /// answers other requests.
   package var attempts = 8
   /// The maximum number of attempts while the store has not answered at all yet: the endpoint may
   /// be wrong.
   package var firstAttempts = 4
   /// The maximum number of attempts at a request that begins after the user asked to stop.
   package var attemptsAfterStop = 2
-  /// The time in seconds for which requests are repeated without any answer: a connection may be
-  /// lost for minutes.
+  /// The time in seconds for which requests are repeated without any answer, or while the store
+  /// answers all requests with errors: a connection may be lost for minutes, and a store restart.
   package var patience = 1200.0
   /// The pause before the second attempt in seconds; it doubles for each further one.
   package var base = 0.3

@@ -12,6 +12,9 @@ package final class S3Client: Sendable {
   private let clock: @Sendable () -> Timestamp
   /// Whether any request was answered, so that the endpoint is right.
   private let hasAnswered = Atomic<Bool>(false)
+  /// Whether any answer was that of a store that works, and not that of a proxy before one that is
+  /// away.
+  private let hasServed = Atomic<Bool>(false)
 
   /// Creates a client.
   package init(
@@ -63,6 +66,8 @@ package final class S3Client: Sendable {
     /// The number of answers that were errors. A store that answers again after a long time
     /// without an answer often begins with them.
     var refusals = 0
+    /// Whether the store refused other requests as well when this one was last refused.
+    var isOut = false
     /// The credentials of the current attempt.
     var credentials: S3Credentials?
     var hasRenewed = false
@@ -87,6 +92,7 @@ package final class S3Client: Sendable {
     if response.isSuccess, S3Refusal.isWebPage(response, body: buffer, typeCounts: reads) {
       throw S3Failure(.answer("answers with a web page, not as a store", host: endpoint.host))
     }
+    if response.status < 500 { hasServed.store(true, ordering: .relaxed) }
     if response.isSuccess, !(request.canFailLate && Self.isError(buffer)) { return response }
     let status = response.isSuccess ? 500 : response.status
     let refusal = S3Refusal(
@@ -144,15 +150,41 @@ extension S3Client {
         return 0
       }
       state.refusals += 1
-      let isAllowed =
-        state.isCleaningUp
-        ? state.count < policy.attemptsAfterStop : state.refusals < policy.attempts
-      guard refusal.isPassing, isAllowed else { return nil }
+      guard refusal.isPassing, isAllowed(after: refusal, &state) else { return nil }
       // The user waits for the end, whatever the store asks for.
       let wait = state.isCleaningUp ? 0 : refusal.wait ?? 0
       return max(wait, policy.pause(after: state.refusals, jitter: Self.jitter()))
     default: return nil
     }
+  }
+
+  /// Whether there is to be another attempt after an error that may pass.
+  ///
+  /// A store that restarts, or a proxy before it, answers with errors for minutes: that is waited
+  /// for as a lost connection is, as long as the store fails other requests as well. An object that
+  /// it alone fails to send is not.
+  private func isAllowed(after refusal: S3Refusal, _ state: inout Attempts) -> Bool {
+    if state.isCleaningUp { return state.count < policy.attemptsAfterStop }
+    if state.refusals < policy.attempts { return true }
+    guard refusal.isOutage, hasServed.load(ordering: .relaxed), !http.isStopping,
+      policy.clock.now() - state.began < policy.patience
+    else { return false }
+    let wasOut = state.isOut
+    state.isOut = !answers()
+    // It works again: the request gets as many attempts as at its begin.
+    if wasOut, !state.isOut { state.refusals = 0 }
+    return wasOut || state.isOut
+  }
+
+  /// Whether the store answers a request that no object affects, also if it denies it.
+  private func answers() -> Bool {
+    let request = S3Request(.get, query: [("list-type", "2"), ("max-keys", "1")])
+    guard let payload = try? S3Payload(request) else { return false }
+    var (state, buffer) = (Attempts(began: policy.clock.now(), isCleaningUp: false), [UInt8]())
+    do throws(S3Failure) {
+      _ = try attempt(request, payload, state: &state, into: &buffer)
+      return true
+    } catch { return error.refusal.map { !$0.isOutage } ?? false }
   }
 
   /// Returns a random number from 0 to 1.

@@ -136,6 +136,9 @@ extension S3Refusal {
     }
   }
 
+  /// Whether the store, or a proxy before it, answers so while it restarts or is overloaded.
+  var isOutage: Bool { isPassing && (status >= 500 || status == 429) }
+
   private static let passingCodes: Set<String> = [
     "RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests",
     "BandwidthLimitExceeded", "InternalError", "ServiceUnavailable", "OperationAborted",
