@@ -116,7 +116,8 @@ struct SnapshotOutageTests {
     let latest = storeError { try repository.snapshot(matching: "latest") }
     for error in [storeError { try heads.requireSent() }, latest] {
       #expect(error?.reason == "the test says so" && error?.kind == .failed)
-      #expect(error?.hint?.contains("by its id") == true)
+      #expect(error?.hint?.contains("by its id; if the store never sends this object") == true)
+      #expect(error.map { "\($0)".contains("\(layout.snapshot(newest.id))") } == true)
     }
     // Work with others continues.
     let others = Set(stored.dropLast().map(\.id))

@@ -81,14 +81,18 @@ public struct SnapshotHeads: Sendable {
   ///
   /// - Throws: the failure.
   public func requireSent() throws(StoreError) {
-    try requireSent(hint: "run it again later; a snapshot that is named by its id is found")
+    try requireSent(hint: "run it again later, or name a snapshot by its id")
   }
 
   /// Checks in the same way for work that needs all snapshots.
   func requireSent(hint: String) throws(StoreError) {
     guard let failure = damaged.first(where: \.isStoreFailure) else { return }
-    throw failure.hinting(hint)
+    throw failure.hinting("\(hint); \(Self.neverSentHint)")
   }
+
+  /// The remedy if the failure does not pass: no command can remove what it cannot read.
+  private static let neverSentHint =
+    "if the store never sends this object, its snapshot is lost: remove it with the store's own tools"
 
   /// Checks in the same way for work that needs only some snapshots, which exist.
   func requireSent(_ ids: Set<SnapshotID>) throws(StoreError) {
