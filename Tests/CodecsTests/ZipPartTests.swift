@@ -83,6 +83,42 @@ struct ZipPartTests {
     #expect(outline.parts.count == (partSize < 50 ? (49 / partSize) + 1 : 0))
   }
 
+  /// libarchive looks for the end of an archive in the last 16 KiB of a file, and reads one that it
+  /// does not find there as a stream: without modes, and links as files.
+  @Test(arguments: [(0, 0), (17_000, 0), (65_535, 0), (0, 20_000), (9_000, 9_000)])
+  func anEndFarFromThatOfTheFileIsFound(comment: Int, zeros: Int) throws {
+    var bytes = try archive(50)
+    let whole = try members(Input(bytes), partSize: .max)
+    let end = bytes.count
+    bytes[end - 2] = UInt8(truncatingIfNeeded: comment)
+    bytes[end - 1] = UInt8(truncatingIfNeeded: comment >> 8)
+    // A comment may have what looks like the end of an archive.
+    var text = [UInt8](repeating: 7, count: comment)
+    if comment > 0 { text.replaceSubrange(40..<44, with: ZipCentralDirectory.endSignature) }
+    bytes += text + [UInt8](repeating: 0, count: zeros)
+    for partSize in [7, Int.max] {
+      #expect(try members(Input(bytes), partSize: partSize) == whole)
+    }
+  }
+
+  /// Of two headers that lead to the same member libarchive takes one.
+  @Test func aHeaderWithoutAMemberIsReported() throws {
+    let bytes = try archive(1)
+    let directory = try #require(
+      ZipCentralDirectory(in: Input(bytes), size: UInt64(bytes.count)))
+    let range = Int(directory.range.lowerBound)..<Int(directory.range.upperBound)
+    var end = Array(bytes[range.upperBound...])
+    let size = 2 * range.count
+    (end[8], end[10]) = (2, 2)
+    (end[12], end[13]) = (UInt8(truncatingIfNeeded: size), UInt8(truncatingIfNeeded: size >> 8))
+    let twice = bytes[..<range.upperBound] + bytes[range] + end
+    var reader = try ArchiveReader(Input(Array(twice)), format: .zip, partSize: .max)
+    #expect(try reader.next() != nil)
+    let error = #expect(throws: CodecError.self) { try reader.next() }
+    #expect(error?.reason.contains("2 entries, of which only 1 could be read") == true)
+    #expect(reader.isEnded)
+  }
+
   /// A backslash is a character of a name, unless the member was made on a system that has it for a
   /// separator.
   @Test(arguments: [1, 10]) func backslashesStay(partSize: Int) throws {

@@ -50,6 +50,23 @@ struct ArchiveEndTests {
     #expect(other.isComplete, "\(other)")
   }
 
+  /// Without its directory a zip archive is read as a stream: its links are files, and its modes
+  /// are missing.
+  @Test(arguments: [1, 22, 40]) func aZipWithoutDirectoryIsDamaged(count: Int) throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write("content", at: "a")
+    try Archives.run(
+      "ln -s a l; zip -qy z.zip a l; head -c -\(count) z.zip > cut.zip", in: directory)
+    let (whole, _) = try Archives.importing("z.zip", of: directory)
+    #expect(whole.isComplete, "\(whole)")
+    for format in [ArchiveReader.Format.zip, .any] {
+      let (report, fixture) = try Archives.importing("cut.zip", of: directory, format: format)
+      #expect(report.damage?.reason.contains("directory at its end is missing") == true)
+      #expect(report.damage?.isSuspect == false)
+      #expect(try fixture.text("folders/x/a", report) == "content")
+    }
+  }
+
   /// libarchive's words for it, liblzma's "No progress is possible", say nothing to a user.
   @Test func aTruncatedLzmaIsNamedSo() throws {
     let directory = try TemporaryDirectory("archive")

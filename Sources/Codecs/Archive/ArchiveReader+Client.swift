@@ -61,6 +61,28 @@ extension ArchiveReader {
     /// them.
     var keepsZipNames: Bool { outline != nil }
 
+    /// The number of members of a zip archive by its directory; nil if that is not known.
+    var zipCount: UInt64? { outline?.count }
+
+    /// Whether libarchive reads a zip archive in a file by its directory. Called at its end.
+    var hasZipDirectory: Bool {
+      guard let size = input.size, part == nil else { return true }
+      if let outline { return outline.isInReach }
+      // Something is in front of the archive, behind it, or wrong in its directory.
+      let count = Int(min(size, UInt64(ZipCentralDirectory.reach)))
+      input.seek(to: size - UInt64(count))
+      var tail: [UInt8] = []
+      while tail.count < count, !hasFailed {
+        let found = input.read(into: &scratch)
+        hasFailed = found < 0
+        if found <= 0 { break }
+        tail += scratch.prefix(found)
+      }
+      return tail.indices.dropLast(ZipCentralDirectory.endSize - 1).contains {
+        tail[$0...].starts(with: ZipCentralDirectory.endSignature)
+      }
+    }
+
     /// Returns the name with a NUL for which libarchive got another one, or nil for other names.
     func name(for path: [UInt8]) -> [UInt8]? {
       guard let names = outline?.nameFlags.names, !names.isEmpty else { return nil }

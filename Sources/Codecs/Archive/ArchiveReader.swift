@@ -30,6 +30,8 @@ internal import Glibc
   private var entry: OpaquePointer?
   private var content = Content()
   private var count = 0
+  /// The number of damaged headers.
+  private var damagedCount = 0
   /// Whether nothing more can be read: after the last member, or after damage.
   public private(set) var isEnded = false
   /// Whether all that was read may be wrong: the compressed data is damaged, which shows only
@@ -86,22 +88,6 @@ internal import Glibc
     let archive: OpaquePointer
     let locale: TextLocale
     var first: Header?
-  }
-
-  /// The formats of a reader.
-  private enum Formats { case tar, zip, all }
-
-  private static func makeReader(_ formats: Formats) throws(CodecError) -> OpaquePointer {
-    guard let archive = unsafe archive_read_new() else {
-      throw CodecError(.library, in: .archive, reason: "not enough memory for the reader")
-    }
-    switch formats {
-    case .tar: unsafe archive_read_support_format_tar(archive)
-    case .zip: unsafe archive_read_support_format_zip(archive)
-    case .all: unsafe enableFormats(in: archive)
-    }
-    if formats != .zip { unsafe enableFilters(in: archive) }
-    return unsafe archive
   }
 
   private static func open(
@@ -162,33 +148,6 @@ internal import Glibc
     return true
   }
 
-  private static func enableFormats(in archive: OpaquePointer) {
-    unsafe archive_read_support_format_zip(archive)
-    unsafe archive_read_support_format_tar(archive)
-    unsafe archive_read_support_format_cpio(archive)
-    unsafe archive_read_support_format_7zip(archive)
-    unsafe archive_read_support_format_ar(archive)
-    unsafe archive_read_support_format_cab(archive)
-    unsafe archive_read_support_format_iso9660(archive)
-    unsafe archive_read_support_format_lha(archive)
-    unsafe archive_read_support_format_rar(archive)
-    unsafe archive_read_support_format_rar5(archive)
-    unsafe archive_read_support_format_warc(archive)
-    unsafe archive_read_support_format_xar(archive)
-  }
-
-  private static func enableFilters(in archive: OpaquePointer) {
-    unsafe archive_read_support_filter_bzip2(archive)
-    unsafe archive_read_support_filter_compress(archive)
-    unsafe archive_read_support_filter_gzip(archive)
-    unsafe archive_read_support_filter_lz4(archive)
-    unsafe archive_read_support_filter_lzip(archive)
-    unsafe archive_read_support_filter_lzma(archive)
-    unsafe archive_read_support_filter_rpm(archive)
-    unsafe archive_read_support_filter_xz(archive)
-    unsafe archive_read_support_filter_zstd(archive)
-  }
-
   // MARK: - Members
 
   /// The format and the compression in libarchive's words, known after the first member: "POSIX pax
@@ -235,6 +194,7 @@ internal import Glibc
       let isFollowed = isFollowedByTar
       try requireSoundEnd()
       try requireEndMark()
+      try requireZipDirectory()
       if isFollowed {
         throw CodecError(
           .malformed, in: .archive,
@@ -244,7 +204,10 @@ internal import Glibc
     }
     // A tar header with a wrong checksum can be retried: the next call reads the next block, and so
     // finds the next sound header.
-    if status < ARCHIVE_WARN || status == ARCHIVE_RETRY { throw fault(status) }
+    if status < ARCHIVE_WARN || status == ARCHIVE_RETRY {
+      damagedCount += 1
+      throw fault(status)
+    }
     guard let found = unsafe header.entry else { throw fault(ARCHIVE_FATAL) }
     unsafe entry = found
     count += 1
@@ -359,6 +322,27 @@ internal import Glibc
       reason: "it has no end mark, as if it were truncated: entries may be missing")
   }
 
+  /// Checks that the members of a zip archive in a file were those of its directory. libarchive
+  /// reads an archive without one as a stream, and takes one of several headers that lead to the
+  /// same member.
+  private func requireZipDirectory() throws(CodecError) {
+    guard unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_ZIP else {
+      return
+    }
+    if !client.hasZipDirectory {
+      throw CodecError(
+        .truncated, in: .archive,
+        reason: "the directory at its end is missing or damaged, as if it were truncated: entries "
+          + "and permissions may be missing, and links may be files")
+    }
+    if let expected = client.zipCount, UInt64(count + damagedCount) < expected {
+      throw CodecError(
+        .malformed, in: .archive,
+        reason: "its directory has \(expected) entries, of which only \(count) could be read: "
+          + "others lead to the same data")
+    }
+  }
+
   /// Whether another archive follows the end mark of a tar archive, as one that was appended with
   /// `cat`: libarchive, like tar, reads nothing behind the mark. Unknown, and false, if libarchive
   /// decompresses the archive.
@@ -375,6 +359,10 @@ internal import Glibc
     isEnded = true
     // Damage of the compressed data is the cause of what libarchive found, if there is any.
     do throws(CodecError) { try requireSoundEnd() } catch { return error }
+    // The readers of zip and others have no words for data that ends too early.
+    if unsafe archive_error_string(archive) == nil {
+      return CodecError(.truncated, in: .archive, reason: "it is truncated")
+    }
     // liblzma waits for more.
     if error.reason.contains("No progress is possible") {
       return CodecError(.truncated, in: .archive, reason: "its compressed data is truncated")

@@ -4,6 +4,10 @@ struct ZipCentralDirectory {
   let range: Range<UInt64>
   /// The number of bytes before the archive in its file.
   let shift: UInt64
+  /// Whether libarchive finds the end of the archive, which it looks for in the last 16 KiB of the
+  /// file (archive_read_support_format_zip.c, `archive_read_format_zip_seekable_bid`). It otherwise
+  /// reads an archive as a stream: without permissions, and links as files.
+  let isInReach: Bool
   private var window: Window
   /// The offset of the next header.
   private(set) var position: UInt64
@@ -31,8 +35,14 @@ struct ZipCentralDirectory {
   private static let unixSystems: [UInt8] = [3, 19]
   /// The first bytes of a local header.
   static let localSignature: [UInt8] = [0x50, 0x4B, 3, 4]
+  /// The first bytes of the record at the end of an archive.
+  static let endSignature: [UInt8] = [0x50, 0x4B, 5, 6]
+  /// The first bytes of a header.
+  private static let headerSignature: [UInt8] = [0x50, 0x4B, 1, 2]
+  /// The size of the record at the end of an archive without its comment.
+  static let endSize = 22
   /// The maximum length of the end of an archive: the record with a comment.
-  private static let maximumEnd = 22 + 65_535
+  private static let maximumEnd = endSize + 65_535
   /// The size of a header without its name, extra field and comment.
   private static let fixedSize = 46
 
@@ -44,7 +54,7 @@ struct ZipCentralDirectory {
     guard let head = window.bytes(4, at: 0, ahead: 4), head.starts(with: Self.localSignature),
       let found = Self.directory(in: &window, size: size)
     else { return nil }
-    (range, shift) = found
+    (range, shift, isInReach) = found
     position = found.range.lowerBound
     self.window = window
   }
@@ -56,7 +66,7 @@ struct ZipCentralDirectory {
   mutating func next() -> Header? {
     guard position < range.upperBound,
       let fixed = window.bytes(Self.fixedSize, at: position, ahead: Window.portion),
-      fixed.starts(with: [0x50, 0x4B, 1, 2])
+      fixed.starts(with: Self.headerSignature)
     else { return nil }
     let name = Int(Self.number(fixed, at: 28, size: 2))
     let extra = Int(Self.number(fixed, at: 30, size: 2))
@@ -86,22 +96,55 @@ struct ZipCentralDirectory {
     window.bytes(count, at: offset, ahead: max(count, 4096))
   }
 
-  /// Returns the range of the central directory, and the number of bytes before the archive in its
-  /// file; nil if the end of the archive is not sound (APPNOTE.TXT 4.3.14 to 4.3.16).
+  /// The number of bytes at the end of a file in which libarchive looks for the end of an archive.
+  static let reach = 16 << 10
+
+  private typealias Place = (range: Range<UInt64>, shift: UInt64)
+
+  /// Returns the range of the central directory, the number of bytes before the archive in its
+  /// file, and whether its end is in libarchive's reach; nil if there is no sound end. Other bytes
+  /// may follow it, such as zeros on a tape.
   private static func directory(
     in window: inout Window, size: UInt64
-  ) -> (range: Range<UInt64>, shift: UInt64)? {
+  ) -> (range: Range<UInt64>, shift: UInt64, isInReach: Bool)? {
     let count = Int(min(size, UInt64(maximumEnd)))
     let tailStart = size - UInt64(count)
-    guard count >= 22, let tail = window.bytes(count, at: tailStart, ahead: count),
-      let index = (tail.startIndex...(tail.endIndex - 22)).last(where: {
-        tail[$0...].starts(with: [0x50, 0x4B, 5, 6])
-          && number(tail, at: $0 - tail.startIndex + 20, size: 2) == UInt64(tail.endIndex - $0 - 22)
-      })
-    else { return nil }
-    var end = tailStart + UInt64(index - tail.startIndex)
-    var length = number(tail, at: index - tail.startIndex + 12, size: 4)
-    var offset = number(tail, at: index - tail.startIndex + 16, size: 4)
+    guard count >= endSize, let tail = window.bytes(count, at: tailStart, ahead: count) else {
+      return nil
+    }
+    let records = endRecords(in: tail)
+    for index in records {
+      let end = tailStart + UInt64(index - tail.startIndex)
+      guard let place = place(ofRecord: tail[index...], at: end, in: &window) else { continue }
+      // libarchive takes the last one with the signature.
+      let isInReach = index == records.max() && tail.endIndex - index < reach
+      return (place.range, place.shift, isInReach)
+    }
+    return nil
+  }
+
+  /// Returns the indexes of what can be the record at the end of an archive, the likeliest first:
+  /// those up to the end of the file, then the others, the last one first. A comment may contain
+  /// anything.
+  private static func endRecords(in tail: ArraySlice<UInt8>) -> [Int] {
+    var (exact, followed): ([Int], [Int]) = ([], [])
+    for index in (tail.startIndex...(tail.endIndex - endSize)).reversed()
+    where tail[index...].starts(with: endSignature) {
+      let comment = number(tail, at: index - tail.startIndex + 20, size: 2)
+      let rest = UInt64(tail.endIndex - index - endSize)
+      if comment == rest { exact.append(index) } else { followed.append(index) }
+    }
+    return exact + followed
+  }
+
+  /// Returns the place of the central directory by the record at the end of the archive; nil if it
+  /// is not sound (APPNOTE.TXT 4.3.14 to 4.3.16).
+  private static func place(
+    ofRecord record: ArraySlice<UInt8>, at position: UInt64, in window: inout Window
+  ) -> Place? {
+    var end = position
+    var length = number(record, at: 12, size: 4)
+    var offset = number(record, at: 16, size: 4)
     if end >= 20, let locator = window.bytes(20, at: end - 20, ahead: 20),
       locator.starts(with: [0x50, 0x4B, 6, 7])
     {
@@ -113,7 +156,10 @@ struct ZipCentralDirectory {
       end = record
     }
     guard length <= end, offset <= end - length else { return nil }
-    return ((end - length)..<end, end - length - offset)
+    let start = end - length
+    guard length == 0 || window.bytes(4, at: start, ahead: 4)?.starts(with: headerSignature) == true
+    else { return nil }
+    return (start..<end, start - offset)
   }
 
   /// Returns the offset of the local header, which is in an extra field if it or the archive is

@@ -69,7 +69,8 @@ extension ZipPart {
   struct Finder {
     private let members: Int
     private var starts: [UInt64] = []
-    private var count: UInt64 = 0
+    /// The number of headers.
+    private(set) var count: UInt64 = 0
     private var last: UInt64?
     /// Whether the headers are in the order of the members.
     private var isOrdered = true
@@ -90,12 +91,14 @@ extension ZipPart {
 
     /// Returns the parts; none if libarchive is to read the archive as a whole: it is small, its
     /// headers are in another order than its members, or something is before or between its
-    /// records.
+    /// records. One part has the whole directory if libarchive would not find the end.
     func parts(of directory: ZipCentralDirectory) -> [ZipPart] {
       let range = directory.range
-      guard isOrdered, starts.count > 1, directory.shift == 0,
-        directory.position == range.upperBound
-      else { return [] }
+      guard directory.shift == 0, directory.position == range.upperBound else { return [] }
+      if starts.count == 1 || !isOrdered {
+        let whole = ZipPart(directoryStart: range.lowerBound, headers: range, count: count)
+        return directory.isInReach || count == 0 ? [] : [whole]
+      }
       return zip(starts, starts.dropFirst() + [range.upperBound]).enumerated().map { index, ends in
         let before = UInt64(index * members)
         return ZipPart(
@@ -113,6 +116,10 @@ struct ZipOutline {
   let nameFlags: ZipNameFlags
   /// The parts to read one after the other; empty to read the archive as a whole.
   let parts: [ZipPart]
+  /// The number of headers.
+  let count: UInt64
+  /// Whether libarchive finds the end of the whole archive.
+  let isInReach: Bool
 
   /// Reads the directory, and continues at the start of the input. Returns nil for a stream, and if
   /// there is no sound central directory.
@@ -129,6 +136,7 @@ struct ZipOutline {
     }
     guard directory.isAtEnd else { return nil }
     flags.finish(in: &directory)
-    (nameFlags, parts) = (flags, finder.parts(of: directory))
+    (nameFlags, parts, count) = (flags, finder.parts(of: directory), finder.count)
+    isInReach = directory.isInReach
   }
 }
