@@ -2362,6 +2362,7 @@ class Restore:
         self.groups, self.lost = {}, {}
         self.is_root = os.geteuid() == 0
         self.entries = self.files = self.bytes = self.troubles = self.not_owned = 0
+        self.size = 0  # of the restored files, with holes and once for each hard link
 
     def run(self, root, top, entry):
         """Restores everything below a directory, and the metadata of its own entry."""
@@ -2480,8 +2481,16 @@ class Restore:
                         dst_dir_fd=self.descriptor(directory), follow_symlinks=False)
             finally:
                 os.close(from_directory)
+            kind, size = first[2][:2]
+            if kind == FILE:
+                self.count(size)
         except OSError as error:
             self.fail(directory.path(name), error)
+
+    def count(self, size):
+        """Counts a restored file as the list of snapshots does."""
+        self.files += 1
+        self.size += size
 
     def make_special(self, directory, entry):
         parent = self.descriptor(directory)
@@ -2609,7 +2618,7 @@ class Restore:
                 descriptor = self.open(file)
                 os.ftruncate(descriptor, file.entry.size)
                 self.set_metadata(path, file.entry, descriptor)
-                self.files += 1
+                self.count(file.entry.size)
         except OSError as error:
             file.trouble = error
         self.close(file)
@@ -3014,7 +3023,7 @@ def run_restore(repository, options, damage):
     except OSError as error:
         raise Failure("%s: %s" % (shown(target), error.strerror)) from None
     put("%d entries restored, %s in %d files" % (
-        restore.entries - restore.troubles, readable(restore.bytes), restore.files))
+        restore.entries - restore.troubles, readable(restore.size), restore.files))
     if restore.not_owned:
         say("note", "%d entries are owned by the current user: only root can restore owners"
             % restore.not_owned)

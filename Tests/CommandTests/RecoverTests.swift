@@ -95,6 +95,20 @@ struct RecoverTests {
     #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.output) \(outcome.errors)")
   }
 
+  /// Holes and each name of a hard-linked file count, as they do in the list of the snapshots.
+  @Test func totalsAreThoseOfTheSnapshot() throws {
+    let cli = try CommandLine(inMemory: true)
+    try cli.directory.write("text", at: "tree/a")
+    let made = try Program.run(
+      "sh", ["-c", "cd '\(cli.directory.string)/tree' && ln a b && truncate -s 3M sparse"])
+    #expect(made.code == 0, "\(made.errors)")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let restored = try Recover.succeed(cli, "repo restore latest:folders/tree --to back")
+    #expect(restored.hasSuffix(", 3.0 MiB in 3 files\n"), "\(restored)")
+    #expect(try Recover.succeed(cli, "repo list").contains(" 3     3.0 MiB "))
+  }
+
   @Test func oddTreeIsRestored() throws {
     let cli = try Self.makeOddRepository()
     try Recover.succeed(cli, "repo verify --read-data")
