@@ -117,7 +117,17 @@ public struct Repository: Sendable {
       reason: "there is no repository.json",
       hint: hasPacks
         ? "its packs exist: " + RepositorySettings.lossHint
-        : "run 'sandboxctl init' to create one, or give another path", cause: cause)
+        : absentHint(isLocal: (try? storage.directoryIdentity()).flatMap(\.self) != nil),
+      cause: cause)
+  }
+
+  /// The hint for a place without a repository. A new one is named last: below the directory of a
+  /// disk that is not mounted it would be made on another disk.
+  ///
+  /// - Parameter isLocal: whether the place is a directory of this host.
+  public static func absentHint(isLocal: Bool) -> String {
+    "check the \(isLocal ? "path, and that its disk is mounted" : "location"); 'sandboxctl init' "
+      + "creates a new repository"
   }
 
   /// Creates a new repository in an empty storage. `repository.json` is written last: without it

@@ -22,7 +22,7 @@ public final class LocalStorage: Storage {
       guard error.isMissing else { throw .system(error) }
       throw StoreError(
         .noRepository, "open the repository", subject: path.description, reason: error.reason,
-        hint: "run 'sandboxctl init' to create one, or give another path", cause: error)
+        hint: Repository.absentHint(isLocal: true), cause: error)
     }
   }
 

@@ -313,7 +313,7 @@ extension SFTPStorage {
     }
     throw StoreError(
       .noRepository, "open the repository", subject: location, reason: reason,
-      hint: "run 'sandboxctl init' to create one, or give another path",
+      hint: Repository.absentHint(isLocal: false),
       cause: SystemError(.open, root, number: ErrorNumber.missing))
   }
 
