@@ -52,6 +52,28 @@ struct InterruptedRestoreTests {
     #expect(outcomes.contains("finished"))
   }
 
+  /// The recovery also removes journals and notes that the killed run had not written completely.
+  @Test func restoreKilledAtEachSyncLeavesNoFiles() throws {
+    let cli = try Self.prepare()
+    var last = 0
+    for call in Sampling.steps(3, "syncs of a restore in place") {
+      last = call
+      try Directory.open(path: cli.directory.path).removeTree("tree")
+      try cli.copy("now", to: "tree")
+      let strace = try Strace("fsync", killingAt: call)
+      if try cli.run(Self.restore, under: strace.command).code == 0 { break }
+      _ = try cli.succeed("recover --root tree --layout folder")
+      let journal = cli.directory.path("tree/.sandboxctl/journal")
+      let names = (try? Directory.open(path: journal).names()) ?? []
+      #expect(!names.contains { AtomicFile.isTemporary($0) }, "call \(call): \(names)")
+      let trash = try cli.succeed("trash list --root tree --layout folder")
+      #expect(!trash.contains("unknown of"), "call \(call): \(trash)")
+      #expect(call < 100)
+      if call >= 100 { break }
+    }
+    #expect(last > 5)
+  }
+
   /// Recovers after read-only commands reported the interruption. Returns the outcomes.
   private static func recover(_ cli: CommandLine, _ what: String) throws -> Set<String> {
     let before = try files(cli, "tree")

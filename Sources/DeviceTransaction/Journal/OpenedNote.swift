@@ -31,7 +31,9 @@ package struct OpenedNote: Sendable {
       JSON.Member("opened", .integer(Int64(opened))),
     ])
     let directory = try ControlDirectory.make(ControlDirectory.journal, root: root)
-    try AtomicFile.write(json.compactBytes, as: name, in: directory, permissions: 0o600)
+    let file = try AtomicFile(lockedIn: directory, permissions: 0o600)
+    try file.write(json.compactBytes)
+    try file.commit(as: name)
     try directory.inheritOwner(name)
   }
 

@@ -51,6 +51,15 @@ package final class OperationJournal {
       directory = try ControlDirectory.make(ControlDirectory.journal, root: root)
       lock = try FileLock(Self.lock(record.id), in: directory)
     } catch { throw OperationError(error) }
+    AtomicFile.removeAbandoned(in: directory)
+  }
+
+  /// Removes journals that killed processes had not written completely. One can have 2 GiB.
+  static func removeAbandoned(root: ByteString) {
+    guard let directory = try? ControlDirectory.open(ControlDirectory.journal, root: root) else {
+      return
+    }
+    AtomicFile.removeAbandoned(in: directory)
   }
 
   private static func requireRecovered(
@@ -125,7 +134,7 @@ package final class OperationJournal {
     _ record: JournalRecord, in directory: borrowing Directory, limit: Int = JournalRecord.limit
   ) throws(SystemError) {
     let name = file(record.id)
-    let written = try AtomicFile(in: directory, permissions: 0o600)
+    let written = try AtomicFile(lockedIn: directory, permissions: 0o600)
     var count = 0
     try record.write { piece throws(SystemError) in
       count += piece.count

@@ -33,6 +33,7 @@ package struct Recovery {
         report.blocked.append(RecoveryReport.Blocked(operation: operation, error: error))
       }
     }
+    OperationJournal.removeAbandoned(root: device.root)
     return report
   }
 
@@ -97,7 +98,7 @@ package struct Recovery {
           &outcome, isResumed: true, in: directory)
       }
       try removeStaged(record)
-      if record.isWhole { removeEmpty(of: record, outcome) }
+      removeEmpty(of: record, outcome)
       try opened.settle()
       try directory.remove(OperationJournal.file(record.id))
       try directory.sync()
@@ -165,10 +166,11 @@ package struct Recovery {
     }
   }
 
-  /// Removes empty directories of an operation on an app: those in the safe harbor and, after a
-  /// rollback, those in the trash.
+  /// Removes empty directories of an operation: those in the trash after a rollback, and after a
+  /// restore, which may have replaced nothing; and those in the safe harbor of an app.
   private func removeEmpty(of record: JournalRecord, _ outcome: RecoveryReport.Recovered) {
-    if !outcome.isFinished { Trash(of: device).removeEmpty(record.id) }
+    if !outcome.isFinished || !record.isWhole { Trash(of: device).removeEmpty(record.id) }
+    if !record.isWhole { return }
     for subject in record.subjects where subject.components.first == "apps" {
       guard let name = subject.lastComponent.flatMap({ LogicalName(component: $0) }) else {
         continue
