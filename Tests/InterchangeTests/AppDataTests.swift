@@ -245,6 +245,20 @@ struct AppDataTests {
     #expect(error?.reason == "the directory is not empty")
   }
 
+  @Test func holesStayHoles() throws {
+    var item = ListedSource.Item.entry(
+      "apps/com.example.app/data/sparse", .file(size: (1 << 40) + 100_003))
+    item.parts = [.hole(1 << 39), .bytes([1, 2, 3]), .hole((1 << 39) + 100_000)]
+    let skipped = try writeXcodeData(try imported([item]))
+    #expect(skipped.isEmpty, "\(skipped.listed)")
+    let data = try Directory.open(path: directory.path("x.xcappdata/AppData"))
+    let status = try data.status("sparse")
+    #expect(status.size == (1 << 40) + 100_003 && status.allocated < 1 << 20)
+    var bytes: [UInt8] = []
+    try data.file("sparse").read(count: 5, at: (1 << 39) - 1, into: &bytes)
+    #expect(bytes == [0, 1, 2, 3, 0])
+  }
+
   /// A failed export does not block the next one, also into an empty directory.
   @Test(arguments: [true, false]) func nothingStaysOfAFailedExport(isThere: Bool) throws {
     if isThere { try directory.directory.createDirectory("x.xcappdata") }

@@ -92,6 +92,22 @@ struct RoundTripTests {
     }
   }
 
+  /// Neither reading nor writing takes the time of its zeros.
+  @Test func aHoleOfAnySizeIsExported() throws {
+    let fixture = try Fixture()
+    var sparse = ListedSource.Item.entry("sparse", .file(size: (1 << 60) + 3))
+    sparse.parts = [.hole(1 << 60), .bytes([1, 2, 3])]
+    let first = try fixture.run([.entry("", .directory), sparse])
+    let archive = try fixture.tar(first)
+    #expect(archive.count < 20_000)
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(archive, at: "a")
+    var source = try ArchiveSource(try ArchiveFile(path: directory.path("a")))
+    let second = try fixture.run(&source)
+    #expect(second.isComplete, "\(second.skipped.listed)")
+    #expect(first.snapshot.snapshot.tree == second.snapshot.snapshot.tree)
+  }
+
   /// Names keep their bytes in the header and in records, which have the long ones.
   @Test func namesKeepTheirBytes() throws {
     let fixture = try Fixture()

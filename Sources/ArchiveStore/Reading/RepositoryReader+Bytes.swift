@@ -1,4 +1,4 @@
-// Whole files in order, for outputs that know no holes.
+// Whole files in order, for outputs that are written from the start to the end.
 
 extension RepositoryReader {
   /// Writes all bytes of a file in order, with holes as zeros. Each blob is verified before its
@@ -6,18 +6,39 @@ extension RepositoryReader {
   public func writeBytes(
     of content: Content, to sink: (Span<UInt8>) throws -> Void
   ) throws {
+    try writeRuns(of: content) { hole, bytes in
+      if hole > 0 { return false }
+      try sink(bytes)
+      return true
+    }
+  }
+
+  /// Passes all bytes of a file in order as runs: the length of a hole without bytes, or 0 with
+  /// bytes. Each blob is verified before its bytes are passed. The watch counts the bytes.
+  ///
+  /// - Parameter sink: returns false if a hole must arrive as zeros.
+  package func writeRuns(
+    of content: Content, to sink: (_ hole: UInt64, Span<UInt8>) throws -> Bool
+  ) throws {
     func give(_ bytes: Span<UInt8>) throws {
       try watch?.checkCancellation()
-      try sink(bytes)
+      _ = try sink(0, bytes)
       watch?.counters.didHandle(bytes: UInt64(bytes.count))
+    }
+    func giveHole(_ length: UInt64) throws {
+      guard length > 0 else { return }
+      try watch?.checkCancellation()
+      let none: [UInt8] = []
+      guard try sink(length, none.span) else { return try Self.writeZeros(length, to: give) }
+      watch?.counters.didHandle(bytes: length)
     }
     var end: UInt64 = 0
     try readContent(content) { offset, bytes in
-      try Self.writeZeros(offset - end, to: give)
+      try giveHole(offset - end)
       try give(bytes)
       end = offset + UInt64(bytes.count)
     }
-    try Self.writeZeros(content.size - end, to: give)
+    try giveHole(content.size - end)
   }
 
   private static func writeZeros(

@@ -16,6 +16,9 @@ package struct XcodeDataSink: ~Copyable, EntrySink {
   /// The directories, whose permissions and times are set when their contents are complete.
   private var directories: [ForeignEntry] = []
   private var content: Content?
+  /// The position in the current file, and whether a hole precedes it.
+  private var position: UInt64 = 0
+  private var followsHole = false
   private var isSkipping = false
   package private(set) var skipped = SkippedEntries()
   /// The number of bytes of the files.
@@ -48,7 +51,7 @@ package struct XcodeDataSink: ~Copyable, EntrySink {
 
   package mutating func add(_ entry: ForeignEntry) throws(InterchangeError) {
     try endContent()
-    isSkipping = true
+    (position, followsHole, isSkipping) = (0, false, true)
     guard let path = inner(entry.path) else {
       if entry.kind != .directory || entry.path.count > 2 {
         skipped.append(
@@ -65,7 +68,17 @@ package struct XcodeDataSink: ~Copyable, EntrySink {
   package mutating func write(_ bytes: UnsafeRawBufferPointer) throws(InterchangeError) {
     if isSkipping { return }
     let typed = bytes.assumingMemoryBound(to: UInt8.self)
-    do throws(SystemError) { try content?.file.write(typed.span) } catch { throw failure(error) }
+    do throws(SystemError) {
+      try content?.file.write(typed.span, at: position)
+    } catch { throw failure(error) }
+    position += UInt64(bytes.count)
+    followsHole = false
+  }
+
+  package mutating func writeHole(_ count: UInt64) -> Bool {
+    position += count
+    followsHole = true
+    return true
   }
 
   package mutating func finish() throws(InterchangeError) {
@@ -193,6 +206,7 @@ extension XcodeDataSink {
     guard let ended = content.take() else { return }
     let bits = permissions(of: ended.entry)
     do throws(SystemError) {
+      if followsHole { try ended.file.truncate(to: position) }
       try ended.file.setPermissions(bits)
       try ended.file.setModified(ended.entry.modified)
     } catch { throw failure(error) }

@@ -64,6 +64,16 @@ package struct TarSink: EntrySink {
     try finishIfComplete()
   }
 
+  package mutating func writeHole(_ count: UInt64) throws(InterchangeError) -> Bool {
+    guard let ranges = content.ranges else { return false }
+    let end = content.position + count
+    if let next = ranges.first, next.lowerBound < end { return false }
+    content.position = end
+    content.remaining -= min(content.remaining, count)
+    try finishIfComplete()
+    return true
+  }
+
   package mutating func finish() throws(InterchangeError) {
     try put(PaxMember.end)
     try compressed?.finish()

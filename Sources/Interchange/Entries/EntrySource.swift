@@ -70,15 +70,20 @@ extension EntrySource where Self: ~Copyable {
 /// before its content. A hard link follows the first name of its file. The root of what is exported
 /// has the empty path and comes first; a format without a root ignores it.
 package protocol EntrySink: ~Copyable {
-  /// Begins an entry. For a file, calls of `write` with exactly its size in bytes follow.
+  /// Begins an entry. For a file, calls of `write` and `writeHole` with exactly its size in bytes
+  /// follow.
   ///
   /// A property that the format cannot represent is recorded in `skipped`. For a file that is
   /// skipped as a whole, the bytes arrive nevertheless and are ignored.
   mutating func add(_ entry: ForeignEntry) throws(InterchangeError)
 
-  /// Writes the next bytes of the file added last. Holes arrive as zeros; a format with holes knows
-  /// them from the entry.
+  /// Writes the next bytes of the file added last. Holes that `writeHole` does not take arrive as
+  /// zeros; a format with holes knows them from the entry.
   mutating func write(_ bytes: UnsafeRawBufferPointer) throws(InterchangeError)
+
+  /// Takes a hole of the file added last as a whole and returns true, or returns false to get its
+  /// zeros. The default is false.
+  mutating func writeHole(_ count: UInt64) throws(InterchangeError) -> Bool
 
   /// Writes the end of the archive. Without this call the output is incomplete and is discarded.
   mutating func finish() throws(InterchangeError)
@@ -93,4 +98,5 @@ package protocol EntrySink: ~Copyable {
 
 extension EntrySink where Self: ~Copyable {
   package var holdsHardLinks: Bool { true }
+  package mutating func writeHole(_ count: UInt64) throws(InterchangeError) -> Bool { false }
 }

@@ -78,8 +78,10 @@ package struct ExportOperation {
     written += 1
     guard case .file(let content) = entry.node, case .file = foreign.kind else { return }
     do {
-      try reader.writeBytes(of: content) { bytes in
+      try reader.writeRuns(of: content) { hole, bytes in
+        if hole > 0 { return try sink.writeHole(hole) }
         try bytes.withUnsafeBytes { (raw) throws(InterchangeError) in try sink.write(raw) }
+        return true
       }
     } catch let error as StoreError where error.kind != .interrupted {
       throw Self.endsWithin(path, error)
