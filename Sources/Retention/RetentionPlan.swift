@@ -255,7 +255,7 @@ package struct SnapshotGrouping: OptionSet, Hashable, Sendable {
 
   /// The identity of the device.
   package static let device = SnapshotGrouping(rawValue: 1)
-  /// The whole device, or the set of apps.
+  /// The whole device, or the set of apps; of an import that names no device the containers.
   package static let scope = SnapshotGrouping(rawValue: 2)
   /// The set of tags.
   package static let tags = SnapshotGrouping(rawValue: 4)
@@ -278,7 +278,10 @@ package struct SnapshotGrouping: OptionSet, Hashable, Sendable {
   package func key(of head: SnapshotHead) -> Key {
     var key = Key()
     if contains(.device) { key.device = head.device.identity }
-    if contains(.scope) { key.scope = head.scope.inOrder }
+    if contains(.scope) {
+      key.scope = head.scope.inOrder
+      key.containers = head.importedContainers
+    }
     if contains(.tags) { key.tags = Set(head.tags).sorted() }
     return key
   }
@@ -291,10 +294,22 @@ extension SnapshotGrouping {
     package fileprivate(set) var device: String?
     /// The scope, with its apps in order.
     package fileprivate(set) var scope: Scope?
+    /// The containers of an import that names no device, in order; nil for others.
+    package fileprivate(set) var containers: [ByteString]?
     /// The tags in order, each once.
     package fileprivate(set) var tags: [String]?
     /// Whether this host accepts them.
     package fileprivate(set) var isAccepted = true
+  }
+}
+
+extension SnapshotHead {
+  /// The containers of an import from a format that names no device, such as an .ipa or an Android
+  /// backup; nil for other snapshots. Imports of the data of different apps, or of an app with its
+  /// bundle and without, are of one source but do not replace each other.
+  fileprivate var importedContainers: [ByteString]? {
+    guard device.identity.hasPrefix("import:"), device.layout != "folder" else { return nil }
+    return device.containers.map(\.path).sorted()
   }
 }
 

@@ -36,6 +36,27 @@ struct ImportAppDataTests {
     #expect(apps.map { $0["id"] as? String } == ["org.example.notebook"], "\(apps)")
   }
 
+  /// Neither is a newer state of the other, so retention keeps both.
+  @Test func aPackageAndTheDataOfItsAppDoNotExpireEachOther() throws {
+    _ = try cli.succeed("export xcappdata dark.xcappdata --app darkroom --repo repo")
+    _ = try cli.succeed("export ipa darkroom.ipa --app darkroom --repo repo")
+    _ = try cli.succeed("export xcappdata notes.xcappdata --app notebook --repo repo")
+    for _ in 0..<2 {
+      _ = try cli.succeed("import ipa darkroom.ipa --repo other")
+      _ = try cli.succeed("import xcappdata dark.xcappdata --repo other")
+      _ = try cli.succeed("import xcappdata notes.xcappdata --repo other")
+    }
+    let text = try cli.succeed("forget --keep-last 1 --dry-run --repo other")
+    #expect(text.contains("containers apps/org.example.darkroom/bundle and "), "\(text)")
+    #expect(text.contains("containers apps/org.example.darkroom/data:"), "\(text)")
+    let lines = try cli.jsonLines("forget --keep-last 1 --dry-run --json --repo other")
+    #expect(lines.count { $0["action"] as? String == "keep" } == 3, "\(lines)")
+    #expect(lines.count { $0["action"] as? String == "remove" } == 3, "\(lines)")
+    let single = try cli.jsonLines(
+      "forget --keep-last 1 --group-by device --dry-run --json --repo other")
+    #expect(single.count { $0["action"] as? String == "keep" } == 2, "\(single)")
+  }
+
   /// Python reads the package, and an import gives the same files.
   @Test func aPackageIsImportedAsItWas() throws {
     _ = try cli.succeed("export ipa darkroom.ipa --app darkroom --repo repo")

@@ -90,6 +90,10 @@ struct GroupText {
       parts.append(head.deviceText)
     }
     if let scope = group.key.scope { parts.append("scope \(scope.text)".shown) }
+    if let containers = group.key.containers, let first = containers.first {
+      let others = containers.count > 1 ? " and \(containers.count - 1) more" : ""
+      parts.append("containers \(first)\(others)")
+    }
     if let tags = group.key.tags {
       parts.append(tags.isEmpty ? "no tags" : "tags \(tags.joined(separator: ","))".shown)
     }
