@@ -47,6 +47,47 @@ struct MountDamageTests {
     }
   }
 
+  /// Ways for content to be away for a while.
+  enum Outage: CaseIterable {
+    /// As a network file system that fails to read.
+    case damage
+    /// As one that is not mounted, in parts.
+    case packs, everything
+  }
+
+  private func begin(_ outage: Outage, _ blobs: [BlobID]) throws {
+    if outage == .damage { return try fixture.damage(blobs) }
+    try fixture.storage.rename(RepositoryLayout.packs, to: ObjectPath.root.appending("away-p"))
+    guard outage == .everything else { return }
+    try fixture.storage.rename(RepositoryLayout.indexes, to: ObjectPath.root.appending("away-i"))
+  }
+
+  private func end(_ outage: Outage, _ blobs: [BlobID]) throws {
+    // The same bits change again.
+    if outage == .damage { return try fixture.damage(blobs) }
+    try fixture.storage.rename(ObjectPath.root.appending("away-p"), to: RepositoryLayout.packs)
+    guard outage == .everything else { return }
+    try fixture.storage.rename(ObjectPath.root.appending("away-i"), to: RepositoryLayout.indexes)
+  }
+
+  /// Content that is there again can be read a minute later, without another mount.
+  @Test(arguments: Outage.allCases) func contentThatIsThereAgainIsRead(outage: Outage) throws {
+    let blobs = try blobs()
+    let clock = Atomic<Int>(0)
+    let reader = try fixture.repository.beginSharedReading(
+      clock: { Double(clock.load(ordering: .relaxed)) })
+    let files = try SnapshotFileSystem(reader, SnapshotSelection(), interval: 1000) { _ in }
+    let large = try files.find(data.appending("large")).number
+    try begin(outage, blobs)
+    #expect(mountError { try files.bytes(of: large) } == .io)
+    try end(outage, blobs)
+    // A damaged disk, which needs long to say so, is not asked for each read.
+    clock.store(59, ordering: .relaxed)
+    #expect(mountError { try files.bytes(of: large) } == .io)
+    clock.store(61, ordering: .relaxed)
+    #expect(try files.bytes(of: large) == MountFixture.large)
+  }
+
   @Test func damagedDirectoryFailsWhenItIsOpened() throws {
     let reader = try fixture.repository.beginReading()
     let tree = try #require(try fixture.repository.heads().heads.first).tree

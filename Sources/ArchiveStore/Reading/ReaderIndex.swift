@@ -50,6 +50,16 @@ struct ReaderIndex {
     if gone.insert(pack).inserted { isCurrent = false }
   }
 
+  /// Forgets which packs do not exist, so that all are looked for again: a repository on another
+  /// host may have been away, or a pack may have been copied from a mirror.
+  mutating func forgetLost() {
+    isCurrent = false
+    if rescue?.packs.isEmpty == true { rescue = nil }
+    guard !gone.isEmpty else { return }
+    gone = []
+    if loaded != nil { makeSet() }
+  }
+
   /// Returns the locations of a blob, except in missing packs.
   func locations(_ blob: BlobID) -> [IndexSet.BlobLocation] {
     set.findAll(blob).filter { !gone.contains($0.pack) }

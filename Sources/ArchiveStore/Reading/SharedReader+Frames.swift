@@ -50,11 +50,18 @@ extension SharedReader {
 
     private struct State {
       var frames: CostBoundedCache<Key, Frame>
-      var lost: [Key: StoreError] = [:]
+      var lost: [Key: Lost] = [:]
       var decoded = 0
     }
 
+    /// The error of a frame, and when it was found.
+    private struct Lost {
+      let error: StoreError
+      let time: Double
+    }
+
     private let state: Mutex<State>
+    private let clock: @Sendable () -> Double
     /// A thread decodes a frame while it holds the gate of its key.
     private let gates = (0..<64).map { _ in Gate() }
     /// The maximum number of damaged frames that are remembered.
@@ -64,7 +71,10 @@ extension SharedReader {
       let lock = Mutex<Void>(())
     }
 
-    init(capacity: Int) { state = Mutex(State(frames: CostBoundedCache(capacity: capacity))) }
+    init(capacity: Int, clock: @escaping @Sendable () -> Double) {
+      self.clock = clock
+      state = Mutex(State(frames: CostBoundedCache(capacity: capacity)))
+    }
 
     var decoded: Int { state.withLock { $0.decoded } }
     var heldBytes: Int { state.withLock { $0.frames.cost } }
@@ -96,14 +106,17 @@ extension SharedReader {
     private func heldOrLost(_ key: Key) throws(StoreError) -> Frame? {
       try state.withLock { state throws(StoreError) in
         if let frame = state.frames.value(key) { return frame }
-        if let error = state.lost[key] { throw error }
+        guard let lost = state.lost[key] else { return nil }
+        if clock() - lost.time < SharedReader.retryInterval { throw lost.error }
+        state.lost[key] = nil
         return nil
       }
     }
 
     private func record(_ error: StoreError, _ key: Key) {
       guard error.code == .damaged else { return }
-      state.withLock { if $0.lost.count < Self.lostLimit { $0.lost[key] = error } }
+      let lost = Lost(error: error, time: clock())
+      state.withLock { if $0.lost.count < Self.lostLimit { $0.lost[key] = lost } }
     }
   }
 }

@@ -1,5 +1,6 @@
 package import Codecs
 internal import Synchronization
+internal import SystemIO
 
 /// Reads the content of a repository for several threads at once, and for as long as the program
 /// runs. All bytes are verified against their hash before they are returned.
@@ -22,21 +23,38 @@ package final class SharedReader: Sendable {
   package static let dataCapacity = 48 << 20
   package static let treeCapacity = 16 << 20
 
+  /// The seconds after which damaged frames and missing packs are looked for again. A file system
+  /// on another host reports an outage as damage, or is empty while it is not mounted.
+  static let retryInterval = 60.0
+  private let clock: @Sendable () -> Double
+
   /// The index and the number of times that it was extended.
   private struct IndexState {
     var index: ReaderIndex
     var generation = 0
+    /// When a pack or a blob was found missing for the first time since all were looked for.
+    var lostSince: Double?
+
+    /// Looks for all packs again if it is time to.
+    mutating func retry(at now: Double) {
+      guard let since = lostSince, now - since >= SharedReader.retryInterval else { return }
+      lostSince = nil
+      index.forgetLost()
+      generation += 1
+    }
   }
 
   fileprivate init(
-    _ repository: Repository, _ index: ReaderIndex, lease: ReaderLease?, dataCapacity: Int
+    _ repository: Repository, _ index: ReaderIndex, lease: ReaderLease?, dataCapacity: Int,
+    clock: @escaping @Sendable () -> Double
   ) {
     self.repository = repository
     self.lease = lease
+    self.clock = clock
     storage = repository.storage
     self.index = Mutex(IndexState(index: index))
-    dataFrames = FrameTable(capacity: dataCapacity)
-    treeFrames = FrameTable(capacity: Self.treeCapacity)
+    dataFrames = FrameTable(capacity: dataCapacity, clock: clock)
+    treeFrames = FrameTable(capacity: Self.treeCapacity, clock: clock)
   }
 
   /// The problems found with the index so far that did not prevent a read.
@@ -71,6 +89,7 @@ package final class SharedReader: Sendable {
     var (failure, refusal): (StoreError?, StoreError?)
     var tried: [IndexSet.BlobLocation] = []
     var generation = 0
+    index.withLock { if $0.lostSince != nil { $0.retry(at: clock()) } }
     repeat {
       let locations = index.withLock { state in
         generation = state.generation
@@ -85,7 +104,10 @@ package final class SharedReader: Sendable {
         } catch {
           guard error.kind == .damaged || error.isRefused else { throw error }
           if error.code == .missing {
-            index.withLock { $0.index.markLost(location.pack) }
+            index.withLock { state in
+              state.index.markLost(location.pack)
+              state.lostSince = state.lostSince ?? clock()
+            }
           } else if error.isRefused {
             refusal = refusal ?? error
           } else {
@@ -98,7 +120,10 @@ package final class SharedReader: Sendable {
     let missing = StoreError.missing("\(blob)")
     let error = failure ?? lease?.explain(missing) ?? missing
     guard error.code == .missing else { throw error }
-    throw index.withLock { $0.index.refusal(of: blob) } ?? error
+    throw index.withLock { state in
+      state.lostSince = state.lostSince ?? clock()
+      return state.index.refusal(of: blob)
+    } ?? error
   }
 
   /// Returns a data blob of an expected length if its frame is held, after verifying its hash. Nil
@@ -145,7 +170,7 @@ package final class SharedReader: Sendable {
   }
 
   /// Returns a decoded frame from the cache or the storage. A frame that failed to decode is not
-  /// tried again.
+  /// tried again for a minute.
   private func frame(
     _ location: IndexSet.BlobLocation, kind: BlobKind
   ) throws(StoreError) -> Frame {
@@ -183,12 +208,15 @@ extension Repository {
   /// - Parameters:
   ///   - lease: a lease that was taken before; the reader releases it when it is deallocated.
   ///   - dataCapacity: the maximum size of decoded frames of data, in bytes.
+  ///   - clock: the seconds of a monotonic clock.
   package func beginSharedReading(
     cache: IndexCache? = nil, lease: ReaderLease? = nil,
-    dataCapacity: Int = SharedReader.dataCapacity
+    dataCapacity: Int = SharedReader.dataCapacity,
+    clock: @escaping @Sendable () -> Double = { Host.monotonicSeconds() }
   ) throws(StoreError) -> SharedReader {
     try storage.requireReadable()
     return SharedReader(
-      self, try ReaderIndex(storage, cache: cache), lease: lease, dataCapacity: dataCapacity)
+      self, try ReaderIndex(storage, cache: cache), lease: lease, dataCapacity: dataCapacity,
+      clock: clock)
   }
 }
