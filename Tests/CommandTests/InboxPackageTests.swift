@@ -74,6 +74,26 @@ struct InboxPackageTests {
     #expect(try states(cli)["Notes-empty.rtfd"] == "unchanged")
   }
 
+  /// Holes cost nothing: neither those of a package whose size is larger than any number, nor those
+  /// of a directory that the app made in its inbox.
+  @Test(.timeLimit(.minutes(1))) func hugeHolesAreNotRead() throws {
+    let cli = try sample()
+    let package = try Directory.open(path: cli.directory.path("Notes.rtfd"))
+    for name: ByteString in ["1", "2", "3"] {
+      try package.create(name, permissions: 0o644).truncate(to: UInt64(Int64.max))
+    }
+    for options in ["", " --dry-run"] {
+      let refused = try cli.run("\(Self.deliver) Notes.rtfd\(options)")
+      #expect(refused.code == 1 && refused.errors.contains("it needs "), "\(refused)")
+      #expect(refused.errors.contains("'sandboxctl purge' makes room"), "\(refused)")
+    }
+    let inbox = try Directory.open(path: try inbox(cli))
+    try inbox.createDirectory("Notes-own.rtfd")
+    try inbox.directory("Notes-own.rtfd").create("hole", permissions: 0o644)
+      .truncate(to: UInt64(Int64.max))
+    #expect(try states(cli)["Notes-own.rtfd"] == "unknown")
+  }
+
   @Test func unsafeAndOtherDirectoriesAreRefusedWithTheReason() throws {
     let cli = try sample()
     let package = try Directory.open(path: cli.directory.path("Notes.rtfd"))

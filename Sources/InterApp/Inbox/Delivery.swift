@@ -203,7 +203,7 @@ extension Delivery {
     let space = try inbox.space()
     // Each entry of a package takes at least a block.
     let blocks = source.isPackage ? UInt64(source.entries) * space.allocated(by: 1) : 0
-    let wanted = space.allocated(by: source.size) + blocks
+    let wanted = [space.allocated(by: source.size), blocks].clampedSum
     let available = space.available - min(others, space.available)
     guard wanted > available else { return wanted }
     throw OperationError(

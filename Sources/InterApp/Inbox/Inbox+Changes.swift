@@ -68,7 +68,7 @@ extension Inbox {
     of name: ByteString, _ status: FileStatus, in directory: borrowing Directory
   ) throws(SystemError) -> UInt64 {
     guard status.kind == .directory else { return status.size }
-    return try PackageWalk.Measure(of: directory.directory(name)).bytes
+    return try PackageWalk.size(of: directory.directory(name)).bytes
   }
 
   /// Lets the owner write a file, or the files of a package. Links are not followed.

@@ -63,21 +63,24 @@ extension Inbox {
     in directory: borrowing Directory
   ) throws(SystemError) -> InboxFile {
     let isDirectory = status.kind == .directory
-    let digest = PackageDigest()
-    let isBounded = isDirectory ? try digest.add(directory.directory(name)) : true
-    let size = isDirectory ? digest.bytes : status.size
+    let (size, isBounded) =
+      isDirectory ? try PackageWalk.size(of: directory.directory(name)) : (status.size, true)
     guard let note else {
       let time = max(status.modified, status.changed)
       return InboxFile(
         name: name, state: .unknown, isPackage: isDirectory, size: size, time: time)
     }
-    var isSame = status.kind == (note.isPackage ? .directory : .file) && size == note.size
-    if isSame {
-      let hash =
-        isDirectory ? digest.finish() : try FileDigest.of(directory.fileUntouched(name)).hash
-      isSame = isBounded && hash == note.hash
+    var isSame =
+      status.kind == (note.isPackage ? .directory : .file) && isBounded && size == note.size
+    var isWritable = status.permissions & 0o222 != 0
+    // Only what still has the size of the delivery is read.
+    if isSame, isDirectory {
+      let digest = PackageDigest()
+      isSame = try digest.add(directory.directory(name)) && digest.finish() == note.hash
+      isWritable = digest.isWritable
+    } else if isSame {
+      isSame = try FileDigest.of(directory.fileUntouched(name)).hash == note.hash
     }
-    let isWritable = isDirectory ? digest.isWritable : status.permissions & 0o222 != 0
     let state: InboxFile.State = !isSame ? .changed : isWritable ? .writable : .unchanged
     return InboxFile(
       name: name, state: state, isPackage: isDirectory, size: size, time: note.time)

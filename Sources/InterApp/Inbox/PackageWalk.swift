@@ -71,13 +71,26 @@ extension PackageWalk {
       var refusal: String?
       let end = try PackageWalk.run(root) { path, status, directory throws(SystemError) in
         entries += 1
-        if status.kind == .file { bytes += status.size }
+        if status.kind == .file { bytes.addClamping(status.size) }
         refusal = try PackageWalk.refusal(of: path, status, in: directory)
         return refusal == nil
       }
       (self.entries, self.bytes) = (entries, bytes)
       self.refusal = refusal ?? (end == .tooLarge ? PackageWalk.tooLarge : nil)
     }
+  }
+
+  /// Returns the sum of the sizes of the files below a directory in bytes, and whether it is within
+  /// the limits. Reads no file: an app may have made one with a hole of any size.
+  static func size(
+    of root: borrowing Directory
+  ) throws(SystemError) -> (bytes: UInt64, isBounded: Bool) {
+    var bytes: UInt64 = 0
+    let end = try run(root) { _, status, _ throws(SystemError) in
+      if status.kind == .file { bytes.addClamping(status.size) }
+      return true
+    }
+    return (bytes, end == .complete)
   }
 
   /// The reason for which a package that exceeds a limit is refused.
