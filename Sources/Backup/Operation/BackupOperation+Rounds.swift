@@ -10,7 +10,8 @@ extension BackupOperation {
 
   /// Reads all entries that the plan includes. If an entry is no longer where the scan found it,
   /// the source is scanned again; if the entry was moved or replaced, another round reads the
-  /// source in its new state. Entries read in earlier rounds are reused, as after an interruption.
+  /// source in its new state, and so it does if the files of a LevelDB store were replaced by
+  /// others. Entries read in earlier rounds are reused, as after an interruption.
   ///
   /// - Returns: the operation of the last round and its run.
   func readAll(
@@ -21,12 +22,13 @@ extension BackupOperation {
     )
     try work(run)
     for round in 1...Self.rounds {
-      let vanished = VanishedEntries(run)
-      guard !vanished.isEmpty, let scan = try operation.rescan() else { break }
-      let moved = vanished.paths(in: scan)
-      if moved.isEmpty { break }
-      if round == Self.rounds {
-        run.record { $0.recordMoved(moved) }
+      let (vanished, stores) = (VanishedEntries(run), ManifestStores.changed(in: run))
+      if vanished.isEmpty, stores.isEmpty { break }
+      let scan = try operation.rescan()
+      let moved = scan.map { vanished.paths(in: $0) } ?? []
+      if moved.isEmpty, stores.isEmpty { break }
+      guard let scan, round < Self.rounds else {
+        run.record { $0.record(moved: moved, stores: stores) }
         break
       }
       try run.checkpoint()

@@ -195,6 +195,9 @@ extension BackupRun {
     private(set) var vanished: Set<EntryID> = []
     /// The sizes of files whose size at reading differs from the scanned one.
     var sizes: [EntryID: UInt64] = [:]
+    /// The directories of stores that got or lost files between the scan and the reading of a list
+    /// of their files.
+    var changedStores: Set<EntryID> = []
 
     /// Files that were not opened because the device is locked.
     private(set) var waiting: [LockedFile] = []
@@ -235,8 +238,8 @@ extension BackupRun {
       }
     }
 
-    /// Records entries that were moved or replaced in every round.
-    mutating func recordMoved(_ paths: [ByteString]) {
+    /// Records entries that were moved or replaced in every round, and stores whose files were.
+    mutating func record(moved paths: [ByteString], stores: [ByteString]) {
       let moved = Set(paths)
       warnings.removeAll { moved.contains($0.path) }
       unreadable.removeAll { moved.contains($0.path) }
@@ -245,6 +248,12 @@ extension BackupRun {
           path: $0,
           remark: "it was moved or replaced repeatedly during the backup: run the backup again"
         )
+      }
+      for store in stores where !moved.contains(where: { store.isWithin($0) }) {
+        warn(
+          store,
+          "its files were replaced repeatedly during the backup, and this copy may lack some that "
+            + "its manifest names: close its app, and run the backup again")
       }
     }
 

@@ -197,6 +197,7 @@ extension BackupWorker {
       && file.hasNoWriter
     let (content, status, wasUnchanged) = try readUntilUnchanged(
       file, at: path, of: directory, mode: mode)
+    checkStore(of: name, directory, opened)
     if mode != .plain, ChangeRules.mayBeDatabase(size: status.size),
       !clock.hasSettled(status.modified), DatabaseUnit(name).hasCompanions(in: opened)
     {
@@ -223,6 +224,19 @@ extension BackupWorker {
       isStable: wasUnchanged && metadata.isWhole
         && ChangeRules.isStable(status, readAt: time, in: clock, hadNoWriter: hadNoWriter),
       batchStart: content.batchStart)
+  }
+
+  /// Notes a store whose list of files, which was just read, may name some that the scan did not
+  /// find.
+  private borrowing func checkStore(
+    of name: ByteString, _ directory: DirectoryContext, _ opened: borrowing Directory
+  ) {
+    guard ManifestStores.isList(name), ManifestStores.isStore(directory.id, run.trees),
+      let now = try? opened.status()
+    else { return }
+    let scanned = directory.scan.entries[Int(directory.id.index)].status
+    guard now.modified != scanned.modified || now.changed != scanned.changed else { return }
+    run.record { $0.changedStores.insert(directory.id) }
   }
 
   /// Stores or holds a file's content; reads it again if it changed meanwhile.

@@ -1,0 +1,118 @@
+import ArchiveStore
+import DeviceScan
+import Glibc
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Backup
+
+/// A copy of a LevelDB store has the files that its manifest names.
+@Suite(.spreadScans) struct ManifestStoreTests {
+  private let fixture: Fixture
+
+  init() throws {
+    fixture = try Fixture()
+    try write("000005.ldb", "table 5")
+    try write("000006.log", "log 6")
+    try write("CURRENT", "MANIFEST-000004\n")
+    try write("MANIFEST-000004", "5 6")
+  }
+
+  private func write(_ name: String, _ text: String) throws {
+    try fixture.directory.write(text, at: ByteString("tree/store/\(name)"))
+  }
+
+  /// Scans the tree, long after the store last got a file.
+  private func scan() throws -> DeviceScan {
+    try fixture.tree().setModified(Timestamp(seconds: 1_700_000_000, nanoseconds: 5), of: "store")
+    return try fixture.scan()
+  }
+
+  private func expectWholeStore(_ report: BackupReport) throws {
+    #expect(report.isComplete && report.warnings.isEmpty, "\(report.warnings)")
+    _ = try fixture.restore(report)
+    let names = try fixture.names("tree/store")
+    #expect(try fixture.names("back/store") == names)
+    for name in names {
+      let (then, now) = (ByteString("back/store"), ByteString("tree/store"))
+      #expect(try fixture.text(then.appending(name)) == fixture.text(now.appending(name)))
+    }
+  }
+
+  /// A store that writes its log to a table and adds it to the manifest.
+  @Test func tablesThatAreNewInTheManifestAreStored() throws {
+    let scan = try scan()
+    try write("000007.ldb", "table 7")
+    try write("MANIFEST-000004", "5 7 8")
+    try write("000008.log", "log 8")
+    try expectWholeStore(fixture.backup(scan))
+  }
+
+  /// A store that is opened.
+  @Test func aReplacedManifestIsStoredWithItsFiles() throws {
+    let scan = try scan()
+    try write("000007.ldb", "table 7")
+    try write("000009.log", "log 9")
+    try write("MANIFEST-000008", "5 7 9")
+    try write("CURRENT", "MANIFEST-000008\n")
+    let store = try fixture.tree().directory("store")
+    for name in ["000006.log", "MANIFEST-000004"] as [ByteString] { try store.remove(name) }
+    try expectWholeStore(fixture.backup(scan))
+  }
+
+  /// A store that gets a manifest in the first round of reading, or in each.
+  @Test(arguments: [1, 10]) func aStoreThatDoesNotRestIsReported(_ most: Int) throws {
+    for number in 1...most {
+      try fixture.directory.write("5 6 \(number)", at: ByteString("spare/\(number)"))
+    }
+    let store = RestlessStore(fixture, most: most)
+    var request = fixture.request(keeping: "cache")
+    request.now = { store.now() }
+    let report = try BackupOperation(BackupPlan.make(scan()), to: fixture.repository, request).run()
+    guard most > 1 else { return try expectWholeStore(report) }
+    #expect(report.isComplete && report.files == 4)
+    #expect(report.warnings.map(\.path) == ["folders/tree/store"])
+  }
+
+  /// Other directories with a file of such a name are read once.
+  @Test func aManifestOfAnotherKindIsAnOrdinaryFile() throws {
+    try fixture.directory.write("text", at: "tree/other/MANIFEST-1")
+    let scan = try fixture.scan()
+    try fixture.directory.write("text", at: "tree/other/new")
+    let report = try fixture.backup(scan)
+    #expect(report.isComplete && report.warnings.isEmpty)
+    _ = try fixture.restore(report)
+    #expect(try fixture.names("back/other") == ["MANIFEST-1"])
+  }
+
+  /// Replaces the manifest of a store between the scan and the reading of each round.
+  private final class RestlessStore: Sendable {
+    private let tree: ByteString
+    private let spare: ByteString
+    private let most: Int
+    private let thread = pthread_self()
+    private let manifests = Mutex(0)
+
+    init(_ fixture: Fixture, most: Int) {
+      (tree, spare) = (fixture.directory.path("tree"), fixture.directory.path("spare"))
+      self.most = most
+    }
+
+    /// The current time. The thread of the run requests it after the scan of a round; the reading
+    /// threads request it, too.
+    func now() -> Timestamp {
+      let time = Timestamp(seconds: Host.now().seconds + 3600)
+      guard pthread_equal(thread, pthread_self()) != 0 else { return time }
+      manifests.withLock { number in
+        guard number < most, let spare = try? Directory.open(path: spare),
+          let store = try? Directory.open(path: tree.appending("store"))
+        else { return }
+        number += 1
+        try? spare.rename(ByteString("\(number)"), to: "MANIFEST-000004", in: store)
+      }
+      return time
+    }
+  }
+}
