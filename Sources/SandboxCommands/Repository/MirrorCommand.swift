@@ -36,11 +36,14 @@ struct MirrorCommand: SandboxCommand {
     help: "Allow the removal of more than half of the mirror's snapshots, or of all of a source.")
   var allowLargeRemoval = false
 
+  @Flag(help: "Allow a new mirror where one that this host made is gone.")
+  var allowNew = false
+
   @OptionGroup var targetRemote: TargetRemoteOptions
   @OptionGroup var change: RepositoryChangeOptions
 
   static var precedence: [OptionPrecedence] {
-    OptionPrecedence.target(["repo", "to"], dropping: ["allow-large-removal"])
+    OptionPrecedence.target(["repo", "to"], dropping: ["allow-large-removal", "allow-new"])
   }
 
   func run(_ console: Console) throws -> ExitStatus {
@@ -52,12 +55,17 @@ struct MirrorCommand: SandboxCommand {
     // The mirror would get the older key file, and lose what only the newest one opens.
     try source.requireWritable()
     try choice.requireApart(from: mirror)
-    let target = try open(mirror)
+    let record = MirrorRecord(of: mirror)
+    let isExpected = record.exists && !allowNew
+    let existing = change.dryRun || isExpected ? try Self.existing(mirror) : nil
+    if isExpected { try record.requirePresent(in: existing) }
+    let target = change.dryRun ? existing : try existing ?? mirror.makeStorage()
     let report = try change.run(counting: "object") { counters, isStopping in
       try RepositoryMirror(
         of: source, in: target, perhapsAt: choice.innerPath(of: mirror),
         indexCache: source.hostIndexCache, headCache: source.hostHeadCache,
-        lock: Self.lock(of: mirror), isDry: change.dryRun,
+        lock: MirrorLock(file: record.lock, directory: mirror.location.localPath),
+        isDry: change.dryRun,
         allowsLargeRemoval: allowLargeRemoval,
         workers: max(source.workers, target?.concurrency ?? 1),
         counters: counters, isStopping: isStopping
@@ -69,6 +77,7 @@ struct MirrorCommand: SandboxCommand {
       for: mirror.location, besides: change.repository.remote, of: choice.location)
     warn(of: report, connection: RepositoryOptions.text(of: connection), console)
     if report.isInterrupted { return .interrupted }
+    if !change.dryRun { record.save() }
     if report.hasDamage { return .damaged }
     let keysDiffer = !report.differentKeys.isEmpty || !report.waitingKeys.isEmpty
     let isWhole =
@@ -76,24 +85,14 @@ struct MirrorCommand: SandboxCommand {
     return isWhole ? .done : .doneInPart
   }
 
-  /// Opens the mirror's storage, and creates it if it does not exist. Returns nil in a dry run if
-  /// it does not exist.
-  private func open(_ mirror: RepositoryOptions.Choice) throws -> (any Storage)? {
-    guard change.dryRun else { return try mirror.makeStorage() }
+  /// Opens the mirror's storage. Returns nil if it does not exist.
+  private static func existing(_ mirror: RepositoryOptions.Choice) throws -> (any Storage)? {
     do {
       return try mirror.storage()
     } catch let error as StoreError {
       guard error.code == .noRepository else { throw error }
       return nil
     }
-  }
-
-  /// The lock of a mirror.
-  private static func lock(of mirror: RepositoryOptions.Choice) -> MirrorLock {
-    let name = Blake2b.hash(Array(mirror.recordedLocation.text.bytes)).hex + ".lock"
-    return MirrorLock(
-      file: Host.dataDirectory?.appending(ByteString("sandboxctl/mirrors/\(name)")),
-      directory: mirror.location.localPath)
   }
 
   /// - Parameter connection: the options that a suggested command needs to reach the mirror.
