@@ -222,6 +222,15 @@ extension StoreError {
       .interrupted, action, subject: subject, reason: "it was interrupted", hint: hint)
   }
 
+  /// Returns the hint for a place without a repository. A new one is named last: below the
+  /// directory of a disk that is not mounted it would be made on another disk.
+  ///
+  /// - Parameter isLocal: whether the place is a directory of this host.
+  package static func absentHint(isLocal: Bool) -> String {
+    "check the \(isLocal ? "path, and that its disk is mounted" : "location"); 'sandboxctl init' "
+      + "creates a new repository"
+  }
+
   /// Makes system calls and converts a failure to `StoreError`.
   static func wrap<Result: ~Copyable>(
     _ body: () throws(SystemError) -> Result

@@ -112,22 +112,13 @@ public struct Repository: Sendable {
   private static func noRepository(_ storage: any Storage, _ cause: SystemError?) -> StoreError {
     let names = (try? storage.list(.root)) ?? []
     let hasPacks = names.contains(RepositoryLayout.packs.name)
+    let isLocal = (try? storage.directoryIdentity()).flatMap(\.self) != nil
     return StoreError(
       .noRepository, "open the repository", subject: storage.location,
       reason: "there is no repository.json",
       hint: hasPacks
         ? "its packs exist: " + RepositorySettings.lossHint
-        : absentHint(isLocal: (try? storage.directoryIdentity()).flatMap(\.self) != nil),
-      cause: cause)
-  }
-
-  /// The hint for a place without a repository. A new one is named last: below the directory of a
-  /// disk that is not mounted it would be made on another disk.
-  ///
-  /// - Parameter isLocal: whether the place is a directory of this host.
-  public static func absentHint(isLocal: Bool) -> String {
-    "check the \(isLocal ? "path, and that its disk is mounted" : "location"); 'sandboxctl init' "
-      + "creates a new repository"
+        : StoreError.absentHint(isLocal: isLocal), cause: cause)
   }
 
   /// Creates a new repository in an empty storage. `repository.json` is written last: without it

@@ -22,7 +22,7 @@ public final class LocalStorage: Storage {
       guard error.isMissing else { throw .system(error) }
       throw StoreError(
         .noRepository, "open the repository", subject: path.description, reason: error.reason,
-        hint: Repository.absentHint(isLocal: true), cause: error)
+        hint: StoreError.absentHint(isLocal: true), cause: error)
     }
   }
 

@@ -313,7 +313,7 @@ extension SFTPStorage {
     }
     throw StoreError(
       .noRepository, "open the repository", subject: location, reason: reason,
-      hint: Repository.absentHint(isLocal: false),
+      hint: StoreError.absentHint(isLocal: false),
       cause: SystemError(.open, root, number: ErrorNumber.missing))
   }
 
