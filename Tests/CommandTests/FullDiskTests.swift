@@ -39,6 +39,29 @@ struct FullDiskTests {
     try ChangeDetector.expectSame(cli.directory, "tree", "whole")
   }
 
+  /// The remains of an `init` for which the volume had no room are named as such.
+  @Test func remainsOfAnInitAreNamed() throws {
+    let cli = try CommandLine()
+    let volume = try SmallVolume(at: cli.directory.string + "/small", "size=3m")
+    defer { volume.unmount() }
+    let line = "init small/repo --plain --no-default"
+    let full = try cli.run(line)
+    #expect(full.code == 1 && full.errors.contains("no space"), "\(full)")
+    try volume.grow("size=64m")
+    try cli.directory.write("secret", at: "word")
+    let key = "--passphrase-file word --recovery-key key"
+    for line in [line, line.replacing("--plain", with: key)] {
+      let again = try cli.run(line)
+      #expect(again.code == 1 && again.errors.contains("was not completed"), "\(again.errors)")
+      #expect(again.errors.contains("hint: delete the directory"), "\(again.errors)")
+    }
+    // Other content is not called so.
+    try cli.directory.write("mine", at: "small/repo/snapshots/mine")
+    #expect(try cli.run(line).errors.contains("the directory is not empty"))
+    try cli.directory.directory.removeTree("small/repo")
+    _ = try cli.succeed(line)
+  }
+
   /// A volume that fills up during the run, which no check beforehand can detect.
   @Test func volumeThatFillsUpKeepsTheEarlierBackup() throws {
     let cli = try CommandLine()

@@ -133,12 +133,7 @@ public struct Repository: Sendable {
     in storage: any Storage, program: String, keys: RepositoryKeys? = nil,
     prepare: (Repository) throws(StoreError) -> Void = { _ in }
   ) throws(StoreError) -> Repository {
-    guard try storage.list(.root).isEmpty else {
-      throw StoreError(
-        .notEmpty, "create a repository in", subject: storage.location,
-        reason: "the directory is not empty",
-        hint: "give a new or an empty directory")
-    }
+    try requireEmpty(storage)
     let id = Blake2b.hash(Host.random(count: 64))
     let settings = RepositorySettings(
       id: id, program: program, features: .init(), recipients: keys?.recipients ?? [])

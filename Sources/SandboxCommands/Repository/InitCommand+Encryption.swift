@@ -84,11 +84,7 @@ extension InitCommand {
     of keys: NewEncryption, _ storage: any Storage, at location: RepositoryLocation
   ) throws -> FileIdentity? {
     guard let file = encryption.recoveryKey, let identity = keys.identity else { return nil }
-    guard try storage.list(.root).isEmpty else {
-      throw StoreError(
-        .notEmpty, "create a repository in", subject: storage.location,
-        reason: "the directory is not empty", hint: "give a new or an empty directory")
-    }
+    try Repository.requireEmpty(storage)
     try RecoveryKeyFile.requireOutside(location, file)
     do {
       return try RecoveryKeyFile.write([identity], to: file)
