@@ -173,6 +173,18 @@ struct ErrorTests {
     #expect(outcome.code == 1)
     #expect(outcome.errors.contains("no space"), "\(outcome.errors)")
   }
+
+  /// Without /proc, as in a chroot, Swift's runtime knows no arguments.
+  @Test(.enabled(if: Strace.isPermitted)) func argumentsAreKnownWithoutProc() throws {
+    let cli = try CommandLine()
+    let wrapper = [
+      "strace", "-f", "-qq", "-o", cli.directory.string + "/trace", "-P", "/proc/self/maps", "-e",
+      "inject=openat:error=EACCES",
+    ]
+    let outcome = try cli.run("apps --root none", under: wrapper)
+    #expect(outcome.code == 1 && outcome.errors.contains("none"), "\(outcome.errors)")
+    #expect(try cli.succeed("--version") == cli.run("--version", under: wrapper).output)
+  }
 }
 
 extension CommandLine {

@@ -28,6 +28,9 @@ struct cl_status {
   uint8_t mount_root, has_btime, fixed;
 };
 
+// An argument of the program by its index, from the program's name at 0; NULL if there is none.
+const char *cl_argument(int index);
+
 long cl_open(int directory, const char *name, int flags, unsigned mode);
 // Opens a directory by a path without symbolic links (otherwise ELOOP).
 long cl_open_resolved(const char *path);

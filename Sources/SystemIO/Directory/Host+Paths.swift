@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 extension Host {
@@ -57,7 +58,7 @@ extension Host {
   /// program, returns its resolved path.
   public static func programPath() throws(SystemError) -> ByteString {
     let running = try realPath("/proc/self/exe")
-    guard let first = unsafe CommandLine.unsafeArgv[0] else { return running }
+    guard let first = unsafe cl_argument(0) else { return running }
     let bytes = unsafe UnsafeBufferPointer(start: first, count: strlen(first))
     let called = unsafe ByteString(bytes.map { UInt8(bitPattern: $0) })
     let candidates =

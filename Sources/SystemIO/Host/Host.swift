@@ -127,11 +127,10 @@ public enum Host {
   /// The arguments of the program without its name, byte for byte.
   ///
   /// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD and so would name other
-  /// files.
+  /// files, and is empty if `/proc/self/maps` cannot be read.
   public static var arguments: [ByteString] {
     var words: [ByteString] = []
-    for index in 1..<max(1, Int(CommandLine.argc)) {
-      guard let word = unsafe CommandLine.unsafeArgv[index] else { break }
+    while let word = unsafe cl_argument(Int32(words.count + 1)) {
       let bytes = unsafe UnsafeBufferPointer(start: word, count: strlen(word))
       words.append(unsafe ByteString(bytes.map { UInt8(bitPattern: $0) }))
     }
