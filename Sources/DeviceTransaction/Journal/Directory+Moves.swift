@@ -36,7 +36,7 @@ extension Directory {
 
   /// Moves a child that may be a directory without write permission for its owner. Moving a
   /// directory changes its `..`, so the directory is made writable during the move.
-  func addOpened(
+  package func addOpened(
     _ name: ByteString, to target: borrowing Directory, as newName: ByteString, _ note: OpenedNote?
   ) throws(SystemError) {
     do throws(SystemError) {

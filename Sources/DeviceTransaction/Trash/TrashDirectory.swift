@@ -61,13 +61,16 @@ package final class TrashDirectory {
   }
 
   /// Removes the name in the trash of an entry that still has its own name in a directory, because
-  /// it was not replaced.
+  /// it was not replaced, or moves the entry back if nothing has its name.
   package func release(
     _ kept: ByteString, of name: ByteString, in directory: borrowing Directory,
     at path: [ByteString]
   ) throws(SystemError) {
-    guard let present = try directory.statusIfPresent(name) else { return }
+    let present = try directory.statusIfPresent(name)
     try cursor.withDirectory(at: path) { target throws(SystemError) in
+      guard let present else {
+        return try target.addOpened(kept, to: directory, as: name, note)
+      }
       guard try target.statusIfPresent(kept)?.identity == present.identity else { return }
       try target.remove(kept)
     }

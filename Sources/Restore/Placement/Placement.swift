@@ -126,27 +126,33 @@ package struct Placement: ~Copyable {
     }
   }
 
-  /// Removes the second names of existing entries that still have their own, after the restored one
-  /// could not be put in place. Returns the others beside it, which have no other name.
+  /// Removes the second names of existing entries that still have their own, and moves back the
+  /// last one if nothing has its name, after the restored one could not be put in place. Returns
+  /// the others beside it, which have no other name.
   private mutating func withoutSecondNames(_ kept: [KeptEntry], of number: Int) -> [KeptEntry] {
     let name = plan.tree.name(number)
     var left: [KeptEntry] = []
-    for entry in kept where entry.isInTrash {
+    for entry in kept.reversed() where entry.isInTrash {
       let (trash, path) = (trash, directoryPath(of: number).components)
       try? target.withDirectory(of: number) { directory throws(SystemError) in
         try trash?.release(entry.name, of: name, in: directory, at: path)
       }
     }
-    for entry in kept where !entry.isInTrash {
+    for entry in kept.reversed() where !entry.isInTrash {
+      let note = note
       let isGone = try? target.withDirectory(of: number) { directory throws(SystemError) in
         guard let second = try directory.statusIfPresent(entry.name) else { return true }
-        guard try directory.statusIfPresent(name)?.identity == second.identity else { return false }
+        guard let present = try directory.statusIfPresent(name) else {
+          try directory.addOpened(entry.name, to: directory, as: name, note)
+          return true
+        }
+        guard present.identity == second.identity else { return false }
         try directory.remove(entry.name)
         return true
       }
       if isGone != true { left.append(entry) }
     }
-    return left
+    return left.reversed()
   }
 
   /// Records the existing entries that were kept beside an entry.
