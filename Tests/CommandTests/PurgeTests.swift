@@ -55,6 +55,11 @@ struct PurgeTests {
     #expect(try cli.succeed("purge --root device --query").contains("critical"))
     let second = try cli.json("purge --root device --level critical --yes --json")
     #expect(second["freed"] as? Int == 0)
+    // Nothing is left to ask about.
+    let third = try cli.run("purge --root device --level critical --free 1G --json")
+    #expect(third.code == 5)
+    #expect(third.output.hasPrefix(#"{"event":"report","#) && third.output.last == "\n")
+    #expect(third.output.count { $0 == "\n" } == 1)
   }
 
   @Test func withoutATerminalConfirmationIsRequired() throws {

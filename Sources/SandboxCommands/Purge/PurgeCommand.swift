@@ -189,7 +189,11 @@ struct PurgeCommand: SandboxCommand {
         .terminalRequired, "cannot ask before deleting: there is no terminal",
         hint: "add '--yes', or list the candidates with '--dry-run'")
     }
-    try text.plan(listing: false)
+    if !output.json {
+      try text.plan(listing: false)
+    } else if !isNothing {
+      try console.result(plan.json(event: "plan"))
+    }
     return isNothing ? true : try console.confirm("Delete this?")
   }
 
