@@ -270,10 +270,11 @@ struct ImportITunesTests {
   /// A device is backed up and exported in one command, as its snapshot is.
   @Test func aDeviceIsExportedAtOnce() throws {
     _ = try cli.succeed("sample device")
-    // Bundles are not exported.
+    // A name that is not UTF-8 is not exported.
     let outcome = try cli.run(
       "export itunes --from-device device --app notebook phone --json --repo repo")
     let made = try CommandLine.object(outcome.output)
+    #expect(made["skipped"] as? Int == 1 && made["bundle_entries"] as? Int ?? 0 > 5)
     #expect(outcome.code == 3 && made["entries"] as? Int ?? 0 > 20, "\(outcome.errors)")
     let id = try #require(made["id"] as? String)
     #expect(try cli.run("export itunes \(id) later --repo repo").code == 3)
@@ -306,7 +307,7 @@ struct ImportITunesTests {
   @Test func appsWithExtensionsAreExportedWhole() throws {
     _ = try cli.succeed("sample device")
     for name in ["second", "third"] { _ = try cli.succeed("init \(name) --plain --no-default") }
-    // Bundles are not exported.
+    // A name that is not UTF-8 is not exported.
     #expect(
       try cli.run("export itunes --from-device device first --quiet --repo repo").code == 3)
     _ = try cli.succeed("import itunes first --repo second --quiet")
@@ -316,6 +317,22 @@ struct ImportITunesTests {
     #expect(outcome.code == 0 && !outcome.errors.contains("not exported"), "\(outcome.errors)")
     _ = try cli.succeed("import itunes again --repo third --quiet")
     #expect(try tree("third") == tree("second"))
+  }
+
+  /// No backup of a device has bundles, so their absence is a note.
+  @Test func bundlesAreNoReasonForAnIncompleteExport() throws {
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("backup --root device --repo repo --quiet")
+    let app = "apps/org.example.darkroom"
+    let outcome = try cli.run("export itunes latest:\(app) phone --repo repo")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(outcome.errors.contains("note: a backup contains no bundles of apps: "))
+    #expect(!outcome.errors.contains("not exported: "), "\(outcome.errors)")
+    _ = try cli.succeed("import itunes phone --repo other --quiet")
+    #expect(try cli.succeed("ls latest:\(app) --repo other").contains("data"))
+    let bundle = try cli.run("export itunes latest:\(app)/bundle none --json --repo repo")
+    #expect(bundle.code == 3, "\(bundle)")
+    #expect(try CommandLine.object(bundle.output)["skipped"] as? Int == 0)
   }
 
   @Test func wrongUseIsRefused() throws {

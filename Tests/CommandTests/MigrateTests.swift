@@ -288,7 +288,7 @@ struct MigrateDeviceTests {
   /// The snapshot of a backup of iTunes has the containers of the device.
   @Test func anImportedBackupMovesToADevice() throws {
     _ = try cli.succeed("backup --root device --repo repo --quiet")
-    // Bundles are not exported, so the export is not complete.
+    // A name that is not UTF-8 is not exported.
     let exported = try cli.run("export itunes phone --repo repo --quiet")
     try #require(exported.code == 3, "\(exported.errors)")
     _ = try cli.succeed("init second --plain --no-default")

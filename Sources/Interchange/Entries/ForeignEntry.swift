@@ -142,6 +142,9 @@ package struct SkippedEntries: Sendable, Hashable {
   package private(set) var listed: [SkippedEntry] = []
   /// The number of entries that are missing.
   package private(set) var entryCount = 0
+  /// The number of those of a kind that the format never holds, such as bundles of apps. They are
+  /// not listed, and no reason to call a result incomplete.
+  package private(set) var expectedCount = 0
   /// The number of records about properties only.
   package private(set) var propertyCount = 0
 
@@ -165,9 +168,16 @@ package struct SkippedEntries: Sendable, Hashable {
     append(SkippedEntry(path: path, reason: reason, isPropertyOnly: isPropertyOnly))
   }
 
+  /// Counts an entry of a kind that the format never holds.
+  mutating func appendExpected() {
+    entryCount += 1
+    expectedCount += 1
+  }
+
   /// Adds all records of another list.
   package mutating func append(_ other: SkippedEntries) {
     entryCount += other.entryCount
+    expectedCount += other.expectedCount
     propertyCount += other.propertyCount
     listed += other.listed.prefix(Self.limit - min(Self.limit, listed.count))
   }
@@ -175,6 +185,7 @@ package struct SkippedEntries: Sendable, Hashable {
   /// Adds all records of another list, with a path before theirs.
   mutating func append(_ other: SkippedEntries, below path: ByteString) {
     entryCount += other.entryCount
+    expectedCount += other.expectedCount
     propertyCount += other.propertyCount
     for entry in other.listed.prefix(Self.limit - min(Self.limit, listed.count)) {
       let whole = SkippedEntry(

@@ -134,6 +134,7 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     try endContent()
     if case .file(let size) = entry.kind { ignored = size }
     guard let (domain, inner) = MobileSyncDomains.domain(of: entry.path) else {
+      if Self.isOfBundle(entry.path) { return skipped.appendExpected() }
       // The directories above the containers have no entry of their own.
       if entry.kind != .directory || !MobileSyncDomains.isAboveContainers(entry.path) {
         skipped.append(path: entry.joinedPath, reason: "a backup contains no such container")
@@ -180,6 +181,12 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     case .fifo, .characterDevice, .blockDevice:
       skipped.append(path: entry.joinedPath, reason: "a backup contains no such files")
     }
+  }
+
+  /// Whether an entry is an app's bundle or in it: an iTunes backup has the data of apps only, which
+  /// are installed again from the store.
+  private static func isOfBundle(_ path: [ByteString]) -> Bool {
+    path.count >= 3 && path[0] == "apps" && path[2] == "bundle"
   }
 
   private mutating func file(of entry: ForeignEntry) -> MobileFile {

@@ -19,8 +19,8 @@ extension ExportCommand {
         discussion: """
           Writes a backup in the form of iOS 10 and later into a new directory, encrypted if a \
           password is given, as iTunes and the Finder do. Otherwise whoever can read the directory \
-          can read all data. Bundles and other things that such a backup does not contain are \
-          named, and the exit status is 3. SNAP is 'latest' unless it is given. The containers of \
+          can read all data. Such a backup contains no bundles of apps: a note counts their \
+          entries. Other things that it cannot contain are named, and the exit status is 3. SNAP is 'latest' unless it is given. The containers of \
           apps and groups keep their domains, also if PATH names a part of them. --from-device \
           first backs up a device into the repository, as 'sandboxctl backup' does.
 
@@ -84,7 +84,9 @@ extension ExportCommand {
         path: directory, device: MobileSyncDevice(of: content.stored.snapshot),
         keys: secret.map { MobileSyncKeys(for: $0) })
       let status = try content.write(
-        toDirectory: directory, by: &sink, size: { $0.size }, list: list, console, output)
+        toDirectory: directory, by: &sink, size: { $0.size },
+        expected: ("bundle_entries", "a backup contains no bundles of apps"), list: list, console,
+        output)
       return ExitStatus.together([made?.status ?? .done, status])
     }
   }

@@ -198,17 +198,26 @@ extension ExportedContent {
   /// Writes the content to a sink that makes a directory, prints the result, and returns the exit
   /// status.
   ///
-  /// - Parameter size: The size of what the sink wrote in bytes.
+  /// - Parameters:
+  ///   - size: The size of what the sink wrote in bytes.
+  ///   - expected: The words for the entries that the format never holds; nil if there are none.
   func write<Sink: EntrySink & ~Copyable>(
     toDirectory directory: ByteString, by sink: inout Sink, size: (borrowing Sink) -> UInt64,
-    list: ListOptions, _ console: Console, _ output: OutputOptions
+    expected: (member: String, note: String)? = nil, list: ListOptions, _ console: Console,
+    _ output: OutputOptions
   ) throws -> ExitStatus {
     let written = try write(to: &sink, keepsPaths: true, isQuiet: output.quiet, console)
     try sink.finish()
     let skipped = sink.skipped
     console.show(skipped, "not exported: ", all: list.all)
     try written.show(
-      as: directory, without: skipped, of: stored, size: size(sink), console, output)
+      as: directory, without: skipped, of: stored, size: size(sink),
+      with: expected.map {
+        [JSON.Member($0.member, .integer(Int64(skipped.expectedCount)))]
+      } ?? [], console, output)
+    if let expected, skipped.expectedCount > 0, !output.quiet {
+      console.note("\(expected.note): \(Sizes.count(skipped.expectedCount, "entry"))")
+    }
     return written.status(skipped)
   }
 }
@@ -273,7 +282,9 @@ struct ExportCounts {
   /// Returns the exit status.
   func status(_ skipped: SkippedEntries) -> ExitStatus {
     if damaged > 0 { return .damaged }
-    return skipped.entryCount > 0 ? .doneInPart : .done
+    // What is expected to be missing must not be all that was requested.
+    let isNothing = skipped.expectedCount > 0 && skipped.entryCount >= entries
+    return isNothing || skipped.entryCount > skipped.expectedCount ? .doneInPart : .done
   }
 
   /// Prints the result.
@@ -282,9 +293,11 @@ struct ExportCounts {
   ///   - path: the file or directory that was written.
   ///   - excluded: the entries that rules exclude; nil without rules.
   ///   - size: its size in bytes.
+  ///   - others: further members of the JSON object.
   func show(
     as path: ByteString, without skipped: SkippedEntries, excluded: AutoBackupExclusions? = nil,
-    of stored: StoredSnapshot, size: UInt64, _ console: Console, _ output: OutputOptions
+    of stored: StoredSnapshot, size: UInt64, with others: [JSON.Member] = [], _ console: Console,
+    _ output: OutputOptions
   ) throws {
     let count = entries - skipped.entryCount - (excluded?.entries ?? 0)
     if output.json {
@@ -293,10 +306,10 @@ struct ExportCounts {
         JSON.Member("size", .integer(Int64(clamping: size))),
         JSON.Member("entries", .integer(Int64(count))),
         JSON.Member("damaged", .integer(Int64(damaged))),
-        JSON.Member("skipped", .integer(Int64(skipped.entryCount))),
+        JSON.Member("skipped", .integer(Int64(skipped.entryCount - skipped.expectedCount))),
         JSON.Member("dropped_properties", .integer(Int64(skipped.propertyCount))),
       ]
-      try console.result(.object(JSON.path(path) + members + (excluded?.members ?? [])))
+      try console.result(.object(JSON.path(path) + members + (excluded?.members ?? []) + others))
     } else if !output.quiet {
       try console.result(
         "wrote \(Sizes.count(count, "entry")) of snapshot "

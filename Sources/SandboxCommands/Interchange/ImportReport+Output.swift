@@ -73,7 +73,8 @@ extension Console {
     let dropped = skipped.listed.filter(\.isPropertyOnly)
     remarks(
       dropped.map { PathRemark(path: $0.path, remark: $0.reason) }, as: .warning(""), all: all)
-    let others = skipped.entryCount + skipped.propertyCount - skipped.listed.count
+    let others =
+      skipped.entryCount - skipped.expectedCount + skipped.propertyCount - skipped.listed.count
     if others > 0 { warning("\(word)\(Sizes.count(others)) more are not listed") }
   }
 }
