@@ -62,7 +62,7 @@ struct BundlesInBucketTests {
     try makeBucket()
     let option = isRequested ? " --with-bundles" : ""
     let line = "export itunes --from-device device phone \(Self.place)"
-    // A backup of iTunes contains no bundles.
+    // A name that is not UTF-8 is not exported.
     let exported = try fixture.run(line + option)
     #expect(exported.code == 3, "\(exported.errors)")
     let stored = try fixture.succeed("ls latest --recursive \(Self.place)")

@@ -183,8 +183,8 @@ package struct MobileSyncSink: ~Copyable, EntrySink {
     }
   }
 
-  /// Whether an entry is an app's bundle or in it: an iTunes backup has the data of apps only, which
-  /// are installed again from the store.
+  /// Whether an entry is an app's bundle or in it: an iTunes backup has the data of apps only,
+  /// which are installed again from the store.
   private static func isOfBundle(_ path: [ByteString]) -> Bool {
     path.count >= 3 && path[0] == "apps" && path[2] == "bundle"
   }
