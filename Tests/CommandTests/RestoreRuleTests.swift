@@ -29,11 +29,13 @@ struct RestoreRuleTests {
     rules:
       - {id: logs, in: [data], match: "logs/**", restore: remove}
       - {id: kept, in: [data], match: "logs/sub/kept/**", restore: restore}
+      - {id: fetched, in: [data], match: "logs/fetched/**", class: cache}
     """
   private static let data: ByteString = "new/.local/share/editor"
   private static let dataFiles = [
     ".config/editor/settings", ".local/share/editor/text", ".local/share/editor/logs/a",
-    ".local/share/editor/logs/sub/b", ".local/share/editor/logs/sub/kept/1",
+    ".local/share/editor/logs/sub/b", ".local/share/editor/logs/fetched/1",
+    ".local/share/editor/logs/sub/kept/1",
   ]
 
   @Test func dataKeptInARemovedDirectoryIsRestored() throws {
@@ -63,7 +65,7 @@ struct RestoreRuleTests {
     #expect(
       try Self.entries(cli, Self.data)
         == kept.subtracting(["logs/sub/kept/2"]).union(["text", "logs/sub/kept/1"]))
-    let empty = try Self.backedUp(Self.removal, Array(Self.dataFiles.prefix(4)))
+    let empty = try Self.backedUp(Self.removal, Array(Self.dataFiles.prefix(5)))
     try empty.directory.write("here", at: Self.data.appending("logs/sub/kept/2"))
     try empty.directory.write("here", at: Self.data.appending("logs/a"))
     _ = try empty.succeed(Self.restore)

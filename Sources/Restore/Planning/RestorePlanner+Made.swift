@@ -8,7 +8,7 @@ internal import SystemIO
 extension RestorePlanner {
   /// Adds entries to a directory that the snapshot does not have and that are restored nonetheless.
   mutating func addMade(in parent: Int, _ frame: RestoreSelector.Frame) {
-    guard let rules = selector.rules, frame.isInside, !frame.isEmptied,
+    guard let rules = selector.rules, frame.isInside, !frame.isEmptied, !frame.isRemoved,
       draft.plan.request.classes.isEmpty
     else { return }
     let top = draft.plan.target.shownDepth
