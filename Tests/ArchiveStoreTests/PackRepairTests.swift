@@ -133,6 +133,38 @@ struct PackRepairTests {
     #expect(try Checked(fixture.repository, .everything).findings.isEmpty)
   }
 
+  /// A pack that was made of wrong bytes, for example by damaged memory, matches its id: it is not
+  /// called intact, and no backup relies on it.
+  @Test(arguments: [false, true]) func packOfWrongBytesIsRepaired(isIndexed: Bool) throws {
+    let fixture = try Fixture()
+    let pack = try fixture.pack()
+    let path = RepositoryLayout.tested.pack(pack)
+    let original = try fixture.memory.load(path, limit: 1 << 20)
+    try fixture.memory.changeContent(path) { $0[$0.count / 2] ^= 0xff }
+    let bytes = try fixture.memory.load(path, limit: 1 << 20)
+    let wrong = Blake2b.hash(bytes)
+    try fixture.memory.remove(path)
+    let (target, lease) = (RepositoryLayout.tested.pack(wrong), RepositoryLayout.leases)
+    if try fixture.memory.status(target.directory) == nil {
+      try fixture.memory.makeDirectories([target.directory.name], in: RepositoryLayout.packs)
+    }
+    try fixture.memory.save(bytes, as: target, by: lease)
+    if isIndexed {
+      _ = try fixture.repair()
+      _ = try IndexRepair(fixture.repository).run()
+    } else {
+      try fixture.memory.save(original, as: path, by: lease)
+    }
+    try fixture.check()
+    let report = try fixture.repair()
+    #expect(report.packs.map(\.id) == [wrong] && report.packs.map(\.state) == [.damaged])
+    #expect(report.lostBlobs == (isIndexed ? 1 : 0))
+    #expect(try Checked(fixture.repository, .everything).damaged.isEmpty)
+    _ = try fixture.repository.back(up: Self.files, sequence: 3)
+    #expect(try Checked(fixture.repository, .everything).findings.allSatisfy { !$0.isDamage })
+    #expect(try fixture.readable().count == Self.files.count)
+  }
+
   /// Only prune moves condemned packs back or removes them.
   @Test func condemnedPacksAreNotRepaired() throws {
     let fixture = try Fixture()

@@ -222,7 +222,9 @@ extension PackRepair {
       let verdict = reading.finish()
       // Bytes that cannot be read now may be intact: nothing is counted as lost because of that.
       if let conflict = reading.conflict { throw conflict }
-      if verdict.faults.isEmpty { pack.state = .whole }
+      // A pack may have been made of wrong bytes, for example by damaged memory: it matches its id,
+      // and its blobs do not match theirs.
+      if verdict.faults.isEmpty, verdict.lost.isEmpty { pack.state = .whole }
       lost[pack.id] = verdict.lost
       plan.packs[number] = pack
     }
@@ -248,13 +250,17 @@ extension PackRepair {
     }
   }
 
-  /// Decodes frames as far as possible, ignoring their checksums.
+  /// Decodes frames as far as possible, those with wrong checksums as well.
   private struct SalvageDecoder: ~Copyable {
     private var decompressor: ZstdDecompressor
+    private var tolerant: ZstdDecompressor
     private var plain: [UInt8] = []
 
     init() throws(StoreError) {
       decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
+        try ZstdDecompressor()
+      }
+      tolerant = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
         try ZstdDecompressor(ignoresChecksum: true)
       }
     }
@@ -263,12 +269,17 @@ extension PackRepair {
     mutating func forEachSound(
       in frame: PackReading.Frame, _ body: (BlobRecord, [UInt8]) throws(StoreError) -> Void
     ) throws(StoreError) -> (records: ArraySlice<BlobRecord>, fault: StoreError?) {
+      let limit = Int(frame.location.plain)
+      var fault: StoreError?
       plain.removeAll(keepingCapacity: true)
       do throws(CodecError) {
-        try decompressor.decompress(
-          frame.stored.span, limit: Int(frame.location.plain), appendingTo: &plain)
+        try decompressor.decompress(frame.stored.span, limit: limit, appendingTo: &plain)
       } catch {
-        return (frame.records, .codec(error, "\(frame.path)"))
+        fault = .codec(error, "\(frame.path)")
+        plain.removeAll(keepingCapacity: true)
+        do throws(CodecError) {
+          try tolerant.decompress(frame.stored.span, limit: limit, appendingTo: &plain)
+        } catch { return (frame.records, fault) }
       }
       var lost: [BlobRecord] = []
       for record in frame.records {
@@ -283,7 +294,7 @@ extension PackRepair {
           lost.append(record)
         }
       }
-      return (lost[...], nil)
+      return (lost[...], fault)
     }
   }
 }
