@@ -34,6 +34,23 @@ struct SnapSourceTests {
     #expect(outcome.entries["folders/snapd/editor.json"]?.permissions == 0o600)
   }
 
+  /// All archives have sums of their own, so that they are whole without the directory of the zip
+  /// archive. One that is missing with it is damage.
+  @Test func aSnapshotWithoutDirectoryIsWhole() throws {
+    let archives = try SnapFixture.archives()
+    let metadata = SnapFixture.metadata(archives)
+    let members = SnapFixture.members(archives, metadata)
+    let bytes = try SnapFixture.zip(members)
+    let outcome = try fixture.read(Array(bytes.dropLast(22)))
+    #expect(outcome.reasons == [] && outcome.contents.count == 5)
+    // The metadata is first, and the first archive ends in its middle.
+    let cut = try SnapFixture.zip(Array(members.suffix(2)) + Array(members.prefix(2)))
+    var source = try fixture.source(Array(cut.prefix(cut.count / 2)))
+    var kind: InterchangeError.Kind?
+    do { while try source.next() != nil {} } catch { kind = error.kind }
+    #expect(kind == .damaged)
+  }
+
   /// An archive with another sum is named, and the others are taken.
   @Test func aWrongSumIsNamed() throws {
     var archives = try SnapFixture.archives()

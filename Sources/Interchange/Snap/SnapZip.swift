@@ -43,7 +43,9 @@ struct SnapZip: ~Copyable {
     var reader = try SnapSource.open(file, format: .zip)
     var (text, sum): ([UInt8]?, [UInt8]?) = (nil, nil)
     var count = 0
-    while let member = try SnapSource.next(of: &reader, in: file) {
+    while let member = try next(
+      of: &reader, in: file, isComplete: text != nil && sum != nil)
+    {
       count += 1
       guard count <= memberLimit else {
         throw InterchangeError(
@@ -74,6 +76,17 @@ struct SnapZip: ~Copyable {
     return text
   }
 
+  /// Returns the next member, or nil after the last one. Damage behind the last one that is needed,
+  /// such as a missing directory of the zip archive, does not matter: each has a sum of its own.
+  private static func next(
+    of reader: inout ArchiveReader, in file: ArchiveFile, isComplete: Bool
+  ) throws(InterchangeError) -> ArchiveMember? {
+    do throws(InterchangeError) { return try SnapSource.next(of: &reader, in: file) } catch {
+      if isComplete, error.kind == .damaged { return nil }
+      throw error
+    }
+  }
+
   private static func parse(
     _ text: [UInt8], in file: ArchiveFile
   ) throws(InterchangeError) -> SnapMetadata {
@@ -95,7 +108,7 @@ struct SnapZip: ~Copyable {
   mutating func nextArchive(
     where wanted: (SnapArchive) -> Bool
   ) throws(InterchangeError) -> SnapArchiveSource? {
-    while let member = try SnapSource.next(of: &reader, in: file) {
+    while let member = try Self.next(of: &reader, in: file, isComplete: missing.isEmpty) {
       let name = member.path.map { ByteString($0) } ?? ""
       if name == Self.metadataName || name == Self.sumName { continue }
       guard let archive = SnapArchive(member: name) else {
