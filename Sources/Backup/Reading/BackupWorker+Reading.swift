@@ -310,10 +310,27 @@ extension BackupWorker {
     return metadata
   }
 
+  /// Returns the entry of a file that a refresh copied, and for a database those of its log and its
+  /// journal. Returns nil if one of them must be read: then all are, so that they are consistent.
+  mutating func readCopies(
+    _ index: Int, in directory: DirectoryContext
+  ) throws -> [(index: Int, copy: ReadEntry)]? {
+    let known = directory.known
+    guard known.copies[Int32(index)] != nil else { return nil }
+    var copies: [(index: Int, copy: ReadEntry)] = []
+    for member in [Int32(index)] + (known.databases[Int32(index)]?.companions ?? []) {
+      guard let copied = known.copies[member],
+        let copy = try readCopy(Int(member), copied, in: directory)
+      else { return nil }
+      copies.append((Int(member), copy))
+    }
+    return copies
+  }
+
   /// Returns the entry of a file that a refresh copied: the stored content of the original with the
   /// copy's own metadata. Returns nil if the file must be read: it was replaced since the scan, or
   /// the copy was begun before the original's last change.
-  mutating func readCopy(
+  private mutating func readCopy(
     _ index: Int, _ copied: RevisionCopy.File, in directory: DirectoryContext
   ) throws -> ReadEntry? {
     let path = directory.path.appending(directory.scan.name(index))

@@ -80,10 +80,9 @@ struct BackupWorker: ~Copyable {
       }
       return
     }
-    if let copied = directory.known.copies[Int32(index)],
-      let copy = try readCopy(index, copied, in: directory)
-    {
-      return try context.add(index, copy)
+    if let copies = try readCopies(index, in: directory) {
+      for (index, copy) in copies { try context.add(index, copy) }
+      return
     }
     let read: ReadEntry?
     do {

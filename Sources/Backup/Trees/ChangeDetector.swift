@@ -169,13 +169,14 @@ struct ChangeDetector {
     if tree.databases.isMember(index) { files[Int32(index)] = entry }
   }
 
-  /// Marks all files of a database as read if one of them is, so that they are consistent.
+  /// Marks all files of a database as read if one of them is, so that they are consistent. If each
+  /// is a copy, they are read only if one of the copies cannot be relied on.
   private mutating func joinDatabases() {
     for (database, companions) in tree.databases.companions {
       let members = [database] + companions
-      guard members.contains(where: { tree.isRead(Int($0), known) && known.copies[$0] == nil })
-      else { continue }
-      for member in members {
+      guard members.contains(where: { tree.isRead(Int($0), known) }) else { continue }
+      let areCopies = members.allSatisfy { known.copies[$0] != nil }
+      for member in members where !areCopies {
         known.flags[Int(member)].remove(.isKnown)
         known.renamedLinks[member] = nil
         known.copies[member] = nil

@@ -40,9 +40,10 @@ struct UnchangedEntries: Sendable {
   /// The stored entries of files whose status is unchanged since an earlier boot of the machine,
   /// and that are databases or may be: databases are read (docs/state-file.md, "Restarts").
   var uncertain: [Int32: TreeEntry] = [:]
-  /// Files that are databases by their names, of which at least one file must be read.
+  /// Files that are databases by their names, of which at least one file must be read, or of which
+  /// each is a copy.
   var databases: [Int32: DatabaseFiles] = [:]
-  /// The logs and journals of these databases, which are read with them.
+  /// The logs and journals of these databases, which are handled with them.
   var companions: Set<Int32> = []
   /// Files that must be read and cannot be, because the device is locked.
   var waiting: [Int32: WaitingFile] = [:]

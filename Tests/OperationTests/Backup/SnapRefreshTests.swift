@@ -275,6 +275,24 @@ struct SnapRefreshTests {
     try snap.expectRestored(report, "42", to: "back")
   }
 
+  /// The program still uses the old revision when it is copied.
+  @Test(arguments: [["db"], ["db-wal"], ["db", "db-wal"]])
+  func aCopiedDatabaseThatIsReadIsReadWithItsLog(changed: [String]) throws {
+    let texts = [("db", "SQLite format 3\0pages"), ("db-wal", "log")]
+    for (name, text) in texts { try snap.write(text, name, revision: "41") }
+    _ = try snap.backup()
+    try snap.copy("41", to: "42")
+    for (name, text) in texts where changed.contains(name) {
+      try snap.write(text.replacing("log", with: "LOG"), name, revision: "41")
+    }
+    _ = try snap.backup()
+    try snap.link("42")
+    let (report, _) = try snap.backup()
+    #expect(report.databases.map(\.path) == ["apps/editor/revision/db"])
+    try snap.expectRestored(report, "42", to: "back")
+    #expect(try snap.backup().opened == 0)
+  }
+
   @Test func aDatabaseIsRecognizedOrReadWithItsLog() throws {
     for (name, text) in [("db", "SQLite format 3\0pages"), ("db-wal", "log"), ("x-wal", "lone")] {
       try snap.write(text, name, revision: "41")
