@@ -52,6 +52,8 @@ struct WordAdviceTests {
     ("forget --keep-within x", "give a span of time such as 2y5m7d3h;"),
     ("backup --exclude-larger-than x", "give a size such as 500M or 2GiB;"),
     ("backup --limit-upload x", "give the bytes a second, such as 500K or 2M;"),
+    ("forget --group-by host", "give 'device', 'scope' or 'tags', several with commas"),
+    ("purge --until-free 10%", "give a number from 1 to 99, without a percent sign;"),
     ("prune --max-unused x", "give a size such as 500M, a share such as 5%, or 'unlimited';"),
   ])
   func wordOfAnotherProgramHasAHint(_ line: String, expected: String) throws {

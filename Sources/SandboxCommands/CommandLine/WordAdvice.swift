@@ -77,10 +77,12 @@ enum WordAdvice {
 
   /// The forms of values by the option, or by the name of the value in the help.
   private static let values = [
+    "--group-by": "give 'device', 'scope' or 'tags', several with commas, or '' for one group;",
     "--keep-last": number, "--keep-hourly": number, "--keep-daily": number,
     "--keep-weekly": number, "--keep-monthly": number, "--keep-yearly": number,
     "--max-unused": "give a size such as 500M, a share such as 5%, or 'unlimited';",
     "--time": "give 'source', 'now', or a time such as 2024-01-31T10:30:00Z;",
+    "percent": "give a number from 1 to 99, without a percent sign;",
     "rate": "give the bytes a second, such as 500K or 2M;",
     "size": "give a size such as 500M or 2GiB;",
     "span": "give a span of time such as 2y5m7d3h;",
