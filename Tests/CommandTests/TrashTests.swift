@@ -40,6 +40,16 @@ struct TrashTests {
     #expect(again["trash"] is NSNull)
   }
 
+  /// The command that a restore names shows its trash: without `--root` it would be another one.
+  @Test func reportNamesTheCommandThatListsTheTrash() throws {
+    let fixture = try DeviceRestoreFixture()
+    let note = try fixture.path(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
+    try fixture.change(note, to: "spoilt")
+    let text = try fixture.cli.succeed(Self.restore)
+    let found = try #require(text.firstMatch(of: /'sandboxctl (trash list --root [^']+)' shows/))
+    #expect(try fixture.cli.succeed(String(found.1)).contains("restore of apps/org.example"))
+  }
+
   @Test func trashIsEmptied() throws {
     let (fixture, trash) = try prepare()
     let young = try fixture.cli.json("trash empty --root device --older-than 1h --json")

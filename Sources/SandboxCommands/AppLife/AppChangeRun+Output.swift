@@ -58,7 +58,7 @@ extension AppChangeRun {
       if let trash = report.trash {
         try console.result(
           "replaced and removed files were moved to trash \(trash); "
-            + "'sandboxctl trash list' shows them")
+            + "'sandboxctl trash list\(plan.device.selection)' shows them")
       }
       if plan.request.change == .uninstall, let saved = report.saved {
         try console.result(

@@ -48,6 +48,15 @@ extension RecoveryReport.Recovered {
   }
 }
 
+extension Device {
+  /// The options that select the device, for a suggested command.
+  var selection: String {
+    // The root alone may not determine these layouts, or another one first.
+    let isNamed = [.folder, .android, .systemd, .xdg].contains(layout)
+    return " --root \(ShellWord.text(root))" + (isNamed ? " --layout \(layout.rawValue)" : "")
+  }
+}
+
 extension Console {
   /// Warns about interrupted operations on a device and says how to recover them. Returns whether
   /// there are any.
@@ -65,10 +74,7 @@ extension Console {
       warning(error.description)
       if let hint = error.hint { self.hint(hint) }
     }
-    // The root alone may not determine these layouts, or another one first.
-    let isNamed = [.folder, .android, .systemd, .xdg].contains(device.layout)
-    let layout = isNamed ? " --layout \(device.layout.rawValue)" : ""
-    let command = "sandboxctl recover --root \(ShellWord.text(device.root))\(layout)"
+    let command = "sandboxctl recover\(device.selection)"
     for operation in report.pending {
       warning(
         "the \(operation.operation) of '\(operation.container)' was interrupted "

@@ -65,7 +65,7 @@ extension RestoreCommand {
       if let trash = report.trash {
         try console.result(
           "replaced and removed files were moved to trash \(trash); "
-            + "'sandboxctl trash list' shows them")
+            + "'sandboxctl trash list\(plan.request.device.selection)' shows them")
       }
       try console.show(setAside: report.setAside, all: listsAll)
       try showInstalls(console)
