@@ -24,6 +24,19 @@ public final class EntryLookup {
     return directory(at: path.parent).flatMap { child(named: name, of: $0) }
   }
 
+  /// Whether the scan could not list the directory at a path completely, or the nearest one above
+  /// it that it found.
+  public func isUnlisted(at path: ByteString) -> Bool {
+    var path = path
+    while true {
+      if let index = index(of: path) {
+        return scan.entries[index].isUnreadable || scan.entries[index].isStale
+      }
+      if path.isEmpty { return true }
+      path = path.parent
+    }
+  }
+
   /// Returns the entry with a name in a directory of the scan, or nil if there is none.
   public func child(named name: ByteString, of directory: Int) -> Int? {
     let slots = scan.entries[directory].children

@@ -136,7 +136,11 @@ struct DeletionPlanner {
     for name in names.sorted() where !(depth == 0 && StagingDirectory.isOurs(name)) {
       let index = scanned.flatMap { draft.scanned?.child(named: name, of: $0) }
       switch removals.verdict(on: index, isAsked: isAsked) {
-      case .keep: break
+      case .keep:
+        // Otherwise it was created after the scan.
+        if isAsked, index == nil, draft.scanned?.isUnlisted(at: above) == true {
+          draft.block(above.appending(name), Self.unlistedReason)
+        }
       case .spare:
         draft.spare(above.appending(name), "the policy excludes it from backups")
       case .removeParts:
@@ -154,6 +158,10 @@ struct DeletionPlanner {
       }
     }
   }
+
+  private static let unlistedReason =
+    "its directory could not be read when the policy was applied, so it is not removed: run the "
+    + "same command again"
 
   /// Plans to delete an entry. Returns false if it is kept, with a remark.
   private func planDeletion(

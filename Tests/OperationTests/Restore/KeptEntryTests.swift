@@ -91,6 +91,30 @@ import Testing
     #expect(returned > 1)
   }
 
+  /// A directory that cannot be read for a moment, while the policy is applied to the device, keeps
+  /// its entries, and the restore says so.
+  @Test func entriesThatCouldNotBeJudgedAreReported() throws {
+    try write(["folder/stored": "stored"])
+    let stored = try #require(try fixture.backup().snapshot)
+    var reported = 0
+    for call in 1..<400 {
+      try write(["folder/extra": "extra"])
+      let fault = Faults.Plan(failing: [.open, .list], at: call, number: 5)
+      let report = try? Faults.inject(fault) { try run(plan(stored, deletes: true)) }
+      let isThere = try fixture.names("tree/folder").contains("extra")
+      if let report, isThere {
+        let failed = report.remarks(\.failed).map(\.path)
+        #expect(!failed.isEmpty || !report.damaged.isEmpty, "call \(call)")
+        if failed == ["folders/tree/folder/extra"] { reported += 1 }
+      }
+      if !fault.hasFired {
+        #expect(!isThere)
+        break
+      }
+    }
+    #expect(reported > 0)
+  }
+
   // MARK: - Databases
 
   /// The first restore keeps a database without a log, and the second one a database with a log,
