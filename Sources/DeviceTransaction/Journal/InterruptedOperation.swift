@@ -36,7 +36,7 @@ package struct InterruptedOperation: Sendable {
           hint: "if it is damaged, remove it: no file is incomplete, and replaced files are in "
             + "the trash")
       }
-      found.append(InterruptedOperation(record: record))
+      found.append(InterruptedOperation(record: record.located(at: root)))
     }
     return found.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
   }
@@ -48,7 +48,7 @@ package struct InterruptedOperation: Sendable {
       guard let directory = try ControlDirectory.open(ControlDirectory.journal, root: root),
         let file = try ControlDirectory.file(OperationJournal.file(record.id), in: directory)
       else { return false }
-      return try JournalRecord.read(file) == record
+      return try JournalRecord.read(file)?.located(at: root) == record
     } catch { throw OperationError(error) }
   }
 

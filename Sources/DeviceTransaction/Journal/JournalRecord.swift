@@ -47,6 +47,8 @@ package struct JournalRecord: Hashable, Sendable {
   /// The index of the current container.
   var currentContainer = 0
   var state = State.preparing
+  /// The device's directory, in which the paths are; nil in journals of earlier versions.
+  var device: ByteString?
   /// The directories that contain staged entries (`StagingDirectory`).
   var staging: [ByteString] = []
   var roots: [Root] = []
@@ -82,6 +84,19 @@ package struct JournalRecord: Hashable, Sendable {
   var settled: JournalRecord {
     var record = self
     (record.roots, record.steps) = ([], [])
+    return record
+  }
+
+  /// The record for a device that is now at another path, for example on a disk that is mounted
+  /// elsewhere.
+  func located(at root: ByteString) -> JournalRecord {
+    guard let device, device != root else { return self }
+    var record = self
+    record.device = root
+    record.staging = staging.map { $0.moved(from: device, to: root) }
+    record.roots = roots.map {
+      Root(path: $0.path.moved(from: device, to: root), inode: $0.inode)
+    }
     return record
   }
 
@@ -123,16 +138,19 @@ extension JournalRecord {
   func write(
     to sink: (borrowing [UInt8]) throws(SystemError) -> Void
   ) throws(SystemError) {
-    var piece = JSON.object([
-      JSON.Member("format", .integer(Self.format)), JSON.Member("id", .string(id)),
-      JSON.Member("operation", .string(operation)), JSON.Member("time", .string(time.rfc3339)),
-      JSON.Member("subjects", Self.list(subjects)),
-      JSON.Member("containers", Self.list(containers)),
-      JSON.Member("whole", .bool(isWhole)),
-      JSON.Member("in_hand", .integer(Int64(currentContainer))),
-      JSON.Member("state", .string(state.rawValue)), JSON.Member("staging", Self.list(staging)),
-      JSON.Member("roots", .array(roots.map(\.json))),
-    ]).compactBytes
+    var piece = JSON.object(
+      [
+        JSON.Member("format", .integer(Self.format)), JSON.Member("id", .string(id)),
+        JSON.Member("operation", .string(operation)), JSON.Member("time", .string(time.rfc3339)),
+        JSON.Member("subjects", Self.list(subjects)),
+        JSON.Member("containers", Self.list(containers)),
+        JSON.Member("whole", .bool(isWhole)),
+        JSON.Member("in_hand", .integer(Int64(currentContainer))),
+        JSON.Member("state", .string(state.rawValue)), JSON.Member("staging", Self.list(staging)),
+      ] + (device.map { JSON.path($0, named: "device") } ?? []) + [
+        JSON.Member("roots", .array(roots.map(\.json)))
+      ]
+    ).compactBytes
     piece.removeLast()
     piece.append(contentsOf: Array(",\"steps\":[".utf8))
     for (number, step) in steps.enumerated() {
@@ -210,6 +228,7 @@ extension JournalRecord {
     isWhole = json["whole"]?.bool ?? false
     self.currentContainer = Int(clamping: currentContainer)
     self.state = state
+    device = json.path(named: "device")
     self.staging = staging
     self.roots = roots.compactMap { $0 }
   }
@@ -223,6 +242,13 @@ extension JournalRecord {
       return nil
     }
     return paths.compactMap { $0 }
+  }
+}
+
+extension ByteString {
+  /// Returns the path of an entry after a directory in which it may be has got another path.
+  func moved(from old: ByteString, to new: ByteString) -> ByteString {
+    isWithin(old) ? new.appending(relative(to: old)) : self
   }
 }
 

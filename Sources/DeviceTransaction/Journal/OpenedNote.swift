@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import Codecs
 package import SystemIO
 
@@ -24,12 +25,15 @@ package struct OpenedNote: Sendable {
     _ status: FileStatus, opened: UInt16, at paths: [ByteString]
   ) throws(SystemError) {
     try settle()
-    let json = JSON.object([
-      JSON.Member("format", .integer(Self.format)), JSON.Member("paths", JournalRecord.list(paths)),
-      JSON.Member("inode", .integer(Int64(bitPattern: status.identity.inode))),
-      JSON.Member("mode", .integer(Int64(status.permissions))),
-      JSON.Member("opened", .integer(Int64(opened))),
-    ])
+    let json = JSON.object(
+      [
+        JSON.Member("format", .integer(Self.format)),
+        JSON.Member("paths", JournalRecord.list(paths)),
+      ] + JSON.path(root, named: "device") + [
+        JSON.Member("inode", .integer(Int64(bitPattern: status.identity.inode))),
+        JSON.Member("mode", .integer(Int64(status.permissions))),
+        JSON.Member("opened", .integer(Int64(opened))),
+      ])
     let directory = try ControlDirectory.make(ControlDirectory.journal, root: root)
     let file = try AtomicFile(lockedIn: directory, permissions: 0o600)
     try file.write(json.compactBytes)
@@ -61,7 +65,7 @@ package struct OpenedNote: Sendable {
     let owner = try file.status().user
     // A damaged note is ignored: it was written as a whole and concerns one rename.
     if let bytes = try file.readAll(limit: Self.limit), let note = Content(reading: bytes) {
-      for path in note.paths where scope?.permits(path) ?? true {
+      for path in note.paths(at: root) where scope?.permits(path) ?? true {
         try note.settle(path, of: owner)
       }
     }
@@ -70,7 +74,9 @@ package struct OpenedNote: Sendable {
 
   /// The parsed content of a note.
   private struct Content {
-    let paths: [ByteString]
+    private let paths: [ByteString]
+    /// The device's directory; nil in notes of earlier versions.
+    private let device: ByteString?
     let inode: UInt64
     let mode: UInt16
     let opened: UInt16
@@ -83,7 +89,14 @@ package struct OpenedNote: Sendable {
         let opened = json["opened"]?.integer.flatMap({ UInt16(exactly: $0) })
       else { return nil }
       (self.paths, self.mode, self.opened) = (paths, mode, opened)
+      device = json.path(named: "device")
       self.inode = UInt64(bitPattern: inode)
+    }
+
+    /// Returns the paths on a device that may be at another path than when the note was written.
+    func paths(at root: ByteString) -> [ByteString] {
+      guard let device else { return paths }
+      return paths.map { $0.moved(from: device, to: root) }
     }
 
     /// Restores the mode of the directory at a path if it is the one of the note and belongs to a

@@ -43,7 +43,9 @@ package final class OperationJournal {
   ///   was interrupted and has to be recovered first.
   package init(_ record: JournalRecord, root: ByteString) throws(OperationError) {
     locks = try AppLocks(record.subjects, root: root)
-    self.record = record
+    var located = record
+    located.device = root
+    self.record = located
     opened = OpenedNote(record.id, root: root)
     // With the locks held, no other operation on the subjects can be interrupted from here on.
     try Self.requireRecovered(record, root: root)

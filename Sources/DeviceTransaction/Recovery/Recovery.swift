@@ -72,7 +72,8 @@ package struct Recovery {
         "recover the \(record.operation) of", subject: operation.container,
         reason: "its journal names "
           + "'\(path)', which is outside the containers of this device",
-        hint: "the journal may have been copied from another device: inspect '"
+        hint: "if the device was at another path then, move or mount it there again; otherwise the "
+          + "journal may have been copied from another device: inspect '"
           + ControlDirectory.path(ControlDirectory.journal, root: device.root).description
           + "', and remove it if it is not yours")
     }

@@ -107,7 +107,7 @@ package struct Trash: Sendable {
       if ByteString(id) == item.id { return true }
       // The operation may have ended in the meantime; an unreadable journal may need any item.
       guard let file = try ControlDirectory.file(name, in: journal) else { continue }
-      guard let record = try JournalRecord.read(file) else { return true }
+      guard let record = try JournalRecord.read(file)?.located(at: root) else { return true }
       if record.roots.contains(where: { root in item.directories.contains { root.path.isWithin($0) }
       }) {
         return true

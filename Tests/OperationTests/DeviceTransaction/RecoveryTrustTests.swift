@@ -22,13 +22,14 @@ import Testing
 
   /// Writes a journal that moves a file of the device into place and keeps the existing one.
   private func write(
-    root: ByteString, inode: UInt64?, kept: ByteString? = nil, staging: [ByteString] = []
+    root: ByteString, inode: UInt64?, kept: ByteString? = nil, staging: [ByteString] = [],
+    device: ByteString? = nil
   ) throws {
     var record = JournalRecord(
       operation: "restore", time: Timestamp(seconds: 1_767_225_600), subjects: ["folders/tree"],
       containers: ["folders/tree"])
     record.state = .moving
-    record.staging = staging
+    (record.staging, record.device) = (staging, device)
     let staged = fixture.directory.path("tree/staged")
     record.roots = [
       JournalRecord.Root(path: root, inode: inode),
@@ -87,6 +88,18 @@ import Testing
     let victim = fixture.directory.path("victim")
     try write(root: victim, inode: try inodeOf(victim))
     try expectRefused(victim)
+  }
+
+  /// After a crash, a disk may be mounted at another path.
+  @Test func theJournalOfADeviceThatWasMovedIsExecuted() throws {
+    let (now, before) = (fixture.directory.path("tree"), fixture.directory.path("old/tree"))
+    let trash = before.appending(ByteString(".sandboxctl/trash/\(id)"))
+    try write(root: before, inode: try inodeOf(now), kept: trash)
+    try expectRefused(before)
+    try write(root: before, inode: try inodeOf(now), kept: trash, device: before)
+    #expect(try recover().done.map(\.steps) == [1])
+    #expect(try fixture.text("tree/.bashrc") == "evil")
+    #expect(try InterruptedOperation.all(on: now).isEmpty)
   }
 
   @Test func aRootWithAParentReferenceIsRefused() throws {
