@@ -42,6 +42,26 @@ struct PaxTests {
     ]
   }()
 
+  /// A list that is none, of another version or truncated, is an attribute only.
+  @Test func accessListsAreTextAsWell() {
+    let list: [UInt8] =
+      [2, 0, 0, 0] + [1, 0, 6, 0, 255, 255, 255, 255] + [2, 0, 5, 0, 232, 3, 0, 0]
+      + [4, 0, 4, 0, 255, 255, 255, 255] + [8, 0, 0, 0, 0, 0, 0, 1]
+      + [16, 0, 7, 0, 255, 255, 255, 255] + [32, 0, 1, 0, 255, 255, 255, 255]
+    func header(_ value: [UInt8]) -> String {
+      var member = PaxMember(path: Self.text("x"), kind: .directory, mode: 0o755)
+      member.attributes = [.init(name: Self.text("system.posix_acl_default"), value: value)]
+      return String(decoding: member.header(), as: UTF8.self)
+    }
+    let text =
+      "SCHILY.acl.default=user::rw-,user:1000:r-x,group::r--,group:16777216:---,mask::rwx,"
+      + "other::--x\n"
+    #expect(header(list).contains(text))
+    for invalid in [[], [2, 0, 0, 0], [3] + list.dropFirst(), Array(list.dropLast()), [0, 0]] {
+      #expect(!header(invalid).contains("SCHILY.acl"))
+    }
+  }
+
   @Test(arguments: ["tar", "bsdtar"], ["C", "C.UTF-8"])
   func isListedWithoutMessages(program: String, locale: String) throws {
     let archive = Self.archive(Self.members)

@@ -181,6 +181,38 @@ struct RoundTripTests {
     #expect(status.allocated < 1_000_000)
   }
 
+  /// Each takes the lists from other records.
+  @Test(arguments: [
+    "tar --acls -xpf", "tar --xattrs --xattrs-include=* --acls -xpf", "bsdtar --acls -xpf",
+  ])
+  func otherProgramsExtractAccessLists(command: String) throws {
+    let directory = try TemporaryDirectory("archive")
+    _ = try Directory.make(path: directory.path("out"))
+    let out = try Directory.open(path: directory.path("out"))
+    do throws(SystemError) {
+      try out.attributes.set("system.posix_acl_default", to: Self.accessList)
+      try out.attributes.remove("system.posix_acl_default")
+    } catch {
+      return print("skipped: access control lists: \(error)")
+    }
+    let fixture = try Fixture()
+    var file = ListedSource.Item.file("file", "x")
+    file.entry.permissions = 0o640
+    file.entry.attributes = [.init(name: "system.posix_acl_access", value: Self.accessList)]
+    var folder = ListedSource.Item.entry("folder", .directory)
+    folder.entry.attributes = [.init(name: "system.posix_acl_default", value: Self.accessList)]
+    try directory.write(
+      try fixture.tar(try fixture.run([.entry("", .directory), file, folder])), at: "a.tar")
+    let words = command.split(separator: " ").map(String.init)
+    let outcome = try Program.run(
+      words[0], Array(words[1...]) + ["a.tar", "-C", "out", "--no-same-owner"],
+      environment: ["LC_ALL": "C.UTF-8"], in: directory.url)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let found = try TreeRecord.all(in: directory, "out")
+    #expect(found["file"]?.attributes["system.posix_acl_access"] == Self.accessList)
+    #expect(found["folder"]?.attributes["system.posix_acl_default"] == Self.accessList)
+  }
+
   /// A time that a zip archive cannot hold becomes the nearest one, not one a century later.
   @Test func zipHasTheNearestTimes() throws {
     let fixture = try Fixture()
