@@ -200,6 +200,32 @@ struct ClassifyTests {
     #expect(alone["database"] == nil && alone["backup"] as? String == "never")
   }
 
+  /// A purge considers the verdicts of all files of a database, so `purge` is the log's own.
+  @Test func explainNamesTheOwnPurgeOfALog() throws {
+    let cli = try CommandLine()
+    try cli.directory.write("pages", at: "home/.cache/app/x.db")
+    try cli.directory.write("log", at: "home/.cache/app/x.db-wal")
+    try cli.directory.write(
+      """
+      overlay: [xdg]
+      schema: 1
+      rules:
+        - {id: logs, in: [cache], match: "**/x.db-wal", backup: always, purge: never}
+
+      """, at: "own.yaml")
+    let options = "--layout xdg --root home --policy ./own.yaml"
+    let path = "apps/app/cache/x.db-wal"
+    let explained = try cli.json("explain \(path) \(options) --json")
+    let verdict = try #require(explained["verdict"] as? [String: Any])
+    #expect(explained["database"] != nil && verdict["purge"] as? String == "never", "\(verdict)")
+    #expect(verdict["backup"] as? String == "never")
+    let classified = try cli.jsonLines("classify \(options) --json")
+    let log = try #require(classified.first { $0["path"] as? String == path })
+    #expect(Self.verdict(verdict) == Self.verdict(log))
+    let shown = try cli.succeed("explain \(path) \(options)")
+    #expect(shown.contains("its own rules decide about purges: "), "\(shown)")
+  }
+
   @Test func unreadableDirectoryIsNamedAndTheRestClassified() throws {
     let cli = try CommandLine()
     try cli.directory.write("x", at: "tree/locked/below")

@@ -87,24 +87,30 @@ public struct DeviceScan: Sendable {
   /// Returns the query for the entry at a path in a container with its marks, or for a regular file
   /// if the entry does not exist, and the class of data protection that the metadata of a file
   /// states. The query for a log or a journal that has the verdicts of its database is that of the
-  /// database, which is named. Reads only the directories above it.
+  /// database, which is named; `purge` is then what its own rules decide about purges. Reads only
+  /// the directories above it.
   public static func query(
     _ inner: ByteString, in container: Container, of device: Device, policy: CompiledPolicy
-  ) -> (query: EntryQuery, exists: Bool, stated: ProtectionClass?, database: ByteString?) {
+  ) -> (
+    query: EntryQuery, exists: Bool, stated: ProtectionClass?, database: ByteString?,
+    purge: (keep: PurgeDisposition, platform: PurgeDisposition)?
+  ) {
     var options = ScanOptions(destination: .unrestricted)
     options.only = inner
     let scan = run(device, policy: policy, options: options) { $0 == container }
     if let found = scan.containers.first, let index = found.index(of: inner) {
       var reader = ProtectionReader(found)
       let isFile = found.entries[index].status.kind == .file
+      let database = found.databases[index].map { found.name($0) }
+      let verdicts = found.entries[index].verdicts
       return (
-        found.query(index), true, isFile ? reader.stated(on: index) : nil,
-        found.databases[index].map { found.name($0) }
+        found.query(index), true, isFile ? reader.stated(on: index) : nil, database,
+        database.map { _ in (verdicts.keep.purge, verdicts.platform.purge) }
       )
     }
     return (
       container.query(inner.components.map { Array($0.bytes) }, EntryFacts(.file)), false, nil,
-      nil
+      nil, nil
     )
   }
 

@@ -51,17 +51,22 @@ struct ExplainCommand: SandboxCommand {
     let explanation = compiled.explain(
       query.query, scanStart: Host.now().seconds, for: destination)
     let database = query.database.map { logical.bytes.parent.appending($0) }
+    var verdicts = explanation.verdicts
+    if let (keep, platform) = query.purge {
+      (verdicts.keep.purge, verdicts.platform.purge) = (keep, platform)
+    }
     let plan = purge ? try PurgePlan.make(found, policy: compiled, judging: container) : nil
     let judgement = plan?.judge(container, inner)
     if output.json {
       let purge = judgement.map { $0.json(at: plan?.request.now ?? Host.now()) }
       try console.result(
         explanation.json(
-          logical, exists: query.exists, stated: query.stated, database: database,
+          logical, verdicts, exists: query.exists, stated: query.stated, database: database,
           for: destination, purge: purge))
     } else {
-      try Text(explanation, logical, exists: query.exists, database: database).write(
-        console, destination: destination)
+      try Text(
+        explanation, logical, verdicts: verdicts, exists: query.exists, database: database
+      ).write(console, destination: destination)
       if let stated = query.stated {
         try console.result(
           "protection \(stated.rawValue), by the file's attribute \(ProtectionClass.attribute)")
@@ -79,15 +84,18 @@ extension ExplainCommand {
   private struct Text {
     private let explanation: Explanation
     private let path: LogicalPath
+    private let verdicts: Verdicts
     private let exists: Bool
     /// The database whose verdicts the entry has, if it is its log or its journal.
     private let database: ByteString?
 
     init(
-      _ explanation: Explanation, _ path: LogicalPath, exists: Bool, database: ByteString?
+      _ explanation: Explanation, _ path: LogicalPath, verdicts: Verdicts, exists: Bool,
+      database: ByteString?
     ) {
       self.explanation = explanation
       self.path = path
+      self.verdicts = verdicts
       self.exists = exists
       self.database = database
     }
@@ -100,11 +108,15 @@ extension ExplainCommand {
       if let database { try console.result("the rules for its database \(database) decide:") }
       for step in explanation.steps { try write(step, console) }
       try console.result("")
-      try write(explanation.verdicts.keep, of: "sandboxctl", for: destination, console)
-      if explanation.verdicts.platform == explanation.verdicts.keep {
+      try write(verdicts.keep, of: "sandboxctl", for: destination, console)
+      if verdicts.platform == verdicts.keep {
         try console.result("platform: the same")
       } else {
-        try write(explanation.verdicts.platform, of: "platform", for: destination, console)
+        try write(verdicts.platform, of: "platform", for: destination, console)
+      }
+      if verdicts.keep.purge != explanation.verdicts.keep.purge {
+        try console.result(
+          "its own rules decide about purges: it and the database are deleted if both may be")
       }
       for mark in explanation.overruledMarks {
         let suffix = mark.location.map { ", \($0.text)" } ?? ""
@@ -178,7 +190,7 @@ extension Explanation {
 
   /// Returns the output of `explain --json`.
   func json(
-    _ path: LogicalPath, exists: Bool, stated: ProtectionClass? = nil,
+    _ path: LogicalPath, _ verdicts: Verdicts, exists: Bool, stated: ProtectionClass? = nil,
     database: ByteString? = nil, for destination: Destination, purge: JSON? = nil
   ) -> JSON {
     let backup = verdicts.keep.backup.mode(for: destination)
