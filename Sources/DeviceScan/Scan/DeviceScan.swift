@@ -105,7 +105,7 @@ public struct DeviceScan: Sendable {
       let verdicts = found.entries[index].verdicts
       return (
         found.query(index), true, isFile ? reader.stated(on: index) : nil, database,
-        database.map { _ in (verdicts.keep.purge, verdicts.platform.purge) }
+        database.map { _ in (keep: verdicts.keep.purge, platform: verdicts.platform.purge) }
       )
     }
     return (

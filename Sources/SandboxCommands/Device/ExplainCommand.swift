@@ -52,8 +52,9 @@ struct ExplainCommand: SandboxCommand {
       query.query, scanStart: Host.now().seconds, for: destination)
     let database = query.database.map { logical.bytes.parent.appending($0) }
     var verdicts = explanation.verdicts
-    if let (keep, platform) = query.purge {
-      (verdicts.keep.purge, verdicts.platform.purge) = (keep, platform)
+    if let own = query.purge {
+      verdicts.keep.purge = own.keep
+      verdicts.platform.purge = own.platform
     }
     let plan = purge ? try PurgePlan.make(found, policy: compiled, judging: container) : nil
     let judgement = plan?.judge(container, inner)

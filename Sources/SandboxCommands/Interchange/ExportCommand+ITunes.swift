@@ -85,8 +85,8 @@ extension ExportCommand {
         keys: secret.map { MobileSyncKeys(for: $0) })
       let status = try content.write(
         toDirectory: directory, by: &sink, size: { $0.size },
-        expected: ("bundle_entries", "a backup contains no bundles of apps"), list: list, console,
-        output)
+        expected: (member: "bundle_entries", note: "a backup contains no bundles of apps"),
+        list: list, console, output)
       return ExitStatus.together([made?.status ?? .done, status])
     }
   }
