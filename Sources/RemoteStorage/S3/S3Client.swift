@@ -166,9 +166,11 @@ extension S3Client {
   private func isAllowed(after refusal: S3Refusal, _ state: inout Attempts) -> Bool {
     if state.isCleaningUp { return state.count < policy.attemptsAfterStop }
     if state.refusals < policy.attempts { return true }
-    guard refusal.isOutage, hasServed.load(ordering: .relaxed), !http.isStopping,
+    guard refusal.isOutage, hasServed.load(ordering: .relaxed),
       policy.clock.now() - state.began < policy.patience
     else { return false }
+    // The wait says that the user has interrupted it.
+    if http.isStopping { return true }
     let wasOut = state.isOut
     state.isOut = !answers()
     // It works again: the request gets as many attempts as at its begin.
