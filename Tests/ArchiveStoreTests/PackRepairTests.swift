@@ -107,6 +107,22 @@ struct PackRepairTests {
     #expect(try fixture.readable().count == Self.files.count)
   }
 
+  /// A directory with the name of a pack is none: the pack is missing, and once the index no longer
+  /// names it, nothing is damaged.
+  @Test func aDirectoryInPlaceOfAPackIsNoPack() throws {
+    let fixture = try Fixture()
+    let path = RepositoryLayout.tested.pack(try fixture.pack())
+    try fixture.memory.remove(path)
+    try fixture.memory.makeDirectories([path.name], in: path.directory)
+    #expect(try !Checked(fixture.repository, .everything).damaged.isEmpty)
+    let report = try fixture.repair()
+    #expect(report.packs.map(\.state) == [.missing] && report.lostBlobs == 20)
+    let checked = try Checked(fixture.repository, .everything)
+    #expect(checked.damaged.isEmpty, "\(checked.findings)")
+    #expect("\(checked.findings)".contains("\(path.name)"))
+    #expect("\(checked.findings)".contains("it does not belong there"))
+  }
+
   /// Blobs that a backup has stored again are not stored a third time.
   @Test func blobsInOtherPacksAreNeitherStoredNorLost() throws {
     let fixture = try Fixture()

@@ -67,8 +67,10 @@ struct RepositoryInventory: Hashable {
           continue
         }
         // A pack that no longer exists was removed by a prune after the listing.
-        packs[id] = listing?.statuses?[path.name]?.size
-        if packs[id] == nil { packs[id] = try storage.status(path)?.size }
+        var known = listing?.statuses?[path.name]
+        if known == nil { known = try storage.status(path) }
+        guard let status = known else { continue }
+        if status.isDirectory { unknownFiles.append(path) } else { packs[id] = status.size }
       }
     }
   }
