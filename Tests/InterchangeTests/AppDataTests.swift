@@ -157,6 +157,20 @@ struct AppDataTests {
     try expectSame(first, second, below: "apps/com.example.app/data", keepsOwners: true)
   }
 
+  /// Also if only `iTunesMetadata.plist` names the app, what precedes the damage is imported.
+  @Test(arguments: [true, false]) func aPackageWithoutDirectoryIsImported(hasBundle: Bool) throws {
+    let first = try imported(Self.items())
+    let (bytes, _) =
+      hasBundle ? try package(first) : try package(first, of: "apps/com.example.app/data")
+    var source = try open(Array(bytes.dropLast(22)))
+    let app = source.app
+    #expect(app == Self.app)
+    let second = try store.run(&source) { $0.placement.prefix = "" }
+    #expect(second.damage?.reason.contains("directory at its end is missing") == true, "\(second)")
+    let note = try store.bytes("apps/com.example.app/data/private/note", second)
+    #expect(note == Array("secret".utf8))
+  }
+
   /// Members that are in no group of a valid name are named, not lost.
   @Test func membersWithoutAGroupAreNamed() throws {
     let long = String(repeating: "g", count: 201)

@@ -57,7 +57,14 @@ package struct PackageDataSource: ~Copyable, EntrySource {
     file.seek(to: 0)
     var source = try ArchiveSource(file, format: .zip)
     var (store, count): (AppIdentity?, Int) = (nil, 0)
-    while let entry = try source.next() {
+    while true {
+      let entry: ForeignEntry?
+      do throws(InterchangeError) { entry = try source.next() } catch {
+        // The second pass reads what precedes the damage, and reports it.
+        guard store != nil, error.keepsEarlierEntries else { throw error }
+        return store
+      }
+      guard let entry else { return store }
       count += 1
       guard count <= memberLimit else {
         throw InterchangeError(
@@ -70,7 +77,6 @@ package struct PackageDataSource: ~Copyable, EntrySource {
       if path != [metadata], let app { return app }
       if path == [metadata] { store = app }
     }
-    return store
   }
 
   /// Whether a member names the app: `Payload/NAME.app/Info.plist`, or `iTunesMetadata.plist`.
