@@ -46,6 +46,29 @@ struct CompressedArchiveTests {
     }
   }
 
+  /// Damage changes a whole block of bzip2, so that the first one is no longer an archive.
+  @Test func damageOfTheFirstBlockIsNamed() throws {
+    let directory = try TemporaryDirectory("archive")
+    var random = Seeded(10)
+    try directory.write(PaxArchive.bytes([("a", random.bytes(50_000))]), at: "tar")
+    try Archives.run("bzip2 < tar > z", in: directory)
+    var bytes = try directory.read("z")
+    bytes[bytes.count / 2] ^= 0x10
+    try directory.write(bytes, at: "z")
+    let error = #expect(throws: InterchangeError.self) {
+      try Archives.importing("z", of: directory)
+    }
+    #expect(error?.kind == .damaged)
+    #expect(
+      error?.reason.hasPrefix("its bzip2 data is damaged") == true, "\(String(describing: error))")
+    try directory.write(Array("no archive".utf8), at: "text")
+    try Archives.run("bzip2 < text > z", in: directory)
+    let other = #expect(throws: InterchangeError.self) {
+      try Archives.importing("z", of: directory)
+    }
+    #expect(other?.kind == .unknownFormat)
+  }
+
   /// The first letters of a compression are no sign of it: a tar begins with a name.
   @Test(arguments: ["BZh9", "BZh91AY&S"]) func aNameLikeASignatureIsATar(name: String) throws {
     let directory = try TemporaryDirectory("archive")

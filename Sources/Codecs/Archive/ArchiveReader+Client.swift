@@ -107,6 +107,21 @@ extension ArchiveReader {
       return decoded.failure
     }
 
+    /// Returns the damage of compressed data near its start, because of which it is no archive of
+    /// a known format: damage changes a whole block of bzip2.
+    func damageAtStart() -> CodecError? {
+      guard let decoded else { return nil }
+      var left = Self.keptLimit
+      while left > 0, !hasFailed {
+        let count = decoded.read(into: &scratch)
+        hasFailed = count < 0
+        if count <= 0 { break }
+        left -= count
+      }
+      guard let failure = decoded.failure else { return nil }
+      return failure.isSuspect || failure.error.kind == .truncated ? failure.error : nil
+    }
+
     /// Whether another tar archive follows a position up to which libarchive has read one, behind
     /// any zeros. Other data is none: old programs wrote what was left in their buffer.
     func hasTar(after end: UInt64) -> Bool {

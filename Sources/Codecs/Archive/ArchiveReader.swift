@@ -96,7 +96,7 @@ internal import Glibc
     let archive = try unsafe makeReader(formats)
     let status = TextLocale.utf8.with { unsafe client.open(archive) }
     if status < ARCHIVE_WARN {
-      let error = unsafe client.decoded?.failure?.error ?? Self.error(archive, isFirst: true)
+      let error = unsafe client.damageAtStart() ?? Self.error(archive, isFirst: true)
       unsafe archive_read_free(archive)
       throw error
     }
