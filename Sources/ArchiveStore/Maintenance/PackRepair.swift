@@ -257,11 +257,17 @@ extension PackRepair {
     private var plain: [UInt8] = []
 
     init() throws(StoreError) {
-      decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
-        try ZstdDecompressor()
-      }
-      tolerant = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
-        try ZstdDecompressor(ignoresChecksum: true)
+      let strict = try Self.makeDecompressor(ignoresChecksum: false)
+      let tolerant = try Self.makeDecompressor(ignoresChecksum: true)
+      decompressor = strict
+      self.tolerant = tolerant
+    }
+
+    private static func makeDecompressor(
+      ignoresChecksum: Bool
+    ) throws(StoreError) -> ZstdDecompressor {
+      try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
+        try ZstdDecompressor(ignoresChecksum: ignoresChecksum)
       }
     }
 
