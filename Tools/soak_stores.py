@@ -78,14 +78,25 @@ class SSH(Directory):
         self.folder.mkdir()
         self.place = folder / "sshd"
         subprocess.run(["bash", up, self.place], check=True, stdin=subprocess.DEVNULL)
+        self.pid = self.started()
         words = ["ssh", "-i", self.place / "id", "-o", f"UserKnownHostsFile={self.place}/known_hosts"]
         self.options = ["--ssh-command", " ".join(map(str, words))]
 
     def location(self, name):
         return f"sftp://root@127.0.0.1:19022{self.folder}/{name}"
 
+    def started(self):
+        """Waits until sshd listens, and returns its process. It writes the file after that."""
+        for _ in range(100):
+            try:
+                return int((self.place / "sshd.pid").read_text())
+            except (FileNotFoundError, ValueError):
+                time.sleep(0.1)
+        sys.exit("soak: error: sshd does not start: "
+                 + (self.place / "sshd.log").read_text(errors="replace").strip())
+
     def close(self):
-        os.kill(int((self.place / "sshd.pid").read_text()), 15)
+        os.kill(self.pid, 15)
 
 
 class TestStore:
