@@ -57,7 +57,10 @@ struct PaxTests {
       "SCHILY.acl.default=user::rw-,user:1000:r-x,group::r--,group:16777216:---,mask::rwx,"
       + "other::--x\n"
     #expect(header(list).contains(text))
-    for invalid in [[], [2, 0, 0, 0], [3] + list.dropFirst(), Array(list.dropLast()), [0, 0]] {
+    let invalid: [[UInt8]] = [
+      [], [2, 0, 0, 0], [3] + list.dropFirst(), Array(list.dropLast()), [0, 0],
+    ]
+    for invalid in invalid {
       #expect(!header(invalid).contains("SCHILY.acl"))
     }
   }

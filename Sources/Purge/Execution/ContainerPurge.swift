@@ -23,7 +23,7 @@ struct ContainerPurge: ~Copyable {
     var leavesAll: Bool { if case .changed = self { true } else { false } }
 
     /// Returns the outcome of a second attempt, after the first one failed. If the unit is not as
-    /// planned any more, the first one may have left it elsewhere.
+    /// planned, the first one may have left it elsewhere.
     func following(_ first: SystemError?) -> Outcome {
       if case .changed = self, let first { .failed(first, 0) } else { self }
     }
