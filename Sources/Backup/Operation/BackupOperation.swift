@@ -54,6 +54,7 @@ package struct BackupOperation {
       report.damagedObjects = session.damagedCondemned + session.damagedIndexes
       let tree = try last.storeAbove(run)
       last.fill(&report, from: run, since: start)
+      if let remark = last.lossOfEverything(since: earlier) { report.addEmptied(remark) }
       try last.finish(with: tree, of: run, after: earlier, report: &report)
       report.seconds = Host.monotonicSeconds() - start
       return report

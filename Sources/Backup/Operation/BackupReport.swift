@@ -26,6 +26,8 @@ package struct BackupReport: Sendable {
   /// The databases with a journal of a transaction over several databases, of which it is not known
   /// whether it was committed: their copies may be inconsistent.
   package private(set) var databasesUndecided: Set<ByteString> = []
+  /// The path of the source in the warning that it has lost everything, or nil if it has not.
+  package internal(set) var emptied: ByteString?
   /// Remarks that concern no single path.
   package internal(set) var remarks: [String] = []
   /// Damaged index objects of the repository, of which the blobs that only these list were stored
@@ -69,6 +71,11 @@ package struct BackupReport: Sendable {
     }
   }
 
+  /// The paths of the warnings for which a backup ends with another exit status than 0.
+  package var seriousWarnings: Set<ByteString> {
+    databasesUndecided.union(emptied.map { [$0] } ?? [])
+  }
+
   /// The first reason for which the snapshot is not complete, or nil if it is.
   var firstGap: PathRemark? {
     if let missing = unreadable.first ?? waiting.first?.note { return missing }
@@ -94,6 +101,13 @@ package struct BackupReport: Sendable {
     warnings += containers.map {
       PathRemark(path: $0.logicalPrefix, remark: "it was removed during the backup")
     }
+    warnings.sort { $0.path < $1.path }
+  }
+
+  /// Adds a warning that the source has lost everything that its last snapshot has.
+  mutating func addEmptied(_ remark: PathRemark) {
+    emptied = remark.path
+    warnings.append(remark)
     warnings.sort { $0.path < $1.path }
   }
 

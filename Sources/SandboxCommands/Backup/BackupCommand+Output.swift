@@ -47,18 +47,18 @@ extension BackupCommand {
       if let report { showWaiting(report, console) }
       let warnings = report?.warnings ?? plan.warnings
       let inUse = Set((report?.databasesInUse ?? []).map(\.path))
-      let undecided = report?.databasesUndecided ?? []
+      let serious = report?.seriousWarnings ?? []
       if isQuiet {
         let reasons = warnings.filter {
-          isStrict || inUse.contains($0.path) || undecided.contains($0.path)
+          isStrict || inUse.contains($0.path) || serious.contains($0.path)
         }
         return console.remarks(reasons, as: .warning(""), all: listsAll, text: realPaths.text)
       }
       console.remarks(
-        warnings.filter { undecided.contains($0.path) }, as: .warning(""), all: listsAll,
+        warnings.filter { serious.contains($0.path) }, as: .warning(""), all: listsAll,
         text: realPaths.text)
       console.remarks(
-        warnings.filter { !inUse.contains($0.path) && !undecided.contains($0.path) }, as: .note(""),
+        warnings.filter { !inUse.contains($0.path) && !serious.contains($0.path) }, as: .note(""),
         all: listsAll, text: realPaths.text)
       console.list(report?.remarks ?? [], as: .note(""), all: listsAll, text: \.self)
     }

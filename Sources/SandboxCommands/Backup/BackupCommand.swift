@@ -210,7 +210,9 @@ struct BackupCommand: SandboxCommand {
   }
 
   private func status(of report: BackupReport) -> ExitStatus {
-    if !report.isComplete || strict && !report.warnings.isEmpty { return .doneInPart }
+    if !report.isComplete || report.emptied != nil || strict && !report.warnings.isEmpty {
+      return .doneInPart
+    }
     return report.isUnchanged ? .nothingToDo : .done
   }
 

@@ -1,0 +1,72 @@
+import SystemIO
+import TestSupport
+import Testing
+
+/// Backups of a source that lost everything, such as the mount point of an unmounted disk.
+struct EmptiedSourceTests {
+  private let cli: CommandLine
+
+  init() throws {
+    cli = try CommandLine(inMemory: true)
+    _ = try cli.succeed("init repo --plain --no-default")
+  }
+
+  private func remove(_ name: ByteString, in directory: ByteString) throws {
+    try Directory.open(path: cli.directory.path(directory)).removeTree(name)
+  }
+
+  @Test func emptiedDirectoryIsReportedOnce() throws {
+    try cli.directory.write("text", at: "mnt/disk/notes/file")
+    let backup = "backup --layout folder --root mnt/disk --repo repo --quiet"
+    _ = try cli.succeed(backup)
+    try remove("notes", in: "mnt/disk")
+    let outcome = try cli.run(backup)
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    #expect(outcome.errors.contains("warning: folders/disk"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("it is empty, while the last snapshot"), "\(outcome.errors)")
+    #expect(
+      outcome.errors.contains("has 1 file: check that its disk is mounted"), "\(outcome.errors)")
+    #expect(try cli.snapshots().count == 2, "the snapshot is made")
+    #expect(try cli.run(backup).code == 0)
+  }
+
+  @Test func emptiedDirectoryIsAWarningInJSON() throws {
+    try cli.directory.write("text", at: "mnt/disk/file")
+    let backup = "backup --layout folder --root mnt/disk --repo repo --json"
+    #expect(try cli.json(backup)["warnings"] as? [[String: String]] == [])
+    try Directory.open(path: cli.directory.path("mnt/disk")).remove("file")
+    let outcome = try cli.run(backup)
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    let warnings = try CommandLine.object(outcome.output)["warnings"] as? [[String: String]]
+    #expect(warnings?.first?["path"] == "folders/disk")
+    #expect(warnings?.first?["note"]?.contains("check that its disk is mounted") == true)
+    #expect(try cli.json(backup)["warnings"] as? [[String: String]] == [])
+  }
+
+  @Test func directoryThatWasAlwaysEmptyIsNotReported() throws {
+    try cli.directory.directory.createDirectory("empty", permissions: 0o700)
+    let backup = "backup --layout folder --root empty --repo repo"
+    #expect(try cli.run(backup).code == 0)
+    #expect(try cli.run(backup).code == 0)
+    // Neither is a directory in which only files are gone.
+    try cli.directory.write("text", at: "empty/inner/file")
+    #expect(try cli.run(backup).code == 0)
+    try Directory.open(path: cli.directory.path("empty/inner")).remove("file")
+    #expect(try cli.run(backup).code == 0)
+  }
+
+  @Test func deviceWithoutItsAppsIsReportedOnce() throws {
+    try cli.directory.write("text", at: "user/.var/app/org.example.App/data/file")
+    let backup = "backup --layout flatpak --root user --repo repo --quiet"
+    _ = try cli.succeed(backup)
+    try remove("org.example.App", in: "user/.var/app")
+    let outcome = try cli.run(backup)
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    #expect(
+      outcome.errors.contains("user/.var/app: no app was found there, while the last snapshot"),
+      "\(outcome.errors)")
+    #expect(outcome.errors.contains("has 1 app: check that its disk is mounted"))
+    #expect(try cli.snapshots().count == 2)
+    #expect(try cli.run(backup).code == 0)
+  }
+}
