@@ -120,6 +120,42 @@ struct ScheduleTests {
     }
   }
 
+  /// A backup of an encrypted repository needs no key, but the removal of snapshots does.
+  @Test func scheduledRemovalWithoutAKeyIsRefused() throws {
+    try cli.directory.write("secret", at: "passphrase")
+    let made = try cli.run([
+      "init", "enc", "--no-default", "--passphrase-file", "passphrase", "--recovery-key", "key",
+    ])
+    #expect(made.code == 0, "\(made.errors)")
+    let config: ByteString = "home/.config/sandboxctl/config.yaml"
+    for kind in ["--systemd", "--cron"] {
+      func install(
+        _ own: [String] = ["--keep-last", "3"], _ options: [String] = [],
+        environment: [String: String] = [:]
+      ) throws -> Program.Outcome {
+        // The key that a test of encrypted repositories has in its environment is not given.
+        let unset = ["-u", "SANDBOXCTL_PASSPHRASE_FILE", "-u", "SANDBOXCTL_IDENTITY_FILE"]
+        return try cli.run(
+          ["schedule", "install", kind, "--dry-run"] + own + ["--", "--repo", "enc"] + options,
+          under: ["env"] + unset + environment.map { "\($0.key)=\($0.value)" })
+      }
+      let refused = try install()
+      #expect(refused.code == 12 && refused.output.isEmpty, "\(refused.output)")
+      #expect(refused.errors.contains("cannot schedule the removal of snapshots in"))
+      #expect(refused.errors.contains("after '--': '--passphrase-file FILE'"))
+      #expect(try install([]).code == 0)
+      #expect(try install(["--keep-last", "3"], ["--identity", "key"]).code == 0)
+      let variable = try install(environment: ["SANDBOXCTL_PASSPHRASE_FILE": "passphrase"])
+      #expect(variable.code == 0, "\(variable.errors)")
+      // The configuration may name the key for both commands, or only for backups.
+      try cli.directory.write("passphrase-file: /pass\n", at: config)
+      #expect(try install().code == 0)
+      try cli.directory.write("backup:\n  passphrase-file: /pass\n", at: config)
+      #expect(try install().code == 12)
+      try cli.directory.write("", at: config)
+    }
+  }
+
   /// A link to the current version stays in the schedule: the next version replaces its target.
   @Test func linkToTheProgramIsScheduledAsALink() throws {
     let home = try Directory.open(path: cli.directory.path("bin"))

@@ -46,6 +46,9 @@ extension KeyOptions {
     case passphrase(PassphraseInput)
   }
 
+  /// Whether an option names a key.
+  var isGiven: Bool { identity != nil || passphraseFile != nil || passphraseCommand != nil }
+
   /// The files that the options name, as words for a suggested command. A command is not repeated:
   /// it may contain the passphrase.
   var words: [String] {

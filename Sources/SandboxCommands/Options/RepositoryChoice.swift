@@ -66,7 +66,9 @@ extension RepositoryOptions {
       return Destination(isUnencrypted: !isKnownAsEncrypted)
     }
 
-    private var isKnownAsEncrypted: Bool {
+    /// Whether the repository is encrypted, as far as that is known without a connection to another
+    /// host.
+    var isKnownAsEncrypted: Bool {
       if location.localPath != nil, let opened = try? open() {
         return opened.repository.isEncrypted
       }

@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
 internal import RemoteStorage
@@ -135,9 +136,11 @@ extension ScheduleCommand {
         throw UsageError(
           .invalidInput, "the path of this program is not UTF-8", hint: "move the program")
       }
+      let forgetting = try forgetting(words, root)
+      if !forgetting.isEmpty { try requireKey(of: forgetting, in: environment, root) }
       return ScheduledJob(
         work: work, name: try work.name(profile: output.profile), program: program,
-        words: words, forgetting: try forgetting(words, root),
+        words: words, forgetting: forgetting,
         environment: environment.variables, calendar: isWatch ? nil : try time(),
         randomDelay: Int(randomDelay?.seconds ?? 0), isOnMainsOnly: when.all.contains(.onMains),
         onFailure: onFailure)
@@ -236,6 +239,29 @@ extension ScheduleCommand {
       _ = try KnownCommand(root).parse(forget)
       let interval = forgetEvery ?? .weekly
       return forget + ["--at-most", interval.rawValue, "--prune", "--quiet"]
+    }
+
+    /// Refuses to remove snapshots of an encrypted repository without a key: each backup would
+    /// succeed, as it only writes, and each removal would fail. A repository on another host is
+    /// known by this host's record of it, without a connection.
+    ///
+    /// - Throws: `StoreError`: `keyRequired`.
+    private func requireKey(
+      of forget: [String], in environment: ScheduledJob.Environment,
+      _ root: any ParsableCommand.Type
+    ) throws {
+      if environment.namesKey { return }
+      let line = try ConfiguredCommandLine.read(forget, of: root)
+      guard let command = try KnownCommand(root).parse(line.words) as? ForgetCommand,
+        !command.repository.keys.isGiven
+      else { return }
+      let choice = try command.repository.choice()
+      guard choice.isKnownAsEncrypted else { return }
+      throw StoreError(
+        .keyRequired, "schedule the removal of snapshots in", subject: choice.location.text,
+        reason: "it is encrypted, and without a key the job could only write to it",
+        hint: "give the key of the job after '--': '--passphrase-file FILE', '--passphrase-command "
+          + "COMMAND' or '--identity FILE'; without the --keep rules it needs none")
     }
 
     private func time() throws -> ScheduledJob.Calendar {

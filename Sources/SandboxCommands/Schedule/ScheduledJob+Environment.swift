@@ -66,6 +66,14 @@ extension ScheduledJob {
       variables.append((name, text))
     }
 
+    /// Whether a variable of the job names the key of the repository.
+    var namesKey: Bool {
+      let names = [
+        "SANDBOXCTL_IDENTITY_FILE", "SANDBOXCTL_PASSPHRASE_FILE", ScheduledJob.passphraseCommand,
+      ]
+      return variables.contains { names.contains($0.name) }
+    }
+
     /// The warning about the variables that are omitted; nil if there are none.
     var warning: String? {
       if secrets.isEmpty { return nil }
