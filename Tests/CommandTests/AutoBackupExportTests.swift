@@ -220,7 +220,7 @@ struct AutoBackupExportTests {
     let missing = try cli.run("export android a.ab --rules missing.xml --repo repo")
     #expect(missing.code == 1 && missing.errors.contains("missing.xml"), "\(missing)")
     let alone = try cli.run("export android a.ab --transfer --repo repo")
-    #expect(alone.code == 2 && alone.errors.contains("'--transfer' needs '--rules'"), "\(alone)")
+    #expect(alone.code == 2 && alone.errors.contains("'--transfer' requires '--rules'"), "\(alone)")
     try makePackage("base.apk", [])
     _ = try cli.succeed(
       "backup --app \(Self.other) --layout android --root phone --repo repo --quiet")

@@ -9,7 +9,11 @@ struct OptionNeedTests {
     ("restore latest --to back --delete-excluded", "'--delete-excluded' requires '--delete'"),
     ("forget --keep-last 1 --max-unused 0", "'--max-unused' requires '--prune'"),
     ("forget --keep-last 1 --repack-small --dry-run", "'--repack-small' requires '--prune'"),
+    ("restore latest --to back --delete", "'--delete' requires '--overwrite'"),
     ("export itunes latest phone --with-bundles", "'--with-bundles' requires '--from-device'"),
+    ("export itunes latest phone --policy ios", "'--policy' requires '--from-device'"),
+    ("import itunes phone --policy ios", "'--policy' requires '--to-device'"),
+    ("export android a.ab --transfer", "'--transfer' requires '--rules'"),
     ("check --append-only --metrics m.prom", "'--append-only' and '--metrics' cannot be used"),
   ])
   func optionWithoutEffectIsRefused(_ line: String, _ message: String) throws {
@@ -40,15 +44,28 @@ struct OptionNeedTests {
       """
       repo: \(cli.directory.string)/repo
       check: {metrics: \(cli.directory.string)/m.prom}
-      restore: {delete-excluded: true}
+      restore: {delete: true, delete-excluded: true}
       forget: {max-unused: 0, repack-small: true, keep-last: 1}
-      purge: {level: critical}
+      purge: {level: critical, interval: 60s}
+      policy: everything
+      export: {itunes: {with-bundles: true}, android: {transfer: true}}
       """, at: "home/.config/sandboxctl/config.yaml")
     _ = try cli.succeed("backup --layout folder --root tree --quiet")
     _ = try cli.succeed("restore latest --to back")
     _ = try cli.succeed("forget")
     #expect(try cli.run("check --append-only").code == 5)
     _ = try cli.succeed("purge --layout folder --root tree --query")
+    _ = try cli.succeed("purge --layout folder --root tree --level low --yes")
+    for (kind, file) in [("itunes", "phone"), ("android", "a.ab")] {
+      let outcome = try cli.run("export \(kind) latest \(file)")
+      #expect(outcome.code != 2 && !outcome.errors.contains("requires"), "\(outcome.errors)")
+    }
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("backup --root device --policy ios --quiet")
+    for line in ["export itunes latest phone2", "import itunes phone2"] {
+      let outcome = try cli.run(line)
+      #expect([0, 3].contains(outcome.code), "\(outcome.errors)")
+    }
   }
 
   /// `latest` beside an app would be another snapshot than that which `restore latest` names.

@@ -73,6 +73,12 @@ struct OptionPrecedenceTests {
       "metrics: /m\nwhen: on-ac\nschedule: {install: {keep-daily: 7, forget-every: daily}}"),
     Row("key trust --snapshot all", "key: {trust: {name: x}}"),
     Row("init /b --plain", "recovery-key: /r\npassphrase-file: /p"),
+    Row("restore latest:notes/a --to x", "app: notes\nrestore: {quiet: true}", adds: ["--quiet"]),
+    Row("restore --to x /home/a/notes", "restore: {app: [notes, other]}"),
+    Row("restore latest:a --in-place", "restore: {app: notes, overwrite: always}"),
+    Row("export tar latest -", "json: true"),
+    Row("export zip -", "json: true\nexport: {quiet: true}", adds: ["--quiet"]),
+    Row("export itunes latest x", "export: {itunes: {from-device: /d}}"),
   ]
 
   @Test(arguments: ofCommandLine) func commandLineReplacesOtherOptions(_ row: Row) throws {
@@ -83,6 +89,10 @@ struct OptionPrecedenceTests {
     Row("check", "check: {read-data-subset: 10%}", adds: ["--read-data-subset=10%"]),
     // The value of an option is no argument.
     Row("copy --to /b", "copy: {tag: x}", adds: ["--tag=x"]),
+    Row("restore latest --to x", "restore: {app: notes}", adds: ["--app=notes"]),
+    Row("export tar x.tar", "json: true", adds: ["--json"]),
+    Row(
+      "export itunes x", "export: {itunes: {from-device: /d}}", adds: ["--from-device=/d"]),
     Row("copy --to=/b --no-check --tag x", "copy: {check: true}"),
     Row("stats --repo /b", "stats: {growth: true}", adds: ["--growth"]),
     // A flag that is unset is no choice.

@@ -180,30 +180,32 @@ extension ConfiguredCommandLine {
     init(_ words: [String], _ command: KnownCommand) {
       find(words, command)
       given = names.subtracting(unsetFlags.map { String($0.dropFirst("--no-".count)) })
-      if command.precedence.includeArguments, Self.hasArguments(words, command) {
-        given.insert(OptionPrecedence.arguments)
-      }
+      guard command.precedence.includeArguments else { return }
+      let arguments = Self.arguments(in: words, command)
+      if !arguments.isEmpty { given.insert(OptionPrecedence.arguments) }
+      given.formUnion(command.choices(of: arguments))
     }
 
-    /// Whether words include arguments that are neither options nor their values.
-    private static func hasArguments(_ words: [String], _ command: KnownCommand) -> Bool {
+    /// Returns the words that are neither options nor their values.
+    private static func arguments(in words: [String], _ command: KnownCommand) -> [String] {
       let options = command.all.flatMap(\.options)
+      var arguments: [String] = []
       var isValue = false
       for (index, word) in words.enumerated() {
         if isValue {
           isValue = false
         } else if word == "--" {
-          return index + 1 < words.count
+          return arguments + words[(index + 1)...]
         } else if word.hasPrefix("--") {
           let name = word.dropFirst(2)
           isValue = options.contains { $0.name == name && !$0.isFlag }
         } else if word.hasPrefix("-"), let last = word.last, word.count > 1 {
           isValue = options.contains { $0.letters.contains(last) && !$0.isFlag }
         } else {
-          return true
+          arguments.append(word)
         }
       }
-      return false
+      return arguments
     }
 
     private mutating func find(_ words: [String], _ command: KnownCommand) {

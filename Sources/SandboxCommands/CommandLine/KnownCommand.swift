@@ -44,6 +44,11 @@ final class KnownCommand {
     OptionPrecedence.ofGroups + ((type as? any SandboxCommand.Type)?.precedence ?? [])
   }
 
+  /// Returns the names, in `precedence`, of what arguments choose.
+  func choices(of arguments: [String]) -> Set<String> {
+    (type as? any SandboxCommand.Type)?.choices(of: arguments) ?? []
+  }
+
   /// This command and all its subcommands.
   var all: [KnownCommand] { [self] + commands.flatMap(\.all) }
 

@@ -16,10 +16,6 @@ struct AutoBackupOptions: ParsableArguments {
   @Flag(help: "Apply the rules for a transfer to another device (default: for the cloud).")
   var transfer = false
 
-  func validate() throws {
-    if transfer, rules.isEmpty { throw ValidationError("'--transfer' needs '--rules'.") }
-  }
-
   /// The destination whose rules apply.
   var destination: AutoBackupRules.Destination { transfer ? .transfer : .cloud }
 

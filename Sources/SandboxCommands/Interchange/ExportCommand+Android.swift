@@ -36,6 +36,13 @@ extension ExportCommand {
     @OptionGroup var list: ListOptions
     @OptionGroup var output: OutputOptions
 
+    static var precedence: [OptionPrecedence] { ArchiveExportOptions.precedence }
+    static var needs: [OptionNeed] { OptionNeed.of("transfer", other: "rules") }
+
+    static func choices(of arguments: [String]) -> Set<String> {
+      ArchiveExportOptions.choices(of: arguments)
+    }
+
     func run(_ console: Console) throws -> ExitStatus {
       let rules = try rules.read()
       rules.showRemarks(console, all: list.all)

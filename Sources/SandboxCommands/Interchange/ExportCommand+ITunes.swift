@@ -46,7 +46,17 @@ extension ExportCommand {
     @OptionGroup var list: ListOptions
     @OptionGroup var output: OutputOptions
 
-    static var needs: [OptionNeed] { OptionNeed.of("with-bundles", other: "from-device") }
+    static var precedence: [OptionPrecedence] {
+      OptionPrecedence.choosing([OptionPrecedence.snapshot], replaces: ["from-device"])
+    }
+
+    static var needs: [OptionNeed] {
+      OptionNeed.of("app", "policy", "with-bundles", other: "from-device")
+    }
+
+    static func choices(of arguments: [String]) -> Set<String> {
+      arguments.count > 1 ? [OptionPrecedence.snapshot] : []
+    }
 
     func validate() throws {
       guard (1...2).contains(words.count) else {

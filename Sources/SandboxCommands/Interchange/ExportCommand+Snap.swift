@@ -38,6 +38,12 @@ extension ExportCommand {
     @OptionGroup var list: ListOptions
     @OptionGroup var output: OutputOptions
 
+    static var precedence: [OptionPrecedence] { ArchiveExportOptions.precedence }
+
+    static func choices(of arguments: [String]) -> Set<String> {
+      ArchiveExportOptions.choices(of: arguments)
+    }
+
     func run(_ console: Console) throws -> ExitStatus {
       if let user, user.utf8 == nil || user.nameFault != nil {
         throw UsageError(

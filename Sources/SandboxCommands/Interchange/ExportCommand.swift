@@ -62,6 +62,12 @@ extension ExportCommand {
     @OptionGroup var list: ListOptions
     @OptionGroup var output: OutputOptions
 
+    static var precedence: [OptionPrecedence] { ArchiveExportOptions.precedence }
+
+    static func choices(of arguments: [String]) -> Set<String> {
+      ArchiveExportOptions.choices(of: arguments)
+    }
+
     func run(_ console: Console) throws -> ExitStatus {
       let compression = compress ?? ArchiveCompression.ofName(export.file)
       return try ArchiveExport(
@@ -98,6 +104,12 @@ extension ExportCommand {
     @OptionGroup var list: ListOptions
     @OptionGroup var output: OutputOptions
 
+    static var precedence: [OptionPrecedence] { ArchiveExportOptions.precedence }
+
+    static func choices(of arguments: [String]) -> Set<String> {
+      ArchiveExportOptions.choices(of: arguments)
+    }
+
     func run(_ console: Console) throws -> ExitStatus {
       try ArchiveExport(
         export: export, repository: repository, progress: progress, list: list, output: output
@@ -124,6 +136,15 @@ struct ArchiveExportOptions: ParsableArguments {
       throw ValidationError("Give a file, or a snapshot and a file.")
     }
     try words.requireTarget("file")
+  }
+
+  /// An archive on standard output replaces JSON that the configuration chooses.
+  static var precedence: [OptionPrecedence] {
+    OptionPrecedence.choosing([OptionPrecedence.standardOutput], replaces: ["json"])
+  }
+
+  static func choices(of arguments: [String]) -> Set<String> {
+    arguments.last == "-" ? [OptionPrecedence.standardOutput] : []
   }
 
   /// The snapshot and the path in it.

@@ -37,15 +37,9 @@ struct ExportedDeviceOptions: ParsableArguments {
 
   /// Returns the device; nil if a snapshot is exported.
   ///
-  /// - Throws: `UsageError` for options without a device, `ModelError` if the directory is none.
+  /// - Throws: `ModelError` if the directory is none.
   func device() throws -> Device? {
-    guard let fromDevice else {
-      let given = apps.isEmpty ? policy.policies.isEmpty ? nil : "--policy" : "--app"
-      guard let given else { return nil }
-      throw UsageError(
-        .optionRequired, "'\(given)' requires '--from-device'",
-        hint: "name the device with '--from-device ROOT'")
-    }
+    guard let fromDevice else { return nil }
     let endpoint = try MigrationEndpoint(target: fromDevice)
     return try Device.find(root: endpoint.root ?? fromDevice, layout: endpoint.layout)
   }

@@ -45,6 +45,8 @@ extension ImportCommand {
     @OptionGroup var progress: ProgressOptions
     @OptionGroup var output: OutputOptions
 
+    static var needs: [OptionNeed] { ImportedDeviceOptions.needs }
+
     func run(_ console: Console) throws -> ExitStatus {
       let root = try target.target(.coreSimulator)
       let place = try repository.open(console)

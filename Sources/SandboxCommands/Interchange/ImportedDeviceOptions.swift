@@ -37,13 +37,9 @@ struct ImportedDeviceOptions: ParsableArguments {
   /// the import, which can take hours.
   ///
   /// - Parameter layout: the layout of the imported snapshot.
-  /// - Throws: `UsageError` for options without a device and for another layout; `ModelError` if
-  ///   the directory is no device.
+  /// - Throws: `UsageError` for another layout; `ModelError` if the directory is no device.
   func target(_ layout: Layout) throws -> ByteString? {
-    guard let toDevice else {
-      try refuseOptions()
-      return nil
-    }
+    guard let toDevice else { return nil }
     _ = try merging.mode()
     guard case .device(let root, layout) = try MigrationEndpoint(target: toDevice) else {
       throw UsageError(
@@ -55,16 +51,11 @@ struct ImportedDeviceOptions: ParsableArguments {
     return root
   }
 
-  private func refuseOptions() throws {
-    let given = [
-      (!apps.isEmpty, "--app"), (merging.overwrite != nil, "--overwrite"),
-      (merging.delete, "--delete"), (withGroups, "--with-groups"), (force, "--force"),
-      (noSnapshot, "--no-snapshot"), (!policy.policies.isEmpty, "--policy"),
-    ]
-    guard let first = given.first(where: \.0)?.1 else { return }
-    throw UsageError(
-      .optionRequired, "'\(first)' requires '--to-device'",
-      hint: "name the device with '--to-device ROOT'")
+  /// The needs of a command with these options.
+  static var needs: [OptionNeed] {
+    OptionNeed.of(
+      "app", "overwrite", "delete", "with-groups", "force", "no-snapshot", "policy",
+      other: "to-device")
   }
 
   /// Restores a snapshot into the device and prints the report.

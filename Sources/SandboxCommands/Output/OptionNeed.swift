@@ -7,6 +7,10 @@ struct OptionNeed: Sendable {
   let option: String
   /// The long name of the other option.
   let other: String
+  /// The long name of an option without which there is no need; nil for a need in all runs.
+  var beside: String?
+  /// A value of the other option to suggest; nil for a flag or a value that only the user knows.
+  var example: String?
 
   /// Creates the needs of several options.
   static func of(_ options: String..., other: String) -> [OptionNeed] {
@@ -31,9 +35,11 @@ extension SandboxCommand {
     if Self.needs.isEmpty { return }
     let (named, all) = (OptionNeed.names(in: given), OptionNeed.names(in: words))
     for need in Self.needs where named.contains(need.option) && !all.contains(need.other) {
+      if let beside = need.beside, !all.contains(beside) { continue }
+      let example = need.example.map { " \($0)" } ?? ""
       throw UsageError(
         .optionRequired, "'--\(need.option)' requires '--\(need.other)'",
-        hint: "add '--\(need.other)', or omit '--\(need.option)'")
+        hint: "add '--\(need.other)\(example)', or omit '--\(need.option)'")
     }
   }
 }

@@ -2,7 +2,7 @@
 /// the chosen ones, of which the command line, or the more specific part of the configuration, has
 /// the last word.
 struct OptionPrecedence: Sendable {
-  /// The long names of the options of the choice, or `arguments`.
+  /// The long names of the options of the choice, or names of arguments.
   let chosen: Set<String>
   /// The long names of the options that are not used if one of `chosen` is given.
   let replaced: Set<String>
@@ -17,6 +17,11 @@ struct OptionPrecedence: Sendable {
 
   /// The name that stands for arguments that are no options.
   static let arguments = "<arguments>"
+  /// The names that stand for some arguments: a snapshot beside another argument, a path, and
+  /// standard output.
+  static let snapshot = "<snapshot>"
+  static let path = "<path>"
+  static let standardOutput = "<standard output>"
 
   /// Returns the choices among options of which only those of one side can be used.
   ///
@@ -104,5 +109,7 @@ extension [OptionPrecedence] {
   }
 
   /// Whether arguments that are no options are a choice.
-  var includeArguments: Bool { contains { $0.chosen.contains(OptionPrecedence.arguments) } }
+  var includeArguments: Bool {
+    contains { choice in choice.chosen.contains { $0.hasPrefix("<") } }
+  }
 }

@@ -14,6 +14,9 @@ protocol SandboxCommand: ParsableCommand {
   /// The options that have an effect only together with others.
   static var needs: [OptionNeed] { get }
 
+  /// Returns the names, in `precedence`, of what the arguments that are no options choose.
+  static func choices(of arguments: [String]) -> Set<String>
+
   func run(_ console: Console) throws -> ExitStatus
 }
 
@@ -21,6 +24,7 @@ extension SandboxCommand {
   static var ownOptions: Set<String> { [] }
   static var precedence: [OptionPrecedence] { [] }
   static var needs: [OptionNeed] { [] }
+  static func choices(of arguments: [String]) -> Set<String> { [] }
 }
 
 /// The exit statuses of the program. Errors of an unknown type end with `failed`.

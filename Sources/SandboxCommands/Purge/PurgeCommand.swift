@@ -84,6 +84,8 @@ struct PurgeCommand: SandboxCommand {
       + OptionPrecedence.choosing(["query"], replaces: goals)
   }
 
+  static var needs: [OptionNeed] { OptionNeed.of("interval", other: "watch") }
+
   func run(_ console: Console) throws -> ExitStatus {
     try check()
     if watch {
@@ -108,12 +110,7 @@ struct PurgeCommand: SandboxCommand {
         .optionsConflict, "'--query' and '\(name)' cannot be used together",
         hint: "'--query' shows all levels; '--dry-run' shows what reaches a goal")
     }
-    guard watch else {
-      if interval != nil {
-        throw UsageError(.optionRequired, "'--interval' requires '--watch'", hint: "add '--watch'")
-      }
-      return
-    }
+    guard watch else { return }
     if query || dryRun {
       throw UsageError(
         .optionsConflict, "'--watch' cannot be used with '--query' or '--dry-run'",

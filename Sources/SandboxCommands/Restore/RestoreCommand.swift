@@ -77,6 +77,10 @@ struct RestoreCommand: SandboxCommand {
     let targets =
       OptionPrecedence.oneOf(["to"], ["to-device"], ["in-place"], dropping: destructive)
       + OptionPrecedence.target(["app"], dropping: destructive)
+      + [
+        OptionPrecedence(
+          chosen: [OptionPrecedence.path], replaced: ["app"], dependent: destructive)
+      ]
     return targets.map { choice in
       // Without a mode a directory must be empty, and a device gets what has changed.
       choice.protecting(
@@ -86,7 +90,17 @@ struct RestoreCommand: SandboxCommand {
       + OptionPrecedence.choosing(["class"], replaces: ["delete"])
   }
 
-  static var needs: [OptionNeed] { OptionNeed.of("delete-excluded", other: "delete") }
+  static var needs: [OptionNeed] {
+    OptionNeed.of("delete-excluded", other: "delete")
+      + [OptionNeed(option: "delete", other: "overwrite", beside: "to", example: "if-changed")]
+  }
+
+  static func choices(of arguments: [String]) -> Set<String> {
+    let hasPath = arguments.contains { argument in
+      argument.contains("/") || argument.split(separator: ":", maxSplits: 1).count > 1
+    }
+    return hasPath ? [OptionPrecedence.path] : []
+  }
 
   func run(_ console: Console) throws -> ExitStatus {
     try requireOneTarget()
@@ -96,12 +110,7 @@ struct RestoreCommand: SandboxCommand {
         .optionsConflict,
         "'--delete' cannot be used with '--class': files that the snapshot lacks have no class")
     }
-    let mode = try merging.mode()
-    if to != nil, merging.delete, mode == nil {
-      throw UsageError(
-        .optionRequired, "'--delete' requires '--overwrite'",
-        hint: "add '--overwrite if-changed', or another mode")
-    }
+    _ = try merging.mode()
     let opened = try repository.openForRestore(console)
     let reader = try opened.repository.beginEarlyReading()
     defer { console.warn(of: reader.remarks) }
@@ -132,7 +141,7 @@ struct RestoreCommand: SandboxCommand {
   ) throws -> ExitStatus {
     var request = RestoreRequest(
       path: try part.path(path, in: stored.snapshot), target: directory,
-      overwrite: try merging.mode(), deletes: merging.delete,
+      overwrite: try merging.mode(), deletes: merging.delete && merging.overwrite != nil,
       protected: try opened.protectedDirectories())
     request.classes = try part.classNames()
     request.deletesExcluded = target.deleteExcluded

@@ -195,6 +195,7 @@ extension ScheduleCommand {
       let parsed = try program.parse(words)
       try program.requireOnce(words)
       try requireWork(parsed)
+      try (parsed as? any SandboxCommand)?.requireEffect(of: words, in: words)
       try (parsed as? PurgeCommand)?.check()
       return words
     }
