@@ -51,10 +51,14 @@ package final class SnapshotFinder {
   ///
   /// `latest` and times name snapshots of a whole device, or with `apps` those that contain the
   /// apps. Snapshots that a restore made are named only by their ids.
+  ///
+  /// - Parameter fits: whether a snapshot can have the path that is named with it. Those that can
+  ///   are preferred: devices side by side have different apps.
   package func find(
-    _ name: SnapshotName, holding apps: [String] = []
+    _ name: SnapshotName, holding apps: [String] = [],
+    fitting fits: @escaping (SnapshotHead) -> Bool = { _ in true }
   ) throws -> StoredSnapshot {
-    let found = try choose(name, holding: apps)
+    let found = try choose(name, holding: apps, fitting: fits)
     notify(.found(SnapshotHead(found)))
     reportTrust(in: found)
     return found
@@ -108,7 +112,9 @@ package final class SnapshotFinder {
     return nil
   }
 
-  private func choose(_ name: SnapshotName, holding apps: [String]) throws -> StoredSnapshot {
+  private func choose(
+    _ name: SnapshotName, holding apps: [String], fitting fits: @escaping (SnapshotHead) -> Bool
+  ) throws -> StoredSnapshot {
     let isSelected = { (snapshot: SnapshotHead) in
       snapshot.reason != .preRestore
         && (apps.isEmpty ? snapshot.scope == .device : apps.allSatisfy(snapshot.holds))
@@ -116,15 +122,36 @@ package final class SnapshotFinder {
     switch name {
     case .id(let text): return try repository.snapshot(matching: text)
     case .latest(let back, let text):
-      return try choose(named: text, holding: apps, among: isSelected) { heads throws(StoreError) in
-        try heads.latest(back, named: text, where: isSelected)
+      let isFit = try preferring(fits, among: isSelected)
+      return try choose(named: text, holding: apps, among: isFit) { heads throws(StoreError) in
+        try heads.latest(back, named: text, where: isFit)
       }
     case .before(let end, let text):
       let isEarlier = { (snapshot: SnapshotHead) in isSelected(snapshot) && snapshot.time < end }
-      return try choose(named: text, holding: apps, among: isEarlier) { heads throws(StoreError) in
-        try heads.newest(before: end, named: text, where: isSelected)
+      let isFit = try preferring(fits, among: isEarlier)
+      return try choose(named: text, holding: apps, among: isFit) { heads throws(StoreError) in
+        try heads.newest(before: end, named: text) {
+          $0.time < end ? isFit($0) : isSelected($0)
+        }
       }
     }
+  }
+
+  /// Returns the condition for the selected snapshots that fit; if there are none, the condition
+  /// for all selected ones, so that an error is that of the newest one.
+  private func preferring(
+    _ fits: @escaping (SnapshotHead) -> Bool, among isSelected: @escaping (SnapshotHead) -> Bool
+  ) throws(StoreError) -> (SnapshotHead) -> Bool {
+    // Most snapshots of a device share the members that decide.
+    var known: (head: SnapshotHead, isFit: Bool)?
+    let isFit = { (head: SnapshotHead) -> Bool in
+      guard isSelected(head) else { return false }
+      if let known, known.head.sharesMembers(with: head) { return known.isFit }
+      let isFit = fits(head)
+      known = (head, isFit)
+      return isFit
+    }
+    return try headsForChoice().heads.contains(where: isFit) ? isFit : isSelected
   }
 
   /// Chooses by the heads and reads the snapshot. A damaged snapshot may be the one meant: it is
@@ -190,7 +217,7 @@ extension AppRecord {
 
 extension SnapshotHead {
   /// Whether the snapshot has an app of that name.
-  func holds(_ name: String) -> Bool {
+  package func holds(_ name: String) -> Bool {
     apps.contains { app in
       (app.identifier == name || app.isCalled(name)) && !app.containers.isEmpty
     }

@@ -25,7 +25,13 @@ package struct SnapshotQuery {
   }
 
   /// Returns the named snapshot.
-  package func find(_ name: SnapshotName) throws -> StoredSnapshot { try finder.find(name) }
+  ///
+  /// - Parameter fits: whether a snapshot can have the path that is named with it.
+  package func find(
+    _ name: SnapshotName, fitting fits: @escaping (SnapshotHead) -> Bool = { _ in true }
+  ) throws -> StoredSnapshot {
+    try finder.find(name, fitting: fits)
+  }
 
   /// The heads of the snapshots to search, and the errors of those that cannot be read.
   package typealias Found = (heads: [SnapshotHead], damaged: [StoreError])

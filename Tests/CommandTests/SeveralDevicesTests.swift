@@ -71,6 +71,30 @@ struct SeveralDevicesTests {
     #expect(try cli.run("\(purge) --app nobody").code == 1)
   }
 
+  /// A path in an app selects the device that has the app, as `--app` does. The snapshots of the
+  /// snaps are the newest ones.
+  @Test func pathInAnAppSelectsItsDevice() throws {
+    _ = try cli.succeed("backup --quiet")
+    for path in ["Games/data/score", "org.example.Games", "apps/org.example.Games/data"] {
+      let outcome = try cli.run("ls latest:\(path) --recursive")
+      #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+      #expect(outcome.output.contains("score"), "\(outcome.output)")
+    }
+    #expect(try cli.succeed("dump latest:Games/data/score") == "x")
+    _ = try cli.succeed("restore latest:Games --to back --quiet")
+    #expect(try cli.names(in: "back/data").contains("score"))
+    _ = try cli.succeed("export tar latest:Games games.tar --quiet")
+    let package = try cli.run("export xcappdata latest games.xcappdata --app Games")
+    #expect(!package.errors.contains("no such app"), "\(package.errors)")
+    // Both devices have this app: the newest snapshot is that of the snaps.
+    let both = try cli.run("ls latest:apps/editor")
+    #expect(both.errors.contains("warning: 'latest' is "), "\(both.errors)")
+    let none = try cli.run("ls latest:nobody/x")
+    #expect(none.code == 1 && none.errors.contains("no such app"), "\(none.errors)")
+    let time = try cli.run("ls 2999-01-01:Games")
+    #expect(time.code == 0 && time.errors.isEmpty, "\(time.errors)")
+  }
+
   /// In a repository with several devices `latest` would warn, so a snapshot is named.
   @Test func suggestedCommandsNameTheSnapshot() throws {
     _ = try cli.succeed("backup --quiet")

@@ -43,8 +43,9 @@ struct AppExportOptions: ParsableArguments {
     _ part: ByteString, _ query: SnapshotQuery
   ) throws -> (content: ExportedContent, app: AppIdentity) {
     var identity: AppIdentity?
-    let content = try ExportedContent(of: what, allowUnsigned: allowUnsigned, in: query) {
-      _, snapshot in
+    let content = try ExportedContent(
+      of: what, having: app, allowUnsigned: allowUnsigned, in: query
+    ) { _, snapshot in
       let record = try snapshot.app(app)
       let name = ByteString(record.identifier)
       identity = AppIdentity(identifier: name, version: record.version, build: record.build)

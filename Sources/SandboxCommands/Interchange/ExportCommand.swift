@@ -180,13 +180,18 @@ struct ExportedContent {
 
   /// Opens the content that `SNAP[:PATH]` names.
   ///
-  /// - Parameter resolve: Returns the logical path of the content.
+  /// - Parameters:
+  ///   - app: The app that the snapshot is to have; nil for that of the path.
+  ///   - resolve: Returns the logical path of the content.
   init(
-    of what: ByteString, allowUnsigned: Bool, in query: SnapshotQuery,
+    of what: ByteString, having app: ByteString? = nil, allowUnsigned: Bool,
+    in query: SnapshotQuery,
     resolve: (SnapshotPath, Snapshot) throws -> ByteString = { try $0.logicalPath(in: $1) }
   ) throws {
     let snapshotPath = try SnapshotPath(what)
-    let stored = try query.find(snapshotPath.name)
+    let stored = try query.find(snapshotPath.name) { head in
+      app.map { name in name.utf8.map(head.holds) ?? false } ?? snapshotPath.fits(head)
+    }
     if !allowUnsigned {
       try query.repository.requireTrusted(stored, "export", unless: "'--allow-unsigned'")
     }

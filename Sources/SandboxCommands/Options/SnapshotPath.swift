@@ -33,6 +33,19 @@ struct SnapshotPath {
   /// Whether there is a path after the colon.
   var hasPath: Bool { !path.isEmpty }
 
+  /// Whether a snapshot can have the path: it has the app, group or directory in which the path
+  /// lies, or several apps that it may mean.
+  func fits(_ head: SnapshotHead) -> Bool {
+    if path.isEmpty { return true }
+    let subject: ByteString
+    do {
+      subject = try head.logicalPath(path).subject
+    } catch { return (error as? OperationError)?.code == .ambiguousApp }
+    // A snapshot without containers was imported.
+    return subject.components.count < 2 || head.device.containers.isEmpty
+      || head.device.containers.contains { $0.path.isWithin(subject) }
+  }
+
   /// Whether it names a snapshot or a container, which has many of the trees.
   var isBroad: Bool {
     let parts = path.components

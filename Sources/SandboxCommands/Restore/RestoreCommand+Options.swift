@@ -159,7 +159,8 @@ extension RestoreCommand {
       switch self {
       case .snapshot(let path):
         if path.isBroad { reader.expectTrees() }
-        let stored = try SnapshotFinder(repository, console).find(path.name, holding: apps)
+        let stored = try SnapshotFinder(repository, console).find(
+          path.name, holding: apps, fitting: path.fits)
         return (stored, try path.logicalPath(in: stored.snapshot))
       case .latest(let path):
         let finder = SnapshotFinder(repository, console)

@@ -62,7 +62,7 @@ struct DumpCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     let snapshotPath = try SnapshotPath(what)
     let query = try progress.open(repository, console, isQuiet: quiet, isBytes: true)
-    let stored = try query.find(snapshotPath.name)
+    let stored = try query.find(snapshotPath.name, fitting: snapshotPath.fits)
     if !allowUnsigned {
       try query.repository.requireTrusted(stored, "dump", unless: "'--allow-unsigned'")
     }

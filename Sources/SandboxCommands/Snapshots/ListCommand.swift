@@ -41,7 +41,7 @@ struct ListCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     let snapshotPath = try SnapshotPath(what)
     let query = try progress.open(repository, console, isQuiet: output.quiet)
-    let stored = try query.find(snapshotPath.name)
+    let stored = try query.find(snapshotPath.name, fitting: snapshotPath.fits)
     let top = try snapshotPath.logicalPath(in: stored.snapshot)
     let reader = try query.beginReading()
     defer { console.warn(of: reader.remarks) }
