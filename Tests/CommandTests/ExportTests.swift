@@ -87,6 +87,32 @@ struct ExportTests {
       try Self.names(cli, "").filter { $0.contains("x.tar") || $0.contains(".tmp") }.isEmpty)
   }
 
+  /// A reader that trusts the name of a file would call another format damaged.
+  @Test func namesOfOtherFormatsAreRefused() throws {
+    let cli = try CommandLine()
+    try cli.directory.write("text", at: "tree/file")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    for (line, hint) in [
+      ("tar x.zip", "'sandboxctl export zip' writes"), ("tar x.ab", "'sandboxctl export android'"),
+      ("tar x.rar", "no export writes that format"), ("tar x.tar.bz2", "the ending .tar.zst or"),
+      ("tar x.TXZ", "the ending .tar.zst or"),
+      ("tar x.tar.gz --compress zstd", "omit '--compress' for gzip"),
+      ("zip x.tar.gz", "'sandboxctl export tar' writes"), ("zip x.7z", "no export writes"),
+      ("android x.tar", "'sandboxctl export tar'"), ("snap x.tar.gz", "'sandboxctl export tar'"),
+      ("ipa x.tar --app none", "'sandboxctl export tar'"),
+    ] {
+      let outcome = try cli.run("export \(line) --repo repo")
+      #expect(outcome.code == 2 && outcome.errors.contains(hint), "\(line): \(outcome.errors)")
+    }
+    #expect(try Self.names(cli, "").filter { $0.hasPrefix("x.") }.isEmpty)
+    for line in ["tar plain", "tar data.v2", "tar x.tar --compress gzip", "zip x.ZIP"] {
+      _ = try cli.succeed("export \(line) --repo repo --quiet")
+    }
+    _ = try cli.succeed("export tar upper.TAR.GZ --repo repo --quiet")
+    #expect(try cli.directory.read("upper.TAR.GZ").starts(with: [0x1F, 0x8B]))
+  }
+
   @Test func zipNamesWhatItCannotHold() throws {
     let cli = try Self.fixture()
     let outcome = try cli.run("export zip latest:folders/tree out.zip --repo repo")

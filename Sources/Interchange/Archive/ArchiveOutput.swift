@@ -11,8 +11,10 @@ package enum ArchiveCompression: String, Sendable, CaseIterable {
   case zstd
 
   /// Returns the compression that the ending of a file's name stands for: `.zst`, `.tzst`, `.gz`,
-  /// `.tgz`; none for any other.
+  /// `.tgz`, in any case; none for any other.
   package static func ofName(_ name: ByteString) -> ArchiveCompression {
+    let name = ByteString(
+      name.bytes.map { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 })
     if name.hasSuffix(".zst") || name.hasSuffix(".tzst") { return .zstd }
     if name.hasSuffix(".gz") || name.hasSuffix(".tgz") { return .gzip }
     return .none

@@ -44,6 +44,7 @@ extension ExportCommand {
     }
 
     func run(_ console: Console) throws -> ExitStatus {
+      try ArchiveExportOptions.requireName(export.file, of: .android)
       let rules = try rules.read()
       rules.showRemarks(console, all: list.all)
       let secret = try password.read(of: export.file, isNew: true, console)

@@ -120,6 +120,7 @@ extension ExportCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
+      try ArchiveExportOptions.requireName(export.target, of: .ipa)
       let query = try progress.open(repository, console, isQuiet: output.quiet)
       try repository.choice().requireApart(
         from: export.target, hint: "name a file outside of the repository")

@@ -49,6 +49,7 @@ extension ExportCommand {
         throw UsageError(
           .invalidValue, "'\(user)' is not the name of a user", hint: "give a login name")
       }
+      try ArchiveExportOptions.requireName(export.file, of: .snap)
       return try ArchiveExport(
         export: export, repository: repository, progress: progress, list: list, output: output,
         keepsPaths: true

@@ -69,6 +69,7 @@ extension ExportCommand {
     }
 
     func run(_ console: Console) throws -> ExitStatus {
+      try ArchiveExportOptions.requireName(export.file, of: .tar, compress)
       let compression = compress ?? ArchiveCompression.ofName(export.file)
       return try ArchiveExport(
         export: export, repository: repository, progress: progress, list: list, output: output
@@ -111,7 +112,8 @@ extension ExportCommand {
     }
 
     func run(_ console: Console) throws -> ExitStatus {
-      try ArchiveExport(
+      try ArchiveExportOptions.requireName(export.file, of: .zip)
+      return try ArchiveExport(
         export: export, repository: repository, progress: progress, list: list, output: output
       ).run(console) { _, bytes in try ZipSink(to: bytes) }
     }
