@@ -68,4 +68,25 @@ struct AppRemovalTests {
     let restored = try cli.succeed("apps --root device")
     #expect(restored.contains(Self.app), "\(restored)")
   }
+
+  /// The name of the app is no package: the bundle that the offload kept is named.
+  @Test func offloadedBundleIsNamed() throws {
+    let cli = try prepare()
+    _ = try cli.succeed("offload notebook --root device --repo repo --quiet")
+    let outcome = try cli.run("reinstall notebook --root device")
+    #expect(outcome.code == 1, "\(outcome.errors)")
+    #expect(outcome.errors.contains("it is the name of an app"), "\(outcome.errors)")
+    let words = try #require(outcome.errors.firstMatch(of: /'sandboxctl (reinstall [^']*)'/))
+    #expect(words.output.1.contains("/.sandboxctl/trash/"), "\(words.output.1)")
+    _ = try cli.succeed(String(words.output.1))
+    #expect(try isInstalled(cli) == true)
+    // Neither an unknown app nor one whose bundle is gone has such a hint.
+    let none = try cli.run("reinstall nobody --root device")
+    #expect(none.code == 1 && none.errors.contains("no such file"), "\(none.errors)")
+    _ = try cli.succeed("offload notebook --root device --repo repo --no-snapshot --quiet")
+    _ = try cli.succeed("trash empty --root device --quiet")
+    let empty = try cli.run("reinstall notebook --root device")
+    #expect(empty.code == 1 && !empty.errors.contains("in the trash"), "\(empty.errors)")
+    #expect(empty.errors.contains("PACKAGE is an app's directory"), "\(empty.errors)")
+  }
 }

@@ -169,12 +169,43 @@ extension AppChangeRun {
       adapt(&request)
       return try finish(plan(request), console) { try $0.run() }
     }
+    if change == .reinstall, let error = noPackage(name) { throw error }
     let package = try Package(opening: name)
     for finding in package.app.findings { console.note("'\(finding.path)': \(finding.reason)") }
     var request = AppChangeRequest(change, of: package.app.identifier, package: package.app)
     adapt(&request)
     var entries = try package.entries()
     return try finish(plan(request), console) { try $0.run(&entries) }
+  }
+
+  /// Returns the error for the name of an app where a package is expected, with the bundle that the
+  /// offload moved to the trash, if it is still there; nil if a file has the name, or no app.
+  private func noPackage(_ name: ByteString) -> OperationError? {
+    guard (try? Host.realPath(name)) == nil, let app = try? device.app(name) else { return nil }
+    let package = "PACKAGE is an app's directory (New.app) or an .ipa file"
+    let bundle = trashedBundle(of: app).map { path in
+      "; the offloaded bundle is in the trash: 'sandboxctl reinstall \(ShellWord.text(path)) "
+        + "--root \(ShellWord.text(device.root))'"
+    }
+    return OperationError(
+      .notFound, code: .notFound, "open the package", subject: name,
+      reason: "it is the name of an app, and no file has it", hint: package + (bundle ?? ""))
+  }
+
+  /// Returns the newest bundle of an app that an offload moved to the trash; nil if there is none.
+  private func trashedBundle(of app: App) -> ByteString? {
+    let subject = ByteString("apps").appending(LogicalName(app.identifier.bytes).component)
+    let items = (try? Trash(of: device).unmeasured()) ?? []
+    for item in items.reversed() where item.operation == "offload" {
+      for directory in item.directories {
+        let bundles = directory.appending(subject).appending("bundle")
+        let names = (try? Directory.open(path: bundles).names()) ?? []
+        if let found = names.first(where: { $0.hasSuffix(".app") }) {
+          return bundles.appending(found)
+        }
+      }
+    }
+    return nil
   }
 
   /// Returns the identifier of the app that a name means. An app to install need not be on the
