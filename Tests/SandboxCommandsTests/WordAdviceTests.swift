@@ -51,6 +51,8 @@ struct WordAdviceTests {
     ("forget --keep-last x", "give a number of snapshots, or 'unlimited';"),
     ("forget --keep-within x", "give a span of time such as 2y5m7d3h;"),
     ("backup --exclude-larger-than x", "give a size such as 500M or 2GiB;"),
+    ("backup --exclude-larger-than -5", "give a size such as 500M or 2GiB;"),
+    ("forget --keep-last -1 --prune", "give a number of snapshots, or 'unlimited';"),
     ("backup --limit-upload x", "give the bytes a second, such as 500K or 2M;"),
     ("forget --group-by host", "give 'device', 'scope' or 'tags', several with commas"),
     ("purge --until-free 10%", "give a number from 1 to 99, without a percent sign;"),
@@ -60,6 +62,22 @@ struct WordAdviceTests {
     let hint = try hint(line)
     #expect(hint.hasPrefix(expected) || hint.contains(expected), "\(line): \(hint)")
     #expect(hint.contains("--help'"), "\(line): \(hint)")
+  }
+
+  /// The parser takes a negative number for an option.
+  @Test(arguments: [
+    ("forget --keep-last -1", "the value '-1' is invalid for '--keep-last <n>'"),
+    ("purge --free -5", "the value '-5' is invalid for '--free <size>'"),
+    ("backup --jobs -1", "'-1' is read as an option, not as the value of '--jobs'"),
+    ("backup --exclude-larger-than 0", "'--exclude-larger-than 0' would store no file"),
+    ("backup --jobs --strict", "missing value for '--jobs <number>'"),
+  ])
+  func wrongNumberIsNoMissingValue(_ line: String, expected: String) throws {
+    let words = line.split(separator: " ").map(String.init)
+    let error = try #require(throws: UsageError.self) {
+      try KnownCommand(SandboxctlCommand.self).parse(words)
+    }
+    #expect(error.description.hasPrefix(expected), "\(error.description)")
   }
 
   /// A word that is much shorter, or of another command, is no advice.

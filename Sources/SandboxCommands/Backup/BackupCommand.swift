@@ -111,6 +111,13 @@ struct BackupCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
+  func validate() throws {
+    if excludeLargerThan?.bytes == 0 {
+      throw ValidationError(
+        "'--exclude-larger-than 0' would store no file with content: omit it for no limit.")
+    }
+  }
+
   func run(_ console: Console) throws -> ExitStatus {
     if let obstacle = conditions.obstacle() {
       if !output.quiet { console.note("backup skipped: \(obstacle)") }

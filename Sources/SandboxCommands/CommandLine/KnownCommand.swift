@@ -127,9 +127,30 @@ extension KnownCommand {
   /// Returns the error for a mistake that the parser found in a command line.
   func mistake(_ error: any Error, in words: [String]) -> UsageError {
     let message = type.message(for: error)
+    if let negative = negativeValue(message, in: words) { return negative }
     return UsageError(
       parser: message, type.fullMessage(for: error),
       advice: WordAdvice.forMessage(message, of: commands(of: words), in: self))
+  }
+
+  /// Returns the error for a negative number after an option, which the parser takes for an option
+  /// itself and calls a missing value; nil if there is none.
+  private func negativeValue(_ message: String, in words: [String]) -> UsageError? {
+    guard message.hasPrefix("Missing value for '"),
+      let option = message.firstMatch(of: /'(--[^ ']+)/).map({ String($0.output.1) }),
+      let index = words.indices.dropLast().first(where: { index in
+        words[index] == option && words[index + 1].prefixMatch(of: /-[0-9.]/) != nil
+      })
+    else { return nil }
+    let joined = "\(option)=\(words[index + 1])"
+    let others = words[..<index] + [joined] + words[(index + 2)...]
+    do {
+      _ = try type.parseAsRoot(Array(others))
+      return UsageError(
+        .invalidValue,
+        "'\(words[index + 1])' is read as an option, not as the value of '\(option)'",
+        hint: "if it is the value, write '\(joined)'")
+    } catch { return mistake(error, in: Array(others)) }
   }
 
   /// Returns the error for an unknown word in the place of a command; nil if the words name a
