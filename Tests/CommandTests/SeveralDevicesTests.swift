@@ -71,6 +71,29 @@ struct SeveralDevicesTests {
     #expect(try cli.run("\(purge) --app nobody").code == 1)
   }
 
+  /// A real path lies in one of the devices, so that it selects it.
+  @Test func realPathSelectsItsDevice() throws {
+    let home = cli.directory.string + "/home"
+    for line in [
+      "explain \(home)/.var/app/org.example.Games/data/score",
+      "explain \(home)/snap/server/7/config", "explain home/snap/server/7/config",
+      "explain \(home)/snap/server/7/none", "classify \(home)/snap/editor",
+    ] {
+      let outcome = try cli.run(line)
+      #expect(outcome.code == 0, "\(line): \(outcome.errors)")
+    }
+    // A logical path may be of both, and two paths of both are of no single device.
+    for line in [
+      "explain apps/editor/data", "explain \(home)/other", "classify",
+      "exclude \(home)/snap/editor/42 \(home)/.var/app/org.example.Games/data --dry-run",
+    ] {
+      let outcome = try cli.run(line)
+      #expect(
+        outcome.code == 2 && outcome.errors.contains("you have 2 devices"),
+        "\(line): \(outcome.errors)")
+    }
+  }
+
   /// A path in an app selects the device that has the app, as `--app` does. The snapshots of the
   /// snaps are the newest ones.
   @Test func pathInAnAppSelectsItsDevice() throws {

@@ -146,7 +146,7 @@ struct MarkOptions: ParsableArguments {
     by change: (MarkOperation) throws -> MarkOperation.Outcome,
     show: (MarkOperation.Outcome) -> Void
   ) throws -> ExitStatus {
-    let found = try device.find()
+    let found = try device.find(for: paths)
     console.warn(ofInterruptedOn: found)
     let compiled = try policy.compile(for: found, output, console)
     // All paths first: a mistake in one is not to leave the others half done.

@@ -74,7 +74,7 @@ struct ClassifyCommand: SandboxCommand {
       try PathInput(self).run(console)
       return .done
     }
-    let found = try device.find()
+    let found = try device.find(for: path.map { [$0] } ?? [])
     console.warn(ofInterruptedOn: found)
     let compiled = try policy.compile(for: found, output, console)
     let scope = try path.map { try DevicePath($0, on: found).logical }

@@ -41,7 +41,7 @@ struct ExplainCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let found = try device.find()
+    let found = try device.find(for: [path])
     console.warn(ofInterruptedOn: found)
     let compiled = try policy.compile(for: found, output, console)
     let logical = try DevicePath(path, on: found).logical

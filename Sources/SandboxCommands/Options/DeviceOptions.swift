@@ -30,9 +30,14 @@ struct DeviceOptions: ParsableArguments {
   /// Whether the command line names a device.
   var isNamed: Bool { root != nil || name != nil }
 
-  /// Returns the device at `--root`, or the user's own if there is only one.
-  func find() throws -> Device {
-    let choices = try choices()
+  /// Returns the device at `--root`, or the user's own if there is only one, or only one in whose
+  /// directory all of the given paths lie.
+  func find(for paths: [ByteString] = []) throws -> Device {
+    var choices = try choices()
+    if choices.count > 1, !paths.isEmpty {
+      let around = choices.filter { paths.allSatisfy($0.contains) }
+      if around.count == 1 { choices = around }
+    }
     guard choices.count == 1 else {
       let layouts = choices.compactMap(\.layout).map { "'--layout \($0.rawValue)'" }
       throw UsageError(
@@ -153,6 +158,15 @@ extension DeviceOptions {
 
     init(_ candidate: DeviceCandidate) {
       self.init(root: candidate.directory, layout: candidate.layout)
+    }
+
+    /// Whether a path of the host, which need not exist, lies in the directory. A relative one that
+    /// does not exist is a logical path.
+    fileprivate func contains(_ path: ByteString) -> Bool {
+      guard path.isAbsolute || path.beginsWithDots || (try? Host.realPath(path)) != nil,
+        let absolute = path.absolute
+      else { return false }
+      return absolute.isWithin(root) || Host.resolved(absolute).isWithin(Host.resolved(root))
     }
 
     /// Opens the device. The error for a directory that contains devices lists them.
