@@ -57,28 +57,35 @@ extension DatabaseUnit {
   }
 
   /// Whether the file beside it with a journal's name is SQLite's, by its header, which is not
-  /// encrypted in the journal of an encrypted database. The journal of a transaction that has ended
-  /// says little: then the database must also consist of pages.
+  /// encrypted in the journal of an encrypted database.
   package func hasJournal(in directory: borrowing Directory) -> Bool {
-    switch journalPhase(in: directory) {
-    case .live: return true
-    case .idle:
-      let size = (try? directory.status(name).size) ?? 0
-      return size > 0 && size.isMultiple(of: 512)
-    case nil: return false
+    guard let head = journalHead(in: directory) else { return false }
+    return Self.isJournal(head: head, beside: (try? directory.status(name).size) ?? 0)
+  }
+
+  /// The number of bytes that `isJournal(head:beside:)` needs.
+  package static let journalHeadSize = RollbackJournal.headerLength
+
+  /// Whether a file with a journal's name is SQLite's, by its first bytes and the size of the file
+  /// beside it. The journal of a transaction that has ended says little: then that file must also
+  /// consist of pages.
+  package static func isJournal(head: [UInt8], beside size: UInt64) -> Bool {
+    switch RollbackJournal.Phase(head: head.span) {
+    case .live: true
+    case .idle: size > 0 && size.isMultiple(of: 512)
+    case nil: false
     }
   }
 
   /// Whether a journal beside the file would undo a transaction if it is a database, also if it is
   /// encrypted.
   package func hasLiveJournal(in directory: borrowing Directory) -> Bool {
-    journalPhase(in: directory) == .live
+    guard let head = journalHead(in: directory) else { return false }
+    return RollbackJournal.Phase(head: head.span) == .live
   }
 
-  private func journalPhase(in directory: borrowing Directory) -> RollbackJournal.Phase? {
-    let head = try? directory.regularFile(name(of: .journal))?.read(
-      count: RollbackJournal.headerLength, at: 0)
-    return head.flatMap { RollbackJournal.Phase(head: $0.span) }
+  private func journalHead(in directory: borrowing Directory) -> [UInt8]? {
+    try? directory.regularFile(name(of: .journal))?.read(count: Self.journalHeadSize, at: 0)
   }
 }
 

@@ -7,14 +7,19 @@ struct DatabaseRoleTests {
   private static let magic = "SQLite format 3\0"
   private static let documents = "apps/org.example.notebook/data/Documents/databases"
   private static let names: [ByteString] = [
-    "db", "db-wal", "hot", "hot-journal", "notes", "notes-journal",
+    "db", "db-wal", "hot", "hot-journal", "notes", "notes-journal", "secret", "secret-journal",
+  ]
+  /// The header of a rollback journal with sectors and pages of 512 bytes.
+  private static let journal: [UInt8] = [
+    0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7, 0, 0, 0, 1, 1, 2, 3, 4, 0, 0, 0, 2, 0, 0, 2, 0,
+    0, 0, 2, 0,
   ]
 
   private let fixture: DeviceRestoreFixture
   private let directory: ByteString
 
-  /// Stores a database with a log, one with a journal, and an ordinary file beside one with the
-  /// name of a journal; then removes them.
+  /// Stores a database with a log, one with a journal, an encrypted one with a journal, and an
+  /// ordinary file beside one with the name of a journal; then removes them.
   init() throws {
     fixture = try DeviceRestoreFixture()
     directory = try fixture.path("apps/org.example.notebook/data", of: "device").appending(
@@ -23,7 +28,12 @@ struct DatabaseRoleTests {
     for name in Self.names {
       let isDatabase = ["db", "hot"].contains(name)
       let file = try place.create(name, permissions: 0o644)
-      try file.write(Array(((isDatabase ? Self.magic : "") + "content").utf8))
+      let pages = [UInt8](repeating: 7, count: name == "secret" ? 1024 : 516)
+      switch name {
+      case "secret": try file.write(pages)
+      case "secret-journal": try file.write(Self.journal + pages)
+      default: try file.write(Array(((isDatabase ? Self.magic : "") + "content").utf8))
+      }
     }
     _ = try fixture.cli.succeed("backup --root device --repo repo --quiet")
     for name in Self.names { try place.remove(name) }
@@ -45,12 +55,12 @@ struct DatabaseRoleTests {
   @Test func aRuleForALogDoesNotSeparateItFromItsDatabase() throws {
     #expect(
       try restored("", skipping: ["*-wal", "*-journal"]) == [
-        "db", "db-wal", "hot", "hot-journal", "notes",
+        "db", "db-wal", "hot", "hot-journal", "notes", "secret", "secret-journal",
       ])
   }
 
   @Test func aLogIsNotRestoredWithoutItsDatabase() throws {
-    #expect(try restored("", skipping: ["db", "hot", "notes"]) == ["notes-journal"])
+    #expect(try restored("", skipping: ["db", "hot", "notes", "secret"]) == ["notes-journal"])
   }
 
   @Test(arguments: ["db", "*-wal"]) func aLogThatWasRequestedIsRestored(pattern: String) throws {

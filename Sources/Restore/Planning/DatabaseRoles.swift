@@ -22,18 +22,18 @@ struct DatabaseRoles {
   private var files: [File] = []
 
   /// Returns the role of a file, whose own role is given. `isDatabase` is called for the file
-  /// beside a journal that has another role: as in a backup, a log identifies a database; a journal
-  /// alone does not.
+  /// beside one with a journal's name that has another role, and for the latter: as in a backup, a
+  /// log identifies a database; a file with a journal's name does not.
   mutating func role(
     of entry: TreeEntry, at path: ByteString, own: RestoreSelector.Role,
-    isDatabase: (Content) -> Bool
+    isDatabase: (_ file: Content, _ journal: Content) -> Bool
   ) -> RestoreSelector.Role {
     guard case .file(let content) = entry.node else { return own }
     while let last = files.last, !Self.begins(path, with: last.path) { files.removeLast() }
     var role = own
     let found = database(of: entry.name, at: path)
     if let (database, member) = found, !database.isCompanion, database.role != own,
-      member == .log || isDatabase(database.content)
+      member == .log || isDatabase(database.content, content)
     {
       role = database.role
     }
@@ -60,26 +60,36 @@ struct DatabaseRoles {
 extension RepositoryReader {
   private struct EndOfInterest: Error {}
 
-  /// Whether a stored file begins like a database. One that cannot be read counts as one.
-  func mayBeDatabase(_ content: Content) -> Bool {
-    begins(content, with: DatabaseHead.bytes) ?? true
+  /// Whether a stored file is a database: it begins like one, or the file beside it with a
+  /// journal's name is a rollback journal, as that of an encrypted database. One that cannot be
+  /// read counts as a database.
+  func mayBeDatabase(_ content: Content, beside journal: Content) -> Bool {
+    if begins(content, with: DatabaseHead.bytes) ?? true { return true }
+    return head(of: journal, count: DatabaseUnit.journalHeadSize).map {
+      DatabaseUnit.isJournal(head: $0, beside: content.size)
+    } ?? true
   }
 
   /// Whether a stored file begins with some bytes; nil if it cannot be read.
   func begins(_ content: Content, with beginning: [UInt8]) -> Bool? {
+    head(of: content, count: beginning.count).map { $0 == beginning }
+  }
+
+  /// Returns the first bytes of a stored file, at most `count`; nil if they cannot be read.
+  private func head(of content: Content, count: Int) -> [UInt8]? {
+    let count = min(count, Int(clamping: content.size))
     var head: [UInt8] = []
     do {
       try readContent(content) { offset, bytes in
         // A hole precedes these bytes.
-        if offset != UInt64(head.count) { throw EndOfInterest() }
-        for index in 0..<min(bytes.count, beginning.count - head.count) {
-          head.append(bytes[index])
-        }
-        if head.count == beginning.count { throw EndOfInterest() }
+        let hole = min(count, Int(clamping: offset)) - head.count
+        head.append(contentsOf: repeatElement(0, count: max(0, hole)))
+        for index in 0..<min(bytes.count, count - head.count) { head.append(bytes[index]) }
+        if head.count == count { throw EndOfInterest() }
       }
     } catch {
       guard error is EndOfInterest else { return nil }
     }
-    return head == beginning
+    return head + repeatElement(0, count: count - head.count)
   }
 }

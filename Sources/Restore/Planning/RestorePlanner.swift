@@ -189,7 +189,9 @@ struct RestorePlanner: ~Copyable {
     guard let (above, outer) = directories.last.map({ ($0.number, $0.frame) }) else { return .stop }
     if isOwn(stored.name, at: path) { return refuseOwn(stored.name, at: path) }
     let reader = reader
-    let (role, frame) = selector.select(stored, at: path, in: outer) { reader.mayBeDatabase($0) }
+    let (role, frame) = selector.select(stored, at: path, in: outer) {
+      reader.mayBeDatabase($0, beside: $1)
+    }
     if role != .remove, role != .removedParent {
       directories[directories.count - 1].unseen?.remove(stored.name)
     }

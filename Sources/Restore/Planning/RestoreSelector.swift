@@ -89,10 +89,10 @@ struct RestoreSelector: ~Copyable {
   /// children. A log or a journal has the role of its database, unless it is itself what was
   /// selected.
   ///
-  /// - Parameter isDatabase: whether a file's content begins like a database.
+  /// - Parameter isDatabase: whether a file is a database, given the one with a journal's name.
   mutating func select(
     _ entry: TreeEntry, at path: ByteString, in directory: Frame,
-    isDatabase: (Content) -> Bool
+    isDatabase: (_ file: Content, _ journal: Content) -> Bool
   ) -> (role: Role, frame: Frame) {
     if isIdle { return (.whole, directory) }
     var (role, frame) = decide(entry, at: path, in: directory)
