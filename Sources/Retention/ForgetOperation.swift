@@ -125,7 +125,7 @@ package struct ForgetOperation {
     if ids.isEmpty { return SnapshotRemoval.Report() }
     counters.expect(files: ids.count, bytes: 0)
     return try SnapshotRemoval(repository, counters: counters, isStopping: isStopping)
-      .run(ids, removed: removed)
+      .run(ids, forced: Set(plan.damaged), removed: removed)
   }
 }
 

@@ -244,6 +244,32 @@ struct ObjectStoreTests {
     #expect(try fixture.names(RepositoryLayout.pending).isEmpty)
   }
 
+  /// A snapshot that the store never sends is removed only if that is forced, unless it is pinned.
+  @Test func aSnapshotThatIsNeverSentIsRemovedByForce() throws {
+    var fixture = try ObjectStoreFixture()
+    try fixture.backUp(files)
+    try fixture.backUp(files)
+    let id = fixture.snapshots[0].stored.id
+    let path = RepositoryLayout.tested.snapshot(id)
+    fixture.store.state.withLock { state in
+      state.hook = { $0 == "get \(path)" ? .refused : nil }
+    }
+    let removal = SnapshotRemoval(try fixture.open())
+    #expect(storeError { try removal.run([id]) { _ in } }?.reason == "the test says so")
+    let pin = RepositoryLayout.pin(id)
+    try fixture.store.touch(pin)
+    #expect(try removal.run([id], forced: [id]) { _ in }.pinned == [id])
+    #expect(fixture.store.paths.contains(path))
+    try fixture.store.remove(pin)
+    var removed: [SnapshotID] = []
+    let report = try removal.run([id], forced: [id]) { removed.append($0) }
+    #expect(removed == [id] && report == SnapshotRemoval.Report())
+    #expect(try removal.run([id], forced: [id]) { _ in }.gone == [id])
+    fixture.store.state.withLock { $0.hook = nil }
+    fixture.snapshots.removeFirst()
+    #expect(try fixture.lost().isEmpty && fixture.damage().isEmpty)
+  }
+
   /// As long as a program that lost the right to remove packs may still do it, no condemned pack
   /// becomes usable again.
   @Test func aDamagedListWaitsForASleepingPrune() throws {

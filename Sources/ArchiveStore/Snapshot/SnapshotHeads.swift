@@ -90,9 +90,10 @@ public struct SnapshotHeads: Sendable {
     throw failure.hinting("\(hint); \(Self.neverSentHint)")
   }
 
-  /// The remedy if the failure does not pass: no command can remove what it cannot read.
+  /// The remedy if the failure does not pass.
   private static let neverSentHint =
-    "if the store never sends this object, its snapshot is lost: remove it with the store's own tools"
+    "if the store never sends this object, its snapshot is lost: 'sandboxctl forget --force ID' with "
+    + "its full id removes it"
 
   /// Checks in the same way for work that needs only some snapshots, which exist.
   func requireSent(_ ids: Set<SnapshotID>) throws(StoreError) {

@@ -48,12 +48,14 @@ public struct SnapshotRemoval: Sendable {
 
   /// Removes snapshots in the given order, unless they are pinned.
   ///
-  /// - Parameter removed: called for each snapshot after it was removed, also before an error.
+  /// - Parameters:
+  ///   - forced: those that are also removed if the store fails to send them.
+  ///   - removed: called for each snapshot after it was removed, also before an error.
   /// - Throws: `StoreError`: `leaseLost`, `interrupted`, `writeRefusal`, or the error of the first
   ///   snapshot that cannot be removed. In a repository on another host a few after it may be
   ///   removed.
   public func run(
-    _ ids: [SnapshotID], removed: (SnapshotID) -> Void
+    _ ids: [SnapshotID], forced: Set<SnapshotID> = [], removed: (SnapshotID) -> Void
   ) throws(StoreError) -> Report {
     let (settings, location) = (repository.settings, repository.location)
     try settings.requireKnown(settings.features.write, for: "write", location: location)
@@ -67,7 +69,9 @@ public struct SnapshotRemoval: Sendable {
     let remove = { @Sendable (id: SnapshotID) throws(StoreError) -> Outcome in
       try self.checkNotStopped()
       try lease.keepAlive()
-      return try reserve.whenFull { () throws(StoreError) in try self.remove(id, lease) }
+      return try reserve.whenFull { () throws(StoreError) in
+        try self.remove(id, lease, isForced: forced.contains(id))
+      }
     }
     for part in ids.parts(of: storage.itemsAtOnce) {
       let outcomes = storage.results(of: part, remove)
@@ -102,12 +106,12 @@ public struct SnapshotRemoval: Sendable {
   /// Moves a snapshot into the lease and deletes it there. The pin is looked up between the two: a
   /// program that pins a snapshot looks for the snapshot after it has written the pin, so at least
   /// one of the two programs sees the other.
-  private func remove(_ id: SnapshotID, _ lease: Lease) throws(StoreError) -> Outcome {
-    let (path, pin) = (storage.layout.snapshot(id), RepositoryLayout.pin(id))
+  private func remove(
+    _ id: SnapshotID, _ lease: Lease, isForced: Bool
+  ) throws(StoreError) -> Outcome {
+    let pin = RepositoryLayout.pin(id)
     if try storage.status(pin) != nil { return .pinned }
-    guard let aside = try lease.claim(path, as: ByteString("removed-\(id.hex)")) else {
-      return .gone
-    }
+    guard let aside = try claim(id, lease, isForced: isForced) else { return .gone }
     do {
       if try storage.status(pin) == nil {
         aside.discard()
@@ -119,6 +123,22 @@ public struct SnapshotRemoval: Sendable {
     }
     try restore(aside, lease)
     return .pinned
+  }
+
+  /// Takes a snapshot away. A store without rename has to send it for that: one that it never sends
+  /// cannot be put back, which is then an error.
+  private func claim(
+    _ id: SnapshotID, _ lease: Lease, isForced: Bool
+  ) throws(StoreError) -> ClaimedObject? {
+    let path = storage.layout.snapshot(id)
+    do {
+      return try lease.claim(path, as: ByteString("removed-\(id.hex)"))
+    } catch {
+      guard isForced, error.isStoreFailure else { throw error }
+      guard try storage.status(path) != nil else { return nil }
+      try lease.remove(path)
+      return ClaimedObject(discard: {}, putBack: { () throws(StoreError) in throw error })
+    }
   }
 
   /// Moves a snapshot out of the lease again. A prune that has listed the snapshots meanwhile has
