@@ -42,26 +42,31 @@ struct PaxTests {
     ]
   }()
 
-  /// A list that is none, of another version or truncated, is an attribute only.
+  /// A list that is none, of another version or truncated, is an attribute only, as is one that
+  /// contradicts the mode.
   @Test func accessListsAreTextAsWell() {
     let list: [UInt8] =
       [2, 0, 0, 0] + [1, 0, 6, 0, 255, 255, 255, 255] + [2, 0, 5, 0, 232, 3, 0, 0]
       + [4, 0, 4, 0, 255, 255, 255, 255] + [8, 0, 0, 0, 0, 0, 0, 1]
       + [16, 0, 7, 0, 255, 255, 255, 255] + [32, 0, 1, 0, 255, 255, 255, 255]
-    func header(_ value: [UInt8]) -> String {
-      var member = PaxMember(path: Self.text("x"), kind: .directory, mode: 0o755)
-      member.attributes = [.init(name: Self.text("system.posix_acl_default"), value: value)]
+    func header(_ value: [UInt8], _ name: String = "default", mode: UInt16 = 0o755) -> String {
+      var member = PaxMember(path: Self.text("x"), kind: .directory, mode: mode)
+      member.attributes = [.init(name: Self.text("system.posix_acl_\(name)"), value: value)]
       return String(decoding: member.header(), as: UTF8.self)
     }
     let text =
       "SCHILY.acl.default=user::rw-,user:1000:r-x,group::r--,group:16777216:---,mask::rwx,"
       + "other::--x\n"
     #expect(header(list).contains(text))
+    #expect(header(list, "access", mode: 0o1671).contains("SCHILY.acl.access=user::rw-,user:1000"))
+    for mode: UInt16 in [0o771, 0o641, 0o670] {
+      #expect(!header(list, "access", mode: mode).contains("SCHILY.acl"))
+    }
     let invalid: [[UInt8]] = [
       [], [2, 0, 0, 0], [3] + list.dropFirst(), Array(list.dropLast()), [0, 0],
     ]
-    for invalid in invalid {
-      #expect(!header(invalid).contains("SCHILY.acl"))
+    for value in invalid {
+      #expect(!header(value).contains("SCHILY.acl"))
     }
   }
 

@@ -336,6 +336,29 @@ struct RoundTripTests {
     }
   }
 
+  /// The group of a file with a list has the permissions of the mask in the mode, also if the
+  /// list's entry for the group has others.
+  @Test func aModeHasTheMaskOfTheList() throws {
+    let fixture = try Fixture()
+    var file = ListedSource.Item.file("file", "x")
+    file.entry.permissions = 0o2760
+    file.entry.attributes = [
+      .init(
+        name: "system.posix_acl_access",
+        value: [2, 0, 0, 0] + [1, 0, 7, 0, 255, 255, 255, 255] + [2, 0, 6, 0, 232, 3, 0, 0]
+          + [4, 0, 4, 0, 255, 255, 255, 255] + [16, 0, 6, 0, 255, 255, 255, 255]
+          + [32, 0, 0, 0, 255, 255, 255, 255])
+    ]
+    let first = try fixture.run([.entry("", .directory), file])
+    let directory = try TemporaryDirectory("archive")
+    let archive = try fixture.tar(first)
+    #expect(String(decoding: archive, as: UTF8.self).contains("SCHILY.acl.access"))
+    try directory.write(archive, at: "a")
+    var source = try ArchiveSource(try ArchiveFile(path: directory.path("a")))
+    let second = try fixture.run(&source)
+    #expect(first.snapshot.snapshot.tree == second.snapshot.snapshot.tree)
+  }
+
   /// The names of lists that only libarchive's form of ACLs has become the kernel's attribute.
   @Test func accessListsOfOtherProgramsAreAttributes() throws {
     let directory = try TemporaryDirectory("archive")

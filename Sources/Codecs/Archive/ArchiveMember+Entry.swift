@@ -86,9 +86,11 @@ extension ArchiveMember {
       (ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, "system.posix_acl_default"),
     ] {
       let name = Array(name.utf8)
-      guard unsafe archive_entry_acl_count(entry, type) > 0,
-        !attributes.contains(where: { $0.name == name })
-      else { continue }
+      guard unsafe archive_entry_acl_count(entry, type) > 0 else { continue }
+      if type == ARCHIVE_ENTRY_ACL_TYPE_ACCESS, let mask = unsafe Self.mask(entry) {
+        mode = mode & ~0o070 | mask << 3
+      }
+      if attributes.contains(where: { $0.name == name }) { continue }
       if let value = unsafe list(entry, type) {
         attributes.append(PaxMember.Attribute(name: name, value: value))
       }
@@ -100,6 +102,20 @@ extension ArchiveMember {
 
   /// `ARCHIVE_ENTRY_ACL_TYPE_NFS4`, a macro that Swift does not import: allow, deny, audit, alarm.
   private static let newerListTypes: Int32 = 0x0400 | 0x0800 | 0x1000 | 0x2000
+
+  /// Returns the mask of a list, which is the group's permissions in the mode of a file: libarchive
+  /// has those of the list's own entry for the group there.
+  private static func mask(_ entry: OpaquePointer) -> UInt16? {
+    unsafe archive_entry_acl_reset(entry, ARCHIVE_ENTRY_ACL_TYPE_ACCESS)
+    while true {
+      var (type, permissions, tag, id) = (Int32(0), Int32(0), Int32(0), Int32(0))
+      var name: UnsafePointer<CChar>?
+      let status = unsafe archive_entry_acl_next(
+        entry, ARCHIVE_ENTRY_ACL_TYPE_ACCESS, &type, &permissions, &tag, &id, &name)
+      guard status == ARCHIVE_OK || status == ARCHIVE_WARN else { return nil }
+      if tag == ARCHIVE_ENTRY_ACL_MASK { return UInt16(permissions & 7) }
+    }
+  }
 
   /// Returns an ACL in the kernel's form (include/uapi/linux/posix_acl_xattr.h): the version 2,
   /// then tag, permissions and id of each entry, little-endian, in the order of the tags and ids.

@@ -5,16 +5,32 @@
 /// mask as the permissions of its group, which may be more than the group had.
 enum AccessListText {
   /// Returns the record of an attribute that is a list in the kernel's form
-  /// (include/uapi/linux/posix_acl_xattr.h), or nil for other attributes and invalid lists.
-  static func record(of attribute: PaxMember.Attribute) -> (key: String, text: String)? {
-    guard let key = keys[attribute.name], let text = text(attribute.value) else { return nil }
-    return (key, text)
+  /// (include/uapi/linux/posix_acl_xattr.h), or nil for other attributes and invalid lists, and for
+  /// a list that contradicts the mode, which libarchive would take from the list.
+  static func record(
+    of attribute: PaxMember.Attribute, mode: UInt16
+  ) -> (key: String, text: String)? {
+    guard let text = text(attribute.value) else { return nil }
+    switch attribute.name {
+    case access: return agrees(attribute.value, with: mode) ? ("SCHILY.acl.access", text) : nil
+    case inherited: return ("SCHILY.acl.default", text)
+    default: return nil
+    }
   }
 
-  private static let keys = [
-    Array("system.posix_acl_access".utf8): "SCHILY.acl.access",
-    Array("system.posix_acl_default".utf8): "SCHILY.acl.default",
-  ]
+  private static let access = Array("system.posix_acl_access".utf8)
+  private static let inherited = Array("system.posix_acl_default".utf8)
+
+  /// Whether a valid list has the permissions of a mode, whose group has those of the mask, if
+  /// there is one (acl(5)).
+  private static func agrees(_ value: [UInt8], with mode: UInt16) -> Bool {
+    var permissions: [UInt8: UInt16] = [:]
+    for start in stride(from: version.count, to: value.count, by: entrySize) {
+      permissions[value[start]] = UInt16(value[start + 2] & 7)
+    }
+    let classes = [permissions[0x01], permissions[0x10] ?? permissions[0x04], permissions[0x20]]
+    return classes == [mode >> 6 & 7, mode >> 3 & 7, mode & 7]
+  }
 
   /// The version of the form, and the sizes of its header and of an entry.
   private static let version: [UInt8] = [2, 0, 0, 0]

@@ -179,7 +179,7 @@ extension PaxMember {
     for attribute in attributes {
       let key = Array("SCHILY.xattr.".utf8) + attribute.name
       Self.append(key, attribute.value, to: &records)
-      if let (key, text) = AccessListText.record(of: attribute) {
+      if let (key, text) = AccessListText.record(of: attribute, mode: mode) {
         Self.append(key, Array(text.utf8), to: &records)
       }
     }
