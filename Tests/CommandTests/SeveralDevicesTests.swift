@@ -71,7 +71,7 @@ struct SeveralDevicesTests {
     #expect(try cli.run("\(purge) --app nobody").code == 1)
   }
 
-  /// A real path lies in one of the devices, so that it selects it.
+  /// A real path is in one of the devices, so that it selects it.
   @Test func realPathSelectsItsDevice() throws {
     let home = cli.directory.string + "/home"
     for line in [

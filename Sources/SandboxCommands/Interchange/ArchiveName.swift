@@ -42,7 +42,7 @@ enum ArchiveKind {
   }
 }
 
-/// What the ending of a file's name promises.
+/// The format that the ending of a file's name promises.
 private struct ArchiveEnding {
   /// The endings, in lower case.
   let names: [String]

@@ -160,7 +160,7 @@ extension DeviceOptions {
       self.init(root: candidate.directory, layout: candidate.layout)
     }
 
-    /// Whether a path of the host, which need not exist, lies in the directory. A relative one that
+    /// Whether a path of the host, which need not exist, is in the directory. A relative one that
     /// does not exist is a logical path.
     fileprivate func contains(_ path: ByteString) -> Bool {
       guard path.isAbsolute || path.beginsWithDots || (try? Host.realPath(path)) != nil,
