@@ -231,11 +231,11 @@ extension BackupWorker {
   private borrowing func checkStore(
     of name: ByteString, _ directory: DirectoryContext, _ opened: borrowing Directory
   ) {
-    guard ManifestStores.isList(name), ManifestStores.isStore(directory.id, run.trees),
-      let now = try? opened.status()
-    else { return }
+    guard ManifestStores.isList(name), let now = try? opened.status() else { return }
     let scanned = directory.scan.entries[Int(directory.id.index)].status
-    guard now.modified != scanned.modified || now.changed != scanned.changed else { return }
+    guard now.modified != scanned.modified || now.changed != scanned.changed,
+      ManifestStores.isStore(directory.id, run.trees)
+    else { return }
     run.record { $0.changedStores.insert(directory.id) }
   }
 
