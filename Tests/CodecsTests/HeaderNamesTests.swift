@@ -62,7 +62,7 @@ struct HeaderNamesTests {
 
   @Test(arguments: [7, 1 << 20]) func namesInCpioKeepNULs(portion: Int) throws {
     var bytes: [UInt8] = []
-    for (number, name) in ["a", "a\0b", "plain", "TRAILER!!!"].enumerated() {
+    for (number, name) in ["a", "a\0b", "plain\0\0\0", "TRAILER!!!"].enumerated() {
       func hex(_ value: Int) -> String {
         let digits = String(value, radix: 16)
         return String(repeating: "0", count: 8 - digits.count) + digits

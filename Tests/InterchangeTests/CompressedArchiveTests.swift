@@ -69,6 +69,18 @@ struct CompressedArchiveTests {
     #expect(other?.kind == .unknownFormat)
   }
 
+  /// A window that is too large is the error, and not the format.
+  @Test func aLimitAtTheStartIsNamed() throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(PaxArchive.bytes([("a", [1])]), at: "tar")
+    // Without a size in the header, that of the window is there.
+    try Archives.run("cat tar | zstd -q --ultra -22 --long=30 > z", in: directory)
+    let error = #expect(throws: InterchangeError.self) {
+      try Archives.importing("z", of: directory)
+    }
+    #expect(error?.reason.contains("a window of more than 128 MiB") == true, "\(error as Any)")
+  }
+
   /// The first letters of a compression are no sign of it: a tar begins with a name.
   @Test(arguments: ["BZh9", "BZh91AY&S"]) func aNameLikeASignatureIsATar(name: String) throws {
     let directory = try TemporaryDirectory("archive")

@@ -107,8 +107,8 @@ extension ArchiveReader {
       return decoded.failure
     }
 
-    /// Returns the damage of compressed data near its start, because of which it is no archive of
-    /// a known format: damage changes a whole block of bzip2.
+    /// Returns the failure of compressed data near its start, because of which it is no archive of
+    /// a known format: damage changes a whole block of bzip2. Other data behind its end is none.
     func damageAtStart() -> CodecError? {
       guard let decoded else { return nil }
       var left = Self.keptLimit
@@ -119,7 +119,8 @@ extension ArchiveReader {
         left -= count
       }
       guard let failure = decoded.failure else { return nil }
-      return failure.isSuspect || failure.error.kind == .truncated ? failure.error : nil
+      let isTrailing = failure.error.kind == .malformed && !failure.isSuspect
+      return isTrailing ? nil : failure.error
     }
 
     /// Whether another tar archive follows a position up to which libarchive has read one, behind

@@ -90,7 +90,8 @@ struct HeaderNames {
 
   // MARK: - Other formats
 
-  /// Returns the name of a member of a cpio archive of characters, without the NUL that ends it.
+  /// Returns the name of a member of a cpio archive of characters, without the NULs that end it:
+  /// Linux's gen_init_cpio aligns contents with more than one.
   private static func cpioName(_ bytes: Bytes) -> [UInt8]? {
     guard let magic = bytes(0, 6) else { return nil }
     let (size, start, radix): (Range<Int>, Int, Int)
@@ -102,7 +103,7 @@ struct HeaderNames {
     guard let digits = bytes(size.lowerBound, size.count),
       let count = number(digits[...], radix: radix), count > 0, count <= extensionLimit
     else { return nil }
-    return bytes(start, count - 1)
+    return bytes(start, count).map(trimmed)
   }
 
   /// Returns the name in the local header of a zip archive.
