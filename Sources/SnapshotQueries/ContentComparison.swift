@@ -30,9 +30,10 @@ struct ContentComparison {
     self.second = Side(PieceCursor(second))
   }
 
-  /// Compares two contents. Those of which a part cannot be read count as different.
+  /// Compares two contents. Those of which a part cannot be read count as different, also if this
+  /// user may not read it: the data may be in an archive of the store, which has the trees.
   ///
-  /// - Throws: `StoreError` other than damage; the error of the watch if it was stopped.
+  /// - Throws: other `StoreError`; the error of the watch if it was stopped.
   static func compare(
     _ first: Content, _ second: Content, from reader: RepositoryReader
   ) throws -> Outcome {
@@ -41,7 +42,7 @@ struct ContentComparison {
     var comparison = ContentComparison(first, second, from: reader)
     do {
       return try comparison.run()
-    } catch let error as StoreError where error.kind == .damaged {
+    } catch let error as StoreError where error.kind == .damaged || error.isRefused {
       return .different
     }
   }

@@ -1,7 +1,9 @@
 import ArchiveStore
 import Backup
 import Codecs
+import Glibc
 import SnapshotQueries
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -93,6 +95,40 @@ struct ContentComparisonTests {
     #expect(differences.map(\.kind) == [.content])
     #expect(differences.map(\.aspects) == [[.content]])
     #expect(ids == 2)
+  }
+
+  /// Data that this user may not read, or that the store has moved to an archive, ends no
+  /// comparison of snapshots, whose trees can be read.
+  @Test func refusedDataCountsAsDifferent() throws {
+    let before = try backUp(content, unit: nil, number: 1)
+    let after = try backUp(content, unit: 100 << 10, number: 1)
+    let inner = try LocalStorage(path: fixture.directory.path("repo"))
+    var refused: [String] = []
+    // Those of trees are smaller.
+    try inner.forEachObject(below: ObjectPath.root.appending("packs")) { path, status in
+      if status.size > 1 << 20 { refused.append("\(path)") }
+    }
+    try #require(!refused.isEmpty)
+    let storage = WatchedStorage(inner)
+    storage.state.withLock { state in
+      state.failure = { [refused] event in
+        guard refused.contains(where: { event.hasSuffix($0) }) else { return nil }
+        return StoreError(
+          .system, "read", subject: event, reason: "permission denied",
+          cause: SystemError(.open, "packs", number: EACCES))
+      }
+    }
+    let reader = try Repository.open(storage).beginReading()
+    var kinds: [SnapshotDifference.Kind] = []
+    try SnapshotComparison(before, after, path: "", from: reader).run { finding in
+      guard case .difference(let found) = finding, found.path == "folders/tree/file" else { return }
+      kinds.append(found.kind)
+    }
+    #expect(kinds == [.content])
+    #expect(
+      storage.state.withLock { state in
+        state.events.contains { event in refused.contains { event.hasSuffix($0) } }
+      })
   }
 
   /// Without a hole in either, only the pieces differ.
