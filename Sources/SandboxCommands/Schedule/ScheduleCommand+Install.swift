@@ -259,7 +259,7 @@ extension ScheduleCommand {
       let choice = try command.repository.choice()
       guard choice.isKnownAsEncrypted else { return }
       throw StoreError(
-        .keyRequired, "schedule the removal of snapshots in", subject: choice.location.text,
+        .keyRequired, "schedule the removal of snapshots in", subject: "\(choice.location.text)",
         reason: "it is encrypted, and without a key the job could only write to it",
         hint: "give the key of the job after '--': '--passphrase-file FILE', '--passphrase-command "
           + "COMMAND' or '--identity FILE'; without the --keep rules it needs none")
