@@ -152,9 +152,9 @@ struct RestorePlanner: ~Copyable {
     let isWhole = selector.isIdle && draft.plan.request.overwrite == nil
     limit = PlanLimit(
       draft.plan.target, whole: isWhole ? tree : nil, first: draft.plan.request.firstLimit)
+    reader.expectTrees()
     let frame = selector.root(entry)
     if !passContainer(root, frame) { enter(root, pathLength: 0, frame) }
-    reader.expectTrees()
     let first = draft.plan.tree.entries.count
     var lost: StoreError?
     try reader.walkPastDamage(tree) { path, finding in
