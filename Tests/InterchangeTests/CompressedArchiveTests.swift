@@ -69,6 +69,27 @@ struct CompressedArchiveTests {
     #expect(other?.kind == .unknownFormat)
   }
 
+  /// A dictionary of 3 GiB in the header of the first block would be allocated for a few bytes.
+  @Test func aDictionaryOverTheLimitIsNamed() throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(PaxArchive.bytes([("a", [1])]), at: "tar")
+    let script = """
+      import struct, sys, zlib
+      data = bytearray(sys.stdin.buffer.read())
+      end = 12 + (data[12] + 1) * 4
+      filter = data.index(bytes([0x21, 1]), 12, end)
+      data[filter + 2] = 39
+      data[end - 4:end] = struct.pack("<I", zlib.crc32(data[12:end - 4]))
+      sys.stdout.buffer.write(data)
+      """
+    try directory.write(Array(script.utf8), at: "enlarge.py")
+    try Archives.run("xz < tar | python3 enlarge.py > z", in: directory)
+    let error = #expect(throws: InterchangeError.self) {
+      try Archives.importing("z", of: directory)
+    }
+    #expect(error?.reason.contains("a dictionary of more than 1 GiB") == true, "\(error as Any)")
+  }
+
   /// A window that is too large is the error, and not the format.
   @Test func aLimitAtTheStartIsNamed() throws {
     let directory = try TemporaryDirectory("archive")

@@ -9,6 +9,10 @@ internal import CLzma
   /// The first bytes of each stream.
   static let magic: [UInt8] = [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]
 
+  /// The maximum memory in bytes, almost all of it a dictionary, which can be of 4 GiB. xz itself
+  /// writes dictionaries of at most 1.5 GiB, and of 64 MiB if it is not told otherwise.
+  private static let memoryLimit: UInt64 = 1 << 30
+
   let name = "xz"
 
   var firstByte: UInt8 { Self.magic[0] }
@@ -28,8 +32,7 @@ internal import CLzma
 
   /// liblzma frees what the last stream had, or uses it again.
   func restart() throws(CodecError) {
-    // The memory of a dictionary, at most 4 GiB, is used as data is decoded into it.
-    guard unsafe lzma_stream_decoder(stream, .max, 0) == LZMA_OK else {
+    guard unsafe lzma_stream_decoder(stream, Self.memoryLimit, 0) == LZMA_OK else {
       throw CodecError(.library, in: .archive, reason: "not enough memory for liblzma")
     }
   }
@@ -63,6 +66,11 @@ internal import CLzma
       .failed(
         DecodingFailure(
           error: CodecError(.library, in: .archive, reason: "not enough memory for liblzma")))
+    case LZMA_MEMLIMIT_ERROR:
+      .failed(
+        DecodingFailure(
+          error: CodecError(
+            .limit, in: .archive, reason: "its xz data needs a dictionary of more than 1 GiB")))
     case LZMA_OPTIONS_ERROR:
       .failed(
         DecodingFailure(
