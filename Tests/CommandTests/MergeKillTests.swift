@@ -34,11 +34,15 @@ import Testing
       return [words[0], words[1].drop { $0 == " " }]
     }
     .filter { !$0[1].hasPrefix("<") }
-    let begin = try #require(
-      lines.first { $0[1].contains("mkdirat(") && $0[1].contains("\"prune\"") })
-    let own = lines.filter { $0[0] == begin[0] }.map { String($0[1]) }
-    let before = try #require(own.firstIndex(of: String(begin[1])))
-    return (own, before)
+    // The right to merge is a directory that is made under another name.
+    let isTaking = { (line: Substring) in
+      line.contains("renameat(") && line.contains("\"prune\"")
+    }
+    let begin = try #require(lines.first { isTaking($0[1]) })
+    let own = lines.filter { $0[0] == begin[0] }.map(\.[1])
+    let taken = try #require(own.firstIndex(where: isTaking))
+    let before = try #require(own[..<taken].lastIndex { $0.contains("mkdirat(") })
+    return (own.map(String.init), before)
   }
 
   /// The merged object, its name and its directory are durable before the first old object is
