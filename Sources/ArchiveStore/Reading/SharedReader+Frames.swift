@@ -23,6 +23,8 @@ extension SharedReader {
   /// A decoded frame, with the blobs in it that were verified: a file is read in many ranges.
   package final class Frame: Sendable {
     package let bytes: [UInt8]
+    /// When it was decoded, in seconds of the reader's clock.
+    fileprivate let time: Double
     private let verified = Mutex<Set<Verified>>([])
 
     private struct Verified: Hashable {
@@ -30,7 +32,7 @@ extension SharedReader {
       let digest: Digest
     }
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    init(_ bytes: [UInt8], decodedAt time: Double) { (self.bytes, self.time) = (bytes, time) }
 
     /// Whether a range matches a hash.
     func isWhole(_ range: Range<Int>, _ digest: Digest) -> Bool {
@@ -79,33 +81,57 @@ extension SharedReader {
     var decoded: Int { state.withLock { $0.decoded } }
     var heldBytes: Int { state.withLock { $0.frames.cost } }
 
-    /// Returns a held frame, or the result of `decode`, which is then held.
+    /// Returns a held frame, or the result of `decode`, which is then held. A frame that failed to
+    /// decode is not tried again for a minute.
     func frame(
       _ key: Key, decode: () throws(StoreError) -> Frame
     ) throws(StoreError) -> Frame {
       if let frame = try heldOrLost(key) { return frame }
-      return try gates[key.hashValue & (gates.count - 1)].lock.withLock { _ throws(StoreError) in
+      return try gate(of: key).lock.withLock { _ throws(StoreError) in
         if let frame = try heldOrLost(key) { return frame }
-        do throws(StoreError) {
-          let frame = try decode()
-          state.withLock {
-            $0.frames.insert(frame, for: key, cost: frame.bytes.count)
-            $0.decoded += 1
-          }
-          return frame
-        } catch {
-          record(error, key)
-          throw error
+        return try hold(key, decode)
+      }
+    }
+
+    /// Returns the result of `decode` in place of a frame with wrong bytes, or nil if that was
+    /// decoded less than a minute ago.
+    func renew(
+      _ wrong: Frame, _ key: Key, decode: () throws(StoreError) -> Frame
+    ) throws(StoreError) -> Frame? {
+      guard clock() - wrong.time >= SharedReader.retryInterval else { return nil }
+      return try gate(of: key).lock.withLock { _ throws(StoreError) in
+        // Another thread may have renewed it.
+        if let frame = try heldOrLost(key, besides: wrong) { return frame }
+        return try hold(key, decode)
+      }
+    }
+
+    private func gate(of key: Key) -> Gate { gates[key.hashValue & (gates.count - 1)] }
+
+    private func hold(
+      _ key: Key, _ decode: () throws(StoreError) -> Frame
+    ) throws(StoreError) -> Frame {
+      do throws(StoreError) {
+        let frame = try decode()
+        state.withLock {
+          $0.frames.insert(frame, for: key, cost: frame.bytes.count)
+          $0.decoded += 1
         }
+        return frame
+      } catch {
+        record(error, key)
+        throw error
       }
     }
 
     /// Returns a frame if it is held.
     func held(_ key: Key) -> Frame? { state.withLock { $0.frames.value(key) } }
 
-    private func heldOrLost(_ key: Key) throws(StoreError) -> Frame? {
+    private func heldOrLost(
+      _ key: Key, besides wrong: Frame? = nil
+    ) throws(StoreError) -> Frame? {
       try state.withLock { state throws(StoreError) in
-        if let frame = state.frames.value(key) { return frame }
+        if let frame = state.frames.value(key), frame !== wrong { return frame }
         guard let lost = state.lost[key] else { return nil }
         if clock() - lost.time < SharedReader.retryInterval { throw lost.error }
         state.lost[key] = nil

@@ -153,7 +153,17 @@ package final class SharedReader: Sendable {
   private func read(
     _ blob: BlobID, at location: IndexSet.BlobLocation
   ) throws(StoreError) -> Slice {
-    try slice(blob, of: try frame(location, kind: blob.kind), at: location)
+    let table = blob.kind == .data ? dataFrames : treeFrames
+    let key = FrameDecoder.Cache.Key(pack: location.pack, frame: location.frameNumber)
+    let frame = try table.frame(key) { () throws(StoreError) in try decode(location) }
+    do throws(StoreError) {
+      return try slice(blob, of: frame, at: location)
+    } catch {
+      // It may have been read wrongly a while ago.
+      let again = try table.renew(frame, key) { () throws(StoreError) in try decode(location) }
+      guard let again else { throw error }
+      return try slice(blob, of: again, at: location)
+    }
   }
 
   /// Returns a blob in a decoded frame after verifying its hash.
@@ -169,17 +179,6 @@ package final class SharedReader: Sendable {
     return Slice(frame: frame, range: range)
   }
 
-  /// Returns a decoded frame from the cache or the storage. A frame that failed to decode is not
-  /// tried again for a minute.
-  private func frame(
-    _ location: IndexSet.BlobLocation, kind: BlobKind
-  ) throws(StoreError) -> Frame {
-    let key = FrameDecoder.Cache.Key(pack: location.pack, frame: location.frameNumber)
-    return try (kind == .data ? dataFrames : treeFrames).frame(key) { () throws(StoreError) in
-      try decode(location)
-    }
-  }
-
   private func decode(_ location: IndexSet.BlobLocation) throws(StoreError) -> Frame {
     let decoder: Decoder
     if let free = decoders.withLock({ $0.popLast() }) {
@@ -190,7 +189,7 @@ package final class SharedReader: Sendable {
     defer { decoders.withLock { $0.append(decoder) } }
     var bytes: [UInt8] = []
     try decoder.decoder.decode(location, appendingTo: &bytes)
-    return Frame(bytes)
+    return Frame(bytes, decodedAt: clock())
   }
 
   /// A decoder that one thread uses at a time.
