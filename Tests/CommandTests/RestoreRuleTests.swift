@@ -80,7 +80,7 @@ struct RestoreRuleTests {
   @Test func dataOfOtherClassesInARemovedDirectoryStays() throws {
     let cli = try Self.backedUp(Self.removal, Self.dataFiles)
     _ = try cli.succeed(Self.restore)
-    _ = try cli.succeed("\(Self.restore) --class preferences --delete")
+    _ = try cli.succeed("\(Self.restore) --class preferences")
     #expect(try Self.entries(cli, Self.data).contains("logs/sub/kept/1"))
   }
 

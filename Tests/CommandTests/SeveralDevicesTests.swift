@@ -77,7 +77,7 @@ struct SeveralDevicesTests {
     for line in [
       "explain \(home)/.var/app/org.example.Games/data/score",
       "explain \(home)/snap/server/7/config", "explain home/snap/server/7/config",
-      "explain \(home)/snap/server/7/none", "classify \(home)/snap/editor",
+      "explain \(home)/snap/server/7/none", "classify \(home)/snap/editor/42",
     ] {
       let outcome = try cli.run(line)
       #expect(outcome.code == 0, "\(line): \(outcome.errors)")
@@ -110,7 +110,7 @@ struct SeveralDevicesTests {
     let package = try cli.run("export xcappdata latest games.xcappdata --app Games")
     #expect(!package.errors.contains("no such app"), "\(package.errors)")
     // Both devices have this app: the newest snapshot is that of the snaps.
-    let both = try cli.run("ls latest:apps/editor")
+    let both = try cli.run("ls latest:editor")
     #expect(both.errors.contains("warning: 'latest' is "), "\(both.errors)")
     let none = try cli.run("ls latest:nobody/x")
     #expect(none.code == 1 && none.errors.contains("no such app"), "\(none.errors)")

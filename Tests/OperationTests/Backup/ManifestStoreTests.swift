@@ -110,6 +110,8 @@ import Testing
           let store = try? Directory.open(path: tree.appending("store"))
         else { return }
         number += 1
+        // The times of a directory are those of the kernel's tick: the last change was before it.
+        usleep(20_000)
         try? spare.rename(ByteString("\(number)"), to: "MANIFEST-000004", in: store)
       }
       return time
