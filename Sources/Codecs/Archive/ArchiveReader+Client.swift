@@ -219,6 +219,8 @@ extension ArchiveReader {
       }
       var found: [UInt8] = []
       for part in recent where part.start + UInt64(part.bytes.count) > start && part.start < end {
+        // At the end of the input, no others have replaced those passed last.
+        if part.start >= held.lowerBound { break }
         let first = Int(max(start, part.start) - part.start)
         found += part.bytes[first..<min(part.bytes.count, Int(end - part.start))]
       }
@@ -236,7 +238,7 @@ extension ArchiveReader {
         recent = []
         return
       }
-      if held.isEmpty { return }
+      if held.isEmpty || recent.last?.start == held.lowerBound { return }
       recent.append((held.lowerBound, unsafe Array(buffer[..<held.count])))
       while let first = recent.first,
         held.upperBound - first.start - UInt64(first.bytes.count) >= UInt64(Self.recentLimit)
