@@ -106,12 +106,12 @@ struct HeaderNames {
     return bytes(start, count).map(trimmed)
   }
 
-  /// Returns the name in the local header of a zip archive.
+  /// Returns the name in the local header of a zip archive. The record with the sizes of the member
+  /// before it, of at most 24 bytes, precedes it: libarchive leaves that for the next header.
   private static func zipName(_ bytes: Bytes) -> [UInt8]? {
-    guard let header = bytes(0, 30), header.starts(with: ZipCentralDirectory.localSignature) else {
-      return nil
-    }
-    return bytes(30, Int(header[26]) | Int(header[27]) << 8)
+    let start = (0...24).first { bytes($0, 4) == ZipCentralDirectory.localSignature }
+    guard let start, let header = bytes(start, 30) else { return nil }
+    return bytes(start + 30, Int(header[26]) | Int(header[27]) << 8)
   }
 
   private static func number(_ digits: ArraySlice<UInt8>, radix: Int) -> Int? {

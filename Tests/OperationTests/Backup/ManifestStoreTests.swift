@@ -66,13 +66,14 @@ import Testing
   @Test(arguments: [1, 100]) func aStoreThatDoesNotRestIsReported(_ most: Int) throws {
     for number in 1...most {
       try fixture.directory.write("5 6 \(number)", at: ByteString("spare/\(number)"))
+      try fixture.directory.write("\(number)", at: ByteString("spare/z\(number)"))
     }
     let store = RestlessStore(fixture, most: most)
     var request = fixture.request(keeping: "cache")
     request.now = { store.now() }
     let report = try BackupOperation(BackupPlan.make(scan()), to: fixture.repository, request).run()
     guard most > 1 else { return try expectWholeStore(report) }
-    #expect(report.isComplete && report.files == 4)
+    #expect(report.isComplete && report.files == 5)
     #expect(report.warnings.map(\.path) == ["folders/tree/store"])
   }
 
@@ -87,7 +88,8 @@ import Testing
     #expect(try fixture.names("back/other") == ["MANIFEST-1"])
   }
 
-  /// Replaces the manifest of a store between the scan and the reading of each round.
+  /// Replaces the manifest of a store, and a file that is read after it, between the scan and the
+  /// reading of each round, and before each file is read.
   private final class RestlessStore: Sendable {
     private let tree: ByteString
     private let spare: ByteString
@@ -111,6 +113,7 @@ import Testing
         // The times of a directory are those of the kernel's tick: the last change was before it.
         usleep(20_000)
         try? spare.rename(ByteString("\(number)"), to: "MANIFEST-000004", in: store)
+        try? spare.rename(ByteString("z\(number)"), to: "zz", in: store)
       }
       return time
     }
