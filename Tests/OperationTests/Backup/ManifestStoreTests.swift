@@ -68,6 +68,7 @@ import Testing
       try fixture.directory.write("5 6 \(number)", at: ByteString("spare/\(number)"))
       try fixture.directory.write("\(number)", at: ByteString("spare/z\(number)"))
     }
+    try write("zz", "0")
     let store = RestlessStore(fixture, most: most)
     var request = fixture.request(keeping: "cache")
     request.now = { store.now() }
