@@ -65,19 +65,22 @@ import Testing
 
   /// A store that gets a manifest in the first round of reading.
   @Test func aStoreThatRestsIsReadAgain() throws {
-    let store = try RestlessStore(fixture, most: 1)
+    let store = try RestlessStore(fixture)
     var request = fixture.request(keeping: "cache")
-    request.now = { store.now { _ = store.replace() } }
+    request.now = {
+      defer { store.rest() }
+      return store.now { store.replace() }
+    }
     let plan = try BackupPlan.make(scan())
     try expectWholeStore(BackupOperation(plan, to: fixture.repository, request).run())
   }
 
-  /// A store that gets a manifest every few milliseconds, while the reading of each file waits.
+  /// A store that gets manifests all the time, while the reading of each file waits.
   @Test func aStoreThatDoesNotRestIsReported() throws {
-    let store = try RestlessStore(fixture, most: 1000)
+    let store = try RestlessStore(fixture)
     var request = fixture.request(keeping: "cache")
     request.now = { store.now { usleep(20_000) } }
-    Thread.detachNewThread { while store.replace() { usleep(4000) } }
+    Thread.detachNewThread { while store.replace() {} }
     defer { store.rest() }
     let report = try BackupOperation(BackupPlan.make(scan()), to: fixture.repository, request).run()
     #expect(report.isComplete && report.files == 4)
@@ -95,18 +98,15 @@ import Testing
     #expect(try fixture.names("back/other") == ["MANIFEST-1"])
   }
 
-  /// A store whose manifest is replaced some times.
+  /// A store whose manifest is replaced until it rests.
   private final class RestlessStore: Sendable {
     private let tree: ByteString
     private let spare: ByteString
-    private let manifests: Mutex<Range<Int>>
+    private let isAtRest = Mutex(false)
 
-    init(_ fixture: Fixture, most: Int) throws {
+    init(_ fixture: Fixture) throws {
       (tree, spare) = (fixture.directory.path("tree"), fixture.directory.path("spare"))
-      manifests = Mutex(0..<most)
-      for number in 0..<most {
-        try fixture.directory.write("5 6 \(number)", at: ByteString("spare/\(number)"))
-      }
+      _ = try Directory.make(path: spare, permissions: 0o700)
     }
 
     /// The current time, which the run requests after the scan of a round, and before it reads a
@@ -116,18 +116,17 @@ import Testing
       return Timestamp(seconds: Host.now().seconds + 3600)
     }
 
-    /// Replaces the manifest. Returns false if no other is left.
+    /// Replaces the manifest. Returns false if it rests.
     @discardableResult func replace() -> Bool {
-      manifests.withLock { left in
-        guard let number = left.first, let spare = try? Directory.open(path: spare),
+      isAtRest.withLock { isAtRest in
+        guard !isAtRest, let spare = try? Directory.open(path: spare),
           let store = try? Directory.open(path: tree.appending("store"))
         else { return false }
-        left.removeFirst()
-        return (try? spare.rename(ByteString("\(number)"), to: "MANIFEST-000004", in: store)) != nil
+        _ = try? spare.openOrCreate("next")
+        return (try? spare.rename("next", to: "MANIFEST-000004", in: store)) != nil
       }
     }
 
-    /// Replaces it no more.
-    func rest() { manifests.withLock { $0 = 0..<0 } }
+    func rest() { isAtRest.withLock { $0 = true } }
   }
 }
