@@ -345,7 +345,12 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def handle_request(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        size = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(size)
+        if len(body) < size:
+            # The client was killed. No store keeps a part of an object.
+            self.close_connection = True
+            return None
         if self.path in ("/-/log", "/-/log?take"):
             with self.store.lock:
                 log = self.store.log
