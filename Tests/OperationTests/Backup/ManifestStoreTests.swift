@@ -1,6 +1,5 @@
 import ArchiveStore
 import DeviceScan
-import Foundation
 import Glibc
 import Synchronization
 import SystemIO
@@ -10,7 +9,7 @@ import Testing
 @testable import Backup
 
 /// A copy of a LevelDB store has the files that its manifest names.
-@Suite(.spreadScans) struct ManifestStoreTests {
+struct ManifestStoreTests {
   private let fixture: Fixture
 
   init() throws {
@@ -75,15 +74,16 @@ import Testing
     try expectWholeStore(BackupOperation(plan, to: fixture.repository, request).run())
   }
 
-  /// A store that gets manifests all the time, while the reading of each file waits.
+  /// A store whose manifest is replaced before each file is read. The last file, which is replaced
+  /// with it, is read after it, so that no round finds the manifest that the one before has read.
   @Test func aStoreThatDoesNotRestIsReported() throws {
+    try write("zz", "last")
     let store = try RestlessStore(fixture)
     var request = fixture.request(keeping: "cache")
-    request.now = { store.now { usleep(20_000) } }
-    Thread.detachNewThread { while store.replace() {} }
-    defer { store.rest() }
+    request.workers = 1
+    request.now = { store.now { store.replace() } }
     let report = try BackupOperation(BackupPlan.make(scan()), to: fixture.repository, request).run()
-    #expect(report.isComplete && report.files == 4)
+    #expect(report.isComplete && report.files == 5)
     #expect(report.warnings.map(\.path) == ["folders/tree/store"])
   }
 
@@ -98,7 +98,7 @@ import Testing
     #expect(try fixture.names("back/other") == ["MANIFEST-1"])
   }
 
-  /// A store whose manifest is replaced until it rests.
+  /// A store whose manifest and last file are replaced until it rests.
   private final class RestlessStore: Sendable {
     private let tree: ByteString
     private let spare: ByteString
@@ -116,14 +116,17 @@ import Testing
       return Timestamp(seconds: Host.now().seconds + 3600)
     }
 
-    /// Replaces the manifest. Returns false if it rests.
-    @discardableResult func replace() -> Bool {
+    func replace() {
+      // The times of a directory are those of the kernel's tick: the last change was before it.
+      usleep(20_000)
       isAtRest.withLock { isAtRest in
         guard !isAtRest, let spare = try? Directory.open(path: spare),
           let store = try? Directory.open(path: tree.appending("store"))
-        else { return false }
-        _ = try? spare.openOrCreate("next")
-        return (try? spare.rename("next", to: "MANIFEST-000004", in: store)) != nil
+        else { return }
+        for name in ["MANIFEST-000004", "zz"] as [ByteString] {
+          _ = try? spare.openOrCreate(name)
+          try? spare.rename(name, to: name, in: store)
+        }
       }
     }
 
