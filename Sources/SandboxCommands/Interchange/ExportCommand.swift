@@ -310,7 +310,7 @@ struct ExportCounts {
   /// Returns the exit status.
   func status(_ skipped: SkippedEntries) -> ExitStatus {
     if damaged > 0 { return .damaged }
-    // What is expected to be missing must not be all that was requested.
+    // Bundles are expected to be missing, but not if nothing else was requested.
     let isNothing = skipped.expectedCount > 0 && skipped.entryCount >= entries
     return isNothing || skipped.entryCount > skipped.expectedCount ? .doneInPart : .done
   }
