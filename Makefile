@@ -45,6 +45,9 @@ RUN_TESTS = $(IN_MEMORY) $(PYTHON) Tools/run-tests.py \
 # except for SANDBOXCTL_TEST_ALL=1 make test-encrypted: the calls are hardly different ones.
 RUN_ENCRYPTED = SANDBOXCTL_TEST_ENCRYPTED=1 $(RUN_TESTS) --suites @Tests/encrypted-suites.txt
 
+# The ways to divide a scan among threads (ScanVariant): a test of scans usually has one of them.
+DIVISIONS = 1 2 3 4 5 6 7 8 9
+
 # The sample of the tests of commands that `make test` runs, 1 to 5; 0 for a random one.
 SAMPLE ?= 0
 
@@ -64,7 +67,7 @@ PRUNE_MINUTES ?= 1
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run stores peers test-build test test-rest test-encrypted test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
+.PHONY: help deps build run stores peers test-build test test-rest test-encrypted test-divisions test-all scale scale-tables bench-small tsan soak soak-databases soak-prune fuzz fuzz-build fuzz-seeds lint test-tools install bench readme man structure clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -99,9 +102,17 @@ test-rest: ## run the tests that `make test SAMPLE=N` omits, and those of encryp
 test-encrypted: test-build ## run the tests of repositories over encrypted ones only
 	$(RUN_ENCRYPTED)
 
+test-divisions: test-build ## run the tests of scans, backups, restores and purges with each division of work
+	@set -e; for number in $(DIVISIONS); do \
+	  echo "== division $$number"; \
+	  SANDBOXCTL_TEST_ALL=0 SANDBOXCTL_TEST_DIVISION=$$number \
+	    $(RUN_TESTS) --trait spreadScans --count 3; \
+	done
+
 test-all: peers test-build ## run all tests, with every fault and crash point of plain repositories
 	SANDBOXCTL_TEST_ALL=1 $(RUN_TESTS)
 	SANDBOXCTL_TEST_ALL=0 $(RUN_ENCRYPTED)
+	$(MAKE) test-divisions
 
 scale: build ## run every command on a device with a container of ENTRIES files (60000)
 	$(IN_MEMORY) $(PYTHON) Tools/scale.py $(PROGRAM) $(ENTRIES)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests of a bundle in several processes, and prints the slowest tests and suites.
 
-usage: run-tests.py BUNDLE [--suites PATTERN|@FILE] [--sample N|--rest-of N] [--processes N] [--count 20]
+usage: run-tests.py BUNDLE [--suites PATTERN|@FILE | --trait NAME] [--sample N|--rest-of N] [--processes N] [--count 20]
 
 Each process runs some of the suites, one test after the other: so the time of a test is its own,
 and static fixtures are made once for all of its suites. More processes than processors run at once,
@@ -11,7 +11,8 @@ failed or a process ended without its summary.
 
 A FILE lists all suites of some modules in sections: those in the section 'both kinds' are run, and
 the titles of the others say why theirs are not. A suite of these modules that the bundle has and the
-file has not, or the other way around, is an error.
+file has not, or the other way around, is an error. `--trait spreadScans` runs the suites that are
+declared with this trait.
 
 The suites that start the program thousands of times take two thirds of the time. They are divided
 into five samples: `--sample 3` runs those of the third and all other suites, `--sample 0` those of
@@ -34,6 +35,7 @@ import threading
 import time
 import zlib
 
+TESTS = pathlib.Path(__file__).resolve().parents[1] / "Tests"
 # Suites in one process: enough to share static fixtures, few enough to occupy all processors.
 SUITES_IN_A_PROCESS = 14
 EVENT = re.compile(r'"kind":\s?"(?:test(?:Started|Ended|Skipped)|issueRecorded)"')
@@ -149,6 +151,16 @@ class SuiteList:
             yield f"{name} is missing: add it to '{self.CHOSEN}', or to a section with the reason"
         for name in sorted(self.sections.keys() - known):
             yield f"there is no suite {name}"
+
+
+def suites_with(trait, sources):
+    """Returns a regular expression for the suites in `sources` that are declared with a trait."""
+    declaration = re.compile(r"@Suite\(([^{]*?)\)\s+(?:final )?(?:struct|class) (\w+)")
+    found = [f"{path.relative_to(sources).parts[0]}.{name}"
+             for path in sources.rglob("*.swift")
+             for traits, name in declaration.findall(path.read_text(encoding="utf-8"))
+             if re.search(rf"\.{re.escape(trait)}\b", traits)]
+    return "|".join(map(re.escape, sorted(found))) or "(?!)"
 
 
 class Times:
@@ -322,6 +334,8 @@ def main():
     parser.add_argument("--suites", metavar="PATTERN|@FILE", default=".*",
                         help="a regular expression for the suites to run, or a file with their names "
                         "(default: all)")
+    parser.add_argument("--trait", metavar="NAME",
+                        help="run the suites that are declared with a trait")
     parser.add_argument("--sample", type=int, choices=range(SAMPLES + 1), metavar="N",
                         help=f"run one of {SAMPLES} samples of the slowest module, and all others "
                         "(0: a random one)")
@@ -334,7 +348,8 @@ def main():
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sample = Sample(options.sample, options.rest_of)
-    runner = Runner(options.bundle, options.processes, options.suites, sample)
+    suites = suites_with(options.trait, TESTS) if options.trait else options.suites
+    runner = Runner(options.bundle, options.processes, suites, sample)
     begun = time.monotonic()
     try:
         with tempfile.TemporaryDirectory() as directory:

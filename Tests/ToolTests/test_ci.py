@@ -47,13 +47,14 @@ class Stages(unittest.TestCase):
         outcome = self.run_ci()
         self.assertEqual((outcome.returncode, outcome.stderr), (0, ""))
         names = ["packages", "lint", "build of the tests", "tests", "the other tests",
-                 "scale", "bench-small", "soak-prune", "soak-databases", "in total"]
+                 "all divisions", "scale", "bench-small", "soak-prune", "soak-databases", "in total"]
         self.assertEqual(self.stages(outcome), names)
         self.assertNotIn("every point", outcome.stdout)
         in_memory = re.findall("^in memory: (.*)$", outcome.stdout, re.M)
-        self.assertEqual(in_memory, ["test", "test-rest"] + names[5:-1])
+        self.assertEqual(in_memory, ["test", "test-rest", "test-divisions"] + names[6:-1])
         samples = re.findall("^in sample (.*) of (.*)$", outcome.stdout, re.M)
-        self.assertEqual([target for target, _ in samples], ["test", "test-rest"])
+        self.assertEqual(
+            [target for target, _ in samples], ["test", "test-rest", "test-divisions"])
         self.assertEqual(len({number for _, number in samples} & set("12345")), 1)
 
     def test_each_stage_has_its_processor_time(self):
@@ -68,17 +69,18 @@ class Stages(unittest.TestCase):
         outcome = self.run_ci(seconds=86 * 60, SANDBOXCTL_WEEKLY="1")
         self.assertEqual((outcome.returncode, outcome.stderr), (0, ""))
         usual.remove("the other tests")
+        usual.remove("all divisions")
         self.assertEqual(
             self.stages(outcome),
             usual[:-1] + ["build of the fuzzers", "fuzz", "build for users", "tsan"] + usual[-1:])
         self.assertIn("every point", outcome.stdout)
 
     def test_a_failing_stage_fails_and_the_others_run(self):
-        for target in ("test-build", "test", "test-rest", "scale", "bench-small",
+        for target in ("test-build", "test", "test-rest", "test-divisions", "scale", "bench-small",
                        "soak-databases", "soak-prune"):
             outcome = self.run_ci(target)
             self.assertEqual(outcome.returncode, 1, target)
-            self.assertEqual(len(self.stages(outcome)), 10, target)
+            self.assertEqual(len(self.stages(outcome)), 11, target)
             self.assertIn(f"make: {target} fails", outcome.stdout)
         for target in ("deps", "peers", "lint"):
             outcome = self.run_ci(target)

@@ -202,6 +202,23 @@ class Groups(unittest.TestCase):
         self.assertEqual(list(suites.differences(found)), [])
         self.assertIn(run_tests.SuiteList.CHOSEN, suites.sections.values())
 
+    def test_the_suites_with_a_trait_are_found(self):
+        texts = {path: path.read_text() for path in (ROOT / "Tests").rglob("*.swift")
+                 if path.name != "ScanVariant.swift"}
+        uses = sum(text.count(".spreadScans") for text in texts.values())
+        found = run_tests.suites_with("spreadScans", ROOT / "Tests").split("|")
+        self.assertEqual(len(set(found)), uses)
+        self.assertIn(r"OperationTests\.BackupTests", found)
+        self.assertEqual(run_tests.suites_with("spread", ROOT / "Tests"), "(?!)")
+
+    def test_each_division_of_a_scan_has_a_run(self):
+        makefile = (ROOT / "Makefile").read_text()
+        numbers = re.search(r"^DIVISIONS = (.*)$", makefile, re.M)[1].split()
+        source = (ROOT / "Tests/OperationTests/Fixtures/ScanVariant.swift").read_text()
+        shares = re.search(r"\+ \[([^]]*usual.share)\].flatMap", source)[1].split(",")
+        workers = re.search(r"\[([\d, ]+)\].map", source)[1].split(",")
+        self.assertEqual(numbers, [str(n + 1) for n in range(1 + len(shares) * len(workers))])
+
     def test_slow_suites_exist(self):
         for name in run_tests.SLOW_SUITES:
             module, kind = name.split(".")

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -36,9 +37,22 @@ struct ScanVariant: Hashable, Sendable, CustomTestStringConvertible {
 }
 
 /// Runs each test with a share and a number of threads that depend on the test's name, so that a
-/// failure can be repeated; in complete runs also on a seed, which is printed.
+/// failure can be repeated; in complete runs also on a seed, which is printed. With
+/// `SANDBOXCTL_TEST_DIVISION=N` all tests have the N-th variant: `make test-divisions` runs them with
+/// each.
 struct SpreadScans: SuiteTrait, TestTrait, TestScoping {
   let isRecursive = true
+
+  /// The variant of all tests, if there is only one.
+  private static let chosen: ScanVariant? = {
+    guard let text = ProcessInfo.processInfo.environment["SANDBOXCTL_TEST_DIVISION"] else {
+      return nil
+    }
+    guard let number = Int(text), ScanVariant.all.indices.contains(number - 1) else {
+      fatalError("SANDBOXCTL_TEST_DIVISION=\(text) is not a number from 1 to \(ScanVariant.all.count)")
+    }
+    return ScanVariant.all[number - 1]
+  }()
 
   private static let offset: UInt32 = {
     guard Sampling.isWhole else { return 0 }
@@ -46,12 +60,17 @@ struct SpreadScans: SuiteTrait, TestTrait, TestScoping {
     return UInt32(truncatingIfNeeded: random.next())
   }()
 
+  /// The variant of the test with an ID.
+  private static func variant(of test: String) -> ScanVariant {
+    let sum = test.utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 }
+    return ScanVariant.all[Int(sum &+ offset) % ScanVariant.all.count]
+  }
+
   @concurrent func provideScope(
     for test: Test, testCase: Test.Case?,
     performing body: @Sendable @concurrent () async throws -> Void
   ) async throws {
-    let sum = "\(test.id)".utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 }
-    let variant = ScanVariant.all[Int(sum &+ Self.offset) % ScanVariant.all.count]
+    let variant = Self.chosen ?? Self.variant(of: "\(test.id)")
     try await ScanOptions.$usualShare.withValue(variant.share) {
       try await ScanOptions.$usualWorkers.withValue(variant.workers) { try await body() }
     }
