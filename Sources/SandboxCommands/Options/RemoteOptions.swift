@@ -6,7 +6,7 @@ internal import SystemIO
 struct RemoteOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The number of transfers at the same time, 1 to 64 (default: 4).",
+      "The number of transfers at the same time, 1 to 64 (default: 5).",
       valueName: "number"))
   var connections: Int?
 
