@@ -2,8 +2,8 @@ package import SystemIO
 
 /// The settings of a connection to a repository, apart from its location.
 package struct ConnectionSettings: Hashable, Sendable {
-  /// The number of transfers at the same time. With fewer than five, a restore over 20 ms leaves the
-  /// processors idle for a third of its time; more gain nothing. restic has five as well.
+  /// The number of transfers at the same time. With fewer than five, a restore over 20 ms waits for
+  /// a third of its time; more gain nothing. restic has five as well.
   package var connections = 5
   /// The bytes to send in a second at most; nil for no limit.
   package var uploadRate: UInt64?

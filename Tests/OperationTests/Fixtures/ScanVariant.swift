@@ -38,8 +38,8 @@ struct ScanVariant: Hashable, Sendable, CustomTestStringConvertible {
 
 /// Runs each test with a share and a number of threads that depend on the test's name, so that a
 /// failure can be repeated; in complete runs also on a seed, which is printed. With
-/// `SANDBOXCTL_TEST_DIVISION=N` all tests have the N-th variant: `make test-divisions` runs them with
-/// each.
+/// `SANDBOXCTL_TEST_DIVISION=N` all tests have the N-th variant: `make test-divisions` runs them
+/// with each.
 struct SpreadScans: SuiteTrait, TestTrait, TestScoping {
   let isRecursive = true
 
@@ -49,7 +49,7 @@ struct SpreadScans: SuiteTrait, TestTrait, TestScoping {
       return nil
     }
     guard let number = Int(text), ScanVariant.all.indices.contains(number - 1) else {
-      fatalError("SANDBOXCTL_TEST_DIVISION=\(text) is not a number from 1 to \(ScanVariant.all.count)")
+      fatalError("SANDBOXCTL_TEST_DIVISION=\(text): not a number from 1 to \(ScanVariant.all.count)")
     }
     return ScanVariant.all[number - 1]
   }()
