@@ -15,6 +15,21 @@ struct TestSupportTests {
     #expect(throws: SystemError.self) { _ = try Directory.open(path: path) }
   }
 
+  @Test(.enabled(if: (try? Mount.isPermitted()) ?? false))
+  func aTemporaryDirectoryIsRemovedWithAMountInIt() throws {
+    var temporary: TemporaryDirectory? = try TemporaryDirectory("mounted", inMemory: true)
+    let path = try #require(temporary?.path)
+    try temporary?.directory.createDirectory("a volume")
+    let outer = try Mount(inMemory: "size=1m", on: path.appending("a volume"))
+    let inner = try Mount(
+      on: Directory.open(path: path.appending("a volume")), at: path.appending("a volume"), "inner")
+    try withExtendedLifetime((outer, inner)) {
+      try temporary?.write("x", at: "a volume/inner/file")
+      temporary = nil
+      #expect(throws: SystemError.self) { _ = try Directory.open(path: path) }
+    }
+  }
+
   @Test func aProgramReturnsOutputErrorsAndExitCode() throws {
     let outcome = try Program.run(
       "sh", ["-c", "cat; echo $WORD >&2; exit 7"], environment: ["WORD": "talk"],

@@ -74,6 +74,25 @@ package final class Mount: Sendable {
 
   deinit { _ = try? Program.run("umount", ["-l", path]) }
 
+  /// Unmounts what is mounted below a directory, the last mount first. Returns whether there was
+  /// something and all of it is unmounted.
+  package static func endAll(below path: ByteString) -> Bool {
+    let prefix = String(decoding: path.bytes, as: UTF8.self) + "/"
+    let table = (try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)) ?? ""
+    // The fifth field is the mount point (proc_pid_mountinfo(5)).
+    let found = table.split(separator: "\n").map { unescaped($0.split(separator: " ")[4]) }
+      .filter { $0.hasPrefix(prefix) }
+    return !found.isEmpty
+      && found.reversed().allSatisfy { (try? Program.run("umount", ["-l", $0]).code) == 0 }
+  }
+
+  /// A path of mountinfo: a space, a tab, a newline and a backslash are written in octal.
+  private static func unescaped(_ field: Substring) -> String {
+    [("040", " "), ("011", "\t"), ("012", "\n"), ("134", "\\")].reduce(String(field)) {
+      $0.replacingOccurrences(of: "\\" + $1.0, with: $1.1)
+    }
+  }
+
   /// Whether file systems of a kind can be created and mounted from an image; prints that the test
   /// is skipped if not.
   package static func isPermitted(new kind: String) -> Bool {
