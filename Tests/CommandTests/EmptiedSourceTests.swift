@@ -69,4 +69,33 @@ struct EmptiedSourceTests {
     #expect(try cli.snapshots().count == 2)
     #expect(try cli.run(backup).code == 0)
   }
+
+  /// The apps of a machine are known although the directory of their data has none.
+  @Test func missingDataOfInstalledAppsIsReportedOnce() throws {
+    try cli.directory.write("text", at: "user/.var/app/org.example.App/data/file")
+    try cli.directory.write("text", at: "user/.var/app/org.example.Other/data/file")
+    try cli.directory.write("[Context]", at: "user/.local/share/flatpak/overrides/org.example.App")
+    let app: ByteString = "user/.local/share/flatpak/app/org.example.App"
+    try cli.directory.write("", at: app.appending("x86_64/stable/c0ffee/metadata"))
+    let installed = try Directory.open(path: cli.directory.path(app))
+    try installed.createLink("current", to: "x86_64/stable")
+    try Directory.open(path: cli.directory.path(app.appending("x86_64/stable")))
+      .createLink("active", to: "c0ffee")
+    let backup = "backup --layout flatpak --root user --repo repo --quiet"
+    _ = try cli.succeed(backup)
+    try remove("org.example.App", in: "user/.var/app")
+    #expect(try cli.run(backup).code == 0, "another app has data")
+    try remove("org.example.Other", in: "user/.var/app")
+    let outcome = try cli.run(backup)
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    #expect(
+      outcome.errors.contains(
+        "user/.var/app: no data of an app was found there, while the last snapshot"),
+      "\(outcome.errors)")
+    #expect(
+      outcome.errors.contains("has 1 directory of app data: check that its disk is mounted"),
+      "\(outcome.errors)")
+    #expect(try cli.snapshots().count == 3)
+    #expect(try cli.run(backup).code == 0)
+  }
 }

@@ -21,11 +21,28 @@ extension BackupOperation {
         remark: "it is empty, while the last snapshot (\(id)) has "
           + "\(Self.count(snapshot.totals.files, "file")): check that its disk is mounted")
     }
-    guard plan.device.apps.isEmpty, !snapshot.apps.isEmpty else { return nil }
+    guard let loss = lossOfApps(since: snapshot) else { return nil }
     return PathRemark(
       path: plan.device.root,
-      remark: "no app was found there, while the last snapshot (\(id)) has "
-        + "\(Self.count(UInt64(snapshot.apps.count), "app")): check that its disk is mounted")
+      remark: "\(loss.missing) was found there, while the last snapshot (\(id)) has "
+        + "\(loss.stored): check that its disk is mounted")
+  }
+
+  /// Returns what the device lacks and what the last snapshot has of it; nil if there are apps with
+  /// data. Installed Flatpaks and snaps are known from the system, and a user's settings of
+  /// Flatpaks and the system's data of snaps lie elsewhere: they say nothing about the device's
+  /// directory.
+  private func lossOfApps(since snapshot: Snapshot) -> (missing: String, stored: String)? {
+    if plan.device.apps.isEmpty, !snapshot.apps.isEmpty {
+      return ("no app", Self.count(UInt64(snapshot.apps.count), "app"))
+    }
+    let root = plan.device.root
+    guard !plan.device.containers.contains(where: { $0.absolutePath.isWithin(root) })
+    else { return nil }
+    let stored = snapshot.device.containers.filter { $0.realPath.isWithin(snapshot.device.root) }
+    if stored.isEmpty { return nil }
+    let directories = stored.count == 1 ? "directory" : "directories"
+    return ("no data of an app", "\(stored.count) \(directories) of app data")
   }
 
   private static func count(_ number: UInt64, _ noun: String) -> String {
