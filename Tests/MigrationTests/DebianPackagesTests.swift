@@ -30,7 +30,9 @@ struct DebianPackagesTests {
     ("1:128.5.0esr-1~deb12u1", "128.5.0"), ("3.0.21-0+deb12u1", "3.0.21"),
     ("2.10.34+dfsg1-1", "2.10.34"), ("7:5.1-2-3", "5.1"), ("4.", "4"), ("1.2~rc1-1", "1.2~rc1"),
     ("29.1+git20240102snapshot-1", "29.1"), ("128.0~b3-1~deb12u1", "128.0~b3"),
-    ("128.0~deb12u1", "128.0"), ("128.0b3-1", "128.0b3"),
+    ("128.0~deb12u1", "128.0"), ("128.0b3-1", "128.0b3"), ("1.0-beta1", "1.0-beta1"),
+    ("1.0-beta1-2", "1.0-beta1"), ("2.0.0-rc.2", "2.0.0-rc.2"),
+    ("2.0.0-beta.2-1.1", "2.0.0-beta.2"), ("1.0~rc1.", "1.0~rc1"), ("1.0-1ubuntu2", "1.0"),
   ]) func theUpstreamVersionIsRead(_ version: String, _ expected: String) {
     let found = packages(paragraph("app", version)).versions["app"]
     #expect(found == AppVersion(version: ByteString(expected), build: nil))

@@ -36,10 +36,10 @@ package struct AppVersions {
   }
 
   /// Returns the version of an app. That of a snap often ends with a revision of the packaging, as
-  /// that of a Debian package does: `130.0-2`.
+  /// that of a Debian package does: `130.0-2`; `1.0-beta1` is a stage before a release.
   private static func version(of app: App, on side: AppPairing.Side) -> AppVersion {
     if side.packaging != .snap { return AppVersion(app) }
-    return AppVersion(version: app.version.flatMap(DebianPackages.upstream), build: nil)
+    return AppVersion(version: app.version.flatMap(DebianPackages.numbers), build: nil)
   }
 
   /// The identifiers of the installed apps.

@@ -59,31 +59,55 @@ package struct DebianPackages: Sendable {
   /// Returns the numbers of the upstream version with a stage before a release, or nil if there are
   /// none or the package only installs a snap: Ubuntu gives such packages the version `1snap1`.
   static func upstream(_ text: ByteString) -> ByteString? {
-    var upstream = text.bytes
-    if let colon = upstream.firstIndex(of: UInt8(ascii: ":")) {
-      upstream = upstream[(colon + 1)...]
-    }
-    if let dash = upstream.lastIndex(of: UInt8(ascii: "-")) { upstream = upstream[..<dash] }
-    let (digits, word) = (UInt8(ascii: "0")...UInt8(ascii: "9"), Array("snap".utf8))
+    let (version, word) = (withoutRevision(text), Array("snap".utf8))
     // With a number behind it: not `git20240102snapshot`.
-    let isOfSnap = upstream.indices.contains { at in
-      let rest = upstream[at...]
+    let isOfSnap = version.indices.contains { at in
+      let rest = version[at...]
       return rest.starts(with: word)
         && rest.dropFirst(word.count).first.map { digits.contains($0) } ?? true
     }
-    if isOfSnap { return nil }
-    var numbers = upstream.prefix { digits.contains($0) || $0 == UInt8(ascii: ".") }
-    let stage = upstream[numbers.endIndex...]
-    while numbers.last == UInt8(ascii: ".") { numbers.removeLast() }
+    return isOfSnap ? nil : numbers(of: text)
+  }
+
+  /// Returns the numbers of a package's version with a stage before a release, without epoch and
+  /// revision; nil if it does not begin with a number.
+  static func numbers(of text: ByteString) -> ByteString? {
+    let version = withoutRevision(text)
+    var numbers = version.prefix { digits.contains($0) || $0 == dot }
+    let stage = version[numbers.endIndex...]
+    while numbers.last == dot { numbers.removeLast() }
     if numbers.isEmpty || numbers.count > 64 { return nil }
     return ByteString(Array(numbers) + Self.known(stage))
   }
 
-  /// Returns the stage at the beginning of a text; `~deb12u1` and `~bpo12` are none.
+  /// Returns a version without epoch and revision. A stage behind the last hyphen (`1.0-beta1`) is
+  /// no revision.
+  private static func withoutRevision(_ text: ByteString) -> ArraySlice<UInt8> {
+    var version = text.bytes[...]
+    if let colon = version.firstIndex(of: UInt8(ascii: ":")) { version = version[(colon + 1)...] }
+    if let hyphen = version.lastIndex(of: UInt8(ascii: "-")),
+      AppVersion.stageLength(version[hyphen...]) == 0
+    {
+      version = version[..<hyphen]
+    }
+    return version
+  }
+
+  /// Returns the stage at the beginning of a text, with numbers behind dots (`-beta.2`); `~deb12u1`
+  /// and `~bpo12` are none.
   private static func known(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     let length = AppVersion.stageLength(text)
-    return length > 1 && length <= 32 ? text.prefix(length) : []
+    guard length > 1 else { return [] }
+    var end = text.startIndex + length
+    while text[end...].first == dot {
+      let number = text[(end + 1)...].prefix { digits.contains($0) }
+      if number.isEmpty { break }
+      end = number.endIndex
+    }
+    return end - text.startIndex <= 32 ? text[..<end] : []
   }
+
+  private static let (digits, dot) = (UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."))
 
   /// The fields of a paragraph that are needed.
   private struct Paragraph {
