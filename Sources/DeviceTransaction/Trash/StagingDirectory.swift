@@ -1,3 +1,4 @@
+internal import Synchronization
 package import SystemIO
 
 /// The directory in which a restore creates all entries before any is put in place. It is in the
@@ -13,7 +14,7 @@ package struct StagingDirectory: ~Copyable {
   private let parent: Directory
   /// Its name in the directory that the operation works in.
   package let name: ByteString
-  private let lock: FileLock
+  private let lock: Mutex<FileLock?>
   /// The directory of the staged entries, which have their final names.
   package let tree: Directory
   /// The status of a new file in it: its owner, and the permissions that the umask allows.
@@ -83,12 +84,49 @@ package struct StagingDirectory: ~Copyable {
     self.fresh = fresh
     self.tree = tree
     self.name = name
-    self.lock = lock
+    self.lock = Mutex(lock)
     self.parent = parent
   }
 
   /// Removes the directory with its contents.
-  package borrowing func remove() throws(SystemError) { try Self.discard(name, in: parent) }
+  ///
+  /// NFS and most FUSE file systems keep a removed file that is open under a hidden name in its
+  /// directory, which can be removed only once the file is closed: here the lock, which by then
+  /// excludes nobody.
+  package borrowing func remove() throws(SystemError) {
+    do throws(SystemError) {
+      try Self.discard(name, in: parent)
+    } catch {
+      guard error.isExisting, try Self.isUnlocked(name, in: parent) else { throw error }
+      lock.withLock { $0 = nil }
+      try Self.removeClosed(name, in: parent)
+    }
+  }
+
+  private static func isUnlocked(
+    _ name: ByteString, in parent: borrowing Directory
+  ) throws(SystemError) -> Bool {
+    try parent.directory(name).statusIfPresent(lockName) == nil
+  }
+
+  /// The number of attempts to remove a directory whose files are being closed: FUSE closes them
+  /// later.
+  private static let closings = 20
+
+  /// Removes a directory without a lock. If it still has a hidden file at the end, it is left for
+  /// the next run: all entries are in place.
+  private static func removeClosed(
+    _ name: ByteString, in parent: borrowing Directory
+  ) throws(SystemError) {
+    for attempt in 0..<closings {
+      do throws(SystemError) {
+        return try unlessMissing { () throws(SystemError) in try parent.removeDirectory(name) }
+      } catch {
+        guard error.isExisting else { throw error }
+        Host.pause(seconds: Double(attempt) / 500)
+      }
+    }
+  }
 
   /// Removes a locked directory: the lock last, so that a run that is killed meanwhile leaves an
   /// abandoned directory. The directory without the lock may be removed by another run.
@@ -129,12 +167,22 @@ package struct StagingDirectory: ~Copyable {
   }
 
   /// Removes inherited properties that new files would inherit in turn: an ACL, a group, and flags.
+  ///
+  /// A file system without owners (exFAT, NTFS), or one that assigns them, refuses the group. It
+  /// may refuse the mode as well, of a directory that belongs to another user from the beginning.
   private static func close(_ directory: borrowing Directory) throws(SystemError) {
     for name in try directory.attributes.names() where name.isAccessList {
       try directory.attributes.remove(name)
     }
-    try directory.setOwner(user: .max, group: Host.groupID)
-    try directory.setPermissions(0o700)
+    do throws(SystemError) {
+      try directory.setOwner(user: .max, group: Host.groupID)
+    } catch { guard error.isRefused || error.isUnsupported else { throw error } }
+    do throws(SystemError) {
+      try directory.setPermissions(0o700)
+    } catch {
+      let isForeign = try directory.status().user != Host.userID
+      guard error.isUnsupported || error.isRefused && isForeign else { throw error }
+    }
     try? directory.clearFlags()
   }
 

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Synchronization
 import SystemIO
 import TestSupport
@@ -68,5 +69,49 @@ struct StagingDirectoryTests {
     try temporary.write("text", at: Self.lost.appending("tree/file"))
     try StagingDirectory.removeAbandoned(in: temporary.directory)
     #expect(try temporary.read(Self.lost.appending("tree/file")) == Array("text".utf8))
+  }
+
+  /// File systems without owners, or with those of a mount option, refuse the group.
+  @Test(arguments: [EPERM, EACCES, EOPNOTSUPP, ENOSYS])
+  func aRefusedGroupIsNoError(number: Int32) throws {
+    let plan = Faults.Plan(failing: [.setOwner], at: 1, number: number)
+    try Faults.inject(plan) {
+      let staging = try StagingDirectory.make(in: temporary.directory)
+      #expect(try temporary.directory.status(staging.name).permissions == 0o700)
+      try staging.remove()
+    }
+    #expect(plan.hasFired)
+    #expect(try temporary.directory.names().isEmpty)
+  }
+
+  /// No other user may read what is staged; and an error of the disk is none of the owner.
+  @Test(arguments: [(SystemError.Operation.setMode, EPERM), (.setOwner, EIO)])
+  func aDirectoryThatCannotBeClosedIsAnError(
+    operation: SystemError.Operation, number: Int32
+  ) throws {
+    let plan = Faults.Plan(failing: [operation], at: 1, number: number)
+    #expect(throws: SystemError.self) {
+      try Faults.inject(plan) { _ = try StagingDirectory.make(in: temporary.directory) }
+    }
+    #expect(try temporary.directory.names().isEmpty)
+  }
+
+  /// NFS and FUSE keep a removed file that is open in its directory: the lock is closed first.
+  @Test func aLockThatIsHiddenWhileItIsOpenIsClosed() throws {
+    var removals = 0
+    for isHidden in [false, true] {
+      // The last removal is that of the staging directory.
+      let plan = Faults.Plan(
+        failing: [.remove], at: isHidden ? removals : .max, number: ENOTEMPTY)
+      try Faults.inject(plan) {
+        let staging = try StagingDirectory.make(in: temporary.directory)
+        try staging.tree.create("staged", permissions: 0o600).close()
+        try staging.remove()
+      }
+      #expect(plan.hasFired == isHidden)
+      removals = plan.count
+      #expect(try temporary.directory.names().isEmpty)
+    }
+    #expect(removals > 3)
   }
 }
