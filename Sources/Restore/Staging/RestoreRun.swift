@@ -118,6 +118,17 @@ package final class RestoreRun: Sendable {
     return tree.detail(number).attributes.allSatisfy(\.isInline)
   }
 
+  /// Creates a file in the staging directory. The flag against copy-on-write has an effect only on
+  /// an empty file; the others are set last.
+  func createFile(
+    _ number: Int, in directory: borrowing Directory, permissions: UInt16
+  ) throws(SystemError) -> Descriptor {
+    let file = try directory.create(tree.name(number), permissions: permissions)
+    let flags = tree.entries[number].detail == nil ? 0 : tree.detail(number).flags
+    if flags & FileFlags.noCopyOnWrite != 0 { try? file.setFlags(FileFlags.noCopyOnWrite) }
+    return file
+  }
+
   /// Announces the files to create to the counters; hard links count once.
   package func expectFiles() {
     for entry in tree.entries where entry.kind == .file && entry.action.isWritten {

@@ -111,7 +111,8 @@ final class StagedFileWriter: BlobDelivery.Sink {
       number: number, entry: entry, attributes: run.tree.inlineAttributes(number),
       findings: run.findings)
     try cursor.withDirectory(of: number) { directory throws(SystemError) in
-      let file = try directory.create(name, permissions: metadata.initialPermissions)
+      let file = try run.createFile(
+        number, in: directory, permissions: metadata.initialPermissions)
       do throws(SystemError) {
         let end = try write(blobs, of: frame, to: file, number)
         if end < entry.size { try file.truncate(to: entry.size) }

@@ -212,9 +212,9 @@ extension StagingWriter {
 
   /// Creates a file without data, which its blobs are written to later.
   private mutating func makeFile(_ number: Int) throws(SystemError) {
-    let (entry, name) = (run.tree.entries[number], run.tree.name(number))
+    let entry = run.tree.entries[number]
     try cursor.withDirectory(of: number) { directory throws(SystemError) in
-      let file = try directory.create(name, permissions: 0o600)
+      let file = try run.createFile(number, in: directory, permissions: 0o600)
       if entry.size > 0 { try file.truncate(to: entry.size) }
       try file.close()
     }
@@ -223,9 +223,9 @@ extension StagingWriter {
 
   /// Creates a file with known content.
   private mutating func makeFile(_ number: Int, _ bytes: [UInt8]) throws(SystemError) {
-    let (name, metadata) = (run.tree.name(number), metadata(number))
+    let metadata = metadata(number)
     try cursor.withDirectory(of: number) { directory throws(SystemError) in
-      let file = try directory.create(name, permissions: 0o600)
+      let file = try run.createFile(number, in: directory, permissions: 0o600)
       try file.write(bytes)
       metadata.set(on: file)
       try file.close()

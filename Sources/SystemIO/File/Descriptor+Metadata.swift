@@ -92,8 +92,8 @@ public enum FileFlags {
     | noCopyOnWrite
 
   /// The flags that are compared with the recorded ones. Compression and copy-on-write are
-  /// excluded: btrfs decides them once a file has content (btrfs(5)), so a restore could not make
-  /// them equal.
+  /// excluded: btrfs also sets and clears them itself (btrfs(5)), and cannot change them for a file
+  /// that has content.
   public static let compared =
     Descriptor.settableFlags & ~(compressed | noCompression | noCopyOnWrite)
 
@@ -105,6 +105,9 @@ public enum FileFlags {
   public static let noDump: UInt32 = 0x40
   /// Reading does not update the access time.
   public static let noAccessTime: UInt32 = 0x80
+  /// btrfs overwrites data in its place. It ignores the flag, without an error, for a file that has
+  /// content.
+  public static let noCopyOnWrite: UInt32 = 0x80_0000
 
   private static let secureDeletion: UInt32 = 0x1
   private static let undelete: UInt32 = 0x2
@@ -115,5 +118,4 @@ public enum FileFlags {
   private static let noTail: UInt32 = 0x8000
   private static let synchronousDirectory: UInt32 = 0x10000
   private static let topDirectory: UInt32 = 0x20000
-  private static let noCopyOnWrite: UInt32 = 0x80_0000
 }

@@ -203,6 +203,25 @@ import Testing
     #expect(try fixture.names("into") == ["a", "b", "c", "extra"])
   }
 
+  /// btrfs ignores the flag for a file that has content.
+  @Test func filesWithoutCopyOnWriteAreRestored() throws {
+    guard Mount.isPermitted(new: "btrfs") else { return }
+    try fixture.directory.directory.removeDirectory("tree")
+    let mount = try Mount(new: "btrfs", mebibytes: 310, in: fixture.directory, "tree")
+    let sizes: [ByteString: Int] = ["empty": 0, "small": 10, "large": 9_000_000]
+    for (name, size) in sizes {
+      let file = try tree().create(name)
+      try file.setFlags(FileFlags.noCopyOnWrite)
+      try file.write([UInt8](repeating: 1, count: size))
+    }
+    #expect(try fixture.restore(fixture.backup(), to: "tree/back").isComplete)
+    let back = try tree().directory("back")
+    for name in sizes.keys {
+      #expect(try back.file(name).flags() == FileFlags.noCopyOnWrite, "\(name)")
+    }
+    withExtendedLifetime(mount) {}
+  }
+
   @Test func accessControlListsAreRestored() throws {
     let list: [UInt8] = [
       2, 0, 0, 0, 1, 0, 7, 0, 0xff, 0xff, 0xff, 0xff, 2, 0, 5, 0, 0xd2, 4, 0, 0,
