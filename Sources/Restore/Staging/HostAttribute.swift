@@ -2,7 +2,8 @@ internal import ArchiveStore
 internal import SystemIO
 
 /// Extended attributes that belong to the host's kernel rather than to the stored data: the label
-/// of its security policy, and the hashes of IMA and EVM, which the kernel computes itself.
+/// of its security policy, and the hashes of IMA and EVM, which the kernel computes itself; and the
+/// second names of ACLs on XFS, which snapshots of earlier versions have.
 ///
 /// A signature (`evmctl ima_sign`, or that of a package) is data like other attributes. The first
 /// byte of a value is its type: `enum evm_ima_xattr_type` in security/integrity/integrity.h.
@@ -21,12 +22,15 @@ enum HostAttribute {
   /// Whether an attribute stays on an existing entry that is stored without it.
   static func isKept(_ name: ByteString) -> Bool {
     name == Attribute.hostLabel || name == contentHash || name == metadataHash
+      || ExtendedAttributes.aliases.contains(name)
   }
 
-  /// Whether a value is wrong for any other inode, and so is not restored: with EVM the kernel
-  /// refuses it or computes another, and without EVM it would make the file unusable later.
+  /// Whether a value is not restored: because it is wrong for any other inode (with EVM the kernel
+  /// refuses it or computes another, and without EVM it would make the file unusable later), or
+  /// because the ACL that it repeats is restored.
   static func isBound(_ name: ByteString, _ value: [UInt8]) -> Bool {
-    name == metadataHash && value.first.map(ValueType.boundToInode.contains) ?? true
+    ExtendedAttributes.aliases.contains(name)
+      || name == metadataHash && value.first.map(ValueType.boundToInode.contains) ?? true
   }
 
   /// Whether the kernel computes the value itself when it refuses to have it set.

@@ -16,15 +16,20 @@ public struct ExtendedAttributes: Sendable {
     self.name = name
   }
 
-  /// Returns the attributes' names, sorted by bytes. Empty if the file system has no extended
-  /// attributes.
+  /// Second names of ACLs, in a form of its own, that XFS lists for root: data of no program.
+  public static let aliases: Set<ByteString> = ["trusted.SGI_ACL_FILE", "trusted.SGI_ACL_DEFAULT"]
+
+  /// Returns the attributes' names, sorted by bytes, without `aliases`. Empty if the file system
+  /// has no extended attributes.
   public func names() throws(SystemError) -> [ByteString] {
     do {
       let list = try unsafe sized { into, count in
         unsafe withChild { unsafe cl_list_attributes(raw, $0, into, count) }
       }
       if list.isEmpty { return [] }
-      return list.split(separator: 0).map { ByteString($0) }.sorted()
+      return list.split(separator: 0).map { ByteString($0) }.filter {
+        !Self.aliases.contains($0)
+      }.sorted()
     } catch {
       if error.isUnsupported { return [] }
       throw error
