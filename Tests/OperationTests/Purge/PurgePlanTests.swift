@@ -240,18 +240,22 @@ import Testing
       "clone/.git/objects/ab/1", "clone/src/main.c", "clone/mine/notes", "tree/.git", "tree/a",
       "old/.hg/store/1", "old/b", "bare/HEAD", "bare/objects/pack/1", "bare/refs/heads/main",
       "level/CURRENT", "level/MANIFEST-000004", "level/000005.ldb", "plain/HEAD", "plain/refs/1",
-      "plain/CURRENT", "plain/MANIFEST",
+      "plain/CURRENT", "plain/MANIFEST", "plain/config", "ostree/config", "ostree/objects/ab/1",
+      "ostree/refs/heads/main", "venv/pyvenv.cfg", "venv/lib/a.py", "uv/1/pip/a.py",
+      "uv/1/pip-25.0.dist-info/RECORD", "web/chromium-1/INSTALLATION_COMPLETE",
+      "web/chromium-1/chrome",
     ] { try fixture.put(ByteString("Library/Caches").appending(path)) }
     func directories(_ overlays: [String] = []) throws -> Set<ByteString> {
       let plan = try fixture.plan(overlays)
       let units = plan.units.filter { $0.kind == .directory }
       #expect(units.allSatisfy { $0.terms.unit == .directory })
-      #expect(plan.units.count == units.count + 4, "the files of 'plain'")
+      #expect(plan.units.count == units.count + 5, "the files of 'plain'")
       return Set(units.map(plan.inner))
     }
     let all: Set<ByteString> = [
       "Library/Caches/clone", "Library/Caches/tree", "Library/Caches/old", "Library/Caches/bare",
-      "Library/Caches/level",
+      "Library/Caches/level", "Library/Caches/ostree", "Library/Caches/venv", "Library/Caches/uv/1",
+      "Library/Caches/web/chromium-1",
     ]
     #expect(try directories() == all)
     let overlay = """
