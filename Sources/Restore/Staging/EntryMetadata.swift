@@ -45,12 +45,12 @@ struct EntryMetadata {
       setOwner { user, group throws(SystemError) in try target.setOwner(user: user, group: group) }
     }
     if entry.isMerged { openForAttributes(on: target) }
-    set(attributes, on: target.attributes)
+    let isListed = set(attributes, on: target.attributes)
     let modeIsRight =
       ownerIsRight && attributes.isEmpty
       && fresh.map { entry.permissions & ~$0.permissions == 0 } ?? false
     if !modeIsRight {
-      let permissions = permissions { () throws(SystemError) in try target.status() }
+      let permissions = permissions(isListed) { () throws(SystemError) in try target.status() }
       attempt { () throws(SystemError) in try target.setPermissions(permissions) }
     }
     attempt { () throws(SystemError) in try target.setModified(entry.modified) }
@@ -61,9 +61,11 @@ struct EntryMetadata {
     setOwner { user, group throws(SystemError) in
       try directory.setOwner(user: user, group: group, of: name)
     }
-    set(attributes, on: directory.attributes(of: name))
+    let isListed = set(attributes, on: directory.attributes(of: name))
     if entry.kind != .symlink {
-      let permissions = permissions { () throws(SystemError) in try directory.status(name) }
+      let permissions = permissions(isListed) { () throws(SystemError) in
+        try directory.status(name)
+      }
       attempt { () throws(SystemError) in try directory.setPermissions(permissions, of: name) }
     }
     attempt { () throws(SystemError) in try directory.setModified(entry.modified, of: name) }
@@ -97,26 +99,45 @@ struct EntryMetadata {
 
   /// Returns the permissions to set, depending on the present owner; bits that cannot be set are
   /// recorded.
-  private func permissions(_ status: () throws(SystemError) -> FileStatus) -> UInt16 {
-    if entry.permissions & SetIDBits.all == 0 { return entry.permissions }
+  ///
+  /// - Parameter isListed: Whether an access ACL of the entry is set.
+  private func permissions(
+    _ isListed: Bool, _ status: () throws(SystemError) -> FileStatus
+  ) -> UInt16 {
+    let permissions = isListed ? entry.permissions : permissionsWithoutList
+    if permissions & SetIDBits.all == 0 { return permissions }
     let kept =
       (try? status()).map {
-        SetIDBits.kept(entry.permissions, owner: entry.owner, group: entry.group, on: $0)
+        SetIDBits.kept(permissions, owner: entry.owner, group: entry.group, on: $0)
       }
-      ?? entry.permissions & ~SetIDBits.all
+      ?? permissions & ~SetIDBits.all
     // For an unchanged directory, an earlier restore reported it.
-    if kept != entry.permissions, entry.action != .same {
+    if kept != permissions, entry.action != .same {
       findings.remark(
         number, "its set-user-ID and set-group-ID bits are not set: another user or group owns it")
     }
     return kept
   }
 
+  private static let accessList: ByteString = "system.posix_acl_access"
+
+  /// The permissions of a file that cannot get its access ACL. With one, the bits of the group are
+  /// its mask: without it they would give the file's group what only others in it have (acl(5)).
+  private var permissionsWithoutList: UInt16 {
+    let list = attributes.first { $0.name == Self.accessList }?.value ?? []
+    // A version, then entries of a tag, permissions and an ID (linux/posix_acl_xattr.h).
+    let entries = stride(from: 4, through: list.count - 8, by: 8)
+    let ofGroup = entries.first { list[$0] == 0x04 && list[$0 + 1] == 0 }.map { list[$0 + 2] & 7 }
+    return entry.permissions & (~0o070 | UInt16(ofGroup ?? 0) << 3)
+  }
+
   /// Sets attributes, ACLs last, because an ACL changes the mode and may deny the remaining calls.
-  /// It is no failure if the kernel refuses a hash that it computes itself.
+  /// It is no failure if the kernel refuses a hash that it computes itself. Returns false if an
+  /// access ACL cannot be set.
   private func set(
     _ attributes: [(name: ByteString, value: [UInt8])], on target: ExtendedAttributes
-  ) {
+  ) -> Bool {
+    var isListed = true
     let lists = attributes.filter(\.name.isAccessList)
     for (name, value) in attributes.filter({ !$0.name.isAccessList }) + lists {
       if HostAttribute.isBound(name, value) { continue }
@@ -124,17 +145,21 @@ struct EntryMetadata {
         try? target.set(name, to: value)
         continue
       }
-      attempt("attribute \(name): ") { () throws(SystemError) in try target.set(name, to: value) }
+      do throws(SystemError) {
+        try target.set(name, to: value)
+      } catch {
+        findings.remark(number, "attribute \(name): " + error.sentence)
+        if name == Self.accessList { isListed = false }
+      }
     }
+    return isListed
   }
 
-  private func attempt(
-    _ what: @autoclosure () -> String = "", _ step: () throws(SystemError) -> Void
-  ) {
+  private func attempt(_ step: () throws(SystemError) -> Void) {
     do throws(SystemError) {
       try step()
     } catch {
-      findings.remark(number, what() + error.sentence)
+      findings.remark(number, error.sentence)
     }
   }
 }

@@ -1,5 +1,6 @@
 import ArchiveStore
 import Backup
+import Glibc
 import Restore
 import SystemIO
 import TestSupport
@@ -65,5 +66,35 @@ struct AttributeValueTests {
     try into.attributes(of: "signed").set("security.ima", to: [3, 2, 5])
     #expect(try fixture.merge(report, into: "into", .ifChanged).isComplete)
     #expect(try into.attributes(of: "signed").value(of: "security.ima") == [3, 2, 4])
+  }
+
+  /// With an ACL the bits of the group are its mask: here what one other user may do.
+  @Test func aGroupGetsNothingOfAnACLThatCannotBeSet() throws {
+    let fixture = try Fixture()
+    try fixture.directory.write("private", at: "tree/folder/file")
+    let list: [UInt8] = [
+      2, 0, 0, 0, 1, 0, 7, 0, 0xff, 0xff, 0xff, 0xff, 2, 0, 7, 0, 0xd2, 4, 0, 0,
+      4, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 7, 0, 0xff, 0xff, 0xff, 0xff,
+      0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff,
+    ]
+    let folder = try fixture.tree().directory("folder")
+    do throws(SystemError) {
+      try folder.attributes(of: "file").set("system.posix_acl_access", to: list)
+      try folder.attributes.set("system.posix_acl_access", to: list)
+    } catch {
+      return print("skipped: ACLs: \(error)")
+    }
+    #expect(try folder.status("file").permissions == 0o770)
+    let report = try fixture.backup()
+    let plan = Faults.Plan(
+      failing: [.setAttributes], at: 1, number: EOPNOTSUPP, failsRepeatedly: true)
+    let restored = try Faults.inject(plan) { try fixture.restore(report) }
+    #expect(Set(restored.failed.map(\.path)) == ["folder", "folder/file"], "\(restored.failed)")
+    let back = try Directory.open(path: fixture.directory.path("back/folder"))
+    #expect(try back.status("file").permissions == 0o710)
+    #expect(try back.status().permissions == 0o710)
+    // Where the ACL is set, its mask is.
+    #expect(try fixture.restore(report, to: "whole").isComplete)
+    #expect(try fixture.records("whole") == fixture.records("tree"))
   }
 }
