@@ -28,6 +28,9 @@ extension AppChangePlanner {
     }
     let restore = try DeviceRestorePlan.make(stored, restoreRequest, from: reader)
     plan.restore = restore
+    plan.notes += restore.incompleteData.map { lacking in
+      PathRemark(path: lacking.path, remark: "incomplete in the snapshot: \(lacking.remark)")
+    }
     let parts = Dictionary(
       restore.parts.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
     plan.containers = scan.containers.indices.filter {

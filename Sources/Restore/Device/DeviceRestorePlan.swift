@@ -32,6 +32,9 @@ package struct DeviceRestorePlan: Sendable {
   package internal(set) var withoutCommand: [PathRemark] = []
   /// The requested paths that the snapshot's policy excluded.
   package internal(set) var excludedData: [Exclusion] = []
+  /// The data of the requested paths that the snapshot lacks although the policy keeps it, by
+  /// logical paths: its backup could not read it, or damage lost it before a repair.
+  package internal(set) var incompleteData: [PathRemark] = []
   /// The present contents of the affected apps' containers; if one path is restored, only what is
   /// at that path and the directories above it.
   package var present: DeviceScan

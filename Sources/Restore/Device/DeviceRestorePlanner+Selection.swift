@@ -104,6 +104,14 @@ extension DeviceRestorePlanner {
     return request.path.relative(to: container)
   }
 
+  /// Whether a path that the snapshot lacks is of the requested apps. Containers that could not be
+  /// read at all are not among the found ones.
+  func isRequested(_ path: ByteString, with found: [Item]) -> Bool {
+    request.apps.isEmpty
+      || request.apps.contains { path.subject == ByteString("apps").appending(ByteString($0)) }
+      || found.contains { path.isWithin($0.record.path) || $0.record.path.isWithin(path) }
+  }
+
   private func isOfApps(
     _ record: DeviceRecord.Container, logical: LogicalContainer, groups: GroupChoice,
     left: inout [DeviceRestorePlan.LeftGroup]

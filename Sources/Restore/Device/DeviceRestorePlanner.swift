@@ -77,6 +77,9 @@ struct DeviceRestorePlanner {
     plan.excludedData = snapshot.excluded.filter { left in
       left.concerns(request.path) && wanted.contains { left.concerns($0.record.path) }
     }
+    plan.incompleteData = snapshot.incompleteData(at: request.path).filter { lacking in
+      isRequested(lacking.path, with: wanted)
+    }
     return plan
   }
 

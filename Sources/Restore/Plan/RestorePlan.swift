@@ -133,6 +133,10 @@ package struct RestorePlan: Sendable {
     snapshot.snapshot.excluded.filter { $0.concerns(request.path) }
   }
 
+  /// The data of the restored path that the snapshot lacks although the policy keeps it, by logical
+  /// paths: its backup could not read it, or damage lost it before a repair.
+  package var incompleteData: [PathRemark] { snapshot.snapshot.incompleteData(at: request.path) }
+
   /// The paths below the target to replace, including directories of which only the metadata
   /// changes.
   package var replacedPaths: some Collection<ByteString> {

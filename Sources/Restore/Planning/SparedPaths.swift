@@ -97,6 +97,12 @@ struct SparedPaths: Sendable {
 }
 
 extension Snapshot {
+  /// Returns what the snapshot lacks at a path although its policy keeps it, with the reasons.
+  func incompleteData(at path: ByteString) -> [PathRemark] {
+    unreadable.filter { $0.path.isWithin(path) || path.isWithin($0.path) }
+      .map { PathRemark(path: $0.path, remark: $0.note) }
+  }
+
   fileprivate var containerPaths: Set<ByteString> { Set(device.containers.map(\.path)) }
 }
 

@@ -64,6 +64,15 @@ extension Exclusion {
 }
 
 extension Console {
+  /// Warns of data that the snapshot lacks although its policy keeps it. The restore is complete
+  /// nevertheless: it has all that the snapshot has.
+  func warn(
+    ofIncomplete data: [PathRemark], all: Bool,
+    text: (PathRemark) -> String = { "\($0.path): \($0.remark)" }
+  ) {
+    remarks(data, as: .warning("incomplete in the snapshot: "), all: all, text: text)
+  }
+
   /// Prints how much of the restored data the snapshot's policy excluded.
   func note(excludedData: [Exclusion]) {
     if excludedData.isEmpty { return }

@@ -95,6 +95,7 @@ extension RestoreCommand {
     private func showRemarks(damaged: [PathRemark], failed: [PathRemark], _ console: Console) {
       console.remarks(damaged, as: .warning("damaged: "), all: listsAll, text: realPaths.text)
       console.remarks(failed, as: .warning("not restored: "), all: listsAll, text: realPaths.text)
+      console.warn(ofIncomplete: plan.incompleteData, all: listsAll, text: realPaths.text)
     }
 
     private func showNotes(spared: [PathRemark], isDone: Bool, _ console: Console) {
@@ -148,6 +149,7 @@ extension DeviceRestorePlan {
         JSON.Member("relinked", .array(remarks(\.relinked).map(\.json))),
         JSON.Member("foreign_links", .array(remarks(\.foreignLinks).map(\.json))),
         JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
+        JSON.Member("incomplete", RealPaths(self).json(incompleteData)),
         JSON.Member("omitted", total(\.omitted).json),
         JSON.Member("install_commands", .array(installCommands.map { .string($0) })),
       ]

@@ -227,6 +227,7 @@ extension RestorePlan {
     try console.list("rename   ", displaced.map(\.path), all: listsAll)
     console.remarks(damaged, as: .warning("damaged: "), all: listsAll)
     console.remarks(blocked, as: .warning("not restored: "), all: listsAll)
+    console.warn(ofIncomplete: incompleteData, all: listsAll)
     console.remarks(spared, as: .note("not deleted: "), all: listsAll)
     console.note(excludedData: excludedData)
     console.warn(ofTooMuch: needs)
@@ -242,6 +243,7 @@ extension RestoreReport {
   func show(_ plan: RestorePlan, _ console: Console, quiet: Bool, listsAll: Bool) throws {
     console.remarks(damaged, as: .warning("damaged: "), all: listsAll)
     console.remarks(failed, as: .warning("not restored: "), all: listsAll)
+    console.warn(ofIncomplete: plan.incompleteData, all: listsAll)
     showLosses(plan, console)
     if quiet { return }
     console.remarks(spared, as: .note("not deleted: "), all: listsAll)
@@ -288,6 +290,7 @@ extension RestorePlan {
         JSON.Member("overwrite", request.overwrite.map { .string($0.rawValue) } ?? .null),
         JSON.Member("delete", .bool(request.deletes)),
         JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
+        JSON.Member("incomplete", .array(incompleteData.map(\.json))),
       ]
   }
 
