@@ -82,7 +82,7 @@ static void become(
   if (!failed) failed = prctl(PR_SET_PDEATHSIG, SIGINT) < 0;
   if (!failed && getppid() != parent) _exit(127);
   // An ignored signal would stay ignored in the program.
-  const int usual[] = {SIGINT, SIGTERM, SIGPIPE};
+  const int usual[] = {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ};
   for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) signal(usual[i], SIG_DFL);
   sigset_t none;
   sigemptyset(&none);

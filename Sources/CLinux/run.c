@@ -24,6 +24,7 @@ long cl_run(char *const words[], int in, int out, int err) {
   sigset_t usual;
   sigemptyset(&usual);
   sigaddset(&usual, SIGPIPE);
+  sigaddset(&usual, SIGXFSZ);
   if (!failed) failed = posix_spawnattr_setsigdefault(&attributes, &usual);
   if (!failed) failed = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t child = 0;

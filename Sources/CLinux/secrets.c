@@ -31,6 +31,7 @@ static int spawn_writing(pid_t *child, char *const words[], int out) {
   sigset_t usual;
   sigemptyset(&usual);
   sigaddset(&usual, SIGPIPE);
+  sigaddset(&usual, SIGXFSZ);
   if (!failed) failed = posix_spawnattr_setsigdefault(&attributes, &usual);
   if (!failed) failed = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   if (!failed) failed = posix_spawn(child, words[0], &streams, &attributes, words, environ);

@@ -100,6 +100,11 @@ long cl_hold_broken_pipe(void) {
   return 0;
 }
 
+long cl_fail_at_size_limit(void) {
+  struct sigaction ignored = {.sa_handler = SIG_IGN};
+  return sigaction(SIGXFSZ, &ignored, NULL) < 0 ? -(long)errno : 0;
+}
+
 void cl_note_lost_reader(void) {
   if (atomic_load(&holds_pipes)) atomic_store(&has_lost_reader, 1);
 }

@@ -7,8 +7,10 @@ package enum SandboxctlProgram {
   package static func runAndExit() -> Never {
     Host.returnLargeBlocks()
     reportLostMappings()
-    // Without it the signal ends the program at once, and leaves leases to expire.
+    // Without these the signals end the program at once, and leave leases to expire and staged
+    // files.
     try? StandardStream.holdBrokenPipe()
+    try? StandardStream.failAtSizeLimit()
     guard let status = SandboxctlCommand.execute(Host.arguments.map(\.argument)) else {
       StandardStream.endByBrokenPipe()
     }

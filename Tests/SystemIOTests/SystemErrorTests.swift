@@ -57,11 +57,20 @@ struct SystemErrorTests {
     (EDQUOT, "free space within the quota, or request a larger one"),
     (EROFS, "mount it read-write, or choose another location"),
     (EMFILE, "raise the limit of open files (ulimit -n)"),
+    (EFBIG, "check the limit of file sizes (ulimit -f), and that of the file system"),
     (EIO, "the device may be failing: check the system log"),
     (ENOENT, "check the spelling of the path"),
   ])
   func someErrorsHaveAHint(number: Int32, hint: String) {
     #expect(SystemError(.write, "x", number: number).hint == hint)
+  }
+
+  /// The system uses the number of a held lock for the limit of threads, too.
+  @Test func threadThatCannotBeStartedIsNoLock() {
+    let error = SystemError(.startThread, "x", number: EAGAIN)
+    #expect(error.description.hasSuffix("the limit of threads or of memory is reached"))
+    #expect(error.hint?.contains("ulimit -u") == true && !error.isBusy)
+    #expect(SystemError(.lock, "x", number: EAGAIN).isBusy)
   }
 
   @Test func someErrorsHaveNoHint() {

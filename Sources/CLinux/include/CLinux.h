@@ -236,6 +236,8 @@ long cl_is_stopping(void);
 // Ignores SIGPIPE, unless it was ignored at the start, so that the program can finish its work in
 // order before it ends by the signal.
 long cl_hold_broken_pipe(void);
+// Ignores SIGXFSZ, so that a write beyond the limit of file sizes fails with EFBIG.
+long cl_fail_at_size_limit(void);
 // Records that a write to standard output failed with EPIPE. No effect if SIGPIPE was ignored at the
 // start.
 void cl_note_lost_reader(void);

@@ -84,6 +84,7 @@ extension SystemError: CustomStringConvertible {
     if isUnmovable {
       return "it is on another mount, or a directory in the lower layer of an overlay file system"
     }
+    if isThreadLimit { return "the limit of threads or of memory is reached" }
     return isDistrust
       ? "it belongs to another user, or other users can write to it" : Self.reason(of: number)
   }
@@ -99,12 +100,16 @@ extension SystemError: CustomStringConvertible {
     if isDistrust {
       return "run as its owner; if it was copied together with the device, remove it"
     }
+    if isThreadLimit {
+      return "raise the limit of processes (ulimit -u) or of memory"
+    }
     return switch number {
     case EACCES, EPERM: "check the owner and the mode, or run as the user who owns it"
     case ENOSPC: "free space or inodes on that volume, or choose another volume"
     case EDQUOT: "free space within the quota, or request a larger one"
     case EROFS: "mount it read-write, or choose another location"
     case EMFILE, ENFILE: "raise the limit of open files (ulimit -n)"
+    case EFBIG: "check the limit of file sizes (ulimit -f), and that of the file system"
     case EIO: "the device may be failing: check the system log"
     case ENOENT: "check the spelling of the path"
     case ESPIPE: "name a regular file, or save the output of the pipe to a file first"
@@ -206,7 +211,10 @@ extension SystemError: CustomStringConvertible {
   public var hasNoLocks: Bool { number == ENOLCK }
 
   /// Whether another process holds the lock.
-  public var isBusy: Bool { number == EWOULDBLOCK }
+  public var isBusy: Bool { number == EWOULDBLOCK && operation != .startThread }
+
+  /// Whether the system has no room for another thread.
+  private var isThreadLimit: Bool { operation == .startThread && number == EAGAIN }
 
   /// Whether the path names another file than expected.
   public var isStale: Bool { number == ESTALE }

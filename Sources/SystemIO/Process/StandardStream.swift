@@ -79,6 +79,12 @@ public final class StandardStream {
     _ = try SystemError.check(.watchSignals, "this process") { cl_hold_broken_pipe() }
   }
 
+  /// Makes writes beyond the limit of file sizes (`ulimit -f`) fail, instead of ending the program
+  /// by SIGXFSZ.
+  public static func failAtSizeLimit() throws(SystemError) {
+    _ = try SystemError.check(.watchSignals, "this process") { cl_fail_at_size_limit() }
+  }
+
   /// Whether a write to standard output has failed because its reader has ended; never if SIGPIPE
   /// was ignored at the start.
   public static var hasLostReader: Bool { cl_has_lost_reader() != 0 }
