@@ -74,6 +74,20 @@ struct InterruptedRestoreTests {
     #expect(last > 5)
   }
 
+  /// A run that was killed between its lock and its journal leaves only the lock. A recent lock may
+  /// be that of a run that is about to lock it.
+  @Test func recoveryRemovesOldLocksWithoutAJournal() throws {
+    let cli = try Self.prepare()
+    let (old, recent) = ("20200101T000000-0123abcd.lock", "20200101T000000-4567abcd.lock")
+    for name in [old, recent] {
+      try cli.directory.write("1 1", at: "tree/.sandboxctl/journal/\(name)")
+    }
+    let journal = try Directory.open(path: cli.directory.path("tree/.sandboxctl/journal"))
+    try journal.setModified(Timestamp(seconds: 1_577_836_800), of: ByteString(old))
+    _ = try cli.succeed("recover --root tree --layout folder")
+    #expect(try journal.names() == [ByteString(recent)])
+  }
+
   /// Recovers after read-only commands reported the interruption. Returns the outcomes.
   private static func recover(_ cli: CommandLine, _ what: String) throws -> Set<String> {
     let before = try files(cli, "tree")

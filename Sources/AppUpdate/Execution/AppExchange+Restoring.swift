@@ -90,6 +90,7 @@ extension AppExchange {
     let inode = try made?.status().identity.inode ?? area.directory.status().identity.inode
     let container = root(part.target, inode: inode)
     for item in planned.trashRestores {
+      try requireKept(item)
       // The directory in the trash that corresponds to the container.
       let top = ByteString(
         joining: item.from.components.dropLast(item.inner.components.count), isAbsolute: true)
@@ -102,6 +103,18 @@ extension AppExchange {
     try area.staging.tree.createDirectory(name, permissions: 0o700)
     try stageLinks(
       planned, in: area.staging.tree.directory(name), container: container, at: area)
+  }
+
+  /// Fails if an entry is no longer in the trash: its step would seem to be applied already.
+  private func requireKept(_ item: PlannedContainer.TrashRestore) throws {
+    let name = item.from.lastComponent ?? ""
+    do throws(SystemError) {
+      if try Directory.open(resolved: item.from.parent).statusIfPresent(name) != nil { return }
+    } catch { if !error.isMissing { throw error } }
+    throw OperationError(
+      .failed, code: .changedSincePlan, plan.request.change.verb, subject: plan.request.app,
+      reason: "'\(item.from)' is no longer in the trash",
+      hint: "the trash was emptied since the plan was made: try again to roll back without it")
   }
 
   private func requireWhole(_ part: PlannedPart, _ run: RestoreRun) throws {

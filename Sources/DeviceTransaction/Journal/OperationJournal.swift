@@ -56,12 +56,38 @@ package final class OperationJournal {
     AtomicFile.removeAbandoned(in: directory)
   }
 
-  /// Removes journals that killed processes had not written completely. One can have 2 GiB.
+  /// Removes journals that killed processes had not written completely, one of which can have
+  /// 2 GiB, and the locks that they left without a journal.
   static func removeAbandoned(root: ByteString) {
     guard let directory = try? ControlDirectory.open(ControlDirectory.journal, root: root) else {
       return
     }
     AtomicFile.removeAbandoned(in: directory)
+    for name in (try? directory.names()) ?? [] {
+      guard let text = name.utf8, text.hasSuffix(lockSuffix) else { continue }
+      let id = String(text.dropLast(lockSuffix.count))
+      if JournalRecord.isID(ByteString(id)) { removeAbandonedLock(of: id, in: directory) }
+    }
+  }
+
+  /// The minimum age in seconds of a removed lock.
+  private static let lockAge = 24.0 * 3600
+
+  /// Removes the lock of an operation that was killed before it wrote a journal or after it removed
+  /// it. A recent one may belong to an operation that is about to lock it.
+  private static func removeAbandonedLock(of id: String, in directory: borrowing Directory) {
+    let name = lock(id)
+    do throws(SystemError) {
+      guard try directory.statusIfPresent(file(id)) == nil,
+        Host.now().since(try directory.status(name).modified) > lockAge
+      else { return }
+      let lock = try FileLock(existing: name, in: directory)
+      defer { withExtendedLifetime(lock) {} }
+      guard try directory.statusIfPresent(file(id)) == nil else { return }
+      try directory.remove(name)
+    } catch {
+      // It is held, or was removed meanwhile; otherwise the next recovery tries again.
+    }
   }
 
   private static func requireRecovered(

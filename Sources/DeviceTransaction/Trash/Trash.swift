@@ -57,7 +57,7 @@ package struct Trash: Sendable {
     var items: [Item] = []
     for name in try trash.names() {
       guard JournalRecord.isID(name), let directory = try? trash.directory(name) else { continue }
-      let note = TrashDirectory.Note(in: directory, of: name)
+      let note = TrashDirectory.Note(in: directory, of: name)?.located(at: root)
       var time = note?.time
       if time == nil { time = try directory.status().modified }
       items.append(
@@ -274,9 +274,20 @@ extension Trash {
       isStopping: @escaping () -> Bool
     ) {
       do throws(SystemError) {
-        if try trash.isInUse(item) {
-          return fail(item, because: "its operation is in progress or was interrupted", counters)
+        if try trash.isInUse(item) { return fail(item, because: Self.inUse, counters) }
+        // A rollback that is staging has not recorded yet what it takes from the item.
+        let locks: AppLocks?
+        do throws(OperationError) {
+          locks = isDryRun ? nil : try AppLocks(item.subjects, root: trash.root)
+        } catch {
+          if error.kind == .busy {
+            return fail(item, because: "an operation on its apps is in progress", counters)
+          }
+          // A full volume has no room for a lock, also for no other operation.
+          locks = nil
         }
+        defer { withExtendedLifetime(locks) {} }
+        if try trash.isInUse(item) { return fail(item, because: Self.inUse, counters) }
         if isStopping() {
           isInterrupted = true
         } else if !isDryRun {
@@ -287,6 +298,8 @@ extension Trash {
         totals.add(item.totals)
       } catch { fail(item, because: error.reason, counters) }
     }
+
+    private static let inUse = "its operation is in progress or was interrupted"
 
     private mutating func fail(
       _ item: Item, because reason: String, _ counters: ProgressCounters

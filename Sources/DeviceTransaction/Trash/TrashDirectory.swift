@@ -26,7 +26,7 @@ package final class TrashDirectory {
   ) throws(SystemError) {
     let trash = try ControlDirectory.make(ControlDirectory.trash, root: root)
     let own = try trash.makeDirectory(ByteString(record.id), permissions: 0o700)
-    var note = Note(in: own, of: ByteString(record.id)) ?? Note(record)
+    var note = Note(in: own, of: ByteString(record.id))?.located(at: root) ?? Note(record)
     if let saved { note.saved = saved }
     let isNear = try Self.canMove(from: probe, to: own)
     var location = ControlDirectory.path(ControlDirectory.trash, root: root)
@@ -113,22 +113,36 @@ extension TrashDirectory {
     var subjects: [ByteString]
     /// The operation's directories on other volumes than the device's root, as absolute paths.
     var elsewhere: [ByteString] = []
+    /// The device's directory, in which these paths are; nil in notes of earlier versions.
+    var device: ByteString?
     /// The ID of the snapshot made before the operation.
     var saved: String?
 
     init(_ record: JournalRecord) {
       (id, operation, time) = (record.id, record.operation, record.time)
-      subjects = record.subjects
+      (subjects, device) = (record.subjects, record.device)
+    }
+
+    /// The note for a device that is now at another path, for example on a disk that is mounted
+    /// elsewhere.
+    func located(at root: ByteString) -> Note {
+      guard let device, device != root else { return self }
+      var note = self
+      note.device = root
+      note.elsewhere = elsewhere.map { $0.moved(from: device, to: root) }
+      return note
     }
 
     var bytes: [UInt8] {
-      JSON.object([
+      let location = device.map { JSON.path($0, named: "device") } ?? []
+      let members = [
         JSON.Member("format", 1), JSON.Member("id", .string(id)),
         JSON.Member("operation", .string(operation)), JSON.Member("time", .string(time.rfc3339)),
         JSON.Member("subjects", JournalRecord.list(subjects)),
         JSON.Member("elsewhere", JournalRecord.list(elsewhere)),
         JSON.Member("saved", saved.map { .string($0) } ?? .null),
-      ]).compactBytes + [UInt8(ascii: "\n")]
+      ]
+      return JSON.object(members + location).compactBytes + [UInt8(ascii: "\n")]
     }
 
     /// Reads the note of an operation's directory in the trash; nil if there is none, or if it has
@@ -144,7 +158,7 @@ extension TrashDirectory {
       else { return nil }
       (self.id, self.operation, self.time) = (id, operation, time)
       (self.subjects, self.elsewhere) = (subjects, elsewhere)
-      saved = json["saved"]?.string
+      (device, saved) = (json.path(named: "device"), json["saved"]?.string)
     }
   }
 }

@@ -96,7 +96,10 @@ package struct DeviceRestoreOperation {
       try restoreParts(under: journal, &report)
     } catch {
       // Staged entries have been removed; if the journal cannot be removed, 'recover' does it.
-      if !journal.isUnstable { try? journal.end() }
+      if !journal.isUnstable {
+        Trash(of: plan.request.device).removeEmpty(journal.record.id)
+        try? journal.end()
+      }
       throw error
     }
     do throws(SystemError) { try journal.end() } catch { throw OperationError(error) }

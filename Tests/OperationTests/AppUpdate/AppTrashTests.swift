@@ -72,4 +72,44 @@ import Testing
     #expect(try !Trash(of: fixture.device()).isInUse(updated))
     #expect(try fixture.contents()["apps/org.example.one/data/tmp/upload"]?.text == "temporary")
   }
+
+  /// A rollback that is staging has locked its apps, and recorded nothing that it takes from the
+  /// trash.
+  @Test func trashOfLockedAppsIsNotEmptied() throws {
+    let fixture = try UpdateFixture()
+    try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
+    let updated = try #require(try items(fixture).first)
+    let all = Trash.ItemSelection(operations: [], minimumAge: nil)
+    func empty() throws -> Trash.EmptyingResult? {
+      try Trash.empty(
+        [fixture.device()], all, isDryRun: false, counting: ProgressCounters(),
+        isStopping: { false }
+      ).first
+    }
+    do {
+      let locks = try AppLocks(Array(updated.subjects.prefix(1)), root: fixture.root)
+      let kept = try #require(try empty())
+      #expect(kept.removed.isEmpty)
+      #expect(kept.failed.map(\.id) == [updated.id])
+      withExtendedLifetime(locks) {}
+    }
+    #expect(try items(fixture).map(\.id) == [updated.id])
+    #expect(try empty()?.removed == [updated.id])
+  }
+
+  @Test func rollbackFailsIfItsTrashWasEmptiedSinceThePlan() throws {
+    let fixture = try UpdateFixture()
+    try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
+    let plan = try fixture.rollbackPlan { $0.savesFirst = false }
+    let taken = try #require(plan.containers.flatMap(\.trashRestores).first)
+    let name = try #require(taken.from.lastComponent)
+    try Directory.open(path: taken.from.parent).removeTree(name)
+    let before = try fixture.contents()
+    let reader = try fixture.base.repository.beginReading()
+    let error = #expect(throws: OperationError.self) {
+      try fixture.carryOut(plan, from: reader)
+    }
+    #expect(error?.code == .changedSincePlan, "\(error?.description ?? "")")
+    #expect(try fixture.contents() == before, "the device is unchanged")
+  }
 }

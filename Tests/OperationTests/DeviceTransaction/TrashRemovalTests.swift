@@ -62,6 +62,28 @@ import Testing
     withExtendedLifetime(fixture) {}
   }
 
+  /// The trash of a container on another volume moves with the device.
+  @Test func trashOnOtherVolumesIsFoundAfterTheDeviceMoved() throws {
+    let (fixture, trash) = try trash(files: 2)
+    let item = try #require(try trash.unmeasured().first)
+    let own = try Directory.open(path: try #require(item.directories.first))
+    let written = TrashDirectory.Note(in: own, of: item.id)
+    var note = try #require(written)
+    let inner = ByteString("d/.sandboxctl/trash").appending(item.id)
+    note.elsewhere = [fixture.directory.path("tree").appending(inner)]
+    try AtomicFile.write(note.bytes, as: TrashDirectory.Note.file, in: own, permissions: 0o600)
+    try fixture.directory.write("old", at: ByteString("tree").appending(inner).appending("file"))
+    let root = try Directory.open(path: fixture.directory.path)
+    try root.rename("tree", to: "moved", in: root)
+    let moved = try Device.find(root: fixture.directory.path("moved"), layout: .folder)
+    let found = try #require(try Trash(of: moved).unmeasured().first)
+    let elsewhere = fixture.directory.path("moved").appending(inner)
+    #expect(found.directories.contains(elsewhere), "\(found.directories)")
+    try Trash(of: moved).remove(found)
+    #expect(try Directory.open(path: elsewhere.parent).names().isEmpty)
+    withExtendedLifetime(fixture) {}
+  }
+
   @Test func readOnlyDirectoriesAreRemovedByTheirOwner() throws {
     let (fixture, trash) = try trash(files: 2)
     let item = try #require(try trash.items().first)
