@@ -100,6 +100,19 @@ long cl_hold_broken_pipe(void) {
   return 0;
 }
 
+long cl_occupy_standard_streams(void) {
+  for (int stream = 0; stream <= 2; stream++) {
+    if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    // Opened the other way round, so that reads and writes fail as on the closed stream.
+    int fd = open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);
+    if (fd < 0) fd = open("/", O_RDONLY | O_DIRECTORY);
+    if (fd < 0) return -(long)errno;
+    // The lowest free number, unless another thread has taken it.
+    if (fd > 2) close(fd);
+  }
+  return 0;
+}
+
 long cl_fail_at_size_limit(void) {
   struct sigaction ignored = {.sa_handler = SIG_IGN};
   return sigaction(SIGXFSZ, &ignored, NULL) < 0 ? -(long)errno : 0;

@@ -5,6 +5,7 @@ internal import SystemIO
 package enum SandboxctlProgram {
   /// Parses the command line, runs the command and ends the program with its exit status.
   package static func runAndExit() -> Never {
+    try? StandardStream.occupyClosed()
     Host.returnLargeBlocks()
     reportLostMappings()
     // Without these the signals end the program at once, and leave leases to expire and staged

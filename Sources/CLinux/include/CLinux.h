@@ -236,6 +236,9 @@ long cl_is_stopping(void);
 // Ignores SIGPIPE, unless it was ignored at the start, so that the program can finish its work in
 // order before it ends by the signal.
 long cl_hold_broken_pipe(void);
+// Opens standard streams that are closed, so that no file gets the number of one: a message would be
+// written into the file. Reads from these streams and writes to them still fail. Call it first.
+long cl_occupy_standard_streams(void);
 // Ignores SIGXFSZ, so that a write beyond the limit of file sizes fails with EFBIG.
 long cl_fail_at_size_limit(void);
 // Records that a write to standard output failed with EPIPE. No effect if SIGPIPE was ignored at the

@@ -79,6 +79,13 @@ public final class StandardStream {
     _ = try SystemError.check(.watchSignals, "this process") { cl_hold_broken_pipe() }
   }
 
+  /// Keeps the numbers of closed standard streams from files that the program opens: messages would
+  /// be written into them. Reads from these streams and writes to them still fail. Applies to the
+  /// whole process, so call it first.
+  public static func occupyClosed() throws(SystemError) {
+    _ = try SystemError.check(.open, "standard streams") { cl_occupy_standard_streams() }
+  }
+
   /// Makes writes beyond the limit of file sizes (`ulimit -f`) fail, instead of ending the program
   /// by SIGXFSZ.
   public static func failAtSizeLimit() throws(SystemError) {
