@@ -192,10 +192,26 @@ struct PurgeFinder {
     var (sum, fixedEntries) = (Totals(), [Int]())
     if let blocker = sumDirectory(index, &sum, fixed: &fixedEntries) {
       conflicts[Int32(index)] = .holds(scan.logicalPath(blocker))
+    } else if sum.terms?.action == .truncate, let whole = indivisibleDirectory(in: index) {
+      // Its files would be emptied one by one, and stay.
+      if whole != index { conflicts[Int32(index)] = .holds(scan.logicalPath(whole)) }
+      conflicts[Int32(whole)] = .indivisible
     } else if sum.files > 0, !addFixed(fixedEntries, of: index, terms) {
       append(index, as: .directory, sum: sum)
     }
     return true
+  }
+
+  /// Returns a directory, or one in it, whose files belong together; nil if there is none.
+  private func indivisibleDirectory(in top: Int) -> Int? {
+    var pending = [top]
+    while let directory = pending.popLast() {
+      if IndivisibleDirectory.isOne(directory, in: scan) { return directory }
+      pending += scan.entries[directory].children.filter { child in
+        scan.entries[child].status.kind == .directory
+      }
+    }
+    return nil
   }
 
   /// Records the entries that only their flags keep in a directory unit, and so the whole unit.

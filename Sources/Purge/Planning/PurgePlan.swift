@@ -216,7 +216,8 @@ extension PurgePlan {
     /// This entry is immutable or append-only: itself, its directory, or the container's directory
     /// if the entry would be moved before its deletion.
     case fixed(ByteString)
-    /// The container's directory is itself one whose files belong together.
+    /// A directory whose files belong together and would be deleted or emptied one by one: the
+    /// container's directory, or one whose rule empties files.
     case indivisible
     /// A socket, a pipe or a device, which takes no space.
     case special

@@ -311,7 +311,7 @@ extension PurgePlan.Conflict {
       "'\(path)' is immutable or append-only, until 'chattr -ia' clears its flags"
     case .indivisible:
       "it, or its container, is a repository or a database whose files belong together, "
-        + "and no purge deletes the container's own directory"
+        + "and no purge deletes the container's own directory, or empties such files one by one"
     case .special: "it uses no space"
     case .missing: "it does not exist"
     }

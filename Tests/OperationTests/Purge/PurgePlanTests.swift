@@ -268,6 +268,27 @@ import Testing
     #expect(try directories([overlay]) == all.subtracting(["Library/Caches/clone"]))
   }
 
+  /// To empty their files one by one would leave damaged ones.
+  @Test func repositoriesAndDatabasesOfManyFilesAreNotEmptied() throws {
+    let fixture = try PurgeFixture()
+    for path: ByteString in [
+      "clone/.git/objects/ab/1", "clone/src/main.c", "level/CURRENT", "level/MANIFEST-000004",
+      "plain/a", "unit/b", "unit/deep/.git/c", "other/d",
+    ] { try fixture.put(ByteString("Library/Caches").appending(path)) }
+    let overlay = """
+      overlay: all
+      schema: 1
+      rules:
+        - {id: empty, match: "Library/Caches/{clone,level,plain}/**", class: cache, purge: {order: 20, action: truncate}}
+        - {id: units, match: "Library/Caches/{unit,other}/**", class: cache, purge: {order: 20, action: truncate, unit: directory}}
+
+      """
+    let plan = try fixture.plan([overlay])
+    #expect(
+      Set(plan.units.map(plan.inner)) == ["Library/Caches/plain/a", "Library/Caches/other"],
+      "\(plan.units.map(plan.inner))")
+  }
+
   @Test func classesOtherThanCachesNeedAllowLoss() throws {
     let fixture = try PurgeFixture()
     let paths: [ByteString] = [
