@@ -83,6 +83,40 @@ struct DefaultsTests {
       ])
   }
 
+  /// The volume was full, or the first backup was killed: the next one completes the repository.
+  @Test func repositoryThatWasNotCompletedIsCompleted() throws {
+    try makeApps()
+    let path = Self.repository
+    _ = try cli.succeed("init \(path) --plain --no-default")
+    let repository = try Directory.open(path: cli.directory.path(ByteString(path)))
+    try repository.remove("repository.json")
+    // Another program may be creating it.
+    let other: ByteString = "00112233445566778899aabbccddeeff"
+    try cli.directory.write("", at: ByteString(path + "/leases/\(other)/alive"))
+    let held = try cli.run("backup")
+    #expect(held.code == 10 && held.errors.contains("was not completed"), "\(held.errors)")
+    try repository.directory("leases").removeTree(other)
+    // A pack may be all that is left of a repository.
+    try cli.directory.write("data", at: ByteString(path + "/packs/00/pack"))
+    let lost = try cli.run("backup")
+    #expect(lost.code == 10 && lost.errors.contains("its packs exist"), "\(lost.errors)")
+    try repository.directory("packs").removeTree("00")
+    try repository.remove("reserve")
+    #expect(try cli.run("backup").code == 0)
+    #expect(try cli.snapshots(path).count == 1)
+    #expect(try cli.run("check --read-data").code == 0)
+    #expect(try repository.directory("packs").names().count == 256)
+  }
+
+  @Test func directoriesOfARepositoryThatWasNotCompletedAreUsed() throws {
+    try makeApps()
+    for name in ["condemned", "packs/07"] {
+      _ = try Directory.make(path: cli.directory.path(ByteString(Self.repository + "/" + name)))
+    }
+    #expect(try cli.run("backup").code == 0)
+    #expect(try cli.snapshots(Self.repository).count == 1)
+  }
+
   @Test func repositoryOnAnotherDiskGivesNoReminder() throws {
     guard try Mount.isPermitted() else { return }
     try makeApps()

@@ -1,6 +1,10 @@
 internal import SystemIO
 
 extension Repository {
+  /// The remedy for the remains of a repository whose creation was not completed.
+  static let unfinishedHint =
+    "delete the directory, unless another program is just creating it, and try again"
+
   /// Checks that a storage is empty, so that a repository can be created in it.
   ///
   /// - Throws: `notEmpty`.
@@ -14,24 +18,58 @@ extension Repository {
         ? "it has the remains of a repository that was not completed, without any data"
         : "the directory is not empty",
       hint: isUnfinished
-        ? "delete the directory, unless another program is just creating it, and try again"
+        ? unfinishedHint
         : "give a new or an empty directory")
   }
 
-  /// Whether a storage has nothing but what `create` makes before the repository exists.
-  private static func isUnfinished(
+  /// Whether a storage has nothing but what `create` makes before the repository exists, or a part
+  /// of it, without any data.
+  static func isUnfinished(
     _ storage: any Storage, _ names: [ByteString]
   ) throws(StoreError) -> Bool {
     let files = [
       RepositoryLayout.readme, RepositoryLayout.recoverScript, RepositoryLayout.reserve,
     ].map(\.name)
+    let (present, directories) = (Set(names), Set(RepositoryLayout.directories))
     // It makes all directories first. A directory of the user may have some of these names.
-    guard Set(names).isSubset(of: RepositoryLayout.directories + files),
-      Set(names).isSuperset(of: RepositoryLayout.directories)
+    let isWhole = present.isSuperset(of: directories)
+    guard !names.isEmpty, present.isSubset(of: isWhole ? directories.union(files) : directories)
     else { return false }
-    var places = [RepositoryLayout.indexes, RepositoryLayout.snapshots]
-    places += try storage.list(RepositoryLayout.packs).map { RepositoryLayout.packs.appending($0) }
-    for place in places where try !storage.list(place).isEmpty { return false }
+    let data = [RepositoryLayout.packs, RepositoryLayout.indexes, RepositoryLayout.snapshots]
+    for name in isWhole ? data.map(\.name) : names {
+      let place = ObjectPath.root.appending(name)
+      let found = try storage.list(place)
+      if place != RepositoryLayout.packs, !found.isEmpty { return false }
+      if place != RepositoryLayout.packs { continue }
+      guard Set(found).isSubset(of: RepositoryLayout.packDirectories) else { return false }
+      for directory in found where try !storage.list(place.appending(directory)).isEmpty {
+        return false
+      }
+    }
     return true
+  }
+
+  /// Returns the names in the storage of a new repository: none, or the remains of a run that
+  /// failed or was killed.
+  ///
+  /// - Parameter continuing: whether such remains are used. They are not if they have a key, or if
+  ///   the program that made them may still run.
+  /// - Throws: `notEmpty`.
+  func presentNames(continuing: Bool) throws(StoreError) -> [ByteString] {
+    let names = try storage.list(.root)
+    if continuing, try canBeContinued(names) { return names }
+    try Self.requireEmpty(storage.base)
+    return []
+  }
+
+  private func canBeContinued(_ names: [ByteString]) throws(StoreError) -> Bool {
+    guard (try? Self.isUnfinished(storage.base, names)) ?? false else { return false }
+    if names.contains(RepositoryLayout.keys.name),
+      try !storage.list(RepositoryLayout.keys).isEmpty
+    {
+      return false
+    }
+    if !names.contains(RepositoryLayout.leases.name) { return true }
+    return try leases().allSatisfy { $0.presence == .ended }
   }
 }

@@ -111,14 +111,17 @@ public struct Repository: Sendable {
 
   private static func noRepository(_ storage: any Storage, _ cause: SystemError?) -> StoreError {
     let names = (try? storage.list(.root)) ?? []
+    let isUnfinished = (try? isUnfinished(storage, names)) ?? false
     let hasPacks = names.contains(RepositoryLayout.packs.name)
     let isLocal = (try? storage.directoryIdentity()).flatMap(\.self) != nil
     return StoreError(
       .noRepository, "open the repository", subject: storage.location,
       reason: "there is no repository.json",
-      hint: hasPacks
-        ? "its packs exist: " + RepositorySettings.lossHint
-        : StoreError.absentHint(isLocal: isLocal), cause: cause)
+      hint: isUnfinished
+        ? "its creation was not completed, and it has no data: " + unfinishedHint
+        : hasPacks
+          ? "its packs exist: " + RepositorySettings.lossHint
+          : StoreError.absentHint(isLocal: isLocal), cause: cause)
   }
 
   /// Creates a new repository in an empty storage. `repository.json` is written last: without it
@@ -126,29 +129,40 @@ public struct Repository: Sendable {
   ///
   /// - Parameters:
   ///   - keys: the keys that encrypt its objects; nil for a repository without encryption.
+  ///   - continuing: whether the remains of a run that failed or was killed are completed, if it is
+  ///     a repository without encryption.
   ///   - prepare: called before `repository.json` is written, for example to write the file of a
   ///     key.
   /// - Throws: `notEmpty` if the storage is not empty.
   public static func create(
     in storage: any Storage, program: String, keys: RepositoryKeys? = nil,
+    continuing: Bool = false,
     prepare: (Repository) throws(StoreError) -> Void = { _ in }
   ) throws(StoreError) -> Repository {
-    try requireEmpty(storage)
     let id = Blake2b.hash(Host.random(count: 64))
     let settings = RepositorySettings(
       id: id, program: program, features: .init(), recipients: keys?.recipients ?? [])
     let repository = Repository(storage, settings: settings, keys: keys)
+    let present = try repository.presentNames(continuing: continuing && keys == nil)
     // The first encryption may find that its library is missing: before anything is created.
     _ = try repository.storage.encode([])
-    try storage.makeDirectories(RepositoryLayout.directories, in: .root)
-    try storage.makeDirectories(RepositoryLayout.packDirectories, in: RepositoryLayout.packs)
+    try storage.makeDirectories(
+      RepositoryLayout.directories.filter { !present.contains($0) }, in: .root)
+    let packs =
+      present.contains(RepositoryLayout.packs.name)
+      ? Set(try storage.list(RepositoryLayout.packs)) : []
+    try storage.makeDirectories(
+      RepositoryLayout.packDirectories.filter { !packs.contains($0) }, in: RepositoryLayout.packs)
     let lease = try Lease(repository.storage)
     defer { lease.release() }
-    try storage.save(
-      Array(readme(isEncrypted: keys != nil).utf8), as: RepositoryLayout.readme, by: lease.path)
-    try storage.save(RecoverScript.bytes, as: RepositoryLayout.recoverScript, by: lease.path)
-    let reserve = [UInt8](repeating: 0, count: RepositoryLayout.reserveSize)
-    try storage.save(reserve, as: RepositoryLayout.reserve, by: lease.path)
+    let files: [(path: ObjectPath, bytes: [UInt8])] = [
+      (RepositoryLayout.readme, Array(readme(isEncrypted: keys != nil).utf8)),
+      (RepositoryLayout.recoverScript, RecoverScript.bytes),
+      (RepositoryLayout.reserve, [UInt8](repeating: 0, count: RepositoryLayout.reserveSize)),
+    ]
+    for file in files where !present.contains(file.path.name) {
+      try storage.save(file.bytes, as: file.path, by: lease.path)
+    }
     try prepare(repository)
     try repository.begin(by: lease)
     return repository

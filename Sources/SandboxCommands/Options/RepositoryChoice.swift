@@ -240,9 +240,13 @@ extension RepositoryOptions.Choice {
       guard error.code == .noRepository, isStandard, keys?.named == nil else { throw error }
       try KnownRecipients.requireNone(at: recordedLocation, named: location.text)
       let storage = try makeStorage()
-      // A directory with other content is not turned into a repository.
-      guard try storage.list(.root).isEmpty else { throw error }
-      let repository = try Repository.create(in: storage, program: Version.text)
+      let repository: Repository
+      do throws(StoreError) {
+        repository = try Repository.create(in: storage, program: Version.text, continuing: true)
+      } catch let failure {
+        // A directory with other content is not turned into a repository.
+        throw failure.code == .notEmpty ? error : failure
+      }
       return OpenRepository(
         repository: try repository.withHostSigners(console, at: recordedLocation), isNew: true)
     }
