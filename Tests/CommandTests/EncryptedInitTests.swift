@@ -133,6 +133,19 @@ struct EncryptedInitTests {
     #expect(try cli.directory.read("recovery.key") == Array("mine".utf8))
   }
 
+  /// The home directory may be full or read-only. The repository exists by then, and its recovery
+  /// key is shown only once.
+  @Test func recoveryKeyIsShownAlthoughTheRecipientsCannotBeRecorded() throws {
+    try cli.directory.write("no directory", at: "data")
+    let outcome = try cli.run(
+      ["init", "repo", "--passphrase-file", "old", "--no-default"],
+      environment: ["XDG_DATA_HOME": cli.directory.string + "/data"])
+    #expect(outcome.code == 0, "\(outcome)")
+    #expect(outcome.errors.contains("cannot record the recipients"), "\(outcome.errors)")
+    #expect(outcome.output.contains("AGE-SECRET-KEY-1"), "\(outcome)")
+    #expect(try isOpened("--passphrase-file old"))
+  }
+
   /// A secret is never part of JSON, and `--quiet` prints nothing.
   @Test(arguments: ["--json", "--quiet"])
   func unseenRecoveryKeyIsRefused(_ option: String) throws {

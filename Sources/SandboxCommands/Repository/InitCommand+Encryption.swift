@@ -74,7 +74,12 @@ extension InitCommand {
       throw error
     }
     let known = KnownRecipients(of: made, at: choice.recordedLocation)
-    try known.record(keys.recipients, areAuthenticated: true)
+    // The repository exists, and its recovery key is still to be shown.
+    do {
+      try known.record(keys.recipients, areAuthenticated: true)
+    } catch {
+      console.warning("cannot record the recipients of the repository: \(error)")
+    }
     return made
   }
 
