@@ -105,7 +105,7 @@ struct DefaultsTests {
     #expect(try cli.run("backup").code == 0)
     #expect(try cli.snapshots(path).count == 1)
     #expect(try cli.run("check --read-data").code == 0)
-    #expect(try repository.directory("packs").names().count == 256)
+    #expect(try cli.names(in: ByteString(path + "/packs")).count == 256)
   }
 
   @Test func directoriesOfARepositoryThatWasNotCompletedAreUsed() throws {
