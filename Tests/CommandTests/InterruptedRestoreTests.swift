@@ -80,7 +80,7 @@ struct InterruptedRestoreTests {
     let cli = try Self.prepare()
     let (old, recent) = ("20200101T000000-0123abcd.lock", "20200101T000000-4567abcd.lock")
     for name in [old, recent] {
-      try cli.directory.write("1 1", at: "tree/.sandboxctl/journal/\(name)")
+      try cli.directory.write("1 1", at: ByteString("tree/.sandboxctl/journal/\(name)"))
     }
     _ = try Program.run("chmod", ["-R", "go-w", cli.directory.string + "/tree/.sandboxctl"])
     let journal = try Directory.open(path: cli.directory.path("tree/.sandboxctl/journal"))
