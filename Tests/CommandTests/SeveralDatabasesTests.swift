@@ -72,13 +72,40 @@ import Testing
         == "500 499\n500 499")
   }
 
-  /// Without the super-journal SQLite takes the transaction as committed, which may be wrong.
-  @Test func aMissingSuperJournalIsReportedByEachBackup() throws {
+  /// SQLite takes a transaction as committed whose super-journal is gone from its directory.
+  @Test func aCommittedTransactionIsRestored() throws {
     let cli = try CommandLine()
     let name = try crash(cli)
     try Directory.open(path: cli.directory.path("tree")).remove(name)
+    for _ in 1...2 {
+      let outcome = try DatabaseCommandTests.backup(cli)
+      #expect(outcome.code == 0, "\(outcome.errors)")
+      for file in ["main", "other"] {
+        #expect(
+          outcome.errors.contains("'\(file).db-journal', which SQLite ignores, was stored empty"),
+          "\(outcome.errors)")
+      }
+    }
+    let restored = try cli.run("restore latest:folders/tree --to back --repo repo")
+    #expect(restored.code == 0 && !restored.errors.contains("inconsistent"), "\(restored.errors)")
+    let journal = ByteString("back/main.db-journal")
+    #expect(try cli.directory.read(journal).isEmpty)
+    for directory in ["back", "tree"] {
+      #expect(
+        try DatabaseCommandTests.python(Self.rows, [directory], in: cli.directory)
+          == "401 1400\n401 1400", "SQLite's own recovery has the same result")
+    }
+  }
+
+  /// A copy of databases that lacks the super-journal may be of an uncommitted transaction.
+  @Test func aMissingSuperJournalOfACopyIsReportedByEachBackup() throws {
+    let cli = try CommandLine()
+    let name = try crash(cli)
+    try Directory.open(path: cli.directory.path("tree")).remove(name)
+    try cli.directory.directory.rename("tree", to: "copy", in: cli.directory.directory)
+    _ = try cli.succeed("init repo --plain")
     for option in ["", "--quiet"] {
-      let outcome = try DatabaseCommandTests.backup(cli, option)
+      let outcome = try cli.run("backup --layout folder --root copy --repo repo \(option)")
       #expect(outcome.code == 3, "\(outcome.errors)")
       for file in ["main", "other"] {
         #expect(
@@ -88,10 +115,10 @@ import Testing
       #expect(outcome.errors.contains("/tree/\(name)' was not found"), "\(outcome.errors)")
       #expect(!outcome.output.contains("stored without locks"))
     }
-    let restored = try cli.run("restore latest:folders/tree --to back --repo repo")
+    let restored = try cli.run("restore latest:folders/copy --to back --repo repo")
     #expect(restored.errors.contains("this copy may be inconsistent"), "\(restored.errors)")
     #expect(
       try cli.directory.read("back/main.db-journal")
-        == cli.directory.read("tree/main.db-journal"))
+        == cli.directory.read("copy/main.db-journal"))
   }
 }

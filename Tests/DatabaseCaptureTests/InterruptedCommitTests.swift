@@ -63,6 +63,31 @@ struct InterruptedCommitTests {
     #expect(try merged(pages(1, 2), stored, found) == pages(9, 2))
   }
 
+  /// SQLite would delete the journal of a transaction that was committed, and takes an empty
+  /// super-journal for none: the copy's journal changes nothing.
+  @Test(arguments: [false, true]) func aCommittedTransactionIsKept(isEmpty: Bool) throws {
+    let name = fixture.temporary.string + "/source/main-mj0123456789"
+    _ = try write(naming: name)
+    if isEmpty { try fixture.temporary.write([], at: "source/main-mj0123456789") }
+    let result = try fixture.capture(shelf, whenBusy: .deferred)
+    #expect(result?.method == .locks && result?.conflict == nil)
+    #expect(result?.interruptedCommit == .committed(superJournal: ByteString(name)))
+    #expect(shelf.contents[.journal] == [])
+    #expect(result?.members.last?.status.size == 0)
+    #expect(shelf.contents[.database] == pages(1, 2))
+  }
+
+  /// The path leads to another directory that lacks the file, while the database is in one that
+  /// only the app reaches by it.
+  @Test func anotherDirectoryDoesNotShowACommit() throws {
+    _ = try fixture.temporary.directory.makeDirectory("other")
+    let name = fixture.temporary.string + "/other/main-mj0123456789"
+    let whole = try write(naming: name)
+    let result = try fixture.capture(shelf, whenBusy: .deferred)
+    #expect(result?.interruptedCommit == .undecided(superJournal: ByteString(name)))
+    #expect(shelf.contents[.journal] == whole)
+  }
+
   /// The file may exist where only the app sees it, so a copy is not taken for a consistent one.
   @Test(arguments: ["/no such directory/main-mj0123456789", "main-mj0123456789", "/"])
   func aTransactionWithoutItsSuperJournalIsUndecided(name: String) throws {

@@ -110,27 +110,39 @@ struct MigratedDatabaseTests {
       names(other.conflicts.map(\.move)) == [".notes.db", ".notes.db-journal", ".notes.db-wal"])
   }
 
+  /// The super-journal of a transaction over several databases.
+  private enum SuperJournal: CaseIterable {
+    case beside
+    /// Missing from the directory of the database, in which its path is.
+    case gone
+    case notFound
+  }
+
   /// The journal of an uncommitted transaction over several databases is copied without the path of
-  /// the super-journal, which the app may not see.
-  @Test(arguments: [false, true])
-  func theJournalOfSeveralDatabasesNeedsNoOtherFile(isThere: Bool) throws {
+  /// the super-journal, which the app may not see, and that of a committed one is emptied.
+  @Test(arguments: SuperJournal.allCases)
+  private func theJournalOfSeveralDatabasesNeedsNoOtherFile(_ other: SuperJournal) throws {
     func word(_ value: Int) -> [UInt8] { [24, 16, 8, 0].map { UInt8(value >> $0 & 0xff) } }
     let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
     let fixture = try MigrationFixture()
-    let name = Array("/elsewhere/main-mj0123456789".utf8)
+    let beside = MigrationFixture.source("main-mj0123456789")
+    let path = other == .gone ? fixture.directory.path(beside) : "/elsewhere/main-mj0123456789"
+    let name = path.withSpan { span in span.indices.map { span[$0] } }
     let header = magic + word(0) + word(1) + word(1) + word(512) + word(512)
     let journal = header + [UInt8](repeating: 0, count: 512 - header.count)
     let sum = name.reduce(0) { $0 + Int($1) }
     let record = word(0x4000_0000 / 512 + 1) + name + word(name.count) + word(sum) + magic
     try fixture.directory.write(
       journal + record, at: MigrationFixture.source("places.sqlite-journal"))
-    if isThere {
-      try fixture.directory.write("journals", at: MigrationFixture.source("main-mj0123456789"))
-    }
+    if other == .beside { try fixture.directory.write("journals", at: beside) }
     let report = try fixture.run(fixture.plan())
     let copy = try fixture.directory.read(MigrationFixture.target("places.sqlite-journal"))
-    #expect(copy == (isThere ? journal : journal + record))
-    #expect(report.isComplete == isThere, "\(report.remarks)")
+    switch other {
+    case .beside: #expect(copy == journal)
+    case .gone: #expect(copy.isEmpty)
+    case .notFound: #expect(copy == journal + record)
+    }
+    #expect(report.isComplete == (other != .notFound), "\(report.remarks)")
   }
 
   /// A log that could not be copied takes its database with it.

@@ -242,6 +242,11 @@ extension BackupRun.Findings {
         "its interrupted transaction over several databases was not committed: '\(journal)' was "
           + "stored without the name of '\(name)', so that it is rolled back wherever this copy is "
           + "opened")
+    case .committed(let name):
+      warn(
+        path,
+        "its transaction over several databases was committed, as '\(name)' no longer exists: "
+          + "'\(journal)', which SQLite ignores, was stored empty")
     case .undecided(let name):
       undecided.insert(path)
       warn(

@@ -182,7 +182,8 @@ final class MigrationCopier {
   }
 
   /// Removes the super-journal's name, which is a path in the source, from the copy of a journal
-  /// of an uncommitted transaction over several databases: the app may not see that path.
+  /// of an uncommitted transaction over several databases: the app may not see that path. Empties
+  /// the copy if the transaction was committed.
   private func settleCommit(
     of file: borrowing Descriptor, _ status: FileStatus, in output: borrowing Descriptor,
     _ move: MigrationPlan.Move
@@ -198,7 +199,7 @@ final class MigrationCopier {
     } catch { return remark(move, error.reason) }
     guard let found else { return }
     switch found.commit {
-    case .uncommitted: try output.truncate(to: found.offset)
+    case .uncommitted, .committed: try output.truncate(to: found.offset)
     case .undecided(let name):
       remark(
         move,
