@@ -49,6 +49,27 @@ package struct DatabaseUnit: Hashable, Sendable {
 }
 
 extension DatabaseUnit {
+  /// Whether the file is a database: it begins like one, or has a log or a rollback journal, as an
+  /// encrypted database may have. A journal that has gone since it was listed was one.
+  ///
+  /// - Parameter listed: the names of the files that an earlier listing of the directory found with
+  ///   the names of its log and its journal.
+  package func isDatabase(
+    in directory: borrowing Directory, listed: [ByteString]
+  ) throws(SystemError) -> Bool {
+    if listed.contains(name(of: .log)) { return true }
+    if try Self.hasMagic(directory.fileUntouched(name)) { return true }
+    if hasCompanions(in: directory) { return true }
+    for companion in listed {
+      if try directory.statusIfPresent(companion) == nil { return true }
+    }
+    return false
+  }
+
+  /// Whether a file of this size may be a database: it consists of pages, of which the smallest
+  /// have 512 bytes. So few other files are opened to find out.
+  package static func mayBeDatabase(size: UInt64) -> Bool { size > 0 && size.isMultiple(of: 512) }
+
   /// Whether the file is a database by the files beside it: it has a log or a rollback journal. One
   /// that cannot be read counts as none.
   package func hasCompanions(in directory: borrowing Directory) -> Bool {
@@ -72,7 +93,7 @@ extension DatabaseUnit {
   package static func isJournal(head: [UInt8], beside size: UInt64) -> Bool {
     switch RollbackJournal.Phase(head: head.span) {
     case .live: true
-    case .idle: size > 0 && size.isMultiple(of: 512)
+    case .idle: mayBeDatabase(size: size)
     case nil: false
     }
   }

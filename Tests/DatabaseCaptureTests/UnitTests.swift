@@ -66,4 +66,13 @@ struct UnitTests {
       #expect(try DatabaseUnit.hasMagic(temporary.directory.file("f")) == expected)
     }
   }
+
+  @Test func onlyFilesThatConsistOfPagesMayBeDatabases() {
+    for size: UInt64 in [512, 1024, 65_536, 1 << 40] {
+      #expect(DatabaseUnit.mayBeDatabase(size: size))
+    }
+    for size: UInt64 in [0, 1, 511, 513, 4095, .max] {
+      #expect(!DatabaseUnit.mayBeDatabase(size: size))
+    }
+  }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Migration
 import SystemIO
 import TestSupport
@@ -163,5 +164,76 @@ struct MigratedDatabaseTests {
       ])
     let copy = try Directory.open(path: fixture.directory.path(MigrationFixture.target("")))
     #expect(try copy.names().isEmpty)
+  }
+
+  /// Without the magic of SQLite, as an encrypted database.
+  private func writeEncrypted(in fixture: MigrationFixture) throws {
+    try fixture.directory.write(
+      [UInt8](repeating: 7, count: 1024), at: MigrationFixture.source("keys.db"))
+  }
+
+  /// The app was opened, although no sign of that was found.
+  @Test(arguments: ["keys.db-wal", "keys.db-journal"] as [ByteString])
+  func aLogThatAppearsDuringTheMigrationIsReported(log: ByteString) throws {
+    let fixture = try MigrationFixture()
+    try writeEncrypted(in: fixture)
+    let migration = try fixture.plan()
+    let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+    try fixture.directory.write(
+      magic + [UInt8](repeating: 0, count: 504), at: MigrationFixture.source(log))
+    let report = try fixture.run(migration)
+    #expect(report.failed.isEmpty)
+    #expect(
+      report.remarks.map(\.remark) == [
+        "it got a log while it was copied: close the app and migrate it again"
+      ])
+    #expect(report.remarks.first?.path.lastComponent == "keys.db")
+  }
+
+  /// A checkpoint between the copies of a database and of its log, for example.
+  @Test func aDatabaseThatChangesBeforeItsLogIsCopiedIsReported() throws {
+    let fixture = try MigrationFixture()
+    try writeEncrypted(in: fixture)
+    try fixture.directory.write("log", at: MigrationFixture.source("keys.db-wal"))
+    let source = fixture.directory.string + "/" + MigrationFixture.source("keys.db").description
+    let target = fixture.directory.string + "/new"
+    let report = try fixture.run(
+      fixture.plan(),
+      isStopping: {
+        guard Self.isCopied("keys.db", size: 1024, to: target) else { return false }
+        let file = FileHandle(forWritingAtPath: source)
+        _ = try? file?.seekToEnd()
+        try? file?.write(contentsOf: Data("page".utf8))
+        return false
+      })
+    #expect(report.failed.isEmpty)
+    #expect(
+      report.remarks.map(\.remark) == [
+        "it was modified after it was copied: close the app and migrate it again"
+      ])
+    #expect(report.remarks.first?.path.lastComponent == "keys.db")
+  }
+
+  /// Whether a file of this name and size is anywhere below a directory.
+  private static func isCopied(_ name: String, size: Int, to directory: String) -> Bool {
+    let paths = FileManager.default.enumerator(atPath: directory)?.compactMap { $0 as? String }
+    return (paths ?? []).contains { path in
+      let facts = try? FileManager.default.attributesOfItem(atPath: directory + "/" + path)
+      return path.hasSuffix("/" + name) && facts?[.size] as? Int == size
+    }
+  }
+
+  /// A journal that has gone since the plan was made was that of a database.
+  @Test func anEncryptedDatabaseIsNotCopiedWithoutItsJournal() throws {
+    let fixture = try MigrationFixture()
+    try writeEncrypted(in: fixture)
+    let journal: ByteString = "keys.db-journal"
+    try fixture.directory.write("journal", at: MigrationFixture.source(journal))
+    let migration = try fixture.plan()
+    try Directory.open(
+      path: fixture.directory.path(ByteString("old").appending(MigrationFixture.profile))
+    ).remove(journal)
+    let report = try fixture.run(migration)
+    #expect(report.failed.compactMap(\.lastComponent).sorted() == ["keys.db", journal])
   }
 }

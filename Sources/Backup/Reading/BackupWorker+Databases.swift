@@ -29,10 +29,11 @@ extension BackupWorker {
     let directory = context.directory
     let files = found ?? UnchangedEntries.DatabaseFiles()
     let unit = DatabaseUnit(directory.scan.name(index))
+    let listed = files.companions.map { directory.scan.name(Int($0)) }
     let capture: Captured?
     do {
       capture = try inDirectory(directory) { worker, opened in
-        try found == nil || worker.isDatabase(unit, files: files, of: directory, in: opened)
+        try found == nil || unit.isDatabase(in: opened, listed: listed)
           ? worker.capture(
             unit, files: files, of: directory, in: opened, isLate: context.item.isLate) : nil
       }
@@ -55,19 +56,6 @@ extension BackupWorker {
   private struct Captured {
     let result: CaptureResult
     let entries: [ByteString: ReadEntry]
-  }
-
-  /// Whether a file is a database: it begins like one, or has a log or a rollback journal, as an
-  /// encrypted database may have. A journal that has gone since the scan was one.
-  private borrowing func isDatabase(
-    _ unit: DatabaseUnit, files: UnchangedEntries.DatabaseFiles, of directory: DirectoryContext,
-    in opened: borrowing Directory
-  ) throws -> Bool {
-    let names = files.companions.map { directory.scan.name(Int($0)) }
-    if names.contains(unit.name(of: .log)) { return true }
-    if try DatabaseUnit.hasMagic(opened.fileUntouched(unit.name)) { return true }
-    if unit.hasCompanions(in: opened) { return true }
-    return try names.contains { try opened.statusIfPresent($0) == nil }
   }
 
   private borrowing func capture(

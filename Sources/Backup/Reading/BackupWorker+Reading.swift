@@ -198,7 +198,7 @@ extension BackupWorker {
     let (content, status, wasUnchanged) = try readUntilUnchanged(
       file, at: path, of: directory, mode: mode)
     checkStore(of: name, directory, opened)
-    if mode != .plain, ChangeRules.mayBeDatabase(size: status.size),
+    if mode != .plain, DatabaseUnit.mayBeDatabase(size: status.size),
       !clock.hasSettled(status.modified), DatabaseUnit(name).hasCompanions(in: opened)
     {
       throw DatabaseFound()

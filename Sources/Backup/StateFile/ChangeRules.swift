@@ -38,10 +38,6 @@ enum ChangeRules {
       && known.modified == status.modified && known.changed == status.changed
   }
 
-  /// Whether a file of this size may be a database: it consists of pages, of which the smallest
-  /// have 512 bytes. So few other files are opened to find out.
-  static func mayBeDatabase(size: UInt64) -> Bool { size > 0 && size.isMultiple(of: 512) }
-
   /// Whether a file looks like the copy that a refresh made of a file with known content: the
   /// original is unchanged since it was read, the copy has the same metadata, and it was not
   /// changed since the app can have changed it (docs/decisions/0007-copied-revisions.md).

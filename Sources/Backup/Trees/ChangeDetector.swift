@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import DatabaseCapture
 internal import DeviceScan
 internal import PolicyEngine
 internal import SandboxModel
@@ -121,7 +122,7 @@ struct ChangeDetector {
   private func mayHideWrite(_ index: Int, _ entry: KnownEntry) -> Bool {
     let status = tree.scan.entries[index].status
     return status.kind == .file && !state.isOfThisBoot(entry)
-      && (tree.databases.isMember(index) || ChangeRules.mayBeDatabase(size: status.size))
+      && (tree.databases.isMember(index) || DatabaseUnit.mayBeDatabase(size: status.size))
   }
 
   /// Accepts the recorded entry of the file that this one was copied from, if neither can have

@@ -21,6 +21,10 @@ final class MigrationCopier {
   private let mapping: PathMapping
   private let counters: ProgressCounters
   private let isStopping: () -> Bool
+  /// The logs, journals and indexes of the source that the plan knows.
+  private let listedLogs: Set<ByteString>
+  /// The status of each copied file that may be a database.
+  private var copied: [ByteString: FileStatus] = [:]
   /// The first copy of each file with several names.
   private var links: [FileIdentity: ByteString] = [:]
   /// The copied directories, whose metadata is set once their content is complete.
@@ -48,6 +52,10 @@ final class MigrationCopier {
     ).mapValues { $0.map(\.rule) }
     relinks = Dictionary(
       migration.relinks.map { ($0.path, $0.after) }, uniquingKeysWith: { first, _ in first })
+    let plan = migration.plan
+    listedLogs = Set(
+      (plan.moves + plan.present + plan.conflicts.map(\.move)).lazy.map(\.entry.path)
+        .filter { MigratedDatabases.companion($0) != nil })
     staged = DirectoryCursor(root: tree)
   }
 
@@ -66,6 +74,7 @@ final class MigrationCopier {
       }
     }
     try withdrawPartialDatabases(among: moves)
+    reportDatabasesInUse(among: moves)
     for move in directories.reversed() { try complete(move) }
   }
 
@@ -90,15 +99,44 @@ final class MigrationCopier {
     }
   }
 
-  /// Whether a file is a database to which a file that could not be copied belongs. A log
-  /// identifies a database; a journal alone does not.
+  /// Whether a file is a database to which a file that could not be copied belongs.
   private func isDatabase(_ move: MigrationPlan.Move, lost: ByteString) -> Bool {
     if lost == move.destination { return true }
     guard let member = MigratedDatabases.companion(lost)?.member, member != .sharedMemory else {
       return false
     }
-    if member == .log { return true }
-    return (try? DatabaseUnit.hasMagic(source.file(move.entry.path))) ?? true
+    let (unit, path) = (Self.unit(of: move), source.real(move.entry.path).parent)
+    do throws(SystemError) {
+      return try source.withDirectory(path) { directory throws(SystemError) in
+        try unit.isDatabase(in: directory, listed: [unit.name(of: member)])
+      }
+    } catch { return true }
+  }
+
+  /// Adds remarks on the files that got a log or a journal since the plan was made, or changed
+  /// before their log was copied, and so are databases in use: the copies may lack transactions or
+  /// be damaged.
+  private func reportDatabasesInUse(among moves: [MigrationPlan.Move]) {
+    for move in moves {
+      guard let copied = copied[move.destination], !failed.contains(move.destination) else {
+        continue
+      }
+      let (unit, path) = (Self.unit(of: move), source.real(move.entry.path).parent)
+      let now = try? source.withDirectory(path) { directory throws(SystemError) in
+        (hasLog: unit.hasCompanions(in: directory), status: try directory.status(unit.name))
+      }
+      guard let now else { continue }
+      let logs = MigratedDatabases.logs(of: move.entry.path)
+      if now.hasLog && !logs.contains(where: listedLogs.contains) {
+        remark(move, "it got a log while it was copied: close the app and migrate it again")
+      } else if now.status.size != copied.size || now.status.modified != copied.modified {
+        remark(move, "it was modified after it was copied: close the app and migrate it again")
+      }
+    }
+  }
+
+  private static func unit(of move: MigrationPlan.Move) -> DatabaseUnit {
+    DatabaseUnit(move.entry.path.lastComponent ?? "")
   }
 
   private func requireGoing() throws(OperationError) {
@@ -250,6 +288,8 @@ final class MigrationCopier {
     let after = try file.status()
     if after.size != status.size || after.modified != status.modified || size != status.size {
       remark(move, "it was modified while it was copied: close the app and migrate it again")
+    } else if DatabaseUnit.mayBeDatabase(size: size) {
+      copied[move.destination] = status
     }
     return true
   }

@@ -203,13 +203,4 @@ import Testing
     try finish("a", second, keepingOthers: true)
     #expect(try isOfThisBoot(second), "nothing else remained")
   }
-
-  @Test func onlyFilesThatConsistOfPagesAreOpened() {
-    for size: UInt64 in [512, 1024, 65_536, 1 << 40] {
-      #expect(ChangeRules.mayBeDatabase(size: size))
-    }
-    for size: UInt64 in [0, 1, 511, 513, 4095, .max] {
-      #expect(!ChangeRules.mayBeDatabase(size: size))
-    }
-  }
 }
