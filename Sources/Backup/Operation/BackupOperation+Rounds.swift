@@ -11,7 +11,8 @@ extension BackupOperation {
   /// Reads all entries that the plan includes. If an entry is no longer where the scan found it,
   /// the source is scanned again; if the entry was moved or replaced, another round reads the
   /// source in its new state, and so it does if the files of a LevelDB store were replaced by
-  /// others. Entries read in earlier rounds are reused, as after an interruption.
+  /// others; then only the container of the store is scanned again. Entries read in earlier rounds
+  /// are reused, as after an interruption.
   ///
   /// - Returns: the operation of the last round and its run.
   func readAll(
@@ -24,7 +25,7 @@ extension BackupOperation {
     for round in 1...Self.rounds {
       let (vanished, stores) = (VanishedEntries(run), ManifestStores.changed(in: run))
       if vanished.isEmpty, stores.isEmpty { break }
-      let scan = try operation.rescan()
+      let scan = try operation.rescan(after: run, vanished, stores)
       let moved = scan.map { vanished.paths(in: $0) } ?? []
       if moved.isEmpty, stores.isEmpty { break }
       guard let scan, round < Self.rounds else {
@@ -43,13 +44,22 @@ extension BackupOperation {
     return (operation, run)
   }
 
-  /// Scans the plan's containers again; returns nil if the plan was made without a scan.
-  private func rescan() throws -> DeviceScan? {
-    guard let scan = plan.rescan?(Set(plan.scans.map(\.container.logicalPrefix))) else {
-      return nil
+  /// Scans the plan's containers again; returns nil if the plan was made without a scan. If only
+  /// files of stores vanished, scans the containers of these alone: stores of running apps are
+  /// often busy, and their files are not moved elsewhere. Containers in which the run found logs
+  /// that the scan lacks are scanned, too: their databases are not read again without the logs.
+  private func rescan(
+    after run: BackupRun, _ vanished: VanishedEntries, _ stores: [ByteString]
+  ) throws -> DeviceScan? {
+    var wanted = Set(plan.scans.map(\.container.logicalPrefix))
+    let isPart = vanished.areAll(in: stores)
+    if isPart {
+      let added = run.findings.extras.map { run.trees.logicalPath(of: $0.owner) }
+      wanted = wanted.filter { path in (stores + added).contains { $0.isWithin(path) } }
     }
+    guard let scan = plan.rescan?(wanted) else { return nil }
     if scan.isInterrupted { throw OperationError.interrupted }
-    return scan
+    return isPart ? plan.replacing(scan) : scan
   }
 
   /// Returns the operation of the next round, without the containers that were removed.
@@ -149,6 +159,22 @@ struct VanishedEntries {
   }
 
   var isEmpty: Bool { entries.isEmpty && identities.isEmpty }
+
+  /// Whether all of them were entries of directories with these logical paths.
+  func areAll(in directories: [ByteString]) -> Bool {
+    let directories = Set(directories)
+    return trees.values.allSatisfy { tree in
+      let entries = byContainer[Int32(tree.number)] ?? []
+      return entries.allSatisfy { id in
+        guard id.index > 0 else { return false }
+        let parent = tree.scan.entries[Int(id.index)].parent
+        return directories.contains(tree.scan.logicalPath(Int(parent)))
+      }
+        && tree.scan.vanished.allSatisfy { entry in
+          directories.contains(tree.scan.container.logicalPrefix.appending(entry.path).parent)
+        }
+    }
+  }
 
   /// Whether the directory of a container has vanished.
   func hasRoot(of container: Container) -> Bool {

@@ -32,6 +32,15 @@ package struct BackupPlan: Sendable {
     )
   }
 
+  /// Returns a later scan of some of the containers with the plan's scans of the others.
+  func replacing(_ later: DeviceScan) -> DeviceScan {
+    let found = Dictionary(later.containers.map { ($0.container, $0) }) { first, _ in first }
+    return DeviceScan(
+      device: later.device, policy: later.policy, began: began,
+      containers: scans.map { found[$0.container] ?? $0 }, isInterrupted: later.isInterrupted,
+      marks: later.marks, options: later.options)
+  }
+
   /// The data classes that the snapshot records.
   var classRuns: [ClassRun] { scans.flatMap(\.classRuns) }
 

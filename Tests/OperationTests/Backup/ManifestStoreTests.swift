@@ -1,5 +1,7 @@
 import ArchiveStore
+import DeviceDiscovery
 import DeviceScan
+import SandboxModel
 import Synchronization
 import SystemIO
 import TestSupport
@@ -77,6 +79,58 @@ import Testing
     #expect(findings.warnings.map(\.path) == ["folders/b"])
     #expect(findings.warnings.first?.remark.hasPrefix("its files were replaced") == true)
     #expect(findings.unreadable.map(\.path) == ["folders/tree/moved"])
+  }
+
+  /// Scans three apps: one with a store, one with a database, and another.
+  private func scanApps() throws -> DeviceScan {
+    for app in ["a", "b", "c"] {
+      try fixture.directory.write("text", at: ByteString("home/.config/\(app)/file"))
+    }
+    let head = Array("SQLite format 3".utf8) + [0]
+    try fixture.directory.write(
+      head + [UInt8](repeating: 1, count: 512 - head.count), at: "home/.config/b/database")
+    try fixture.directory.write("MANIFEST-000004\n", at: "home/.config/a/store/CURRENT")
+    try fixture.directory.write("5", at: "home/.config/a/store/MANIFEST-000004")
+    try Directory.open(path: fixture.directory.path("home/.config/a")).setModified(
+      Timestamp(seconds: 1_700_000_000, nanoseconds: 5), of: "store")
+    let device = try Device.find(root: fixture.directory.path("home"), layout: .xdg)
+    return DeviceScan.run(device, policy: try Fixture.policy(.xdg), options: ScanOptions())
+  }
+
+  /// The requests for further scans.
+  private final class Requests: Sendable {
+    let paths = Mutex<[Set<ByteString>]>([])
+  }
+
+  /// A log that the scan did not find is stored in the next round as well.
+  @Test(arguments: [false, true])
+  func otherContainersAreNotScannedAgainUnlessTheyGotALog(hasNewLog: Bool) throws {
+    let scan = try scanApps()
+    let paths = scan.containers.map(\.container.logicalPrefix)
+    #expect(paths == ["apps/a/config", "apps/b/config", "apps/c/config"])
+    try fixture.directory.write("table", at: "home/.config/a/store/000005.ldb")
+    if hasNewLog { try fixture.directory.write("log", at: "home/.config/b/database-wal") }
+    let requests = Requests()
+    var plan = BackupPlan.make(scan)
+    plan.rescan = { [rescan = scan.rescan] paths in
+      requests.paths.withLock { $0.append(paths) }
+      return rescan(paths)
+    }
+    let report = try BackupOperation(
+      plan, to: fixture.repository, fixture.request(keeping: "cache")
+    ).run()
+    #expect(report.isComplete && report.warnings.isEmpty, "\(report.warnings)")
+    #expect(requests.paths.withLock { $0 } == [Set(paths.prefix(hasNewLog ? 2 : 1))])
+    let stored: [[ByteString]] = [
+      ["file", "store"], hasNewLog ? ["database", "database-wal", "file"] : ["database", "file"],
+      ["file"],
+    ]
+    for (number, path) in paths.enumerated() {
+      let back = ByteString("back \(number)")
+      _ = try fixture.restore(report, path, to: back)
+      #expect(try fixture.names(back) == stored[number])
+    }
+    #expect(try fixture.names("back 0/store") == ["000005.ldb", "CURRENT", "MANIFEST-000004"])
   }
 
   /// Other directories with a file of such a name are read once.
