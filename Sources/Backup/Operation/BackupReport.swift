@@ -26,6 +26,9 @@ package struct BackupReport: Sendable {
   /// The databases with a journal of a transaction over several databases, of which it is not known
   /// whether it was committed: their copies may be inconsistent.
   package private(set) var databasesUndecided: Set<ByteString> = []
+  /// The LevelDB and RocksDB stores whose files were replaced throughout the run, and the databases
+  /// of Realm and LMDB that changed: their copies may be unusable.
+  package private(set) var restlessDatabases: Set<ByteString> = []
   /// The path of the source in the warning that it has lost everything, or nil if it has not.
   package internal(set) var emptied: ByteString?
   /// Remarks that concern no single path.
@@ -54,7 +57,7 @@ package struct BackupReport: Sendable {
 
   /// Whether the snapshot has everything that the policy includes, with no database inconsistent.
   package var isComplete: Bool {
-    unreadable.isEmpty && waiting.isEmpty && databasesUnlocked.isEmpty
+    unreadable.isEmpty && waiting.isEmpty && databasesUnlocked.isEmpty && restlessDatabases.isEmpty
   }
 
   /// Databases that were in use throughout the run, or whose log or journal could not be opened or
@@ -73,15 +76,15 @@ package struct BackupReport: Sendable {
 
   /// The paths of the warnings for which a backup ends with another exit status than 0.
   package var seriousWarnings: Set<ByteString> {
-    databasesUndecided.union(emptied.map { [$0] } ?? [])
+    databasesUndecided.union(restlessDatabases).union(emptied.map { [$0] } ?? [])
   }
 
   /// The first reason for which the snapshot is not complete, or nil if it is.
   var firstGap: PathRemark? {
     if let missing = unreadable.first ?? waiting.first?.note { return missing }
-    guard let database = databasesUnlocked.first else { return nil }
-    return warnings.first { $0.path == database.path }
-      ?? PathRemark(path: database.path, remark: "the database was read without a lock")
+    guard let path = databasesUnlocked.first?.path ?? restlessDatabases.min() else { return nil }
+    return warnings.first { $0.path == path }
+      ?? PathRemark(path: path, remark: "the database was read without a lock")
   }
 
   /// Adds the findings of a run.
@@ -91,6 +94,7 @@ package struct BackupReport: Sendable {
     warnings += findings.warnings
     databases += findings.databases.sorted { $0.path < $1.path }
     databasesUndecided.formUnion(findings.undecided)
+    restlessDatabases.formUnion(findings.restlessDatabases)
     remarks += findings.remarks
     unreadable.sort { $0.path < $1.path }
     warnings.sort { $0.path < $1.path }

@@ -205,6 +205,9 @@ extension BackupRun {
     private(set) var databases: [DatabaseRecord] = []
     /// The databases with a journal that may be that of a committed transaction.
     var undecided: Set<ByteString> = []
+    /// The stores whose files were replaced in every round, and the mapped databases that changed
+    /// each time they were read: their copies may be unusable.
+    private(set) var restlessDatabases: Set<ByteString> = []
     /// Files created after the scan, each with the entry whose data class it has.
     private(set) var extras: [(owner: EntryID, size: UInt64)] = []
 
@@ -250,11 +253,23 @@ extension BackupRun {
         )
       }
       for store in stores where !moved.contains(where: { store.isWithin($0) }) {
+        restlessDatabases.insert(store)
         warn(
           store,
           "its files were replaced repeatedly during the backup, and this copy may lack some that "
             + "its manifest names: close its app, and run the backup again")
       }
+    }
+
+    /// Records a file that changed each time it was read.
+    mutating func recordChanging(_ path: ByteString, isMapped: Bool) {
+      if isMapped { restlessDatabases.insert(path) }
+      warn(
+        path,
+        isMapped
+          ? "the database changed each time it was read, and this copy may be damaged: close its "
+            + "app, and run the backup again"
+          : "it changed each time it was read; the last version read is stored")
     }
 
     mutating func warn(_ path: ByteString, _ remark: String) {

@@ -75,9 +75,6 @@ extension BackupWorker {
     }
   }
 
-  /// The number of times a changing file is read before the last version read is stored.
-  private static let readings = 3
-
   /// Reads an entry of a directory.
   borrowing func readEntry(
     _ index: Int, at path: ByteString, of directory: DirectoryContext,
@@ -195,19 +192,16 @@ extension BackupWorker {
       !ChangeRules.isStable(scanned, readAt: time, in: clock)
       && ChangeRules.isStable(scanned, readAt: time, in: clock, hadNoWriter: true)
       && file.hasNoWriter
+    let isMapped = MappedDatabases.contain(name, beside: directory)
     let (content, status, wasUnchanged) = try readUntilUnchanged(
-      file, at: path, of: directory, mode: mode)
+      file, at: path, of: directory, mode: mode, isMapped: isMapped)
     checkStore(of: name, directory, opened)
     if mode != .plain, DatabaseUnit.mayBeDatabase(size: status.size),
       !clock.hasSettled(status.modified), DatabaseUnit(name).hasCompanions(in: opened)
     {
       throw DatabaseFound()
     }
-    if !wasUnchanged {
-      run.record {
-        $0.warn(path, "it changed each time it was read; the last version read is stored")
-      }
-    }
+    if !wasUnchanged { run.record { $0.recordChanging(path, isMapped: isMapped) } }
     if status.size != directory.scan.entries[index].status.size {
       run.record { $0.sizes[directory.id(index)] = content.size }
     }
@@ -239,25 +233,7 @@ extension BackupWorker {
     run.record { $0.changedStores.insert(directory.id) }
   }
 
-  /// Stores or holds a file's content; reads it again if it changed meanwhile.
-  private borrowing func readUntilUnchanged(
-    _ file: borrowing Descriptor, at path: ByteString, of directory: DirectoryContext,
-    mode: ReadMode
-  ) throws -> (content: ReadContent, status: FileStatus, wasUnchanged: Bool) {
-    var before = try file.status()
-    guard before.kind == .file else { throw SystemError.replaced(path) }
-    for _ in 1..<Self.readings {
-      let content = try read(file, at: path, of: directory, status: before, mode: mode)
-      let after = try file.status()
-      if before.isSameContent(as: after) { return (content, after, true) }
-      before = after
-    }
-    let content = try read(file, at: path, of: directory, status: before, mode: mode)
-    let after = try file.status()
-    return (content, after, before.isSameContent(as: after))
-  }
-
-  private borrowing func read(
+  borrowing func read(
     _ file: borrowing Descriptor, at path: ByteString, of directory: DirectoryContext,
     status: FileStatus, mode: ReadMode
   ) throws -> ReadContent {

@@ -81,6 +81,26 @@ import Testing
     #expect(findings.unreadable.map(\.path) == ["folders/tree/moved"])
   }
 
+  /// Such a copy is not relied on before data is replaced.
+  @Test func aCopyOfARestlessStoreIsIncomplete() {
+    var findings = BackupRun.Findings()
+    findings.record(moved: [], stores: ["folders/b"])
+    var report = BackupReport()
+    report.add(findings)
+    #expect(!report.isComplete && report.seriousWarnings == ["folders/b"])
+    #expect(report.firstGap?.remark.hasPrefix("its files were replaced") == true)
+  }
+
+  /// Nor on one of a database of Realm or LMDB that changed each time it was read.
+  @Test(arguments: [false, true]) func aChangingFileIsIncompleteIfItIsADatabase(isMapped: Bool) {
+    var findings = BackupRun.Findings()
+    findings.recordChanging("folders/b", isMapped: isMapped)
+    var report = BackupReport()
+    report.add(findings)
+    #expect(report.warnings.count == 1)
+    #expect(report.isComplete == !isMapped && report.seriousWarnings.isEmpty == !isMapped)
+  }
+
   /// Scans three apps: one with a store, one with a database, and another.
   private func scanApps() throws -> DeviceScan {
     for app in ["a", "b", "c"] {
