@@ -79,6 +79,28 @@ struct DeviceMigrationTests {
       request.scan.containers.map(\.container.logicalPrefix) == ["apps/com.example.ledger/data"])
   }
 
+  /// The data of such a source may be in a staging directory.
+  @Test func aSourceWithAnotherOperationIsRefused() throws {
+    let migration = try migration(to: target())
+    var journal: OperationJournal? = try OperationJournal(
+      JournalRecord(
+        operation: "restore", time: Host.now(), subjects: ["apps/com.example.ledger"],
+        containers: ["apps/com.example.ledger/data"]), root: source.root)
+    try journal?.prepare(0, stagingIn: [])
+    let busy = #expect(throws: OperationError.self) {
+      try migration.preview(options, isForced: false)
+    }
+    #expect(busy?.kind == .busy && busy?.code == .appLocked)
+    #expect(busy?.description.hasPrefix("cannot migrate 'apps/com.example.ledger'") == true)
+    journal = nil
+    let interrupted = #expect(throws: OperationError.self) {
+      try migration.preview(options, isForced: false)
+    }
+    #expect(interrupted?.code == .recoveryRequired)
+    #expect(interrupted?.description.contains("was interrupted") == true)
+    #expect(try migration.preview(options, isForced: true).map(\.copied.files) == [1])
+  }
+
   @Test func aSourceThatCannotBeStoredIsNamed() throws {
     let repository = try Repository.create(in: MemoryStorage(), program: "test")
     let migration = try migration(to: target())

@@ -36,12 +36,33 @@ package final class AppLocks {
       }
     } catch {
       guard error.isBusy else { throw OperationError(error) }
-      throw OperationError(
-        .busy, code: .appLocked, "change", subject: subject,
-        reason: "another operation on it is in progress in '\(root)'" + holder,
-        hint: "try again when that operation has ended")
+      throw Self.busy("change", subject, root: root, holder: holder)
     }
     self.heldLocks = held
+  }
+
+  private static func busy(
+    _ action: String, _ subject: ByteString, root: ByteString, holder: String
+  ) -> OperationError {
+    OperationError(
+      .busy, code: .appLocked, action, subject: subject,
+      reason: "another operation on it is in progress in '\(root)'" + holder,
+      hint: "try again when that operation has ended")
+  }
+
+  /// Refuses to read apps, groups and directories that another operation changes. Creates nothing.
+  ///
+  /// - Parameter action: the operation, as the words after "cannot".
+  /// - Throws: `busy` if another operation holds one of the locks.
+  package static func requireFree(
+    _ subjects: [ByteString], root: ByteString, to action: String
+  ) throws(OperationError) {
+    guard let subject = heldLocks(among: subjects, root: root) else { return }
+    var holder = ""
+    if let directory = (try? ControlDirectory.open(ControlDirectory.locks, root: root)) ?? nil {
+      holder = LockHolder.words(of: name(of: subject), in: directory)
+    }
+    throw busy(action, subject, root: root, holder: holder)
   }
 
   /// Returns the first subject that another operation holds, or nil if there is none. Creates

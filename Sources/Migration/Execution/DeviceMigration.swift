@@ -37,8 +37,9 @@ package struct DeviceMigration {
 
   /// Compares the containers with their counterparts.
   ///
-  /// - Parameter isForced: whether apps may run. Otherwise a source whose app is running is
-  ///   refused: its files could change while they are stored.
+  /// - Parameter isForced: whether apps may run, and operations on them may be interrupted.
+  ///   Otherwise such a source is refused: its files could change while they are stored, or are
+  ///   incomplete.
   package func preview(
     _ options: ScanOptions, isForced: Bool
   ) throws(OperationError) -> [ContainerPreview] {
@@ -47,6 +48,10 @@ package struct DeviceMigration {
       throw OperationError(
         .failed, code: .appRunning, "migrate from", subject: source.root, reason: sign.text,
         hint: "close the app and try again, or add '--force'")
+    }
+    if !isForced {
+      let subjects = Set(pairs.map(\.source.logicalPrefix.subject)).sorted()
+      try SourceOperations.requireNone(on: subjects, in: source.root)
     }
     return ContainerPreview.make(pairs, in: scan)
   }

@@ -43,6 +43,7 @@ struct DeviceMigrationRun {
     let previews = try migration.preview(
       ScanOptions(destination: command.repository.knownDestination.withBundles),
       isForced: command.change.force || command.change.dryRun)
+    if command.change.force || command.change.dryRun { console.warn(ofInterruptedOn: device) }
     if command.change.dryRun {
       try show(previews, console)
       return Self.status(of: previews)
