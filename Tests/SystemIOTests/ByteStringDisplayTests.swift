@@ -15,6 +15,12 @@ struct ByteStringDisplayTests {
     ("next\u{85}line", "next\\u{85}line"),
     ("\u{2028}\u{2029}", "\\u{2028}\\u{2029}"),
     ("\u{feff}bom", "\\u{feff}bom"),
+    ("\u{115f}\u{1160}\u{3164}\u{ffa0}", "\\u{115f}\\u{1160}\\u{3164}\\u{ffa0}"),
+    ("a\u{34f}b\u{17b4}c\u{180b}", "a\\u{34f}b\\u{17b4}c\\u{180b}"),
+    ("letter\u{fe0f} \u{845b}\u{e0100}", "letter\\u{fe0f} \u{845b}\\u{e0100}"),
+    ("\u{2764}\u{fe0f} \u{2764}\u{fe0f}\u{fe0f}", "\u{2764}\u{fe0f} \u{2764}\u{fe0f}\\u{fe0f}"),
+    ("join\u{200d}er", "join\\u{200d}er"),
+    ("\u{d55c}\u{ae00} e\u{301}", "\u{d55c}\u{ae00} e\u{301}"),
     ("", ""),
   ])
   func unprintableCharactersAreEscaped(name: String, shown: String) {
@@ -52,5 +58,6 @@ struct ByteStringDisplayTests {
   @Test func textsAreShownOnOneLine() {
     #expect(
       "a\\x1b \u{1b}[0m\n\u{202e}e\u{301}".shownOnOneLine == "a\\x1b \\x1b[0m\\n\\u{202e}e\u{301}")
+    #expect("\\\u{2764}\u{fe0f}\u{3164}\\".shownOnOneLine == "\\\u{2764}\u{fe0f}\\u{3164}\\")
   }
 }

@@ -185,9 +185,9 @@ extension ByteString {
 // MARK: - Display
 
 extension ByteString: CustomStringConvertible {
-  /// The name for display: control characters, bidirectional marks, backslashes and bytes that are
-  /// not UTF-8 are escaped (`\n`, `\u{202e}`, `\\`, `\xff`). A name can neither break a line of
-  /// output nor look like another name.
+  /// The name for display: control characters, bidirectional marks, other characters without a
+  /// glyph, backslashes and bytes that are not UTF-8 are escaped (`\n`, `\u{202e}`, `\u{3164}`,
+  /// `\\`, `\xff`). A name can neither break a line of output nor look like another name.
   public var description: String {
     if bytes.allSatisfy(Self.isPlain) { return String(decoding: bytes, as: UTF8.self) }
     var shown: [UInt8] = []
@@ -198,17 +198,21 @@ extension ByteString: CustomStringConvertible {
   /// Appends the UTF-8 of `description`. Bytes that need no escape are copied unchanged.
   public func appendShown(to buffer: inout [UInt8]) {
     var rest = bytes
+    var previous: Unicode.Scalar?
     while !rest.isEmpty {
       let plain = rest.prefix(while: Self.isPlain)
+      if !plain.isEmpty { previous = nil }
       buffer.append(contentsOf: plain)
       rest = rest[plain.endIndex...]
       guard let first = rest.first else { return }
       if let (scalar, length) = Self.firstScalar(of: rest) {
-        buffer.append(contentsOf: Self.shown(scalar).utf8)
+        buffer.append(contentsOf: Self.shown(scalar, after: previous).utf8)
         rest = rest.dropFirst(length)
+        previous = scalar
       } else {
         buffer.append(contentsOf: ("\\x" + Self.hex(first)).utf8)
         rest = rest.dropFirst()
+        previous = nil
       }
     }
   }
@@ -231,7 +235,10 @@ extension ByteString: CustomStringConvertible {
     return (scalar, length)
   }
 
-  private static func shown(_ scalar: Unicode.Scalar) -> String {
+  /// Returns a scalar as it is displayed.
+  ///
+  /// - Parameter previous: The scalar before it; nil for a plain one.
+  private static func shown(_ scalar: Unicode.Scalar, after previous: Unicode.Scalar?) -> String {
     switch scalar {
     case "\n": return "\\n"
     case "\t": return "\\t"
@@ -242,9 +249,26 @@ extension ByteString: CustomStringConvertible {
     switch scalar.properties.generalCategory {
     case .control where scalar.value < 0x80: return "\\x" + hex(UInt8(scalar.value))
     case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned:
-      return "\\u{" + String(scalar.value, radix: 16) + "}"
-    default: return String(scalar)
+      return escape(scalar)
+    default:
+      return isInvisible(scalar, after: previous) ? escape(scalar) : String(scalar)
     }
+  }
+
+  /// Whether a scalar is by Unicode displayed as nothing, such as the fillers of Hangul and the
+  /// selectors of variants. A selector of the form of an emoji before it is visible by that form,
+  /// and usual in names. Joiners are escaped wherever they are: they may do nothing, and then the
+  /// name would look like another one.
+  private static func isInvisible(
+    _ scalar: Unicode.Scalar, after previous: Unicode.Scalar?
+  ) -> Bool {
+    guard scalar.properties.isDefaultIgnorableCodePoint else { return false }
+    let selectsForm = scalar == "\u{fe0e}" || scalar == "\u{fe0f}"
+    return !(selectsForm && previous?.properties.isEmoji == true)
+  }
+
+  private static func escape(_ scalar: Unicode.Scalar) -> String {
+    "\\u{" + String(scalar.value, radix: 16) + "}"
   }
 
   private static func hex(_ byte: UInt8) -> String {

@@ -1,10 +1,10 @@
 extension String {
-  /// The text as one line for display, with control characters and bidirectional marks escaped as
-  /// in `ByteString.description`: for text of others that is no name. Backslashes stay, since they
-  /// may begin escapes.
+  /// The text as one line for display, with control characters and characters without a glyph
+  /// escaped as in `ByteString.description`: for text of others that is no name. Backslashes stay,
+  /// since they may begin escapes.
   public var shownOnOneLine: String {
-    unicodeScalars.map { scalar in
-      scalar == "\\" ? "\\" : ByteString(String(scalar)).description
-    }.joined()
+    unicodeScalars.split(separator: "\\", omittingEmptySubsequences: false)
+      .map { ByteString(String($0)).description }
+      .joined(separator: "\\")
   }
 }
