@@ -43,6 +43,7 @@ extension SandboxctlCommand {
     let console = Console(root: Self.self)
     defer { console.end() }
     console.isJSON = arguments.contains("--json")
+    console.givenOptions = OptionNeed.names(in: arguments)
     var line = ConfiguredCommandLine(arguments)
     var (status, hasFailed) = (ExitStatus.done, false)
     do {

@@ -68,6 +68,30 @@ struct OptionNeedTests {
     }
   }
 
+  /// Options that fit only restores into devices, or only files, do not fail other runs.
+  @Test func configuredOptionsOfOtherTargetsAreNotUsed() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --root device --quiet")
+    try cli.directory.write(
+      """
+      repo: \(cli.directory.string)/repo
+      restore: {app: [notebook, reader]}
+      dump: {merge-log: true}
+      """, at: "home/.config/sandboxctl/config.yaml")
+    let restore = try cli.run("restore latest --to all")
+    #expect(restore.code == 0, "\(restore.errors)")
+    #expect(restore.errors.contains("the apps that the configuration names are not used"))
+    #expect(try cli.names(in: "all/apps").contains("org.example.darkroom"))
+    _ = try cli.succeed("restore latest --to-device device --dry-run")
+    let given = try cli.run("restore latest --app notebook --app reader --to both")
+    #expect(given.code == 2, "\(given.errors)")
+    let directory = "latest:apps/org.example.notebook/data/Documents"
+    #expect(try cli.run("dump \(directory)").code == 0)
+    #expect(try cli.run("dump --merge-log \(directory)").code == 2)
+  }
+
   /// `latest` beside an app would be another snapshot than that which `restore latest` names.
   @Test(arguments: ["--app notes", "--host other", "--tag x"])
   func namedSnapshotsAreNotSelectedAsWell(_ filter: String) throws {

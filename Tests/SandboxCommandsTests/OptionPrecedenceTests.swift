@@ -71,6 +71,15 @@ struct OptionPrecedenceTests {
     Row(
       "schedule install --cron --purge",
       "metrics: /m\nwhen: on-ac\nschedule: {install: {keep-daily: 7, forget-every: daily}}"),
+    Row(
+      "schedule install --systemd --purge",
+      "schedule: {install: {hourly: true, random-delay: 5m}}"),
+    Row(
+      "schedule install --purge", "schedule: {install: {systemd: true, calendar: x}}",
+      adds: ["--systemd"]),
+    Row("schedule install --cron", "schedule: {install: {forget-every: daily, keep-oldest: true}}"),
+    Row("init /b --recipient age1x", "recovery-key: /r\npassphrase-file: /p"),
+    Row("init /b", "recovery-key: /r\ninit: {recipient: age1x}", adds: ["--recipient=age1x"]),
     Row("key trust --snapshot all", "key: {trust: {name: x}}"),
     Row("init /b --plain", "recovery-key: /r\npassphrase-file: /p"),
     Row("restore latest:notes/a --to x", "app: notes\nrestore: {quiet: true}", adds: ["--quiet"]),
@@ -108,6 +117,15 @@ struct OptionPrecedenceTests {
     Row(
       "migrate --from a --to b --profile p",
       "migrate: {all: true}\nprofiles: {p: {migrate: {app: []}}}", adds: ["--all"]),
+    Row(
+      "schedule install --cron --purge", "schedule: {install: {hourly: true}}", adds: ["--hourly"]),
+    Row(
+      "schedule install --cron --keep-daily 7",
+      "schedule: {install: {forget-every: daily, keep-oldest: true}}",
+      adds: ["--forget-every=daily", "--keep-oldest"]),
+    Row(
+      "init /b --recipient age1x --passphrase-file /p", "recovery-key: /r",
+      adds: ["--recovery-key=/r"]),
     Row("schedule remove --systemd", "schedule: {remove: {cron: true}}", adds: ["--cron"]),
   ])
   func otherSettingsStay(_ row: Row) throws {

@@ -162,8 +162,9 @@ extension ConfiguredCommandLine {
     /// The options that name the password of a backup of another program, of which the same holds.
     private static let passwords: Set<String> = ["password", "password-command", "password-file"]
     /// The environment variables with the same effect.
-    private static let keyVariables = [
-      "SANDBOXCTL_IDENTITY_FILE", "SANDBOXCTL_PASSPHRASE_COMMAND", "SANDBOXCTL_PASSPHRASE_FILE",
+    private static let keyVariables = ["SANDBOXCTL_IDENTITY_FILE"] + passphraseVariables
+    private static let passphraseVariables = [
+      "SANDBOXCTL_PASSPHRASE_COMMAND", "SANDBOXCTL_PASSPHRASE_FILE",
     ]
 
     /// Whether a setting names a key, and the command line or the environment names one as well.
@@ -180,6 +181,9 @@ extension ConfiguredCommandLine {
     init(_ words: [String], _ command: KnownCommand) {
       find(words, command)
       given = names.subtracting(unsetFlags.map { String($0.dropFirst("--no-".count)) })
+      if Self.passphraseVariables.contains(where: { Host.environment($0) != nil }) {
+        given.insert(OptionPrecedence.passphraseVariable)
+      }
       guard command.precedence.includeArguments else { return }
       let arguments = Self.arguments(in: words, command)
       if !arguments.isEmpty { given.insert(OptionPrecedence.arguments) }

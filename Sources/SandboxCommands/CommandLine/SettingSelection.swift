@@ -92,9 +92,15 @@ struct SettingSelection {
     }
   }
 
-  /// The settings that are not dropped together with a replaced one.
+  /// The settings that are not dropped together with a replaced one, and have a meaning beside the
+  /// others.
   private var used: [Configuration.FoundSetting] {
-    kept.filter { !isDropped($0) }.map(\.found)
+    let left = kept.filter { !isDropped($0) }
+    return left.filter { setting in
+      !precedence.contains {
+        $0.excludes(setting.found.setting.name, at: setting.place, chosen: chosen)
+      }
+    }.map(\.found)
   }
 
   private func isDropped(_ setting: Kept) -> Bool {

@@ -14,6 +14,8 @@ final class Console {
   /// Whether notes, warnings and failures are printed as JSON, like the results: one object per
   /// line.
   var isJSON = false
+  /// The long names of the options that the command line gives, without those of a configuration.
+  var givenOptions: Set<String> = []
   /// The option of the command that lists everything.
   var listOption = ListExcerpt<String>.option
   /// The status for the objects that were skipped: `damaged`, `doneInPart` if this user may only

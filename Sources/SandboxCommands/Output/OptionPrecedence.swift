@@ -14,6 +14,10 @@ struct OptionPrecedence: Sendable {
   /// The options of which one must be chosen as well for `protective` to protect anything; empty
   /// for no condition.
   var protectiveBeside: Set<String> = []
+  /// Options that must all be chosen, wherever, for a choice that has conditions.
+  var beside: Set<String> = []
+  /// Options of which none may be chosen, wherever, for a choice that has conditions.
+  var without: Set<String> = []
 
   /// The name that stands for arguments that are no options.
   static let arguments = "<arguments>"
@@ -22,6 +26,8 @@ struct OptionPrecedence: Sendable {
   static let snapshot = "<snapshot>"
   static let path = "<path>"
   static let standardOutput = "<standard output>"
+  /// The name that stands for a passphrase that the environment names.
+  static let passphraseVariable = "<passphrase variable>"
 
   /// Returns the choices among options of which only those of one side can be used.
   ///
@@ -71,6 +77,20 @@ struct OptionPrecedence: Sendable {
     [OptionPrecedence(chosen: chosen, replaced: replaced)]
   }
 
+  /// Whether the choice depends on other options, in less specific places as well.
+  fileprivate var hasConditions: Bool { !beside.isEmpty || !without.isEmpty }
+
+  /// Whether the choice has conditions that hold, and excludes a setting of a place.
+  ///
+  /// - Parameter places: all options that are chosen, with the places of their choices. A choice
+  ///   in the place of the setting is a mistake there, and one without options is always made.
+  func excludes(_ name: String, at place: Int, chosen places: [String: Int]) -> Bool {
+    guard hasConditions, replaced.contains(name), beside.allSatisfy({ places[$0] != nil }),
+      without.allSatisfy({ places[$0] == nil })
+    else { return false }
+    return chosen.isEmpty || chosen.contains { places[$0].map { $0 < place } ?? false }
+  }
+
   /// The choices of option groups that several commands have.
   static let ofGroups =
     oneOf(["new-passphrase-file"], ["new-passphrase-command"])
@@ -97,7 +117,9 @@ struct OptionPrecedence: Sendable {
 extension [OptionPrecedence] {
   /// Returns the choices among the options that are given which replace a setting.
   func replacing(_ setting: String, given: Set<String>) -> [OptionPrecedence] {
-    filter { $0.replaced.contains(setting) && !$0.chosen.isDisjoint(with: given) }
+    filter {
+      !$0.hasConditions && $0.replaced.contains(setting) && !$0.chosen.isDisjoint(with: given)
+    }
   }
 
   /// Returns the choices for which options are set that a setting makes, and that are made again by

@@ -52,6 +52,15 @@ struct InitCommand: SandboxCommand {
 
   static var precedence: [OptionPrecedence] {
     OptionPrecedence.choosing(["plain"], replaces: ["recovery-key"])
+      + [
+        // Only a passphrase comes with an identity, whose text is the recovery key.
+        OptionPrecedence(
+          chosen: ["recipient", "recipients-file"], replaced: ["recovery-key"],
+          without: [
+            "passphrase", "passphrase-command", "passphrase-file",
+            OptionPrecedence.passphraseVariable,
+          ])
+      ]
   }
 
   func validate() throws {

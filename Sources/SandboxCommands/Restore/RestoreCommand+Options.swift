@@ -36,9 +36,11 @@ extension RestoreCommand {
       return Set(classes)
     }
 
-    /// Returns the logical path for a restore into a directory: that of the named app, or the one
+    /// Returns the logical path for a restore into a directory: that of the only app, or the one
     /// after the snapshot.
-    func path(_ path: ByteString, in snapshot: Snapshot) throws -> ByteString {
+    static func path(
+      _ path: ByteString, of apps: [String], in snapshot: Snapshot
+    ) throws -> ByteString {
       let identifiers = try snapshot.identifiers(of: apps)
       guard let first = identifiers.first else { return path }
       guard path.isEmpty, identifiers.count == 1 else {

@@ -111,12 +111,14 @@ struct RestoreCommand: SandboxCommand {
         "'--delete' cannot be used with '--class': files that the snapshot lacks have no class")
     }
     _ = try merging.mode()
+    let apps = usedApps(console)
     let opened = try repository.openForRestore(console)
     let reader = try opened.repository.beginEarlyReading()
     defer { console.warn(of: reader.remarks) }
-    let (stored, path) = try what.find(in: opened.repository, reader, apps: part.apps, console)
+    let (stored, path) = try what.find(in: opened.repository, reader, apps: apps, console)
     try trust.require(stored, of: opened.repository)
     if let to {
+      let path = try PartOptions.path(path, of: apps, in: stored.snapshot)
       return try restore(path, of: stored, to: to, from: reader, in: opened, console)
     }
     return try restoreIntoDevice(path, of: stored, from: reader, in: opened, console)
@@ -135,13 +137,27 @@ struct RestoreCommand: SandboxCommand {
 
   // MARK: - Into a directory
 
+  /// Returns the apps to restore. Several that a configuration names for restores into devices are
+  /// not used for a plain directory.
+  private func usedApps(_ console: Console) -> [String] {
+    guard to != nil, part.apps.count > 1, !console.givenOptions.contains("app") else {
+      return part.apps
+    }
+    if !output.quiet {
+      console.note(
+        "the apps that the configuration names are not used: '--to' restores one app, one path "
+          + "or the whole snapshot")
+    }
+    return []
+  }
+
   private func restore(
     _ path: ByteString, of stored: StoredSnapshot, to directory: ByteString,
     from reader: RepositoryReader, in opened: OpenRepository, _ console: Console
   ) throws -> ExitStatus {
     var request = RestoreRequest(
-      path: try part.path(path, in: stored.snapshot), target: directory,
-      overwrite: try merging.mode(), deletes: merging.delete && merging.overwrite != nil,
+      path: path, target: directory, overwrite: try merging.mode(),
+      deletes: merging.delete && merging.overwrite != nil,
       protected: try opened.protectedDirectories())
     request.classes = try part.classNames()
     request.deletesExcluded = target.deleteExcluded

@@ -100,6 +100,16 @@ extension ScheduleCommand {
       return OptionPrecedence.oneOf(["systemd"], ["cron"])
         + OptionPrecedence.oneOf(["hourly"], ["daily"], ["weekly"], ["calendar"])
         + OptionPrecedence.choosing(["purge"], replaces: ofBackups)
+        + [
+          // systemd runs the purges permanently.
+          OptionPrecedence(
+            chosen: ["purge"],
+            replaced: ["calendar", "daily", "hourly", "random-delay", "weekly"],
+            beside: ["systemd"]),
+          OptionPrecedence(
+            chosen: [], replaced: ["forget-every", "keep-oldest"],
+            without: RetentionOptions.names.subtracting(["keep-oldest"])),
+        ]
     }
 
     func run(_ console: Console) throws -> ExitStatus {

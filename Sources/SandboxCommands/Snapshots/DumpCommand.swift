@@ -78,7 +78,8 @@ struct DumpCommand: SandboxCommand {
     case .single(let entry) where mergeLog:
       let content = try content(of: entry, at: top)
       return try writeMerged(content, at: top, in: stored, from: reader, console, to: sink)
-    case .directory where mergeLog:
+    // A configuration sets it for the files that are dumped.
+    case .directory where mergeLog && console.givenOptions.contains("merge-log"):
       throw UsageError(
         .notAFile,
         "cannot merge a log into '\(snapshotPath.hasPath ? top : "the whole snapshot")': "
