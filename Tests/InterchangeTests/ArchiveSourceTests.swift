@@ -181,11 +181,51 @@ struct ArchiveSourceTests {
 
   @Test func aNameThatIsTooLongIsSkipped() throws {
     let long = String(repeating: "n", count: 256)
-    let deep = String(repeating: "d/", count: 600) + "f"
+    let deep = String(repeating: "d/", count: 4100) + "f"
+    let wide = String(repeating: String(repeating: "w", count: 250) + "/", count: 260) + "f"
     let (report, fixture) = try Self.importing(
-      bytes: PaxArchive.bytes([(long, [1]), (deep, [1]), ("ok", [2])]))
-    #expect(report.skipped.entryCount == 2)
+      bytes: PaxArchive.bytes([(long, [1]), (deep, [1]), (wide, [1]), ("ok", [2])]))
+    #expect(report.skipped.entryCount == 3)
     #expect(try fixture.bytes("folders/x/ok", report) == [2])
+  }
+
+  /// A snapshot holds paths that are longer than those of a system call, and `export tar` writes
+  /// them: an import takes them, too.
+  @Test(arguments: [(1, 2_000), (200, 40), (255, 250)])
+  func aPathLongerThanASystemCallTakesIsImported(length: Int, depth: Int) throws {
+    let name = String(repeating: "d", count: length)
+    let path = String(repeating: name + "/", count: depth) + "f"
+    let (report, fixture) = try Self.importing(
+      bytes: PaxArchive.bytes([(path, [1]), ("ok", [2])]))
+    #expect(report.isComplete, "\(report.skipped.entryCount)")
+    #expect(try fixture.bytes(ByteString("folders/x/\(path)"), report) == [1])
+    #expect(try fixture.bytes("folders/x/ok", report) == [2])
+  }
+
+  /// The largest number of 32 bits means "unchanged" to the kernel: a file restored with it would
+  /// be root's, as would one whose negative number became 0.
+  @Test(arguments: ["PAX_FORMAT", "GNU_FORMAT"])
+  func anOwnerThatLinuxDoesNotHaveIsNamed(format: String) throws {
+    let directory = try TemporaryDirectory("archive")
+    let script = """
+      import tarfile
+      with tarfile.open("a", "w", format=tarfile.\(format)) as tar:
+        for name, uid, gid in ("a", 1 << 32, 7), ("b", (1 << 32) - 1, -2), ("c", (1 << 32) - 2, 0):
+          member = tarfile.TarInfo(name)
+          member.uid, member.gid, member.uname = uid, gid, "somebody"
+          tar.addfile(member)
+      """
+    try directory.write(Array(script.utf8), at: "make.py")
+    try Self.run("python3 make.py", in: directory)
+    let (report, fixture) = try Self.importing("a", of: directory)
+    let entries = try fixture.entries(report)
+    let owners = ["a", "b", "c"].map { entries[ByteString("folders/x/\($0)")]?.owner }
+    #expect(owners == [65_534, 65_534, 4_294_967_294])
+    let groups = ["a", "b", "c"].map { entries[ByteString("folders/x/\($0)")]?.group }
+    #expect(groups == [7, 65_534, 0])
+    #expect(report.isComplete && report.skipped.propertyCount == 3, "\(report.skipped.listed)")
+    #expect(report.skipped.listed.first?.reason.contains("4294967296") == true)
+    #expect(report.snapshot.snapshot.users.map(\.id) == [4_294_967_294])
   }
 
   /// A truncated archive gives what precedes the end, and never a part of a file.

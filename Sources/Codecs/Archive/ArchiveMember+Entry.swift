@@ -6,8 +6,8 @@ extension ArchiveMember {
     path = unsafe Self.bytes(archive_entry_pathname(entry) ?? archive_entry_pathname_utf8(entry))
     kind = unsafe Self.kind(entry)
     mode = unsafe UInt16(truncatingIfNeeded: archive_entry_perm(entry) & 0o7777)
-    owner = unsafe UInt32(clamping: archive_entry_uid(entry))
-    group = unsafe UInt32(clamping: archive_entry_gid(entry))
+    let (user, group) = unsafe (archive_entry_uid(entry), archive_entry_gid(entry))
+    (owner, self.group) = (Self.number(user), Self.number(group))
     userName =
       unsafe Self.bytes(archive_entry_uname(entry) ?? archive_entry_uname_utf8(entry)) ?? []
     groupName =
@@ -15,8 +15,28 @@ extension ArchiveMember {
     modified = unsafe Int64(archive_entry_mtime(entry))
     nanoseconds = unsafe UInt32(max(0, min(999_999_999, Int(archive_entry_mtime_nsec(entry)))))
     isEncrypted = unsafe archive_entry_is_data_encrypted(entry) != 0
+    if !Self.numbers.contains(user) { noteInvalid(user, of: "owner") }
+    if !Self.numbers.contains(group) { noteInvalid(group, of: "group") }
     unsafe readAttributes(entry)
     unsafe readLists(entry)
+  }
+
+  /// The numbers that a user or a group can have: the largest one of 32 bits means "unchanged" in
+  /// system calls, so a restored file would keep the owner of the process.
+  private static let numbers: ClosedRange<Int64> = 0...Int64(UInt32.max - 1)
+  /// The number in place of one that does not fit, as Linux has it (`DEFAULT_OVERFLOWUID`).
+  private static let overflowNumber: UInt32 = 65_534
+
+  private static func number(_ number: Int64) -> UInt32 {
+    numbers.contains(number) ? UInt32(number) : overflowNumber
+  }
+
+  /// Records a number that was replaced, whose name is not that of the other one.
+  private mutating func noteInvalid(_ number: Int64, of role: String) {
+    if role == "owner" { userName = [] } else { groupName = [] }
+    omissions.append(
+      "its \(role) has the number \(number), which Linux does not have: \(Self.overflowNumber) was "
+        + "stored instead")
   }
 
   /// The file types of libarchive, whose C macros contain casts that Swift does not import.

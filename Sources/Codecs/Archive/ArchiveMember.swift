@@ -6,7 +6,7 @@ public struct ArchiveMember: Sendable, Hashable {
   public var kind: Kind
   /// The permission bits, at most 07777.
   public var mode: UInt16
-  /// The numbers of owner and group; those that do not fit in 32 bits are the largest ones.
+  /// The numbers of owner and group; one that Linux does not have is 65534, and in `omissions`.
   public var owner: UInt32
   public var group: UInt32
   /// The names of owner and group; empty if the archive has none.

@@ -1,11 +1,15 @@
+internal import ArchiveStore
 package import SystemIO
 
 /// The paths of foreign entries, from the text that an archive has.
+///
+/// They may be longer than a path of a system call (`PATH_MAX`), as those of a backup: a restore
+/// goes step by step. The limits are those of a snapshot, with room for the path above the entries.
 package enum PathComponents {
-  /// The maximum number of bytes of a path.
-  static let pathLimit = 4095
+  /// The maximum number of bytes of a path: `folders/` and the longest name precede it.
+  static let pathLimit = FormatLimit.path - 512
   /// The maximum number of components.
-  static let depthLimit = 512
+  static let depthLimit = FormatLimit.depth - 16
 
   /// Returns the components of a path of an archive: leading, trailing and repeated slashes and
   /// components `.` are dropped, as `tar` does when it extracts.
