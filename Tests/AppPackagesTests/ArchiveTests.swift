@@ -58,8 +58,18 @@ struct ArchiveTests {
     builder.comment = Array("PK\u{5}\u{6} and more than twenty-two bytes".utf8)
     // libarchive takes the signature in the comment for the end record, so the archive is ambiguous
     // and refused.
-    #expect(try refusal(of: builder.bytes())?.code == .package)
+    let refused = try refusal(of: builder.bytes())
+    #expect(refused?.code == .package && refused?.reason.contains("another end record") == true)
     builder.comment = Array("a comment of more than twenty-two bytes".utf8)
+    #expect(try refusal(of: builder.bytes()) == nil)
+    builder.comment = Array("PK\u{5}\u{6}".utf8)
+    #expect(try refusal(of: builder.bytes())?.code == .package)
+  }
+
+  /// A comment may have 65,535 bytes; libarchive looks for the end in the last 16 KiB only.
+  @Test(arguments: [16_000, 17_000, 65_535]) func longCommentsAreNoDamage(length: Int) throws {
+    var builder = ZipBuilder.app([Entry("Payload/X.app/f", Array("content".utf8))])
+    builder.comment = [UInt8](repeating: UInt8(ascii: "c"), count: length)
     #expect(try refusal(of: builder.bytes()) == nil)
   }
 

@@ -15,6 +15,8 @@ internal import SystemIO
 /// The entries of a zip archive, in the order of their data.
 struct ZipDirectory {
   let entries: [ZipEntry]
+  /// The offset of the archive's comment, or the end of the file.
+  let archiveEnd: UInt64
 
   /// Reads and checks the central directory of a file with the given size in bytes.
   ///
@@ -44,6 +46,7 @@ struct ZipDirectory {
     try Check(entries: entries, end: end.offset, limits: limits, fault: fault)
       .run(on: file)
     self.entries = entries
+    archiveEnd = end.commentOffset
   }
 
   private static func directory(
@@ -67,6 +70,8 @@ extension ZipDirectory {
     let count: UInt64
     let offset: UInt64
     let size: UInt64
+    /// The offset of the comment.
+    let commentOffset: UInt64
 
     private static let length = 22
     private static let signature: UInt32 = 0x0605_4b50
@@ -83,6 +88,10 @@ extension ZipDirectory {
         throw fault.damaged(
           "it is not a zip archive, or its end is missing",
           hint: "specify a .app directory or an .ipa; download a truncated file again")
+      }
+      if Self.isAmbiguous(bytes, after: position) {
+        throw fault.damaged(
+          "its comment contains the start of another end record, which other programs would use")
       }
       let start = size - tail + UInt64(position)
       let small = Fields(bytes, at: position)
@@ -101,6 +110,7 @@ extension ZipDirectory {
           "its directory is not where its end record says: it is truncated or has data before it")
       }
       (self.count, self.offset, self.size) = (count, offset, length)
+      commentOffset = start + UInt64(Self.length)
     }
 
     /// Returns the last end record whose comment extends to the end of the file.
@@ -115,6 +125,14 @@ extension ZipDirectory {
         }
       }
       return nil
+    }
+
+    /// Whether the comment of an end record contains the signature of one. Programs that search
+    /// from the end, such as libarchive, take that.
+    private static func isAmbiguous(_ bytes: [UInt8], after position: Int) -> Bool {
+      (position + length..<max(position + length, bytes.count - 3)).contains {
+        Fields(bytes, at: $0).number32(0) == signature
+      }
     }
 
     /// Returns the Zip64 end record, which precedes the regular one.

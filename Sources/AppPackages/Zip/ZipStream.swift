@@ -159,7 +159,9 @@ extension ZipStream {
     /// bytes, or -1 on failure.
     fileprivate func read(_ pointer: UnsafeMutablePointer<UnsafeRawPointer?>?) -> Int {
       do throws(SystemError) {
-        let count = try zip.file.read(into: &scratch, from: 0, to: readSize, at: position)
+        let room = zip.size - min(zip.size, position)
+        let count = try zip.file.read(
+          into: &scratch, from: 0, to: Int(min(UInt64(readSize), room)), at: position)
         _ = unsafe buffer.update(fromContentsOf: scratch.prefix(count))
         unsafe pointer?.pointee = UnsafeRawPointer(buffer.baseAddress)
         position += UInt64(count)
@@ -234,6 +236,8 @@ final class ZipFile: Sendable {
   let file: Descriptor
   let entries: [ZipEntry]
   let fault: PackageFault
+  /// The number of bytes without the comment at the end, which libarchive does not need: it looks
+  /// for the end of the archive in the last 16 KiB only, and a comment may have 64.
   let size: UInt64
   private let status: FileStatus
 
@@ -244,7 +248,7 @@ final class ZipFile: Sendable {
     let status = try Self.status(of: file)
     let directory = try ZipDirectory(of: file, size: status.size, limits: limits, fault: fault)
     entries = directory.entries
-    size = status.size
+    size = directory.archiveEnd
     self.status = status
     self.fault = fault
     self.file = file
