@@ -212,7 +212,7 @@ struct ArchiveSourceTests {
       with tarfile.open("a", "w", format=tarfile.\(format)) as tar:
         for name, uid, gid in ("a", 1 << 32, 7), ("b", (1 << 32) - 1, -2), ("c", (1 << 32) - 2, 0):
           member = tarfile.TarInfo(name)
-          member.uid, member.gid, member.uname = uid, gid, "somebody"
+          member.uid, member.gid, member.uname = uid, gid, "ada"
           tar.addfile(member)
       """
     try directory.write(Array(script.utf8), at: "make.py")

@@ -5,7 +5,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Archives in bzip2 and xz: their checks, and what is decoded in front of damage.
+/// Archives in bzip2, xz, lzip and lzma: their checks, and what is decoded in front of damage.
 struct CompressedArchiveTests {
   private typealias Archives = ArchiveSourceTests
 
@@ -103,11 +103,78 @@ struct CompressedArchiveTests {
   }
 
   /// The first letters of a compression are no sign of it: a tar begins with a name.
-  @Test(arguments: ["BZh9", "BZh91AY&S"]) func aNameLikeASignatureIsATar(name: String) throws {
+  @Test(arguments: ["BZh9", "BZh91AY&S", "LZIP1", "]"])
+  func aNameLikeASignatureIsATar(name: String) throws {
     let directory = try TemporaryDirectory("archive")
     try directory.write(PaxArchive.bytes([(name, [7])]), at: "tar")
     let (report, fixture) = try Archives.importing("tar", of: directory)
     #expect(report.isComplete, "\(report)")
     #expect(try fixture.bytes(ByteString("folders/x/\(name)"), report) == [7])
+  }
+
+  // MARK: - lzip and lzma
+
+  /// Compresses a file; Debian installs no lzip by default.
+  private static func pack(_ name: String, to target: String, as format: String) -> String {
+    format == "lzip"
+      ? "bsdtar --lzip --format raw -cf \(target) \(name)"
+      : "xz --format=lzma < \(name) > \(target)"
+  }
+
+  /// Several members and zeros behind the last one are valid; another archive and other data are
+  /// named.
+  @Test(arguments: ["lzip", "lzma"]) func whatFollowsAMemberIsRead(format: String) throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write(PaxArchive.bytes([("a", [1]), ("b", [2])]), at: "tar")
+    try Archives.run(
+      """
+      head -c 700 tar > start; tail -c +701 tar > rest
+      \(Self.pack("start", to: "one", as: format)); \(Self.pack("rest", to: "two", as: format))
+      \(Self.pack("tar", to: "whole", as: format))
+      (cat one two; head -c 300000 /dev/zero) > all
+      cat whole whole > twice; (cat whole; echo more) > more
+      """, in: directory)
+    let (report, fixture) = try Archives.importing("all", of: directory)
+    #expect(report.isComplete, "\(report)")
+    #expect(try fixture.bytes("folders/x/b", report) == [2])
+    let (twice, _) = try Archives.importing("twice", of: directory)
+    #expect(twice.damage?.reason.contains("another archive follows") == true, "\(twice)")
+    let (more, _) = try Archives.importing("more", of: directory)
+    #expect(more.damage?.reason == "data that is not \(format) follows its end", "\(more)")
+    #expect(more.damage?.isSuspect == false && more.skipped.entryCount == 0)
+  }
+
+  /// The checksum and the sizes of lzip are behind the end of the archive in the data.
+  @Test(arguments: [20, 16, 8]) func aWrongChecksumOfLzipIsFound(offset: Int) throws {
+    let directory = try TemporaryDirectory("archive")
+    let zeros = [UInt8](repeating: 0, count: 1 << 20)
+    try directory.write(PaxArchive.bytes([("a", [1]), ("b", [2])]) + zeros, at: "tar")
+    try Archives.run(Self.pack("tar", to: "z", as: "lzip"), in: directory)
+    let (whole, _) = try Archives.importing("z", of: directory)
+    #expect(whole.isComplete, "\(whole)")
+    var bytes = try directory.read("z")
+    bytes[bytes.count - offset] ^= 1
+    try directory.write(bytes, at: "z")
+    let (report, fixture) = try Archives.importing("z", of: directory)
+    #expect(report.damage?.reason == "its lzip data does not match its checksum", "\(report)")
+    #expect(report.damage?.isSuspect == true)
+    #expect(try fixture.bytes("folders/x/b", report) == [2])
+  }
+
+  /// All that can be decoded of a truncated file is imported.
+  @Test(arguments: [("lzip", 1), ("lzip", 8), ("lzip", 21), ("lzma", 1)])
+  func aTruncatedLzipOrLzmaGivesAllFiles(format: String, count: Int) throws {
+    let directory = try TemporaryDirectory("archive")
+    var random = Seeded(12)
+    let files = (0..<20).map { ("f\($0)", random.bytes(10_000)) }
+    try directory.write(PaxArchive.bytes(files), at: "tar")
+    let script = Self.pack("tar", to: "z", as: format) + "; head -c -\(count) z > cut"
+    try Archives.run(script, in: directory)
+    let (report, fixture) = try Archives.importing("cut", of: directory)
+    #expect(report.damage?.reason == "its \(format) data is truncated", "\(report)")
+    #expect(report.damage?.isSuspect == false && report.skipped.entryCount == 0)
+    for (name, content) in files {
+      #expect(try fixture.bytes(ByteString("folders/x/\(name)"), report) == content)
+    }
   }
 }

@@ -135,12 +135,14 @@ extension DecodedInput {
   }
 
   /// The number of bytes by which the compressions are recognized.
-  private static let startSize = 10
+  private static let startSize = LzmaDecoder.headerSize
 
   private static func decoder(of start: [UInt8]) throws(CodecError) -> (any StreamDecoder)? {
     if start.starts(with: GzipDecoder.magic) { return ConcatenatedDecoder(try GzipDecoder()) }
     if Bzip2Decoder.begins(start) { return ConcatenatedDecoder(try Bzip2Decoder()) }
     if start.starts(with: XzDecoder.magic) { return ConcatenatedDecoder(try XzDecoder()) }
+    if LzipDecoder.begins(start) { return ConcatenatedDecoder(try LzipDecoder()) }
+    if LzmaDecoder.begins(start) { return ConcatenatedDecoder(try LzmaDecoder()) }
     if start.starts(with: ZstdStreamDecoder.magic) { return try ZstdStreamDecoder() }
     return start.starts(with: LZ4Decoder.magic) ? LZ4Decoder() : nil
   }
