@@ -80,4 +80,22 @@ struct ArchiveEndTests {
     #expect(report.skipped.listed.map(\.path) == ["c"])
     #expect(try fixture.bytes("folders/x/a", report) == files[0].1)
   }
+
+  /// An incremental archive has only what changed: a snapshot of it is not one of the directory.
+  @Test(arguments: ["gnu", "posix"]) func anIncrementalArchiveIsNamed(format: String) throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write("old", at: "tree/old")
+    let tar = "tar --format=\(format) -g list -cf"
+    try Archives.run(
+      "\(tar) full tree; printf new > tree/new; \(tar) next tree", in: directory)
+    let (full, _) = try Archives.importing("full", of: directory)
+    #expect(full.isComplete && full.skipped.isEmpty, "\(full.skipped.listed)")
+    let (next, fixture) = try Archives.importing("next", of: directory)
+    #expect(next.isComplete && next.skipped.propertyCount == 1, "\(next.skipped.listed)")
+    #expect(next.skipped.listed.first?.path == "tree/", "\(next.skipped.listed)")
+    #expect(next.skipped.listed.first?.reason.contains("incremental one of GNU tar") == true)
+    #expect(next.snapshot.snapshot.warnings.count == 1)
+    #expect(try fixture.text("folders/x/tree/new", next) == "new")
+    #expect(try fixture.entries(next)["folders/x/tree/old"] == nil)
+  }
 }

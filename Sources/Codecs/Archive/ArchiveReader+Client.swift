@@ -23,6 +23,8 @@ extension ArchiveReader {
     /// The bytes that come before those of the input.
     private var repeated: ArraySlice<UInt8> = []
     private var hasFailed = false
+    /// Whether a header had the list of an incremental archive (`HeaderNames.listsUnchanged`).
+    private(set) var listsUnchanged = false
     /// The facts of a zip archive.
     private let outline: ZipOutline?
     /// The part of a zip archive that libarchive gets; nil for the whole archive.
@@ -192,6 +194,7 @@ extension ArchiveReader {
       else { return }
       let start = unsafe UInt64(clamping: archive_read_header_position(archive))
       let names = HeaderNames(format) { bytes($1, at: start + UInt64($0)) }
+      if names.listsUnchanged { listsUnchanged = true }
       if let path = names.path { member.path = path }
       guard let target = names.link else { return }
       switch member.kind {

@@ -32,6 +32,8 @@ internal import Glibc
   private var count = 0
   /// The number of damaged headers.
   private var damagedCount = 0
+  /// Whether a directory showed that the archive is an incremental one.
+  private var isIncremental = false
   /// Whether nothing more can be read: after the last member, or after damage.
   public private(set) var isEnded = false
   /// Whether all that was read may be wrong: the compressed data is damaged, which shows only
@@ -223,6 +225,11 @@ internal import Glibc
     }
     content.hasHoles = unsafe archive_entry_sparse_count(found) > 0
     content.isAtEnd = false
+    if !isIncremental, case .directory = member.kind {
+      isIncremental = client.listsUnchanged
+      if !isIncremental { isIncremental = try contentListsUnchanged(size: content.size) }
+      if isIncremental { member.omissions.append(Self.incremental) }
+    }
     return member
   }
 

@@ -14,6 +14,9 @@ struct HeaderNames {
   private(set) var path: [UInt8]?
   /// The target of a link, if it contains a NUL.
   private(set) var link: [UInt8]?
+  /// Whether the list of a directory in an incremental archive of GNU tar names files that are not
+  /// in the archive.
+  private(set) var listsUnchanged = false
 
   /// The largest extended header in bytes that is looked at, which is that of libarchive.
   private static let extensionLimit = 1 << 20
@@ -84,9 +87,15 @@ struct HeaderNames {
     // GNU tar gives a sparse file another name in `path`.
     case "path", "GNU.sparse.name": path = Self.withNUL(value) ?? path
     case "linkpath": link = Self.withNUL(value) ?? link
+    case "GNU.dumpdir":
+      listsUnchanged = value.split(separator: 0).contains { $0.first == Self.unchanged }
     default: break
     }
   }
+
+  /// The code of an unchanged file in the list of a directory: each name has one before it and a
+  /// NUL behind it (GNU tar's manual, "Dumpdir").
+  static let unchanged = UInt8(ascii: "N")
 
   // MARK: - Other formats
 

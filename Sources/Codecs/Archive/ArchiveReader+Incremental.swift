@@ -1,0 +1,27 @@
+// Incremental archives of GNU tar (`--listed-incremental`), in which each directory has a list of
+// its files: those that did not change since the last archive are not in this one.
+extension ArchiveReader {
+  /// The omission of the first directory with such a file, for all of the archive.
+  static var incremental: String {
+    "the archive is an incremental one of GNU tar: files that had not changed are not in it"
+  }
+
+  /// Whether the content of the current member, which is a directory, lists files that are not in
+  /// the archive. In pax archives, a header has the list (`HeaderNames`).
+  ///
+  /// - Throws: as `read(into:)` does.
+  mutating func contentListsUnchanged(size: UInt64?) throws(CodecError) -> Bool {
+    guard formatName.format.contains("tar"), size ?? 0 > 0 else { return false }
+    let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 1)
+    defer { unsafe room.deallocate() }
+    var isStart = true
+    while case let count = try unsafe read(into: room), count > 0 {
+      for index in 0..<count {
+        let byte = unsafe room[index]
+        if isStart, byte == HeaderNames.unchanged { return true }
+        isStart = byte == 0
+      }
+    }
+    return false
+  }
+}
