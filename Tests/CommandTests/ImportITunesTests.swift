@@ -319,6 +319,19 @@ struct ImportITunesTests {
     #expect(try tree("third") == tree("second"))
   }
 
+  /// A plain directory has no domain of iOS: who wants the backup for a device has to know.
+  @Test func aDirectoryThatNoDeviceRestoresIsNamed() throws {
+    let outcome = try cli.run("export itunes latest phone --repo repo")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let warning = "iOS has no domain 'tree': a device does not restore 'folders/tree'"
+    #expect(outcome.errors.contains(warning), "\(outcome.errors)")
+    #expect(outcome.errors.contains("no data of an app or of iOS"), "\(outcome.errors)")
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("backup --root device --repo other --quiet")
+    let sample = try cli.run("export itunes latest sample --repo other")
+    #expect(!sample.errors.contains("iOS has no domain"), "\(sample.errors)")
+  }
+
   /// No backup of a device has bundles, so their absence is a note.
   @Test func bundlesAreNoReasonForAnIncompleteExport() throws {
     _ = try cli.succeed("sample device")

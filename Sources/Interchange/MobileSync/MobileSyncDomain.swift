@@ -70,6 +70,19 @@ package struct MobileSyncDomains: Sendable {
     }
   }
 
+  /// Whether a container has a domain that iOS does not know, such as a plain directory: a device
+  /// does not restore it. The domains of iOS are those of containers and others named `…Domain`.
+  package static func isUnknown(_ container: ByteString) -> Bool {
+    guard let (domain, _) = domain(of: container.components) else { return false }
+    let kind = domain.bytes.prefix { $0 != UInt8(ascii: "-") }
+    return !containerKinds.contains(ByteString(kind))
+      && !kind.suffix(6).elementsEqual("Domain".utf8)
+  }
+
+  private static let containerKinds: Set<ByteString> = [
+    "AppDomain", "AppDomainGroup", "AppDomainPlugin",
+  ]
+
   /// Whether a directory is above containers that a backup has, and so has no entry of its own.
   static func isAboveContainers(_ path: [ByteString]) -> Bool {
     switch path.count {

@@ -90,6 +90,7 @@ extension ExportCommand {
         of: made.map { ByteString($0.stored.id.hex) } ?? (words.count > 1 ? words[0] : "latest"),
         allowUnsigned: allowUnsigned || made != nil, in: query)
       defer { console.warn(of: content.reader.remarks) }
+      Self.warnOfUnknownDomains(in: content, console)
       var sink = try MobileSyncSink(
         path: directory, device: MobileSyncDevice(of: content.stored.snapshot),
         keys: secret.map { MobileSyncKeys(for: $0) })
@@ -98,6 +99,22 @@ extension ExportCommand {
         expected: (member: "bundle_entries", note: "a backup contains no bundles of apps"),
         list: list, console, output)
       return ExitStatus.together([made?.status ?? .done, status])
+    }
+
+    /// Names a directory that no device restores: programs that read backups find it, and a user
+    /// who wants the backup for a device learns it in time.
+    private static func warnOfUnknownDomains(in content: ExportedContent, _ console: Console) {
+      let containers = content.stored.snapshot.device.containers.map(\.path)
+        .filter { $0.isWithin(content.top) || content.top.isWithin($0) }
+      let unknown = containers.filter { MobileSyncDomains.isUnknown($0) }
+      guard let first = unknown.first else { return }
+      let others = unknown.count > 1 ? " (and \(unknown.count - 1) others)" : ""
+      let contents =
+        unknown.count == containers.count ? "; the backup has no data of an app or of iOS" : ""
+      console.warning(
+        "iOS has no domain '\(first.lastComponent ?? "")'\(others): a device does not restore "
+          + "'\(first)' from the backup\(contents)")
+      console.hint("'sandboxctl export tar' writes an archive of any directory")
     }
   }
 }
