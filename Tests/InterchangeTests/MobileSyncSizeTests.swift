@@ -35,14 +35,29 @@ struct MobileSyncSizeTests {
     return outcome
   }
 
-  @Test(arguments: MobileSyncFixture.Form.allCases, [nil, "x"])
-  func truncatedContentsAreNamed(form: MobileSyncFixture.Form, password: String?) throws {
-    for (path, bytes, recorded) in [
-      ("World.map", [], 1_048_576), ("x", [1, 2, 3, 4], 5), ("x.db", [], 4096),
-      ("large", [UInt8](repeating: 7, count: 100_000), 100_001),
-    ] as [(String, [UInt8], UInt64)] {
+  /// Contents that are shorter than the manifest records.
+  private static let short: [(String, [UInt8], UInt64)] = [
+    ("World.map", [], 1_048_576), ("x", [1, 2, 3, 4], 5), ("x.db", [], 4096),
+    ("large", [UInt8](repeating: 7, count: 100_000), 100_001),
+  ]
+
+  /// The padding of an encrypted content shows that the device sent it so: the app made the file
+  /// shorter after its size was recorded.
+  @Test(arguments: MobileSyncFixture.Form.allCases)
+  func shorterEncryptedContentsAreTaken(form: MobileSyncFixture.Form) throws {
+    for (path, bytes, recorded) in Self.short {
       let item = Self.file(path, bytes, recorded: recorded)
-      let outcome = try read([item], form: form, password: password)
+      let outcome = try read([item], form: form, password: "x")
+      #expect(outcome.entries[Self.data.appending(ByteString(path))]?.content == bytes, "\(path)")
+      #expect(outcome.skipped.entryCount == 0 && outcome.skipped.propertyCount == 1, "\(path)")
+    }
+  }
+
+  @Test(arguments: MobileSyncFixture.Form.allCases)
+  func truncatedContentsAreNamed(form: MobileSyncFixture.Form) throws {
+    for (path, bytes, recorded) in Self.short {
+      let item = Self.file(path, bytes, recorded: recorded)
+      let outcome = try read([item], form: form, password: nil)
       #expect(outcome.entries.count == 1 && outcome.damaged.isEmpty, "\(path)")
       #expect(outcome.skipped.entryCount == 1 && outcome.skipped.propertyCount == 0, "\(path)")
       #expect(

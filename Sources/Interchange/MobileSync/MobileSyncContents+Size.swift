@@ -8,16 +8,19 @@ extension MobileSyncContents {
   /// A device records the size of a file before it sends the content. A database in use may become
   /// shorter in between (`VACUUM`), and so may its log and its journal (a checkpoint, a commit).
   /// But a database has its size in its header, too. A content with a SHA-1 in the manifest, which
-  /// is that of what was sent, is compared with it instead.
+  /// is that of what was sent, is compared with it instead. An encrypted content with valid padding
+  /// at its end is what the device sent, which pads: then the app made the file shorter.
   ///
   /// - Parameters:
   ///   - size: the size of the content, less than the recorded one.
   ///   - head: the first bytes of the content, at least as many as a database's header has.
+  ///   - isPadded: whether the end of an encrypted content has valid padding.
   func requireWhole(
-    _ record: MobileRecord, size: UInt64, head: [UInt8]
+    _ record: MobileRecord, size: UInt64, head: [UInt8], isPadded: Bool = false
   ) throws(PayloadFault) {
     if record.file.digest != nil || DatabaseMember.owner(of: record.relativePath) != nil { return }
     guard DatabaseHead.begins(head.span) else {
+      if isPadded { return }
       throw PayloadFault(
         reason: "its content has only \(size) of the \(record.file.size) bytes that the manifest "
           + "records")

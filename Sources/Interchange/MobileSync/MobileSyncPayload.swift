@@ -62,10 +62,12 @@ struct MobileSyncPayload: ~Copyable {
     let start = stored <= Self.smallContent ? 0 : stored - 2 * UInt64(BlockCipher.blockSize)
     let end = try Self.bytes(of: file, from: start, to: stored)
     let plainSize: UInt64
+    var isPadded = false
     if stored == recordedSize {
       plainSize = stored
     } else if let padding = Self.padding(atEndOf: end, key) {
       plainSize = stored - UInt64(padding)
+      isPadded = true
     } else if recordedSize < stored, stored - recordedSize < UInt64(BlockCipher.blockSize) {
       plainSize = recordedSize
     } else {
@@ -74,7 +76,8 @@ struct MobileSyncPayload: ~Copyable {
     if plainSize < recordedSize {
       let head = try Self.bytes(of: file, from: 0, to: min(stored, Self.headSize))
       try contents.requireWhole(
-        record, size: plainSize, head: Self.decrypted(head, key, limit: plainSize))
+        record, size: plainSize, head: Self.decrypted(head, key, limit: plainSize),
+        isPadded: isPadded)
     }
     size = plainSize
     cipher = BlockCipher(.decrypt, key: key.bytes)
