@@ -23,11 +23,21 @@ struct Table {
   /// Adds a row with a cell for each column.
   mutating func add(_ cells: [String]) { rows.append(cells) }
 
+  /// The width from which a cell does not widen its column. A snapshot may contain a text of
+  /// megabytes, for which no other row gets as many blanks.
+  private static let maximumWidth = 1_000
+
   /// The lines, without trailing blanks.
   var lines: [String] {
-    let widths = alignments.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+    let widths = alignments.indices.map { column in
+      rows.map { $0[column].count }.filter { $0 <= Self.maximumWidth }.max() ?? 0
+    }
     return rows.map { row in
-      let cells = alignments.indices.map { Self.pad(row[$0], to: widths[$0], alignments[$0]) }
+      let last = row.lastIndex { !$0.isEmpty } ?? 0
+      var cells = (0..<last).map { Self.pad(row[$0], to: widths[$0], alignments[$0]) }
+      // Without the blanks behind it, which would be removed again.
+      let width = alignments[last] == .left ? 0 : widths[last]
+      cells.append(Self.pad(row[last], to: width, alignments[last]))
       var line = cells.joined(separator: "  ")
       while line.last == " " { line.removeLast() }
       return line
