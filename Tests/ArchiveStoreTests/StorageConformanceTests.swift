@@ -47,6 +47,21 @@ struct StorageConformanceTests {
     }
   }
 
+  /// An offset that no file has, as a wrong index may have it, is one behind the object's end.
+  @Test(arguments: [UInt64(Int64.max), 1 << 63, .max - 3, .max])
+  func offsetsThatNoFileHasAreDamage(offset: UInt64) throws {
+    let storage = try make(.local)
+    try directory.write("content", at: "store/object")
+    var bytes: [UInt8] = []
+    do {
+      try storage.load(
+        ObjectPath.root.appending("object"), offset: offset, count: 4, into: &bytes)
+      Issue.record("bytes were read")
+    } catch let error as StoreError {
+      #expect(error.code == .damaged && error.reason.contains("it ends before byte"))
+    }
+  }
+
   @Test func unsafePathsAreRefused() {
     for text in ["", "/a", "a//b", "a/", ".", "..", "a/../b", "a/./b", "a\0"] {
       #expect(ObjectPath(text) == nil, "\(text)")

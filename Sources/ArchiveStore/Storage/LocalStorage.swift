@@ -116,12 +116,16 @@ extension LocalStorage {
   public func load(
     _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
   ) throws(StoreError) {
+    let end = offset.addingReportingOverflow(UInt64(count))
+    let reason = "it ends before byte \(end.overflow ? offset : end.partialValue)"
+    // No file is longer. The system would refuse the offset, which is one of a wrong index.
+    guard !end.overflow, end.partialValue <= UInt64(Int64.max) else {
+      throw .damaged(path.description, reason)
+    }
     try reading(path) { directory throws(SystemError) in
       try directory.file(path.name).read(count: count, at: offset, into: &buffer)
     }
-    guard buffer.count == count else {
-      throw .damaged(path.description, "it ends before byte \(offset + UInt64(count))")
-    }
+    guard buffer.count == count else { throw .damaged(path.description, reason) }
   }
 
   /// Makes calls that read an object. If they fail because the disk lost it, or because a link, a
