@@ -199,6 +199,13 @@ extension StoreError {
       .missing, "read", subject: subject, reason: "it is not in the repository", hint: checkHint)
   }
 
+  /// Returns the error for an index that lacks objects. What they named was found without them.
+  static func incompleteIndex() -> StoreError {
+    StoreError(
+      .damaged, "find everything in the", subject: "index",
+      reason: "snapshots need packs that no index object names", hint: indexHint)
+  }
+
   /// Returns the error for input that the format cannot represent.
   static func invalid(_ subject: String, _ reason: String) -> StoreError {
     StoreError(.invalid, "store", subject: subject, reason: reason)

@@ -297,7 +297,7 @@ struct Checked {
   }
 
   var damaged: [String] {
-    findings.compactMap { if case .damage(let object, _) = $0 { object } else { nil } }
+    findings.compactMap { if case .damage(let object, _, _) = $0 { object } else { nil } }
   }
 
   var remarks: [String] {

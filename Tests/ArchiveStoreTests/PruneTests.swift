@@ -266,7 +266,8 @@ struct PruneRefusalTests {
     try refused(fixture, .missing, "pinned")
     #expect(storeError { try fixture.plan() }?.code == .missing)
     let damage = RepositoryCheck.Finding.damage(
-      object: "\(RepositoryLayout.tested.snapshot(id))", reason: "it is pinned and does not exist")
+      object: "\(RepositoryLayout.tested.snapshot(id))", reason: "it is pinned and does not exist",
+      hint: DamageRemedy.pinnedSnapshot)
     #expect(try fixture.findings().contains(damage))
     try fixture.repository.unpin([id])
     #expect(try fixture.prune().removedPacks > 0)

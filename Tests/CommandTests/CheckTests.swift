@@ -85,6 +85,38 @@ struct CheckTests {
     #expect((lines[2]["summary"] as? [String: Any])?["costs"] as? Int == 1)
   }
 
+  /// A damaged snapshot can be restored from a copy, or removed.
+  @Test func aDamagedSnapshotHasARemedy() throws {
+    let cli = try Self.make()
+    let name = try #require(try cli.names(in: "repo/snapshots").first)
+    try cli.directory.write("x", at: ByteString("repo/snapshots/\(name)"))
+    try Self.expectRemedy("forget --force ID", in: cli)
+  }
+
+  /// A pinned snapshot that is lost can be copied again, or given up.
+  @Test func aLostPinnedSnapshotHasARemedy() throws {
+    let cli = try Self.make()
+    _ = try cli.succeed("snapshots pin latest --repo repo")
+    let name = try #require(try cli.names(in: "repo/snapshots").first)
+    try FileManager.default.removeItem(
+      atPath: "\(cli.directory.string)/repo/snapshots/\(name)")
+    try Self.expectRemedy("snapshots unpin", in: cli)
+  }
+
+  /// Expects one damaged object, with a remedy that contains `words` in text and in JSON.
+  private static func expectRemedy(_ words: String, in cli: CommandLine) throws {
+    let text = try cli.run("check --repo repo")
+    #expect(text.code == 13 && text.errors.contains("hint: "), "\(text)")
+    #expect(text.errors.contains(words), "\(text.errors)")
+    let outcome = try cli.run("check --json --repo repo")
+    #expect(outcome.code == 13 && outcome.errors.isEmpty, "\(outcome)")
+    let lines = try outcome.output.split(separator: "\n").map { try CommandLine.object($0) }
+    let hint = try #require(lines.first?["hint"] as? String)
+    #expect(lines[0]["finding"] as? String == "damage" && hint.contains(words))
+    let summary = try #require(lines.last?["summary"] as? [String: Any])
+    #expect(summary["damaged"] as? Int == 1 && summary["hints"] as? [String] == [hint])
+  }
+
   /// Read permission is sufficient to check.
   @Test func checkDoesNotChangeTheRepository() throws {
     let cli = try Self.make()

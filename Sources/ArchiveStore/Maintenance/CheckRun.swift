@@ -61,8 +61,8 @@ extension RepositoryCheck {
       try readContents()
     }
 
-    private mutating func record(_ object: String, _ reason: String) {
-      damage.append(.damage(object: object, reason: reason))
+    private mutating func record(_ object: String, _ reason: String, hint: String?) {
+      damage.append(.damage(object: object, reason: reason, hint: hint))
     }
 
     private mutating func record(_ path: ObjectPath, _ error: StoreError) throws(StoreError) {
@@ -73,13 +73,14 @@ extension RepositoryCheck {
         refused[path] = refused[path] ?? error
         return
       }
-      record("\(path)", error.reason)
+      record("\(path)", error.reason, hint: DamageRemedy.remedy(for: path, error))
     }
 
     /// Reports missing directories as damage, unless they were empty.
     private mutating func recordMissingDirectories() {
       for directory in inventory.obstructedDirectories {
-        record("\(directory)", "it is not a directory")
+        record(
+          "\(directory)", "it is not a directory", hint: DamageRemedy.obstructedDirectory)
       }
       let needs = RepositoryListing.DirectoryNeeds(
         hasSnapshots: !inventory.snapshots.isEmpty, hasIndexes: !inventory.indexes.isEmpty,
@@ -87,7 +88,7 @@ extension RepositoryCheck {
         packDirectories: Set(index.packIDs.map { storage.layout.pack($0).directory }))
       for directory in inventory.missingDirectories {
         if let reason = needs.loss(of: directory) {
-          record("\(directory)", reason)
+          record("\(directory)", reason, hint: needs.hint(for: directory))
         } else {
           emptyDirectories.append(directory)
         }
@@ -99,7 +100,8 @@ extension RepositoryCheck {
       guard packDirectories == RepositoryLayout.packDirectories.count,
         let reason = needs.loss(of: RepositoryLayout.packs)
       else { return }
-      record("\(RepositoryLayout.packs)", reason)
+      record(
+        "\(RepositoryLayout.packs)", reason, hint: needs.hint(for: RepositoryLayout.packs))
       emptyDirectories.removeAll { $0.directory == RepositoryLayout.packs }
     }
 
@@ -108,7 +110,9 @@ extension RepositoryCheck {
       let pinned = inventory.pins.compactMap { RepositoryLayout.id($0, suffix: "") }
       if Set(pinned).isSubset(of: inventory.snapshots) { return }
       for id in try check.repository.lostPinned().sorted() {
-        record("\(storage.layout.snapshot(id))", "it is pinned and does not exist")
+        record(
+          "\(storage.layout.snapshot(id))", "it is pinned and does not exist",
+          hint: DamageRemedy.pinnedSnapshot)
       }
     }
 
@@ -119,14 +123,7 @@ extension RepositoryCheck {
       }
       try storage.forEach(inventory.snapshots, read) { id, result throws(StoreError) in
         do throws(StoreError) {
-          let stored = try result.get()
-          snapshots.append(stored)
-          if stored.snapshot.repository != check.repository.id {
-            record(
-              "\(storage.layout.snapshot(id))",
-              "it belongs to repository \(stored.snapshot.repository.hex.prefix(8)), and repository.json "
-                + "has the id \(check.repository.id.hex.prefix(8))")
-          }
+          snapshots.append(try result.get())
         } catch {
           try record(storage.layout.snapshot(id), error)
           if error.code != .missing { unreadableSnapshots.append(error) }
@@ -164,7 +161,8 @@ extension RepositoryCheck {
         } catch {
           switch error.code {
           case .missing: continue
-          case .damaged: record("\(path)", error.reason + "; the next backup or prune removes it")
+          case .damaged:
+            record("\(path)", error.reason + "; the next backup or prune removes it", hint: nil)
           default: try record(path, error)
           }
         }
@@ -179,12 +177,19 @@ extension RepositoryCheck {
         let tables = index.tables(of: pack)
         guard let size = inventory.packs[pack] else {
           index.lostPacks.insert(pack)
-          if !condemnedPacks.contains(pack) { record(path, "it is missing") }
+          if !condemnedPacks.contains(pack) {
+            record(path, "it is missing", hint: DamageRemedy.pack)
+          }
           continue
         }
-        if tables.count > 1 { record(path, "index objects disagree about its frames") }
+        if tables.count > 1 {
+          record(
+            path, "index objects disagree about its frames", hint: DamageRemedy.contradictedPack)
+        }
         guard let wanted = tables.first?.size, wanted != size else { continue }
-        record(path, "it has \(size) bytes instead of the \(wanted) in the index")
+        record(
+          path, "it has \(size) bytes instead of the \(wanted) in the index",
+          hint: DamageRemedy.pack)
         recordDamaged(pack, size)
         do throws(StoreError) {
           markCopiesLost(of: pack, behind: try storage.contentLimit(ofPack: pack, stored: size))
@@ -278,13 +283,13 @@ extension RepositoryCheck {
           index.refusal = index.refusal ?? error
           continue
         }
-        record("\(storage.layout.pack(pack))", error.reason)
+        record("\(storage.layout.pack(pack))", error.reason, hint: DamageRemedy.pack)
         if error.kind != .damaged { unread = unread ?? (pack, error.reason, error.hint) }
       }
       index.rescued = rescue.objects
       try readTrees()
       if index.isRescueNeeded, report.indexes == inventory.indexes.count {
-        record("index", "snapshots need packs that no index object names")
+        record("index", StoreError.incompleteIndex().reason, hint: StoreError.indexHint)
       }
     }
 
@@ -297,7 +302,9 @@ extension RepositoryCheck {
       report.bytesRead += verdict.bytes
       report.blobsRead += verdict.blobs
       if !verdict.faults.isEmpty {
-        record("\(storage.layout.pack(verdict.pack))", verdict.faults.joined(separator: "; "))
+        record(
+          "\(storage.layout.pack(verdict.pack))", verdict.faults.joined(separator: "; "),
+          hint: DamageRemedy.pack)
         if verdict.isComplete {
           recordDamaged(verdict.pack, inventory.packs[verdict.pack] ?? 0)
         } else {

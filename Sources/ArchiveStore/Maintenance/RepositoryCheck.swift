@@ -107,8 +107,8 @@ extension RepositoryCheck {
 
   /// A finding of a check.
   public enum Finding: Sendable, Hashable {
-    /// An object that is missing or damaged.
-    case damage(object: String, reason: String)
+    /// An object that is missing or damaged, with the remedy.
+    case damage(object: String, reason: String, hint: String?)
     /// An object that this user may not read, or that the store failed to send, with the remedy. It
     /// may be intact.
     case unreadable(object: String, reason: String, hint: String?)
@@ -158,6 +158,8 @@ extension RepositoryCheck {
     public var isIndexDamaged = false
     /// Whether packs are damaged or missing. A repair saves their intact blobs.
     public var arePacksDamaged = false
+    /// The remedies for damage that neither of these two is about, each once.
+    public var otherHints: [String] = []
     /// The duration in seconds.
     public var seconds = 0.0
 
@@ -166,10 +168,11 @@ extension RepositoryCheck {
 
     mutating func count(_ finding: Finding) {
       switch finding {
-      case .damage(let object, _):
+      case .damage(let object, _, let hint):
         damaged += 1
         if object.hasPrefix(RepositoryLayout.indexes.description) { isIndexDamaged = true }
         if object.hasPrefix("\(RepositoryLayout.packs)/") { arePacksDamaged = true }
+        addOther(hint)
       case .unreadable(_, _, let hint):
         unreadable += 1
         unreadableHint = unreadableHint ?? hint
@@ -178,6 +181,12 @@ extension RepositoryCheck {
       case .untrusted: untrusted += 1
       case .remark: remarks += 1
       }
+    }
+
+    /// Adds a remedy, unless it is that of every damaged index or pack.
+    private mutating func addOther(_ hint: String?) {
+      guard let hint, hint != StoreError.indexHint, hint != DamageRemedy.pack else { return }
+      if !otherHints.contains(hint) { otherHints.append(hint) }
     }
   }
 }

@@ -315,7 +315,8 @@ extension RepositoryListing {
       }
     }
 
-    private static func hint(for directory: ObjectPath) -> String {
+    /// Returns what to do about a missing directory that was not empty.
+    func hint(for directory: ObjectPath) -> String {
       switch directory {
       case RepositoryLayout.indexes: StoreError.indexHint
       case RepositoryLayout.snapshots:
@@ -334,7 +335,7 @@ extension RepositoryListing {
       guard let reason = loss(of: directory) else { return }
       throw StoreError(
         .missing, "use", subject: "\(directory)", reason: reason,
-        hint: Self.hint(for: directory))
+        hint: hint(for: directory))
     }
   }
 }

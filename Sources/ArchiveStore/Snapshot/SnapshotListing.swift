@@ -32,7 +32,10 @@ extension Repository {
 
   /// Checks that the snapshot at a path belongs to this repository.
   func requireOwn(_ repository: Digest, _ path: ObjectPath) throws(StoreError) {
-    guard repository == id else { throw .damaged("\(path)", "it belongs to another repository") }
+    guard repository == id else {
+      throw StoreError.damaged("\(path)", "it belongs to another repository")
+        .hinting(DamageRemedy.foreignSnapshot)
+    }
   }
 
   /// Finds the snapshot that a text refers to: `latest`, `latest~2` for the second before it (among

@@ -89,33 +89,50 @@ struct CheckCommand: SandboxCommand {
       }
     }
     for line in excerpt.remainder { try console.result(line) }
-    try output.show([report.json], lines: report.lines(reading), console)
+    // Objects that an older key file does not open are intact: a repair would only remove them.
+    let hints = checked.writeRefusal == nil ? self.hints(report) : []
+    try output.show(
+      [report.json(hints: hints.map(\.text))], lines: report.lines(reading), console)
     record(result, console)
     result.recordRound()
-    // Objects that an older key file does not open are intact: a repair would only remove them.
-    if checked.writeRefusal == nil { hint(report, console) }
+    for hint in hints where hint.isNote || !output.json { console.hint(hint.text) }
     return (report.status, Found(report: report, hosts: result.hosts))
   }
 
-  private func hint(_ report: RepositoryCheck.Report, _ console: Console) {
-    if let hint = report.unreadableHint { console.hint(hint) }
+  /// A remedy for what was found.
+  private struct Hint {
+    let text: String
+    /// Whether it is also printed on standard error with `--json`.
+    let isNote: Bool
+  }
+
+  private func hints(_ report: RepositoryCheck.Report) -> [Hint] {
+    var hints: [Hint] = []
+    func add(_ text: String, isNote: Bool = false) {
+      hints.append(Hint(text: text, isNote: isNote))
+    }
+    if let hint = report.unreadableHint { add(hint, isNote: true) }
     if report.untrusted > 0 {
-      console.hint(
-        "'sandboxctl key trust' trusts a signer, or with '--snapshot ID' accepts a snapshot")
+      add(
+        "'sandboxctl key trust' trusts a signer, or with '--snapshot ID' accepts a snapshot",
+        isNote: true)
     }
     if report.isIndexDamaged {
-      console.hint(
-        "'sandboxctl repair index\(repository.suffix)' rebuilds the index from the packs")
+      add(
+        "'sandboxctl repair index\(repository.suffix)' rebuilds the index from the packs",
+        isNote: true)
     }
-    if report.arePacksDamaged, !output.json {
-      console.hint(
+    for hint in report.otherHints { add(hint) }
+    if report.arePacksDamaged {
+      add(
         "back up again to store the content of damaged packs that the source still has; then "
           + "'sandboxctl repair packs\(repository.suffix)' saves their intact data")
-    } else if report.costs > 0, !report.isIndexDamaged, !output.json {
-      console.hint(
+    } else if report.costs > 0, !report.isIndexDamaged {
+      add(
         "'sandboxctl repair snapshots\(repository.suffix)' writes the affected snapshots again "
           + "without what is lost")
     }
+    return hints
   }
 
   /// Records the damage for later backups. A repository that cannot be written to does not fail the
@@ -192,7 +209,8 @@ extension RepositoryCheck.Finding {
   /// The finding as text after its word.
   fileprivate var text: String {
     switch self {
-    case .damage(let object, let reason), .remark(let object, let reason): "\(object): \(reason)"
+    case .damage(let object, let reason, _), .remark(let object, let reason):
+      "\(object): \(reason)"
     case .unreadable(let object, let reason, _): " \(object): \(reason)"
     case .cost(let path, let snapshots, _): Self.text(path, snapshots)
     case .uncertain(let path, let snapshots, _): " " + Self.text(path, snapshots)
@@ -207,15 +225,10 @@ extension RepositoryCheck.Finding {
   /// The finding as a line of `check --json`.
   var json: JSON {
     switch self {
-    case .damage(let object, let reason):
-      return ["finding": "damage", "object": .string(object), "reason": .string(reason)]
+    case .damage(let object, let reason, let hint):
+      return Self.json("damage", of: object, reason: reason, hint: hint)
     case .unreadable(let object, let reason, let hint):
-      let remedy = hint.map { [JSON.Member("hint", .string($0))] } ?? []
-      return .object(
-        [
-          JSON.Member("finding", "unreadable"), JSON.Member("object", .string(object)),
-          JSON.Member("reason", .string(reason)),
-        ] + remedy)
+      return Self.json("unreadable", of: object, reason: reason, hint: hint)
     case .cost(let path, let snapshots, let reason):
       return Self.json("cost", of: path, in: snapshots, reason: reason)
     case .uncertain(let path, let snapshots, let reason):
@@ -225,8 +238,18 @@ extension RepositoryCheck.Finding {
         "finding": "untrusted", "snapshot": .string(snapshot.hex), "reason": .string(reason),
       ]
     case .remark(let object, let reason):
-      return ["finding": "remark", "object": .string(object), "reason": .string(reason)]
+      return Self.json("remark", of: object, reason: reason, hint: nil)
     }
+  }
+
+  private static func json(
+    _ finding: String, of object: String, reason: String, hint: String?
+  ) -> JSON {
+    let members = [
+      JSON.Member("finding", .string(finding)), JSON.Member("object", .string(object)),
+      JSON.Member("reason", .string(reason)),
+    ]
+    return .object(members + (hint.map { [JSON.Member("hint", .string($0))] } ?? []))
   }
 
   private static func json(
@@ -246,8 +269,8 @@ extension RepositoryCheck.Report {
     return unreadable > 0 ? .doneInPart : .done
   }
 
-  /// The report as the last line of `check --json`.
-  var json: JSON {
+  /// Returns the report as the last line of `check --json`.
+  func json(hints: [String]) -> JSON {
     [
       "summary": [
         "snapshots": .integer(Int64(snapshots)), "indexes": .integer(Int64(indexes)),
@@ -260,7 +283,7 @@ extension RepositoryCheck.Report {
         "costs": .integer(Int64(costs)), "uncertain": .integer(Int64(uncertain)),
         "signed": .integer(Int64(signed)),
         "untrusted": .integer(Int64(untrusted)), "remarks": .integer(Int64(remarks)),
-        "seconds": .double(seconds),
+        "hints": .array(hints.map { .string($0) }), "seconds": .double(seconds),
       ]
     ]
   }

@@ -1,0 +1,48 @@
+internal import SystemIO
+
+/// The next step for each kind of damage.
+enum DamageRemedy {
+  /// Of a damaged or lost pack.
+  static let pack =
+    "back up again to store what the source still has of its content; then 'sandboxctl repair "
+    + "packs' saves its intact data"
+
+  /// Of a snapshot of which nothing can be used.
+  static let snapshot =
+    "restore the object from a copy of the repository, for example a mirror, or remove the "
+    + "snapshot with 'sandboxctl forget --force ID'"
+
+  /// Of a snapshot with the id of another repository. If `repository.json` was replaced, all
+  /// snapshots are such, and none of them must be removed.
+  static let foreignSnapshot =
+    "if all snapshots are reported, restore repository.json from a copy of the repository; "
+    + "otherwise move the object to its own repository, or remove the snapshot with 'sandboxctl "
+    + "forget --force ID'"
+
+  /// Of a pinned snapshot that does not exist.
+  static let pinnedSnapshot =
+    "copy the snapshot again from another repository with 'sandboxctl copy', or give it up with "
+    + "'sandboxctl snapshots unpin' and its whole id"
+
+  /// Of a pack about which index objects contradict each other.
+  static let contradictedPack = "'sandboxctl check --read-data' finds out if its data is intact"
+
+  /// Of a file in place of a directory.
+  static let obstructedDirectory =
+    "move it away, and copy the directory again from a copy of the repository; if it was empty, "
+    + "create it empty"
+
+  /// Of a damage record.
+  static let damageRecord = "this check replaces the record if it can write to the repository"
+
+  /// Returns the remedy for an object that cannot be used: that of the error if it has its own.
+  static func remedy(for object: ObjectPath, _ error: StoreError) -> String? {
+    guard error.kind == .damaged, error.hint == StoreError.checkHint else { return error.hint }
+    switch object.directory {
+    case RepositoryLayout.snapshots: return snapshot
+    case RepositoryLayout.indexes: return StoreError.indexHint
+    case RepositoryLayout.damaged: return damageRecord
+    default: return object.directory.directory == RepositoryLayout.packs ? pack : error.hint
+    }
+  }
+}
