@@ -91,6 +91,29 @@ struct CopyDamageTests {
     try fixture.expectComplete(3)
   }
 
+  /// An index object that does not exist is damage as well, if snapshots need what it named.
+  @Test(arguments: [true, false]) func aLostIndexCostsNoSnapshot(isDry: Bool) throws {
+    let fixture = try CopyFixture()
+    for name in try fixture.source.memory.list(RepositoryLayout.indexes) {
+      try fixture.source.memory.remove(RepositoryLayout.indexes.appending(name))
+    }
+    let report = try fixture.copy(dry: isDry)
+    #expect(report.copied.count == 3 && report.damaged.map(\.subject) == ["index"])
+    if !isDry { try fixture.expectComplete(3) }
+  }
+
+  /// A pinned snapshot that is lost is named; the others are copied.
+  @Test func aLostPinnedSnapshotIsNamed() throws {
+    let fixture = try CopyFixture()
+    let id = fixture.source.snapshots[0].stored.id
+    try fixture.source.repository.pin([id])
+    let path = RepositoryLayout.tested.snapshot(id)
+    try fixture.source.memory.remove(path)
+    let report = try fixture.copy()
+    #expect(report.unreadable.map(\.subject) == ["\(path)"] && report.hasDamage)
+    #expect(report.copied.count == 2)
+  }
+
   /// A snapshot whose content is damaged in the target is not saved.
   @Test func checkFindsDamageInTheTarget() throws {
     let fixture = try CopyFixture()

@@ -127,6 +127,52 @@ struct MirrorDamageTests {
     #expect(try fixture.lost().isEmpty)
   }
 
+  /// Without the index objects that name what snapshots need, the mirror is complete by the packs'
+  /// own tables. Each run names the loss, until it is repaired.
+  @Test func aLostIndexObjectIsNamed() throws {
+    let fixture = try MirrorFixture()
+    let memory = fixture.source.memory
+    for name in try memory.list(RepositoryLayout.indexes) {
+      try memory.remove(RepositoryLayout.indexes.appending(name))
+    }
+    for isDry in [true, false, true, false] {
+      let report = try fixture.mirror(dry: isDry)
+      #expect(report.damaged.map(\.subject) == ["index"] && report.hasDamage, "\(isDry)")
+      #expect(report.incomplete.isEmpty, "\(isDry)")
+    }
+    #expect(try fixture.snapshots() == 4 && fixture.lost().isEmpty)
+    _ = try IndexRepair(fixture.source.repository).run()
+    #expect(try !fixture.mirror().hasDamage)
+  }
+
+  /// Packs that no index object names and that no snapshot needs, as after an interrupted backup,
+  /// are no loss.
+  @Test func unneededPacksWithoutAnIndexAreNoLoss() throws {
+    let fixture = try MirrorFixture()
+    var other = try fixture.source.copy()
+    try other.backUp(PruneFixture.files(60..<64))
+    let known = try fixture.source.objects()
+    for (path, bytes) in try other.objects()
+    where path.hasPrefix("packs/") && known[path] == nil {
+      try fixture.source.memory.put(
+        bytes, path.split(separator: "/").reduce(.root) { $0.appending(ByteString(String($1))) })
+    }
+    for isDry in [true, false, false] { #expect(try !fixture.mirror(dry: isDry).hasDamage) }
+    #expect(try fixture.snapshots() == 4)
+  }
+
+  /// A pinned snapshot that the original lost before there was a mirror is named by each run.
+  @Test func aLostPinnedSnapshotIsNamed() throws {
+    let fixture = try MirrorFixture()
+    let path = RepositoryLayout.tested.snapshot(fixture.source.snapshots[0].stored.id)
+    try fixture.source.memory.remove(path)
+    for isDry in [true, false, true, false] {
+      let report = try fixture.mirror(dry: isDry)
+      #expect(report.damaged.map(\.subject) == ["\(path)"] && report.hasDamage, "\(isDry)")
+    }
+    #expect(try fixture.snapshots() == 3 && fixture.lost().isEmpty)
+  }
+
   /// Whichever call of a storage fails, each snapshot of the mirror is complete, and the next run
   /// makes the mirror exact.
   @Test(arguments: CopyFaultTests.Side.allCases, [false, true])

@@ -120,7 +120,7 @@ extension RepositoryCopy {
 
     mutating func report(where isSelected: (SnapshotHead) -> Bool) throws -> Report {
       let listing = try source.heads(cache: copy.source.headCache)
-      report.unreadable = listing.damaged
+      report.unreadable = listing.damaged + (try source.lossesOfPinned())
       heads = listing.heads
       let chosen = listing.heads.filter(isSelected)
       report.snapshots = chosen.count
@@ -165,6 +165,7 @@ extension RepositoryCopy {
       ) { [source] in try source.snapshot($0) }
       report.damaged = needs.faults
       try drop(needs.mark(new, andWhatIsLeftOf: present), from: &new)
+      if needs.needsUnindexedPacks { report.damaged.append(.incompleteIndex()) }
       (report.neededBlobs, report.neededBytes) = amount(needs.search)
       if let session {
         needs.filter { !session.contains($0.id) }

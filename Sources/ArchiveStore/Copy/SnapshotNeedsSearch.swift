@@ -11,6 +11,9 @@ struct SnapshotNeedsSearch {
   private var readable: ReadableIndex
   private var isRescued = false
   private(set) var search: UsedBlobSearch
+  /// Whether packs that no index object names have something that snapshots need: an index object
+  /// is lost.
+  private(set) var needsUnindexedPacks = false
 
   private static let action = "find what the snapshots need in"
 
@@ -58,7 +61,10 @@ struct SnapshotNeedsSearch {
       try search.mark(Set(rest.map(\.tree)))
       if isWhole {
         try search.mark(Set(others.map(\.tree)))
-        if isWhole || isRescued { return incomplete }
+        if isWhole || isRescued {
+          needsUnindexedPacks = isWhole && isRescued && incomplete.isEmpty && faults.isEmpty
+          return incomplete
+        }
       } else if isRescued {
         if let refusal { throw refusal }
         let found = try self.incomplete(rest)

@@ -142,14 +142,33 @@ struct MirrorPlan {
   /// Finds the new snapshots that need something which the mirror would lack.
   private mutating func planSnapshots() throws {
     let new = newSnapshots
-    guard !new.isEmpty else { return }
+    report.damaged += try mirror.losses(in: found, besides: old)
     let planned = try planned()
-    guard try !isContentWhole(in: planned) else { return }
+    let index = lacking.isEmpty ? try loadedIndex(of: planned) : nil
+    let unindexed = index.map { UnindexedSnapshots(found, $0) }
+    let hasUnnamedPacks = unindexed?.hasUnnamedPacks == true
+    var isIndexed = true
+    if hasUnnamedPacks {
+      let heads = try mirror.source.heads(cache: mirror.headCache).heads
+        .filter { found.snapshots.contains($0.id) }
+      isIndexed = unindexed?.contains(anyOf: heads) != true
+    }
+    if !new.isEmpty, index.map(isWhole) != true || hasUnnamedPacks {
+      try findIncomplete(among: new, in: planned, &isIndexed)
+    }
+    if !isIndexed { report.damaged.append(.incompleteIndex()) }
+  }
+
+  /// - Parameter isIndexed: set to false if the index objects lack something.
+  private mutating func findIncomplete(
+    among new: Set<SnapshotID>, in planned: Repository, _ isIndexed: inout Bool
+  ) throws {
     let listing = try mirror.source.heads(cache: mirror.headCache)
     try listing.requireSent(new)
     let heads = listing.heads.filter { new.contains($0.id) }
     var needs = try search(planned)
     report.incomplete = try needs.mark(heads)
+    if needs.needsUnindexedPacks, lacking.isEmpty { isIndexed = false }
     report.copied.snapshots -= report.incomplete.count
   }
 
@@ -180,11 +199,14 @@ struct MirrorPlan {
     ) { [source = mirror.source] in try source.snapshot($0) }
   }
 
-  /// Whether the mirror would have all packs that the index objects of the original name.
-  private func isContentWhole(in planned: Repository) throws(StoreError) -> Bool {
-    guard lacking.isEmpty else { return false }
-    let index = try LoadedIndex.load(
+  private func loadedIndex(of planned: Repository) throws(StoreError) -> LoadedIndex {
+    try LoadedIndex.load(
       found.indexes.sorted(), from: planned.storage, cache: mirror.indexCache)
+  }
+
+  /// Whether the mirror would have all packs that usable index objects of the original name, and
+  /// none of these is unusable.
+  private func isWhole(_ index: LoadedIndex) -> Bool {
     let packs = copied.union(Set(old.packs.keys).subtracting(old.damagedPacks))
     return index.faults.isEmpty && index.unreadable.isEmpty && index.packs.isSubset(of: packs)
   }

@@ -135,7 +135,8 @@ struct MirrorRun {
     report.copied.bytes += result.bytes
     if result.isInterrupted { report.isInterrupted = true }
     for (object, error) in result.damaged where lacking.insert(object.id).inserted {
-      recordDamage(error)
+      let hint = DamageRemedy.remedy(for: object.path, error)
+      recordDamage(hint.map(error.hinting) ?? error)
     }
   }
 
@@ -150,8 +151,16 @@ struct MirrorRun {
   /// before, so that a crash leaves none that seems to be made in the mirror.
   private mutating func copySnapshots() throws {
     var new = found.snapshots.subtracting(old.snapshots)
+    for error in try mirror.losses(in: found, besides: old) { recordDamage(error) }
+    let index = lacking.isEmpty ? try loadedIndex() : nil
+    let unindexed = index.map { UnindexedSnapshots(found, $0) }
+    if unindexed?.hasUnnamedPacks == true, unindexed?.contains(anyOf: try heads()) == true {
+      recordDamage(.incompleteIndex())
+    }
     guard !new.isEmpty else { return }
-    new.subtract(try incomplete(new))
+    if index.map(isWhole) != true || unindexed?.hasUnnamedPacks == true {
+      new.subtract(try incomplete(new))
+    }
     let sizes = try RepositoryListing.snapshotStatuses(source)
     let objects = new.sorted().compactMap { id in
       sizes[id].map {
@@ -170,9 +179,14 @@ struct MirrorRun {
     report.copied.snapshots = result.copied
   }
 
+  /// Returns the heads of the original's snapshots.
+  private func heads() throws -> [SnapshotHead] {
+    try mirror.source.heads(cache: mirror.headCache).heads
+      .filter { found.snapshots.contains($0.id) }
+  }
+
   /// Returns the new snapshots that need something which the mirror lacks.
   private mutating func incomplete(_ new: Set<SnapshotID>) throws -> Set<SnapshotID> {
-    guard try !isContentWhole() else { return [] }
     let listing = try mirror.source.heads(cache: mirror.headCache)
     try listing.requireSent(new)
     let heads = listing.heads.filter { new.contains($0.id) }
@@ -180,15 +194,19 @@ struct MirrorRun {
       session.repository, cache: mirror.indexCache, threads: mirror.workers, isStopping: isStopping
     ) { [source = mirror.source] in try source.snapshot($0) }
     report.incomplete = try needs.mark(heads)
+    if needs.needsUnindexedPacks, lacking.isEmpty { recordDamage(.incompleteIndex()) }
     return Set(report.incomplete.map(\.head.id))
   }
 
-  /// Whether the mirror has all index objects of the original, and all packs that they name.
-  private mutating func isContentWhole() throws(StoreError) -> Bool {
-    guard lacking.isEmpty else { return false }
-    let index = try LoadedIndex.load(
-      found.indexes.sorted(), from: target, cache: mirror.indexCache)
-    return index.faults.isEmpty && index.unreadable.isEmpty && index.packs.isSubset(of: packs)
+  /// The index objects of the original, which the mirror has by now.
+  private func loadedIndex() throws(StoreError) -> LoadedIndex {
+    try LoadedIndex.load(found.indexes.sorted(), from: target, cache: mirror.indexCache)
+  }
+
+  /// Whether the mirror has all packs that usable index objects of the original name, and none of
+  /// these is unusable.
+  private func isWhole(_ index: LoadedIndex) -> Bool {
+    index.faults.isEmpty && index.unreadable.isEmpty && index.packs.isSubset(of: packs)
   }
 
   private mutating func save(record snapshots: Set<SnapshotID>) throws(StoreError) {

@@ -2,6 +2,16 @@ internal import Codecs
 internal import SystemIO
 
 extension RepositoryMirror {
+  /// Returns the errors of pinned snapshots that the original has lost and the mirror never had.
+  func losses(
+    in found: MirrorListing, besides old: MirrorListing
+  ) throws(StoreError) -> [StoreError] {
+    let lost = found.pins.subtracting(found.snapshots).subtracting(old.snapshots)
+    if lost.isEmpty { return [] }
+    let paths = Set(old.snapshots.map { "\(source.storage.layout.snapshot($0))" })
+    return try source.lossesOfPinned().filter { !paths.contains($0.subject) }
+  }
+
   /// Returns the refusal of the removal of what an original no longer has, or nil if it is not too
   /// large. A snapshot that `key rewrap` has written again there, with another header and so
   /// another id, is not removed.

@@ -24,6 +24,15 @@ extension Repository {
     return missing.isEmpty ? [] : missing.intersection(try self.pins())
   }
 
+  /// Returns the errors of pinned snapshots that do not exist.
+  func lossesOfPinned() throws(StoreError) -> [StoreError] {
+    try lostPinned().sorted().map { id in
+      StoreError(
+        .missing, "find", subject: "\(storage.layout.snapshot(id))",
+        reason: "the snapshot is pinned and does not exist", hint: DamageRemedy.pinnedSnapshot)
+    }
+  }
+
   /// Returns the heads of all snapshots, and the ids that `pins` returns. On another host both are
   /// listed by one request, if they are few enough for its answer.
   ///

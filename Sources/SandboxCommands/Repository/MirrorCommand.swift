@@ -104,6 +104,11 @@ struct MirrorCommand: SandboxCommand {
     for snapshot in report.incomplete {
       console.warning("snapshot \(snapshot.shownLoss), and was not copied")
     }
+    if !report.incomplete.isEmpty {
+      console.hint(
+        "'sandboxctl repair snapshots\(change.repository.suffix)' writes such snapshots again "
+          + "without what is lost")
+    }
     for name in report.differentKeys {
       console.warning("the key file '\(name)' differs from the repository's: the mirror's stays")
       console.hint("remove it from the mirror to have it copied again")
