@@ -52,7 +52,7 @@ extension DatabaseCapture {
       return .busy
     }
     let begun = Host.monotonicSeconds()
-    guard let before = try copying({ try FileFingerprint.whenStable(at: unit, in: directory) }),
+    guard let before = try copying({ try FileFingerprint.whenLocked(at: unit, in: directory) }),
       try copying({ try locks.isLocked(before.database) })
     else { return .busy }
     var readers: [MemberReader] = []

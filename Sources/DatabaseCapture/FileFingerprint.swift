@@ -55,22 +55,38 @@ struct FileFingerprint {
     return (isOfSeveral ? .liveForSeveral : .live, status.modified)
   }
 
-  /// The interval in seconds within which two writes may have the same modification time.
-  private static let clockStep = 0.02
-
-  /// Returns the fingerprint. If the database was written to within the clock step, waits and
-  /// compares again, because a further write might not change the time, and returns nil if it
-  /// changed.
+  /// Returns the fingerprint. If the database was written to within the step of its clock, a
+  /// further write might not change the times: waits and compares again, and returns nil if it
+  /// changed. Returns nil at once if it would wait for seconds: the locks are quicker.
   static func whenStable(
     at unit: DatabaseUnit, in directory: borrowing Directory
   ) throws(SystemError) -> FileFingerprint? {
     let look = try FileFingerprint(at: unit, in: directory)
-    let age = Host.now().since(look.database.modified)
-    guard abs(age) < clockStep else { return look }
-    Host.pause(seconds: clockStep - age)
-    let again = try FileFingerprint(at: unit, in: directory)
-    return again.database == look.database ? again : nil
+    guard look.database.hasWholeSeconds else { return try look.whenStable(at: unit, in: directory) }
+    return look.age < State.coarseStep ? nil : look
   }
+
+  /// Returns the fingerprint of a database that is locked: writers that honour the locks do not
+  /// change it, so nothing waits for seconds.
+  static func whenLocked(
+    at unit: DatabaseUnit, in directory: borrowing Directory
+  ) throws(SystemError) -> FileFingerprint? {
+    let look = try FileFingerprint(at: unit, in: directory)
+    return look.database.hasWholeSeconds ? look : try look.whenStable(at: unit, in: directory)
+  }
+
+  private func whenStable(
+    at unit: DatabaseUnit, in directory: borrowing Directory
+  ) throws(SystemError) -> FileFingerprint? {
+    let age = Host.now().since(database.modified)
+    guard abs(age) < State.fineStep else { return self }
+    Host.pause(seconds: State.fineStep - age)
+    let again = try FileFingerprint(at: unit, in: directory)
+    return again.database == database ? again : nil
+  }
+
+  /// The seconds between the last write to the database and now, also if the write is later.
+  private var age: Double { abs(Host.now().since(database.modified)) }
 
   /// The existing members, in reading order.
   var members: [DatabaseMember] {
@@ -124,6 +140,16 @@ extension FileFingerprint {
       modified = status.modified
       changed = status.changed
     }
+
+    /// The interval in seconds within which two writes may have the same times, on file systems
+    /// that record nanoseconds: more than a tick of the kernel's clock.
+    static let fineStep = 0.02
+    /// The same on file systems that record whole seconds: FAT counts every other second.
+    static let coarseStep = 2.02
+
+    /// Whether the file system seems to record whole seconds, as ext4 with inodes of 128 bytes,
+    /// ext3, HFS+ and FAT. A program may set such a modification time, but no change time.
+    var hasWholeSeconds: Bool { modified.nanoseconds == 0 && changed.nanoseconds == 0 }
   }
 }
 

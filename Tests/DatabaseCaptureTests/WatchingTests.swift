@@ -159,6 +159,26 @@ struct WatchingTests {
     #expect(age >= 0.02)
   }
 
+  /// On a file system that records whole seconds, a second write within the same one leaves the
+  /// times as they are.
+  @Test func aRecentChangeIsReadUnderLocksIfTimesAreWholeSeconds() throws {
+    guard Mount.isPermitted(new: "ext3") else { return }
+    let coarse = try Fixture(on: "ext3")
+    var method: CaptureResult.Method?
+    var start = 0.0
+    // Again if this thread had to wait until the change was no longer recent.
+    repeat {
+      try coarse.write(content(1000, 4), .database)
+      start = Host.monotonicSeconds()
+      method = try coarse.capture(
+        shelf, whenBusy: .deferred, holdingAtMost: Fixture.patientHold)?.method
+    } while Host.monotonicSeconds() - start > 1
+    #expect(method == .locks)
+    try coarse.age()
+    #expect(try coarse.source.status("db").modified.nanoseconds == 0)
+    #expect(try coarse.capture(shelf, whenBusy: .deferred)?.method == .watching)
+  }
+
   @Test func aTimeInTheFutureIsNotWaitedFor() throws {
     let future = Timestamp(seconds: Host.now().seconds + 3600)
     try fixture.source.setModified(future, of: "db")

@@ -30,15 +30,17 @@ package final class Mount: Sendable {
     try self.init(["--bind", String(decoding: source.bytes, as: UTF8.self)], on: target)
   }
 
-  /// Mounts a new file system of a kind, `ext4`, `xfs` or `btrfs`, from an image of `mebibytes` MiB
-  /// in `directory`, on a new directory `name` in it.
+  /// Mounts a new file system of a kind, `ext3`, `ext4`, `xfs` or `btrfs`, from an image of
+  /// `mebibytes` MiB in `directory`, on a new directory `name` in it. That of `ext3` has small
+  /// inodes, which record whole seconds.
   package convenience init(
     new kind: String, mebibytes: UInt64, in directory: TemporaryDirectory, _ name: ByteString
   ) throws {
     try directory.directory.createDirectory(name)
     try directory.directory.create("image").truncate(to: mebibytes << 20)
     let image = directory.string + "/image"
-    let made = try Program.run("mkfs.\(kind)", (kind == "ext4" ? ["-q", "-F"] : ["-q"]) + [image])
+    let options = ["ext3": ["-F", "-I", "128"], "ext4": ["-F"]][kind] ?? []
+    let made = try Program.run("mkfs.\(kind)", ["-q"] + options + [image])
     guard made.code == 0 else { throw Program.Failure(description: made.errors) }
     try self.init(["-o", "loop", image], on: directory.path(name))
   }
