@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import DeviceScan
 internal import SystemIO
 
 extension SourceState {
@@ -34,6 +35,7 @@ extension SourceState {
       } else if try directory.directory.statusIfPresent(key.partial) != nil {
         try directory.directory.remove(key.partial)
       }
+      UnusedStates.remove(besides: key.source, from: directory.directory, now: clock.start)
     } catch {
       throw OperationError(
         .failed, code: .stateNotSaved, "save the state of this source", reason: error.description,
@@ -81,10 +83,15 @@ extension SourceState {
     else { return }
     let target = RecordFile(try directory.create(key.replacement), end: KnownState.Head.firstRecord)
     var copy = RecordCopy(from: records, to: target)
+    // Containers that one run recorded share a list of packs, which may be larger than the rest.
+    var lists: [RecordPointer: RecordPointer] = [:]
     let rows = containers.map { container in
       let copied = container.entry.directory.flatMap { copy.copy($0) }
-      let packs = records.read(container.packs).flatMap { target.append($0) }
-      return ContainerTable.Row(container, directory: copied, packs: packs ?? .nowhere)
+      if lists[container.packs] == nil {
+        lists[container.packs] = records.read(container.packs).flatMap { target.append($0) }
+      }
+      return ContainerTable.Row(
+        container, directory: copied, packs: lists[container.packs] ?? .nowhere)
     }
     var compacted = head
     compacted.containers = target.append(ContainerTable.encode(rows))

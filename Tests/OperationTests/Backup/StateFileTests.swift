@@ -121,6 +121,30 @@ import Testing
     expectSame(try inner.known(90), 90)
   }
 
+  /// The list of packs, which the containers of a run share, is written once, also when the file
+  /// is written again.
+  @Test func containersShareTheirListOfPacks() throws {
+    let common = Set((0..<60_000).map { Blake2b.hash(Array("\($0)".utf8)) })
+    var sizes: [Int] = []
+    // Each run writes a list of 480 kB; the file is written again when it has 4 MiB.
+    for run: UInt8 in 0..<12 {
+      let state = try fixture.open()
+      let position = try StateFixture.record(state, 0..<3)
+      let containers = try (10..<40).map { number in
+        try StateFixture.container(ByteString("folders/\(number)"), position)
+      }
+      try state.finish(
+        containers, snapshot: StateFixture.snapshot, packs: common.union([Blake2b.hash([run])]))
+      sizes.append(try fixture.bytes().count)
+    }
+    #expect(zip(sizes, sizes.dropFirst()).contains { $1 < $0 })
+    #expect(try #require(sizes.max()) < 8 << 20)
+    let state = try fixture.open()
+    #expect(state.containers.count == 30 && Set(state.containers.map(\.packs)).count == 1)
+    let packs = ListedPacks(common.union([Blake2b.hash([11])]))
+    #expect(state.arePacksThere(packs, for: state.containers[0]))
+  }
+
   @Test func namesMayBeAnyBytes() throws {
     var random = Seeded.fresh()
     var names = Set((0..<300).map { _ in ByteString(random.fileName()) })
