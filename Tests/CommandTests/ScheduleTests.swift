@@ -280,6 +280,20 @@ struct ScheduleTests {
     #expect(outcome.output.contains(line), "\(outcome.output)")
   }
 
+  /// systemd refuses such a path, so the shell starts the program.
+  @Test func programWithAQuoteInItsPathIsStartedByTheShell() throws {
+    let bin = try Directory.open(path: cli.directory.path("bin"))
+    try bin.createLink("o'box", to: ByteString(CommandLine.program))
+    let link = cli.directory.string + "/bin/o'box"
+    let outcome = try cli.run(
+      ["schedule", "install", "--systemd", "--dry-run", "--", "--tag", "a"],
+      under: ["sh", "-c", "shift; exec \"\(link)\" \"$@\"", "sh"])
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let path = link.replacingOccurrences(of: "'", with: #"'\\''"#)
+    let line = "ExecStart=/bin/sh -c \"'\(path)' backup --quiet --scheduled --tag a\""
+    #expect(outcome.output.contains(line), "\(outcome.output)")
+  }
+
   /// A wrong time would replace the timer of a schedule that runs.
   @Test func timeThatSystemdDoesNotKnowIsRefused() throws {
     guard Program.exists("systemd-analyze") else { return }

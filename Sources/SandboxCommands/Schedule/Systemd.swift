@@ -92,9 +92,10 @@ extension Systemd {
       for (name, value) in job.environment {
         text += "Environment=\(word("\(name)=\(value)", isCommand: false))\n"
       }
-      // Of several ExecStart lines the second would run only after a status of 0.
-      let words =
-        job.forgetting.isEmpty ? [job.program] + job.words : ["/bin/sh", "-c", job.shellLine()]
+      // Of several ExecStart lines the second would run only after a status of 0. systemd refuses
+      // the path of a program with a quote or a backslash.
+      let needsShell = !job.forgetting.isEmpty || job.program.contains { #"'"\"#.contains($0) }
+      let words = needsShell ? ["/bin/sh", "-c", job.shellLine()] : [job.program] + job.words
       // Variables are not replaced in the path of the program.
       let command =
         [word(words[0], isCommand: false)]
