@@ -350,6 +350,21 @@ struct ScheduleTests {
     #expect(try text(Self.units.appending("sandboxctl-backup.timer")).contains("weekly"))
   }
 
+  /// The former command may back up another device, which nobody would notice.
+  @Test(arguments: ["--cron", "--systemd"])
+  func replacedCommandIsShown(scheduler: String) throws {
+    let first = try run("schedule", "install", scheduler, "--", "--tag", "one")
+    #expect(first.code == 0 && !first.errors.contains("no longer runs"), "\(first.errors)")
+    let second = try run("schedule", "install", scheduler, "--", "--tag", "two")
+    #expect(second.code == 0)
+    #expect(
+      second.errors.contains("note: the schedule sandboxctl-backup no longer runs: ")
+        && second.errors.contains("--tag one\n") && second.errors.contains("'--profile NAME'"),
+      "\(second.errors)")
+    let third = try run("schedule", "install", scheduler, "--weekly", "--", "--tag", "two")
+    #expect(third.code == 0 && !third.errors.contains("no longer runs"), "\(third.errors)")
+  }
+
   @Test func eachProfileHasItsOwnUnits() throws {
     try cli.directory.write(
       "profiles: {usb: {backup: {tag: stick}}}\n", at: "home/.config/sandboxctl/config.yaml")

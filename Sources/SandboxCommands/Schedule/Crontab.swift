@@ -35,6 +35,16 @@ struct Crontab {
     }
   }
 
+  /// Returns the times in a job's line, and its command as cron(8) passes it to the shell.
+  static func parts(_ line: String) -> (calendar: String, command: String) {
+    let fields = line.split(separator: " ", omittingEmptySubsequences: false)
+    let count = line.hasPrefix("@") ? 1 : 5
+    return (
+      fields.prefix(count).joined(separator: " "),
+      fields.dropFirst(count).joined(separator: " ").replacing("\\%", with: "%")
+    )
+  }
+
   private static func name(_ line: ArraySlice<UInt8>) -> String? {
     line.starts(with: mark.utf8)
       ? String(decoding: line.dropFirst(mark.utf8.count).prefix { $0 != 0x20 }, as: UTF8.self) : nil

@@ -302,7 +302,9 @@ extension ScheduleCommand {
           texts.joined(separator: "\n"), of: job, scheduler: "systemd", location: location, console)
         return .done
       }
+      let former = try directory.command(of: job.name)
       try directory.write(units)
+      note(former, replacedBy: try directory.command(of: job.name), of: job, console)
       let failure = Systemd.fails(["daemon-reload"]) ?? start(unit)
       try show(
         job, scheduler: "systemd", location: location, isActive: failure == nil, console)
@@ -336,8 +338,10 @@ extension ScheduleCommand {
         return .done
       }
       var crontab = try Crontab.read()
+      let former = crontab.jobs.first { $0.name == job.name }.map { Crontab.parts($0.line).command }
       crontab.set(job.name, line)
       try crontab.write()
+      note(former, replacedBy: Crontab.parts(line).command, of: job, console)
       try show(job, scheduler: "cron", location: Self.crontab, isActive: true, console)
       return .done
     }
@@ -346,6 +350,15 @@ extension ScheduleCommand {
     private static let crontab: ByteString = "the crontab"
 
     // MARK: - Output
+
+    /// Shows the command that another one replaces: it may have backed up another device.
+    private func note(
+      _ former: String?, replacedBy command: String?, of job: ScheduledJob, _ console: Console
+    ) {
+      guard let former, former != command, !output.quiet else { return }
+      console.note("the schedule \(job.name) no longer runs: \(ByteString(former))")
+      console.hint("to run both, give this one a profile of the configuration: '--profile NAME'")
+    }
 
     /// Prints the text that would be written.
     private func preview(

@@ -214,14 +214,10 @@ extension ScheduleCommand {
       }
       if let crontab = scheduler.cron ? try Crontab.read() : isAny ? try? Crontab.read() : nil {
         rows += crontab.jobs.map { job in
-          let fields = job.line.split(separator: " ", omittingEmptySubsequences: false)
-          let count = job.line.hasPrefix("@") ? 1 : 5
-          let calendar = fields.prefix(count).joined(separator: " ")
+          let (calendar, command) = Crontab.parts(job.line)
           return Row(
             scheduler: "cron", name: job.name, calendar: calendar, isActive: nil, last: nil,
-            next: CronTime(calendar)?.next(after: Host.now()),
-            // The command as cron(8) passes it to the shell.
-            command: fields.dropFirst(count).joined(separator: " ").replacing("\\%", with: "%"))
+            next: CronTime(calendar)?.next(after: Host.now()), command: command)
         }
       }
       return rows

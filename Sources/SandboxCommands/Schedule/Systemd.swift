@@ -259,6 +259,11 @@ extension Systemd {
       }
     }
 
+    /// Returns the command of the schedule with a name; nil if there is none.
+    func command(of name: String) throws -> String? {
+      try schedules().first { $0.name == name }?.command
+    }
+
     private func present() throws -> Directory? {
       do throws(SystemError) {
         return try Directory.open(path: path)
