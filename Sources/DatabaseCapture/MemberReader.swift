@@ -9,8 +9,8 @@ package final class MemberReader {
   /// The status before the first byte is read. Its size is the number of bytes read, unless the
   /// file ends earlier.
   package private(set) var status: FileStatus
-  /// The time of opening by `Host.monotonicSeconds()`. The content is from this time or later.
-  package let opened = Host.monotonicSeconds()
+  /// The time of opening by `Host.bootSeconds()`. The content is from this time or later.
+  package let opened = Host.bootSeconds()
   private let file: Descriptor
   /// The copy that is read instead of the file; nil if there is none.
   private var copy: Descriptor?

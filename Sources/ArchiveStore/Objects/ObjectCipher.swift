@@ -14,14 +14,15 @@ final class ObjectCipher: Sendable {
 
   /// The number of packs whose keys are kept, about 1 KiB each.
   private static let keptPacks = 4096
-  /// The monotonic time, in seconds, at which reading `repository.json` began.
+  /// The time since the start of the system, in seconds, at which reading `repository.json` began.
+  /// It includes suspensions, in which other programs may have rotated the key.
   let opened: Double
   /// The number of bytes that are read for a header first: enough for about 40 recipients.
   private static let firstHead = 4096
 
   init(
     identities: [AgeIdentity], recipients: [AgeRecipient],
-    opened: Double = Host.monotonicSeconds()
+    opened: Double = Host.bootSeconds()
   ) {
     (self.identities, self.recipients, self.opened) = (identities, recipients, opened)
   }

@@ -181,7 +181,7 @@ extension Repository {
   /// repository was opened, so that it need not be read again: it was last written well before.
   /// Both times are by the store's clock, from which those of its servers may differ a little.
   ///
-  /// - Parameter leased: the monotonic time at which the lease was there, in seconds.
+  /// - Parameter leased: the time at which the lease was there, by `Host.bootSeconds`.
   func isCurrent(by listing: RepositoryListing, leased: Double) -> Bool {
     guard writeRefusal == nil, let began = listing.began, let modified = listing.settingsModified,
       let opened = storage.cipher?.opened

@@ -22,7 +22,7 @@ public struct Repository: Sendable {
 
   init(
     _ storage: any Storage, settings: RepositorySettings, keys: RepositoryKeys?,
-    opened: Double = Host.monotonicSeconds()
+    opened: Double = Host.bootSeconds()
   ) {
     let cipher = ObjectCipher(
       identities: keys?.identities ?? [], recipients: keys?.recipients ?? [], opened: opened)
@@ -56,7 +56,7 @@ public struct Repository: Sendable {
   public static func open(
     _ storage: any Storage, key: KeySource = .none
   ) throws(StoreError) -> Repository {
-    let opened = Host.monotonicSeconds()
+    let opened = Host.bootSeconds()
     let settings = try settings(of: storage)
     let repository = Repository(storage, settings: settings, keys: nil, opened: opened)
     return key.isNone ? repository : try repository.unlocked(with: key)
@@ -68,7 +68,7 @@ public struct Repository: Sendable {
   /// - Throws: `wrongKey`, and errors of the source.
   public func unlocked(with key: KeySource) throws(StoreError) -> Repository {
     guard isEncrypted else { return self }
-    let opened = storage.cipher?.opened ?? Host.monotonicSeconds()
+    let opened = storage.cipher?.opened ?? Host.bootSeconds()
     let keys = try RepositoryKeys.unlock(
       storage.base, repository: id, recipients: settings.recipients,
       older: settings.olderRecipients, source: key)
@@ -81,7 +81,7 @@ public struct Repository: Sendable {
 
   /// Opens a copy of this repository in another storage with the same keys.
   func open(copyIn storage: any Storage) throws(StoreError) -> Repository {
-    let opened = Host.monotonicSeconds()
+    let opened = Host.bootSeconds()
     let settings = try Self.settings(of: storage)
     guard settings.recipients == self.settings.recipients else {
       throw .damaged(
@@ -93,7 +93,7 @@ public struct Repository: Sendable {
   /// Returns the copy of this repository in another storage as the next run of a mirror leaves it:
   /// with the same settings and keys, although it may still have those of before a rotation.
   func copy(in storage: any Storage) -> Repository {
-    Repository(storage, settings: settings, keys: keys, opened: Host.monotonicSeconds())
+    Repository(storage, settings: settings, keys: keys, opened: Host.bootSeconds())
   }
 
   static func settings(of storage: any Storage) throws(StoreError) -> RepositorySettings {

@@ -64,7 +64,7 @@ public final class WritingSession: Sendable {
     let lease = try Lease(storage, clock: timing.clock)
     self.lease = lease
     heartbeat = try LeaseHeartbeat(milliseconds: timing.milliseconds) { try? lease.keepAlive() }
-    let leased = Host.monotonicSeconds()
+    let leased = Host.bootSeconds()
     let isShown = storage.isOnAnotherHost
     if !isShown { try repository.requireCurrent("write to") }
     var started = try RepositoryListing(repository, lease: lease)

@@ -83,7 +83,7 @@ extension BackupWorker {
   ) throws -> ReadEntry {
     // The time at which the reader opened the file: a copy made under locks may be stored later.
     var time = run.now
-    time.seconds -= Int64((Host.monotonicSeconds() - reader.opened).rounded(.up))
+    time.seconds -= Int64((Host.bootSeconds() - reader.opened).rounded(.up))
     let path = directory.path.appending(reader.name)
     run.request.counters.begin(path)
     run.request.counters.didOpen()

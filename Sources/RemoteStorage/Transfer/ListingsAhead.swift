@@ -17,7 +17,7 @@ final class ListingsAhead: Sendable {
   private typealias Pending = BoundedQueue<Result<Objects, StoreError>>
 
   private let pending = Mutex<[ObjectPath: Pending]>([:])
-  private let begun = Host.monotonicSeconds()
+  private let begun = Host.bootSeconds()
 
   /// Begins to list directories, with a thread for each. Without threads nothing is listed.
   ///
@@ -54,7 +54,7 @@ final class ListingsAhead: Sendable {
     _ directory: ObjectPath
   ) throws(StoreError) -> [(path: ObjectPath, status: ObjectStatus)]? {
     guard let result = pending.withLock({ $0.removeValue(forKey: directory) }),
-      Host.monotonicSeconds() - begun < Self.maximumAge, let found = result.dequeue()
+      Host.bootSeconds() - begun < Self.maximumAge, let found = result.dequeue()
     else { return nil }
     return try found.get()
   }
