@@ -25,4 +25,25 @@ struct TableTests {
     #expect(lines.dropFirst(2).allSatisfy { $0.count == "name  size  b".count })
     #expect(lines[0] == "name  size  tags")
   }
+
+  /// Wide characters take two columns on a terminal, and combining ones none.
+  @Test(arguments: [
+    ("plain", 5), ("caf\u{e9}", 4), ("cafe\u{301}", 4), ("\u{6587}\u{5b57}", 4),
+    ("\u{d55c}\u{ae00}.txt", 8), ("\u{1112}\u{1161}\u{11ab}", 2), ("\u{1f600}", 2),
+    ("\u{2764}\u{fe0f}", 2), ("\u{2026}\u{b5}", 2), ("\u{ff21}\u{ff71}", 3), ("", 0),
+  ])
+  func widthIsThatOnATerminal(text: String, columns: Int) {
+    #expect(TextWidth.columns(of: text) == columns)
+  }
+
+  @Test func columnsBesideWideCharactersAreAligned() {
+    var table = Table([("app", .left), ("size", .right)])
+    table.add(["org.example.\u{6587}\u{5b57}", "6 B"])
+    table.add(["org.example.plain", "\u{6587} B"])
+    #expect(
+      table.lines == [
+        "app                size", "org.example.\u{6587}\u{5b57}    6 B",
+        "org.example.plain  \u{6587} B",
+      ])
+  }
 }

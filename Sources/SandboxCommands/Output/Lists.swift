@@ -30,7 +30,7 @@ struct Table {
   /// The lines, without trailing blanks.
   var lines: [String] {
     let widths = alignments.indices.map { column in
-      rows.map { $0[column].count }.filter { $0 <= Self.maximumWidth }.max() ?? 0
+      rows.map { TextWidth.columns(of: $0[column]) }.filter { $0 <= Self.maximumWidth }.max() ?? 0
     }
     return rows.map { row in
       let last = row.lastIndex { !$0.isEmpty } ?? 0
@@ -45,7 +45,7 @@ struct Table {
   }
 
   private static func pad(_ text: String, to width: Int, _ alignment: Alignment) -> String {
-    let blanks = String(repeating: " ", count: max(0, width - text.count))
+    let blanks = String(repeating: " ", count: max(0, width - TextWidth.columns(of: text)))
     return alignment == .left ? text + blanks : blanks + text
   }
 }
