@@ -113,7 +113,9 @@ struct LintChainTests {
     }
     #expect(error?.issues.map(\.kind) == [.loss])
     #expect(error?.description.contains("site.yaml:4:5") == true)
-    #expect(error?.hint?.contains("policy lint") == true)
+    #expect(
+      error?.hint?.contains(
+        "'sandboxctl policy lint /etc/sandboxctl/policies/site.yaml' lists") == true)
     let broken = PolicySource(name: "/etc/x.yaml", text: "a: [", origin: .system)
     #expect(throws: PolicyError.self) {
       try PolicyLibrary([base, broken]).compile(PolicyRequest(layout: .flatpak))

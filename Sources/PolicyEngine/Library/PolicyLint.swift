@@ -185,7 +185,7 @@ extension PolicyLint {
           .overridden, at: rule.location,
           "the rule '\(rule.id)' has no effect: '\(later.id)' in line \(later.location.line) "
             + "always overrides it",
-          expected: "the general rule before the specific one"))
+          expected: "the general rule before the specific one, or only one of them"))
     }
   }
 }

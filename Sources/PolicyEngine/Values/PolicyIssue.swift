@@ -116,11 +116,21 @@ public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
     guard let first = issues.first else { return "correct the policy" }
     let file = first.location.file
     if !first.location.isOfCommandLine {
-      return "correct \(file); 'sandboxctl policy lint FILE' lists every mistake"
+      let name = Self.isPlain(file) ? file : "FILE"
+      return "correct \(file); 'sandboxctl policy lint \(name)' lists every mistake"
     }
     if first.kind != .extends { return "correct \(file); sandboxctl-policy(5) describes patterns" }
     let list = "'sandboxctl policy list' lists the policies"
     return issues.count == 1 ? list : list + ", 'sandboxctl policy lint' every mistake in files"
+  }
+
+  /// Whether a word needs no quotes in a shell, and is no option.
+  private static func isPlain(_ word: String) -> Bool {
+    word.first != "-"
+      && word.utf8.allSatisfy { byte in
+        (0x61...0x7a).contains(byte | 0x20) || (0x30...0x39).contains(byte)
+          || "/._-".utf8.contains(byte)
+      }
   }
 }
 
