@@ -103,7 +103,7 @@ struct AppChangeRun {
     _ options: RepositoryOptions, _ console: Console
   ) throws -> OpenRepository? {
     let choice: RepositoryOptions.Choice
-    do { choice = try options.choice() } catch is UsageError { return nil }
+    do { choice = try options.choice(for: console) } catch is UsageError { return nil }
     do {
       return try choice.open(console)
     } catch let error as StoreError {

@@ -62,7 +62,8 @@ extension AppChangeRun {
       }
       if plan.request.change == .uninstall, let saved = report.saved {
         try console.result(
-          "'sandboxctl restore \(saved.id.hex.prefix(8)) --in-place' restores it")
+          "'sandboxctl restore \(saved.id.hex.prefix(8)) --in-place\(console.repositorySuffix)' "
+            + "restores it")
       }
       try console.result(
         "done in \(Times.duration(report.seconds)), exchange in "

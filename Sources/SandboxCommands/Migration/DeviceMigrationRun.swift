@@ -48,7 +48,7 @@ struct DeviceMigrationRun {
       try show(previews, console)
       return Self.status(of: previews)
     }
-    let opened = try command.repository.choice().openOrMake(console)
+    let opened = try command.repository.choice(for: console).openOrMake(console)
     let stored = try store(migration, in: opened, console)
     let status = try migration.withTarget {
       try restore(stored, isOfTarget: device.layout == target.layout, from: opened, console)

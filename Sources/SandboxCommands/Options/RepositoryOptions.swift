@@ -36,6 +36,13 @@ struct RepositoryOptions: ParsableArguments {
     return standard
   }
 
+  /// Returns the location and the key of the repository to open. Commands that the console suggests
+  /// from then on use it.
+  func choice(for console: Console) throws -> Choice {
+    console.repositorySuffix = suffix
+    return try choice()
+  }
+
   /// The destination of backups to the repository as far as it is known without a connection to
   /// another host, for a preview.
   var knownDestination: Destination {
@@ -51,14 +58,14 @@ struct RepositoryOptions: ParsableArguments {
   func open(
     _ console: Console, firstListings: [ObjectPath] = []
   ) throws -> OpenRepository {
-    var choice = try choice()
+    var choice = try choice(for: console)
     choice.firstListings = firstListings
     return try choice.open(console)
   }
 
   /// Opens the repository for a restore, which begins by `Repository.beginEarlyReading()`.
   func openForRestore(_ console: Console) throws -> OpenRepository {
-    var choice = try choice()
+    var choice = try choice(for: console)
     (choice.firstListings, choice.connectsAhead) = (Repository.listedByQueries, true)
     return try choice.open(console)
   }

@@ -16,6 +16,8 @@ final class Console {
   var isJSON = false
   /// The long names of the options that the command line gives, without those of a configuration.
   var givenOptions: Set<String> = []
+  /// The options that suggested commands need to use the repository that the command has opened.
+  var repositorySuffix = ""
   /// The option of the command that lists everything.
   var listOption = ListExcerpt<String>.option
   /// The status for the objects that were skipped: `damaged`, `doneInPart` if this user may only

@@ -51,7 +51,7 @@ extension RestoreCommand {
         let id = saved.id.hex.prefix(8)
         try console.result(
           "saved the previous state: snapshot \(id); "
-            + "'sandboxctl restore \(id) --in-place' restores it"
+            + "'sandboxctl restore \(id) --in-place\(console.repositorySuffix)' restores it"
         )
       }
       try showParts(console)
