@@ -49,6 +49,8 @@ struct CompletionTests {
     #expect(try completions(cli, "backup", "--when", "o") == ["on-ac"])
     #expect(try completions(cli, "backup", "--layout", "fl") == ["flatpak"])
     #expect(try completions(cli, "restore", "latest", "--overwrite", "if-n") == ["if-newer"])
+    #expect(try completions(cli, "restore", "latest", "--class", "user") == ["user-data"])
+    #expect(try completions(cli, "classify", "--for", "cl") == ["cloud"])
     #expect(try completions(cli, "policy", "s").sorted() == ["schema", "show"])
     _ = try Directory.make(path: cli.directory.path("some-folder"))
     try cli.directory.write("x", at: "some-file")

@@ -103,7 +103,9 @@ struct RestoreTargetTests {
     let lost = try cli.run("restore tree/none --in-place --repo repo")
     #expect(
       lost.code == 2
-        && lost.errors.contains("hint: for a path of the device write './tree/none'; otherwise"),
+        && lost.errors.contains(
+          "hint: for a path of the device write './tree/none', "
+            + "for one in a snapshot 'latest:tree/none'; otherwise"),
       "\(lost.errors)")
     // No hint for one word that does not exist, or if a path is not accepted.
     for line in ["restore none --in-place", "ls tree", "snapshots show tree"] {

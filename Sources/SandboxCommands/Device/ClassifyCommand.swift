@@ -204,7 +204,8 @@ struct VerdictOptions: ParsableArguments {
     name: .customLong("for"),
     help: ArgumentHelp(
       "The destination of the backup: cloud or unencrypted; may be repeated (default: a "
-        + "local, encrypted repository).", valueName: "destination"))
+        + "local, encrypted repository).", valueName: "destination"),
+    completion: .list(["cloud", "unencrypted"]))
   var destinations: [String] = []
 
   @Flag(help: "Keep bundles in a cloud, too, as 'backup --with-bundles' does.")

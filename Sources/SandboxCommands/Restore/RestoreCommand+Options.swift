@@ -20,7 +20,8 @@ extension RestoreCommand {
       help: ArgumentHelp(
         "Restore only data of this class, for example user-data or preferences; may be "
           + "repeated.",
-        valueName: "class"))
+        valueName: "class"),
+      completion: .list(DataClass.allCases.map(\.rawValue)))
     var classes: [String] = []
 
     /// Returns the classes.
@@ -142,15 +143,21 @@ extension RestoreCommand {
           guard let hint = error.hint, let meaning = Self.meaning(of: path) else { throw error }
           throw UsageError(
             error.code, error.description,
-            hint: "for \(meaning) write './\(path)'; otherwise \(hint)")
+            hint: "for \(meaning); otherwise \(hint)")
         }
       }
     }
 
-    /// Returns what a word may mean that does not name a snapshot: no snapshot's name has a slash.
+    /// Returns what a word may mean that does not name a snapshot, and how to write it: no
+    /// snapshot's name has a slash.
     private static func meaning(of path: ByteString) -> String? {
-      if (try? Host.realPath(path)) != nil { return "the existing file of that name" }
-      return path.components.count > 1 ? "a path of the device" : nil
+      if (try? Host.realPath(path)) != nil {
+        return "the existing file of that name write './\(path)'"
+      }
+      if path.components.count < 2 { return nil }
+      let ofDevice = "a path of the device write './\(path)'"
+      let hasSnapshot = path.bytes.contains(UInt8(ascii: ":"))
+      return hasSnapshot ? ofDevice : ofDevice + ", for one in a snapshot 'latest:\(path)'"
     }
 
     /// Returns the snapshot and the logical path in it. Many trees are fetched while the snapshot
