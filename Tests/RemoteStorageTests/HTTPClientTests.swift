@@ -44,6 +44,7 @@ struct HTTPClientTests {
     #expect(request.target == "/a/../b%20c?x=%2F")
     #expect(request.headers["x-sent"] == "")
     #expect(request.headers["expect"] == nil)
+    #expect(request.headers["accept-encoding"] == "identity")
   }
 
   /// A buffer is not replaced by another one, and a new one gets its size at once.

@@ -53,6 +53,14 @@ struct S3ErrorTests {
     #expect(unknown.reason == "the store does not know the access key ID")
   }
 
+  /// An object that a proxy compresses would otherwise look damaged.
+  @Test func compressedAnswersAreNoDamage() throws {
+    let found = try error(
+      #""status": 200, "headers": {"Content-Encoding": "gzip"}, "body": "abc""#)
+    #expect(found.reason.contains("compresses its answers (gzip)"), "\(found)")
+    #expect(found.kind == .failed && found.subject == "s3://bucket/some/place")
+  }
+
   @Test func missingBucketIsNamed() throws {
     let found = try error(#""status": 404, "# + xml("NoSuchBucket"))
     #expect(found.code == .noRepository)

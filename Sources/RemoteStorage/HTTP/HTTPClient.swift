@@ -82,8 +82,10 @@ private final class CurlHandle: @unchecked Sendable {
     message[0] = 0
     var headers: UnsafeMutablePointer<curl_slist>?
     defer { curl_slist_free_all(headers) }
-    // Without it libcurl waits for permission before it sends a larger body.
-    for line in ["Expect:"] + request.headers.map({ Self.line($0.name, $0.value) }) {
+    // Without the first one libcurl waits for permission before it sends a larger body, and without
+    // the second one a proxy may compress what it sends (RFC 9110, 12.5.3).
+    let fixed = ["Expect:", "Accept-Encoding: identity"]
+    for line in fixed + request.headers.map({ Self.line($0.name, $0.value) }) {
       guard !line.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }),
         let longer = curl_slist_append(headers, line)
       else { throw HTTPFailure(.unusable, "a header has control characters") }

@@ -92,12 +92,25 @@ package final class S3Client: Sendable {
     if response.isSuccess, S3Refusal.isWebPage(response, body: buffer, typeCounts: reads) {
       throw S3Failure(.answer("answers with a web page, not as a store", host: endpoint.host))
     }
+    if let coding = Self.coding(of: response), request.method == .get, response.isSuccess {
+      let words =
+        "compresses its answers (\(coding)) although none was asked for: "
+        + "a proxy or cache before the store changes them"
+      throw S3Failure(.answer(words, host: endpoint.host))
+    }
     if response.status < 500 { hasServed.store(true, ordering: .relaxed) }
     if response.isSuccess, !(request.canFailLate && Self.isError(buffer)) { return response }
     let status = response.isSuccess ? 500 : response.status
     let refusal = S3Refusal(
       HTTPResponse(status: status, headers: response.headers), body: buffer, now: clock())
     throw S3Failure(.refused(refusal, host: endpoint.host))
+  }
+
+  /// Returns the compression of an answer's body, in which none of its bytes are those of an
+  /// object; nil if there is none.
+  private static func coding(of response: HTTPResponse) -> String? {
+    let coding = response.header("content-encoding")?.lowercased()
+    return coding.flatMap { ["gzip", "x-gzip", "deflate", "br"].contains($0) ? $0 : nil }
   }
 
   /// Whether an answer with a status of success has an error in its body, as S3 gives it if it
