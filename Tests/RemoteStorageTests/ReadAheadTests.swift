@@ -116,6 +116,29 @@ struct ReadAheadTests {
     #expect(throws: StoreError.self) { try storage.load(path, offset: 0, count: 10) }
   }
 
+  /// Bytes that turn out to be wrong are asked for again.
+  @Test func forgottenReadsAreMadeAgain() throws {
+    let storage = try storage()
+    let (path, bytes) = try pack(in: storage)
+    for offset: UInt64 in [0, 100] { _ = try storage.load(path, offset: offset, count: 100) }
+    let kept = try requests { _ = try storage.load(path, offset: 200, count: 100) }
+    #expect(kept == 0)
+    storage.forgetReads(of: path)
+    let again = try requests { () throws in
+      let read = try storage.load(path, offset: 200, count: 100)
+      #expect(read == Array(bytes[200..<300]))
+    }
+    #expect(again == 1)
+    storage.expect([
+      ObjectRange(path: path, range: 600_000..<600_100),
+      ObjectRange(path: path, range: 601_000..<601_100),
+    ])
+    _ = try storage.load(path, offset: 600_000, count: 100)
+    storage.forgetReads(of: path)
+    let expected = try requests { _ = try storage.load(path, offset: 601_000, count: 100) }
+    #expect(expected == 1)
+  }
+
   /// A directory with three objects.
   private func directory(in storage: any Storage) throws -> ObjectPath {
     try storage.makeDirectories(["index"], in: .root)

@@ -93,11 +93,19 @@ final class ObjectCopier: Sendable {
     return try box.finish()
   }
 
-  /// Copies one object.
+  /// Copies one object. One of another host is read twice before it counts as damaged.
   ///
   /// - Throws: `damaged` if its bytes do not match its id, `missing` if it does not exist.
   @discardableResult
   func copy(_ object: Object, isReadSoon: Bool) throws(StoreError) -> Copied {
+    do throws(StoreError) { return try copyOnce(object, isReadSoon: isReadSoon) } catch {
+      guard error.code == .damaged, source.isOnAnotherHost else { throw error }
+      source.forgetReads(of: object.path)
+      return try copyOnce(object, isReadSoon: isReadSoon)
+    }
+  }
+
+  private func copyOnce(_ object: Object, isReadSoon: Bool) throws(StoreError) -> Copied {
     counters.begin(ByteString("\(object.path)"))
     let writer = try inTarget { () throws(StoreError) in
       try lease.storage.startObject(in: lease.path)

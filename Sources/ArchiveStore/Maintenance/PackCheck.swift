@@ -21,6 +21,9 @@ final class PackCheck: Sendable {
     /// The error if it could not be read completely, because this user may not, or because the
     /// store failed. Nothing counts as lost by that.
     var unread: StoreError?
+
+    /// Whether damage was found by a complete check.
+    var isFaulty: Bool { !faults.isEmpty && isComplete && unread == nil }
   }
 
   private let isClaimed = Atomic<Bool>(false)
@@ -157,15 +160,31 @@ extension PackCheck {
   /// Reads complete packs on several threads. Each thread takes the largest remaining pack. When
   /// none is left, it helps with the packs still being read, so that all threads end at the same
   /// time.
+  ///
+  /// Packs of another host with faults are read a second time: the bytes may have been changed or
+  /// cut on their way.
   struct Group {
     private let packs: [PackCheck]
     private let outage: Outage
     private let workers: Workers?
+    /// Starts to read packs again, unless they were or are on this host.
+    private let restart: (Set<Digest>) throws(StoreError) -> Group?
 
     /// Starts to read.
+    ///
+    /// - Parameter isLast: whether packs with faults are not read again.
     init(
-      of packs: [Digest: UInt64], _ index: CheckedIndex, _ check: RepositoryCheck
+      of packs: [Digest: UInt64], _ index: CheckedIndex, _ check: RepositoryCheck,
+      isLast: Bool = false
     ) throws(StoreError) {
+      restart = { (faulty) throws(StoreError) in
+        let storage = check.repository.storage
+        guard !isLast, storage.isOnAnotherHost else { return nil }
+        for pack in faulty { storage.forgetReads(of: storage.layout.pack(pack)) }
+        let again = RepositoryCheck(
+          check.repository, workers: check.workers, isStopping: check.isStopping)
+        return try Group(of: packs.filter { faulty.contains($0.key) }, index, again, isLast: true)
+      }
       let chosen = packs.sorted { ($1.value, $1.key) < ($0.value, $0.key) }
       let counts = chosen.isEmpty ? [:] : index.counts()
       let outage = Outage(check.repository.storage)
@@ -193,7 +212,14 @@ extension PackCheck {
     func finish() throws(StoreError) -> [Verdict] {
       workers?.finish()
       if let error = outage.error { throw error }
-      return packs.map { $0.finish() }.sorted { $0.pack < $1.pack }
+      var verdicts = packs.map { $0.finish() }
+      let faulty = Set(verdicts.lazy.filter(\.isFaulty).map(\.pack))
+      if !faulty.isEmpty, let again = try restart(faulty) {
+        let second = try again.finish().filter(\.isComplete)
+        let replaced = Set(second.map(\.pack))
+        verdicts = verdicts.filter { !replaced.contains($0.pack) } + second
+      }
+      return verdicts.sorted { $0.pack < $1.pack }
     }
 
     private static func work(_ packs: [PackCheck]) {

@@ -2,17 +2,27 @@ internal import Codecs
 
 /// Reads and decodes frames for readers that verify each blob against its hash. They do not need
 /// the frame's checksum, and can read the intact blobs of a damaged frame.
+///
+/// A frame of another host may have been changed or cut on its way. There the checksum is verified,
+/// and a frame that does not match it is read a second time.
 struct FrameDecoder: ~Copyable {
   private let storage: RepositoryStorage
+  /// Whether the storage is on another host.
+  private let verifiesChecksums: Bool
   private var decompressor: ZstdDecompressor
   /// The stored bytes of the frame, and the encrypted ones, kept for their memory.
   private var stored: [UInt8] = []
   private var ciphertext: [UInt8] = []
 
   init(_ storage: RepositoryStorage) throws(StoreError) {
+    try self.init(storage, ignoresChecksums: !storage.isOnAnotherHost)
+  }
+
+  private init(_ storage: RepositoryStorage, ignoresChecksums: Bool) throws(StoreError) {
     self.storage = storage
+    verifiesChecksums = !ignoresChecksums
     decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
-      try ZstdDecompressor(ignoresChecksum: true)
+      try ZstdDecompressor(ignoresChecksum: ignoresChecksums)
     }
   }
 
@@ -21,21 +31,42 @@ struct FrameDecoder: ~Copyable {
   mutating func decode(
     _ location: IndexSet.BlobLocation, appendingTo buffer: inout [UInt8]
   ) throws(StoreError) {
-    let plain = Int(location.frame.plain)
-    let stored = Int(location.frame.stored)
-    guard plain <= FormatLimit.frame, stored <= FormatLimit.storedFrame else {
+    guard location.frame.plain <= FormatLimit.frame,
+      location.frame.stored <= FormatLimit.storedFrame
+    else {
       throw .damaged(
         "\(storage.layout.pack(location.pack))",
         "frame \(location.frameNumber) exceeds the maximum frame size")
     }
     var bytes: [UInt8] = []
-    swap(&bytes, &self.stored)
-    defer { swap(&bytes, &self.stored) }
+    swap(&bytes, &stored)
+    defer { swap(&bytes, &stored) }
+    do throws(StoreError) {
+      try load(location, into: &bytes)
+      try decompress(bytes, of: location, appendingTo: &buffer)
+    } catch {
+      guard verifiesChecksums, error.code == .damaged else { throw error }
+      storage.forgetReads(of: storage.layout.pack(location.pack))
+      try load(location, into: &bytes)
+      var lenient = try FrameDecoder(storage, ignoresChecksums: true)
+      try lenient.decompress(bytes, of: location, appendingTo: &buffer)
+    }
+  }
+
+  private mutating func load(
+    _ location: IndexSet.BlobLocation, into bytes: inout [UInt8]
+  ) throws(StoreError) {
     try storage.load(
-      pack: location.pack, offset: location.frame.offset, count: stored, into: &bytes,
-      ciphertext: &ciphertext)
+      pack: location.pack, offset: location.frame.offset, count: Int(location.frame.stored),
+      into: &bytes, ciphertext: &ciphertext)
+  }
+
+  private mutating func decompress(
+    _ bytes: [UInt8], of location: IndexSet.BlobLocation, appendingTo buffer: inout [UInt8]
+  ) throws(StoreError) {
     do {
-      try decompressor.decompress(bytes.span, limit: plain, appendingTo: &buffer)
+      try decompressor.decompress(
+        bytes.span, limit: Int(location.frame.plain), appendingTo: &buffer)
     } catch {
       throw .codec(error, "\(storage.layout.pack(location.pack)), frame \(location.frameNumber)")
     }

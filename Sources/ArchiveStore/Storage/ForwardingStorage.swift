@@ -89,4 +89,6 @@ extension ForwardingStorage {
   }
 
   public func expect(_ ranges: [ObjectRange]) { base.expect(ranges) }
+
+  public func forgetReads(of path: ObjectPath) { base.forgetReads(of: path) }
 }

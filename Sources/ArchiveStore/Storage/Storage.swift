@@ -111,6 +111,9 @@ public protocol Storage: Sendable {
   /// Says which ranges of objects are read next, about in this order and once each, so that a
   /// storage on another host can fetch them ahead. Replaces what was said before; none ends it.
   func expect(_ ranges: [ObjectRange])
+
+  /// Forgets what was read ahead of an object, so that its bytes are asked for again.
+  func forgetReads(of path: ObjectPath)
 }
 
 /// The names in a directory.
@@ -244,6 +247,9 @@ extension Storage {
 
   /// Has no effect: reads of this host are not slow.
   public func expect(_ ranges: [ObjectRange]) {}
+
+  /// Has no effect: nothing is read ahead.
+  public func forgetReads(of path: ObjectPath) {}
 
   /// Renames one object after another.
   public func moveAside(_ moves: [ObjectMove]) throws(StoreError) -> Bool {

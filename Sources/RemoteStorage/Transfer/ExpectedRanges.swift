@@ -232,6 +232,14 @@ final class ExpectedRanges: Sendable {
     return found
   }
 
+  /// Drops the held pieces of an object, which readers then read by themselves.
+  func forget(_ path: ObjectPath) {
+    let dropped = state.withLock { state in
+      numbers[path, default: []].reduce(0) { $0 + Self.drop($1, &state) }
+    }
+    for _ in 0..<dropped { _ = slots.dequeue(waitingAtMost: 0) }
+  }
+
   /// Drops a held piece. Returns the number of its slots.
   private static func drop(_ number: Int, _ state: inout State) -> Int {
     guard case .held(let bytes, let hasSlot) = state.fetched[number] else { return 0 }

@@ -171,9 +171,13 @@ package final class ReadAheadStorage: ForwardingStorage {
   /// Drops the listings, before a change.
   private func change() { listings.withLock { $0 }?.drop() }
 
-  /// Forgets what was read of an object, or of everything below a directory.
+  /// Forgets what was read of an object, or of everything below a directory, before a change.
   private func forget(_ path: ObjectPath) {
     change()
+    forgetBlocks(path)
+  }
+
+  private func forgetBlocks(_ path: ObjectPath) {
     state.withLock { state in
       state.blocks.removeAll { $0.path.components.starts(with: path.components) }
       state.positions = state.positions.filter {
@@ -234,6 +238,11 @@ extension ReadAheadStorage {
       return expected
     }
     old?.end()
+  }
+
+  package func forgetReads(of path: ObjectPath) {
+    expected.withLock { $0 }?.forget(path)
+    forgetBlocks(path)
   }
 
   package func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool {

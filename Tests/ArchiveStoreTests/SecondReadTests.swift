@@ -1,0 +1,154 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Objects of another host that are changed or cut on their way, once. They are read a second time,
+/// and nothing counts as damaged.
+@Suite(.serialized) struct SecondReadTests {
+  /// The ways in which one read goes wrong.
+  enum Fault: CaseIterable, Sendable {
+    case changed
+    case cut
+  }
+
+  private let memory = MemoryStorage()
+  private let storage: UnreliableStorage
+  private let repository: Repository
+  private let files: [(name: String, bytes: [UInt8])]
+
+  init() throws {
+    var random = SeededBytes(seed: 44)
+    storage = UnreliableStorage(memory)
+    repository = try Repository.create(in: storage, program: "test")
+    files = (1...4).map { (name: "file\($0)", bytes: random.bytes(3000)) }
+    for count in 1...files.count {
+      _ = try repository.back(up: Array(files.prefix(count)), sequence: UInt64(count))
+    }
+  }
+
+  /// Calls `body` with each read of a run in turn being wrong, until there are no more.
+  private func sweep(_ fault: Fault, _ body: (Int) throws -> Void) throws {
+    var number = 0
+    repeat {
+      number += 1
+      storage.fail(number, fault)
+      try body(number)
+      try #require(number < 300)
+    } while storage.hasFailed
+    // Index objects, snapshots and packs were read.
+    #expect(number > 4)
+  }
+
+  @Test(arguments: Fault.allCases) func aCheckFindsNoDamage(_ fault: Fault) throws {
+    try sweep(fault) { number in
+      let result = try RepositoryCheck(repository, reading: .everything, workers: 1).run()
+      var findings: [RepositoryCheck.Finding] = []
+      let report = try result.forEachFinding { findings.append($0) }
+      #expect(findings.isEmpty, "read \(number): \(findings)")
+      #expect(report.packsRead == files.count, "read \(number)")
+      try result.recordDamage()
+      #expect(try DamageRecords(storage).packs.isEmpty)
+    }
+  }
+
+  @Test(arguments: Fault.allCases) func readersGetAllContents(_ fault: Fault) throws {
+    try sweep(fault) { number in
+      let heads = try repository.heads()
+      #expect(heads.heads.count == files.count && heads.damaged.isEmpty, "read \(number)")
+      let newest = try repository.snapshot(matching: "latest")
+      let reader = try repository.beginReading()
+      for file in files {
+        let entry = try reader.entry(at: ByteString(file.name), in: newest.snapshot.tree)
+        guard case .file(let content) = entry?.node else {
+          Issue.record("read \(number): \(file.name) is no file")
+          continue
+        }
+        #expect(try reader.bytes(of: content) == file.bytes, "read \(number)")
+      }
+      #expect(reader.damagedPacks.isEmpty && reader.remarks.isEmpty, "read \(number)")
+    }
+  }
+
+  @Test(arguments: Fault.allCases) func aMirrorIsWhole(_ fault: Fault) throws {
+    try sweep(fault) { number in
+      let target = MemoryStorage(name: "mirror")
+      let report = try RepositoryMirror(of: repository, in: target).run()
+      #expect(report.damaged.isEmpty && report.incomplete.isEmpty, "read \(number)")
+      let copied = try target.objects().filter { $0.key.hasPrefix("packs/") }
+      #expect(try copied == memory.objects().filter { $0.key.hasPrefix("packs/") })
+    }
+  }
+
+  /// A pack that is wrong each time is damaged, as on this host.
+  @Test func damageIsStillFound() throws {
+    let pack = try #require(try RepositoryListing.packs(storage).min())
+    try memory.change(repository.storage.layout.pack(pack)) { $0[$0.count / 3] ^= 0xff }
+    storage.fail(0, .changed)
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged == ["\(repository.storage.layout.pack(pack))"])
+  }
+}
+
+/// A storage of another host, of which one read of a pack, an index object or a snapshot is wrong.
+private final class UnreliableStorage: ForwardingStorage {
+  private struct State {
+    /// The number of right reads before the wrong one; nil for none that is wrong.
+    var left: Int?
+    var fault = SecondReadTests.Fault.changed
+    var hasFailed = false
+  }
+
+  let base: any Storage
+  private let state = Mutex(State())
+
+  init(_ base: any Storage) { self.base = base }
+
+  /// On another host, unlike memory.
+  func directoryIdentity() throws(StoreError) -> FileIdentity? { nil }
+
+  /// Lets the read with this number (from 1) be wrong; 0 for none.
+  func fail(_ number: Int, _ fault: SecondReadTests.Fault) {
+    state.withLock { $0 = State(left: number == 0 ? nil : number - 1, fault: fault) }
+  }
+
+  /// Whether a read was wrong.
+  var hasFailed: Bool { state.withLock(\.hasFailed) }
+
+  /// Returns how the next read is wrong, or nil if it is right.
+  private func fault(of path: ObjectPath) -> SecondReadTests.Fault? {
+    guard ["packs", "index", "snapshots"].contains(path.components.first) else { return nil }
+    return state.withLock { state in
+      guard let left = state.left else { return nil }
+      state.left = left == 0 ? nil : left - 1
+      guard left == 0 else { return nil }
+      state.hasFailed = true
+      return state.fault
+    }
+  }
+
+  func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+    var bytes = try base.load(path, limit: limit)
+    switch fault(of: path) {
+    case .changed: bytes[bytes.count / 2] ^= 0x10
+    case .cut: bytes.removeLast(bytes.count / 2)
+    case nil: break
+    }
+    return bytes
+  }
+
+  func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    try base.load(path, offset: offset, count: count, into: &buffer)
+    guard count > 0 else { return }
+    switch fault(of: path) {
+    case .changed: buffer[count / 2] ^= 0x10
+    case .cut: throw .damaged("\(path)", "it ends before byte \(offset + UInt64(count))")
+    case nil: break
+    }
+  }
+}
