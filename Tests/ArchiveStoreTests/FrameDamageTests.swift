@@ -87,7 +87,7 @@ struct FrameDamageTests {
       let found = try Checked(repository, .everything)
       #expect(found.damaged == ["\(frame.path)"] && found.costs.isEmpty)
       let isNamed = found.findings.contains {
-        guard case .damage(_, let reason) = $0 else { return false }
+        guard case .damage(_, let reason, _) = $0 else { return false }
         return reason.contains("frame 0: zstd frame: the content does not match its checksum")
       }
       #expect(isNamed, "\(found.findings)")

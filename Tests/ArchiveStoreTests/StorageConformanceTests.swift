@@ -51,13 +51,13 @@ struct StorageConformanceTests {
   @Test(arguments: [UInt64(Int64.max), 1 << 63, .max - 3, .max])
   func offsetsThatNoFileHasAreDamage(offset: UInt64) throws {
     let storage = try make(.local)
-    try directory.write("content", at: "store/object")
+    try Data("content".utf8).write(to: URL(fileURLWithPath: directory("store/object")))
     var bytes: [UInt8] = []
-    do {
+    do throws(StoreError) {
       try storage.load(
         ObjectPath.root.appending("object"), offset: offset, count: 4, into: &bytes)
       Issue.record("bytes were read")
-    } catch let error as StoreError {
+    } catch {
       #expect(error.code == .damaged && error.reason.contains("it ends before byte"))
     }
   }
