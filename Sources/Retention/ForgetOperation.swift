@@ -93,7 +93,8 @@ package struct ForgetOperation {
   /// - Parameter now: the current time. A later snapshot is not counted as one that is left of its
   ///   group.
   /// - Throws: `OperationError` if one is pinned, or the last regular one of its group, unless
-  ///   `mayEmptyGroups`; `StoreError` if one cannot be read and its removal is not forced.
+  ///   `mayEmptyGroups`; `StoreError` if one cannot be read and its removal is not forced, or if it
+  ///   is that of a later version, which is not damaged.
   package func plan(
     removing named: [Named], grouping: SnapshotGrouping, mayEmptyGroups: Bool, now: Timestamp
   ) throws -> RetentionPlan {
@@ -106,7 +107,7 @@ package struct ForgetOperation {
     let known = Set(heads.heads.map(\.id))
     var seen: Set<SnapshotID> = []
     for one in named where !known.contains(one.id) && seen.insert(one.id).inserted {
-      if !one.isForced { throw try damage(of: one.id) }
+      if !one.isForced || isOfLaterVersion(one.id) { throw try damage(of: one.id) }
       plan.damaged.append(one.id)
     }
     return plan
@@ -154,6 +155,11 @@ extension ForgetOperation {
       hint: "add '--allow-last' to remove it nevertheless")
   }
 
+  /// Whether a snapshot without a head has a format that only a later version reads.
+  private func isOfLaterVersion(_ id: SnapshotID) -> Bool {
+    heads.damaged.contains { $0.code == .unsupported && $0.subject.contains(id.hex) }
+  }
+
   /// Returns the error for a snapshot without a head: it is damaged or gone.
   private func damage(of id: SnapshotID) throws(StoreError) -> StoreError {
     let name = String(id.hex.prefix(8))
@@ -169,7 +175,8 @@ extension ForgetOperation {
       return StoreError(
         error.code, "forget the snapshot", subject: name,
         reason: "it cannot be read: \(error.reason)",
-        hint: error.isRefused ? error.hint ?? force : force, cause: error.cause)
+        hint: error.isRefused || error.code == .unsupported ? error.hint ?? force : force,
+        cause: error.cause)
     }
     // It was written after the listing.
     return StoreError(

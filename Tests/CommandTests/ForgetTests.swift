@@ -20,7 +20,7 @@ struct ForgetTests {
   @discardableResult
   private func make(
     _ time: String, sequence: UInt64 = 0, tags: [String] = [], reason: Reason = .manual,
-    apps: [String] = [], device: String = "a", policy: String = "flatpak"
+    apps: [String] = [], device: String = "a", policy: String = "flatpak", version: Int? = nil
   ) throws -> String {
     let storage = try LocalStorage(path: ByteString(directory))
     let repository = try Repository.open(storage)
@@ -34,7 +34,9 @@ struct ForgetTests {
       tree: TreeReference(Blake2b.hash([])), program: "test")
     snapshot.tags = tags
     snapshot.apps = apps.map { AppRecord(identifier: $0, containers: ["x"]) }
-    let content = Array(snapshot.json.compact.utf8) + [UInt8(ascii: "\n")]
+    let text = snapshot.json.compact.replacing(
+      "\"version\":1", with: "\"version\":\(version ?? 1)", maxReplacements: 1)
+    let content = Array(text.utf8) + [UInt8(ascii: "\n")]
     let bytes = try TestEncryption.stored(content)
     let id = Blake2b.hash(bytes).hex
     try cli.directory.write(bytes, at: ByteString("repo/snapshots/" + file(id)))
@@ -326,6 +328,19 @@ struct ForgetTests {
     let reported = try cli.succeed("forget \(ids[1]) --force --repo repo")
     #expect(reported == "damaged snapshot: remove \(ids[1])\n\nremoved 1 of 2 snapshots\n")
     #expect(try present() == [ids[2]])
+  }
+
+  /// Another program may have made it today, and needs it.
+  @Test func snapshotOfALaterVersionIsNotRemovedAsDamaged() throws {
+    let ids = try january(2) + [make("2026-01-03T12:00:00Z", version: 2)]
+    for force in ["", " --force"] {
+      let outcome = try cli.run("forget \(ids[2])\(force) --repo repo")
+      #expect(outcome.code == 1, "\(outcome.errors)")
+      #expect(outcome.errors.contains("version 2 is not supported"), "\(outcome.errors)")
+      #expect(outcome.errors.contains("hint: use a newer sandboxctl"), "\(outcome.errors)")
+      #expect(!outcome.errors.contains("--force"))
+    }
+    #expect(try present() == Set(ids))
   }
 
   /// Heads come from a cache, which does not notice a change of content at the same size and time.
