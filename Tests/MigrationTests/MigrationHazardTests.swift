@@ -46,6 +46,28 @@ struct MigrationHazardTests {
     #expect(try fixture.directory.read(mail) == Array("mail".utf8))
   }
 
+  /// A part of the app's data may be in a staging directory of the source.
+  @Test func aSourceWithAnInterruptedOperationIsRefused() throws {
+    let fixture = try MigrationFixture()
+    let migration = try fixture.plan()
+    try migration.requireSourceWithoutOperations()
+    let home = fixture.directory.path("old")
+    var journal: OperationJournal? = try OperationJournal(
+      JournalRecord(
+        operation: "restore", time: Host.now(), subjects: ["apps/firefox"],
+        containers: ["apps/firefox/config"]), root: home)
+    try journal?.prepare(0, stagingIn: [])
+    let busy = #expect(throws: OperationError.self) { try fixture.run(migration) }
+    #expect(busy?.kind == .busy && busy?.code == .appLocked)
+    journal = nil
+    let interrupted = #expect(throws: OperationError.self) { try fixture.run(migration) }
+    #expect(interrupted?.code == .recoveryRequired)
+    #expect(interrupted?.hint?.contains("old --layout xdg' first") == true)
+    #expect(throws: OperationError.self) { try migration.requireSourceWithoutOperations() }
+    #expect(try fixture.newPaths().contains { $0.lastComponent == "places.sqlite" } == false)
+    #expect(try fixture.run(migration, isForced: true).isComplete)
+  }
+
   /// A copy without privileges that the original has is not exact. A directory keeps its group for
   /// new entries.
   @Test func bitsAndCapabilitiesThatAreNotCopiedAreNamed() throws {

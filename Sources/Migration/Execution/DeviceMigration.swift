@@ -51,7 +51,7 @@ package struct DeviceMigration {
     }
     if !isForced {
       let subjects = Set(pairs.map(\.source.logicalPrefix.subject)).sorted()
-      try SourceOperations.requireNone(on: subjects, in: source.root)
+      try SourceOperations.requireNone(on: subjects, in: source.root, source.layout)
     }
     return ContainerPreview.make(pairs, in: scan)
   }

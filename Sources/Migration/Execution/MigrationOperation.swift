@@ -106,20 +106,11 @@ package struct MigrationOperation {
     if options.isForced { return }
     let signs =
       target.signsOfUse(in: scan, of: migration) + migration.signsOfUseInSource
-    guard let first = signs.first else { return try requireRecoveredSource() }
+    guard let first = signs.first else { return try migration.requireSourceWithoutOperations() }
     let more = signs.count > 1 ? ", and \(signs.count - 1) more" : ""
     throw OperationError(
       .failed, code: .appRunning, "migrate", subject: app, reason: "\(first.text)\(more)",
       hint: "close the app and try again, or add '--force'")
-  }
-
-  /// Refuses a source with another operation on the app. Outside sandboxes the home directory
-  /// itself is the device.
-  private func requireRecoveredSource() throws(OperationError) {
-    let source = migration.route.from
-    let subject = LogicalContainer.data(LogicalName(source.app)).prefix.subject
-    let root = source.packaging.deviceDirectory.map { source.home.appending($0) } ?? source.home
-    try SourceOperations.requireNone(on: [subject], in: root)
   }
 
   /// Refuses a migration for which the volume lacks room, unless copies may share blocks.

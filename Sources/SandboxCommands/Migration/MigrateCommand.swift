@@ -210,6 +210,7 @@ struct FormMigration {
     }
     var outcome = MigrationOutcome(migration)
     outcome.isInstalled = versions.to.isInstalled(route.to, route.table)
+    if command.change.force || command.change.dryRun { warn(ofOperationsOn: migration, console) }
     if command.change.dryRun {
       outcome.running = try migration.signsOfUse { try command.policy.compile(for: $0) }
     } else {
@@ -218,6 +219,19 @@ struct FormMigration {
     try outcome.show(
       command.output, isForced: command.change.force, listsAll: command.listAll, console)
     return outcome
+  }
+
+  /// Warns of an operation on the source for which a migration without '--force' is refused.
+  private func warn(ofOperationsOn migration: AppMigration, _ console: Console) {
+    do throws(OperationError) {
+      try migration.requireSourceWithoutOperations()
+    } catch {
+      let isForced = command.change.force
+      let end = isForced ? "'--force' migrates what is in place" : "refused without '--force'"
+      let reason = error.parts.reason ?? error.description
+      console.warning("'\(migration.route.from.app)': \(reason): \(end)")
+      if !isForced, let hint = error.hint { console.hint(hint) }
+    }
   }
 
   private func carryOut(
