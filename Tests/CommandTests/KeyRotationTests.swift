@@ -166,6 +166,9 @@ struct KeyRotationTests {
     let check = try keys.run("check --read-data \(Self.key)")
     #expect(check.errors.contains("cannot record the damaged packs"), "\(check)")
     #expect(!check.errors.contains("repair"), "\(check)")
+    let findings = try keys.run("check --json \(Self.key)").output.split(separator: "\n")
+      .map { try CommandLine.object($0) }.filter { $0["finding"] as? String == "damage" }
+    #expect(!findings.isEmpty && findings.allSatisfy { $0["hint"] == nil }, "\(findings)")
     #expect(try !cli.isThere("repo/damaged") || cli.names(in: "repo/damaged").isEmpty)
     try putKeyFilesBack(from: "newest")
     try putBack("repository.json", from: "newest")

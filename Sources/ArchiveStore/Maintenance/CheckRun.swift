@@ -61,8 +61,10 @@ extension RepositoryCheck {
       try readContents()
     }
 
+    /// With an older key file there is no remedy: objects that it does not open are intact.
     private mutating func record(_ object: String, _ reason: String, hint: String?) {
-      damage.append(.damage(object: object, reason: reason, hint: hint))
+      let isCertain = check.repository.writeRefusal == nil
+      damage.append(.damage(object: object, reason: reason, hint: isCertain ? hint : nil))
     }
 
     private mutating func record(_ path: ObjectPath, _ error: StoreError) throws(StoreError) {
