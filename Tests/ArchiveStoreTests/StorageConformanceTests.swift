@@ -47,21 +47,6 @@ struct StorageConformanceTests {
     }
   }
 
-  /// An offset that no file has, as a wrong index may have it, is one behind the object's end.
-  @Test(arguments: [UInt64(Int64.max), 1 << 63, .max - 3, .max])
-  func offsetsThatNoFileHasAreDamage(offset: UInt64) throws {
-    let storage = try make(.local)
-    try Data("content".utf8).write(to: URL(fileURLWithPath: directory("store/object")))
-    var bytes: [UInt8] = []
-    do throws(StoreError) {
-      try storage.load(
-        ObjectPath.root.appending("object"), offset: offset, count: 4, into: &bytes)
-      Issue.record("bytes were read")
-    } catch {
-      #expect(error.code == .damaged && error.reason.contains("it ends before byte"))
-    }
-  }
-
   @Test func unsafePathsAreRefused() {
     for text in ["", "/a", "a//b", "a/", ".", "..", "a/../b", "a/./b", "a\0"] {
       #expect(ObjectPath(text) == nil, "\(text)")
@@ -96,6 +81,18 @@ struct LocalStorageTests {
     #expect(try mode("") == 0o700)
     #expect(try mode("/objects") == 0o700)
     #expect(try mode("/objects/a") == 0o600)
+  }
+
+  /// An offset that no file has, as a wrong index may have it, is one behind the object's end.
+  @Test(arguments: [UInt64(Int64.max), 1 << 63, .max - 3, .max])
+  func offsetsThatNoFileHasAreDamage(offset: UInt64) throws {
+    let storage = try make()
+    try storage.save([1], as: path("objects/a"), by: path("lease"))
+    let error = storeError {
+      var bytes: [UInt8] = []
+      try storage.load(path("objects/a"), offset: offset, count: 4, into: &bytes)
+    }
+    #expect(error?.code == .damaged && error?.reason.contains("it ends before byte") == true)
   }
 
   @Test func linksAreNotFollowed() throws {
