@@ -102,7 +102,8 @@ struct Strace {
     return false
   }
 
-  private func log() throws -> String {
+  /// What strace has recorded.
+  func log() throws -> String {
     String(decoding: try directory.read("log"), as: UTF8.self)
   }
 }
