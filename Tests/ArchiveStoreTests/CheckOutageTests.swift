@@ -62,6 +62,25 @@ struct CheckOutageTests {
     #expect(try Checked(repository, .everything).findings.isEmpty)
   }
 
+  /// A pack with faults is read again. If that fails, the faults may have been made on their way.
+  @Test func aPackThatCannotBeReadAgainIsUnread() throws {
+    let path = layout.pack(packs[0])
+    try storage.memory.change(path) { $0[$0.count / 3] ^= 0xff }
+    let index = CheckedIndex(try LoadedIndex.loadAll(from: repository.storage).objects)
+    let sizes = try RepositoryListing.packSizes(repository.storage).filter { $0.key == packs[0] }
+    var reads = 0
+    for number in 1...100 {
+      storage.fail([path], from: number)
+      let check = RepositoryCheck(repository, reading: .everything, workers: 1)
+      let verdicts = try PackCheck.Group(of: sizes, index, check).finish()
+      if storage.failures == 0 { break }
+      reads = number
+      #expect(verdicts.count == 1, "read \(number)")
+      #expect(verdicts.allSatisfy { $0.unread != nil && !$0.isComplete }, "read \(number)")
+    }
+    #expect(reads > 4 && reads < 100)
+  }
+
   /// Each thread waits for one pack at most.
   @Test func theCheckEndsIfTheHostDoesNotAnswer() throws {
     storage.fail(packs.map { layout.pack($0) }, from: 1, endsHost: true)

@@ -44,12 +44,13 @@ import Testing
   }
 
   @Test(arguments: Fault.allCases) func aCheckFindsNoDamage(_ fault: Fault) throws {
+    let packs = try RepositoryListing.packs(repository.storage).count
     try sweep(fault) { number in
       let result = try RepositoryCheck(repository, reading: .everything, workers: 1).run()
       var findings: [RepositoryCheck.Finding] = []
       let report = try result.forEachFinding { findings.append($0) }
       #expect(findings.isEmpty, "read \(number): \(findings)")
-      #expect(report.packsRead == files.count, "read \(number)")
+      #expect(report.packsRead == packs, "read \(number)")
       try result.recordDamage()
       #expect(try DamageRecords(storage).packs.isEmpty)
     }
@@ -80,6 +81,42 @@ import Testing
       #expect(report.damaged.isEmpty && report.incomplete.isEmpty, "read \(number)")
       let copied = try target.objects().filter { $0.key.hasPrefix("packs/") }
       #expect(try copied == memory.objects().filter { $0.key.hasPrefix("packs/") })
+    }
+  }
+
+  /// A copy reads the frames of packs instead of whole packs.
+  @Test(arguments: Fault.allCases) func aCopyIsWhole(_ fault: Fault) throws {
+    try sweep(fault) { number in
+      let target = try Repository.create(in: MemoryStorage(name: "copy"), program: "test")
+      let report = try CopyFixture.copy(repository, target)
+      #expect(report.snapshots == files.count, "read \(number)")
+      #expect(report.damaged.isEmpty && report.incomplete.isEmpty, "read \(number)")
+    }
+  }
+
+  /// Index objects of more than some MiB are read in pieces.
+  @Test(arguments: Fault.allCases) func objectsInPiecesAreWhole(_ fault: Fault) throws {
+    let ids = try RepositoryListing.indexes(repository.storage)
+    try sweep(fault) { number in
+      for id in ids {
+        let object = try IndexObject.load(id, from: repository.storage, by: 100)
+        #expect(object.packs > 0, "read \(number)")
+      }
+    }
+  }
+
+  /// A repair reads packs that a check recorded: one that is intact stays.
+  @Test(arguments: Fault.allCases) func aRepairFindsAnIntactPack(_ fault: Fault) throws {
+    let pack = try #require(try RepositoryListing.packs(repository.storage).min())
+    let path = repository.storage.layout.pack(pack)
+    try memory.change(path) { $0[$0.count / 3] ^= 0xff }
+    storage.fail(0, fault)
+    try RepositoryCheck(repository, reading: .everything, workers: 1).run().recordDamage()
+    try memory.change(path) { $0[$0.count / 3] ^= 0xff }
+    try sweep(fault) { number in
+      let report = try PackRepair(repository, isDry: true).run()
+      #expect(report.packs.map(\.id) == [pack], "read \(number)")
+      #expect(report.packs.map(\.state) == [.whole] && report.lostBlobs == 0, "read \(number)")
     }
   }
 

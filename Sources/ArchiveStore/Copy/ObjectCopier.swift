@@ -98,10 +98,8 @@ final class ObjectCopier: Sendable {
   /// - Throws: `damaged` if its bytes do not match its id, `missing` if it does not exist.
   @discardableResult
   func copy(_ object: Object, isReadSoon: Bool) throws(StoreError) -> Copied {
-    do throws(StoreError) { return try copyOnce(object, isReadSoon: isReadSoon) } catch {
-      guard error.code == .damaged, source.isOnAnotherHost else { throw error }
-      source.forgetReads(of: object.path)
-      return try copyOnce(object, isReadSoon: isReadSoon)
+    try source.readingTwice(object.path) { () throws(StoreError) in
+      try copyOnce(object, isReadSoon: isReadSoon)
     }
   }
 

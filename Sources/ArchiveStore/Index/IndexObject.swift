@@ -49,13 +49,15 @@ struct IndexObject: Sendable {
     guard size <= UInt64(storage.storedLimit(of: FormatLimit.index)) else {
       throw .damaged("\(path)", "it has \(size) bytes, more than an index object may have")
     }
-    var bytes = SpillableArray<UInt8>()
-    bytes.reserve(Int(size))
-    try storage.forEachPiece(of: id, kind: .index, size: size, by: pieceLength) {
-      piece throws(StoreError) in
-      bytes.append(piece.span)
+    return try storage.readingTwice(path) { () throws(StoreError) in
+      var bytes = SpillableArray<UInt8>()
+      bytes.reserve(Int(size))
+      try storage.forEachPiece(of: id, kind: .index, size: size, by: pieceLength) {
+        piece throws(StoreError) in
+        bytes.append(piece.span)
+      }
+      return try IndexObject(id: id, content: bytes, storedSize: size)
     }
-    return try IndexObject(id: id, content: bytes, storedSize: size)
   }
 
   /// Opens an index that was checked before.

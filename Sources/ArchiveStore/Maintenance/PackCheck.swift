@@ -215,9 +215,8 @@ extension PackCheck {
       var verdicts = packs.map { $0.finish() }
       let faulty = Set(verdicts.lazy.filter(\.isFaulty).map(\.pack))
       if !faulty.isEmpty, let again = try restart(faulty) {
-        let second = try again.finish().filter(\.isComplete)
-        let replaced = Set(second.map(\.pack))
-        verdicts = verdicts.filter { !replaced.contains($0.pack) } + second
+        // Nothing is damaged because of one reading: a pack that cannot be read again is unread.
+        verdicts = try verdicts.filter { !faulty.contains($0.pack) } + again.finish()
       }
       return verdicts.sorted { $0.pack < $1.pack }
     }

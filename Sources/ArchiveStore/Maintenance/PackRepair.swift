@@ -211,17 +211,14 @@ extension PackRepair {
     for number in plan.packs.indices {
       var pack = plan.packs[number]
       guard let size = plan.sizes[pack.id] else { continue }
-      var reading = PackReading(pack.id, size: size, in: repository.storage, counters)
-      reading.begin(plan.index, expected: counts[pack.id] ?? 0)
-      try forEachSound(&reading) { record, bytes throws(StoreError) in
+      let verdict = try readTwice(
+        pack.id, size: size, index: plan.index, expected: counts[pack.id] ?? 0
+      ) { record, bytes throws(StoreError) in
         guard !plan.isElsewhere(record.id), saved.insert(record.id).inserted else { return }
         pack.savedBlobs += 1
         pack.savedBytes += UInt64(record.length)
         if let writer { _ = try writer.storeBytes(bytes, kind: record.kind) }
       }
-      let verdict = reading.finish()
-      // Bytes that cannot be read now may be intact: nothing is counted as lost because of that.
-      if let conflict = reading.conflict { throw conflict }
       // A pack may have been made of wrong bytes, for example by damaged memory: it matches its id,
       // and its blobs do not match theirs.
       if verdict.faults.isEmpty, verdict.lost.isEmpty { pack.state = .whole }
@@ -232,6 +229,36 @@ extension PackRepair {
       let blobs = lost[plan.packs[number].id] ?? []
       plan.packs[number].lostBlobs = blobs.count { !saved.contains($0) && !plan.isElsewhere($0) }
     }
+  }
+
+  /// Reads a pack, and calls `body` with the blobs that match their ids. One of another host is
+  /// read a second time if it has faults: bytes may have been changed or cut on their way. Then
+  /// `body` gets the intact blobs of both readings.
+  private func readTwice(
+    _ pack: Digest, size: UInt64, index: CheckedIndex, expected: Int,
+    _ body: (BlobRecord, [UInt8]) throws(StoreError) -> Void
+  ) throws(StoreError) -> PackCheck.Verdict {
+    let storage = repository.storage
+    let first = try read(pack, size: size, index: index, expected: expected, body)
+    guard !first.faults.isEmpty || !first.lost.isEmpty, storage.isOnAnotherHost else {
+      return first
+    }
+    storage.forgetReads(of: storage.layout.pack(pack))
+    return try read(pack, size: size, index: index, expected: expected, body)
+  }
+
+  /// Reads a pack once.
+  private func read(
+    _ pack: Digest, size: UInt64, index: CheckedIndex, expected: Int,
+    _ body: (BlobRecord, [UInt8]) throws(StoreError) -> Void
+  ) throws(StoreError) -> PackCheck.Verdict {
+    var reading = PackReading(pack, size: size, in: repository.storage, counters)
+    reading.begin(index, expected: expected)
+    try forEachSound(&reading, body)
+    let verdict = reading.finish()
+    // Bytes that cannot be read now may be intact: nothing is counted as lost because of that.
+    if let conflict = reading.conflict { throw conflict }
+    return verdict
   }
 
   /// Calls `body` with the blobs of a pack that match their ids, in any frame.

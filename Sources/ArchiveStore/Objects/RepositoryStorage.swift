@@ -84,6 +84,18 @@ extension RepositoryStorage {
     do throws(StoreError) { _ = try status(RepositoryLayout.settings) } catch { throw failure }
   }
 
+  /// Calls `body`, which reads an object, and once more if that finds damage on another host: bytes
+  /// may have been changed or cut on their way, or in what was read ahead.
+  func readingTwice<Value>(
+    _ path: ObjectPath, _ body: () throws(StoreError) -> Value
+  ) throws(StoreError) -> Value {
+    do throws(StoreError) { return try body() } catch {
+      guard error.code == .damaged, isOnAnotherHost else { throw error }
+      forgetReads(of: path)
+      return try body()
+    }
+  }
+
   /// Returns the content of an object after comparing its stored bytes with its id. One of another
   /// host is read twice before it counts as damaged.
   ///
@@ -96,14 +108,13 @@ extension RepositoryStorage {
 
   /// Returns the content of an object that may have another path than others of its kind.
   func load(_ id: Digest, at path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
-    var stored = try load(path, limit: storedLimit(of: limit))
-    var isIntact = Blake2b.hash(stored) == id
-    if !isIntact, isOnAnotherHost {
-      // It may have been changed or cut on its way.
-      stored = try load(path, limit: storedLimit(of: limit))
-      isIntact = Blake2b.hash(stored) == id
+    let stored = try readingTwice(path) { () throws(StoreError) in
+      let stored = try load(path, limit: storedLimit(of: limit))
+      guard Blake2b.hash(stored) == id else {
+        throw .damaged("\(path)", "its content does not match its id")
+      }
+      return stored
     }
-    guard isIntact else { throw .damaged("\(path)", "its content does not match its id") }
     guard let cipher else { return stored }
     let content = try cipher.decrypt(stored, "\(path)")
     guard content.count <= limit else {

@@ -16,8 +16,17 @@ struct PackTables: Sendable {
   /// The blob entries, in the order of the frames.
   let records: [BlobRecord]
 
-  /// Reads the seek table and the contents of a pack of `size` stored bytes.
+  /// Reads the seek table and the contents of a pack of `size` stored bytes, on another host twice
+  /// before they count as damaged.
   static func load(
+    _ id: Digest, size: UInt64, from storage: RepositoryStorage
+  ) throws(StoreError) -> PackTables {
+    try storage.readingTwice(storage.layout.pack(id)) { () throws(StoreError) in
+      try loadOnce(id, size: size, from: storage)
+    }
+  }
+
+  private static func loadOnce(
     _ id: Digest, size: UInt64, from storage: RepositoryStorage
   ) throws(StoreError) -> PackTables {
     let path = storage.layout.pack(id)

@@ -48,7 +48,8 @@ struct PackFrames: ~Copyable {
     (nextFrame, nextRecord) = (0, 0)
   }
 
-  /// Returns the next frame with a used blob, or nil at the end.
+  /// Returns the next frame with a used blob, or nil at the end. On another host a frame is read
+  /// twice before it counts as damaged.
   ///
   /// - Throws: `damaged` if a used blob cannot be read. The next call continues after the frame.
   mutating func next(where isUsed: (BlobRecord) -> Bool) throws(StoreError) -> Frame? {
@@ -62,7 +63,13 @@ struct PackFrames: ~Copyable {
       used = zip(all, marks).filter(\.1).map(\.0)
       guard !used.isEmpty else { continue }
       let unused = zip(all, marks).filter { !$0.1 }.map(\.0)
-      return try read(location, number: number, used: used, unused: unused)
+      do throws(StoreError) {
+        return try read(location, number: number, used: used, unused: unused)
+      } catch {
+        guard error.code == .damaged, storage.isOnAnotherHost else { throw error }
+        storage.forgetReads(of: path)
+        return try read(location, number: number, used: used, unused: unused)
+      }
     }
     return nil
   }
