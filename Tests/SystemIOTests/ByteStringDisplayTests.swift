@@ -19,6 +19,8 @@ struct ByteStringDisplayTests {
     ("a\u{34f}b\u{17b4}c\u{180b}", "a\\u{34f}b\\u{17b4}c\\u{180b}"),
     ("letter\u{fe0f} \u{845b}\u{e0100}", "letter\\u{fe0f} \u{845b}\\u{e0100}"),
     ("\u{2764}\u{fe0f} \u{2764}\u{fe0f}\u{fe0f}", "\u{2764}\u{fe0f} \u{2764}\u{fe0f}\\u{fe0f}"),
+    ("1\u{fe0f}\u{20e3} #\u{fe0f}\u{20e3}", "1\u{fe0f}\u{20e3} #\u{fe0f}\u{20e3}"),
+    ("1\u{fe0f} x\u{fe0f}\u{20e3}", "1\\u{fe0f} x\\u{fe0f}\u{20e3}"),
     ("join\u{200d}er", "join\\u{200d}er"),
     ("\u{d55c}\u{ae00} e\u{301}", "\u{d55c}\u{ae00} e\u{301}"),
     ("", ""),

@@ -107,7 +107,8 @@ package final class S3Client: Sendable {
   }
 
   /// Returns the compression of an answer's body, in which none of its bytes are those of an
-  /// object; nil if there is none.
+  /// object; nil if there is none. Not zstd: a program that copied a repository to the bucket may
+  /// have recorded it for packs by their names (`.tar.zst`).
   private static func coding(of response: HTTPResponse) -> String? {
     let coding = response.header("content-encoding")?.lowercased()
     return coding.flatMap { ["gzip", "x-gzip", "deflate", "br"].contains($0) ? $0 : nil }

@@ -201,9 +201,11 @@ extension ByteString: CustomStringConvertible {
     var previous: Unicode.Scalar?
     while !rest.isEmpty {
       let plain = rest.prefix(while: Self.isPlain)
-      if !plain.isEmpty { previous = nil }
       buffer.append(contentsOf: plain)
       rest = rest[plain.endIndex...]
+      if let last = plain.last {
+        previous = rest.starts(with: Self.keycap) ? Unicode.Scalar(last) : nil
+      }
       guard let first = rest.first else { return }
       if let (scalar, length) = Self.firstScalar(of: rest) {
         buffer.append(contentsOf: Self.shown(scalar, after: previous).utf8)
@@ -216,6 +218,9 @@ extension ByteString: CustomStringConvertible {
       }
     }
   }
+
+  /// The selector and the mark that make a keycap of a digit, `#` or `*`.
+  private static let keycap = Array("\u{fe0f}\u{20e3}".utf8)
 
   /// Whether a byte is a printable ASCII character other than the backslash.
   private static func isPlain(_ byte: UInt8) -> Bool {
@@ -237,7 +242,7 @@ extension ByteString: CustomStringConvertible {
 
   /// Returns a scalar as it is displayed.
   ///
-  /// - Parameter previous: The scalar before it; nil for a plain one.
+  /// - Parameter previous: The scalar before it; nil for a plain one, except that of a keycap.
   private static func shown(_ scalar: Unicode.Scalar, after previous: Unicode.Scalar?) -> String {
     switch scalar {
     case "\n": return "\\n"
