@@ -90,6 +90,20 @@ struct OptionNeedTests {
     let directory = "latest:apps/org.example.notebook/data/Documents"
     #expect(try cli.run("dump \(directory)").code == 0)
     #expect(try cli.run("dump --merge-log \(directory)").code == 2)
+    // What may be overwritten for some apps is not overwritten for all.
+    try cli.directory.write(
+      """
+      repo: \(cli.directory.string)/repo
+      restore: {app: [notebook, reader], overwrite: always, delete: true}
+      """, at: "home/.config/sandboxctl/config.yaml")
+    try cli.directory.write("own", at: "mine/file")
+    for options in ["", " --overwrite always"] {
+      let refused = try cli.run("restore latest --to mine\(options)")
+      #expect(refused.code == 2, "\(options): \(refused.errors)")
+    }
+    #expect(try cli.names(in: "mine") == ["file"])
+    _ = try cli.succeed("restore latest --to mine --overwrite always --no-delete")
+    #expect(try cli.names(in: "mine").contains("file"))
   }
 
   /// `latest` beside an app would be another snapshot than that which `restore latest` names.

@@ -138,17 +138,26 @@ struct RestoreCommand: SandboxCommand {
   // MARK: - Into a directory
 
   /// Returns the apps to restore. Several that a configuration names for restores into devices are
-  /// not used for a plain directory.
+  /// not used for a plain directory, unless it also says what to overwrite or delete for them: the
+  /// whole snapshot would overwrite more.
   private func usedApps(_ console: Console) -> [String] {
-    guard to != nil, part.apps.count > 1, !console.givenOptions.contains("app") else {
-      return part.apps
-    }
+    guard to != nil, part.apps.count > 1, !console.givenOptions.contains("app"),
+      !replacesByConfiguration(beside: console.givenOptions)
+    else { return part.apps }
     if !output.quiet {
       console.note(
         "the apps that the configuration names are not used: '--to' restores one app, one path "
           + "or the whole snapshot")
     }
     return []
+  }
+
+  /// Whether the configuration lets files of a directory be replaced or deleted.
+  private func replacesByConfiguration(beside given: Set<String>) -> Bool {
+    guard let overwrite = merging.overwrite else { return false }
+    return overwrite != OverwriteMode.never.rawValue && !given.contains("overwrite")
+      || merging.delete && !given.contains("delete")
+      || target.deleteExcluded && !given.contains("delete-excluded")
   }
 
   private func restore(
