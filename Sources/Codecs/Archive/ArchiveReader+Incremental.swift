@@ -11,7 +11,7 @@ extension ArchiveReader {
   ///
   /// - Throws: as `read(into:)` does.
   mutating func contentListsUnchanged(size: UInt64?) throws(CodecError) -> Bool {
-    guard formatName.format.contains("tar"), size ?? 0 > 0 else { return false }
+    guard size ?? 0 > 0, formatName.format.contains("tar") else { return false }
     let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 1)
     defer { unsafe room.deallocate() }
     var isStart = true
