@@ -324,6 +324,8 @@ private struct PlannedMirror: ForwardingStorage {
     try existingSide(of: path).load(path, offset: offset, count: count, into: &buffer)
   }
 
+  func forgetReads(of path: ObjectPath) { side(of: path)?.forgetReads(of: path) }
+
   func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     try side(of: path)?.status(path)
   }
