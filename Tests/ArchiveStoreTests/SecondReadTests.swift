@@ -61,6 +61,8 @@ import Testing
       let heads = try repository.heads()
       #expect(heads.heads.count == files.count && heads.damaged.isEmpty, "read \(number)")
       let newest = try repository.snapshot(matching: "latest")
+      let ids = try RepositoryListing.snapshots(repository.storage)
+      #expect(repository.unverified(among: ids, threads: 1).isEmpty, "read \(number)")
       let reader = try repository.beginReading()
       for file in files {
         let entry = try reader.entry(at: ByteString(file.name), in: newest.snapshot.tree)

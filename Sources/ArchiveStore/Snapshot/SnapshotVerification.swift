@@ -40,9 +40,16 @@ final class SnapshotVerification: Sendable {
   }
 
   private func isIntact(_ id: SnapshotID) -> Bool {
-    let bytes = try? storage.load(
-      storage.layout.snapshot(id), limit: storage.storedLimit(of: FormatLimit.snapshot))
-    return bytes.map { Blake2b.hash($0) == id } ?? false
+    let path = storage.layout.snapshot(id)
+    let limit = storage.storedLimit(of: FormatLimit.snapshot)
+    do throws(StoreError) {
+      try storage.readingTwice(path) { () throws(StoreError) in
+        guard Blake2b.hash(try storage.load(path, limit: limit)) == id else {
+          throw .damaged("\(path)", "its content does not match its id")
+        }
+      }
+      return true
+    } catch { return false }
   }
 }
 
