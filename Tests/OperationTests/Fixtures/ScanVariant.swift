@@ -49,7 +49,8 @@ struct SpreadScans: SuiteTrait, TestTrait, TestScoping {
       return nil
     }
     guard let number = Int(text), ScanVariant.all.indices.contains(number - 1) else {
-      fatalError("SANDBOXCTL_TEST_DIVISION=\(text): not a number from 1 to \(ScanVariant.all.count)")
+      let count = ScanVariant.all.count
+      fatalError("SANDBOXCTL_TEST_DIVISION=\(text): not a number from 1 to \(count)")
     }
     return ScanVariant.all[number - 1]
   }()
