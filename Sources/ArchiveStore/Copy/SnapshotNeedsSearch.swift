@@ -62,7 +62,9 @@ struct SnapshotNeedsSearch {
       if isWhole {
         try search.mark(Set(others.map(\.tree)))
         if isWhole || isRescued {
-          needsUnindexedPacks = isWhole && isRescued && incomplete.isEmpty && faults.isEmpty
+          if isWhole && incomplete.isEmpty && faults.isEmpty {
+            needsUnindexedPacks = try readable.hasUnindexedPacks && !isIndexed(heads + others)
+          }
           return incomplete
         }
       } else if isRescued {
@@ -83,6 +85,17 @@ struct SnapshotNeedsSearch {
       }
       restart()
     }
+  }
+
+  /// Whether the index objects of now name everything that snapshots need. A prune may have written
+  /// new ones since they were loaded.
+  private func isIndexed(_ heads: [SnapshotHead]) throws -> Bool {
+    let now = try ReadableIndex(repository, cache: cache)
+    var search = UsedBlobSearch(
+      repository, now.index, for: Self.action, threads: threads, continuesPastDamage: true,
+      isStopping: isStopping)
+    try search.mark(Set(heads.map(\.tree)))
+    return search.lost.isEmpty && search.unreadable.isEmpty
   }
 
   /// Whether nothing is lost of what was marked so far.
@@ -158,6 +171,8 @@ struct ReadableIndex {
   let faults: [StoreError]
   /// The error of a pack that no usable object names and whose table this user may not read.
   private(set) var refusal: StoreError?
+  /// Whether packs that no usable object names were found by their own tables.
+  private(set) var hasUnindexedPacks = false
 
   /// Loads the index. If an index object cannot be used, or with `isRescuing`, the packs that no
   /// usable object names are found by their own tables.
@@ -187,6 +202,7 @@ struct ReadableIndex {
       let rescue = try PackRescue(of: others, in: storage) {}
       objects += rescue.objects
       refusal = rescue.refusal
+      hasUnindexedPacks = !rescue.objects.isEmpty
     }
     for object in objects {
       try index.add(object) { pack throws(StoreError) in
