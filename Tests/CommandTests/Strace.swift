@@ -102,7 +102,7 @@ struct Strace {
     return false
   }
 
-  /// What strace has recorded.
+  /// The text of the log.
   func log() throws -> String {
     String(decoding: try directory.read("log"), as: UTF8.self)
   }
