@@ -192,7 +192,7 @@ struct PurgeFinder {
     var (sum, fixedEntries) = (Totals(), [Int]())
     if let blocker = sumDirectory(index, &sum, fixed: &fixedEntries) {
       conflicts[Int32(index)] = .holds(scan.logicalPath(blocker))
-    } else if sum.terms?.action == .truncate, let whole = indivisibleDirectory(in: index) {
+    } else if terms.action == .truncate, let whole = indivisibleDirectory(in: index) {
       // Its files would be emptied one by one, and stay.
       if whole != index { conflicts[Int32(index)] = .holds(scan.logicalPath(whole)) }
       conflicts[Int32(whole)] = .indivisible

@@ -273,7 +273,8 @@ import Testing
     let fixture = try PurgeFixture()
     for path: ByteString in [
       "clone/.git/objects/ab/1", "clone/src/main.c", "level/CURRENT", "level/MANIFEST-000004",
-      "plain/a", "unit/b", "unit/deep/.git/c", "other/d",
+      "plain/a", "unit/b", "unit/deep/.git/c", "other/d", "mixed/.git/e", "mixed/late/f",
+      "whole/.git/g", "whole/late/h",
     ] { try fixture.put(ByteString("Library/Caches").appending(path)) }
     let overlay = """
       overlay: all
@@ -281,11 +282,17 @@ import Testing
       rules:
         - {id: empty, match: "Library/Caches/{clone,level,plain}/**", class: cache, purge: {order: 20, action: truncate}}
         - {id: units, match: "Library/Caches/{unit,other}/**", class: cache, purge: {order: 20, action: truncate, unit: directory}}
+        - {id: mixed, match: "Library/Caches/mixed/**", class: cache, purge: {order: 20, action: truncate}}
+        - {id: late, match: "Library/Caches/mixed/late/**", class: cache, purge: {order: 30}}
+        - {id: within, match: "Library/Caches/whole/late/**", class: cache, purge: {order: 30, action: truncate}}
 
       """
     let plan = try fixture.plan([overlay])
+    // The rule of a directory unit itself says what is done with all of it.
     #expect(
-      Set(plan.units.map(plan.inner)) == ["Library/Caches/plain/a", "Library/Caches/other"],
+      Set(plan.units.map(plan.inner)) == [
+        "Library/Caches/plain/a", "Library/Caches/other", "Library/Caches/whole",
+      ],
       "\(plan.units.map(plan.inner))")
   }
 
