@@ -103,9 +103,8 @@ long cl_hold_broken_pipe(void) {
 long cl_occupy_standard_streams(void) {
   for (int stream = 0; stream <= 2; stream++) {
     if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
-    // Opened the other way round, so that reads and writes fail as on the closed stream.
-    int fd = open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);
-    if (fd < 0) fd = open("/", O_RDONLY | O_DIRECTORY);
+    // Only a path, so that reads, writes and poll(2) fail as on the closed stream.
+    int fd = open("/", O_PATH | O_DIRECTORY);
     if (fd < 0) return -(long)errno;
     // The lowest free number, unless another thread has taken it.
     if (fd > 2) close(fd);
