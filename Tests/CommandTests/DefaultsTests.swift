@@ -96,6 +96,13 @@ struct DefaultsTests {
     let held = try cli.run("backup")
     #expect(held.code == 10 && held.errors.contains("was not completed"), "\(held.errors)")
     try repository.directory("leases").removeTree(other)
+    // The user may have wanted an encrypted repository.
+    let readme = ByteString(path + "/README.txt")
+    let text = try cli.directory.read(readme)
+    try cli.directory.write("This directory is an encrypted repository.", at: readme)
+    let encrypted = try cli.run("backup")
+    #expect(encrypted.code == 10 && encrypted.errors.contains("was not completed"))
+    try cli.directory.write(text, at: readme)
     // A pack may be all that is left of a repository.
     try cli.directory.write("data", at: ByteString(path + "/packs/00/pack"))
     let lost = try cli.run("backup")

@@ -52,8 +52,8 @@ extension Repository {
   /// Returns the names in the storage of a new repository: none, or the remains of a run that
   /// failed or was killed.
   ///
-  /// - Parameter continuing: whether such remains are used. They are not if they have a key, or if
-  ///   the program that made them may still run.
+  /// - Parameter continuing: whether such remains are used. They are not if they have a key or are
+  ///   those of an encrypted repository, or if the program that made them may still run.
   /// - Throws: `notEmpty`.
   func presentNames(continuing: Bool) throws(StoreError) -> [ByteString] {
     let names = try storage.list(.root)
@@ -66,6 +66,13 @@ extension Repository {
     guard (try? Self.isUnfinished(storage.base, names)) ?? false else { return false }
     if names.contains(RepositoryLayout.keys.name),
       try !storage.list(RepositoryLayout.keys).isEmpty
+    {
+      return false
+    }
+    // That of an encrypted repository differs, which the user wanted; so may that of a later version.
+    let (readme, plain) = (RepositoryLayout.readme, Array(Self.readme(isEncrypted: false).utf8))
+    if names.contains(readme.name),
+      try storage.base.load(readme, limit: FormatLimit.repositoryFile) != plain
     {
       return false
     }

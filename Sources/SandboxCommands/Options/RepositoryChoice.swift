@@ -244,8 +244,9 @@ extension RepositoryOptions.Choice {
       do throws(StoreError) {
         repository = try Repository.create(in: storage, program: Version.text, continuing: true)
       } catch let failure {
-        // A directory with other content is not turned into a repository.
-        throw failure.code == .notEmpty ? error : failure
+        guard failure.code == .notEmpty else { throw failure }
+        // Another program has just created it; otherwise a directory with other content stays.
+        return try open(console)
       }
       return OpenRepository(
         repository: try repository.withHostSigners(console, at: recordedLocation), isNew: true)
