@@ -87,7 +87,9 @@ package struct AppChangeOperation {
       try journal.end()
     } catch { throw Self.wrapped(error) }
     finish(exchange, &report)
-    Trash(of: plan.device).removeOld(of: subjects, now: plan.request.time)
+    withExtendedLifetime(journal) {
+      Trash(of: plan.device).removeOld(of: subjects, now: plan.request.time)
+    }
     report.seconds = Host.monotonicSeconds() - start
     return report
   }

@@ -69,7 +69,7 @@ extension Repository {
     {
       return false
     }
-    // That of an encrypted repository differs, which the user wanted; so may that of a later version.
+    // That of an encrypted repository differs, and may be what the user wanted.
     let (readme, plain) = (RepositoryLayout.readme, Array(Self.readme(isEncrypted: false).utf8))
     if names.contains(readme.name),
       try storage.base.load(readme, limit: FormatLimit.repositoryFile) != plain

@@ -275,16 +275,11 @@ extension Trash {
     ) {
       do throws(SystemError) {
         if try trash.isInUse(item) { return fail(item, because: Self.inUse, counters) }
-        // A rollback that is staging has not recorded yet what it takes from the item.
         let locks: AppLocks?
         do throws(OperationError) {
-          locks = isDryRun ? nil : try AppLocks(item.subjects, root: trash.root)
+          locks = try Self.lock(item, root: trash.root, isDryRun: isDryRun)
         } catch {
-          if error.kind == .busy {
-            return fail(item, because: "an operation on its apps is in progress", counters)
-          }
-          // A full volume has no room for a lock, also for no other operation.
-          locks = nil
+          return fail(item, because: "an operation on its apps is in progress", counters)
         }
         defer { withExtendedLifetime(locks) {} }
         if try trash.isInUse(item) { return fail(item, because: Self.inUse, counters) }
@@ -300,6 +295,26 @@ extension Trash {
     }
 
     private static let inUse = "its operation is in progress or was interrupted"
+
+    /// Returns the locks of an item's apps: a rollback that is staging has not recorded yet what it
+    /// takes from the item. nil in a dry run, which only checks them, and if they cannot be made:
+    /// on a full volume no other operation gets them either.
+    ///
+    /// - Throws: `busy`.
+    private static func lock(
+      _ item: Item, root: ByteString, isDryRun: Bool
+    ) throws(OperationError) -> AppLocks? {
+      if isDryRun {
+        try AppLocks.requireFree(item.subjects, root: root, to: "empty the trash of")
+        return nil
+      }
+      do throws(OperationError) {
+        return try AppLocks(item.subjects, root: root)
+      } catch {
+        guard error.kind == .busy else { return nil }
+        throw error
+      }
+    }
 
     private mutating func fail(
       _ item: Item, because reason: String, _ counters: ProgressCounters

@@ -95,7 +95,9 @@ package struct MigrationOperation {
     report.exchangeSeconds = try exchange.run()
     try exchange.finish()
     do throws(SystemError) { try journal.end() } catch { throw OperationError(error) }
-    Trash(of: target.device).removeOld(of: subjects, now: options.time)
+    withExtendedLifetime(journal) {
+      Trash(of: target.device).removeOld(of: subjects, now: options.time)
+    }
     report.seconds = Host.monotonicSeconds() - start
     return report
   }

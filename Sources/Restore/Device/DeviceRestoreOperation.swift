@@ -105,7 +105,8 @@ package struct DeviceRestoreOperation {
     do throws(SystemError) { try journal.end() } catch { throw OperationError(error) }
     let trash = Trash(of: plan.request.device)
     if let id = report.trash, trash.removeEmpty(id) { report.trash = nil }
-    trash.removeOld(of: subjects, now: plan.request.time)
+    // With the locks held: a rollback could be about to use it.
+    withExtendedLifetime(journal) { trash.removeOld(of: subjects, now: plan.request.time) }
     report.seconds = Host.monotonicSeconds() - start
     return report
   }

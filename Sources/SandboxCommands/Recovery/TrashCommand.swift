@@ -82,7 +82,8 @@ extension TrashCommand {
         usage: "sandboxctl trash empty [<operation> ...] [--root <dir>] [<options>]",
         discussion: """
           Permanently deletes the trash of the given operations, or of all. The trash of an \
-          operation that is in progress or was interrupted is kept.
+          operation that is in progress or was interrupted is kept, and so is that of an app that \
+          another operation changes.
 
           The exit status is 3 if something could not be deleted; it is reported. It is 130 if a \
           signal ended the command; the rest stays in the trash.

@@ -80,17 +80,19 @@ import Testing
     try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
     let updated = try #require(try items(fixture).first)
     let all = Trash.ItemSelection(operations: [], minimumAge: nil)
-    func empty() throws -> Trash.EmptyingResult? {
+    func empty(isDryRun: Bool = false) throws -> Trash.EmptyingResult? {
       try Trash.empty(
-        [fixture.device()], all, isDryRun: false, counting: ProgressCounters(),
+        [fixture.device()], all, isDryRun: isDryRun, counting: ProgressCounters(),
         isStopping: { false }
       ).first
     }
     do {
       let locks = try AppLocks(Array(updated.subjects.prefix(1)), root: fixture.root)
-      let kept = try #require(try empty())
-      #expect(kept.removed.isEmpty)
-      #expect(kept.failed.map(\.id) == [updated.id])
+      for isDryRun in [true, false] {
+        let kept = try #require(try empty(isDryRun: isDryRun))
+        #expect(kept.removed.isEmpty)
+        #expect(kept.failed.map(\.id) == [updated.id])
+      }
       withExtendedLifetime(locks) {}
     }
     #expect(try items(fixture).map(\.id) == [updated.id])
