@@ -103,11 +103,15 @@ struct DefaultsTests {
     let encrypted = try cli.run("backup")
     #expect(encrypted.code == 10 && encrypted.errors.contains("was not completed"))
     try cli.directory.write(text, at: readme)
-    // A pack may be all that is left of a repository.
-    try cli.directory.write("data", at: ByteString(path + "/packs/00/pack"))
-    let lost = try cli.run("backup")
-    #expect(lost.code == 10 && lost.errors.contains("its packs exist"), "\(lost.errors)")
-    try repository.directory("packs").removeTree("00")
+    // It may be what is left of a repository.
+    for object in ["packs/00/pack", "condemned/pack"] {
+      let remains = ByteString(path + "/" + object)
+      try cli.directory.write("data", at: remains)
+      let lost = try cli.run("backup")
+      #expect(lost.code == 10 && lost.errors.contains("its packs exist"), "\(lost.errors)")
+      try Directory.open(path: cli.directory.path(remains.parent)).remove("pack")
+    }
+    try repository.directory("packs").removeDirectory("00")
     try repository.remove("reserve")
     #expect(try cli.run("backup").code == 0)
     #expect(try cli.snapshots(path).count == 1)

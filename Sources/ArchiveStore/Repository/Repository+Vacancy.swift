@@ -35,7 +35,11 @@ extension Repository {
     let isWhole = present.isSuperset(of: directories)
     guard !names.isEmpty, present.isSubset(of: isWhole ? directories.union(files) : directories)
     else { return false }
-    let data = [RepositoryLayout.packs, RepositoryLayout.indexes, RepositoryLayout.snapshots]
+    // Condemned objects and pins are of a repository that existed.
+    let data = [
+      RepositoryLayout.condemned, RepositoryLayout.pins, RepositoryLayout.indexes,
+      RepositoryLayout.snapshots, RepositoryLayout.packs,
+    ]
     for name in isWhole ? data.map(\.name) : names {
       let place = ObjectPath.root.appending(name)
       let found = try storage.list(place)
