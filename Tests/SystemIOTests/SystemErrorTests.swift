@@ -65,10 +65,11 @@ struct SystemErrorTests {
     #expect(SystemError(.write, "x", number: number).hint == hint)
   }
 
-  /// The system uses the number of a held lock for the limit of threads, too.
-  @Test func threadThatCannotBeStartedIsNoLock() {
-    let error = SystemError(.startThread, "x", number: EAGAIN)
-    #expect(error.description.hasSuffix("the limit of threads or of memory is reached"))
+  /// The system uses the number of a held lock for the limit of processes and threads, too.
+  @Test(arguments: [SystemError.Operation.startThread, .run])
+  func threadOrProgramThatCannotBeStartedIsNoLock(operation: SystemError.Operation) {
+    let error = SystemError(operation, "x", number: EAGAIN)
+    #expect(error.description.hasSuffix("processes and threads, or of memory, is reached"))
     #expect(error.hint?.contains("ulimit -u") == true && !error.isBusy)
     #expect(SystemError(.lock, "x", number: EAGAIN).isBusy)
   }

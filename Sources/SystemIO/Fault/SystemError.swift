@@ -84,7 +84,7 @@ extension SystemError: CustomStringConvertible {
     if isUnmovable {
       return "it is on another mount, or a directory in the lower layer of an overlay file system"
     }
-    if isThreadLimit { return "the limit of threads or of memory is reached" }
+    if isProcessLimit { return "the limit of processes and threads, or of memory, is reached" }
     return isDistrust
       ? "it belongs to another user, or other users can write to it" : Self.reason(of: number)
   }
@@ -100,7 +100,7 @@ extension SystemError: CustomStringConvertible {
     if isDistrust {
       return "run as its owner; if it was copied together with the device, remove it"
     }
-    if isThreadLimit {
+    if isProcessLimit {
       return "raise the limit of processes (ulimit -u) or of memory"
     }
     return switch number {
@@ -211,10 +211,12 @@ extension SystemError: CustomStringConvertible {
   public var hasNoLocks: Bool { number == ENOLCK }
 
   /// Whether another process holds the lock.
-  public var isBusy: Bool { number == EWOULDBLOCK && operation != .startThread }
+  public var isBusy: Bool { number == EWOULDBLOCK && !isProcessLimit }
 
-  /// Whether the system has no room for another thread.
-  private var isThreadLimit: Bool { operation == .startThread && number == EAGAIN }
+  /// Whether the system has no room for another thread or program.
+  private var isProcessLimit: Bool {
+    (operation == .startThread || operation == .run) && number == EAGAIN
+  }
 
   /// Whether the path names another file than expected.
   public var isStale: Bool { number == ESTALE }
