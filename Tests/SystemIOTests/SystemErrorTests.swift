@@ -76,6 +76,8 @@ struct SystemErrorTests {
 
   @Test func someErrorsHaveNoHint() {
     #expect(SystemError(.write, "x", number: EXDEV).hint == nil)
+    // It is no limit of the system that was exceeded.
+    #expect(SystemError.tooLarge("x").hint == nil)
   }
 
   @Test func errorsAreClassified() {

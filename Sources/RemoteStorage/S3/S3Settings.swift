@@ -106,7 +106,7 @@ package struct S3Settings: Sendable {
   private static func read(_ path: ByteString) throws(S3Failure) -> AWSProfileFile? {
     do throws(SystemError) {
       guard let bytes = try Descriptor.open(path: path).readAll(limit: AWSProfileFile.limit) else {
-        throw SystemError.tooLarge(path)
+        throw SystemError.tooLarge(path, to: .read)
       }
       return AWSProfileFile(bytes)
     } catch {

@@ -109,7 +109,8 @@ extension SystemError: CustomStringConvertible {
     case EDQUOT: "free space within the quota, or request a larger one"
     case EROFS: "mount it read-write, or choose another location"
     case EMFILE, ENFILE: "raise the limit of open files (ulimit -n)"
-    case EFBIG: "check the limit of file sizes (ulimit -f), and that of the file system"
+    case EFBIG where operation == .write || operation == .truncate:
+      "check the limit of file sizes (ulimit -f), and that of the file system"
     case EIO: "the device may be failing: check the system log"
     case ENOENT: "check the spelling of the path"
     case ESPIPE: "name a regular file, or save the output of the pipe to a file first"
@@ -145,9 +146,9 @@ extension SystemError: CustomStringConvertible {
     SystemError(.read, path, number: ESTALE)
   }
 
-  /// Returns the error for a file that is larger than its reader supports.
-  public static func tooLarge(_ path: ByteString) -> SystemError {
-    SystemError(.write, path, number: EFBIG)
+  /// Returns the error for a file that is or would be larger than its reader supports.
+  public static func tooLarge(_ path: ByteString, to action: Operation = .create) -> SystemError {
+    SystemError(action, path, number: EFBIG)
   }
 
   /// Returns the error for a file of this program that another user may have created.
