@@ -70,6 +70,19 @@ struct EmptiedSourceTests {
     #expect(try cli.run(backup).code == 0)
   }
 
+  @Test func dataThatWasMovedAndLinkedIsNotMissing() throws {
+    let app: ByteString = "org.example.App"
+    try cli.directory.write("text", at: "user/.var/app/org.example.App/file")
+    let backup = "backup --layout flatpak --root user --repo repo --quiet"
+    _ = try cli.succeed(backup)
+    let apps = try Directory.open(path: cli.directory.path("user/.var/app"))
+    try apps.rename(app, to: app, in: cli.directory.directory)
+    try apps.createLink(app, to: cli.directory.path(app))
+    let outcome = try cli.run(backup)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(!outcome.errors.contains("was found there"), "\(outcome.errors)")
+  }
+
   /// The apps of a machine are known although the directory of their data has none.
   @Test func missingDataOfInstalledAppsIsReportedOnce() throws {
     try cli.directory.write("text", at: "user/.var/app/org.example.App/data/file")

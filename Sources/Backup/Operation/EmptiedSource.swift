@@ -36,9 +36,12 @@ extension BackupOperation {
     if plan.device.apps.isEmpty, !snapshot.apps.isEmpty {
       return ("no app", Self.count(UInt64(snapshot.apps.count), "app"))
     }
+    // The user may have moved a directory to another disk, with a link in its place.
     let root = plan.device.root
-    guard !plan.device.containers.contains(where: { $0.absolutePath.isWithin(root) })
-    else { return nil }
+    let hasOwn = plan.device.containers.contains {
+      !$0.path.isAbsolute || $0.absolutePath.isWithin(root)
+    }
+    if hasOwn { return nil }
     let stored = snapshot.device.containers.filter { $0.realPath.isWithin(snapshot.device.root) }
     if stored.isEmpty { return nil }
     let directories = stored.count == 1 ? "directory" : "directories"
