@@ -177,14 +177,19 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   }
 
   mutating func failed(_ problem: WalkProblem, state: State) {
+    failed(at: problem.path, problem.error, state: state)
+  }
+
+  /// Records an entry of a directory, or the directory itself, that could not be read.
+  mutating func failed(at path: ByteString, _ error: SystemError, state: State) {
     let isKept = scan.entries[state.directory].selection != .excluded
     guard
       isKept
         || classifier.canReachKeep(
           policy(of: state), for: destination, view: options.view)
     else { return }
-    scan.unreadable.append(PathRemark(path: problem.path, remark: problem.error.reason))
-    if scan.path(state.directory) == problem.path {
+    scan.unreadable.append(PathRemark(path: path, remark: error.reason))
+    if scan.path(state.directory) == path {
       scan.entries[state.directory].isUnreadable = true
     }
   }

@@ -100,9 +100,30 @@ extension ContainerScanner {
       remind(container, root)
       walk(root, of: job, &part)
     } catch {
-      scan.unreadable.append(PathRemark(path: "", remark: error.reason))
+      miss(job, because: error, &part)
     }
     return close(&part)
+  }
+
+  /// Records that the directories of a job could not be reached: their entries are unknown, and not
+  /// absent.
+  private mutating func miss(
+    _ job: ScanJob, because error: SystemError, _ part: inout ScanJob.Part
+  ) {
+    copyDirectories(above: job.starts[0], of: job)
+    for start in job.starts {
+      let copy = copy(start.own, in: start.depth - 1)
+      let state = state(of: start, copy)
+      if error.isMissing {
+        lost(state: state)
+      } else {
+        failed(at: scan.path(copy), error, state: state)
+      }
+      let (entries, names) = (scan.entries.count, scan.names.count)
+      part.segments.append(
+        ScanJob.Part.Segment(
+          home: start.home, copy: copy, entries: entries..<entries, names: names..<names))
+    }
   }
 
   private mutating func walk(

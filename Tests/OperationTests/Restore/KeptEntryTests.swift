@@ -91,8 +91,9 @@ import Testing
   }
 
   /// A directory that cannot be read for a moment, while the policy is applied to the device, keeps
-  /// its entries, and the restore says so.
-  @Test func entriesThatCouldNotBeJudgedAreReported() throws {
+  /// its entries, and the restore says so, also if a thread of the scan was to begin with it.
+  @Test(arguments: [ScanVariant.usual, ScanVariant(share: 1, workers: 2)])
+  func entriesThatCouldNotBeJudgedAreReported(_ variant: ScanVariant) throws {
     try write(["folder/stored": "stored"])
     let stored = try #require(try fixture.backup().snapshot)
     let device = try Device.find(root: fixture.directory.path("tree"), layout: .folder)
@@ -101,7 +102,9 @@ import Testing
       _ = try Recovery(device, policy: Fixture.policy(.folder), isForced: true).run()
       try write(["folder/extra": "extra"])
       let fault = Faults.Plan(failing: [.open, .list], at: call, number: 5)
-      let report = try? Faults.inject(fault) { try run(plan(stored, deletes: true)) }
+      let report = try? Faults.inject(fault) {
+        try variant.run { try run(plan(stored, deletes: true)) }
+      }
       let isThere = try fixture.names("tree/folder").contains("extra")
       if let report, isThere {
         let failed = report.remarks(\.failed).map(\.path)
