@@ -423,6 +423,8 @@ def main():
     parser.add_argument("--at-once", type=int, default=8)
     parser.add_argument("--write-only", action="store_true")
     options = parser.parse_args()
+    # A terminated run ends its store as well.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-fleet-"))
     fleet = Fleet(os.path.abspath(options.program), folder, options)
     try:

@@ -303,6 +303,8 @@ def main():
     parser.add_argument("minutes", type=float, nargs="?", default=1)
     parser.add_argument("--store", choices=soak_stores.KINDS, default="directory")
     options = parser.parse_args()
+    # A terminated run ends its store as well.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-prune-"))
     if run(os.path.abspath(options.program), options.minutes, options.store, folder):
         shutil.rmtree(folder)
