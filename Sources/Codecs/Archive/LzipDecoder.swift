@@ -28,7 +28,7 @@ final class LzipDecoder: MemberDecoder {
 
   var firstByte: UInt8 { Self.signature[0] }
 
-  init() throws(CodecError) { stream = try LzmaStream() }
+  init() throws(CodecError) { stream = try LzmaStream(.alone) }
 
   /// Whether a file with this start is one: the signature, the version 1, and the size of a
   /// dictionary of 4 KiB to 512 MiB. A tar may begin with a name like the signature.

@@ -1,16 +1,27 @@
 internal import CLzma
 
-/// A decoder of LZMA data with a header of 13 bytes (the .lzma File Format 1.0, "LZMA_Alone"): the
-/// properties, the size of the dictionary, and that of the content, or ones if an end marker
-/// follows.
+/// A decoder of liblzma.
 @safe final class LzmaStream {
+  /// The formats that it decodes.
+  enum Format {
+    /// LZMA data with a header of 13 bytes (the .lzma File Format 1.0, "LZMA_Alone"): the
+    /// properties, the size of the dictionary, and that of the content, or ones if an end marker
+    /// follows.
+    case alone
+    /// A stream of an xz file (The .xz File Format 1.2).
+    case xz
+  }
+
+  private let format: Format
   /// At an address of its own: liblzma keeps a pointer to it.
   private let stream: UnsafeMutablePointer<lzma_stream>
 
-  /// The maximum memory in bytes, almost all of it a dictionary, which can be of 4 GiB.
+  /// The maximum memory in bytes, almost all of it a dictionary, which can be of 4 GiB. xz itself
+  /// writes dictionaries of at most 1.5 GiB, and of 64 MiB if it is not told otherwise.
   private static let memoryLimit: UInt64 = 1 << 30
 
-  init() throws(CodecError) {
+  init(_ format: Format) throws(CodecError) {
+    self.format = format
     unsafe stream = .allocate(capacity: 1)
     // As LZMA_STREAM_INIT, a macro that Swift does not import.
     unsafe stream.initialize(to: lzma_stream())
@@ -23,9 +34,14 @@ internal import CLzma
     unsafe stream.deallocate()
   }
 
-  /// Begins with another stream.
+  /// Begins with another stream. liblzma frees what the last one had, or uses it again.
   func restart() throws(CodecError) {
-    guard unsafe lzma_alone_decoder(stream, Self.memoryLimit) == LZMA_OK else {
+    let status =
+      switch format {
+      case .alone: unsafe lzma_alone_decoder(stream, Self.memoryLimit)
+      case .xz: unsafe lzma_stream_decoder(stream, Self.memoryLimit, 0)
+      }
+    guard status == LZMA_OK else {
       throw CodecError(.library, in: .archive, reason: "not enough memory for liblzma")
     }
   }
@@ -49,12 +65,12 @@ internal import CLzma
       consumed: input.count - stream.pointee.avail_in,
       produced: output.count - stream.pointee.avail_out)
     let isStuck = isLast && step.consumed == 0 && step.produced == 0
-    step.outcome = Self.outcome(status, isStuck: isStuck, name)
+    step.outcome = outcome(status, isStuck: isStuck, name)
     return step
   }
 
   /// - Parameter isStuck: whether nothing was done, and nothing follows.
-  private static func outcome(
+  private func outcome(
     _ status: lzma_ret, isStuck: Bool, _ name: String
   ) -> MemberStep.Outcome {
     switch status {
@@ -72,7 +88,17 @@ internal import CLzma
           error: CodecError(
             .limit, in: .archive,
             reason: "its \(name) data needs a dictionary of more than 1 GiB")))
-    default: .failed(.malformed("its \(name) data is damaged"))
+    case LZMA_FORMAT_ERROR where format == .xz: .foreign
+    case LZMA_OPTIONS_ERROR where format == .xz:
+      .failed(
+        DecodingFailure(
+          error: CodecError(
+            .unsupported, in: .archive, reason: "its xz data has options that liblzma lacks"),
+          isSuspect: true))
+    default:
+      .failed(
+        .malformed(
+          "its \(name) data is damaged" + (format == .xz ? ", or does not match a checksum" : "")))
     }
   }
 }
@@ -91,7 +117,7 @@ final class LzmaDecoder: MemberDecoder {
 
   var firstByte: UInt8 { Self.properties }
 
-  init() throws(CodecError) { stream = try LzmaStream() }
+  init() throws(CodecError) { stream = try LzmaStream(.alone) }
 
   /// Whether a file with this start is one. The format has no signature: the dictionary is a power
   /// of two, or one and a half, of at least 64 KiB, and the content is below 256 TiB. A tar cannot
