@@ -98,7 +98,7 @@ extension KeyOptions {
   func source(for repository: Repository, _ console: Console) throws -> KeySource {
     let location = repository.location
     switch named {
-    case .identity(let path): return .identities(try Self.identities(in: path, console))
+    case .identity(let path): return .identities(try IdentityFile(path: path).read(console))
     case .passphrase(let input): return try Self.passphrase(of: location, from: input, console)
     case nil:
       // Without a key file no passphrase opens the repository: this host may only write.
@@ -126,22 +126,5 @@ extension KeyOptions {
     guard let passphrase = try input.read(of: location, console) else { return .none }
     known.withLock { $0[answer] = passphrase }
     return .passphrase({ passphrase })
-  }
-
-  /// Returns the identities in a file, for example the recovery key.
-  private static func identities(
-    in path: ByteString, _ console: Console
-  ) throws -> [AgeIdentity] {
-    Host.disableCoreDumps()
-    var text = try SecretFile.read(
-      path, holding: "identity", limit: AgeKeyList.maximumCount, console)
-    defer { text.wipe() }
-    do throws(AgeError) {
-      return try AgeKeyList.identities(text.span)
-    } catch {
-      throw OperationError(
-        .failed, code: .invalidInput, "read the identity from", subject: path,
-        reason: error.reason, hint: error.hint)
-    }
   }
 }
