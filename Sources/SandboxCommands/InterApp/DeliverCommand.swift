@@ -15,9 +15,9 @@ struct DeliverCommand: SandboxCommand {
       discussion: """
         Copies each file into Documents/Inbox of the app, as AirDrop and document interaction do, \
         if a complete declaration in CFBundleDocumentTypes accepts its type. The copy has the mode \
-        0444, since the app must not write there, and -1, -2, … before its extension if the name is \
-        in use. 'interapp inbox check' finds what was written to since. A document package, a \
-        directory such as Notes.rtfd, is copied as a whole; other directories are refused.
+        0444, since the app must not write there, and -1, -2, … before its extension if the name \
+        is in use. 'interapp inbox check' finds files that were changed since. A document package, \
+        a directory such as Notes.rtfd, is copied as a whole; other directories are refused.
 
         If some of several files are refused, the others are delivered, and the exit status is 3.
 

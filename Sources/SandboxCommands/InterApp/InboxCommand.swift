@@ -116,8 +116,8 @@ extension InboxCommand {
         usage: "sandboxctl interapp inbox check [--app <app>] [--root <dir>] [<options>]",
         discussion: """
           Compares the files with what was delivered, by size, hash and mode. The exit status is 5 \
-          if one was changed or made writable, which the platform does not permit. Files that are \
-          gone, and files that this program did not deliver, are listed and are no mistake.
+          if one was changed or made writable, which the platform does not permit. Missing files, \
+          and files that this program did not deliver, are listed but do not affect the exit status.
 
           \(Examples.text(["sandboxctl interapp inbox check --app notebook --root device"]))
           """)

@@ -16,10 +16,10 @@ extension ExportCommand {
           + "[--password-file <file>] [<options>]",
         discussion: """
           Writes a compressed backup of the apps in a snapshot, encrypted if a password is given. \
-          It has files and directories: links and special files are named, and the exit status is \
-          3. Android restores a package only with its manifest, which an imported backup has. SNAP \
-          is 'latest' unless it is given. '-' writes to standard output. With --rules, what \
-          Android's Auto Backup would not store is excluded and named, and rules that Android \
+          It can contain only files and directories: links and special files are reported, and the \
+          exit status is 3. Android restores a package only with its manifest, which an imported \
+          backup has. SNAP defaults to 'latest'. '-' writes to standard output. With --rules, what \
+          Android's Auto Backup would not store is excluded and listed, and rules that Android \
           ignores are reported.
 
           \(Examples.text([

@@ -65,9 +65,9 @@ extension ExportCommand {
         usage: "sandboxctl export xcappdata [<snap>] <dir> --app <app> [<options>]",
         discussion: """
           Writes the data container of an app into a new directory, NAME.xcappdata, which Xcode's \
-          'Replace Container' puts into a device. The files belong to the user. What such a \
-          directory does not hold is named, and the exit status is 3. SNAP is 'latest' unless it \
-          is given.
+          'Replace Container' puts into a device. The files belong to the user. Anything that such \
+          a directory cannot contain is reported, and the exit status is 3. SNAP defaults to \
+          'latest'.
 
           \(Examples.text([
             "sandboxctl export xcappdata notes.xcappdata --app notebook"
@@ -103,9 +103,9 @@ extension ExportCommand {
         usage: "sandboxctl export ipa [<snap>] <file> --app <app> [<options>]",
         discussion: """
           Writes a zip archive with the app's bundle in Payload and its data in Container. Zip has \
-          no attributes or hard links and times in whole seconds; attributes are reported. \
-          Containers of extensions are named, and the exit status is 3. Groups are not written. \
-          SNAP is 'latest' unless it is given.
+          no attributes or hard links, and times only in whole seconds; attributes are reported. \
+          Groups and the containers of extensions are not written; the latter are reported, and \
+          the exit status is 3. SNAP defaults to 'latest'.
 
           \(Examples.text([
             "sandboxctl export ipa darkroom.ipa --app darkroom"

@@ -18,11 +18,12 @@ extension ExportCommand {
           """,
         discussion: """
           Writes a backup in the form of iOS 10 and later into a new directory, encrypted if a \
-          password is given, as iTunes and the Finder do. Otherwise whoever can read the directory \
-          can read all data. Such a backup contains no bundles of apps: a note counts their \
-          entries. Other things that it cannot contain are named, and the exit status is 3. SNAP is 'latest' unless it is given. The containers of \
-          apps and groups keep their domains, also if PATH names a part of them. --from-device \
-          first backs up a device into the repository, as 'sandboxctl backup' does.
+          password is given, as iTunes and the Finder do. Otherwise anyone who can read the \
+          directory can read all data. Such a backup contains no bundles of apps: a note counts \
+          their entries. Anything else that it cannot contain is reported, and the exit status is \
+          3. SNAP defaults to 'latest'. The containers of apps and groups keep their domains, even \
+          if PATH names only a part of them. --from-device first backs up a device into the \
+          repository, as 'sandboxctl backup' does.
 
           \(Examples.text([
             "sandboxctl export itunes latest:notebook/Documents/Attachments phone"

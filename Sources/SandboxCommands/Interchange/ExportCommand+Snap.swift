@@ -16,9 +16,9 @@ extension ExportCommand {
         discussion: """
           Writes a file for 'snap import-snapshot', after which 'snap restore' puts the data back. \
           A file with the ending .zip becomes the snapshot of one snap, as 'snap save' makes it. \
-          SNAP is 'latest' unless it is given, and is of the layout snap. What a snapshot of snapd \
-          does not hold, such as old revisions, is named, and the exit status is 3. '-' writes to \
-          standard output.
+          SNAP defaults to 'latest' and must be of the layout snap. Anything that a snapshot of \
+          snapd cannot contain, such as old revisions, is reported, and the exit status is 3. '-' \
+          writes to standard output.
 
           \(Examples.text([
             "sandboxctl export snap latest:apps/editor editor.snapshot"

@@ -11,7 +11,7 @@ struct ExportCommand: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "export",
-      abstract: "Write a snapshot, or all, in a format of other programs",
+      abstract: "Write snapshots in the formats of other programs",
       discussion: """
         Writes what a snapshot contains as an archive that other programs read. 'export all' writes \
         a whole repository as one dated archive for each snapshot. A file that exists is never \
@@ -39,8 +39,8 @@ extension ExportCommand {
         usage: "sandboxctl export tar [<snap[:path]>] <file> [--compress <method>] [<options>]",
         discussion: """
           Writes a POSIX archive (pax) with nanoseconds, attributes, access control lists, hard \
-          links and holes, which GNU tar and bsdtar extract. SNAP is 'latest' unless it is given, \
-          and is named as for 'sandboxctl dump'. '-' writes to standard output.
+          links and holes, which GNU tar and bsdtar extract. SNAP defaults to 'latest' and takes \
+          the forms that 'sandboxctl dump' accepts. '-' writes to standard output.
 
           \(Examples.text([
             "sandboxctl export tar apps.tar.zst --repo repo",
@@ -90,8 +90,7 @@ extension ExportCommand {
         discussion: """
           Writes files, directories and symbolic links with permissions, owners and times in \
           seconds. Zip has no attributes, access control lists or hard links, which are reported, \
-          and no FIFOs and device files, for which the exit status is 3. SNAP is 'latest' unless \
-          it is given.
+          and no FIFOs and device files, for which the exit status is 3. SNAP defaults to 'latest'.
 
           \(Examples.text([
             "sandboxctl export zip latest:notebook/Documents documents.zip --repo repo"

@@ -16,9 +16,9 @@ extension ImportCommand {
         discussion: """
           Imports a file of 'adb backup', plain or encrypted, with the data of each package under \
           apps/PACKAGE/data, as a backup of the layout android has it. Manifests and packages \
-          (.apk) are under apps/PACKAGE/bundle. Of a damaged file all complete entries before the \
-          damage are imported, with exit status 3; if its compressed data is damaged, any of them \
-          may be wrong, which is printed and recorded. '-' reads standard input.
+          (.apk) are under apps/PACKAGE/bundle. From a damaged file, all complete entries before \
+          the damage are imported, with exit status 3; if its compressed data is damaged, any of \
+          them may be wrong, which is reported and recorded. '-' reads standard input.
 
           \(Examples.text([
             "sandboxctl export android latest:notebook/Documents/Notes notes.ab",

@@ -16,8 +16,8 @@ extension ImportCommand {
         discussion: """
           Imports the directory that Xcode's 'Download Container' makes: AppData becomes \
           apps/ID/data. AppDataInfo.plist, or the container's own metadata, names the app. Links \
-          are stored and not followed. An entry that cannot be read is named, and the exit status \
-          is 3.
+          are stored and not followed. An entry that cannot be read is reported, and the exit \
+          status is 3.
 
           \(Examples.text([
             "sandboxctl export xcappdata notes.xcappdata --app notebook",
@@ -53,8 +53,8 @@ extension ImportCommand {
         usage: "sandboxctl import ipa <file> [<options>]",
         discussion: """
           Imports an .ipa or .imazingapp: Payload becomes apps/ID/bundle, Container apps/ID/data, \
-          and Container/AppGroups/GROUP groups/GROUP. The app's Info.plist names the app. What \
-          cannot be imported is named, and the exit status is 3.
+          and Container/AppGroups/GROUP groups/GROUP. The app's Info.plist names the app. Anything \
+          that cannot be imported is reported, and the exit status is 3.
 
           \(Examples.text([
             "sandboxctl export ipa darkroom.ipa --app darkroom",

@@ -14,12 +14,12 @@ extension ImportCommand {
         abstract: "Import a backup of iTunes, the Finder or idevicebackup2",
         usage: "sandboxctl import itunes <dir> [--to-device <root>] [<options>]",
         discussion: """
-          Imports the directory of one backup of iOS 4 or later, plain or encrypted. The domains of \
-          apps become apps/ID/data, those of groups groups/ID, all others folders/DOMAIN. The \
+          Imports the directory of one backup of iOS 4 or later, plain or encrypted. The domains \
+          of apps become apps/ID/data, those of groups groups/ID, all others folders/DOMAIN. The \
           snapshot has the time of the backup. Files that are unchanged since the last import of \
-          the device are not read again. A file that is missing or damaged in the backup is named, \
-          and the exit status is 3. --to-device then restores the snapshot into a device, as \
-          'sandboxctl restore' does; of a domain without a place nothing is restored.
+          the device are not read again. A file that is missing or damaged in the backup is \
+          reported, and the exit status is 3. --to-device then restores the snapshot into a \
+          device, as 'sandboxctl restore' does; domains without a location there are not restored.
 
           \(Examples.text([
             "sandboxctl export itunes latest:notebook/Documents/Attachments phone",
@@ -34,7 +34,7 @@ extension ImportCommand {
       completion: .directory)
     var directory: ByteString
 
-    @Flag(help: "Read all files, also those that are unchanged since the last import.")
+    @Flag(help: "Read all files, even those that are unchanged since the last import.")
     var reread = false
 
     @OptionGroup var password: BackupPasswordOptions

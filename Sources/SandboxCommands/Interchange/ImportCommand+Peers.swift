@@ -14,8 +14,8 @@ extension ImportCommand {
         discussion: """
           Runs restic, which reads the repository, and stores each snapshot that was not imported \
           before, the oldest first, with its time, host, user and tags, below folders/HOST. The \
-          environment sets restic's password and options (RESTIC_PASSWORD_FILE). Of a snapshot \
-          that restic cannot read completely nothing is stored, and the exit status is 3.
+          password and options of restic are taken from the environment (RESTIC_PASSWORD_FILE). A \
+          snapshot that restic cannot read completely is not imported, and the exit status is 3.
 
           \(Examples.text([
             "RESTIC_PASSWORD_FILE=word sandboxctl import restic old-restic --dry-run --repo repo",
@@ -48,8 +48,9 @@ extension ImportCommand {
         discussion: """
           Runs borg (version 1), which reads the repository, and stores each archive that was not \
           imported before, the oldest first, with its time, host, user and name, below \
-          folders/HOST. The environment sets borg's password and options (BORG_PASSCOMMAND). Of an \
-          archive that borg cannot read completely nothing is stored, and the exit status is 3.
+          folders/HOST. The password and options of borg are taken from the environment \
+          (BORG_PASSCOMMAND). An archive that borg cannot read completely is not imported, and the \
+          exit status is 3.
 
           \(Examples.text([
             "BORG_PASSCOMMAND='cat word' sandboxctl import borg old-borg --dry-run --repo repo",
@@ -82,9 +83,9 @@ extension ImportCommand {
         discussion: """
           Runs kopia, which reads the repository that is connected, and stores each complete \
           snapshot that was not imported before, the oldest first, with its time, host, user and \
-          tags, below folders/HOST. The environment sets kopia's password and options \
-          (KOPIA_PASSWORD). Of a snapshot that kopia cannot read completely nothing is stored, and \
-          the exit status is 3.
+          tags, below folders/HOST. The password and options of kopia are taken from the \
+          environment (KOPIA_PASSWORD). A snapshot that kopia cannot read completely is not \
+          imported, and the exit status is 3.
 
           \(Examples.text([
             "sandboxctl import kopia --dry-run --repo repo",

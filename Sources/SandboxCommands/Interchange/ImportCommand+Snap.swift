@@ -15,8 +15,8 @@ extension ImportCommand {
         usage: "sandboxctl import snap <file> [--user <name>] [<options>]",
         discussion: """
           Imports a file of 'snap export-snapshot', or one of 'snap save' (a zip archive in \
-          /var/lib/snapd/snapshots), as a backup of the layout snap. An archive with another \
-          SHA3-384 than its metadata has is named and not taken, and the exit status is 3. The \
+          /var/lib/snapd/snapshots), as a backup of the layout snap. An archive whose SHA3-384 \
+          does not match the metadata is reported and not imported, and the exit status is 3. The \
           metadata, with the configuration of the snap, is kept in folders/snapd. '-' reads \
           standard input.
 
@@ -34,7 +34,8 @@ extension ImportCommand {
 
     @Option(
       help: ArgumentHelp(
-        "The user whose data is imported, if there is that of several.", valueName: "name"))
+        "The user whose data to import, if the snapshot has that of several users.",
+        valueName: "name"))
     var user: ByteString?
 
     @OptionGroup var options: LogicalImport

@@ -12,9 +12,9 @@ struct ImportCommand: ParsableCommand {
       commandName: "import",
       abstract: "Store an archive or a backup of another program as a snapshot",
       discussion: """
-        The entries go straight into the repository: nothing is extracted, no link is followed, and \
-        data that the repository has is not stored again. Entries that cannot be taken are named, \
-        and the exit status is 3. See sandboxctl-import(1).
+        The entries go straight into the repository: nothing is extracted, no link is followed, \
+        and data that the repository has is not stored again. Entries that cannot be imported are \
+        reported, and the exit status is 3. See sandboxctl-import(1).
 
         \(Examples.text([
           "sandboxctl import tar photos.tar.zst --repo repo"
@@ -40,9 +40,9 @@ extension ImportCommand {
           Imports the archive as the directory folders/NAME of a new snapshot, with times, owners, \
           attributes, access control lists, hard links and holes. The format and the compression \
           are recognized: tar, cpio, zip, 7-Zip, ISO 9660, cab, rar, xar and others, with gzip, \
-          bzip2, xz, zstd, lz4 and others. Of a damaged archive all complete entries that can be \
-          read are imported, with exit status 3; if its compressed data is damaged, any of them \
-          may be wrong, which is printed and recorded. '-' reads standard input.
+          bzip2, xz, zstd, lz4 and others. From a damaged archive, all complete entries that can \
+          be read are imported, with exit status 3; if its compressed data is damaged, any of them \
+          may be wrong, which is reported and recorded. '-' reads standard input.
 
           \(Examples.text([
             "sandboxctl import tar photos-2024.tar.zst --name photos --repo repo",
@@ -133,8 +133,8 @@ struct ArchiveImportOptions: ParsableArguments {
 struct ImportedSnapshotOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The snapshot's time: source (default: of the archive's file or backup, if it has one), "
-        + "now, or a time of RFC 3339 such as 2024-01-31T10:30:00Z.", valueName: "time"))
+      "The snapshot's time: source (that of the archive's file or the backup, if it has one), now, "
+        + "or an RFC 3339 time such as 2024-01-31T10:30:00Z.", valueName: "time"))
   var time: ImportTime = .ofSource
 
   @Option(

@@ -9,15 +9,15 @@ extension KeyCommand {
     static var configuration: CommandConfiguration {
       CommandConfiguration(
         commandName: "rewrap",
-        abstract: "Rewrite the headers of stored data for the present recipients",
+        abstract: "Rewrite the headers of stored data for the current recipients",
         usage: "sandboxctl key rewrap [--dry-run] [<options>]",
         discussion: """
           Replaces the headers of packs, index objects and snapshots that only an older identity \
-          opens, so that they open for the present recipients. The data is copied as it is. \
-          Snapshots get new ids, and the volume needs space for the copies until the old packs are \
-          removed.
+          opens, so that the current recipients can open them. The data itself is copied \
+          unchanged. Snapshots get new ids, and the volume needs space for the copies until the \
+          old packs are removed.
 
-          A rewrap that was interrupted is continued by the next, which also removes what other \
+          The next rewrap continues an interrupted one, and removes old objects that other \
           programs may still need now.
 
           \(Examples.text([

@@ -31,20 +31,21 @@ extension KeyCommand {
       name: .customLong("recipient"),
       help: ArgumentHelp(
         "Encrypt new data for the holder of this age recipient's identity as well; may be repeated "
-          + "(default: the recipients beside the present identity's).",
+          + "(default: the current recipients other than the identity's own).",
         valueName: "recipient"))
     var recipients: [String] = []
 
     @Option(
       help: ArgumentHelp(
-        "Encrypt new data for all recipients in this file as well, one a line, as 'age -R' reads it.",
+        "Encrypt new data for all recipients in this file as well, one per line, "
+          + "as 'age -R' reads it.",
         valueName: "file"),
       completion: .file())
     var recipientsFile: ByteString?
 
     @Option(
       help: ArgumentHelp(
-        "A new file for the new recovery key (default: it is printed).", valueName: "file"),
+        "A new file for the new recovery key (default: print it).", valueName: "file"),
       completion: .file())
     var recoveryKey: ByteString?
 

@@ -97,8 +97,8 @@ extension KeyCommand {
         abstract: "Add a passphrase to an encrypted repository",
         usage: "sandboxctl key add <name> [--new-passphrase-file <file>] [<options>]",
         discussion: """
-          Adds a key that a new passphrase opens. One of the present passphrases, or the recovery \
-          key, is needed for that. If all keys were lost, the recovery key adds a first one again.
+          Adds a key that a new passphrase opens. One of the existing passphrases, or the recovery \
+          key, is needed. If all keys are lost, the recovery key can add a new one.
 
           \(Examples.text([
             "sandboxctl key add nas --passphrase-file old --new-passphrase-file new"
@@ -131,9 +131,9 @@ extension KeyCommand {
         abstract: "Change a passphrase of an encrypted repository",
         usage: "sandboxctl key change [<name>] [--new-passphrase-file <file>] [<options>]",
         discussion: """
-          Replaces a key by one that a new passphrase opens. The old one stays until the new one \
-          is durable. Any of the present passphrases, or the recovery key, is needed. If others \
-          know the old passphrase, see REVEALED KEYS in sandboxctl-key(1).
+          Replaces a key with one that a new passphrase opens. The old key is kept until the new \
+          one is durable. Any of the existing passphrases, or the recovery key, is needed. If \
+          others know the old passphrase, see REVEALED KEYS in sandboxctl-key(1).
 
           \(Examples.text([
             "sandboxctl key change --passphrase-file old --new-passphrase-file new"
@@ -212,7 +212,7 @@ extension KeyCommand {
         abstract: "Print the recipients of an encrypted repository",
         usage: "sandboxctl key show-recipient [--repo <repo>] [<options>]",
         discussion: """
-          Prints the age recipients for which new data is encrypted, one a line, as 'age -R' and \
+          Prints the age recipients for which new data is encrypted, one per line, as 'age -R' and \
           'sandboxctl init --recipients-file' read them. With a passphrase they are those of the \
           key, which only a holder of the passphrase can change; without one those that the \
           repository names, which anyone who can write to it can change.

@@ -36,11 +36,12 @@ struct CheckCommand: SandboxCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Read and verify part of the data: 10% for the next tenth, so that ten runs read all, or "
-        + "2/7 for the second of seven groups, which together are all data.", valueName: "part"))
+      "Read and verify part of the data: 10% for the next tenth, so that ten runs read all data, "
+        + "or 2/7 for the second of seven groups that together contain all data.",
+      valueName: "part"))
   var readDataSubset: String?
 
-  @Flag(help: "Check whether these credentials can replace or remove objects, and nothing else.")
+  @Flag(help: "Only check whether these credentials can replace or remove objects.")
   var appendOnly = false
 
   @OptionGroup var metrics: MetricsOptions

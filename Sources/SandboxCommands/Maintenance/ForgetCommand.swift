@@ -12,12 +12,13 @@ struct ForgetCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "forget",
-      abstract: "Remove snapshots by rules, or by name",
+      abstract: "Remove snapshots by retention rules or by id",
       usage: "sandboxctl forget (<snap> ... | --keep-last <n> ...) [--dry-run] [<options>]",
       discussion: """
-        Removes the snapshots that none of the --keep rules keeps, for each device and scope, or \
-        those that are named. Pinned snapshots and those dated in the future stay; those made \
-        before an update, a restore or a removal follow the policy. A group's last one is refused.
+        Removes the given snapshots, or those that no --keep rule keeps. The rules apply to each \
+        device and scope separately. Pinned snapshots and snapshots dated in the future are kept; \
+        those made before an update, a restore or a removal are kept for the time that the policy \
+        states. The last snapshot of a group is removed only with --allow-last.
 
         See sandboxctl-forget(1) for the rules, the JSON output and the exit statuses.
 
@@ -30,7 +31,7 @@ struct ForgetCommand: SandboxCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "The snapshots to remove, whatever the rules say.", valueName: "snap"))
+      "The snapshots to remove, regardless of the rules.", valueName: "snap"))
   var snapshots: [String] = []
 
   @OptionGroup var keep: RetentionOptions
@@ -43,7 +44,7 @@ struct ForgetCommand: SandboxCommand {
 
   @OptionGroup var filter: SnapshotFilterOptions
 
-  @Flag(help: "Allow that no snapshot of a group is left.")
+  @Flag(help: "Allow the removal of all snapshots of a group.")
   var allowLast = false
 
   @Flag(help: "Also remove a snapshot that cannot be read, if it is named by its full id.")

@@ -12,10 +12,10 @@ struct PruneCommand: SandboxCommand {
       abstract: "Remove data that no snapshot needs",
       usage: "sandboxctl prune [--dry-run] [--max-unused <limit>] [<options>]",
       discussion: """
-        Removes packs without used data, and rewrites packs of which more than half is unused, \
-        others until the unused data is within the limit, and small packs if there are many. \
-        Backups and restores may run at the same time: packs that they may need are removed by a \
-        later prune. A prune that was interrupted is continued by the next.
+        Removes packs without used data. Rewrites packs of which more than half is unused, further \
+        packs until the unused data is within the limit, and small packs if there are many. \
+        Backups and restores may run at the same time: packs that they may need are left for a \
+        later prune. The next prune continues an interrupted one.
 
         See sandboxctl-prune(1) for the rules, the JSON output and the exit statuses.
 
@@ -57,8 +57,8 @@ struct PruneCommand: SandboxCommand {
 struct PruneOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The unused data that may stay beside used data: a share of the repository such as 5%, a "
-        + "size, or 'unlimited' (default: 10%).", valueName: "limit"))
+      "The unused data to tolerate: a share of the repository such as 5%, a size, or 'unlimited' "
+        + "(default: 10%).", valueName: "limit"))
   var maxUnused: UnusedLimit?
 
   @Flag(help: "Combine all packs of less than 16 MiB, even if there are only a few.")

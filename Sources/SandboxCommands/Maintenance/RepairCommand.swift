@@ -202,14 +202,14 @@ extension RepairCommand {
     static var configuration: CommandConfiguration {
       CommandConfiguration(
         commandName: "snapshots",
-        abstract: "Write damaged snapshots again without what is lost",
+        abstract: "Rewrite damaged snapshots without the lost data",
         usage: "sandboxctl repair snapshots [<snap> ...] [--forget] [--dry-run] [<options>]",
         discussion: """
-          For each snapshot with content that cannot be restored, or each named one, writes a new \
-          snapshot with everything else, of the same time, tags and pin, which names what is lost. \
-          Damage to data is found only by 'sandboxctl check --read-data': run it before, and \
-          'sandboxctl repair packs', which saves what it can. The old snapshots stay without \
-          --forget.
+          For each snapshot that has lost content, or each such one among the given snapshots, \
+          writes a new snapshot with everything else and the same time, tags and pin, which lists \
+          what is lost. Only 'sandboxctl check --read-data' finds damaged data: run it first, then \
+          'sandboxctl repair packs', which saves what it can. The old snapshots are kept unless \
+          --forget is given.
 
           See sandboxctl-repair-snapshots(1) for the JSON output and the exit statuses.
 

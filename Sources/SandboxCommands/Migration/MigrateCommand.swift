@@ -23,8 +23,8 @@ struct MigrateCommand: SandboxCommand {
         Copies data between the forms of an app (host, deb, flatpak, snap) by tables, and between \
         devices of one layout. A place is [LAYOUT:]ROOT, where ROOT is a home directory or a \
         device; --from may also be a snapshot. The source is not changed, and nothing in the \
-        target is replaced: what is there already, conflicts or has no place is reported. See \
-        sandboxctl-migrate(7).
+        target is replaced: entries that exist there already, conflict or have no place are \
+        reported. See sandboxctl-migrate(7).
 
         \(Examples.text([
           "sandboxctl migrate --from host:home --to flatpak:home --all --dry-run",

@@ -14,8 +14,9 @@ struct MountCommand: SandboxCommand {
       discussion: """
         Mounts all snapshots on an empty directory, until it is unmounted or the command is \
         interrupted: snapshots/<time>, latest (a link to the newest) and apps/<id>/<time>. \
-        Snapshots that are made meanwhile appear. With --snapshot, the directory has the content of \
-        that snapshot, or with --app of the app in it. Needs FUSE. See sandboxctl-mount(1).
+        Snapshots made in the meantime appear as well. With --snapshot, the directory shows the \
+        content of that snapshot, or with --app that of the app in it. Needs FUSE. See \
+        sandboxctl-mount(1).
 
         \(Examples.text([
           "sandboxctl mount view --repo repo",
@@ -48,7 +49,7 @@ struct MountCommand: SandboxCommand {
         + "can read everything)."))
   var allowOther = false
 
-  @Flag(help: "Show also snapshots that no trusted signer signed.")
+  @Flag(help: "Also show snapshots that no trusted signer signed.")
   var allowUnsigned = false
 
   @OptionGroup var repository: RepositoryOptions

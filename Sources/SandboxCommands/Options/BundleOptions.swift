@@ -3,7 +3,7 @@ internal import PolicyEngine
 
 /// The bundles that a backup stores.
 struct BundleOptions: ParsableArguments {
-  @Flag(help: "Store bundles in a bucket, too (default: only in other repositories).")
+  @Flag(help: "Store bundles even in a bucket (default: only in other repositories).")
   var withBundles = false
 
   /// Returns the destination by which the policy decides about a backup to a repository's

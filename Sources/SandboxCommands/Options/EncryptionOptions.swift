@@ -6,7 +6,7 @@ internal import SystemIO
 
 /// The encryption of a new repository.
 struct EncryptionOptions: ParsableArguments {
-  @Flag(help: "Encrypt with a passphrase, which is asked for twice.")
+  @Flag(help: "Encrypt with a passphrase, which is entered twice at a prompt.")
   var passphrase = false
 
   @Option(
@@ -33,14 +33,14 @@ struct EncryptionOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Encrypt for all recipients in this file, one a line, as 'age -R' reads it.",
+      "Encrypt for all recipients in this file, one per line, as 'age -R' reads it.",
       valueName: "file"),
     completion: .file())
   var recipientsFile: ByteString?
 
   @Option(
     help: ArgumentHelp(
-      "A new file for the recovery key (default: it is printed).", valueName: "file"),
+      "A new file for the recovery key (default: print it).", valueName: "file"),
     completion: .file())
   var recoveryKey: ByteString?
 }

@@ -9,7 +9,7 @@ struct KeyOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "A file with the passphrase of an encrypted repository (default: "
-        + "$SANDBOXCTL_PASSPHRASE_FILE; on a terminal it is asked for).",
+        + "$SANDBOXCTL_PASSPHRASE_FILE, or a prompt on a terminal).",
       valueName: "file"),
     completion: .file())
   var passphraseFile: ByteString?

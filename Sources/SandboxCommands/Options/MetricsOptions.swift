@@ -7,7 +7,7 @@ internal import SystemIO
 struct MetricsOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "A file to write metrics of the run to, for Prometheus' textfile collector.",
+      "Write metrics of the run to this file, for Prometheus' textfile collector.",
       valueName: "file"),
     completion: .file(extensions: ["prom"]))
   var metrics: ByteString?

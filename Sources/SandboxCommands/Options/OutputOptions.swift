@@ -45,7 +45,7 @@ struct ListOptions: ParsableArguments {
 struct ProgressOptions: ParsableArguments {
   @Flag(
     name: .shortAndLong,
-    help: "Report progress without a terminal: every minute, or every second with --json.")
+    help: "Report progress even without a terminal: every minute, or every second with --json.")
   var verbose = false
 
   /// Runs a long operation with a progress display. A signal stops it early.

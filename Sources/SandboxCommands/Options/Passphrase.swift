@@ -219,7 +219,7 @@ enum SecretFile {
 struct NewPassphraseOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "A file with the new passphrase (default: it is asked for twice).", valueName: "file"),
+      "A file with the new passphrase (default: prompt twice).", valueName: "file"),
     completion: .file())
   var newPassphraseFile: ByteString?
 

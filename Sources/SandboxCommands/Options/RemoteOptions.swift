@@ -6,16 +6,16 @@ internal import SystemIO
 struct RemoteOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The number of transfers at the same time, 1 to 64 (default: 5).",
+      "The number of concurrent transfers, 1 to 64 (default: 5).",
       valueName: "number"))
   var connections: Int?
 
   @Option(
-    help: ArgumentHelp("The bytes to send in a second at most, such as 500K.", valueName: "rate"))
+    help: ArgumentHelp("The upload limit in bytes per second, such as 500K.", valueName: "rate"))
   var limitUpload: ByteSize?
 
   @Option(
-    help: ArgumentHelp("The bytes to receive in a second at most.", valueName: "rate"))
+    help: ArgumentHelp("The download limit in bytes per second.", valueName: "rate"))
   var limitDownload: ByteSize?
 
   @Option(
@@ -36,7 +36,7 @@ struct RemoteOptions: ParsableArguments {
     help: ArgumentHelp("The profile with the keys in ~/.aws/credentials.", valueName: "name"))
   var s3Profile: String?
 
-  @Flag(help: "Name an S3 bucket in the path and not in the host.")
+  @Flag(help: "Put the bucket name in the URL path instead of the host name.")
   var s3PathStyle = false
 
   func validate() throws {

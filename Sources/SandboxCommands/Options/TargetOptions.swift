@@ -58,7 +58,7 @@ struct TargetRemoteOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "The server of the other repository's S3 bucket. Without an option for that bucket, those of "
-        + "the source hold for it.",
+        + "the source apply to it.",
       valueName: "url"))
   var toS3Endpoint: String?
 
@@ -70,7 +70,7 @@ struct TargetRemoteOptions: ParsableArguments {
       "The profile with the keys of the other bucket in ~/.aws/credentials.", valueName: "name"))
   var toS3Profile: String?
 
-  @Flag(help: "Name the other bucket in the path and not in the host.")
+  @Flag(help: "Put the other bucket's name in the URL path instead of the host name.")
   var toS3PathStyle = false
 
   func validate() throws {

@@ -85,8 +85,8 @@ extension TrashCommand {
           operation that is in progress or was interrupted is kept, and so is that of an app that \
           another operation changes.
 
-          The exit status is 3 if something could not be deleted; it is reported. It is 130 if a \
-          signal ended the command; the rest stays in the trash.
+          What cannot be deleted is reported, and the exit status is 3. If a signal ends the \
+          command, the rest stays in the trash, and the exit status is 130.
 
           \(Examples.text([
             "sandboxctl trash empty --root device --dry-run",

@@ -13,10 +13,10 @@ struct CacheCommand: ParsableCommand {
       commandName: "cache",
       abstract: "List or remove this host's caches of repositories",
       discussion: """
-        For each repository this host keeps what it knows about the files that it backed up, and \
-        copies of the index, so that a command reads only what changed. The names of the files are \
-        in it, also if the repository is encrypted. It can be removed at any time: it is built \
-        again. Without a subcommand the caches are listed, with the options of 'cache list'.
+        The cache of a repository contains the state of the files that this host backed up, and \
+        copies of the index, so that commands read only what changed. It contains the names of the \
+        files even if the repository is encrypted. It can be removed at any time and is rebuilt \
+        when needed. Without a subcommand the caches are listed, with the options of 'cache list'.
 
         \(Examples.text([
           "sandboxctl cache --repo repo", "sandboxctl cache clear --repo repo",
@@ -37,9 +37,9 @@ extension CacheCommand {
         usage: "sandboxctl cache [list] [--repo <repo>] [<options>]",
         discussion: """
           Prints a line for each repository, the last used first: its id, the size and number of \
-          the cache's files, and the time when a command last wrote to it. The path is that of \
-          the repository of this command; the cache has no paths of repositories. No key is \
-          needed, and the repository need not exist unless it is named by '--repo'.
+          the cache's files, and the time when a command last wrote to it. The path is shown only \
+          for the repository that the command selects, because a cache does not record it. No key \
+          is needed, and the repository need not exist unless it is named by '--repo'.
 
           \(Examples.text(["sandboxctl cache list", "sandboxctl cache list --repo repo --json"]))
           """)
@@ -105,10 +105,10 @@ extension CacheCommand {
         usage: "sandboxctl cache clear [<id> ...] [--repo <repo>] [--all] [<options>]",
         discussion: """
           Removes the cache of the repository, or those with the given ids. No key is needed, and \
-          with an id the repository need not exist. The next backup of each source reads all of \
-          its files again, and does not store them again, unless the host has no key of an \
-          encrypted repository. While a backup to the repository is running, nothing is removed, \
-          and the exit status is 11. It is 3 if something could not be removed.
+          with an id the repository need not exist. The next backup of each source then reads all \
+          files again; it stores them again only if the repository is encrypted and this host has \
+          no key. While a backup to the repository is running, nothing is removed, and the exit \
+          status is 11. The exit status is 3 if something could not be removed.
 
           \(Examples.text([
             "sandboxctl cache clear --repo repo --dry-run", "sandboxctl cache clear --all",

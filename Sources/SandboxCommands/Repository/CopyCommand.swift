@@ -12,10 +12,10 @@ struct CopyCommand: SandboxCommand {
       abstract: "Copy snapshots into another repository",
       usage: "sandboxctl copy --to <repo> [<snap> ...] [--check] [--dry-run] [<options>]",
       discussion: """
-        Copies all snapshots, the named ones, or those that match, from the repository into the one \
-        given with --to. Only data that it lacks is read. Snapshots whose copies exist are skipped, \
-        whichever of the two repositories has the original. Snapshots that need lost data are named \
-        and not copied. A copy that was interrupted is continued by the next.
+        Copies the given snapshots, those that match the filters, or all, from the repository into \
+        the one given with --to. Only data that the target lacks is read. Snapshots that the \
+        target already has, as the original or as a copy, are skipped. Snapshots that need lost \
+        data are reported and not copied. The next copy continues an interrupted one.
 
         See sandboxctl-copy(1) for the rules, the JSON output and the exit statuses.
 
@@ -37,9 +37,7 @@ struct CopyCommand: SandboxCommand {
 
   @OptionGroup var filter: SnapshotFilterOptions
 
-  @Flag(
-    help: "Read everything that the snapshots need from the other repository before they are saved."
-  )
+  @Flag(help: "Read back all data that the snapshots need from the target before they are saved.")
   var check = false
 
   @Flag(name: .shortAndLong, help: "Show what would be done, without doing it.")

@@ -13,13 +13,13 @@ struct InitCommand: SandboxCommand {
       discussion: """
         Creates a repository: a directory of archives, with a README.txt on recovery by hand. It \
         is encrypted with a passphrase, for age recipients, or both; --plain stores without \
-        encryption. Without a choice, init asks on a terminal, and otherwise ends with status 2. \
-        See sandboxctl-init(1) for the keys.
+        encryption. Without any of these options, init asks on a terminal and fails with status 2 \
+        elsewhere. See sandboxctl-init(1) for the keys.
 
         The repository becomes the default in the configuration file, unless the file already \
-        names one. Without REPO the user's own repository is created, in \
-        $XDG_DATA_HOME/sandboxctl/repository, on the same disk as the data, which each backup \
-        notes unless --accept-same-disk was given.
+        names one. Without REPO the user's own repository is created in \
+        $XDG_DATA_HOME/sandboxctl/repository. It is on the same disk as the data, and each backup \
+        says so unless --accept-same-disk was given.
 
         \(Examples.text([
           "sandboxctl init repo --passphrase-file passphrase",

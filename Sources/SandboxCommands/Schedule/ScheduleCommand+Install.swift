@@ -22,8 +22,9 @@ extension ScheduleCommand {
           its own.
 
           Backups run once a day by default. systemd runs a missed backup at the next start, cron \
-          does not. With --keep rules, the first backup after a week also removes snapshots. With \
-          --purge, systemd runs 'purge --watch' permanently, and cron 'purge --yes --quiet' hourly.
+          does not. With --keep rules, old snapshots are also removed once a week, after a backup. \
+          With --purge, systemd runs 'purge --watch' permanently, and cron 'purge --yes --quiet' \
+          hourly.
 
           \(Examples.text([
             "sandboxctl schedule install --systemd --dry-run",
@@ -80,7 +81,7 @@ extension ScheduleCommand {
 
     @Option(
       help: ArgumentHelp(
-        "A file that each run writes metrics to, for Prometheus' textfile collector.",
+        "Write metrics of each run to this file, for Prometheus' textfile collector.",
         valueName: "file"))
     var metrics: String?
 

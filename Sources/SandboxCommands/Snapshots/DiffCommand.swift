@@ -14,8 +14,8 @@ struct DiffCommand: SandboxCommand {
       discussion: """
         Lists the entries that were added (+), removed (-), modified (M, content) or replaced by \
         an entry of another type (T), in the whole snapshots or below a logical path. With \
-        --metadata also lists entries with equal content but another mode, owner, time, flag or \
-        attribute, or with other holes (U). Directories that are equal in both are not read.
+        --metadata, also lists entries with equal content whose mode, owner, time, flags, \
+        attributes or holes differ (U). Directories that are equal in both are not read.
 
         'latest' is the snapshot that was made last, of any device; latest~1 is the one before it \
         of the same device.

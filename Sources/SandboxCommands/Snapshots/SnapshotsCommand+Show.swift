@@ -13,9 +13,9 @@ extension SnapshotsCommand {
         abstract: "Show the details of a snapshot",
         usage: "sandboxctl snapshots show <snap> [<options>]",
         discussion: """
-          Prints the snapshot's device, time and policy, its signature, its apps and the size of \
-          each data class, the data that was excluded with the rule, entries that could not be \
-          read, warnings, mounts not entered, and how each database was captured.
+          Prints the snapshot's device, time, policy and signature, its apps, the size of each \
+          data class, excluded data with the rule that excludes it, entries that could not be \
+          read, warnings, mounts that were not entered, and how each database was captured.
 
           With --json prints the stored document (Snapshot in docs/repository-format.md), preceded \
           by the id and the signature.
@@ -252,7 +252,7 @@ extension SnapshotsCommand {
         usage: "sandboxctl snapshots unpin <snap> ... [<options>]",
         discussion: """
           Removes the pins of snapshots. The snapshots themselves are not changed. The pin of a \
-          damaged snapshot can be removed by its id, and that of a lost one by its whole id.
+          damaged snapshot can be removed by its id, and that of a lost one by its full id.
 
           \(Examples.text([
             "sandboxctl snapshots pin latest --repo repo",
