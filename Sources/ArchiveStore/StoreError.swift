@@ -202,7 +202,7 @@ extension StoreError {
   /// Returns the error for an index that lacks objects. What they named was found without them.
   static func incompleteIndex() -> StoreError {
     StoreError(
-      .damaged, "find everything in the", subject: "index",
+      .damaged, "find everything in", subject: "index",
       reason: "snapshots need packs that no index object names", hint: indexHint)
   }
 

@@ -68,7 +68,7 @@ package enum DeviceAudit {
       let ofApple: [AuditRule] =
         [.userDataInCache, .unpromisedDirectory, .inboxLeftover, .temporaryLeftover]
         + AuditRule.ofBundles
-      skipped += ofApple.map { .init(rule: $0, reason: "it is about Apple's platforms") }
+      skipped += ofApple.map { .init(rule: $0, reason: "it applies only to Apple's platforms") }
     }
     return skipped
   }

@@ -151,8 +151,8 @@ extension ForgetOperation {
     let root = group.entries.last.map { "'\($0.head.device.root)'" } ?? ""
     return OperationError(
       .failed, code: .lastSnapshot,
-      "cannot forget \(shown): no other snapshot of the same group is left, of the device \(root)",
-      hint: "add '--allow-last' to remove it nevertheless")
+      "cannot forget \(shown): no other snapshot of the same group is left (device \(root))",
+      hint: "add '--allow-last' to remove it anyway")
   }
 
   /// Whether a snapshot without a head has a format that only a later version reads.
@@ -168,7 +168,7 @@ extension ForgetOperation {
     } catch {
       guard error.code != .missing else {
         return StoreError(
-          .noSnapshot, "find the snapshot", subject: name, reason: "there is none with this id",
+          .noSnapshot, "find the snapshot", subject: name, reason: "no snapshot has this id",
           hint: "run 'sandboxctl snapshots' to list the snapshots")
       }
       let force = "give its full id and '--force' to remove it: \(id.hex)"

@@ -465,12 +465,13 @@ struct KeyFileTests {
   }
 
   @Test func impossibleChangesAreRefused() throws {
-    #expect(storeError { try save("first", "horse") }?.reason == "there is a key of this name")
+    #expect(
+      storeError { try save("first", "horse") }?.reason == "a key with this name already exists")
     #expect(
       storeError { try save("none", "horse", isReplacing: true) }?.reason
-        == "there is no key of this name")
+        == "there is no key with this name")
     #expect(
-      storeError { try repository.removeKey("none") }?.reason == "there is no key of this name")
+      storeError { try repository.removeKey("none") }?.reason == "there is no key with this name")
     let long = String(repeating: "a", count: 65)
     for name in ["", ".", "..", "-a", "a/b", "a b", "ä", "a\0", long] {
       #expect(storeError { try save(name, "horse") }?.code == .invalid, "\(name)")

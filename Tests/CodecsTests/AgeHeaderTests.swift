@@ -17,7 +17,7 @@ struct AgeHeaderTests {
       try AgeFixture.decrypt(file, with: [AgeIdentity()])
     }
     #expect(error?.kind == .noMatch)
-    #expect(error?.reason == "no identity is the one of any of its 3 recipients")
+    #expect(error?.reason == "no identity matches any of its 3 recipients")
     #expect(
       AgeFixture.refusal { () throws(AgeError) in
         try AgeFixture.decrypt(file, with: AgeFixture.passphrase("x"))

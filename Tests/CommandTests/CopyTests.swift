@@ -54,9 +54,9 @@ struct CopyTests {
       ("copy --to nowhere --repo repo", 10, "'nowhere'"),
       ("copy --to repo --repo repo", 1, "it is the source itself"),
       ("mirror --to repo --repo repo", 1, "it is the repository itself"),
-      ("copy --to repo/inner --repo repo", 2, "within each other"),
-      ("copy --to repo --repo repo/inner", 2, "within each other"),
-      ("mirror --to repo/mirror --repo repo", 2, "within each other"),
+      ("copy --to repo/inner --repo repo", 2, "is inside the other"),
+      ("copy --to repo --repo repo/inner", 2, "is inside the other"),
+      ("mirror --to repo/mirror --repo repo", 2, "is inside the other"),
       ("mirror --to second --repo repo", 1, "it is another repository"),
       ("mirror --to tree --repo repo", 1, "it is neither empty nor a repository"),
     ] {
@@ -206,7 +206,7 @@ struct CopyTests {
     #expect(text.hasPrefix("0\n") && text.contains("copied 2 of 2 snapshots"), "\(outcome)")
     let note = "note: waiting until 1 other copy into 'second' has saved snapshots"
     #expect(text.contains("\(note) (process 7 on host 'elsewhere', since 20"), "\(text)")
-    #expect(text.contains("one that was killed is waited for 3 minutes ("), "\(text)")
+    #expect(text.contains("at most 3 minutes for one that was killed ("), "\(text)")
   }
 
   @Test func theConfigurationNamesTheTargets() throws {

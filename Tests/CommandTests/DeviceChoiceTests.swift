@@ -71,7 +71,8 @@ struct DeviceChoiceTests {
 
   @Test func directoryOfDevicesGivesAHint() throws {
     let outcome = try cli.run("apps --root devices")
-    #expect(outcome.code == 1 && outcome.errors.contains("it is not a device, but contains some"))
+    #expect(
+      outcome.code == 1 && outcome.errors.contains("it is not a device, but contains devices"))
     #expect(outcome.errors.contains("select one with '--device NAME': "), "\(outcome.errors)")
     #expect(outcome.errors.contains("'Old iPhone' (\(Self.udid), coresimulator)"))
   }

@@ -194,7 +194,7 @@ struct EncryptedRepositoryTests {
     let outcome = try keys.run(
       "backup --layout folder --root tree --repo repo --identity recovery.key")
     #expect(outcome.code == 12)
-    #expect(outcome.errors.contains("not those that this host knows"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("differ from those that this host knows"), "\(outcome.errors)")
     // The key file has the recipients as well.
     let before = try cli.packs(suffix: ".age")
     try cli.directory.write("for this one", at: "tree/0")

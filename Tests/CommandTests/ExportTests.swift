@@ -75,9 +75,9 @@ struct ExportTests {
       ("export tar latest nowhere/x.tar --repo repo", 1, "nowhere"),
       ("export tar latest - --json --repo repo", 2, "--json"),
       ("export tar latest x.tar --compress lzo --repo repo", 2, "lzo"),
-      ("export tar latest repo/x.tar --repo repo", 2, "within each other"),
-      ("export zip latest repo/packs/x.zip --repo repo", 2, "within each other"),
-      ("export all repo/in --repo repo", 2, "within each other"),
+      ("export tar latest repo/x.tar --repo repo", 2, "is inside the other"),
+      ("export zip latest repo/packs/x.zip --repo repo", 2, "is inside the other"),
+      ("export all repo/in --repo repo", 2, "is inside the other"),
       ("export all repo --repo repo", 2, "is the repository"),
     ] {
       let outcome = try cli.run(line)

@@ -226,7 +226,7 @@ struct FullDiskTests {
     let dry = try cli.run(line + " --dry-run")
     #expect(dry.code == 0)
     #expect(
-      dry.errors.contains("there may be no room in 'small': 1.9 MiB are needed"),
+      dry.errors.contains("there may not be enough space in 'small': 1.9 MiB are needed"),
       "\(dry.errors)")
     _ = try cli.succeed(line)
     #expect(try cli.names(in: "small") == ["back"])

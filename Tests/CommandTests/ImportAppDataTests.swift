@@ -111,7 +111,7 @@ struct ImportAppDataTests {
       ("export xcappdata full --app notebook --repo repo", 1, "not empty"),
       ("export xcappdata x --app none --repo repo", 1, "no such app"),
       ("export xcappdata latest:groups x --app notebook --repo repo", 2, "without a path"),
-      ("export xcappdata repo/in --app notebook --repo repo", 2, "within each other"),
+      ("export xcappdata repo/in --app notebook --repo repo", 2, "is inside the other"),
       ("import xcappdata full --repo other", 1, "no directory AppData"),
       ("import xcappdata nowhere --repo other", 1, "nowhere"),
       ("export ipa full/x --app notebook --repo repo", 1, "exists"),

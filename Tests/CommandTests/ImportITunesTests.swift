@@ -356,7 +356,7 @@ struct ImportITunesTests {
       ("import itunes tree --repo other", 1, "it has no Manifest.plist"),
       ("export itunes --repo repo", 2, "directory"),
       ("export itunes full --repo repo", 1, "not empty"),
-      ("export itunes repo/in --repo repo", 2, "within each other"),
+      ("export itunes repo/in --repo repo", 2, "is inside the other"),
       ("export itunes latest:folders/none phone --repo repo", 1, "no such path"),
     ] {
       let outcome = try cli.run(line)

@@ -96,7 +96,7 @@ struct ImportPeerTests {
     #expect(
       try fixture.cli.succeed("dump latest:folders/elsewhere/docs/note --repo repo") == "state 2")
     let unknown = try fixture.run("restic", "--snapshot 0123456789abcdef")
-    #expect(unknown.code == 1 && unknown.errors.contains("lists none of that id"))
+    #expect(unknown.code == 1 && unknown.errors.contains("lists no snapshot with that id"))
   }
 
   /// A snapshot that the program cannot read completely is not stored, also if its archive looks

@@ -143,7 +143,7 @@ struct ImportSnapTests {
       ("import snap disk/var/snap/server/7/config --repo other", 1, "known format"),
       ("export snap x.snapshot --repo third", 1, "layout 'coresimulator'"),
       ("export snap x.snapshot --user a/b --repo repo", 2, "not the name of a user"),
-      ("export snap repo/x --repo repo", 2, "within each other"),
+      ("export snap repo/x --repo repo", 2, "is inside the other"),
     ] {
       let outcome = try cli.run(line)
       #expect(outcome.code == code && outcome.errors.contains(reason), "\(line): \(outcome)")

@@ -41,7 +41,7 @@ struct KeyCommandTests {
     #expect(try code("--passphrase-file old") == 0)
     #expect(try code("--passphrase-file new") == 0)
     let again = try keys.run(line)
-    #expect(again.code == 1 && again.errors.contains("there is a key of this name"))
+    #expect(again.code == 1 && again.errors.contains("a key with this name already exists"))
     for name in ["a/b", ".a", "ä"] {
       let outcome = try keys.run(
         [

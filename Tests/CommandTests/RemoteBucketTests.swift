@@ -85,7 +85,8 @@ struct RemoteBucketTests {
       for command in ["copy", "mirror"] {
         let outcome = try fixture.run("\(command) --to \(place) \(Self.repo)")
         #expect(outcome.code == 2, "\(command) \(place)")
-        let words = place == "s3://bucket/place" ? "is the repository itself" : "within each other"
+        let words =
+          place == "s3://bucket/place" ? "is the repository itself" : "is inside the other"
         #expect(outcome.errors.contains(words), "\(outcome.errors)")
       }
     }

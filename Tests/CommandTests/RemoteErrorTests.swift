@@ -43,9 +43,9 @@ struct RemoteErrorTests {
         Self.always(403, "RequestTimeTooSkewed", #", "headers": {"Date": "\#(Self.lateDate)"}"#),
         "by 20 minutes"
       ),
-      (Self.page, "answers with a web page, not as a store"),
+      (Self.page, "returned a web page instead of an S3 response"),
       (Self.always(403, "AccessDenied"), "the store denies access"),
-      (Self.always(400, "ExpiredToken"), "the session token is not valid"),
+      (Self.always(400, "ExpiredToken"), "the session token is invalid"),
     ] {
       try fixture.store.setRules(rules)
       let errors = try fail(line, fixture)
@@ -117,7 +117,7 @@ struct RemoteErrorTests {
     for line in ["backup --root data --layout folder", "prune", "forget latest~1"] {
       let errors = try fail("\(line) --repo \(Self.bucket)", fixture)
       #expect(errors.contains("the store denies access"), "\(errors)")
-      #expect(errors.contains("rights of these credentials"), "\(errors)")
+      #expect(errors.contains("permissions of these credentials"), "\(errors)")
     }
     for line in ["snapshots", "check --read-data", "restore latest --to back", "ls latest"] {
       _ = try fixture.succeed("\(line) --repo \(Self.bucket)")
@@ -132,7 +132,7 @@ struct RemoteErrorTests {
       #"[{"skip": 9, "status": 400, "times": 0, "body": "<Error><Code>ExpiredToken</Code></Error>"}]"#
     )
     let errors = try fail("backup --root data --layout folder --repo \(Self.bucket)", fixture)
-    #expect(errors.contains("the session token is not valid, or no longer"), "\(errors)")
+    #expect(errors.contains("the session token is invalid or has expired"), "\(errors)")
     #expect(errors.contains("renew the credentials"), "\(errors)")
     try fixture.store.setRules("[]")
     _ = try fixture.backUp()

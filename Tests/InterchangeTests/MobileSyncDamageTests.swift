@@ -147,7 +147,7 @@ struct MobileSyncDamageTests {
 
   @Test func contradictoryTypesAreNamed() throws {
     #expect(try loss(of: Self.file("x") { $0.flags = 2 })?.contains("different types") == true)
-    #expect(try loss(of: Self.file("x") { $0.flags = 3 })?.contains("no known type") == true)
+    #expect(try loss(of: Self.file("x") { $0.flags = 3 })?.contains("not a known type") == true)
     #expect(
       try loss(of: Self.file("x") { $0.file.mode = 0o020644 })?.contains("its mode") == true)
     #expect(

@@ -78,7 +78,7 @@ struct MobileSyncLogTests {
     }
     try backup.directory.remove(Self.log)
     try backup.directory.createLink(Self.log, to: "Manifest.db")
-    try expectLoss(in: backup, because: "it is no file")
+    try expectLoss(in: backup, because: "it is not a file")
   }
 
   @Test func logsOfOtherDatabasesAreNamed() throws {

@@ -37,7 +37,7 @@ struct S3AnswerTests {
   }
 
   @Test(arguments: [
-    ("", "answers a listing with something else"),
+    ("", "returned an invalid response to a listing"),
     ("<html></html>", "answers a listing with <html>"),
     ("<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>", "without a token"),
     ("<ListBucketResult><Contents><Size>1</Size></Contents></ListBucketResult>", "without a key"),

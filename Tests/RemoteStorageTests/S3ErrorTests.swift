@@ -57,7 +57,7 @@ struct S3ErrorTests {
   @Test func compressedAnswersAreNoDamage() throws {
     let found = try error(
       #""status": 200, "headers": {"Content-Encoding": "gzip"}, "body": "abc""#)
-    #expect(found.reason.contains("compresses its answers (gzip)"), "\(found)")
+    #expect(found.reason.contains("compresses its responses (gzip)"), "\(found)")
     #expect(found.kind == .failed && found.subject == "s3://bucket/some/place")
   }
 
@@ -104,19 +104,19 @@ struct S3ErrorTests {
     ] as [(S3Storage) throws -> Void] {
       let found = try error(#""status": 200, "# + page, body)
       #expect(
-        found.reason.contains("answers with a web page, not as a store")
+        found.reason.contains("returned a web page instead of an S3 response")
           || found.reason.contains("does not confirm that an object is stored")
           || found.code == .unsupported, "\(found)")
     }
     for status in [404, 403, 502] {
       let found = try error("\"status\": \(status), " + page)
       #expect(
-        found.reason.contains("answers with a web page (status \(status)), not as a store"),
+        found.reason.contains("returned a web page (status \(status)) instead of an S3 response"),
         "\(found)")
       #expect(found.hint?.contains("endpoint") == true)
     }
     let json = try error(#""status": 200, "body": "{}""#) { _ = try $0.list(.root) }
-    #expect(json.reason.contains("answers a listing with something else"))
+    #expect(json.reason.contains("returned an invalid response to a listing"))
   }
 
   @Test func redirectsNameTheRegion() throws {
@@ -166,7 +166,7 @@ struct S3ErrorTests {
       let storage = try testStorage(url, options())
       let found = try #require(failure { _ = try storage.list(.root) })
       let host = url.split(separator: "/")[1]
-      #expect(found.reason.hasPrefix("no answer of '\(host)': "), "\(found)")
+      #expect(found.reason.hasPrefix("no response from '\(host)': "), "\(found)")
       #expect(found.reason.hasSuffix("(after 2 attempts)"))
       #expect(found.kind == .failed)
       #expect(found.hint?.contains("network") == true)

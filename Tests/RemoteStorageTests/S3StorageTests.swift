@@ -342,7 +342,7 @@ struct S3StorageTests {
     }
     let storage = try testStorage(server.endpoint, options)
     let found = failure { try storage.touch(objectPath("a")) }
-    #expect(found?.reason.hasPrefix("the session token is not valid") == true)
+    #expect(found?.reason.hasPrefix("the session token is invalid") == true)
     #expect(calls.withLock { $0 } == 2)
     try storage.touch(objectPath("a"))
   }

@@ -125,7 +125,7 @@ struct SFTPHostileServerTests {
       }
     }
     let error = storeError { try Self.storage(connector).load(path("a"), limit: 4) }
-    #expect(error?.reason.contains("another number of bytes") == true, "\(error as Any)")
+    #expect(error?.reason.contains("a different number of bytes") == true, "\(error as Any)")
   }
 
   /// Short answers are completed, and an object that ends early is damaged.

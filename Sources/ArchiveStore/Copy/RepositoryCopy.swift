@@ -73,7 +73,8 @@ public struct RepositoryCopy {
       return report
     } catch let error as StoreError where error.code == .interrupted {
       throw StoreError.interrupted(
-        "finish the copy to", to.location, hint: "run it again: what was stored is not copied again"
+        "finish the copy to", to.location,
+        hint: "run it again: data copied so far is not copied again"
       )
     }
   }
@@ -114,7 +115,7 @@ extension RepositoryCopy {
     /// Returns the heads of the target. A copy that the target fails to send would be made again.
     private func targetHeads() throws(StoreError) -> [SnapshotHead] {
       let listing = try target.heads(cache: copy.target.headCache)
-      try listing.requireSent(hint: "run it again later: what was stored is not copied again")
+      try listing.requireSent(hint: "run it again later: data copied so far is not copied again")
       return listing.heads
     }
 

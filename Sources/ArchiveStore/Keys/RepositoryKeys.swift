@@ -113,7 +113,7 @@ extension RepositoryKeys {
       }
       throw StoreError(
         .wrongKey, "open", subject: location,
-        reason: "the identity is not the one of a recipient of the repository",
+        reason: "the identity does not belong to a recipient of the repository",
         hint: "its recipients are \(list)")
     }
     Host.disableCoreDumps()

@@ -76,8 +76,8 @@ struct MirrorListing {
       StoreError(
         .missing, "find", subject: "\(target.layout.snapshot(id))",
         reason: "the snapshot is pinned, and the original lacks it; the mirror keeps it",
-        hint: "copy it from the mirror with 'sandboxctl copy --to' and the original, or give it up "
-          + "there with 'sandboxctl snapshots unpin' and its whole id")
+        hint: "copy it from the mirror to the original with 'sandboxctl copy', or accept its loss "
+          + "there with 'sandboxctl snapshots unpin' and its full id")
     }
   }
 

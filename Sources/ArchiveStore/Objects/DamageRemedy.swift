@@ -21,8 +21,8 @@ enum DamageRemedy {
 
   /// Of a pinned snapshot that does not exist.
   static let pinnedSnapshot =
-    "copy the snapshot again from another repository with 'sandboxctl copy', or give it up with "
-    + "'sandboxctl snapshots unpin' and its whole id"
+    "copy the snapshot again from another repository with 'sandboxctl copy', or accept its loss "
+    + "with 'sandboxctl snapshots unpin' and its full id"
 
   /// Of a pack about which index objects contradict each other.
   static let contradictedPack = "'sandboxctl check --read-data' finds out if its data is intact"

@@ -161,8 +161,8 @@ public struct RepositoryPrune {
 
   /// The remedies if a pinned snapshot is lost.
   public static let lostPinnedHint =
-    "copy it again from another repository with 'sandboxctl copy', or give it up with 'sandboxctl "
-    + "snapshots unpin' and its whole id"
+    "copy it again from another repository with 'sandboxctl copy', or accept its loss with "
+    + "'sandboxctl snapshots unpin' and its full id"
 
   /// Returns the plan.
   private func plan(

@@ -125,7 +125,8 @@ struct SnapshotNeeds {
       try search.mark(pending)
     } catch let error as StoreError where error.kind == .damaged {
       throw error.hinting(
-        "a program that was saving a snapshot ended or sleeps: try again a day after it began")
+        "a program that was saving a snapshot has ended or is suspended: try again a day after "
+          + "its start")
     }
     trees.formUnion(pending)
   }

@@ -188,7 +188,7 @@ struct ReaderIndex {
           + "with their own tables"
       remarks.append(
         StoreError(
-          .damaged, "find everything in the", subject: "index", reason: reason,
+          .damaged, "find everything in", subject: "index", reason: reason,
           hint: StoreError.indexHint))
     }
     return remarks

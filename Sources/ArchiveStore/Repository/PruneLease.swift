@@ -95,7 +95,8 @@ struct PruneLease {
   static func sleeping(_ action: String, _ location: String) -> StoreError {
     StoreError(
       .busy, action, subject: location,
-      reason: "a program that was removing objects from it ended without notice, or sleeps",
+      reason: "a program that was removing objects from it has ended without cleaning up, or is "
+        + "suspended",
       hint: "try again a day after it was started")
   }
 

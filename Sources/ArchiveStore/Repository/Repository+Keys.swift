@@ -89,7 +89,7 @@ extension Repository {
       throw isReplacing
         ? change.missing
         : change.error(
-          .invalid, "there is a key of this name",
+          .invalid, "a key with this name already exists",
           hint: "use another name, or 'sandboxctl key change'")
     }
     // No passphrase is tried with more files.
@@ -133,7 +133,7 @@ extension Repository {
   private func requireOlder(_ keys: RepositoryKeys, _ change: KeyChange) throws(StoreError) {
     guard let missing = missingOlder(keys) else { return }
     throw change.error(
-      .keyRequired, "the key was rotated, and the older identity of \(missing) is not given",
+      .keyRequired, "the key was rotated, and the older identity of \(missing) is missing",
       hint: "name a file with all lines of the recovery key, or use a passphrase")
   }
 
@@ -211,7 +211,7 @@ extension Repository {
     try requireKeyFiles(change)
     guard let keys, !keys.identities.isEmpty else {
       throw change.error(
-        .keyRequired, "it is not known that another key opens the repository",
+        .keyRequired, "it is not certain that another key opens the repository",
         hint: "give the passphrase of a key that stays, or the recovery key")
     }
     guard keys.keyName != name else {
@@ -273,6 +273,6 @@ struct KeyChange {
   }
 
   var missing: StoreError {
-    error(.invalid, "there is no key of this name", hint: "'sandboxctl key list' lists the keys")
+    error(.invalid, "there is no key with this name", hint: "'sandboxctl key list' lists the keys")
   }
 }

@@ -19,7 +19,7 @@ extension Repository {
         : "the directory is not empty",
       hint: isUnfinished
         ? unfinishedHint
-        : "give a new or an empty directory")
+        : "choose a new or empty directory")
   }
 
   /// Whether a storage has nothing but what `create` makes before the repository exists, or a part

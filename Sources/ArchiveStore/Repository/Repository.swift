@@ -181,7 +181,7 @@ extension Repository {
       throw StoreError(
         .notEmpty, "create a repository in", subject: location,
         reason: "another program has just created one",
-        hint: "use that one, or give another place")
+        hint: "use that one, or choose another location")
     }
   }
 }

@@ -152,7 +152,7 @@ public struct KeyRewrap {
     if let missing = repository.missingOlder(keys) {
       throw StoreError(
         .keyRequired, Self.action, subject: storage.location,
-        reason: "the older identity of \(missing) is not given",
+        reason: "the older identity of \(missing) is missing",
         hint: "use a passphrase, or a file with all lines of the recovery key")
     }
     guard Set(keys.recipients) == Set(repository.settings.recipients) else {

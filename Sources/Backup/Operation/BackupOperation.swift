@@ -341,8 +341,8 @@ struct SpaceCheck {
     let usable = space.available > required ? space.available - required : 0
     guard needed > usable else {
       guard growth == nil, read > usable else { return nil }
-      return "'\(location)' may become full: \(Self.text(needed)) are new, and files with "
-        + "\(Self.text(read - needed)) of earlier content changed, while "
+      return "'\(location)' may become full: \(Self.text(needed)) are new, and up to "
+        + "\(Self.text(read - needed)) of changed files may have to be stored again; "
         + "\(Self.text(space.available)) are free, of which \(Self.text(reserve)) must stay free"
     }
     let next = afterwards > 0 ? ", and \(Self.text(afterwards)) are needed after the backup" : ""

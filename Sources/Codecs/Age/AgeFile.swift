@@ -145,7 +145,7 @@ extension AgeHeader {
       }
     }
     let recipients = stanzas.count == 1 ? "its recipient" : "any of its \(stanzas.count) recipients"
-    let reason = "no identity is the one of \(recipients)"
+    let reason = "no identity matches \(recipients)"
     guard !names.isEmpty else { return reason }
     let types = Set(names).sorted().joined(separator: ", ")
     return "\(reason); recipients of these types are not supported: \(types)"

@@ -133,7 +133,7 @@ struct AgeHeaderParser {
     if bytes[offset...].starts(with: "---".utf8) { return nil }
     let line = try nextLine()
     guard line.starts(with: "-> ".utf8) else {
-      throw AgeError(.header, "a line of the header is no stanza and no MAC")
+      throw AgeError(.header, "a line of the header is neither a stanza nor a MAC")
     }
     let arguments = line.dropFirst(3)
       .split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)

@@ -162,7 +162,7 @@ enum AgeStanza: Hashable, Sendable {
     let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
     guard argument.utf8.allSatisfy({ digits ~= $0 }), argument.utf8.first != UInt8(ascii: "0"),
       let factor = Int(argument), factor < 64
-    else { throw AgeError(.header, "the work factor of scrypt is no number from 1 to 63") }
+    else { throw AgeError(.header, "the work factor of scrypt is not a number from 1 to 63") }
     return factor
   }
 

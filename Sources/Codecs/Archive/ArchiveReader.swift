@@ -200,7 +200,7 @@ internal import Glibc
       if isFollowed {
         throw CodecError(
           .malformed, in: .archive,
-          reason: "another archive follows its end mark, and the entries of that are missing")
+          reason: "another archive follows its end mark, and that archive's entries are missing")
       }
       return nil
     }

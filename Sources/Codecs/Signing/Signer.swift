@@ -26,7 +26,7 @@ public struct Signer: Hashable, Sendable, CustomStringConvertible {
       throw SigningError("it has \(point.count) bytes instead of \(Self.byteCount)")
     }
     guard Ed25519.isValid(point) else {
-      throw SigningError("it is no valid public key of Ed25519")
+      throw SigningError("it is not a valid public key of Ed25519")
     }
     self.point = point
   }

@@ -25,14 +25,14 @@ package struct AndroidPackage: Sendable {
     guard file.size != nil else {
       throw InterchangeError(
         .unsupported, Self.action, subject: file.name,
-        reason: "a package is searched twice, and this is a stream",
+        reason: "a package has to be read twice, and this is a stream",
         hint: "write it to a file first")
     }
     let found = try Self.members([Self.manifest, Self.table], of: file)
     guard let text = found[Self.manifest] else {
       throw InterchangeError(
         .unknownFormat, Self.action, subject: file.name,
-        reason: "it has no '\(Self.manifest)', so it is no package of an app")
+        reason: "it has no '\(Self.manifest)', so it is not the package of an app")
     }
     let manifest = try Self.parsing(Self.manifest, of: file) { () throws(CodecError) in
       try AndroidAppManifest(text)

@@ -47,7 +47,7 @@ package struct AndroidResources: Sendable {
     }
     let file = try AndroidChunk(at: 0, before: bytes.count, of: bytes, in: Self.format)
     guard file.type == AndroidChunk.Kind.table else {
-      throw Self.fault("it is no table of resources", at: 0)
+      throw Self.fault("it is not a table of resources", at: 0)
     }
     var strings: AndroidStringPool?
     var packages: [AndroidChunk] = []

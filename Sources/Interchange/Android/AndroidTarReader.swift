@@ -131,7 +131,7 @@ struct AndroidTarReader {
     }
     guard isFollowed else { return }
     var error = damage(
-      "another archive follows its end, and the entries of that are missing", at: start)
+      "another archive follows its end, and that archive's entries are missing", at: start)
     // The checksum was reached.
     error.isSuspect = false
     throw error

@@ -38,7 +38,8 @@ package struct PackageDataSource: ~Copyable, EntrySource {
     guard file.size != nil else {
       throw InterchangeError(
         .unsupported, Self.action, subject: file.name,
-        reason: "a package is read twice, and this is a stream", hint: "write it to a file first")
+        reason: "a package has to be read twice, and this is a stream",
+        hint: "write it to a file first")
     }
     guard let found = try Self.identity(in: file) else {
       throw InterchangeError(

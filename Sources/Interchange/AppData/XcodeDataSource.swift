@@ -75,7 +75,7 @@ package struct XcodeDataSource: ~Copyable, EntrySource {
         let inner = try directory.names()
         var others = SkippedEntries()
         for name in names where name != data && name != list {
-          others.append(path: name, reason: "it is no part of an app's data of Xcode")
+          others.append(path: name, reason: "it is not part of an app's data of Xcode")
         }
         return Opened(
           path: path, modified: try top.status().modified,

@@ -121,7 +121,7 @@ extension InterchangeError: ReportableError {
     case .unsupported: return "write it again with another program or without that feature"
     case .damaged, .damagedEntry: return "use another copy of it"
     case .keyRequired: return "give its password"
-    case .wrongKey: return "check the password: it is the one of the source, not of the repository"
+    case .wrongKey: return "check the password: the source's is needed, not the repository's"
     case .limitExceeded: return "check that it is the right file"
     case .unrepresentable: return "use another format"
     case .exists: return "delete it, or give another name"

@@ -115,14 +115,14 @@ package struct ImportOperation {
 
   static let interrupted = OperationError(
     .interrupted, "the import was interrupted: no snapshot was made",
-    hint: "run it again: what is stored is not stored again")
+    hint: "run it again: data stored so far is reused")
 
   private func nothing(of skipped: SkippedEntries, _ damage: InterchangeError?) -> any Error {
     if let damage { return damage }
     let first = skipped.listed.first.map { "'\($0.path)': \($0.reason)" }
     return OperationError(
       .failed, code: .nothingReadable, "import", subject: request.placement.device.root,
-      reason: first.map { "none of its entries can be taken; \($0)" } ?? "it has no entries")
+      reason: first.map { "none of its entries can be imported; \($0)" } ?? "it has no entries")
   }
 
   /// The heads of an encrypted repository can be found in this host's cache alone.
@@ -152,8 +152,8 @@ extension ImportOperation {
       case .missing(let target):
         return skipped.append(
           path: ByteString(joining: result.path),
-          reason: "the target '\(ByteString(joining: target))' of the hard link is no file before "
-            + "it")
+          reason: "the target '\(ByteString(joining: target))' of the hard link is not a file "
+            + "before it")
       }
       guard isAdded else {
         return skipped.append(

@@ -24,7 +24,7 @@ struct ManifestDatabase: ~Copyable {
         // The index of the domains has them in their order.
         (rows, try database.prepare("SELECT domain FROM Files"))
       }
-    } catch { throw ManifestFault(reason: "it is no valid database: \(error.reason)") }
+    } catch { throw ManifestFault(reason: "it is not a valid database: \(error.reason)") }
     guard let statements else { throw ManifestFault(reason: "it has no table of files") }
     (rows, domains) = statements
   }

@@ -85,7 +85,7 @@ final class ManifestLog {
         return file
       }
     } catch { throw ManifestFault(error) }
-    throw ManifestFault(reason: "it is no file")
+    throw ManifestFault(reason: "it is not a file")
   }
 
   private static func pages(

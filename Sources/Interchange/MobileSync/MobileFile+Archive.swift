@@ -98,7 +98,7 @@ struct KeyedArchive {
     guard let objects = list["$objects"]?.arrayValue, let top = list["$top"]?["root"],
       let root = Self.resolve(top, in: objects), root.dictionaryValue != nil
     else {
-      throw RecordFault(reason: "its metadata is no keyed archive of a file")
+      throw RecordFault(reason: "its metadata is not a keyed archive of a file")
     }
     (self.objects, self.root) = (objects, root)
   }

@@ -87,11 +87,12 @@ struct MobileRecord: Hashable, Sendable {
       default: nil
       }
     if let flags, byFlags == nil {
-      return .failure(RecordFault(reason: "its flags are \(flags), which is no known type"))
+      return .failure(RecordFault(reason: "its flags are \(flags), which is not a known type"))
     }
     guard let kind = file.kind ?? (file.mode.map { $0 & 0o170000 } ?? 0 == 0 ? byFlags : nil) else {
       let mode = String(file.mode ?? 0, radix: 8)
-      return .failure(RecordFault(reason: "its mode 0\(mode) is no file, directory or link"))
+      return .failure(
+        RecordFault(reason: "its mode 0\(mode) is not one of a file, directory or link"))
     }
     if let byFlags, byFlags != kind {
       return .failure(RecordFault(reason: "its flags and its mode name different types"))

@@ -49,7 +49,7 @@ struct MobileSyncEntryReader: Sendable {
   ) throws(RecordFault) -> [ByteString] {
     if last.container.isEmpty || last.domain != record.domain {
       guard let container = domains.container(of: record.domain) else {
-        throw RecordFault(reason: "its domain is no valid name")
+        throw RecordFault(reason: "its domain is not a valid name")
       }
       last = LastContainer(domain: record.domain, container: container)
     }

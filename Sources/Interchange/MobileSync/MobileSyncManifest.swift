@@ -134,7 +134,7 @@ extension MobileSyncBackup {
   ) throws(ManifestFault) -> ManifestDatabase {
     let database: SQLiteDatabase
     do throws(SQLiteError) { database = try open() } catch {
-      throw ManifestFault(reason: "it is no valid database: \(error.reason)")
+      throw ManifestFault(reason: "it is not a valid database: \(error.reason)")
     }
     return try ManifestDatabase(database, size: size)
   }
@@ -173,7 +173,7 @@ extension MobileSyncBackup {
       cipher.process(buffer.span, appendingTo: &output)
       if size == 0 {
         guard let found = SQLiteDatabase.pageSize(header: output) else {
-          throw ManifestFault(reason: "it is no database after its decryption")
+          throw ManifestFault(reason: "it is not a database after its decryption")
         }
         pageSize = found
         SQLiteDatabase.clearLogMode(header: &output)

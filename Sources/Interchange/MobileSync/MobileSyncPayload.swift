@@ -56,7 +56,7 @@ struct MobileSyncPayload: ~Copyable {
     let status = try Self.status(of: file)
     let stored = status.size
     guard stored % UInt64(BlockCipher.blockSize) == 0 else {
-      throw PayloadFault(reason: "its size of \(stored) bytes is no whole number of blocks")
+      throw PayloadFault(reason: "its size of \(stored) bytes is not a whole number of blocks")
     }
     // Two blocks are enough for the padding, but most contents are small, and a call more is not.
     let start = stored <= Self.smallContent ? 0 : stored - 2 * UInt64(BlockCipher.blockSize)
@@ -95,7 +95,7 @@ struct MobileSyncPayload: ~Copyable {
     do throws(SystemError) { status = try file.status() } catch {
       throw PayloadFault(reason: error.reason, cause: error)
     }
-    guard status.kind == .file else { throw PayloadFault(reason: "its content is no file") }
+    guard status.kind == .file else { throw PayloadFault(reason: "its content is not a file") }
     return status
   }
 

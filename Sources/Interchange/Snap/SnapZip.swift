@@ -65,7 +65,7 @@ struct SnapZip: ~Copyable {
     guard let text else {
       throw InterchangeError(
         .unknownFormat, SnapSource.action, subject: file.name,
-        reason: "it has no meta.json, so it is no snapshot of snapd")
+        reason: "it has no meta.json, so it is not a snapshot of snapd")
     }
     guard let sum else { throw damaged(file, "it has no meta.sha3_384") }
     let wanted = sum.filter { !" \n\r\t".utf8.contains($0) }

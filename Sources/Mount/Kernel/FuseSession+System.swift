@@ -16,7 +16,7 @@ extension FuseSession {
     let result = device.withCharacters { cf_probe($0) }
     if result < 0 {
       let error = SystemError(.open, device, number: -result)
-      let reason = error.isMissing ? "there is no FUSE here" : "FUSE cannot be used"
+      let reason = error.isMissing ? "FUSE is not available" : "FUSE cannot be used"
       throw OperationError(
         .failed, code: error.code, "mount", subject: path,
         reason: "\(reason): cannot open '\(device)': \(error.reason)", hint: others)
@@ -24,7 +24,7 @@ extension FuseSession {
     if Host.userID != 0, !hasProgram {
       throw OperationError(
         .failed, code: .programMissing, "mount", subject: path,
-        reason: "there is no program '\(program)', by which users mount",
+        reason: "the program '\(program)', which users need to mount, was not found",
         hint: "install fuse3; \(others)")
     }
   }

@@ -90,12 +90,12 @@ package final class S3Client: Sendable {
     // A portal answers any request with success.
     let reads = request.method == .get || request.method == .head
     if response.isSuccess, S3Refusal.isWebPage(response, body: buffer, typeCounts: reads) {
-      throw S3Failure(.answer("answers with a web page, not as a store", host: endpoint.host))
+      throw S3Failure(.answer("returned a web page instead of an S3 response", host: endpoint.host))
     }
     if let coding = Self.coding(of: response), request.method == .get, response.isSuccess {
       let words =
-        "compresses its answers (\(coding)) although none was asked for: "
-        + "a proxy or cache before the store changes them"
+        "compresses its responses (\(coding)) although this was not requested: a proxy or cache in "
+        + "front of the store changes them"
       throw S3Failure(.answer(words, host: endpoint.host))
     }
     if response.status < 500 { hasServed.store(true, ordering: .relaxed) }

@@ -109,7 +109,7 @@ package final class S3CredentialSource: Sendable {
     var expiration: Timestamp?
     if let text = json["Expiration"]?.string {
       guard let time = Timestamp(rfc3339: text) else {
-        throw S3Failure(.command("the member 'Expiration' of its JSON is no time"))
+        throw S3Failure(.command("the member 'Expiration' of its JSON is not a time"))
       }
       expiration = time
     }

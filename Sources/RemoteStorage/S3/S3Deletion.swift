@@ -32,7 +32,7 @@ package enum S3Deletion {
     if bytes.isEmpty { return [] }
     let root: XMLElement
     do { root = try XMLElement(reading: bytes, limits: S3Listing.limits) } catch {
-      throw S3Failure.Words("answers a removal with something else: \(error.reason)")
+      throw S3Failure.Words("returned an invalid response to a removal: \(error.reason)")
     }
     guard root.name == "DeleteResult" else {
       throw S3Failure.Words("answers a removal with <\(ByteString(root.name))>")

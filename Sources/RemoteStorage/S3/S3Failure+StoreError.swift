@@ -70,7 +70,7 @@ extension S3Failure {
     switch failure.kind {
     case .cancelled:
       return task.failed(
-        failure.reason, hint: "run it again: what is stored is used", code: .interrupted)
+        failure.reason, hint: "run it again: data stored so far is reused", code: .interrupted)
     case .tooLarge: return task.failed(failure.reason, hint: nil, code: .damaged)
     case .source(let error): return S3Failure(.spool(error)).storeError(task)
     case .insecure:
@@ -80,7 +80,7 @@ extension S3Failure {
     case .unusable: return task.failed(about, hint: Self.endpointHint)
     case .unreachable, .timedOut, .dropped:
       return task.failed(
-        "no answer of \(about)",
+        "no response from \(about)",
         hint: "check the network, the endpoint and the proxy; stored objects are not affected")
     }
   }
@@ -111,7 +111,9 @@ extension S3Failure {
 
   private static func words(_ refusal: S3Refusal, host: String) -> Explanation {
     if refusal.isWebPage {
-      let reason = "'\(host)' answers with a web page (status \(refusal.status)), not as a store"
+      let reason =
+        "'\(host)' returned a web page (status \(refusal.status)) instead of an S3 "
+        + "response"
       return Explanation(reason: reason, hint: endpointHint)
     }
     switch refusal.code {
@@ -131,12 +133,12 @@ extension S3Failure {
       return Explanation(reason: "the store does not know the access key ID", hint: credentialHint)
     case "ExpiredToken", "TokenRefreshRequired", "InvalidToken":
       return Explanation(
-        reason: "the session token is not valid, or no longer", hint: "renew the credentials")
+        reason: "the session token is invalid or has expired", hint: "renew the credentials")
     case "AccessDenied", "AllAccessDisabled", "AccountProblem":
       return Explanation(
         reason: "the store denies access" + quoted(refusal.message),
-        hint: "check the rights of these credentials for the bucket and the prefix, and the owner "
-          + "and the ACL of the object",
+        hint: "check the permissions of these credentials for the bucket and the prefix, and the "
+          + "owner and the ACL of the object",
         number: accessDenied)
     case "InvalidObjectState":
       return Explanation(
@@ -174,7 +176,8 @@ extension S3Failure {
     return Explanation(
       reason: "'\(host)' answered with \(refusal.code) (status \(refusal.status))\(message)",
       hint: refusal.isPassing
-        ? "the store is overloaded or has a problem: run it again later; what is stored is used"
+        ? "the store is overloaded or has a problem: run it again later; data stored so far is "
+          + "reused"
         : "look for this code in the documentation or the log of the store",
       number: refusal.status == 403 ? accessDenied : nil)
   }
@@ -183,7 +186,7 @@ extension S3Failure {
   private static func difference(_ refusal: S3Refusal) -> String {
     let own = Timestamp(seconds: refusal.localTime.seconds).rfc3339
     guard let server = refusal.serverTime, let difference = refusal.clockDifference else {
-      return "the clock of this machine (\(own)) differs too far from that of the store"
+      return "the clock of this machine (\(own)) differs too much from that of the store"
     }
     let minutes = Int((min(abs(difference), 1e12) / 60).rounded())
     return "the clock of this machine (\(own)) differs from that of the store "

@@ -32,7 +32,7 @@ package struct S3Listing: Sendable, Hashable {
   package init(reading bytes: [UInt8]) throws(S3Failure.Words) {
     let root: XMLElement
     do { root = try XMLElement(reading: bytes, limits: Self.limits) } catch {
-      throw S3Failure.Words("answers a listing with something else: \(error.reason)")
+      throw S3Failure.Words("returned an invalid response to a listing: \(error.reason)")
     }
     guard root.name == "ListBucketResult" else {
       throw S3Failure.Words("answers a listing with <\(ByteString(root.name))>")

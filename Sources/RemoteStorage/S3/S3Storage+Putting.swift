@@ -67,7 +67,7 @@ extension S3Storage {
     guard let root = try? XMLElement(reading: answer), let id = root.text(of: "UploadId"),
       !id.isEmpty
     else {
-      let words = "begins an upload in parts without an ID"
+      let words = "started a multipart upload without returning an ID"
       throw S3Failure(.answer(words, host: client.endpoint.host))
     }
     let upload = PartialUpload(path: path, key: key(path), id: id, count: count)
@@ -185,7 +185,7 @@ extension S3Storage {
     guard let root = try? XMLElement(reading: answer),
       root.name == "CompleteMultipartUploadResult"
     else {
-      let words = "does not confirm that the parts are an object"
+      let words = "does not confirm that the uploaded parts form an object"
       throw S3Failure(.answer(words, host: client.endpoint.host))
     }
   }

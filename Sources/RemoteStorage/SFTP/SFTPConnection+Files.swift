@@ -51,7 +51,7 @@ extension SFTPConnection {
 
   private static func unexpected(_ reply: SFTPReply) -> SFTPFailure {
     SFTPFailure(
-      SFTPViolation(reason: "it gave an answer of another kind than the request asks for"))
+      SFTPViolation(reason: "it sent a reply of the wrong type for the request"))
   }
 }
 

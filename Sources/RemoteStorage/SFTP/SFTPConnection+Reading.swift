@@ -68,7 +68,7 @@ private struct ReadTransfer {
     case .data(let bytes):
       guard !bytes.isEmpty, bytes.count <= piece.count else {
         throw SFTPFailure(
-          SFTPViolation(reason: "it sent another number of bytes than was asked for"))
+          SFTPViolation(reason: "it sent a different number of bytes than requested"))
       }
       store(bytes, at: piece.start, in: &buffer)
       let rest = Piece(start: piece.start + bytes.count, count: piece.count - bytes.count)

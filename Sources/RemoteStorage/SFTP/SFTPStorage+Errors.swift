@@ -43,7 +43,7 @@ extension SFTPStorage {
       StoreError(
         .interrupted, "reach the repository", subject: location,
         reason: "it was interrupted after \(ending.description)",
-        hint: "run it again: what is stored is used")
+        hint: "run it again: data stored so far is reused")
     }
   }
 

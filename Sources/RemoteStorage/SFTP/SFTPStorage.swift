@@ -179,14 +179,15 @@ extension SFTPStorage {
   private func noteMissing(_ version: SFTPVersion) {
     if !version.extensions.contains(.sync) {
       warn(
-        "the SFTP server at '\(location)' cannot sync files (fsync@openssh.com): if it crashes or"
-          + " loses power, the last stored objects may be incomplete; run 'sandboxctl check' then")
+        "the SFTP server at '\(location)' cannot sync files (fsync@openssh.com): if it crashes or "
+          + "loses power, the last stored objects may be incomplete; run 'sandboxctl check' in "
+          + "that case")
     }
     if !version.extensions.contains(.rename) {
       warn(
-        "the SFTP server at '\(location)' cannot replace files in one step"
-          + " (posix-rename@openssh.com): if it crashes or the connection ends meanwhile, an object"
-          + " that is being replaced may be missing; run 'sandboxctl check' then")
+        "the SFTP server at '\(location)' cannot replace files in one step "
+          + "(posix-rename@openssh.com): if it crashes or the connection ends meanwhile, an object "
+          + "that is being replaced may be missing; run 'sandboxctl check' in that case")
     }
   }
 
@@ -245,8 +246,8 @@ extension SFTPStorage {
       guard case .refused = error else { throw error }
       can = false
       warn(
-        "the SFTP server at '\(location)' cannot sync directories: if it crashes or loses power, the"
-          + " last stored objects may be missing; run 'sandboxctl check' then")
+        "the SFTP server at '\(location)' cannot sync directories: if it crashes or loses power, "
+          + "the last stored objects may be missing; run 'sandboxctl check' in that case")
     }
     state.withLock { $0.syncsDirectories = can }
     return can

@@ -103,8 +103,8 @@ struct ContainerTargets {
 
   private func hostile(_ record: DeviceRecord.Container, _ fault: String) -> StoreError {
     StoreError(
-      .damaged, "restore from snapshot \(snapshot.hex.prefix(8)) the container",
-      subject: record.path.description, reason: fault,
+      .damaged, "restore the container", subject: record.path.description,
+      reason: "in snapshot \(snapshot.hex.prefix(8)), \(fault)",
       hint: "'sandboxctl restore SNAP:PATH --to DIR' restores its files to a directory")
   }
 

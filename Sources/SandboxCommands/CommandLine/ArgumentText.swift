@@ -105,7 +105,7 @@ extension UsageError {
       Self.begunSmall($0)
     }
     let command = fullMessage.firstMatch(of: /'(sandboxctl[^']*--help)'/)?.output.1
-    let help = "'\(command ?? "sandboxctl --help")' shows how it is used"
+    let help = "see '\(command ?? "sandboxctl --help")'"
     let isSpelling = parts.count > 1 && parts[1].hasPrefix("did you mean ")
     let own = parts.count > 1 && !isSpelling ? parts[1] + (parts[1].hasSuffix("?") ? "" : ";") : nil
     let hint = [advice ?? own, help].compactMap(\.self).joined(separator: " ")

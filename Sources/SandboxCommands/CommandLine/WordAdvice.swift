@@ -83,7 +83,7 @@ enum WordAdvice {
     "--max-unused": "give a size such as 500M, a share such as 5%, or 'unlimited';",
     "--time": "give 'source', 'now', or a time such as 2024-01-31T10:30:00Z;",
     "percent": "give a number from 1 to 99, without a percent sign;",
-    "rate": "give the bytes a second, such as 500K or 2M;",
+    "rate": "give bytes per second, such as 500K or 2M;",
     "size": "give a size such as 500M or 2GiB;",
     "span": "give a span of time such as 2y5m7d3h;",
     "time": "give a span of time such as 45s, 10m, 12h or 7d;",

@@ -46,13 +46,13 @@ struct KnownRecipients {
       !ids.contains(repository.id.hex)
     {
       throw changed(
-        "this host knows another encrypted repository there", record: record,
-        hint: "open it once with its passphrase, or remove")
+        "this host knows a different encrypted repository at this location", record: record,
+        hint: "if you replaced it, open it once with its passphrase, or remove")
     }
     guard let known = try Self.lines(of: recipients, in: directory) else { return }
     guard known == Set(repository.settings.recipients.map(\.description)) else {
       throw changed(
-        "its recipients are not those that this host knows: someone changed repository.json",
+        "its recipients differ from those that this host knows: repository.json was changed",
         record: recipients,
         hint: "if its key was rotated, open it once with its passphrase, or remove")
     }
@@ -78,7 +78,7 @@ struct KnownRecipients {
     guard isKnown else { return }
     throw StoreError(
       .wrongKey, "create a repository in", subject: text.description,
-      reason: "this host knows an encrypted repository there, which is missing",
+      reason: "this host knows an encrypted repository at this location, which is missing now",
       hint: "mount or copy it again, or use 'sandboxctl init' to make another one")
   }
 
@@ -95,29 +95,29 @@ struct KnownRecipients {
       let own = keys.recipients.first?.description ?? ""
       // Versions before this one did not record what a key replaces.
       return outdated(
-        "this host knows another identity, which that of the key file has not replaced: an older "
-          + "key file was put back, unless an earlier version rotated the key",
+        "this host knows a different identity, which the one in the key file has not replaced: an "
+          + "older key file was put back, unless an earlier version of the program rotated the key",
         hint: "if the public key of the newest recovery key is \(own), remove '\(path)'; "
           + "otherwise ")
     }
     if keys.continues(Set(opened.settings.recipients.map(\.description))) { return nil }
     return outdated(
-      "repository.json names another identity, which that of the key file has not replaced: an "
-        + "older key file was put back, or someone changed repository.json")
+      "repository.json names a different identity, which the one in the key file has not replaced: "
+        + "an older key file was put back, or repository.json was changed")
   }
 
   private func outdated(_ reason: String, hint: String = "") -> StoreError {
     StoreError(
       .wrongKey, "write to", subject: repository.location, reason: reason,
-      hint: hint + "put the newest key file and repository.json back, for example those of a "
-        + "mirror: someone may want to read your backups")
+      hint: hint + "restore the newest key file and repository.json, for example from a mirror: "
+        + "someone may be trying to read your backups")
   }
 
   private func changed(_ reason: String, record: ByteString, hint: String) -> StoreError {
     let path = directory?.appending(record) ?? record
     return StoreError(
       .wrongKey, "open", subject: repository.location, reason: reason,
-      hint: "\(hint) '\(path)'; otherwise someone may want to read your backups")
+      hint: "\(hint) '\(path)'; otherwise someone may be trying to read your backups")
   }
 
   // MARK: - Records

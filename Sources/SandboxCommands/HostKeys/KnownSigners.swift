@@ -183,7 +183,7 @@ extension Repository {
       console.warning(
         "this host trusts signers of another repository at '\(location)', and none of this one: "
           + "restores refuse snapshots that this host did not sign")
-      console.hint("if you exchanged the repositories, run 'sandboxctl key trust' for this one")
+      console.hint("if you replaced the repository, run 'sandboxctl key trust' for this one")
     }
     trust.own = key.signer
     var repository = self

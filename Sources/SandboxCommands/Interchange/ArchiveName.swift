@@ -90,7 +90,7 @@ extension ArchiveExportOptions {
     let name = ByteString(file.lastComponent?.bytes ?? [])
     guard kind.fits(ending) else {
       throw UsageError(
-        .invalidValue, "'\(name)' is no name of \(kind.description), which is written",
+        .invalidValue, "'\(name)' is not a suitable name for \(kind.description), which is written",
         hint: hint(for: ending, besides: kind))
     }
     // A compressed archive named .tar is what readers expect to find.
@@ -99,7 +99,7 @@ extension ArchiveExportOptions {
     else { return }
     throw UsageError(
       .optionsConflict,
-      "'\(name)' is no name of a file with '--compress \(compression.rawValue)'",
+      "'\(name)' is not a suitable name with '--compress \(compression.rawValue)'",
       hint: "omit '--compress' for \(promised.rawValue), or choose another ending")
   }
 

@@ -173,7 +173,7 @@ struct PeerImportOptions: ParsableArguments {
       guard let first = found.first else {
         throw OperationError(
           .notFound, code: .snapshotNotFound, "find the snapshot", subject: name,
-          reason: "\(kind.rawValue) lists none of that id",
+          reason: "\(kind.rawValue) lists no snapshot with that id",
           hint: "list the snapshots with '--dry-run'")
       }
       if found.count > 1 {

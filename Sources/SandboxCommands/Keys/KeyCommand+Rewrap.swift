@@ -96,8 +96,8 @@ extension KeyRewrap.Report {
 
   private var conclusion: String {
     if isComplete {
-      return "the older identities are no longer needed, and the key has them no longer: of the "
-        + "recovery key, the first line opens everything"
+      return "the older identities are no longer needed and were removed from the key: the first "
+        + "line of the recovery key opens everything"
     }
     if isInterrupted { return "interrupted: run 'sandboxctl key rewrap' again to continue" }
     if left.objects > 0 {

@@ -93,7 +93,7 @@ extension KeyCommand {
           "the recovery key is in '\(recoveryKey)': move it to a safe place apart from this host "
             + "and the repository")
       } else {
-        try console.result("the recovery key, which is printed only now, with all of these lines:")
+        try console.result("the recovery key, which is printed only once, with all of these lines:")
         for identity in rotation.identities {
           try identity.text().withBytes { try console.result(bytes: $0) }
           try console.result("")
@@ -105,7 +105,7 @@ extension KeyCommand {
       guard rotation.identities.count > 1 else { return }
       console.note(
         "stored data still opens with the older identity: 'sandboxctl key rewrap' replaces it, and "
-          + "then the recovery key needs its first line only")
+          + "after that only the first line of the recovery key is needed")
     }
   }
 }

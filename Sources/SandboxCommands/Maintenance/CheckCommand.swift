@@ -130,8 +130,8 @@ struct CheckCommand: SandboxCommand {
           + "'sandboxctl repair packs\(repository.suffix)' saves their intact data")
     } else if report.costs > 0, !report.isIndexDamaged {
       add(
-        "'sandboxctl repair snapshots\(repository.suffix)' writes the affected snapshots again "
-          + "without what is lost")
+        "'sandboxctl repair snapshots\(repository.suffix)' rewrites the affected snapshots without "
+          + "the lost data")
     }
     return hints
   }

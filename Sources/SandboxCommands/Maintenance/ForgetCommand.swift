@@ -263,7 +263,7 @@ struct ForgetCommand: SandboxCommand {
     for entry in entries where entry.reasons.contains(.future) {
       console.warning(
         "the snapshot \(entry.head.id.hex.prefix(8)) is dated in the future "
-          + "(\(Times.text(entry.head.time))): it is kept and does not count")
+          + "(\(Times.text(entry.head.time))): it is kept, and the rules ignore it")
     }
     let unknown = entries.filter { $0.reasons.contains(.retainUnknown) }.map(\.head.id)
     if !unknown.isEmpty {
@@ -277,7 +277,8 @@ struct ForgetCommand: SandboxCommand {
         "no rule keeps a snapshot of \(GroupText(group).title): all \(group.kept) are kept")
     }
     if !refused.isEmpty {
-      console.hint("add a rule such as '--keep-last 1', or '--allow-last' to remove all of a group")
+      console.hint(
+        "add a rule such as '--keep-last 1', or '--allow-last' to remove all snapshots of a group")
     }
     let status = console.warn(skipping: operation.heads.damaged)
     return status == .damaged || refused.isEmpty ? status : .doneInPart

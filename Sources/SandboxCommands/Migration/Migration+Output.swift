@@ -308,7 +308,7 @@ struct MigrationTotals {
     if output.json { return try console.result(json) }
     if output.quiet { return }
     if !unnamed.isEmpty {
-      try console.result("no home in the target:")
+      try console.result("no place in the target:")
       try console.list(ListExcerpt(unnamed, all: listsAll, size: \.bytes), after: "  no place  ") {
         MigrationOutcome.text($0)
       }

@@ -112,7 +112,9 @@ extension DeviceOptions {
       let present = wanted.map { Choice(root: home.appending($0.directory), layout: $0.layout) }
         .filter(\.isPresent)
       guard !present.isEmpty else {
-        let directories = wanted.map { "'\($0.directory)'" }.joined(separator: ", ")
+        let names = wanted.map { "'\($0.directory)'" }
+        let directories = [names.dropLast().joined(separator: ", "), names.last ?? ""]
+          .filter { !$0.isEmpty }.joined(separator: " or ")
         throw OperationError(
           .failed, code: .noDevice, "no device found: '\(home)' has no \(directories)", hint: hint)
       }
@@ -178,7 +180,7 @@ extension DeviceOptions {
         guard error.code == .noDevice, !held.isEmpty else { throw error }
         throw ModelError(
           .noDevice, error.action, on: error.subject,
-          reason: "it is not a device, but contains some",
+          reason: "it is not a device, but contains devices",
           hint: "select one with '--device NAME': \(held.listed)")
       }
     }

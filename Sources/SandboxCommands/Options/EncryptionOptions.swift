@@ -189,9 +189,10 @@ enum RecoveryKeyFile {
     } catch let error as SystemError where error.isExisting {
       throw OperationError(
         .failed, code: error.code, "create", subject: path,
-        reason: "it already exists, and is not the recovery key that is to be saved",
-        hint: "name another file; one of a rotation that was interrupted before it replaced the "
-          + "key opens nothing more than the older recovery key, and can be removed afterwards"
+        reason: "it already exists and does not contain this recovery key",
+        hint: "name another file; if this one is from a rotation that was interrupted before it "
+          + "replaced the key, it opens no more than the older recovery key, and can be removed "
+          + "afterwards"
       )
     }
   }

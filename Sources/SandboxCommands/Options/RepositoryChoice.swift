@@ -93,7 +93,7 @@ extension RepositoryOptions {
       let (from, to) = (try Host.realPath(path), Host.resolved(second))
       guard from != to, to.isWithin(from) || from.isWithin(to) else { return }
       throw UsageError(
-        .invalidValue, "'\(second)' and the repository '\(path)' are within each other",
+        .invalidValue, "one of '\(second)' and the repository '\(path)' is inside the other",
         hint: hint)
     }
 
@@ -114,7 +114,7 @@ extension RepositoryOptions {
         .invalidValue,
         from == to
           ? "'\(to)' is the repository itself"
-          : "'\(to)' and the repository '\(from)' are within each other",
+          : "one of '\(to)' and the repository '\(from)' is inside the other",
         hint: "name another one with '--to'")
     }
 

@@ -154,8 +154,8 @@ extension Console {
   func warn(ofPerhapsTooMuch needs: [VolumeNeed]) {
     for need in needs where need.verdict == .uncertain {
       warning(
-        "there may be no room in '\(need.directory)': \(need.shortage ?? ""), if existing files "
-          + "stay and nothing is compressed")
+        "there may not be enough space in '\(need.directory)': \(need.shortage ?? ""), if existing "
+          + "files are kept and nothing is compressed")
     }
   }
 

@@ -91,7 +91,7 @@ struct CopyCommand: SandboxCommand {
     console.note(
       "waiting until \(copies) into '\(to)' \(leases.count == 1 ? "has" : "have") saved snapshots"
         + leases.map(\.words).joined(separator: ",")
-        + "; one that was killed is waited for 3 minutes ('sandboxctl leases' lists the programs)")
+        + "; at most 3 minutes for one that was killed ('sandboxctl leases' lists the programs)")
   }
 
   private func warn(
@@ -109,8 +109,7 @@ struct CopyCommand: SandboxCommand {
     if !report.incomplete.isEmpty {
       let suffix = repository.suffix(withKey: source.isEncrypted)
       console.hint(
-        "'sandboxctl repair snapshots\(suffix)' writes such snapshots again without "
-          + "what is lost")
+        "'sandboxctl repair snapshots\(suffix)' rewrites such snapshots without the lost data")
     }
     if !report.damagedInTarget.isEmpty {
       let keys = target.isEncrypted ? targetKeys.options ?? repository.keys : nil

@@ -129,9 +129,9 @@ extension InitCommand {
     }
     guard let identity = keys.identity else {
       console.note(
-        "this host can write backups and cannot read them: to list and restore them, "
-          + "'--identity FILE' names the identity of a recipient; if all of these identities are "
-          + "lost, so is all data")
+        "this host can write backups but cannot read them: to list or restore them, give the "
+          + "identity of a recipient with '--identity FILE'; if all of these identities are lost, "
+          + "so is all data")
       return
     }
     if let file = encryption.recoveryKey {
@@ -139,7 +139,7 @@ extension InitCommand {
         "the recovery key is in '\(file)': move it to a safe place apart from this host and the "
           + "repository")
     } else {
-      try console.result("the recovery key, which is printed only now and opens the repository:")
+      try console.result("the recovery key, which opens the repository and is printed only once:")
       try identity.text().withBytes { try console.result(bytes: $0) }
       try console.result("")
       try console.flush()
@@ -147,8 +147,8 @@ extension InitCommand {
         "keep the recovery key in a safe place apart from this host and the repository")
     }
     console.note(
-      "whoever has the passphrase or the recovery key can read all data; if both are lost, nothing "
-        + "can")
+      "anyone who has the passphrase or the recovery key can read all data; if both are lost, "
+        + "nobody can")
   }
 
   /// The repository as `init --json` prints it.

@@ -106,11 +106,12 @@ struct MirrorCommand: SandboxCommand {
     }
     if !report.incomplete.isEmpty {
       console.hint(
-        "'sandboxctl repair snapshots\(change.repository.suffix)' writes such snapshots again "
-          + "without what is lost")
+        "'sandboxctl repair snapshots\(change.repository.suffix)' rewrites such snapshots without "
+          + "the lost data")
     }
     for name in report.differentKeys {
-      console.warning("the key file '\(name)' differs from the repository's: the mirror's stays")
+      console.warning(
+        "the key file '\(name)' differs from the repository's: the mirror keeps its own")
       console.hint("remove it from the mirror to have it copied again")
     }
     for name in report.waitingKeys {
@@ -120,8 +121,8 @@ struct MirrorCommand: SandboxCommand {
     }
     if let place = report.possiblePlace {
       console.warning(
-        "'\(to)' may be \(place.rawValue), reached in another way: a dry run cannot find that out")
-      console.hint("a run without '--dry-run' finds it out before it copies anything")
+        "'\(to)' may be \(place.rawValue), reached in another way: a dry run cannot rule this out")
+      console.hint("a run without '--dry-run' detects this before it copies anything")
     }
     guard let refusal = report.refusal else { return }
     console.warning(refusal.text)

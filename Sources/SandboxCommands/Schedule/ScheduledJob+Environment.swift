@@ -60,7 +60,8 @@ extension ScheduledJob {
       let value = isPath && !named.isAbsolute ? (try? Host.realPath(named)) ?? named : named
       guard let text = value.utf8 else {
         throw UsageError(
-          .invalidInput, "'\(name)' is not UTF-8", hint: "a schedule cannot contain it: change it"
+          .invalidInput, "'\(name)' is not UTF-8",
+          hint: "a schedule can contain only UTF-8 text: change the value"
         )
       }
       variables.append((name, text))

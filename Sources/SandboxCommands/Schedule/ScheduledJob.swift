@@ -129,7 +129,7 @@ extension ScheduledJob.Work {
     else {
       throw UsageError(
         .invalidValue, "the profile '\(ByteString(profile))' cannot name a schedule",
-        hint: "use letters, digits, '_', '.' and '-', and another end than '-failed'")
+        hint: "use letters, digits, '_', '.' and '-', and an ending other than '-failed'")
     }
     return "\(prefix)-\(profile)"
   }
