@@ -49,7 +49,7 @@ package enum DeviceAudit {
   private static func reason(fewDays history: ChangeHistory?) -> String {
     let needed = "it needs snapshots of the device from \(ChangeCheck.minimumIntervals + 1) days"
     guard let intervals = history?.intervals, intervals > 0 else { return needed }
-    return "\(needed), and there are those of \(intervals + 1)"
+    return "\(needed), but there are only those of \(intervals + 1)"
   }
 
   /// Returns the rules that were not applied.

@@ -135,7 +135,7 @@ struct FileTests {
       let report = try fixture.audit(history: history)
       #expect(report.findings.isEmpty)
       #expect(report.skipped.map(\.rule) == [.churn, .flatFile])
-      let days = history.map { ", and there are those of \($0.intervals + 1)" } ?? ""
+      let days = history.map { ", but there are only those of \($0.intervals + 1)" } ?? ""
       #expect(
         report.skipped.first?.reason == "it needs snapshots of the device from 4 days\(days)")
     }

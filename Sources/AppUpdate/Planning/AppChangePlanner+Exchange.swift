@@ -75,7 +75,7 @@ extension AppChangePlanner {
     guard new.isEarlier(than: old) else { return }
     plan.refuse(
       .downgrade, "the package has version \(new.text), the installed app \(old.text)",
-      hint: "'--allow-downgrade' installs it anyway; the data of the newer version stays")
+      hint: "'--allow-downgrade' installs it anyway; the data of the newer version is kept")
   }
 
   /// Refuses a package in which an extension has a different build than the app (Information

@@ -263,8 +263,8 @@ extension RepositoryPrune {
       StoreError(
         .system, "rewrite packs of", subject: location,
         reason: "\(ByteCount.text(bytes)) have to be copied, and the volume has less space",
-        hint: "packs without used data were removed; free some space, or let more unused data stay "
-          + "in its packs with '--max-unused'")
+        hint: "packs without used data were removed; free some space, or tolerate more unused data "
+          + "with '--max-unused'")
     }
 
     private mutating func rewrite(

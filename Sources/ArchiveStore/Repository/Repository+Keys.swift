@@ -212,12 +212,12 @@ extension Repository {
     guard let keys, !keys.identities.isEmpty else {
       throw change.error(
         .keyRequired, "it is not certain that another key opens the repository",
-        hint: "give the passphrase of a key that stays, or the recovery key")
+        hint: "give the passphrase of another key, or the recovery key")
     }
     guard keys.keyName != name else {
       throw change.error(
         .invalid, "it is the key whose passphrase was given",
-        hint: "give the passphrase of a key that stays, or the recovery key")
+        hint: "give the passphrase of another key, or the recovery key")
     }
     let lease = try Lease(storage)
     defer { lease.release() }

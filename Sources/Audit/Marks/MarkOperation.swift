@@ -56,7 +56,7 @@ package struct MarkOperation {
     {
       throw failure(
         "mark", .invalidTarget,
-        reason: "it is a directory of the system, and the mark would cover all in it",
+        reason: "it is a directory of the system, and the mark would cover everything in it",
         hint: "mark a directory below it, or use '--force'")
     }
     let isNew = try onEntry("mark") { directory, name throws(SystemError) in

@@ -3,7 +3,7 @@
 extension ArchiveReader {
   /// The omission of the first directory with such a file, for all of the archive.
   static var incremental: String {
-    "the archive is an incremental one of GNU tar: files that had not changed are not in it"
+    "this is an incremental archive of GNU tar: files that had not changed are not in it"
   }
 
   /// Whether the content of the current member, which is a directory, lists files that are not in

@@ -112,7 +112,7 @@ package struct ArchiveSource: ~Copyable, EntrySource {
   private mutating func recordFilesWithoutContent() {
     for path in links.keys.map({ ByteString(joining: $0) }).sorted() {
       skipped.append(
-        path: path, reason: "its content is perhaps missing: it comes with the file's last name")
+        path: path, reason: "its content may be missing: it comes with the file's last name")
     }
     links = [:]
   }

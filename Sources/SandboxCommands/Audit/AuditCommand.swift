@@ -112,8 +112,8 @@ struct AuditCommand: SandboxCommand {
     }
     if report.isIncompleteAsBaseline {
       console.warning(
-        "there are more findings than the output can have fingerprints of: as a baseline it does "
-          + "not have all of them")
+        "there are more findings than the output has fingerprints for: as a baseline, it is "
+          + "incomplete")
     }
     console.remarks(
       report.unusable, as: .warning("not examined: "), all: list.all,

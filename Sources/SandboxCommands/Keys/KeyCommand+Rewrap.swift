@@ -108,8 +108,8 @@ extension KeyRewrap.Report {
       return "the key still has the older identities: run 'sandboxctl key rewrap' once with its "
         + "passphrase to remove them"
     }
-    return "the older identities stay, because \(Sizes.count(writers, "other program")) may have "
-      + "begun to write before the rotation: run 'sandboxctl key rewrap' again later"
+    return "the older identities are kept, because \(Sizes.count(writers, "other program")) may "
+      + "have begun to write before the rotation: run 'sandboxctl key rewrap' again later"
   }
 
   /// Returns the report as `key rewrap --json` prints it.

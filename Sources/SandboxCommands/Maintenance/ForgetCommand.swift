@@ -244,7 +244,7 @@ struct ForgetCommand: SandboxCommand {
         try operation.run(plan, counters: counters, isStopping: isStopping) { _ in removed += 1 }
       }
       for id in report.pinned {
-        console.warning("the snapshot \(id.hex.prefix(8)) was pinned in the meantime: it stays")
+        console.warning("the snapshot \(id.hex.prefix(8)) was pinned in the meantime: it is kept")
       }
     } catch {
       if removed > 0 {

@@ -120,8 +120,8 @@ struct PruneOptions: ParsableArguments {
       console.warning("snapshots need \(Sizes.count(report.lostBlobs, "blob")) that no pack has")
       console.hint(
         report.unindexedPacks > 0
-          ? "\(Sizes.count(report.unindexedPacks, "pack")) may hold them and stay: run 'sandboxctl "
-            + "repair index'" : "'sandboxctl check' lists the affected files")
+          ? "\(Sizes.count(report.unindexedPacks, "pack")) may hold them and are kept: run "
+            + "'sandboxctl repair index'" : "'sandboxctl check' lists the affected files")
     }
     return (report.status, report)
   }

@@ -282,8 +282,8 @@ extension RepairCommand {
         let unpin =
           report.lostThatArePinned > 0 ? "'sandboxctl snapshots unpin ID\(suffix)' and " : ""
         console.hint(
-          "no prune is possible while a snapshot of which nothing is left stays: copy what it lost "
-            + "from another repository, or remove it with \(unpin)"
+          "a prune is refused as long as there is a snapshot of which nothing is left: copy what it "
+            + "lost from another repository, or remove it with \(unpin)"
             + "'sandboxctl forget --force ID\(suffix)'")
       } else if report.repaired > 0, !change.dryRun {
         console.hint("the next backup stores what is lost again if the source still has it")

@@ -113,7 +113,7 @@ extension InitCommand {
       return
     }
     console.warning(
-      "the recovery key in '\(file)' stays: remove it if there is no repository.json in "
+      "the recovery key in '\(file)' was kept: remove it if there is no repository.json in "
         + "'\(storage.location)'")
   }
 
