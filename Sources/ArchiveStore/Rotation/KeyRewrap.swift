@@ -2,7 +2,7 @@ public import Codecs
 internal import SystemIO
 
 /// Makes older identities unnecessary after a rotation: objects that only these open get another
-/// header, for the present recipients (docs/repository-format.md, "Rewrapping objects").
+/// header, for the current recipients (docs/repository-format.md, "Rewrapping objects").
 ///
 /// The content of an object is not decrypted or encrypted again: its payload is copied. But its
 /// name is the hash of its stored bytes, so it is a new object. New packs and an index object for

@@ -1,7 +1,7 @@
 internal import Codecs
 
 /// Finds which objects of a repository the newest identity opens, from their heads. Objects that it
-/// opens were written after the last rotation, for the present recipients.
+/// opens were written after the last rotation, for the current recipients.
 struct ObjectSurvey {
   private let storage: RepositoryStorage
   private let newest: AgeIdentity

@@ -4,7 +4,7 @@ internal import Codecs
 internal import SystemIO
 
 extension KeyCommand {
-  /// `sandboxctl key rewrap`: gives stored objects headers for the present recipients.
+  /// `sandboxctl key rewrap`: gives stored objects headers for the current recipients.
   struct Rewrap: SandboxCommand {
     static var configuration: CommandConfiguration {
       CommandConfiguration(
