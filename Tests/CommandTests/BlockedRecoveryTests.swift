@@ -47,6 +47,26 @@ import Testing
     #expect(group.errors.contains("error: \(why)\(Self.left)"), "\(group.errors)")
   }
 
+  /// A mistake in a policy file of the user keeps nobody from a recovery.
+  @Test func invalidPolicyFileBlocksNoRecovery() throws {
+    let (fixture, note) = try InterruptedRestoreTests.interrupted()
+    let cli = fixture.cli
+    let file: ByteString = "home/.config/sandboxctl/policies/site.yaml"
+    try cli.directory.write("overlay: all\nschema: 1\ngrups: {}\n", at: file)
+    let listed = try cli.run("apps --root device")
+    #expect(listed.code == 0 && listed.output.contains("notebook"), "\(listed.errors)")
+    #expect(listed.errors.contains("warning: cannot use the policy"), "\(listed.errors)")
+    #expect(listed.errors.contains("the built-in policy is used instead"), "\(listed.errors)")
+    try cli.directory.write("overlay: all\nschema: 1\ngrups: {}\n", at: "wrong.yaml")
+    #expect(try cli.run("recover --root device --policy wrong.yaml").code == 1)
+    #expect(try fixture.text(note) == "spoilt")
+    let recovered = try cli.run("recover --root device")
+    #expect(recovered.code == 0, "\(recovered.errors)")
+    #expect(recovered.output.contains("finished the interrupted restore"), "\(recovered.output)")
+    #expect(recovered.errors.contains("site.yaml:3:1: "), "\(recovered.errors)")
+    #expect(try fixture.text(note) != "spoilt")
+  }
+
   @Test func recoveryNamesWhatBlocksIt() throws {
     let (fixture, note) = try InterruptedRestoreTests.interrupted()
     let app = try OpenFileHolder(of: "\(note)")

@@ -40,7 +40,8 @@ struct AppsCommand: SandboxCommand {
       let found = try choice.find()
       if number > 0, !output.json { try console.result("") }
       console.warn(ofInterruptedOn: found)
-      try show(found.stating(groupsOf: try policy.compile(for: found.layout)), console)
+      let compiled = try policy.compileOrBuiltin(for: found.layout, console)
+      try show(found.stating(groupsOf: compiled), console)
     }
     return .done
   }

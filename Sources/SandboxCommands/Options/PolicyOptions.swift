@@ -32,6 +32,23 @@ struct PolicyChoice: ParsableArguments {
         patterns: patterns))
   }
 
+  /// Compiles the policy for a command that shows or recovers a device and does not depend on it.
+  /// If the policy that the user's files and configuration choose is invalid, warns and returns the
+  /// layout's built-in one, so that a mistake in a file does not keep anyone from a recovery.
+  ///
+  /// - Throws: the error of a policy that the command line names.
+  func compileOrBuiltin(for layout: Layout, _ console: Console) throws -> CompiledPolicy {
+    do {
+      return try compile(for: layout)
+    } catch {
+      if console.givenOptions.contains("policy") { throw error }
+      let failure = Failure(error)
+      console.warning("\(failure.message); the built-in policy is used instead")
+      if let hint = failure.hint { console.hint(hint) }
+      return try PolicyLibrary(PolicyFiles.builtin).compile(PolicyRequest(layout: layout))
+    }
+  }
+
   /// Whether a value is the path of a file, and not the name of a policy.
   static func isFile(_ word: ByteString) -> Bool {
     word.bytes.contains(UInt8(ascii: "/"))

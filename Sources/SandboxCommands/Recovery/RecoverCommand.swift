@@ -44,7 +44,7 @@ struct RecoverCommand: SandboxCommand {
     var blocked: [RecoveryReport.Blocked] = []
     for choice in try device.choices() {
       let found = try choice.find()
-      let compiled = try policy.compile(for: found.layout)
+      let compiled = try policy.compileOrBuiltin(for: found.layout, console)
       let report = try Recovery(
         found.stating(groupsOf: compiled), policy: compiled, isForced: force
       ).run()
