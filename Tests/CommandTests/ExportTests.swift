@@ -223,4 +223,40 @@ struct ExportTests {
     let names = try Self.names(cli, "out")
     #expect(names.count == 1 && names[0].contains(ids[1].prefix(12)))
   }
+
+  /// An export that certainly does not fit is refused before anything is written, and one that may
+  /// not fit is tried.
+  @Test(.enabled(if: try Mount.isPermitted()))
+  func anExportWithoutRoomIsRefusedOrRemoved() throws {
+    let cli = try CommandLine(inMemory: true)
+    var random = Seeded(5)
+    try cli.directory.write(random.bytes(3 << 20), at: "tree/large")
+    try cli.directory.write([UInt8](repeating: 65, count: 3 << 20), at: "plain/even")
+    _ = try cli.succeed("init repo --plain --no-default")
+    for name in ["tree", "plain"] {
+      _ = try cli.succeed("backup --layout folder --root \(name) --repo repo --quiet")
+    }
+    _ = try Directory.make(path: cli.directory.path("small"))
+    let mount = try Mount(inMemory: "size=1m", on: cli.directory.path("small"))
+    defer { withExtendedLifetime(mount) {} }
+    let ids = try cli.snapshots().map { $0.prefix(12) }
+    let tree = try #require(
+      try ids.first { try cli.succeed("ls \($0) --recursive --repo repo").contains("large") })
+    let plain = try #require(ids.first { $0 != tree })
+    for line in ["export tar \(tree) small/a.tar", "export itunes \(tree) small/phone"] {
+      let refused = try cli.run("\(line) --repo repo")
+      #expect(refused.code == 1, "\(line): \(refused.errors)")
+      #expect(refused.errors.contains("cannot export to 'small': "), "\(refused.errors)")
+      #expect(refused.errors.contains("are needed, but only"), "\(refused.errors)")
+      #expect(try Self.names(cli, "small").isEmpty)
+    }
+    let full = try cli.run("export zip \(tree) small/a.zip --repo repo")
+    #expect(full.code == 1 && full.errors.contains("no space"), "\(full.errors)")
+    #expect(full.errors.contains("warning: there may be no room in 'small'"), "\(full.errors)")
+    #expect(try Self.names(cli, "small").isEmpty)
+    let fits = try cli.run("export tar \(plain) small/a.tar.zst --repo repo")
+    #expect(fits.code == 0, "\(fits.errors)")
+    #expect(fits.errors.contains("warning: there may be no room in 'small'"), "\(fits.errors)")
+    #expect(try Self.names(cli, "small") == ["a.tar.zst"])
+  }
 }

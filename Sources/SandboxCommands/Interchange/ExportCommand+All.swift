@@ -111,6 +111,10 @@ extension ExportCommand.All {
       }
       let reader = try reader ?? query.beginReading(takesLease: true)
       self.reader = reader
+      if command.compress == .none {
+        try ExportedContent(whole: stored, from: reader).requireRoom(
+          for: command.directory.appending("archive"), isCompressed: false, console)
+      }
       let (console, isQuiet) = (console, command.output.quiet)
       var damaged = 0
       let outcome = try export.write(stored) { sink in

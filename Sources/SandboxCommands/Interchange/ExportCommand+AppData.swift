@@ -88,6 +88,7 @@ extension ExportCommand {
       let query = try progress.open(repository, console, isQuiet: output.quiet)
       let (content, app) = try export.open("data", query)
       defer { console.warn(of: content.reader.remarks) }
+      try content.requireRoom(for: directory, isCompressed: false, console)
       var sink = try XcodeDataSink(path: directory, app: app)
       return try content.write(
         toDirectory: directory, by: &sink, size: { $0.size }, list: list, console, output)
@@ -126,6 +127,7 @@ extension ExportCommand {
         from: export.target, hint: "name a file outside of the repository")
       let (content, app) = try export.open("", query)
       defer { console.warn(of: content.reader.remarks) }
+      try content.requireRoom(for: export.target, isCompressed: true, console)
       let file = try OutputFile(path: export.target)
       var sink = try PackageDataSink(to: file.write, app: app)
       let written = try content.write(

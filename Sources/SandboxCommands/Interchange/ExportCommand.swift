@@ -72,7 +72,8 @@ extension ExportCommand {
       try ArchiveExportOptions.requireName(export.file, of: .tar, compress)
       let compression = compress ?? ArchiveCompression.ofName(export.file)
       return try ArchiveExport(
-        export: export, repository: repository, progress: progress, list: list, output: output
+        export: export, repository: repository, progress: progress, list: list, output: output,
+        isCompressed: compression != .none
       ).run(console) { content, bytes in
         try TarSink(
           to: bytes, compression: compression, names: OwnerNames(of: content.stored.snapshot))
@@ -202,6 +203,12 @@ struct ExportedContent {
     source = try reader.source(top, in: stored)
   }
 
+  /// The content of a whole snapshot.
+  init(whole stored: StoredSnapshot, from reader: RepositoryReader) throws {
+    (self.stored, self.top, self.reader) = (stored, "", reader)
+    source = try reader.source("", in: stored)
+  }
+
   /// Writes the content to a sink. Warns of databases that were in use.
   ///
   /// - Parameter keepsPaths: whether the sink receives logical paths instead of paths relative to
@@ -260,6 +267,8 @@ struct ArchiveExport {
   var keepsPaths = false
   /// Returns the entries that rules exclude, after the export; nil if there are no rules.
   var excluded: () -> AutoBackupExclusions? = { nil }
+  /// Whether the size of the archive is not known because it is compressed.
+  var isCompressed = true
 
   /// Makes the sink of an archive.
   typealias MakeSink<Sink: EntrySink & ~Copyable> =
@@ -285,6 +294,9 @@ struct ArchiveExport {
     let content = try ExportedContent(
       of: export.what, allowUnsigned: export.allowUnsigned, in: query)
     defer { console.warn(of: content.reader.remarks) }
+    if !export.isStandardOutput {
+      try content.requireRoom(for: export.file, isCompressed: isCompressed, console)
+    }
     let file = export.isStandardOutput ? nil : try OutputFile(path: export.file)
     var sink = try makeSink(content, file?.write ?? console.archiveOutput)
     let written = try content.write(
