@@ -3,7 +3,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Directories that a restore must not replace: the repository and the working directory.
+/// Where a restore writes: directories that it must not replace, as the repository and the working
+/// directory, and file systems and limits that do not permit everything.
 struct RestoreTargetTests {
   private let cli: CommandLine
 
@@ -112,5 +113,38 @@ struct RestoreTargetTests {
       let other = try cli.run(line + " --repo repo")
       #expect(other.code == 2 && !other.errors.contains("write './"), "\(line): \(other.errors)")
     }
+  }
+
+  // MARK: - File systems and limits
+
+  private func backUp(_ options: String = "") throws {
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet\(options)")
+  }
+
+  /// A volume in the place of a directory of which the snapshot has nothing prevents nothing.
+  @Test(.enabled(if: try Mount.isPermitted())) func mountOutsideOfTheSnapshotIsNoFailure() throws {
+    let tree = try Directory.open(path: cli.directory.path("tree"))
+    let mount = try Mount(on: tree, at: cli.directory.path("tree"), "disk")
+    defer { withExtendedLifetime(mount) {} }
+    try cli.directory.write("far", at: "tree/disk/far")
+    try backUp()
+    try cli.directory.write("changed", at: "tree/a")
+    let restore = "restore latest --in-place --repo repo --no-snapshot"
+    let outcome = try cli.run(restore)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let reason = "another volume is mounted there, and the snapshot has nothing of it"
+    #expect(
+      outcome.errors.contains("note: skipped: folders/tree/disk: \(reason)"), "\(outcome.errors)")
+    #expect(try cli.directory.read("tree/a") == Array("a".utf8))
+    let merged = try cli.json(
+      "restore latest:folders/tree --to tree --overwrite always --repo repo --json")
+    let skipped = merged["skipped"] as? [[String: Any]] ?? []
+    #expect(skipped.compactMap { $0.path() } == ["disk"])
+    #expect(try cli.directory.read("tree/disk/far") == Array("far".utf8))
+    // The data of the directory cannot be restored there.
+    try backUp(" --cross-mounts")
+    let blocked = try cli.run(restore)
+    #expect(blocked.code == 3, "\(blocked.errors)")
+    #expect(blocked.errors.contains("warning: not restored: folders/tree/disk"))
   }
 }

@@ -20,7 +20,8 @@ package struct DeviceRestorePlan: Sendable {
   package internal(set) var parts: [PlannedPart] = []
   /// Groups that are kept unchanged, with the other apps that share them.
   package internal(set) var leftGroups: [LeftGroup] = []
-  /// Containers that are kept unchanged, with the reason.
+  /// Containers that are kept unchanged, and mounts in which the snapshot has nothing, with the
+  /// reason.
   package internal(set) var left: [PathRemark] = []
   /// Unreadable containers by their logical paths; they are kept unchanged.
   package internal(set) var lost: [PathRemark] = []

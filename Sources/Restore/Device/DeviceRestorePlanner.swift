@@ -67,6 +67,9 @@ struct DeviceRestorePlanner {
         let part = try part(item, at: target, anchors: anchors, in: plan.present)
         try requireJournal(of: part)
         plan.parts.append(part)
+        plan.left += part.plan.mounts.map { mount in
+          PathRemark(path: part.logical(mount.path), remark: mount.remark)
+        }
       } catch let error as StoreError where error.kind == .damaged && targets.count > 1 {
         plan.lost.append(PathRemark(path: item.record.path, remark: error.reason))
       }

@@ -105,6 +105,8 @@ package struct RestorePlan: Sendable {
   package internal(set) var deletes = RestoreTotals()
   /// Entries that cannot be restored because of the existing entry, with the reason.
   package internal(set) var blocked: [PathRemark] = []
+  /// Directories at which a volume is mounted and in which the snapshot has nothing.
+  package internal(set) var mounts: [PathRemark] = []
   /// Entries that the snapshot does not have and that are kept, with the reason.
   package internal(set) var spared: [PathRemark] = []
   /// Directories of the snapshot's tree that cannot be read completely; the lost entries are

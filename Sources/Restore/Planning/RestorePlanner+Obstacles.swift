@@ -13,6 +13,8 @@ extension RestorePlanner {
     /// The name of the existing entry, and the index of its directory among the open ones.
     var name: ByteString?
     var directory = 0
+    /// Whether it is the root of another volume, in the place of a whole directory.
+    var isMount = false
   }
 
   /// Enters a container that has an existing entry in its place. Returns false if it has none.
@@ -24,19 +26,33 @@ extension RestorePlanner {
   }
 
   /// Enters a directory that an existing entry prevents, as the last of the blocked ones tells, if
-  /// that matters only for entries in it.
+  /// that matters only for entries in it. So it does if a volume is mounted there: a backup stores
+  /// an empty directory instead.
   mutating func pass(
     _ entry: TreeEntry, at path: ByteString, _ frame: RestoreSelector.Frame,
     role: RestoreSelector.Role
   ) -> TreeWalk.Step {
-    guard entry.isDirectory, role != .whole, let above = directories.last?.number else {
+    let isMount =
+      role == .whole && draft.plan.blocked.last?.remark == PresentTarget.Conflict.mount.reason
+    guard entry.isDirectory, role != .whole || isMount, let above = directories.last?.number else {
       return .skip
     }
     if role == .empty, !isReplaced(entry.name, in: above) { return .skip }
     guard let remark = draft.plan.blocked.popLast() else { return .skip }
     obstacle = Obstacle(
-      pathLength: path.count, remark: remark, name: entry.name, directory: directories.count - 1)
+      pathLength: path.count, remark: remark, name: entry.name, directory: directories.count - 1,
+      isMount: isMount)
     return passInto(path, frame, below: above)
+  }
+
+  /// Leaves such a directory. If it is a mount and the snapshot has nothing in it, that is noted.
+  mutating func leaveObstacle() {
+    if let remark = obstacle?.remark, obstacle?.isMount == true {
+      draft.plan.mounts.append(
+        PathRemark(
+          path: remark.path, remark: "\(remark.remark), and the snapshot has nothing of it"))
+    }
+    obstacle = nil
   }
 
   /// Passes an entry in such a directory. The first one that would be restored is the reason to

@@ -326,7 +326,7 @@ struct RestorePlanner: ~Copyable {
       directories.removeLast()
       if !last.isGone { keep(last) }
       if last.isParentOnly { settle(last) }
-      if last.pathLength == obstacle?.pathLength { obstacle = nil }
+      if last.pathLength == obstacle?.pathLength { leaveObstacle() }
     }
   }
 

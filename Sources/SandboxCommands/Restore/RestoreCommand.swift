@@ -253,6 +253,7 @@ extension RestorePlan {
     console.remarks(damaged, as: .warning("damaged: "), all: listsAll)
     console.remarks(blocked, as: .warning("not restored: "), all: listsAll)
     console.warn(ofIncomplete: incompleteData, all: listsAll)
+    console.remarks(mounts, as: .note("skipped: "), all: listsAll)
     console.remarks(spared, as: .note("not deleted: "), all: listsAll)
     console.note(excludedData: excludedData)
     console.warn(ofTooMuch: needs)
@@ -271,6 +272,7 @@ extension RestoreReport {
     console.warn(ofIncomplete: plan.incompleteData, all: listsAll)
     showLosses(plan, console)
     if quiet { return }
+    console.remarks(plan.mounts, as: .note("skipped: "), all: listsAll)
     console.remarks(spared, as: .note("not deleted: "), all: listsAll)
     console.remarks(displaced, as: .note("renamed: "), all: listsAll)
     let id = plan.snapshot.id.hex.prefix(8)
@@ -316,6 +318,7 @@ extension RestorePlan {
         JSON.Member("delete", .bool(request.deletes)),
         JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
         JSON.Member("incomplete", .array(incompleteData.map(\.json))),
+        JSON.Member("skipped", .array(mounts.map(\.json))),
       ]
   }
 
