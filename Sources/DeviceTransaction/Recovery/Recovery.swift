@@ -149,7 +149,7 @@ package struct Recovery {
       } catch {
         let reason = error.error
         let isHalfApplied = error.remaining != nil
-        if isHalfApplied || reason.endsEverything || reason.isLoss || record.isWhole {
+        if isHalfApplied || record.isEnded(by: reason) || reason.isLoss || record.isWhole {
           throw reason
         }
         outcome.failed += record.remarks(on: error, of: Array(item))
@@ -203,6 +203,15 @@ extension JournalRecord {
       root.inode == nil ? !scope.permitsMaking(root.path) : !scope.permits(root.path)
     }
     return forbidden?.path ?? staging.first { !scope.permits($0) }
+  }
+
+  /// Whether an error prevents all further steps: the volume is full or read-only. A subvolume of
+  /// btrfs may be read-only while the directories that the operation works in are not.
+  fileprivate func isEnded(by error: SystemError) -> Bool {
+    guard error.code == .readOnly else { return error.endsEverything }
+    return roots.contains { root in
+      (try? Directory.open(resolved: root.path).canBeChanged) == false
+    }
   }
 
   /// Returns the remarks on an item that could not be applied: the reason for the failed step, and

@@ -294,7 +294,7 @@ package struct Placement: ~Copyable {
     if let number = moves[failure.step].entry {
       try run.record(number, failure.error)
     } else {
-      if failure.error.endsEverything { throw OperationError(failure.error) }
+      if run.endsEverything(failure.error) { throw OperationError(failure.error) }
       run.findings.remark(
         database.directory, "cannot move '\(name)' away: \(failure.error.reason)")
     }

@@ -142,7 +142,13 @@ package final class RestoreRun: Sendable {
   /// - Throws: `OperationError` if the error ends the restore, or if the entry is the target
   ///   itself.
   func record(_ number: Int, _ error: SystemError) throws(OperationError) {
-    if error.endsEverything || number == target { throw OperationError(error) }
+    if endsEverything(error) || number == target { throw OperationError(error) }
     findings.fail(number, error.reason)
+  }
+
+  /// Whether an error ends the restore: the volume is full or read-only. A subvolume of btrfs may
+  /// be read-only while the directory that the restore works in is not: then only its entries fail.
+  func endsEverything(_ error: SystemError) -> Bool {
+    error.endsEverything && !(error.code == .readOnly && root.canBeChanged)
   }
 }

@@ -170,6 +170,35 @@ import Testing
     #expect(try fixture.records("into") == fixture.records("part"))
   }
 
+  // MARK: - File systems
+
+  /// A read-only subvolume does not keep anything else from being restored.
+  @Test func aReadOnlySubvolumeIsReported() throws {
+    guard Mount.isPermitted(new: "btrfs") else { return }
+    for path: ByteString in ["a", "sub/b", "sub/more/c", "z"] {
+      try fixture.directory.write("stored", at: ByteString("tree").appending(path))
+    }
+    let report = try fixture.backup()
+    let volume = try Mount(new: "btrfs", mebibytes: 310, in: fixture.directory, "volume")
+    defer { withExtendedLifetime(volume) {} }
+    _ = try Directory.make(path: fixture.directory.path("volume/into"))
+    let subvolume = fixture.directory.string + "/volume/into/sub"
+    let made = try Program.run("btrfs", ["subvolume", "create", subvolume])
+    try #require(made.code == 0, "\(made.errors)")
+    try fixture.directory.write("present", at: "volume/into/sub/b")
+    let closed = try Program.run("btrfs", ["property", "set", subvolume, "ro", "true"])
+    try #require(closed.code == 0, "\(closed.errors)")
+    let merged = try fixture.merge(report, into: "volume/into", .always)
+    let failed = Set(merged.failed.map(\.path))
+    #expect(failed.isSuperset(of: ["sub/b", "sub/more"]), "\(merged.failed)")
+    #expect(failed.allSatisfy { $0.isWithin("sub") }, "\(merged.failed)")
+    for name: ByteString in ["a", "z"] {
+      #expect(try fixture.text(ByteString("volume/into").appending(name)) == "stored")
+    }
+    #expect(try fixture.text("volume/into/sub/b") == "present")
+    #expect(try fixture.names("volume/into").sorted() == ["a", "sub", "z"])
+  }
+
   // MARK: - Unlistable directories
 
   /// One listing of the target after another fails: the content of that directory is kept, and the
