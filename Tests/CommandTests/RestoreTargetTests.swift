@@ -147,4 +147,21 @@ struct RestoreTargetTests {
     #expect(blocked.code == 3, "\(blocked.errors)")
     #expect(blocked.errors.contains("warning: not restored: folders/tree/disk"))
   }
+
+  @Test func tooFewOpenFilesLeaveNoStagingDirectory() throws {
+    try cli.directory.write("b", at: "tree/sub/deeper/b")
+    try backUp()
+    var failures = 0
+    for limit in 10...24 {
+      try? cli.directory.directory.removeTree("into")
+      try cli.directory.write("mine", at: "into/a")
+      let outcome = try cli.run(
+        "restore latest:folders/tree --to into --overwrite always --repo repo",
+        under: ["prlimit", "--nofile=\(limit):\(limit)"])
+      if outcome.code != 0 { failures += 1 }
+      let left = try cli.names(in: "into").filter { $0.description.hasPrefix(".sandboxctl") }
+      #expect(left.isEmpty, "\(limit): \(outcome.errors)")
+    }
+    #expect(failures > 0)
+  }
 }

@@ -56,6 +56,24 @@ struct DirectoryCursorTests {
     #expect(cursor.depth == 6)
   }
 
+  /// At the limit of open files, the directories above the current one are closed, and found again.
+  @Test func descendsAtTheLimitOfOpenFiles() throws {
+    var cursor = DirectoryCursor(root: try Directory.open(path: temporary.path))
+    for name in names.dropLast() { try cursor.descend(name) }
+    let faults = Faults.Plan(failing: [.open], at: 1, number: EMFILE)
+    try Faults.inject(faults) { () throws(SystemError) in try cursor.descend("f") }
+    #expect(faults.hasFired)
+    #expect(try active(cursor) == ["file"])
+    for depth in (0..<6).reversed() {
+      try cursor.ascend(to: depth)
+      #expect(try active(cursor) == [names[depth]])
+    }
+    // Nothing is left to close.
+    let first = Faults.Plan(failing: [.open], at: 1, number: EMFILE)
+    let error = Faults.inject(first) { failure { try cursor.descend("a") } }
+    #expect(error?.number == EMFILE)
+  }
+
   @Test func findsTheWayAfterARename() throws {
     var cursor = try descended()
     try temporary.directory.rename("a", to: "renamed", in: temporary.directory)

@@ -67,7 +67,8 @@ package struct StagingDirectory: ~Copyable {
         guard let lock = try lock(name, in: parent) else { continue }
         return try StagingDirectory(in: parent.duplicate(), named: name, lock: lock)
       } catch {
-        try? discard(name, in: parent)
+        // At the limit of open files it cannot be opened, but then it is empty.
+        if (try? discard(name, in: parent)) == nil { try? parent.removeDirectory(name) }
         throw error
       }
     }
@@ -133,12 +134,13 @@ package struct StagingDirectory: ~Copyable {
   private static func discard(
     _ name: ByteString, in parent: borrowing Directory
   ) throws(SystemError) {
-    let directory = try parent.directory(name)
+    // Each call opens the directory again, so that few descriptors are open at once: the limit of
+    // open files may be the reason for the removal.
     let watch = RemovalWatch(makesWritable: true)
-    for child in try directory.names() where child != lockName {
-      _ = try directory.removeTree(child, watch: watch)
+    for child in try parent.directory(name).readNames() where child != lockName {
+      _ = try parent.directory(name).removeTreeAndClose(child, watch: watch)
     }
-    try unlessMissing { () throws(SystemError) in try directory.remove(lockName) }
+    try unlessMissing { () throws(SystemError) in try parent.directory(name).remove(lockName) }
     try unlessMissing { () throws(SystemError) in try parent.removeDirectory(name) }
   }
 

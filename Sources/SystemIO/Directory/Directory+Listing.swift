@@ -47,6 +47,12 @@ extension Directory {
     return try children(through: again.raw)
   }
 
+  /// Returns the children of a directory that has not been listed before. Needs no second
+  /// descriptor, unlike `children()`.
+  func childrenListedOnce() throws(SystemError) -> [(name: ByteString, isDirectory: Bool)] {
+    try children(through: raw)
+  }
+
   /// Returns the children, from a descriptor that has not been listed before.
   private func children(
     through raw: Int32

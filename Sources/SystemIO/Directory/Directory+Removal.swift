@@ -17,7 +17,26 @@ extension Directory {
       watch.didRemove()
       return true
     }
-    var removal = Removal(root: try duplicate(), watch)
+    return try duplicate().removeDirectoryTree(name, watch)
+  }
+
+  /// Removes a tree as `removeTree` does, and closes this directory. At the limit of open files
+  /// three descriptors are enough, that of this directory included.
+  public consuming func removeTreeAndClose(
+    _ name: ByteString, watch: RemovalWatch
+  ) throws(SystemError) -> Bool {
+    guard try status(name).kind == .directory else {
+      try remove(name)
+      watch.didRemove()
+      return true
+    }
+    return try removeDirectoryTree(name, watch)
+  }
+
+  private consuming func removeDirectoryTree(
+    _ name: ByteString, _ watch: RemovalWatch
+  ) throws(SystemError) -> Bool {
+    var removal = Removal(root: self, watch)
     removal.run(name)
     if let failure = removal.failure { throw failure }
     return !removal.isStopped
@@ -114,7 +133,7 @@ extension Directory {
       let (directories, failures, isStopped) = try cursor.withDirectory {
         directory throws(SystemError) in
         var (directories, failures): ([Step], [SystemError]) = ([], [])
-        for (name, isDirectory) in try directory.children() {
+        for (name, isDirectory) in try directory.childrenListedOnce() {
           if watch.isStopping() { return (directories, failures, true) }
           if isDirectory {
             directories.append(.empty(name, depth: depth))

@@ -66,11 +66,25 @@ public struct DirectoryCursor: ~Copyable {
     _ name: ByteString, _ expected: FileIdentity?, number: Int32
   ) throws(SystemError) {
     try openAgain()
-    let opened = try open(name, in: raw, expected)
+    let opened = try openChild(name, expected)
     levels.append(Level(name: name, number: number, above: relative.count, raw: opened))
     if !relative.isEmpty { relative.append(ByteString.slash) }
     relative.append(contentsOf: name.bytes)
-    closeFirst()
+    closeFirst(keeping: limit)
+  }
+
+  /// Opens a child of the current directory. If the limit of open files is reached, those above the
+  /// current one are closed first.
+  private mutating func openChild(
+    _ name: ByteString, _ expected: FileIdentity?
+  ) throws(SystemError) -> Int32 {
+    do throws(SystemError) {
+      return try open(name, in: raw, expected)
+    } catch {
+      guard error.code == .tooManyOpenFiles, levels.count - firstOpen > 1 else { throw error }
+      closeFirst(keeping: 1)
+      return try open(name, in: raw, expected)
+    }
   }
 
   /// Goes up to the directory at `depth`. After an error the current directory cannot be used, but
@@ -173,9 +187,9 @@ public struct DirectoryCursor: ~Copyable {
     }
   }
 
-  /// Closes the uppermost open directories beyond the limit and records their identities. A
-  /// directory whose identity cannot be read stays open.
-  private mutating func closeFirst() {
+  /// Closes the uppermost open directories beyond a number and records their identities. One whose
+  /// identity cannot be read stays open.
+  private mutating func closeFirst(keeping limit: Int) {
     while levels.count - firstOpen > limit {
       guard let identity = try? identity(of: levels[firstOpen].raw, "") else { return }
       levels[firstOpen].identity = identity
