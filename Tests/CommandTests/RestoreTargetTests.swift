@@ -148,6 +148,33 @@ struct RestoreTargetTests {
     #expect(blocked.errors.contains("warning: not restored: folders/tree/disk"))
   }
 
+  /// A file system may report success and change nothing.
+  @Test(
+    .enabled(if: Strace.isPermitted),
+    arguments: [("fchmod", "modes_not_kept", "mode"), ("utimensat", "times_not_kept", "time")])
+  func metadataThatIsNotKeptIsReportedOnce(call: String, member: String, what: String) throws {
+    // A directory gets its mode after its content.
+    for name: ByteString in ["one", "two"] {
+      let directory = try Directory.make(path: cli.directory.path("tree").appending(name))
+      try directory.setPermissions(0o755)
+    }
+    try backUp()
+    let wrapper = [
+      "strace", "-f", "-qq", "-o", "log", "-e", "trace=\(call)", "-e", "inject=\(call):retval=0",
+    ]
+    let restore = "restore latest:folders/tree --repo repo --to"
+    let outcome = try cli.run("\(restore) back", under: wrapper)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let warnings = outcome.errors.split(separator: "\n").filter { $0.contains("does not keep") }
+    #expect(warnings.count == 1, "\(outcome.errors)")
+    #expect(warnings.first?.hasSuffix("with another \(what)") == true, "\(outcome.errors)")
+    let report = try cli.run("\(restore) other --json", under: wrapper)
+    let count = try CommandLine.object(report.output)[member] as? Int ?? 0
+    #expect(count >= 2, "\(report.output)")
+    let exact = try cli.json("\(restore) exact --json")
+    #expect(exact[member] as? Int == 0)
+  }
+
   @Test func tooFewOpenFilesLeaveNoStagingDirectory() throws {
     try cli.directory.write("b", at: "tree/sub/deeper/b")
     try backUp()

@@ -31,6 +31,11 @@ package struct DeviceRestoreOperation {
     /// The data that the repository no longer holds completely, by logical paths.
     package var damaged: [PathRemark] { lost + remarks(\.damaged) }
 
+    /// The entries whose metadata the file systems of the containers do not keep.
+    package var unkept: [UnkeptMetadata] {
+      UnkeptMetadata.merging(parts.compactMap(\.report.unkept))
+    }
+
     /// Returns the sum of a count over all containers.
     package func total(_ count: (RestoreReport) -> RestoreTotals) -> RestoreTotals {
       parts.reduce(into: RestoreTotals()) { $0.add(count($1.report)) }

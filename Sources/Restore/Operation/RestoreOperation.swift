@@ -142,6 +142,7 @@ package struct RestoreOperation: ~Copyable {
         try stage(run)
         try place(run, in: root, from: staging, report: &report)
         run.findings.add(to: &report, for: plan)
+        report.unkept = run.findings.unkeptMetadata(in: root)
       } catch {
         if part?.isUnstable != true { try? remove(staging) }
         throw error

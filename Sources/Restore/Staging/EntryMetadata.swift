@@ -49,11 +49,14 @@ struct EntryMetadata {
     let modeIsRight =
       ownerIsRight && attributes.isEmpty
       && fresh.map { entry.permissions & ~$0.permissions == 0 } ?? false
+    var mode: UInt16? = entry.permissions
     if !modeIsRight {
       let permissions = permissions(isListed) { () throws(SystemError) in try target.status() }
-      attempt { () throws(SystemError) in try target.setPermissions(permissions) }
+      let isSet = attempt { () throws(SystemError) in try target.setPermissions(permissions) }
+      mode = isSet ? permissions : nil
     }
-    attempt { () throws(SystemError) in try target.setModified(entry.modified) }
+    let hasTime = attempt { () throws(SystemError) in try target.setModified(entry.modified) }
+    verify(mode, hasTime: hasTime) { () throws(SystemError) in try target.status() }
   }
 
   /// Sets the metadata of a symbolic link or a special file, which is not opened.
@@ -62,13 +65,31 @@ struct EntryMetadata {
       try directory.setOwner(user: user, group: group, of: name)
     }
     let isListed = set(attributes, on: directory.attributes(of: name))
+    var mode: UInt16?
     if entry.kind != .symlink {
       let permissions = permissions(isListed) { () throws(SystemError) in
         try directory.status(name)
       }
-      attempt { () throws(SystemError) in try directory.setPermissions(permissions, of: name) }
+      let isSet = attempt { () throws(SystemError) in
+        try directory.setPermissions(permissions, of: name)
+      }
+      mode = isSet ? permissions : nil
     }
-    attempt { () throws(SystemError) in try directory.setModified(entry.modified, of: name) }
+    let hasTime = attempt { () throws(SystemError) in
+      try directory.setModified(entry.modified, of: name)
+    }
+    verify(mode, hasTime: hasTime) { () throws(SystemError) in try directory.status(name) }
+  }
+
+  /// Compares the metadata that was set with what the file system reports, if it is known to change
+  /// some of it silently. What could not be set was recorded.
+  private func verify(
+    _ mode: UInt16?, hasTime: Bool, _ status: () throws(SystemError) -> FileStatus
+  ) {
+    guard findings.verifiesMetadata, let status = try? status() else { return }
+    findings.countUnkept(
+      mode: mode.map { $0 != status.permissions } ?? false,
+      time: hasTime && status.modified != entry.modified)
   }
 
   /// Removes existing attributes that the entry does not have.
@@ -91,7 +112,8 @@ struct EntryMetadata {
   /// Sets the owner: only the superuser can change the user; others can choose among their groups.
   private func setOwner(_ step: (UInt32, UInt32) throws(SystemError) -> Void) {
     if Host.userID == 0 {
-      return attempt { () throws(SystemError) in try step(entry.owner, entry.group) }
+      attempt { () throws(SystemError) in try step(entry.owner, entry.group) }
+      return
     }
     let isSet = entry.group == Host.groupID || (try? step(.max, entry.group)) != nil
     if entry.owner != Host.userID || !isSet { findings.countOwnerNotSet() }
@@ -155,11 +177,15 @@ struct EntryMetadata {
     return isListed
   }
 
-  private func attempt(_ step: () throws(SystemError) -> Void) {
+  /// Returns whether the step succeeded; a failure is recorded.
+  @discardableResult
+  private func attempt(_ step: () throws(SystemError) -> Void) -> Bool {
     do throws(SystemError) {
       try step()
+      return true
     } catch {
       findings.remark(number, error.sentence)
+      return false
     }
   }
 }

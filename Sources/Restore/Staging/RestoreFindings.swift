@@ -12,6 +12,7 @@ package final class RestoreFindings: Sendable {
     var failed = Reasons()
     var missing: [BlobDelivery.Use] = []
     var ownersNotSet = 0
+    var (modesNotKept, timesNotKept) = (0, 0)
   }
 
   /// Reasons in the order in which they were found, with each entry's first one by its number.
@@ -29,8 +30,12 @@ package final class RestoreFindings: Sendable {
 
   private let state = Mutex(State())
   private let counters: ProgressCounters
+  /// Whether the metadata of each entry is compared with what the file system reports.
+  let verifiesMetadata: Bool
 
-  init(_ counters: ProgressCounters) { self.counters = counters }
+  init(_ counters: ProgressCounters, verifiesMetadata: Bool = false) {
+    (self.counters, self.verifiesMetadata) = (counters, verifiesMetadata)
+  }
 
   /// Records that an entry could not be created.
   func fail(_ number: Int, _ reason: String) {
@@ -85,6 +90,25 @@ package final class RestoreFindings: Sendable {
   }
 
   func countOwnerNotSet() { state.withLock { $0.ownersNotSet += 1 } }
+
+  /// Counts an entry whose mode or time the file system does not keep.
+  func countUnkept(mode: Bool, time: Bool) {
+    guard mode || time else { return }
+    state.withLock { state in
+      if mode { state.modesNotKept += 1 }
+      if time { state.timesNotKept += 1 }
+    }
+  }
+
+  /// Returns the numbers of entries whose metadata is not kept in a directory; nil if there are
+  /// none.
+  func unkeptMetadata(in directory: borrowing Directory) -> UnkeptMetadata? {
+    let found = state.withLock { $0 }
+    guard found.modesNotKept + found.timesNotKept > 0 else { return nil }
+    return UnkeptMetadata(
+      device: (try? directory.status().identity.device) ?? 0, directory: directory.path,
+      modes: found.modesNotKept, times: found.timesNotKept)
+  }
 
   /// Whether an entry has failed so far.
   func isUnmade(_ number: Int) -> Bool { state.withLock { $0.unmade.contains(number) } }

@@ -22,6 +22,8 @@ package struct RestoreReport: Sendable {
   package internal(set) var setAside: [SetAsideEntry] = []
   /// The number of entries whose owner could not be set for lack of privileges.
   package internal(set) var ownersNotSet = 0
+  /// The entries whose metadata the file system does not keep; nil if there are none.
+  package internal(set) var unkept: UnkeptMetadata?
   /// The duration in seconds.
   package internal(set) var seconds = 0.0
 

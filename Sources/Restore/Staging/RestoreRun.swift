@@ -77,7 +77,9 @@ package final class RestoreRun: Sendable {
     values = AttributeValues(besides: plan.tree)
     target = plan.target.name.map { _ in 1 }
     self.counters = counters
-    findings = RestoreFindings(counters)
+    findings = RestoreFindings(
+      counters,
+      verifiesMetadata: !MetadataProbe.isExact(for: plan.tree, in: staging.tree))
     self.root = try root.duplicate()
     // All threads together stay below 1,024 open files, a common limit for a process.
     openDirectories = max(4, min(64, 512 / max(1, threads)))

@@ -46,6 +46,7 @@ extension RestoreCommand {
     /// Prints the result and the problems.
     func show(_ report: DeviceRestoreOperation.Report, _ console: Console, quiet: Bool) throws {
       showRemarks(damaged: report.damaged, failed: report.remarks(\.failed), console)
+      console.warn(of: report.unkept)
       if quiet { return }
       if let saved = report.saved {
         let id = saved.id.hex.prefix(8)
@@ -197,7 +198,8 @@ extension DeviceRestoreOperation.Report {
         JSON.Member("set_aside", .array(setAside.map(\.json))),
         JSON.Member(
           "owners_not_set", .integer(Int64(parts.reduce(0) { $0 + $1.report.ownersNotSet }))),
-        JSON.Member("seconds", .double(seconds)),
+      ] + unkept.json + [
+        JSON.Member("seconds", .double(seconds))
       ])
   }
 }

@@ -271,6 +271,7 @@ extension RestoreReport {
     console.remarks(failed, as: .warning("not restored: "), all: listsAll)
     console.warn(ofIncomplete: plan.incompleteData, all: listsAll)
     showLosses(plan, console)
+    console.warn(of: [unkept].compactMap(\.self))
     if quiet { return }
     console.remarks(plan.mounts, as: .note("skipped: "), all: listsAll)
     console.remarks(spared, as: .note("not deleted: "), all: listsAll)
@@ -356,7 +357,6 @@ extension RestoreReport {
         JSON.Member("displaced", .array(displaced.map(\.json))),
         JSON.Member("set_aside", .array(setAside.map(\.json))),
         JSON.Member("owners_not_set", .integer(Int64(ownersNotSet))),
-        JSON.Member("seconds", .double(seconds)),
-      ])
+      ] + [unkept].compactMap(\.self).json + [JSON.Member("seconds", .double(seconds))])
   }
 }

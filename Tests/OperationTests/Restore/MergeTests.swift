@@ -199,6 +199,25 @@ import Testing
     #expect(try fixture.names("volume/into").sorted() == ["a", "sub", "z"])
   }
 
+  /// Small inodes record whole seconds, and no time after 2038, without an error.
+  @Test func timesThatAFileSystemChangesAreCounted() throws {
+    guard Mount.isPermitted(new: "ext3") else { return }
+    for name in ["exact", "late", "odd"] { try write("stored", ByteString("tree/\(name)"), at: 5) }
+    let tree = try Directory.open(path: fixture.directory.path("tree"))
+    try tree.setModified(Timestamp(seconds: 1_000_000_000, nanoseconds: 5), of: "odd")
+    try tree.setModified(Timestamp(seconds: 2_840_140_800), of: "late")
+    try fixture.setTime("tree", 7)
+    let report = try fixture.backup()
+    let volume = try Mount(new: "ext3", mebibytes: 310, in: fixture.directory, "volume")
+    defer { withExtendedLifetime(volume) {} }
+    for (place, times) in [("volume/into", 2), ("into", nil)] as [(ByteString, Int?)] {
+      _ = try Directory.make(path: fixture.directory.path(place))
+      let merged = try fixture.merge(report, into: place, .always)
+      #expect(merged.isComplete && merged.unkept?.times == times, "\(place): \(merged)")
+      #expect(merged.unkept?.modes ?? 0 == 0)
+    }
+  }
+
   // MARK: - Unlistable directories
 
   /// One listing of the target after another fails: the content of that directory is kept, and the
