@@ -82,7 +82,7 @@ extension SystemError: CustomStringConvertible {
   public var reason: String {
     if isForeignOwner { return "it belongs to another user, for example root" }
     if isUnmovable {
-      return "it is on another mount, or a directory in the lower layer of an overlay file system"
+      return "it is on another mount or subvolume, or a directory in the lower layer of an overlay"
     }
     if isProcessLimit { return "the limit of processes and threads, or of memory, is reached" }
     return isDistrust
