@@ -271,7 +271,7 @@ extension RunningApps {
     }
 
     private static func app(of instance: borrowing Directory) -> ByteString? {
-      guard let info = (try? instance.file("info").readAll(limit: 1 << 20)) ?? nil else {
+      guard let info = try? instance.file("info").readAll(limit: 1 << 20) else {
         return nil
       }
       return KeyValueFile(info).value("name", in: "Application")
@@ -279,7 +279,7 @@ extension RunningApps {
 
     /// Returns the process of an instance, or nil if it has ended.
     private static func process(of instance: borrowing Directory) -> Int32? {
-      guard let bytes = (try? instance.file("pid").readAll(limit: 64)) ?? nil else { return nil }
+      guard let bytes = try? instance.file("pid").readAll(limit: 64) else { return nil }
       let digits = bytes.prefix { (0x30...0x39).contains($0) }
       guard let number = Int32(String(decoding: digits, as: UTF8.self)),
         (try? Directory.open(path: ByteString("/proc/\(number)"))) != nil

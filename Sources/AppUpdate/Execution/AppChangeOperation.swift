@@ -211,7 +211,7 @@ struct LateChanges: WalkVisitor {
     let logical = scan.logicalPath(entry)
     if scan.entries[entry].status.kind != .directory {
       let now = path.lastComponent.flatMap { name in
-        (try? Directory.open(resolved: path.parent).statusIfPresent(name)) ?? nil
+        try? Directory.open(resolved: path.parent).statusIfPresent(name)
       }
       let isLate = now.map { isWritten($0, since: scan.entries[entry].status) } ?? false
       return isLate ? [PathRemark(path: logical, remark: modified)] : []
@@ -241,7 +241,7 @@ struct LateChanges: WalkVisitor {
   ) -> [PathRemark] {
     let logical = scan.container.logicalPrefix.appending(inner)
     guard let name = path.lastComponent,
-      let now = (try? Directory.open(resolved: path.parent).statusIfPresent(name)) ?? nil
+      let now = try? Directory.open(resolved: path.parent).statusIfPresent(name)
     else { return [] }
     guard let entry else {
       return [PathRemark(path: logical, remark: "it was created after the plan was made")]

@@ -246,7 +246,7 @@ extension AppExchange {
     var stored: [UInt8]?
     if let from = planned.from, let old = try? Directory.open(resolved: from) {
       for name in ContainerMetadata.names(of: plan.device.layout) {
-        stored = (try? old.fileUntouched(name).readAll(limit: 1 << 20)) ?? nil
+        stored = try? old.fileUntouched(name).readAll(limit: 1 << 20)
       }
     }
     return try ContainerMetadata.files(

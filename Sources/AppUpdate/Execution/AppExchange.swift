@@ -139,7 +139,7 @@ final class AppExchange {
     for planned in plan.containers where planned.action == .move || planned.action == .remove {
       guard let from = planned.from, let name = from.lastComponent, planned.to != from,
         let area = try? area(around: from),
-        (try? area.directory.statusIfPresent(name)) ?? nil != nil
+        (try? area.directory.statusIfPresent(name)) != nil
       else { continue }
       var remark = "it was created again at '\(from)' and moved to the trash"
       do {

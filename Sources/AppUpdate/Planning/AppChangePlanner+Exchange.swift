@@ -127,7 +127,7 @@ extension AppChangePlanner {
   /// Returns the location of a new container, or nil if the layout has no location of that kind or
   /// the name is not valid.
   private func newLocation(of logical: LogicalContainer) -> ContainerLocation? {
-    (try? device.location(forNew: logical, named: request.uuid(for: logical))) ?? nil
+    try? device.location(forNew: logical, named: request.uuid(for: logical))
   }
 
   private func isOccupied(_ path: ByteString) -> Bool {
@@ -135,7 +135,7 @@ extension AppChangePlanner {
     else {
       return false
     }
-    return (try? parent.statusIfPresent(name)) ?? nil != nil
+    return (try? parent.statusIfPresent(name)) != nil
   }
 
   /// Returns the plan for a container with data.

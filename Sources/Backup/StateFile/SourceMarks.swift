@@ -35,7 +35,7 @@ struct SourceMarks {
 
   private static func read(_ directory: StateDirectory, _ key: StateKey) -> MarkTable? {
     guard case .open(let file)? = try? directory.open(key.marks),
-      let bytes = (try? file.readAll(limit: MarkTable.sizeLimit)) ?? nil
+      let bytes = try? file.readAll(limit: MarkTable.sizeLimit)
     else { return nil }
     return MarkTable(bytes, key)
   }

@@ -69,7 +69,7 @@ extension ContainerScanner {
     in directory: borrowing WalkDirectory
   ) -> Bool {
     let attributes = directory.directory.attributes(of: ByteString(name))
-    let stated = (try? attributes.value(of: ProtectionClass.attribute)) ?? nil
+    let stated = try? attributes.value(of: ProtectionClass.attribute)
     let protection =
       stated.flatMap { ProtectionClass(attribute: $0) }
       ?? classifier.verdicts(policy, Self.facts(.file, status)).keep.protection
@@ -94,7 +94,7 @@ extension ContainerScanner {
     guard holdsRepositoryFile(batch),
       let file = try? directory.fileUntouched(ByteString(Self.repositoryFile)),
       (try? file.status().kind) == .file,
-      let content = (try? file.readAll(limit: 64 * 1024)) ?? nil,
+      let content = try? file.readAll(limit: 64 * 1024),
       let json = try? JSON(parsing: content)
     else { return false }
     return json["format"]?.string == "sandboxctl-repository"
@@ -147,7 +147,7 @@ extension ContainerScanner {
     private static func isFile(_ name: borrowing NameBuffer, _ directory: borrowing Directory)
       -> Bool
     {
-      ((try? directory.statusIfPresent(name)) ?? nil)?.kind == .file
+      (try? directory.statusIfPresent(name))?.kind == .file
     }
   }
 }

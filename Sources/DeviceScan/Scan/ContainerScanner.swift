@@ -260,7 +260,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       // directory with the name of a browser's file identifies no profile.
       let isDirectory = sibling.last == ByteString.slash
       name.descend(sibling.span.extracting(0..<(isDirectory ? sibling.count - 1 : sibling.count)))
-      let kind = ((try? directory.statusIfPresent(name)) ?? nil)?.kind
+      let kind = (try? directory.statusIfPresent(name))?.kind
       if let kind, (kind == .directory) == isDirectory { held.insert(bit) }
       name.shorten(to: length)
     }

@@ -42,7 +42,7 @@ struct ScannedFiles: ~Copyable {
   mutating func stated(on index: Int) -> ProtectionClass? {
     withDirectory(of: index) { directory, name in
       let value = try? directory.attributes(of: name).value(of: ProtectionClass.attribute)
-      return (value ?? nil).flatMap { ProtectionClass(attribute: $0) }
+      return value.flatMap { ProtectionClass(attribute: $0) }
     }
   }
 

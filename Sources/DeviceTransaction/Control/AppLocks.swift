@@ -59,7 +59,7 @@ package final class AppLocks {
   ) throws(OperationError) {
     guard let subject = heldLocks(among: subjects, root: root) else { return }
     var holder = ""
-    if let directory = (try? ControlDirectory.open(ControlDirectory.locks, root: root)) ?? nil {
+    if let directory = try? ControlDirectory.open(ControlDirectory.locks, root: root) {
       holder = LockHolder.words(of: name(of: subject), in: directory)
     }
     throw busy(action, subject, root: root, holder: holder)
@@ -68,7 +68,7 @@ package final class AppLocks {
   /// Returns the first subject that another operation holds, or nil if there is none. Creates
   /// nothing.
   package static func heldLocks(among subjects: [ByteString], root: ByteString) -> ByteString? {
-    guard let directory = (try? ControlDirectory.open(ControlDirectory.locks, root: root)) ?? nil
+    guard let directory = try? ControlDirectory.open(ControlDirectory.locks, root: root)
     else {
       return nil
     }

@@ -107,9 +107,9 @@ package struct AppMigration: Sendable {
     }
     guard let limit = rules.map(\.maximumSize).min(),
       let file = try? source.file(move.entry.path),
-      let own = (try? file.readAll(limit: limit)) ?? nil,
+      let own = try? file.readAll(limit: limit),
       let copy = try? target.file(move.destination),
-      let present = (try? copy.readAll(limit: 2 * limit)) ?? nil
+      let present = try? copy.readAll(limit: 2 * limit)
     else { return false }
     var bytes = own
     for rule in rules {

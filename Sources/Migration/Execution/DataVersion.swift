@@ -31,7 +31,7 @@ enum DataVersion {
 
   private static func stated(by path: ByteString, reading source: MigrationHome) -> AppVersion? {
     guard let file = try? source.file(path),
-      let bytes = (try? file.readAll(limit: 1 << 16)) ?? nil
+      let bytes = try? file.readAll(limit: 1 << 16)
     else { return nil }
     return stated(in: bytes, isMozilla: path.lastComponent == mozilla)
   }

@@ -27,7 +27,7 @@ package struct DebianPackages: Sendable {
       guard let file = try? Descriptor.open(path: above.appending(Self.statusFile)) else {
         continue
       }
-      guard let bytes = (try? file.readAll(limit: Self.maximumSize)) ?? nil else { return nil }
+      guard let bytes = try? file.readAll(limit: Self.maximumSize) else { return nil }
       self.init(parsing: bytes)
       return
     }

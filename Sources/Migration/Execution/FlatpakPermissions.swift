@@ -49,7 +49,7 @@ extension AppMigration {
 
   private static func keyFile(at path: ByteString) -> KeyValueFile? {
     guard let file = try? Descriptor.open(path: path),
-      let bytes = (try? file.readAll(limit: 1 << 20)) ?? nil
+      let bytes = try? file.readAll(limit: 1 << 20)
     else { return nil }
     return KeyValueFile(bytes)
   }

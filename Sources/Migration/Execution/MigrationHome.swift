@@ -60,7 +60,7 @@ final class MigrationHome {
   ) -> (link: ByteString, directory: ByteString)? {
     guard let directory = try? MigrationSurvey.open(snap, in: home),
       let name = (try? directory.target(of: "current"))?.lastComponent, name.nameFault == nil,
-      let status = (try? directory.statusIfPresent(name)) ?? nil, status.kind == .directory
+      let status = try? directory.statusIfPresent(name), status.kind == .directory
     else { return nil }
     return (snap.appending("current"), snap.appending(name))
   }

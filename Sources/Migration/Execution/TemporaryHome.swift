@@ -52,7 +52,7 @@ package struct TemporaryHome {
   /// Removes the directories of killed processes of this user. One that cannot be removed stays.
   private static func removeAbandoned(in parent: borrowing Directory) {
     for name in (try? parent.names()) ?? [] where isOwn(name) {
-      guard let status = (try? parent.statusIfPresent(name)) ?? nil, status.kind == .directory,
+      guard let status = try? parent.statusIfPresent(name), status.kind == .directory,
         status.user == Host.userID, Host.now().since(status.modified) > leastAge,
         let directory = try? parent.directory(name), let lock = try? FileLock(directory)
       else { continue }

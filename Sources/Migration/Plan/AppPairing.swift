@@ -338,7 +338,7 @@ package struct AppPairing {
     else { return [] }
     return names.filter { name in
       name.bytes.first != UInt8(ascii: ".")
-        && ((try? directory.statusIfPresent(name)) ?? nil)?.kind == .directory
+        && (try? directory.statusIfPresent(name))?.kind == .directory
     }
   }
 
@@ -349,7 +349,7 @@ package struct AppPairing {
     guard let name = full.lastComponent,
       let directory = try? Directory.open(resolved: full.parent)
     else { return nil }
-    return ((try? directory.statusIfPresent(name)) ?? nil)?.kind
+    return (try? directory.statusIfPresent(name))?.kind
   }
 
   /// Whether an entry is the log, the journal or the index of a file beside it, with which it is

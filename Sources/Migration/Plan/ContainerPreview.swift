@@ -132,7 +132,7 @@ private final class EntryFinder {
     guard let name = path.lastComponent, (try? cursor.move(to: path.parent.components)) != nil
     else { return nil }
     return cursor.withDirectory { directory in
-      guard let status = (try? directory.statusIfPresent(name)) ?? nil else { return nil }
+      guard let status = try? directory.statusIfPresent(name) else { return nil }
       return MigrationEntry(path, name: name, status, in: directory)
     }
   }

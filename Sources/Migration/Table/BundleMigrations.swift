@@ -69,7 +69,7 @@ package struct BundleMigrations: Sendable {
 
   private static func bytes(of name: ByteString, in directory: borrowing Directory) -> [UInt8]? {
     guard let file = try? directory.fileUntouched(name) else { return nil }
-    return (try? file.readAll(limit: maximumSize)) ?? nil
+    return try? file.readAll(limit: maximumSize)
   }
 
   private static func parsed(_ bytes: [UInt8]) -> PropertyList? {

@@ -151,7 +151,7 @@ struct PurgeStaging: ~Copyable {
     }
     for name in (try? staging.names()) ?? [] where isOrigin(name) {
       let moved = ByteString(name.bytes.dropLast(origin.count))
-      if ((try? staging.statusIfPresent(moved)) ?? nil) == nil { try? staging.remove(name) }
+      if (try? staging.statusIfPresent(moved)) == nil { try? staging.remove(name) }
     }
     try? own.removeDirectory(Self.name)
     try? root.removeDirectory(OwnNames.directory)

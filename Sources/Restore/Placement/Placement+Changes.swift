@@ -82,7 +82,7 @@ extension Placement {
     let known = orphans.union(database.existing.keys).union(
       database.members.map { plan.tree.name($0) })
     let losesChanges = plan.request.keepsChanges
-    let found = try? target.within(database.directory) {
+    return try? target.within(database.directory) {
       directory throws(SystemError) -> (name: ByteString, isNew: Bool)? in
       for (name, planned) in database.existing.sorted(by: { $0.key < $1.key }) {
         let status = try directory.statusIfPresent(name)
@@ -96,7 +96,6 @@ extension Placement {
       }
       return try directory.companion(of: database.name, besides: known).map { ($0, true) }
     }
-    return found ?? nil
   }
 }
 

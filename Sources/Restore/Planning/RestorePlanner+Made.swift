@@ -67,7 +67,7 @@ extension RestorePlanner {
   private mutating func present(_ name: ByteString, in parent: Int) -> FileKind? {
     directories[directories.count - 1].unseen?.remove(name)
     guard draft.plan.tree.entries[parent].isMerged else { return nil }
-    return (try? target.kind(of: name, at: draft.plan.tree.entries[parent].depth)) ?? nil
+    return try? target.kind(of: name, at: draft.plan.tree.entries[parent].depth)
   }
 
   /// Finishes a directory that is only above restored entries: it is created if something in it is

@@ -102,7 +102,7 @@ extension RestorePlanner {
   /// as a cache on another disk.
   private mutating func isReplaced(_ name: ByteString, in above: Int) -> Bool {
     let depth = draft.plan.tree.entries[above].depth
-    let kind = (try? target.kind(of: name, at: depth)) ?? nil
+    let kind = try? target.kind(of: name, at: depth)
     return kind == .symlink || kind == .directory
   }
 }

@@ -80,6 +80,6 @@ struct StoredDirectoryFacts {
 
   /// Returns a directory's entry; nil also if it cannot be read, which the walk reports.
   private func stored(_ name: ByteString, in tree: TreeReference) -> TreeEntry? {
-    (try? reader.entry(at: name, in: tree)) ?? nil
+    try? reader.entry(at: name, in: tree)
   }
 }
