@@ -66,12 +66,17 @@ struct PurgeStaging: ~Copyable {
     return moved
   }
 
-  /// Removes the empty directory and the record of a move that failed. A directory with content
-  /// keeps its record, so that the next purge moves it back.
+  /// Removes the empty directory and the record of a move that failed.
   private func discardTwin(_ moved: ByteString) {
     try? directory.removeDirectory(moved)
-    let isGone = (try? directory.statusIfPresent(moved) == nil) ?? false
-    if isGone { try? directory.remove(moved.concatenating(Self.origin)) }
+    Self.discardOrigin(of: moved, in: directory)
+  }
+
+  /// Removes the record of a directory that is no longer here. One that is, or cannot be examined,
+  /// keeps its record, so that the next purge moves it back.
+  private static func discardOrigin(of moved: ByteString, in staging: borrowing Directory) {
+    let isGone = (try? staging.statusIfPresent(moved) == nil) ?? false
+    if isGone { try? staging.remove(moved.concatenating(origin)) }
   }
 
   private func makeTwin(
@@ -79,6 +84,7 @@ struct PurgeStaging: ~Copyable {
   ) throws(SystemError) {
     let status = try parent.status(name)
     try directory.createDirectory(twin, permissions: 0o700)
+    // Only privileged users can set attributes of the system, and another owner.
     let (old, new) = (parent.attributes(of: name), directory.attributes(of: twin))
     for key in try old.names() {
       if let value = try old.value(of: key) { try? new.set(key, to: value) }
@@ -150,8 +156,7 @@ struct PurgeStaging: ~Copyable {
       }
     }
     for name in (try? staging.names()) ?? [] where isOrigin(name) {
-      let moved = ByteString(name.bytes.dropLast(origin.count))
-      if (try? staging.statusIfPresent(moved)) == nil { try? staging.remove(name) }
+      discardOrigin(of: ByteString(name.bytes.dropLast(origin.count)), in: staging)
     }
     try? own.removeDirectory(Self.name)
     try? root.removeDirectory(OwnNames.directory)
