@@ -262,7 +262,7 @@ struct ContainerPurge: ~Copyable {
         try? staging.restoreOriginal(moved, name, to: directory, wasExchanged: stays)
         throw error
       }
-      return delete(pending, of: check.bytes, in: staging)
+      return delete(pending, of: check.freed.bytes, in: staging)
     }
   }
 

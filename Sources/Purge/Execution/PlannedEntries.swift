@@ -32,6 +32,21 @@ struct PlannedEntries {
   }
 }
 
+/// The bytes that a volume gains from deleting entries together: a hard-linked file counts if all
+/// its names are among them.
+struct FreedBytes {
+  private(set) var bytes: UInt64 = 0
+  private var links: [FileIdentity: UInt32] = [:]
+
+  mutating func add(_ status: FileStatus) {
+    if status.kind != .directory, status.links > 1 {
+      links[status.identity, default: 0] += 1
+      if links[status.identity] != status.links { return }
+    }
+    bytes += status.allocated
+  }
+}
+
 extension PlannedEntries {
   /// A check of a directory that was moved to the staging directory: everything in it must match
   /// the plan.
@@ -40,8 +55,7 @@ extension PlannedEntries {
     /// The first difference from the plan, with its path.
     private(set) var difference: String?
     /// The bytes that the volume gains from deleting the directory.
-    private(set) var bytes: UInt64 = 0
-    private var links: [FileIdentity: UInt32] = [:]
+    private(set) var freed = FreedBytes()
     var isDone: Bool { difference != nil }
 
     private init(_ planned: PlannedEntries) { self.planned = planned }
@@ -56,7 +70,7 @@ extension PlannedEntries {
         check.difference = "it was replaced"
         return check
       }
-      check.bytes = status.allocated
+      check.freed.add(status)
       var walk = Walk(directory)
       walk.run(&check, state: entry)
       return check
@@ -83,16 +97,8 @@ extension PlannedEntries {
           return
         }
         if isDirectory { descent.enter(number, with: child) }
-        add(entry.status)
+        freed.add(entry.status)
       }
-    }
-
-    private mutating func add(_ status: FileStatus) {
-      if status.kind != .directory, status.links > 1 {
-        links[status.identity, default: 0] += 1
-        if links[status.identity] != status.links { return }
-      }
-      bytes += status.allocated
     }
 
     mutating func failed(_ problem: WalkProblem, state: Int) {

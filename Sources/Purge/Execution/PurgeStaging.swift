@@ -188,12 +188,13 @@ struct PurgeStaging: ~Copyable {
 
   private static func size(of name: ByteString, in staging: borrowing Directory) -> UInt64 {
     guard let status = try? staging.status(name) else { return 0 }
-    var sum = LeftoverSum(bytes: status.allocated, links: [:])
+    var sum = LeftoverSum()
+    sum.freed.add(status)
     if status.kind == .directory, let directory = try? staging.directory(name) {
       var walk = Walk(directory)
       walk.run(&sum, state: ())
     }
-    return sum.bytes
+    return sum.freed.bytes
   }
 
   /// Moves an unchecked directory back. An empty directory in its original location is the
@@ -218,11 +219,9 @@ struct PurgeStaging: ~Copyable {
     try staging.remove(moved.concatenating(origin))
   }
 
-  /// The total size of the entries left in a directory. A hard-linked file counts if all its names
-  /// are in it, as in the check against the plan.
+  /// The total size of the entries left in a directory.
   private struct LeftoverSum: WalkVisitor {
-    var bytes: UInt64
-    var links: [FileIdentity: UInt32]
+    var freed = FreedBytes()
 
     mutating func visit(
       _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
@@ -230,13 +229,8 @@ struct PurgeStaging: ~Copyable {
     ) {
       for number in 0..<batch.entries.count {
         let status = batch.entries[number].status
-        if status.kind == .directory {
-          descent.enter(number, with: ())
-        } else if status.links > 1 {
-          links[status.identity, default: 0] += 1
-          if links[status.identity] != status.links { continue }
-        }
-        bytes += status.allocated
+        if status.kind == .directory { descent.enter(number, with: ()) }
+        freed.add(status)
       }
     }
 
