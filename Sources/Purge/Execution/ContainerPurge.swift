@@ -64,9 +64,7 @@ struct ContainerPurge: ~Copyable {
       if unit.kind == .directory { return try removeDirectory(unit) }
       return try removeFiles(unit)
     } catch {
-      if error.isMissing { return .changed("it no longer exists") }
-      if error.isReplaced { return .changed("it was replaced") }
-      return .failed(error, 0)
+      return error.change.map { .changed($0) } ?? .failed(error, 0)
     }
   }
 
@@ -201,9 +199,9 @@ struct ContainerPurge: ~Copyable {
   /// against the plan there, and then deleted or moved back.
   private mutating func removeDirectory(_ unit: PurgeUnit) throws(SystemError) -> Outcome {
     let entry = Int(unit.entry)
-    if unit.terms.action == .truncate { return try emptyDirectory(unit) }
+    if unit.terms.action == .truncate { return emptyDirectory(unit) }
     let name = scan.name(entry)
-    let stays = named.contains(components(entry))
+    let stays = named.contains(scan.pathComponents(entry))
     let parent = Int(scan.entries[entry].parent)
     let top = scan.topOfSubvolume(parent)
     let root = try openDirectory(top)
@@ -283,19 +281,25 @@ struct ContainerPurge: ~Copyable {
     }
   }
 
-  /// Truncates the files of a directory unit whose action is to truncate.
-  private mutating func emptyDirectory(_ unit: PurgeUnit) throws(SystemError) -> Outcome {
-    var bytes: UInt64 = 0
+  /// Truncates the files of a directory unit whose action is to truncate. A file that differs from
+  /// the plan stays as it is.
+  private mutating func emptyDirectory(_ unit: PurgeUnit) -> Outcome {
+    var (bytes, isEmptied): (UInt64, Bool) = (0, false)
+    var difference: String?
     for member in plan.members(of: unit) where scan.entries[member].status.kind == .file {
-      try move(to: Int(scan.entries[member].parent))
-      if try difference(member) != nil { continue }
-      bytes += try removeFile(member, .truncate)
+      do throws(SystemError) {
+        try move(to: Int(scan.entries[member].parent))
+        difference = try self.difference(member)
+        if difference != nil { continue }
+        bytes += try removeFile(member, .truncate)
+        isEmptied = true
+      } catch {
+        guard let change = error.change else { return .failed(error, bytes) }
+        difference = change
+      }
     }
+    if let difference, !isEmptied { return .changed(difference) }
     return .deleted(bytes)
-  }
-
-  func components(_ entry: Int) -> [[UInt8]] {
-    scan.path(entry).components.map { Array($0.bytes) }
   }
 
   /// Removes the directories that became empty, except those that a rule names. Returns the bytes
@@ -329,7 +333,7 @@ struct ContainerPurge: ~Copyable {
     let verdict = scan.entries[directory].verdicts.keep
     return verdict.purge != .never
       && (verdict.dataClass == .cache || verdict.dataClass == .temporary)
-      && !named.contains(components(directory))
+      && !named.contains(scan.pathComponents(directory))
   }
 }
 
@@ -358,6 +362,10 @@ extension ContainerScan {
 }
 
 extension SystemError {
-  /// Whether a symbolic link or another directory has replaced the entry.
-  fileprivate var isReplaced: Bool { isLink || isStale }
+  /// The difference from the plan that the error shows: the entry no longer exists, or a symbolic
+  /// link or another directory has replaced it. Nil if it shows none.
+  fileprivate var change: String? {
+    if isMissing { return "it no longer exists" }
+    return isLink || isStale ? "it was replaced" : nil
+  }
 }

@@ -152,7 +152,7 @@ struct PurgeFinder {
     if scan.ownDirectories.contains(index) { return .own }
     let verdict = entry.verdicts.keep
     guard let terms = verdict.purge.terms else { return .never }
-    if entry.status.kind == .symlink, parents.contains(components(index)) { return .moved }
+    if entry.status.kind == .symlink, parents.contains(scan.pathComponents(index)) { return .moved }
     // Another name of the file may be among precious data.
     if terms.action == .truncate, entry.status.kind == .file, entry.status.links > 1 {
       return .linked
@@ -164,10 +164,6 @@ struct PurgeFinder {
       let decision = policy.purgeDecision(on: scan.query(index), scanStart: scanStart)
       return decision.allowsLoss ? nil : .precious(verdict.dataClass)
     }
-  }
-
-  private func components(_ index: Int) -> [[UInt8]] {
-    scan.path(index).components.map { Array($0.bytes) }
   }
 
   private func isMarkFile(_ index: Int) -> Bool {
@@ -346,4 +342,9 @@ struct PurgeFinder {
     /// Returns the companions of a database, the log first.
     func companions(of index: Int) -> [Int] { owners.isEmpty ? [] : owners[index]?.sorted() ?? [] }
   }
+}
+
+extension ContainerScan {
+  /// Returns the components of an entry's path in the container, in the form of the policy's paths.
+  func pathComponents(_ index: Int) -> [[UInt8]] { path(index).components.map { Array($0.bytes) } }
 }

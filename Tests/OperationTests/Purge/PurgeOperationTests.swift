@@ -170,6 +170,33 @@ import Testing
     #expect(try caches.status("linked").size == 8 << 10)
   }
 
+  /// A file that vanished after the plan keeps no other file of its directory from being emptied.
+  @Test func theOtherFilesOfADirectoryAreTruncatedIfOneIsMissing() throws {
+    let fixture = try PurgeFixture()
+    let unit: ByteString = "Library/Caches/unit"
+    for name: ByteString in ["1", "2", "in/3"] { try fixture.put(unit.appending(name), kib: 64) }
+    let overlay = """
+      overlay: all
+      schema: 1
+      rules:
+        - {id: u, match: "Library/Caches/unit/**", class: cache, purge: {order: 20, action: truncate, unit: directory}}
+
+      """
+    let plan = try fixture.plan([overlay])
+    #expect(plan.chosenPaths == [unit])
+    let directory = try Directory.open(
+      path: fixture.directory.path(fixture.data().appending(unit)))
+    try directory.remove("1")
+    let report = run(plan)
+    #expect(report.freed == 128 << 10, "\(report)")
+    #expect(report.changed.isEmpty && report.failed.isEmpty, "\(report)")
+    #expect(try directory.status("2").size == 0)
+    #expect(try directory.directory("in").status("3").size == 0)
+    try directory.removeTree("in")
+    try directory.remove("2")
+    #expect(run(plan).changed.map(\.remark) == ["it no longer exists"])
+  }
+
   @Test func leftoversOfAKilledPurgeAreDeletedByTheNext() throws {
     let fixture = try filled()
     try fixture.put(".sandboxctl/purge/doomed-0123/left/over", kib: 64)
