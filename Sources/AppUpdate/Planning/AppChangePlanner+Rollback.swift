@@ -38,7 +38,7 @@ extension AppChangePlanner {
     }.map { keeping($0) }
     for part in restore.parts { add(part, &plan) }
     plan.containers.sort { $0.path < $1.path }
-    planTrashRestores(stored, &plan)
+    try planTrashRestores(stored, &plan)
     plan.newer.sort()
     refuseNewer(&plan)
     return plan
@@ -147,11 +147,12 @@ extension AppChangePlanner {
 /// the trash, as long as they are there. An update followed by a rollback therefore restores the
 /// original state even if the update discarded data that is never backed up.
 extension AppChangePlanner {
-  func planTrashRestores(_ stored: StoredSnapshot, _ plan: inout AppChangePlan) {
+  /// - Throws: `failed` if the trash cannot be read: without it the rollback would lack data.
+  func planTrashRestores(
+    _ stored: StoredSnapshot, _ plan: inout AppChangePlan
+  ) throws(OperationError) {
     guard request.data != .now, let parts = plan.restore?.parts,
-      let item = try? Trash(of: device).unmeasured().last(where: {
-        $0.operation == AppChange.update.rawValue && $0.saved == stored.id.hex
-      })
+      let item = try trashItem(of: stored)
     else { return }
     let anchors = anchors(to: plan, of: stored)
     for index in plan.containers.indices where plan.containers[index].logical.kind != .bundle {
@@ -161,14 +162,22 @@ extension AppChangePlanner {
         part, planned.logical.kind, in: planned.scanned.map { scan.containers[$0] },
         anchors: anchors, policy: scan.policy)
       for directory in item.directories {
-        guard let trash = try? Directory.open(resolved: directory.appending(planned.path)) else {
-          continue
-        }
-        search.search(trash, leaving: ContainerMetadata.names(of: device.layout))
+        search.search(
+          directory.appending(planned.path), leaving: ContainerMetadata.names(of: device.layout))
       }
       plan.containers[index].trashRestores = search.restores
       plan.containers[index].links = search.links.sorted { $0.path < $1.path }
+      plan.notes += search.unread
     }
+  }
+
+  /// Returns what the update that made a snapshot moved to the trash; nil if it is empty.
+  private func trashItem(of stored: StoredSnapshot) throws(OperationError) -> Trash.Item? {
+    do throws(SystemError) {
+      return try Trash(of: device).unmeasured().last {
+        $0.operation == AppChange.update.rawValue && $0.saved == stored.id.hex
+      }
+    } catch { throw OperationError(error) }
   }
 
   /// Returns the mapping from the containers' locations before the update to their current ones.
@@ -201,6 +210,8 @@ struct TrashRestores: ~Copyable {
   private let deleted: Set<ByteString>
   private(set) var restores: [PlannedContainer.TrashRestore] = []
   private(set) var links: [PlannedContainer.Link] = []
+  /// The entries of the trash that cannot be read and are not restored, by their logical paths.
+  private(set) var unread: [PathRemark] = []
 
   /// Prepares the search.
   ///
@@ -217,21 +228,33 @@ struct TrashRestores: ~Copyable {
     deleted = Set(part.plan.deletedPaths)
   }
 
-  /// Examines a directory of the trash.
-  mutating func search(_ trash: consuming Directory, leaving names: [ByteString]) {
+  /// Examines the directory of the trash at a path, if there is one.
+  mutating func search(_ path: ByteString, leaving names: [ByteString]) {
     let tree = part.plan.tree
     let root = tree.entries.indices.first { tree.entries[$0].depth == part.plan.target.shownDepth }
-    search(trash, at: "", planned: root, leaving: names)
+    do throws(SystemError) {
+      let trash = try Directory.open(resolved: path)
+      try search(trash, at: "", planned: root, leaving: names)
+    } catch { record(error, at: "") }
+  }
+
+  private mutating func record(_ error: SystemError, at inner: ByteString) {
+    if error.isMissing { return }
+    unread.append(
+      PathRemark(
+        path: part.path.appending(inner),
+        remark: "what the update moved to the trash cannot be read and stays there: "
+          + error.reason))
   }
 
   private mutating func search(
     _ trash: borrowing Directory, at path: ByteString, planned: Int?,
     leaving names: [ByteString] = []
-  ) {
+  ) throws(SystemError) {
     let coming = planned.map { children(of: $0) } ?? [:]
     let present = lookup?.index(of: path)
-    for name in ((try? trash.names()) ?? []).sorted() where !names.contains(name) {
-      guard let status = try? trash.status(name) else { continue }
+    for name in try trash.names().sorted() where !names.contains(name) {
+      guard let status = try trash.statusIfPresent(name) else { continue }
       let inner = path.appending(name)
       switch (kind(name, at: inner, coming: coming, present: present), status.kind) {
       case (nil, .file):
@@ -239,8 +262,9 @@ struct TrashRestores: ~Copyable {
         add(inner, status: status, in: trash, named: name)
       case (nil, _): add(inner, status: status, in: trash, named: name)
       case (.directory, .directory):
-        guard let directory = try? trash.directory(name) else { continue }
-        search(directory, at: inner, planned: coming[name])
+        do throws(SystemError) {
+          try search(trash.directory(name), at: inner, planned: coming[name])
+        } catch { record(error, at: inner) }
       default: break
       }
     }
@@ -312,7 +336,8 @@ struct TrashRestores: ~Copyable {
       }
     }
     let query = EntryQuery(
-      containerKind, app: part.app, path: inner.components.map { Array($0.bytes) },
+      containerKind, app: part.plan.request.rules?.app,
+      path: inner.components.map { Array($0.bytes) },
       facts: EntryFacts(status.kind == .directory ? .directory : .file))
     restores.append(
       PlannedContainer.TrashRestore(
@@ -353,9 +378,4 @@ struct TrashRestores: ~Copyable {
 
     mutating func failed(_ problem: WalkProblem, state: ByteString) {}
   }
-}
-
-extension PlannedPart {
-  /// The app of the container, as the policy's rules for single apps name it.
-  fileprivate var app: String? { plan.request.rules?.app }
 }

@@ -99,6 +99,19 @@ import Testing
     #expect(try empty()?.removed == [updated.id])
   }
 
+  /// Without the trash a rollback would lack the data that no snapshot holds, and not say so.
+  @Test func rollbackIsRefusedIfTheTrashCannotBeRead() throws {
+    let fixture = try UpdateFixture()
+    try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
+    let trash = try Directory.open(path: fixture.root.appending(".sandboxctl/trash"))
+    try trash.setPermissions(0o770)
+    #expect(throws: OperationError.self) { _ = try fixture.rollbackPlan() }
+    // The current data needs nothing from the trash.
+    #expect(try fixture.rollbackPlan { $0.data = .now }.refusals.isEmpty)
+    try trash.setPermissions(0o700)
+    #expect(try fixture.rollbackPlan().containers.contains { !$0.trashRestores.isEmpty })
+  }
+
   @Test func rollbackFailsIfItsTrashWasEmptiedSinceThePlan() throws {
     let fixture = try UpdateFixture()
     try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
