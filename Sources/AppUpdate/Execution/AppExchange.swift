@@ -95,16 +95,10 @@ final class AppExchange {
   func trashDirectory(
     for logical: ByteString, from area: StagedExchange.StagingArea
   ) throws(SystemError) -> (number: Int, directory: TrashDirectory) {
-    let known = trashes[logical]
-    let trash: TrashDirectory
-    if let known {
-      trash = known
-    } else {
-      trash = try TrashDirectory(
-        of: journal.record, saved: saved, for: logical, in: area.directory,
-        probing: area.staging.tree,
-        root: plan.device.root)
-    }
+    if let known = trashes[logical] { return (root(known.path, inode: nil), known) }
+    let trash = try TrashDirectory(
+      of: journal.record, saved: saved, for: logical, in: area.directory,
+      probing: area.staging.tree, root: plan.device.root)
     trashes[logical] = trash
     return (root(trash.path, inode: nil), trash)
   }
