@@ -216,11 +216,13 @@ struct LateChanges: WalkVisitor {
       let isLate = now.map { isWritten($0, since: scan.entries[entry].status) } ?? false
       return isLate ? [PathRemark(path: logical, remark: modified)] : []
     }
-    guard let directory = try? Directory.open(resolved: path) else { return [] }
-    var visitor = LateChanges(scan, below: entry, logical: logical)
-    var walk = Walk(directory)
-    walk.run(&visitor, state: ByteString(""))
-    return visitor.found.sorted { $0.path < $1.path }
+    do throws(SystemError) {
+      let directory = try Directory.open(resolved: path)
+      var visitor = LateChanges(scan, below: entry, logical: logical)
+      var walk = Walk(directory)
+      walk.run(&visitor, state: ByteString(""))
+      return visitor.found.sorted { $0.path < $1.path }
+    } catch { return error.isMissing ? [] : [PathRemark(path: logical, remark: error.reason)] }
   }
 
   /// Returns the late changes to entries of a container that were replaced by restored ones.
