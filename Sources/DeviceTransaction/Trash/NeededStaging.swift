@@ -31,7 +31,7 @@ package struct NeededStaging: Sendable {
     // The recovery of an operation that was only preparing removes its staged entries.
     if record.state == .preparing { return }
     for root in record.roots {
-      names.formUnion(root.path.components.filter(StagingDirectory.isOurs))
+      names.formUnion(root.path.components.filter { StagingDirectory.isAny($0) })
     }
     // Without steps, the journal of a rollback does not name what is still to be kept.
     if record.state == .returning, record.roots.isEmpty { parents.formUnion(record.staging) }

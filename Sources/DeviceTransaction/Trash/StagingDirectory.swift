@@ -41,11 +41,6 @@ package struct StagingDirectory: ~Copyable {
     name.bytes.starts(with: prefix + work.tag)
   }
 
-  /// Whether a name is that of a staging directory or of the program's own directory on a device.
-  package static func isOurs(_ name: ByteString) -> Bool {
-    isAny(name) || name == ".sandboxctl"
-  }
-
   /// Creates a staging directory after removing abandoned ones, except those that are needed.
   ///
   /// - Parameter work: the part of the directory that the run changes, for `ActiveStaging`.

@@ -2,6 +2,7 @@ internal import ArchiveStore
 internal import DeviceScan
 internal import DeviceTransaction
 internal import PolicyEngine
+internal import SandboxModel
 internal import SystemIO
 
 /// Plans the deletions in a directory: of entries that the snapshot does not have, if requested,
@@ -133,7 +134,7 @@ struct DeletionPlanner {
     let scanned = names.isEmpty ? nil : draft.scanned?.index(of: above)
     // A database sorts before its log.
     var gone: Set<ByteString> = []
-    for name in names.sorted() where !(depth == 0 && StagingDirectory.isOurs(name)) {
+    for name in names.sorted() where !(depth == 0 && OwnNames.has(name)) {
       let index = scanned.flatMap { draft.scanned?.child(named: name, of: $0) }
       switch removals.verdict(on: index, isAsked: isAsked) {
       case .keep:
