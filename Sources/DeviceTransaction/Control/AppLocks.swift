@@ -12,7 +12,7 @@ package final class AppLocks {
     init(_ lock: consuming FileLock) { self.lock = lock }
   }
 
-  private let heldLocks: [HeldLock]
+  private let locks: [HeldLock]
 
   /// Acquires all locks, or none.
   ///
@@ -38,7 +38,7 @@ package final class AppLocks {
       guard error.isBusy else { throw OperationError(error) }
       throw Self.busy("change", subject, root: root, holder: holder)
     }
-    self.heldLocks = held
+    locks = held
   }
 
   private static func busy(
@@ -68,8 +68,8 @@ package final class AppLocks {
   /// Returns the first subject that another operation holds, or nil if there is none. Creates
   /// nothing.
   package static func heldLocks(among subjects: [ByteString], root: ByteString) -> ByteString? {
-    guard let directory = try? ControlDirectory.open(ControlDirectory.locks, root: root)
-    else {
+    // Who cannot open the directory of the locks can hold none in it either.
+    guard let directory = try? ControlDirectory.open(ControlDirectory.locks, root: root) else {
       return nil
     }
     // A lock that cannot be examined counts as held.

@@ -81,13 +81,12 @@ package struct Trash: Sendable {
 
   /// Returns the totals of the readable entries below a directory.
   private static func totals(of path: ByteString) -> RestoreTotals {
+    guard let directory = try? Directory.open(resolved: path) else { return RestoreTotals() }
+    let note = try? directory.status(TrashDirectory.Note.file)
     var contents = PresentEntries(protected: [])
-    if let directory = try? Directory.open(resolved: path) { try? contents.read(directory) }
+    try? contents.read(directory)
     var totals = contents.totals
-    if let note = try? Directory.open(resolved: path).status(TrashDirectory.Note.file),
-      totals.files > 0,
-      totals.bytes >= note.size
-    {
+    if let note, totals.files > 0, totals.bytes >= note.size {
       totals.files -= 1
       totals.bytes -= note.size
     }
@@ -108,10 +107,10 @@ package struct Trash: Sendable {
       // The operation may have ended in the meantime; an unreadable journal may need any item.
       guard let file = try ControlDirectory.file(name, in: journal) else { continue }
       guard let record = try JournalRecord.read(file)?.located(at: root) else { return true }
-      if record.roots.contains(where: { root in item.directories.contains { root.path.isWithin($0) }
-      }) {
-        return true
+      let isSource = record.roots.contains { root in
+        item.directories.contains { root.path.isWithin($0) }
       }
+      if isSource { return true }
     }
     return false
   }
@@ -175,16 +174,18 @@ package struct Trash: Sendable {
     else {
       return
     }
-    for name in names where AtomicFile.isTemporary(name) || TrashDirectory.isProbe(name) {
-      try? directory.remove(name)
-    }
+    for name in names where isTemporary(name) { try? directory.remove(name) }
+  }
+
+  /// Whether a name in an operation's directory is that of a temporary file of the program.
+  private static func isTemporary(_ name: ByteString) -> Bool {
+    AtomicFile.isTemporary(name) || TrashDirectory.isProbe(name)
   }
 
   private static func isEmpty(_ path: ByteString) -> Bool {
     do throws(SystemError) {
       return try holdsNothing(Directory.open(resolved: path)) { name in
-        name == TrashDirectory.Note.file || AtomicFile.isTemporary(name)
-          || TrashDirectory.isProbe(name)
+        name == TrashDirectory.Note.file || isTemporary(name)
       }
     } catch { return error.isMissing }
   }
@@ -213,15 +214,18 @@ package struct Trash: Sendable {
       let done = item.subjects.filter(subjects.contains)
       if done.count == item.subjects.count {
         try? remove(item)
-        continue
+      } else {
+        for subject in done { Self.remove(subject, from: item) }
       }
-      for (subject, path) in done.flatMap({ subject in item.directories.map { (subject, $0) } }) {
-        guard let name = subject.lastComponent, let kind = subject.components.first else {
-          continue
-        }
-        _ = try? Directory.open(resolved: path).directory(kind)
-          .removeTree(name, watch: RemovalWatch(makesWritable: true))
-      }
+    }
+  }
+
+  /// Removes the entries of one of an item's subjects, as far as possible.
+  private static func remove(_ subject: ByteString, from item: Item) {
+    guard let name = subject.lastComponent, let kind = subject.components.first else { return }
+    for path in item.directories {
+      _ = try? Directory.open(resolved: path).directory(kind)
+        .removeTree(name, watch: RemovalWatch(makesWritable: true))
     }
   }
 }
