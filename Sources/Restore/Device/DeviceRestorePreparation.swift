@@ -298,11 +298,9 @@ struct MissingRoot {
         findings: findings)
       metadata.set(on: directory)
       return findings.reasons.map { PathRemark(path: container, remark: $0) }
-    } catch let error as StoreError {
-      return [PathRemark(path: container, remark: error.reason)]
-    } catch let error as SystemError {
-      return [PathRemark(path: container, remark: error.reason)]
-    } catch { return [] }
+    } catch {
+      return [PathRemark(path: container, remark: PresentTarget.Conflict.reason(error))]
+    }
   }
 
   /// Removes the directory that `make` created if it is empty.

@@ -147,10 +147,7 @@ package struct RestorePlan: Sendable {
 
   /// The paths below the target to delete.
   package var deletedPaths: some Collection<ByteString> {
-    deletions.lazy.map { deletion in
-      let above = tree.path(deletion.directory, from: target.shownDepth)
-      return above.appending(deletion.name)
-    }
+    deletions.lazy.map { shownPath($0.child) }
   }
 
   /// Whether an existing entry is replaced or deleted, and has to be kept.
@@ -170,6 +167,11 @@ package struct RestorePlan: Sendable {
   package func shownPath(_ number: Int) -> ByteString {
     let path = tree.path(number, from: target.shownDepth)
     return path.isEmpty ? "." : path
+  }
+
+  /// Returns the path of a child of a directory below the target.
+  func shownPath(_ child: Child) -> ByteString {
+    tree.path(child.directory, from: target.shownDepth).appending(child.name)
   }
 
   // MARK: - Databases
@@ -197,8 +199,7 @@ package struct RestorePlan: Sendable {
     return databases.enumerated().filter { !staying.contains($0.offset) }.flatMap { _, database in
       database.children.filter { !deleted.contains($0) }.map { child in
         PathRemark(
-          path: tree.path(child.directory, from: target.shownDepth).appending(child.name),
-          remark: "it belongs to another state of '\(database.name)'")
+          path: shownPath(child), remark: "it belongs to another state of '\(database.name)'")
       }
     }
   }
@@ -217,10 +218,10 @@ package struct RestorePlan: Sendable {
     for deletion in deletions {
       guard let owner = owners[deletion.child] else { continue }
       if staying.contains(owner) {
-        let database = databases[owner]
-        let path = tree.path(deletion.directory, from: target.shownDepth).appending(deletion.name)
         spared.append(
-          PathRemark(path: path, remark: "it belongs to '\(database.name)', which is kept"))
+          PathRemark(
+            path: shownPath(deletion.child),
+            remark: "it belongs to '\(databases[owner].name)', which is kept"))
       } else {
         gone.add(deletion.totals)
       }

@@ -30,10 +30,8 @@ extension RestorePlanner {
     if let present = present(name, in: parent) {
       // The user may have moved a cache to another disk by a link.
       if present == .directory || present == .symlink { return }
-      return draft.plan.blocked.append(
-        PathRemark(
-          path: draft.path(parent).appending(name), remark: "the existing entry is not a directory")
-      )
+      return draft.block(
+        draft.path(parent).appending(name), "the existing entry is not a directory")
     }
     let above = draft.plan.tree.entries[parent]
     let entry =

@@ -221,8 +221,7 @@ struct RestorePlanner: ~Copyable {
 
   private mutating func refuseOwn(_ name: ByteString, at path: ByteString) -> TreeWalk.Step {
     directories[directories.count - 1].unseen?.remove(name)
-    draft.plan.blocked.append(
-      PathRemark(path: path, remark: "its name is reserved for this program"))
+    draft.block(path, "its name is reserved for this program")
     return .skip
   }
 
@@ -248,26 +247,15 @@ struct RestorePlanner: ~Copyable {
         if draft.plan.target.name != nil, directory == 0, let error = error as? SystemError {
           throw OperationError(error)
         }
-        let path = draft.plan.tree.path(directory, from: draft.plan.target.shownDepth).appending(
-          name)
-        draft.plan.blocked.append(
-          PathRemark(path: path, remark: PresentTarget.Conflict.reason(error)))
-        if !directories.isEmpty {
-          directories[directories.count - 1].isUncertain = true
-          if entry.node.kind == .file {
-            directories[directories.count - 1].blocked.append(name)
-          }
-        }
+        block(entry, named: name, in: directory, because: error)
         return nil
       }
     }
     // A directory that is only above restored entries, or is restored empty, is kept if it exists.
     if role != .whole, decision.action != .create {
       guard decision.isMerged else {
-        let path = draft.plan.tree.path(directory, from: draft.plan.target.shownDepth).appending(
-          name)
-        draft.plan.blocked.append(
-          PathRemark(path: path, remark: PresentTarget.Conflict.noDirectory.reason))
+        draft.block(
+          draft.path(directory).appending(name), PresentTarget.Conflict.noDirectory.reason)
         return nil
       }
       decision.action = .leave
@@ -281,6 +269,16 @@ struct RestorePlanner: ~Copyable {
     draft.count(number)
     if !directories.isEmpty { directories[directories.count - 1].hasContent = true }
     return number
+  }
+
+  /// Records that an entry cannot be restored because of the existing one.
+  private mutating func block(
+    _ entry: TreeEntry, named name: ByteString, in directory: Int, because error: any Error
+  ) {
+    draft.block(draft.path(directory).appending(name), PresentTarget.Conflict.reason(error))
+    guard let current = directories.indices.last else { return }
+    directories[current].isUncertain = true
+    if entry.node.kind == .file { directories[current].blocked.append(name) }
   }
 
   /// Whether the existing entry in the current directory is kept under another name; false for a
@@ -309,8 +307,7 @@ struct RestorePlanner: ~Copyable {
     do throws(SystemError) {
       return try target.names()
     } catch {
-      let reason = "it cannot be listed, so nothing in it is removed: \(error.reason)"
-      draft.plan.blocked.append(PathRemark(path: draft.plan.shownPath(number), remark: reason))
+      draft.block(number, "it cannot be listed, so nothing in it is removed: \(error.reason)")
       return nil
     }
   }
@@ -387,9 +384,10 @@ struct RestorePlanner: ~Copyable {
     } catch {
       guard error.kind == .damaged else { throw error }
       lost.add(.one(companion))
-      let shown = draft.plan.tree.path(directory, from: draft.plan.target.shownDepth).appending(
-        companion)
-      draft.plan.damaged.append(PathRemark(path: shown, remark: "it may exist: \(error.reason)"))
+      draft.plan.damaged.append(
+        PathRemark(
+          path: draft.path(directory).appending(companion),
+          remark: "it may exist: \(error.reason)"))
       return nil
     }
   }
