@@ -43,7 +43,7 @@ extension Placement {
         hint: "run the same command again to replace it")
     }
     run.findings.fail(number, reason)
-    skip(below: number)
+    run.skip(below: number)
   }
 
   // MARK: - Databases

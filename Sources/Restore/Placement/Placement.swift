@@ -38,32 +38,24 @@ package struct Placement: ~Copyable {
   /// order of their names.
   mutating func placeAll(isStopping: () -> Bool) throws {
     try placeDatabases(isStopping: isStopping)
-    let databaseMembers = plan.databaseMembers
-    var number = 1
-    while number < plan.tree.entries.count {
-      let entry = plan.tree.entries[number]
-      guard entry.action.isWritten, !entry.isMerged else {
-        number += 1
-        continue
-      }
-      if !run.findings.isUnmade(number), !databaseMembers.contains(number) {
-        if isStopping() { throw interruption() }
-        var reason: String?
-        do throws(SystemError) {
-          reason = try reasonToKeep(number)
-          if reason == nil {
-            try place(number)
-            placed += 1
-          }
-        } catch {
-          // A new target is placed by one rename: without it, nothing is restored.
-          if plan.target.name != nil { throw OperationError(error) }
-          try run.record(number, error)
-          skip(below: number)
+    let (tree, databaseMembers) = (plan.tree, plan.databaseMembers)
+    for number in tree.topmostWritten
+    where !run.findings.isUnmade(number) && !databaseMembers.contains(number) {
+      if isStopping() { throw interruption() }
+      var reason: String?
+      do throws(SystemError) {
+        reason = try reasonToKeep(number)
+        if reason == nil {
+          try place(number)
+          placed += 1
         }
-        if let reason { try keep(number, reason) }
+      } catch {
+        // A new target is placed by one rename: without it, nothing is restored.
+        if plan.target.name != nil { throw OperationError(error) }
+        try run.record(number, error)
+        run.skip(below: number)
       }
-      number = plan.tree.end(of: number)
+      if let reason { try keep(number, reason) }
     }
   }
 
@@ -78,12 +70,6 @@ package struct Placement: ~Copyable {
       "the restore was interrupted: \(placed) of at most \(all) entries are restored, each of them "
         + "completely",
       hint: "run the same command again to restore the others")
-  }
-
-  func skip(below number: Int) {
-    for below in (number + 1)..<max(plan.tree.end(of: number), number + 1) {
-      run.findings.skip(below)
-    }
   }
 
   /// An existing entry that a move kept under another name in the same directory, or in the trash.
@@ -252,11 +238,10 @@ package struct Placement: ~Copyable {
   ) {
     for move in moves where !move.isTemporary && move.step.kept == PlacementSteps.Root.target {
       guard let kept = runner.keptNames[move.step] else { continue }
-      let above = plan.tree.path(database.directory, from: plan.target.shownDepth)
+      let child = RestorePlan.Child(directory: database.directory, name: move.step.name)
       let directory = plan.target.directory.appending(plan.tree.path(database.directory, from: 0))
       setAside.append(
-        SetAsideEntry(
-          path: above.appending(move.step.name), keptPath: directory.appending(kept)))
+        SetAsideEntry(path: plan.shownPath(child), keptPath: directory.appending(kept)))
     }
   }
 

@@ -120,17 +120,9 @@ package struct PlacementSteps {
       for move in moves(of: number) { add(move.step) }
     }
     let databaseMembers = plan.databaseMembers
-    var number = 1
-    while number < tree.entries.count {
-      let entry = tree.entries[number]
-      guard entry.action.isWritten, !entry.isMerged else {
-        number += 1
-        continue
-      }
-      if !findings.isUnmade(number), !databaseMembers.contains(number) {
-        add(step(of: number, trash))
-      }
-      number = tree.end(of: number)
+    for number in tree.topmostWritten
+    where !findings.isUnmade(number) && !databaseMembers.contains(number) {
+      add(step(of: number, trash))
     }
     for deletion in plan.removals {
       let path = tree.path(deletion.directory, from: 0).appending(deletion.name)

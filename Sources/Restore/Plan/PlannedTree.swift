@@ -264,6 +264,22 @@ package struct PlannedTree: Sendable {
     return at
   }
 
+  /// The numbers of the entries that are put in place by themselves, in order: those that are
+  /// written and not merged. The entries in a new directory come with it.
+  var topmostWritten: some Sequence<Int> {
+    sequence(state: 1) { next -> Int? in
+      while next < entries.count {
+        let (number, entry) = (next, entries[next])
+        if entry.action.isWritten, !entry.isMerged {
+          next = end(of: number)
+          return number
+        }
+        next += 1
+      }
+      return nil
+    }
+  }
+
   /// Returns the earlier entry that an entry is a hard link to; nil if it is none.
   func leader(_ number: Int) -> Int? { entries[number].detail.flatMap { details[Int($0)].leader } }
 

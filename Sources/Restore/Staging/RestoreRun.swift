@@ -153,4 +153,9 @@ package final class RestoreRun: Sendable {
   func endsEverything(_ error: SystemError) -> Bool {
     error.endsEverything && !(error.code == .readOnly && root.canBeChanged)
   }
+
+  /// Records that nothing below an entry is created, for the reason that is reported for it.
+  func skip(below number: Int) {
+    for below in (number + 1)..<tree.end(of: number) { findings.skip(below) }
+  }
 }

@@ -177,9 +177,8 @@ extension StagingWriter {
         number += 1
       } catch {
         try run.record(number, error)
-        let end = run.tree.end(of: number)
-        for below in (number + 1)..<max(end, number + 1) { run.findings.skip(below) }
-        number = end
+        run.skip(below: number)
+        number = run.tree.end(of: number)
       }
     }
   }
