@@ -118,37 +118,43 @@ struct RestoreSelector: ~Copyable {
     let disposition = disposition(of: entry, at: path, in: directory, &frame)
     if !frame.isInside { return (entry.isDirectory ? .parentOnly : .skip, frame) }
     if isNamed, disposition != .restore { frame.isForced = true }
-    if !frame.isForced {
-      switch disposition {
-      case .restore: break
-      case .recreateEmpty, .skip, .remove:
-        if !classes.isIdle {
-          frame.dataClass = classes.dataClass(of: base.appending(path), in: directory.dataClass)
-        }
-        guard entry.isDirectory else {
-          if disposition == .remove { return (.remove, frame) }
-          return (classes.wants(frame.dataClass) ? .omitted : .skip, frame)
-        }
-        // Entries in it with rules of their own are restored, and need the directories above them.
-        if disposition == .remove {
-          frame.isRemoved = true
-          return (.removedParent, frame)
-        }
-        frame.isEmptied = true
-        let isMade =
-          disposition == .recreateEmpty && !directory.isEmptied && !directory.isRemoved
-        return (isMade ? .empty : .parentOnly, frame)
-      case .regenerate:
-        // In a new container the file is generated, and an existing one is kept.
-        if let rules, rules.generated[path] != nil || scanned?.index(of: path) != nil {
-          return (.skip, frame)
-        }
-      }
+    if !classes.isIdle {
+      frame.dataClass = classes.dataClass(of: base.appending(path), in: directory.dataClass)
     }
-    guard !classes.isIdle else { return (.whole, frame) }
-    frame.dataClass = classes.dataClass(of: base.appending(path), in: directory.dataClass)
-    if classes.wanted.contains(frame.dataClass) { return (.whole, frame) }
+    if !frame.isForced,
+      let role = role(of: entry, at: path, for: disposition, in: directory, &frame)
+    {
+      return (role, frame)
+    }
+    if classes.wants(frame.dataClass) { return (.whole, frame) }
     return (entry.isDirectory ? .parentOnly : .skip, frame)
+  }
+
+  /// Returns the role of an entry that the policy does not restore as it was stored; nil if it
+  /// does.
+  private func role(
+    of entry: TreeEntry, at path: ByteString, for disposition: RestoreDisposition,
+    in directory: Frame, _ frame: inout Frame
+  ) -> Role? {
+    switch (disposition, entry.isDirectory) {
+    case (.restore, _): return nil
+    case (.regenerate, _):
+      // In a new container the file is generated, and an existing one is kept.
+      guard let rules else { return nil }
+      let isPresent = rules.generated[path] != nil || scanned?.index(of: path) != nil
+      return isPresent ? .skip : nil
+    case (.remove, false): return .remove
+    case (.skip, false), (.recreateEmpty, false):
+      return classes.wants(frame.dataClass) ? .omitted : .skip
+    // Entries in it with rules of their own are restored, and need the directories above them.
+    case (.remove, true):
+      frame.isRemoved = true
+      return .removedParent
+    case (.skip, true), (.recreateEmpty, true):
+      frame.isEmptied = true
+      let isMade = disposition == .recreateEmpty && !directory.isEmptied && !directory.isRemoved
+      return isMade ? .empty : .parentOnly
+    }
   }
 
   /// Whether an entry is the selected one or a directory above it; the log of a selected database
