@@ -14,10 +14,7 @@ extension ContainerScan {
   mutating func joinDatabases(_ options: ScanOptions) {
     if options.isForPurge { return }
     for (companion, database) in separated(options) {
-      var verdicts = entries[database].verdicts
-      verdicts.keep.purge = entries[companion].verdicts.keep.purge
-      verdicts.platform.purge = entries[companion].verdicts.platform.purge
-      entries[companion].verdicts = verdicts
+      entries[companion].verdicts = joinedVerdicts(on: companion, database)
       entries[companion].selection = entries[database].selection
       databases[companion] = database
     }
@@ -68,12 +65,19 @@ extension ContainerScan {
     !name.isEmpty && name[name.count - 1] == UInt8(ascii: "l") && DatabaseMember.mayBeSidecar(name)
   }
 
+  /// Returns the verdicts of a database for its log or journal, whose own rules decide about
+  /// purges.
+  private func joinedVerdicts(on companion: Int, _ database: Int) -> Verdicts {
+    let own = entries[companion].verdicts
+    var verdicts = entries[database].verdicts
+    verdicts.keep.purge = own.keep.purge
+    verdicts.platform.purge = own.platform.purge
+    return verdicts
+  }
+
   private func isDecidedAlike(_ companion: Int, _ database: Int) -> Bool {
-    let (own, other) = (entries[companion], entries[database])
-    var verdicts = other.verdicts
-    verdicts.keep.purge = own.verdicts.keep.purge
-    verdicts.platform.purge = own.verdicts.platform.purge
-    return own.verdicts == verdicts && own.selection == other.selection
+    entries[companion].verdicts == joinedVerdicts(on: companion, database)
+      && entries[companion].selection == entries[database].selection
   }
 
   /// Whether a file beside one with the name of a journal is a database. A file that cannot be
