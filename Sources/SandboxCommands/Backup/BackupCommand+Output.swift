@@ -33,8 +33,7 @@ extension BackupCommand {
     func write(_ console: Console, isQuiet: Bool, isStrict: Bool = false) throws {
       if !isQuiet {
         try console.result(heading)
-        for line in table.lines { try console.result("  " + line) }
-        if let remainder = owners.remainder { try console.result("  " + remainder) }
+        try console.result(table, remainder: owners.remainder, indent: "  ")
         try console.result(summary)
         if let databases { try console.result(databases) }
         showDevice(console)

@@ -104,8 +104,7 @@ extension AppsCommand {
     private func section(_ section: Section, _ console: Console) throws {
       if section.table.isEmpty { return }
       try console.result("")
-      for line in section.table.lines { try console.result("  " + line) }
-      if let remainder = section.remainder { try console.result("  " + remainder) }
+      try console.result(section.table, remainder: section.remainder, indent: "  ")
     }
 
     private func apps(_ list: [App]) -> Section {

@@ -130,7 +130,7 @@ extension ClassifyCommand {
           Sizes.text(sum.left.bytes), Sizes.count(sum.left.files),
         ])
       }
-      for line in table.lines { try console.result(line) }
+      try console.result(table)
     }
   }
 }

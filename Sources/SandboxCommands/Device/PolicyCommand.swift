@@ -53,7 +53,7 @@ extension PolicyCommand {
           Sizes.count(document.examples.count), document.source.name, document.title ?? "",
         ])
       }
-      for line in table.lines { try console.result(line) }
+      try console.result(table)
       return .done
     }
   }

@@ -131,8 +131,7 @@ struct ExtensionsResult {
           row.container == nil ? "none" : row.size.text,
         ])
       }
-      for line in table.lines { try console.result(line) }
-      if let remainder = excerpt.remainder { try console.result(remainder) }
+      try console.result(table, remainder: excerpt.remainder)
     }
     try console.result("")
     var table = Table([
@@ -145,7 +144,7 @@ struct ExtensionsResult {
         Sizes.count(row.count),
       ])
     }
-    if !table.isEmpty { for line in table.lines { try console.result(line) } }
+    if !table.isEmpty { try console.result(table) }
   }
 
   // MARK: - JSON

@@ -94,8 +94,7 @@ struct GroupsResult {
         group.removedWith?.description ?? "none: \(group.reasonToKeep ?? "")",
       ])
     }
-    for line in table.lines { try console.result(line) }
-    if let remainder = excerpt.remainder { try console.result(remainder) }
+    try console.result(table, remainder: excerpt.remainder)
     if let app {
       try console.result("")
       let count = removed.isEmpty ? "no group" : Sizes.count(removed.count, "group")

@@ -111,8 +111,7 @@ extension HandlersResult {
           handler.documentType?.description ?? "", handler.match.text,
         ])
       }
-      for line in table.lines { try console.result("  " + line) }
-      if let remainder = excerpt.remainder { try console.result("  " + remainder) }
+      try console.result(table, remainder: excerpt.remainder, indent: "  ")
     }
     for handler in handlers.excluded {
       try console.result("not offered: \(handler.app), with the rank None")
@@ -157,8 +156,7 @@ extension HandlersResult {
         app.app.description, app.appName?.description ?? "", app.name?.description ?? app.key,
       ])
     }
-    for line in table.lines { try console.result("  " + line) }
-    if let remainder = excerpt.remainder { try console.result("  " + remainder) }
+    try console.result(table, remainder: excerpt.remainder, indent: "  ")
     if let winner = handlers.winner {
       try console.result("opened by \(winner.app)")
     } else {

@@ -34,8 +34,7 @@ struct InboxFilesText {
         Paths.text(inbox.path(file.name)),
       ])
     }
-    for line in table.lines { try console.result(line) }
-    if let remainder = excerpt.remainder { try console.result(remainder) }
+    try console.result(table, remainder: excerpt.remainder)
   }
 }
 

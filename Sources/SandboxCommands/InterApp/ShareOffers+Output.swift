@@ -17,8 +17,7 @@ extension ShareOffers {
         item.types.map(\.description).joined(separator: ", "),
       ])
     }
-    for line in table.lines { try console.result(line) }
-    if let remainder = items.remainder { try console.result(remainder) }
+    try console.result(table, remainder: items.remainder)
     try console.result("")
     for kind in Kind.allCases where kind == .share || !offers(of: kind).isEmpty {
       try write(kind, console, listsAll: listsAll)

@@ -72,7 +72,7 @@ extension KeyCommand {
         for entry in entries {
           table.add([entry.name, Times.text(entry.modified), Sizes.text(entry.size)])
         }
-        for line in table.lines { try console.result(line) }
+        try console.result(table)
       }
       try show(signers, console)
       return .done
@@ -85,7 +85,7 @@ extension KeyCommand {
         let name = [listed.name.shown, listed.isOwn ? "(this host)" : ""].filter { !$0.isEmpty }
         table.add([listed.signer.description, listed.state, name.joined(separator: " ")])
       }
-      for line in table.lines { try console.result(line) }
+      try console.result(table)
     }
   }
 

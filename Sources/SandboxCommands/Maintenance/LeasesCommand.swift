@@ -35,7 +35,7 @@ struct LeasesCommand: SandboxCommand {
         ("last heartbeat", .left), ("state", .left),
       ])
       for lease in leases { table.add(lease.cells(at: now)) }
-      for line in table.lines { try console.result(line) }
+      try console.result(table)
     }
     return .done
   }

@@ -89,6 +89,14 @@ final class Console {
     try result("")
   }
 
+  /// Writes a table, and a line about the rows that it lacks, if there is one.
+  ///
+  /// - Parameter indent: the blanks before each line.
+  func result(_ table: Table, remainder: String? = nil, indent: String = "") throws {
+    for line in table.lines { try result(indent + line) }
+    if let remainder { try result(indent + remainder) }
+  }
+
   /// Writes paths, each on a line after a word: all, or the first ones and a count of the others.
   func list(_ word: String, _ paths: some Collection<ByteString>, all: Bool) throws {
     try list(ListExcerpt(paths, all: all), after: word, line: \.description)

@@ -33,7 +33,7 @@ extension PurgeCommand {
         for gain in volume.levels {
           table.add([gain.level.rawValue, Sizes.text(gain.bytes), Sizes.count(gain.units)])
         }
-        for line in table.lines { try console.result("  " + line) }
+        try console.result(table, indent: "  ")
       }
       try showRunning(plan.runningParties)
       showFixed()

@@ -81,7 +81,7 @@ extension CacheCommand {
           Times.ago(cache.lastUse), own?.id == cache.id ? Paths.text(own?.path ?? "") : "",
         ])
       }
-      for line in table.lines { try console.result(line) }
+      try console.result(table)
     }
 
     /// Returns the repository of the command; nil if there is none, unless the option names it.

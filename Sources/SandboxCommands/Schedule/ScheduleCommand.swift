@@ -172,7 +172,7 @@ extension ScheduleCommand {
           row.shownCommand,
         ])
       }
-      for line in table.lines { try console.result(line) }
+      try console.result(table)
       return .done
     }
 

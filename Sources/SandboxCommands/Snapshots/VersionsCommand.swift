@@ -65,7 +65,7 @@ struct VersionsCommand: SandboxCommand {
       for version in history.versions { try console.result(version.json) }
     } else {
       let devices = SnapshotDevices(listing.heads)
-      for line in Self.table(history.versions, devices).lines { try console.result(line) }
+      try console.result(Self.table(history.versions, devices))
     }
     return history.damaged.isEmpty ? skipped : .damaged
   }
