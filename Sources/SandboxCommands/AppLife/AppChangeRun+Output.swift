@@ -152,9 +152,7 @@ extension AppChangeRun {
       if sums.isEmpty { return }
       let all = sums.reduce(into: EntryTotals()) { $0.add($1.totals) }
       let parts = sums.map { "\($0.dataClass.rawValue) \(Sizes.text($0.totals.bytes))" }
-      try console.result(
-        "\(what): \(Sizes.text(all.bytes)) in \(Sizes.count(all.files, "file")) "
-          + "(\(parts.joined(separator: ", ")))")
+      try console.result("\(what): \(all.text) (\(parts.joined(separator: ", ")))")
     }
   }
 }

@@ -38,16 +38,12 @@ struct CacheNamesReport {
     findings.reduce(into: EntryTotals()) { $0.add($1.totals) }
   }
 
-  private static func text(_ totals: EntryTotals) -> String {
-    "\(Sizes.text(totals.bytes)) in \(Sizes.count(totals.files, "file"))"
-  }
-
   /// A line about the number of findings, or nil if there are none.
   var summary: String? {
     if findings.isEmpty { return nil }
     let subject = findings.count == 1 ? "its name suggests" : "their names suggest"
     return "\(Sizes.count(findings.count, "directory")) kept although \(subject) a cache: "
-      + Self.text(Self.totals(findings))
+      + Self.totals(findings).text
   }
 
   /// Prints a note that refers to the list, if there are findings.
@@ -65,7 +61,7 @@ struct CacheNamesReport {
     for sum in sums {
       try console.result(
         "  \(sum.kind.rawValue): \(Sizes.count(sum.directories, "directory")), "
-          + Self.text(sum.totals))
+          + sum.totals.text)
     }
     try console.result("")
     let sorted = findings.sorted { $1.totals.bytes < $0.totals.bytes }

@@ -54,18 +54,14 @@ extension ContainerPreview {
   fileprivate var parts: [String] {
     var parts: [String] = []
     if pairing.counterpart == .noPlace {
-      parts.append("no place for \(Self.text(withoutPlace))")
+      parts.append("no place for \(withoutPlace.text)")
     } else {
-      parts.append(copied.files == 0 ? "nothing to copy" : "copy \(Self.text(copied))")
+      parts.append(copied.files == 0 ? "nothing to copy" : "copy \(copied.text)")
     }
     if present > 0 { parts.append("already there \(Sizes.count(present, "file"))") }
     if !conflicts.isEmpty { parts.append("\(Sizes.count(conflicts.count, "conflict"))") }
-    if excluded.files > 0 { parts.append("excluded by the policy \(Self.text(excluded))") }
+    if excluded.files > 0 { parts.append("excluded by the policy \(excluded.text)") }
     return parts
-  }
-
-  private static func text(_ totals: EntryTotals) -> String {
-    "\(Sizes.text(totals.bytes)) in \(Sizes.count(totals.files, "file"))"
   }
 
   fileprivate var json: JSON {

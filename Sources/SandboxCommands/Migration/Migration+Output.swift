@@ -61,7 +61,7 @@ struct MigrationOutcome {
       try console.result("nothing to copy")
     } else {
       try console.result(
-        "\(verb) \(Sizes.text(copiedBytes)) in \(Sizes.count(copiedFiles, "file"))")
+        "\(verb) \(Sizes.text(copiedBytes, in: copiedFiles))")
     }
     if let failed = report?.failed, !failed.isEmpty {
       try console.result("not copied: \(Sizes.count(failed.count, "file"))")
@@ -98,8 +98,7 @@ struct MigrationOutcome {
   /// A line about data that is not migrated.
   static func text(_ group: MigrationPlan.Group) -> String {
     let reason = group.reason.map { ": \(ByteString($0))" } ?? ""
-    return "\(group.path)  \(Sizes.text(group.bytes)) in \(Sizes.count(group.files, "file"))"
-      + reason
+    return "\(group.path)  \(Sizes.text(group.bytes, in: group.files))\(reason)"
   }
 
   private func showProblems(_ listsAll: Bool, _ console: Console) {

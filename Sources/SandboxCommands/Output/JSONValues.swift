@@ -30,6 +30,9 @@ extension JSON {
 }
 
 extension EntryTotals {
+  /// The totals in text output: `3.1 GiB in 41,209 files`.
+  var text: String { Sizes.text(bytes, in: files) }
+
   var json: JSON { ["files": .integer(Int64(files)), "bytes": .integer(Int64(clamping: bytes))] }
 }
 

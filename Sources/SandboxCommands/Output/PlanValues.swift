@@ -123,10 +123,7 @@ extension RestoreTotals {
 
   /// The totals: "3.1 GiB in 41,209 files, 812 directories, 14 links".
   var text: String {
-    var parts = [
-      "\(Sizes.text(bytes)) in \(Sizes.count(files, "file"))",
-      Sizes.count(directories, "directory"),
-    ]
+    var parts = [Sizes.text(bytes, in: files), Sizes.count(directories, "directory")]
     if links > 0 { parts.append(Sizes.count(links, "link")) }
     if specials > 0 { parts.append(Sizes.count(specials, "special file")) }
     return parts.joined(separator: ", ")

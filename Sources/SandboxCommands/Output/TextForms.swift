@@ -6,6 +6,11 @@ enum Sizes {
   /// B`.
   static func text(_ bytes: UInt64) -> String { ByteCount.text(bytes) }
 
+  /// Returns the size of files with their number: `3.1 GiB in 41,209 files`.
+  static func text(_ bytes: UInt64, in files: Int) -> String {
+    "\(text(bytes)) in \(count(files, "file"))"
+  }
+
   /// Appends the text of a size.
   static func append(_ bytes: UInt64, to text: inout [UInt8]) { ByteCount.append(bytes, to: &text) }
 

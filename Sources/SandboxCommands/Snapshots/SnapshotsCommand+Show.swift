@@ -151,7 +151,7 @@ extension SnapshotsCommand.Show {
 
     private var holds: String {
       let totals = snapshot.totals
-      return "\(Sizes.text(totals.bytes)) in \(Sizes.count(Int(clamping: totals.files), "file")), "
+      return "\(Sizes.text(totals.bytes, in: Int(clamping: totals.files))), "
         + "\(Sizes.count(Int(clamping: totals.entries), "entry")); "
         + "\(Sizes.text(totals.stored)) new"
     }
