@@ -182,38 +182,34 @@ extension AppChangePlan {
 
   /// Returns the members that the plan and the report share.
   fileprivate func head(_ refusals: [AppChangePlan.Refusal]) -> [JSON.Member] {
-    [
-      JSON.Member("operation", .string(request.change.rawValue)),
-      JSON.Member("device", .string(device.identity.description)),
-      JSON.Member("layout", .string(device.layout.rawValue)),
-    ] + JSON.path(device.root, named: "root") + [
-      JSON.Member("policy", .string(policy.name)),
-      JSON.Member("policy_digest", .string(policy.digest.hex)),
-    ] + JSON.path(request.app.bytes, named: "app") + [
-      JSON.Member(
-        "from",
-        present.map { version($0.version, build: $0.build, isInstalled: $0.isInstalled) } ?? .null),
-      JSON.Member(
-        "to", arriving.map { version($0.version, build: $0.build, isInstalled: true) } ?? .null),
-      JSON.Member("strict", .bool(request.isStrict)),
-      JSON.Member("simulated", .bool(isSimulated)),
-      JSON.Member("commands", .array(commands.map { .string($0) })),
-      JSON.Member("refusals", .array(refusals.map(\.json))),
-      JSON.Member("containers", .array(containers.map(\.json))),
-      JSON.Member("snapshot", restore.map { .string($0.snapshot.id.hex) } ?? .null),
-      JSON.Member("newer", .array(newer.map { .object(JSON.path($0)) })),
-      JSON.Member(
-        "left_groups", .array((restore?.leftGroups ?? []).map(\.json))),
-      JSON.Member("carried", Self.json(totals(.carried))),
-      JSON.Member("at_risk", Self.json(totals(.atRisk))),
-      JSON.Member("dropped", Self.json(totals(.dropped))),
-      JSON.Member("replaced", Self.json(totals(.replaced))),
-      JSON.Member("restored", Self.json(totals(.restored))),
-      JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
-      JSON.Member("not_in_snapshot_by_class", Self.json(notHeldTotals)),
-      JSON.Member("omitted", omitted.json),
-      JSON.Member("notes", .array(notes.map(\.json))),
-    ]
+    [JSON.Member("operation", .string(request.change.rawValue))]
+      + device.members(policy: policy.name, policy.digest)
+      + JSON.path(request.app.bytes, named: "app") + [
+        JSON.Member(
+          "from",
+          present.map { version($0.version, build: $0.build, isInstalled: $0.isInstalled) } ?? .null
+        ),
+        JSON.Member(
+          "to", arriving.map { version($0.version, build: $0.build, isInstalled: true) } ?? .null),
+        JSON.Member("strict", .bool(request.isStrict)),
+        JSON.Member("simulated", .bool(isSimulated)),
+        JSON.Member("commands", .array(commands.map { .string($0) })),
+        JSON.Member("refusals", .array(refusals.map(\.json))),
+        JSON.Member("containers", .array(containers.map(\.json))),
+        JSON.Member("snapshot", restore.map { .string($0.snapshot.id.hex) } ?? .null),
+        JSON.Member("newer", .array(newer.map { .object(JSON.path($0)) })),
+        JSON.Member(
+          "left_groups", .array((restore?.leftGroups ?? []).map(\.json))),
+        JSON.Member("carried", Self.json(totals(.carried))),
+        JSON.Member("at_risk", Self.json(totals(.atRisk))),
+        JSON.Member("dropped", Self.json(totals(.dropped))),
+        JSON.Member("replaced", Self.json(totals(.replaced))),
+        JSON.Member("restored", Self.json(totals(.restored))),
+        JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
+        JSON.Member("not_in_snapshot_by_class", Self.json(notHeldTotals)),
+        JSON.Member("omitted", omitted.json),
+        JSON.Member("notes", .array(notes.map(\.json))),
+      ]
   }
 
   private func version(_ version: ByteString?, build: ByteString?, isInstalled: Bool) -> JSON {

@@ -270,12 +270,7 @@ extension BackupPlan {
   ///   is not.
   func json(_ protected: EntryTotals?) -> JSONStream {
     var stream = JSONStream(
-      [
-        JSON.Member("device", .string(device.identity.description)),
-        JSON.Member("layout", .string(device.layout.rawValue)),
-      ] + JSON.path(device.root, named: "root") + [
-        JSON.Member("policy", .string(policy.name)),
-        JSON.Member("policy_digest", .string(policy.digest.hex)),
+      device.members(policy: policy.name, policy.digest) + [
         JSON.Member("keeps", includedTotals.json), JSON.Member("leaves_out", excludedTotals.json),
       ])
     stream.add("owners", .elements(summaries.lazy.map(\.json)))

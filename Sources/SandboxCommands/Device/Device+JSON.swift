@@ -21,6 +21,16 @@ extension Device {
       ])
   }
 
+  /// Returns the members that name the device of an operation and the policy that it applies.
+  func members(policy name: String, _ digest: Digest) -> [JSON.Member] {
+    [
+      JSON.Member("device", .string(identity.description)),
+      JSON.Member("layout", .string(layout.rawValue)),
+    ] + JSON.path(root, named: "root") + [
+      JSON.Member("policy", .string(name)), JSON.Member("policy_digest", .string(digest.hex)),
+    ]
+  }
+
   private func json(of app: App) -> JSON {
     [
       "id": .string(app.identifier.description), "name": .text(app.displayName),

@@ -186,14 +186,8 @@ extension PurgePlan {
   }
 
   fileprivate func head(event: String) -> [JSON.Member] {
-    [
-      JSON.Member("event", .string(event)),
-      JSON.Member("device", .string(scan.device.identity.description)),
-      JSON.Member("layout", .string(scan.device.layout.rawValue)),
-    ] + JSON.path(scan.device.root, named: "root") + [
-      JSON.Member("policy", .string(scan.policy.name)),
-      JSON.Member("policy_digest", .string(scan.policy.digest.hex)),
-    ]
+    [JSON.Member("event", .string(event))]
+      + scan.device.members(policy: scan.policy.name, scan.policy.digest)
   }
 }
 
