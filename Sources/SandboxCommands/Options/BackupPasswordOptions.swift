@@ -22,9 +22,7 @@ struct BackupPasswordOptions: ParsableArguments {
       password ? "--password" : nil, passwordFile.map { _ in "--password-file" },
       passwordCommand.map { _ in "--password-command" },
     ].compactMap(\.self)
-    if given.count > 1 {
-      throw ValidationError("'\(given[0])' and '\(given[1])' cannot be used together.")
-    }
+    try ValidationError.requireAtMostOne(of: given)
   }
 }
 

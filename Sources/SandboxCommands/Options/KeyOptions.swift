@@ -33,9 +33,7 @@ struct KeyOptions: ParsableArguments {
       passphraseFile.map { _ in "--passphrase-file" },
       passphraseCommand.map { _ in "--passphrase-command" }, identity.map { _ in "--identity" },
     ].compactMap(\.self)
-    if given.count > 1 {
-      throw ValidationError("'\(given[0])' and '\(given[1])' cannot be used together.")
-    }
+    try ValidationError.requireAtMostOne(of: given)
   }
 }
 

@@ -28,9 +28,7 @@ struct TargetKeyOptions: ParsableArguments {
       toPassphraseCommand.map { _ in "--to-passphrase-command" },
       toIdentity.map { _ in "--to-identity" },
     ].compactMap(\.self)
-    if given.count > 1 {
-      throw ValidationError("'\(given[0])' and '\(given[1])' cannot be used together.")
-    }
+    try ValidationError.requireAtMostOne(of: given)
   }
 
   /// The options for the other repository; nil if they name no key.

@@ -1,3 +1,4 @@
+internal import ArgumentParser
 internal import SystemIO
 
 /// An option that has an effect only together with another one. A command line that gives it alone
@@ -41,5 +42,13 @@ extension SandboxCommand {
         .optionRequired, "'--\(need.option)' requires '--\(need.other)'",
         hint: "add '--\(need.other)\(example)', or omit '--\(need.option)'")
     }
+  }
+}
+
+extension ValidationError {
+  /// Refuses more than one of several options, given by their names.
+  static func requireAtMostOne(of given: [String]) throws(ValidationError) {
+    guard given.count > 1 else { return }
+    throw ValidationError("'\(given[0])' and '\(given[1])' cannot be used together.")
   }
 }

@@ -65,9 +65,7 @@ struct InitCommand: SandboxCommand {
 
   func validate() throws {
     let given = plain ? ["--plain"] + encryption.words : encryption.passphraseWords
-    if given.count > 1 {
-      throw ValidationError("'\(given[0])' and '\(given[1])' cannot be used together.")
-    }
+    try ValidationError.requireAtMostOne(of: given)
     guard encryption.recoveryKey != nil else { return }
     let hasIdentity = !plain && (encryption.hasPassphrase || encryption.words.isEmpty)
     if !hasIdentity {
