@@ -42,14 +42,7 @@ struct ScenarioInitCommand: SandboxCommand {
     console.warn(ofInterruptedOn: found)
     let policy = try ScenarioRunCommand.policy(found.layout, nil)
     let draft = try DeviceFacts.draft(of: found, policy)
-    if draft.isEmpty {
-      throw OperationError(
-        .failed, code: .noApp, "write a scenario for", subject: found.root,
-        reason: draft.omitted.isEmpty
-          ? "no installed app has data that its platform keeps"
-          : "the data of each app has more parts than a scenario has patterns",
-        hint: "'sandboxctl apps' lists the apps; sandboxctl-scenario(5) describes the file")
-    }
+    try require(draft, of: found)
     if let first = draft.omitted.first {
       console.warning(
         "\(Sizes.count(draft.omitted.count, "app")) omitted, the first one '\(first)': a scenario "
@@ -64,12 +57,34 @@ struct ScenarioInitCommand: SandboxCommand {
       }
       return .done
     }
+    try write(draft.text, to: file)
+    if output.json {
+      try console.result(["file": .string(file.description), "text": .string(draft.text)])
+    } else if !output.quiet {
+      try console.result("wrote \(file); 'sandboxctl scenario run \(ShellWord.text(file))' runs it")
+    }
+    return .done
+  }
+
+  /// Refuses a draft without any app.
+  private func require(_ draft: ScenarioDraft, of device: Device) throws(OperationError) {
+    guard draft.isEmpty else { return }
+    throw OperationError(
+      .failed, code: .noApp, "write a scenario for", subject: device.root,
+      reason: draft.omitted.isEmpty
+        ? "no installed app has data that its platform keeps"
+        : "the data of each app has more parts than a scenario has patterns",
+      hint: "'sandboxctl apps' lists the apps; sandboxctl-scenario(5) describes the file")
+  }
+
+  /// Writes a new file.
+  private func write(_ text: String, to file: ByteString) throws {
     guard let path = file.absolute, let name = path.lastComponent else {
       throw UsageError(.invalidValue, "'\(file)' is not the name of a file")
     }
     do throws(SystemError) {
       try AtomicFile.write(
-        Array(draft.text.utf8), as: name, in: Directory.open(path: path.parent), replacing: false)
+        Array(text.utf8), as: name, in: Directory.open(path: path.parent), replacing: false)
     } catch {
       guard error.isExisting else { throw error }
       // The error names the temporary file.
@@ -77,11 +92,5 @@ struct ScenarioInitCommand: SandboxCommand {
         .failed, code: .targetExists, "write", subject: file,
         reason: "a file of that name exists", hint: "delete it, or give another name")
     }
-    if output.json {
-      try console.result(["file": .string(file.description), "text": .string(draft.text)])
-    } else if !output.quiet {
-      try console.result("wrote \(file); 'sandboxctl scenario run \(ShellWord.text(file))' runs it")
-    }
-    return .done
   }
 }
