@@ -90,7 +90,7 @@ package struct MigrationTarget: Sendable {
   }
 
   /// The logical path that is locked.
-  package var subject: ByteString { LogicalContainer.data(LogicalName(end.app)).prefix.subject }
+  package var subject: ByteString { end.subject }
 
   /// Scans the containers that the migration adds entries to, and those of its app.
   ///
@@ -186,6 +186,11 @@ extension AppMigration {
     }
     return MigrationUse.uses(of: route.from.app, below: paths)
   }
+}
+
+extension MigrationEnd {
+  /// The logical path that operations on the app lock.
+  var subject: ByteString { LogicalContainer.data(LogicalName(app)).prefix.subject }
 }
 
 extension Packaging {

@@ -34,8 +34,7 @@ extension AppMigration {
   package func requireSourceWithoutOperations() throws(OperationError) {
     if isIdle { return }
     let source = route.from
-    let subject = LogicalContainer.data(LogicalName(source.app)).prefix.subject
     let root = source.packaging.deviceDirectory.map { source.home.appending($0) } ?? source.home
-    try SourceOperations.requireNone(on: [subject], in: root, source.packaging.layout)
+    try SourceOperations.requireNone(on: [source.subject], in: root, source.packaging.layout)
   }
 }

@@ -251,11 +251,11 @@ package struct AppPairing {
   // MARK: - Names
 
   private func table(named name: ByteString) -> MigrationTable? {
-    let lower = Self.lower(name)
+    let lower = name.lowercasedASCII
     return library.tables.last { table in
       !table.isGeneral
-        && (Self.lower(ByteString(table.name)) == lower
-          || table.title.map { Self.lower(ByteString($0)) == lower } ?? false
+        && (ByteString(table.name).lowercasedASCII == lower
+          || table.title.map { ByteString($0).lowercasedASCII == lower } ?? false
           || table.apps.values.contains { $0.contains(name) })
     }
   }
@@ -285,10 +285,10 @@ package struct AppPairing {
       containers(of: sandbox) + (sandbox == target ? installed.sorted() : [])
         + (isOutside ? namesOutsideSandboxes() : []))
     if known.contains(name) { return name }
-    let lower = Self.lower(name)
+    let lower = name.lowercasedASCII
     let found = known.filter { app in
       let last = app.bytes.split(separator: UInt8(ascii: ".")).last.map { ByteString($0) }
-      return Self.lower(app) == lower || last.map(Self.lower) == lower
+      return app.lowercasedASCII == lower || last?.lowercasedASCII == lower
     }.sorted()
     guard let first = found.first else {
       throw OperationError(
@@ -310,10 +310,6 @@ package struct AppPairing {
       reason: "no migration table states the app as \(side.packaging.rawValue)",
       hint: "'sandboxctl restore SNAP --to DIR' writes the data to a directory; docs/policies.md "
         + "describes tables")
-  }
-
-  private static func lower(_ name: ByteString) -> ByteString {
-    ByteString(name.bytes.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 })
   }
 
   // MARK: - Files

@@ -188,7 +188,7 @@ package struct MigrationNames: Sendable, Hashable {
     let parts = identifier.bytes.split(separator: UInt8(ascii: ".")).map { ByteString($0) }
     var names: Set<ByteString> = [identifier]
     if let last = parts.last {
-      let lower = ByteString(last.bytes.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 })
+      let lower = last.lowercasedASCII
       names.formUnion([last, lower])
       if parts.count == 3, parts[1] == "gnome" || parts[1] == "kde" {
         names.insert(parts[1].concatenating("-").concatenating(lower))
@@ -202,4 +202,11 @@ package struct MigrationNames: Sendable, Hashable {
 
   /// Whether a directory of this name is the app's.
   func contains(_ name: ByteString) -> Bool { names?.contains(name) ?? true }
+}
+
+extension ByteString {
+  /// The bytes with ASCII letters in lower case.
+  var lowercasedASCII: ByteString {
+    ByteString(bytes.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 })
+  }
 }
