@@ -68,6 +68,15 @@ struct MigrationHazardTests {
     #expect(try fixture.run(migration, isForced: true).isComplete)
   }
 
+  /// Where the processes cannot be read, as in a chroot, any app may be running.
+  @Test func unreadableProcessesAreASignOfUse() throws {
+    let fixture = try MigrationFixture()
+    let proc = fixture.directory.path("no-proc")
+    let uses = MigrationUse.uses(of: "firefox", below: [fixture.directory.path("old")], in: proc)
+    #expect(uses.map(\.app) == ["firefox"])
+    #expect(MigrationUse.uses(of: "firefox", below: [], in: proc).isEmpty)
+  }
+
   /// A copy without privileges that the original has is not exact. A directory keeps its group for
   /// new entries.
   @Test func bitsAndCapabilitiesThatAreNotCopiedAreNamed() throws {

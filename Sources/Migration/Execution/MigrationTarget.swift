@@ -153,13 +153,20 @@ package struct MigrationUse: Sendable, Hashable {
     "'\(app)' is running: process \(process) (\(program)) uses '\(file)'"
   }
 
-  /// Returns the processes that use files below directories.
+  /// Returns the processes that use files below directories. If the processes cannot be read, the
+  /// app may be running.
   ///
-  /// - Parameter directories: Absolute paths without links.
-  package static func uses(of app: ByteString, below directories: [ByteString]) -> [MigrationUse] {
+  /// - Parameters:
+  ///   - directories: Absolute paths without links.
+  ///   - proc: The mount point of the proc file system.
+  package static func uses(
+    of app: ByteString, below directories: [ByteString], in proc: ByteString = Processes.proc
+  ) -> [MigrationUse] {
     if directories.isEmpty { return [] }
-    let found = try? Processes.using(below: directories) { _ in false }
-    return (found?.uses ?? []).map { use in
+    guard let found = try? Processes.using(in: proc, below: directories, { _ in false }) else {
+      return [MigrationUse(app: app, process: 0, program: "unknown", file: "/proc cannot be read")]
+    }
+    return found.uses.map { use in
       MigrationUse(app: app, process: use.process, program: use.name, file: use.file)
     }
   }
