@@ -47,6 +47,18 @@ struct MigrateTests {
     #expect(outcome.errors.contains("places.sqlite: permission denied"), "\(outcome.errors)")
   }
 
+  @Test func allAppsAreNotClaimedIfADirectoryCannotBeListed() throws {
+    try cli.directory.write("x", at: "home/.config/tool/x")
+    _ = try Directory.make(path: cli.directory.path("new"))
+    _ = try Program.run("chmod", ["000", cli.directory.string + "/home/.config"])
+    defer { cli.open() }
+    _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
+    let outcome = try cli.runAsNobody("migrate --from home --to new --all --no-snapshot")
+    #expect(outcome.code == 3, "\(outcome)")
+    #expect(outcome.errors.contains("not copied: .config: permission denied"), "\(outcome.errors)")
+    #expect(try cli.isThere("new/.mozilla/firefox/profiles.ini"))
+  }
+
   @Test func aDryRunChangesNothing() throws {
     let before = try TreeRecord.all(in: cli.directory, "home")
     let line = try #require(

@@ -1,3 +1,4 @@
+import Foundation
 import Migration
 import SystemIO
 import TestSupport
@@ -74,6 +75,25 @@ struct AppPairingTests {
     ).all()
     #expect(found.routes.map(\.to.app) == ["org.example.Notes", "org.mozilla.firefox"])
     #expect(found.without.isEmpty && found.unnamed.isEmpty)
+  }
+
+  /// The entries of a directory that cannot be listed seem to be missing, so that it is named.
+  @Test(
+    arguments: [
+      (.host, ".config", ".config"), (.flatpak, ".var/app", ".var/app"),
+      (.flatpak, ".var", ".var/app"), (.snap, "snap", "snap"),
+    ] as [(Packaging, ByteString, ByteString)])
+  func directoriesBehindLinksAreNamed(form: Packaging, link: ByteString, named: ByteString) throws {
+    try directory.write("x", at: "old/.config/notes/x")
+    #expect(pairing(form, .host).all().unreadable.isEmpty)
+    try directory.write("x", at: "elsewhere/app/x")
+    let link = directory.path("old").appending(link)
+    try? FileManager.default.removeItem(atPath: link.description)
+    try FileManager.default.createDirectory(
+      atPath: link.parent.description, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: link.description, withDestinationPath: directory.path("elsewhere").description)
+    #expect(pairing(form, .host).all().unreadable.map(\.path) == [named])
   }
 
   /// Data that no app has is listed with its size, except that of shells, the session and

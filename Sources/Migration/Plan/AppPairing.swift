@@ -1,20 +1,6 @@
 internal import PolicyEngine
 package import SystemIO
 
-/// The apps of a source that `AppPairing.all()` found.
-package struct PairedApps: Sendable {
-  /// The routes, in the order of their identifiers.
-  package var routes: [MigrationRoute] = []
-  /// The apps without a route, each with the reason.
-  package var without: [PathRemark] = []
-  /// The data in the source's home directory that no table and no installed app names, with its
-  /// size.
-  package var unnamed: [MigrationPlan.Group] = []
-
-  /// Creates an empty result.
-  package init() {}
-}
-
 /// Finds the identifiers of an app in the forms of the two sides of a migration.
 package struct AppPairing {
   /// One side: the form of its apps, and the home directory.
@@ -85,8 +71,24 @@ package struct AppPairing {
 
   /// Returns the routes of all apps with data in the source, and the data without one.
   package func all() -> PairedApps {
-    if source.packaging.isSandbox { return allOfSandboxes() }
-    return target.packaging.isSandbox ? allIntoSandboxes() : allOutsideSandboxes()
+    var found =
+      source.packaging.isSandbox
+      ? allOfSandboxes() : target.packaging.isSandbox ? allIntoSandboxes() : allOutsideSandboxes()
+    // What is in them seems to be missing.
+    found.unreadable = searchedDirectories.compactMap { path in
+      MigrationSurvey.fault(ofDirectory: path, in: source.home).map {
+        PathRemark(path: path.isEmpty ? "." : path, remark: $0)
+      }
+    }
+    return found
+  }
+
+  /// The directories of the source in which apps are searched, relative to its home directory.
+  private var searchedDirectories: [ByteString] {
+    if source.packaging == .macOS { return ["Library/Containers"] }
+    if source.packaging.isSandbox { return [source.packaging.container(of: "x").parent] }
+    let bases = (library.general?.places ?? []).filter { $0.skip(of: "x") == nil }
+    return [""] + bases.compactMap { $0.path(in: source.packaging)?.bytes }
   }
 
   private func allOfSandboxes() -> PairedApps {

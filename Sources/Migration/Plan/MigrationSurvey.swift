@@ -42,8 +42,7 @@ package struct MigrationSurvey: Sendable {
   ) {
     do throws(SystemError) {
       if let link = try Self.link(above: path, in: home) {
-        let remark = "'\(link)' is a link, and links are not followed"
-        return problems.append(PathRemark(path: path, remark: remark))
+        return problems.append(PathRemark(path: path, remark: Self.remark(on: link)))
       }
       let above = try Self.open(path.parent, in: home)
       let name = path.lastComponent ?? ""
@@ -75,6 +74,25 @@ package struct MigrationSurvey: Sendable {
       guard let status = try directory.statusIfPresent(name), status.kind == .file else { continue }
       entries.append(MigrationEntry(log, name: name, status, in: directory))
     }
+  }
+
+  /// Returns why the entries of a directory are unknown; nil if they can be listed, or if it does
+  /// not exist.
+  ///
+  /// - Parameter home: The home directory, a path without links.
+  static func fault(ofDirectory path: ByteString, in home: ByteString) -> String? {
+    // Without the right to search the directory, any name seems to be missing.
+    let name: ByteString = "x"
+    do throws(SystemError) {
+      let home = try Directory.open(resolved: home)
+      if let link = try link(above: path.appending(name), in: home) { return remark(on: link) }
+      _ = try open(path, in: home).statusIfPresent(name)
+      return nil
+    } catch { return error.isMissing ? nil : error.reason }
+  }
+
+  private static func remark(on link: ByteString) -> String {
+    "'\(link)' is a link, and links are not followed"
   }
 
   /// Returns the first link above a path, or nil. The kernel reports a link that must not be

@@ -40,9 +40,12 @@ struct MachineMigration {
     return total.status
   }
 
-  /// Whether the source has a directory for apps of a form.
+  /// Whether the source has a directory for apps of a form, or may have one.
   private func has(_ packaging: Packaging) -> Bool {
     guard let directory = packaging.deviceDirectory else { return true }
-    return (try? Directory.open(path: source.appending(directory))) != nil
+    do throws(SystemError) {
+      _ = try Directory.open(path: source.appending(directory))
+      return true
+    } catch { return !error.isMissing }
   }
 }

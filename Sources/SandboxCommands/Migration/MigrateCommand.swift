@@ -159,6 +159,7 @@ struct FormMigration {
       let found = pairing.all()
       routes = found.routes
       console.remarks(found.without, as: .note("skipped: "), all: command.listAll)
+      console.remarks(found.unreadable, as: .warning("not copied: "), all: command.listAll)
       total.add(found)
     } else {
       routes = try command.apps.map { try pairing.route(for: ByteString($0)) }

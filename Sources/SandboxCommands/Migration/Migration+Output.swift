@@ -257,6 +257,7 @@ struct MigrationTotals {
   private var conflicts = 0
   private var without: [PathRemark] = []
   private var unnamed: [MigrationPlan.Group] = []
+  private var unreadable: [PathRemark] = []
   /// The apps that the target lacks, by form.
   private var missing: [Packaging: [ByteString]] = [:]
   private var statuses: [ExitStatus] = []
@@ -279,6 +280,8 @@ struct MigrationTotals {
     without += found.without
     unnamed += found.unnamed
     for group in found.unnamed { bytesWithoutPlace.addClamping(group.bytes) }
+    unreadable += found.unreadable
+    if !found.unreadable.isEmpty { statuses.append(.doneInPart) }
   }
 
   /// Counts an app that could not be migrated.
@@ -334,6 +337,7 @@ struct MigrationTotals {
         "conflicts": .integer(Int64(conflicts)),
         "without_route": .array(without.map(\.json)),
         "unnamed": .array(unnamed.map { MigrationOutcome.json($0) }),
+        "unreadable": .array(unreadable.map(\.json)),
         "install_commands": .array(installCommands.map { .string($0) }),
       ]
     ]
