@@ -93,12 +93,11 @@ struct BackupWorker: ~Copyable {
     let followers = run.links.followers(of: directory.id(index))
     guard let read else {
       context.results.addUnreadable(index)
-      return try lead(followers[...])
+      return try follow(followers[...], with: nil)
     }
     if let range = read.batchStart { return smallFiles.add(index, read, at: range, of: context) }
     try context.add(index, read)
-    try follow(
-      followers[...], with: read, identity: directory.scan.entries[index].status.identity)
+    try follow(followers[...], with: read)
   }
 
   /// Reads an entry; reads a database together with its log and journal.
@@ -160,55 +159,50 @@ struct BackupWorker: ~Copyable {
 
   // MARK: - Hard links
 
-  /// Adds the entry of a file under its other names.
-  private mutating func follow(
-    _ followers: ArraySlice<EntryID>, with read: ReadEntry, identity: FileIdentity
-  ) throws {
-    // The file was replaced since the scan: the other names do not link to it.
-    guard followers.isEmpty || read.status.identity == identity else { return try lead(followers) }
-    for follower in followers {
-      let context = WorkItemContext(parentOf: follower, run)
-      var named = read
-      named.entry.name = context.directory.scan.name(Int(follower.index))
-      if case .file(let content) = read.entry.node,
-        content.size != context.directory.scan.entries[Int(follower.index)].status.size
-      {
-        run.record { $0.sizes[follower] = content.size }
+  /// Adds the other names of a file that was read under one of them. If it could not be read there,
+  /// or was replaced since the scan, it is read under the next name.
+  ///
+  /// - Parameter read: the entry that was read, or nil if that failed.
+  private mutating func follow(_ names: ArraySlice<EntryID>, with read: ReadEntry?) throws {
+    var read = read
+    for name in names {
+      let (context, index) = (WorkItemContext(parentOf: name, run), Int(name.index))
+      let scanned = context.directory.scan.entries[index].status
+      if var named = read, named.status.identity == scanned.identity {
+        named.entry.name = context.directory.scan.name(index)
+        if case .file(let content) = named.entry.node, content.size != scanned.size {
+          run.record { $0.sizes[name] = content.size }
+        }
+        try context.add(index, named)
+      } else if let found = try readAnew(name, in: context) {
+        try context.add(index, found)
+        read = found
+      } else {
+        context.results.addUnreadable(index)
       }
-      try context.add(Int(follower.index), named)
       try deliver(context)
     }
   }
 
-  /// Reads a file by the first of its names that can be read.
-  private mutating func lead(_ names: ArraySlice<EntryID>) throws {
-    guard let name = names.first else { return }
-    let context = WorkItemContext(parentOf: name, run)
-    var read: ReadEntry?
+  /// Reads a file under another one of its names. Returns nil and records the problem if that
+  /// fails.
+  private mutating func readAnew(
+    _ name: EntryID, in context: WorkItemContext
+  ) throws -> ReadEntry? {
+    if run.isClosed(context.item.directory) { return nil }
     do {
-      if !run.isClosed(context.item.directory) {
-        read = try self.read(Int(name.index), in: context.directory, .plain)
-      }
+      return try read(Int(name.index), in: context.directory, .plain)
     } catch let failure as Position.Failure {
       try run.close(EntryID(Int(name.container), failure.directory), failure.error)
+      return nil
     }
-    if let read {
-      try context.add(Int(name.index), read)
-      context.checkpoint.flush()
-      let identity = context.directory.scan.entries[Int(name.index)].status.identity
-      try follow(names.dropFirst(), with: read, identity: identity)
-    } else {
-      context.results.addUnreadable(Int(name.index))
-      try lead(names.dropFirst())
-    }
-    try deliver(context)
   }
 
   /// Reads the files of unreadable entries by their other names.
   private mutating func passOn(_ entries: ArraySlice<Int32>, of item: WorkItem) throws {
     for index in entries {
       let id = EntryID(Int(item.directory.container), Int(index))
-      try lead(run.links.followers(of: id)[...])
+      try follow(run.links.followers(of: id)[...], with: nil)
     }
   }
 }

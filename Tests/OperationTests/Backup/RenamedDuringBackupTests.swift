@@ -76,6 +76,22 @@ import Testing
     #expect(try fixture.names(ByteString("back").appending(first)).isEmpty)
   }
 
+  /// Each name of a file is tried before the file counts as removed, however many there are.
+  @Test func aFileWithManyNamesMayVanish() throws {
+    try fixture.directory.write("content", at: "tree/many/first")
+    let many = try fixture.tree().directory("many")
+    for number in 0..<2000 {
+      try many.createHardLink(ByteString("name \(number)"), to: "first", in: many)
+    }
+    let scan = try fixture.scan()
+    for name in try many.names() { try many.remove(name) }
+    let report = try fixture.backup(scan)
+    #expect(report.isComplete, "\(report.unreadable.count)")
+    _ = try fixture.restore(report)
+    #expect(try fixture.names("back/many").isEmpty)
+    #expect(try fixture.text("back/project/7") == "file 7")
+  }
+
   /// Two directories in an order in which the scan finds first the one that sorts, and is read,
   /// later.
   private func unorderedPair() throws -> (first: ByteString, later: ByteString) {
