@@ -66,17 +66,7 @@ package struct Recovery {
   ) throws(OperationError) -> RecoveryReport.Recovered? {
     let record = operation.record
     let scope = DeviceScope(device, includesHome: record.isWhole)
-    if let path = record.firstPath(outside: scope) {
-      throw OperationError(
-        .failed, code: .journalForeign,
-        "recover the \(record.operation) of", subject: operation.container,
-        reason: "its journal names "
-          + "'\(path)', which is outside the containers of this device",
-        hint: "if the device was at another path then, move or mount it there again; otherwise the "
-          + "journal may have been copied from another device: inspect '"
-          + ControlDirectory.path(ControlDirectory.journal, root: device.root).description
-          + "', and remove it if it is not yours")
-    }
+    if let path = record.firstPath(outside: scope) { throw foreign(operation, path) }
     let locks = try AppLocks(record.subjects, root: device.root)
     defer { withExtendedLifetime(locks) {} }
     guard try operation.isPending(on: device.root) else { return nil }
@@ -84,26 +74,7 @@ package struct Recovery {
     var outcome = RecoveryReport.Recovered(
       operation: operation, isFinished: operation.canBeFinished)
     do throws(SystemError) {
-      let directory = try ControlDirectory.make(ControlDirectory.journal, root: device.root)
-      // With its apps locked, no other process works on the operation; a process that lists the
-      // journal holds this lock only for a moment.
-      let lock = try FileLock(OperationJournal.lock(record.id), in: directory, waiting: true)
-      defer { withExtendedLifetime(lock) {} }
-      let opened = OpenedNote(record.id, root: device.root)
-      try opened.settle(within: scope)
-      switch record.state {
-      case .preparing: break
-      case .moving: try finish(record, in: directory, &outcome)
-      case .returning:
-        try Rollback(record, root: device.root).run(
-          &outcome, isResumed: true, in: directory)
-      }
-      try removeStaged(record)
-      removeEmpty(of: record, outcome)
-      try opened.settle()
-      try directory.remove(OperationJournal.file(record.id))
-      try directory.sync()
-      try? directory.remove(OperationJournal.lock(record.id))
+      try settle(record, within: scope, &outcome)
     } catch {
       let reason = outcome.reason.map { "\($0); the rollback failed: \(error.description)" }
       throw OperationError(
@@ -113,6 +84,43 @@ package struct Recovery {
         hint: error.hint ?? "run 'sandboxctl recover' to try again")
     }
     return outcome
+  }
+
+  private func foreign(_ operation: InterruptedOperation, _ path: ByteString) -> OperationError {
+    OperationError(
+      .failed, code: .journalForeign,
+      "recover the \(operation.operation) of", subject: operation.container,
+      reason: "its journal names '\(path)', which is outside the containers of this device",
+      hint: "if the device was at another path then, move or mount it there again; otherwise the "
+        + "journal may have been copied from another device: inspect '"
+        + ControlDirectory.path(ControlDirectory.journal, root: device.root).description
+        + "', and remove it if it is not yours")
+  }
+
+  /// Finishes or rolls back an operation, removes what it left, and then its journal.
+  private func settle(
+    _ record: JournalRecord, within scope: DeviceScope, _ outcome: inout RecoveryReport.Recovered
+  ) throws(SystemError) {
+    let directory = try ControlDirectory.make(ControlDirectory.journal, root: device.root)
+    // With its apps locked, no other process works on the operation; a process that lists the
+    // journal holds this lock only for a moment.
+    let lock = try FileLock(OperationJournal.lock(record.id), in: directory, waiting: true)
+    defer { withExtendedLifetime(lock) {} }
+    let opened = OpenedNote(record.id, root: device.root)
+    try opened.settle(within: scope)
+    switch record.state {
+    case .preparing: break
+    case .moving: try finish(record, in: directory, &outcome)
+    case .returning:
+      try Rollback(record, root: device.root).run(&outcome, isResumed: true, in: directory)
+    }
+    try removeStaged(record)
+    removeEmpty(of: record, outcome)
+    try opened.settle()
+    try directory.remove(OperationJournal.file(record.id))
+    try directory.sync()
+    // A later operation removes an old lock without a journal.
+    try? directory.remove(OperationJournal.lock(record.id))
   }
 
   /// Applies the remaining steps. If a step of a whole operation cannot be applied, and the reason
