@@ -46,19 +46,7 @@ struct DeviceRestorePlanner {
     let (wanted, leftGroups) = try items(of: held)
     plan.leftGroups = leftGroups
     let finder = ContainerTargets(request, of: stored.id, restored: wanted.map(\.logical))
-    var targets: [(Item, ContainerTargets.Target)] = []
-    for item in wanted {
-      guard let target = try finder.target(of: item.record, item.logical) else {
-        plan.left.append(
-          PathRemark(path: item.record.path, remark: "this device has no location for its kind"))
-        continue
-      }
-      if let reason = reasonToLeaveBundle(item, target) {
-        plan.left.append(PathRemark(path: item.record.path, remark: reason))
-      } else {
-        targets.append((item, target))
-      }
-    }
+    let targets = try targets(of: wanted, finder, leaving: &plan.left)
     plan.present = scan(targets)
     if plan.present.isInterrupted { throw OperationError.planningInterrupted }
     let anchors = try anchors(for: held, targets: targets.map(\.1), finder: finder)
@@ -92,6 +80,26 @@ struct DeviceRestorePlanner {
   @TaskLocal static var countedEntries = 1 << 20
   /// The maximum size of the steps in a journal, in bytes.
   @TaskLocal static var journalLimit = JournalRecord.stepsLimit
+
+  /// Returns the targets of the items, except those that are left, each with the reason.
+  private func targets(
+    of wanted: [Item], _ finder: ContainerTargets, leaving left: inout [PathRemark]
+  ) throws -> [(Item, ContainerTargets.Target)] {
+    var targets: [(Item, ContainerTargets.Target)] = []
+    for item in wanted {
+      let path = item.record.path
+      guard let target = try finder.target(of: item.record, item.logical) else {
+        left.append(PathRemark(path: path, remark: "this device has no location for its kind"))
+        continue
+      }
+      if let reason = reasonToLeaveBundle(item, target) {
+        left.append(PathRemark(path: path, remark: reason))
+      } else {
+        targets.append((item, target))
+      }
+    }
+    return targets
+  }
 
   /// Refuses a container with more steps than a journal can hold, before anything is staged.
   private func requireJournal(of part: PlannedPart) throws(OperationError) {
