@@ -122,6 +122,33 @@ import Testing
     }
   }
 
+  /// A writer that took one wrong answer for damage would rely on the packs in these lists.
+  @Test(arguments: Fault.allCases) func listsOfPacksAreRead(_ fault: Fault) throws {
+    let packs = try RepositoryListing.packs(repository.storage)
+    _ = try memory.condemn(packs)
+    let record = DamageRecords.Record(packs.map { .init(id: $0, size: 1, expected: nil) }).encode()
+    try memory.makeDirectories([RepositoryLayout.damaged.name], in: .root)
+    try memory.put(record, RepositoryLayout.record(Blake2b.hash(record)))
+    for number in 1...2 {
+      storage.fail(number, fault)
+      let condemned = try CondemnedObjects(repository.storage)
+      #expect(condemned.packs == packs && condemned.damaged.isEmpty, "read \(number)")
+      let damaged = try DamageRecords(repository.storage)
+      #expect(Set(damaged.packs.keys) == packs && damaged.faults.isEmpty, "read \(number)")
+      #expect(storage.hasFailed, "read \(number)")
+    }
+  }
+
+  /// Objects that a copy with a check, or a mirror, compares with their ids.
+  @Test(arguments: Fault.allCases) func objectsAreIntact(_ fault: Fault) throws {
+    for id in try RepositoryListing.indexes(repository.storage) {
+      storage.fail(1, fault)
+      let path = repository.storage.layout.index(id)
+      #expect(try ObjectCopier.isIntact(id, at: path, in: repository.storage))
+      #expect(storage.hasFailed)
+    }
+  }
+
   /// A pack that is wrong each time is damaged, as on this host.
   @Test func damageIsStillFound() throws {
     let pack = try #require(try RepositoryListing.packs(storage).min())
@@ -132,7 +159,7 @@ import Testing
   }
 }
 
-/// A storage of another host, of which one read of a pack, an index object or a snapshot is wrong.
+/// A storage of another host, of which one read of an object that is named by its hash is wrong.
 private final class UnreliableStorage: ForwardingStorage {
   private struct State {
     /// The number of right reads before the wrong one; nil for none that is wrong.
@@ -159,7 +186,8 @@ private final class UnreliableStorage: ForwardingStorage {
 
   /// Returns how the next read is wrong, or nil if it is right.
   private func fault(of path: ObjectPath) -> SecondReadTests.Fault? {
-    guard ["packs", "index", "snapshots"].contains(path.components.first) else { return nil }
+    let directories: [ByteString?] = ["packs", "index", "snapshots", "condemned", "damaged"]
+    guard directories.contains(path.components.first) else { return nil }
     return state.withLock { state in
       guard let left = state.left else { return nil }
       state.left = left == 0 ? nil : left - 1

@@ -117,9 +117,7 @@ final class ObjectCopier: Sendable {
         }
         counters.didHandle(bytes: UInt64(piece.count))
       }
-      guard digest == object.id else {
-        throw .damaged("\(object.path)", "its content does not match its id")
-      }
+      guard digest == object.id else { throw .wrongContent(of: object.path) }
       let copied = rewriting?.finish() ?? Copied(id: digest, size: object.size)
       try inTarget { () throws(StoreError) in
         try lease.sending { () throws(StoreError) in
@@ -150,13 +148,18 @@ final class ObjectCopier: Sendable {
     }
   }
 
-  /// Whether a storage has the bytes of an object. Its size is that in the storage.
+  /// Whether a storage has the bytes of an object. Its size is that in the storage. One of another
+  /// host is read twice before it counts as damaged.
   static func isIntact(
     _ id: Digest, at path: ObjectPath, in storage: RepositoryStorage
   ) throws(StoreError) -> Bool {
     guard let size = try storage.status(path)?.size else { return false }
+    let object = Object(id: id, path: path, size: size)
     do throws(StoreError) {
-      return try digest(of: Object(id: id, path: path, size: size), in: storage) == id
+      try storage.readingTwice(path) { () throws(StoreError) in
+        guard try digest(of: object, in: storage) == id else { throw .wrongContent(of: path) }
+      }
+      return true
     } catch {
       guard error.kind == .damaged else { throw error }
       return false

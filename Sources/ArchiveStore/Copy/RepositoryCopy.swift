@@ -264,8 +264,7 @@ extension RepositoryCopy {
         if try ObjectCopier.isIntact(id, at: path, in: repository.storage) { continue }
         // A merge may have replaced it.
         guard try repository.storage.status(path) != nil else { continue }
-        errors.append(
-          .damaged("\(path)", "its content does not match its id").hinting(StoreError.indexHint))
+        errors.append(.wrongContent(of: path).hinting(StoreError.indexHint))
       }
       return errors
     }
@@ -340,10 +339,7 @@ extension RepositoryCopy {
       }
       let path = source.storage.layout.snapshot(stored.id)
       let limit = source.storage.storedLimit(of: FormatLimit.snapshot)
-      let object = EncodedObject(try source.storage.load(path, limit: limit))
-      guard object.id == stored.id else {
-        throw .damaged("\(path)", "its content does not match its id")
-      }
+      let object = EncodedObject(try source.storage.loadStored(stored.id, at: path, limit: limit))
       try session.save(object)
       return object.id
     }

@@ -90,8 +90,7 @@ struct MirrorPlan {
     for (id, size) in found.packs.sorted(by: { $0.key < $1.key }) {
       guard try isCopied(id, size: size) else { continue }
       if recorded[id] != nil, try !isIntact(id, in: source) {
-        report.damaged.append(
-          .damaged("\(source.layout.pack(id))", "its content does not match its id"))
+        report.damaged.append(.wrongContent(of: source.layout.pack(id)))
         lacking.insert(id)
         continue
       }

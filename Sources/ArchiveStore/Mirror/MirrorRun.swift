@@ -226,10 +226,14 @@ struct MirrorRun {
     try target.makeMissing([RepositoryLayout.damaged.name], in: .root)
     for id in new.sorted() {
       let path = RepositoryLayout.record(id)
-      // A record that is damaged or was replaced protects nothing.
-      guard let bytes = try? source.load(path, limit: FormatLimit.contents),
-        Blake2b.hash(bytes) == id
-      else { continue }
+      let bytes: [UInt8]
+      do throws(StoreError) {
+        bytes = try source.loadStored(id, at: path, limit: FormatLimit.contents)
+      } catch {
+        // One that was replaced or cannot be used protects nothing: only intact packs were copied.
+        guard error.costsTheObjectAlone else { throw error }
+        continue
+      }
       try session.lease.save(bytes, as: path)
     }
   }

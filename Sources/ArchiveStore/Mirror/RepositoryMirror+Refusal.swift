@@ -77,10 +77,8 @@ extension RepositoryMirror {
   ) throws(StoreError) -> [SnapshotID: Digest] {
     let limit = storage.storedLimit(of: FormatLimit.snapshot)
     let read = { @Sendable (id: SnapshotID) throws(StoreError) -> Digest? in
-      let bytes = try storage.load(storage.layout.snapshot(id), limit: limit)
-      guard Blake2b.hash(bytes) == id, let count = AgeHeader.count(in: bytes.span) else {
-        return nil
-      }
+      let bytes = try storage.loadStored(id, at: storage.layout.snapshot(id), limit: limit)
+      guard let count = AgeHeader.count(in: bytes.span) else { return nil }
       return Blake2b.hash(Array(bytes.dropFirst(count)))
     }
     var payloads: [SnapshotID: Digest] = [:]

@@ -108,19 +108,27 @@ extension RepositoryStorage {
 
   /// Returns the content of an object that may have another path than others of its kind.
   func load(_ id: Digest, at path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
-    let stored = try readingTwice(path) { () throws(StoreError) in
-      let stored = try load(path, limit: storedLimit(of: limit))
-      guard Blake2b.hash(stored) == id else {
-        throw .damaged("\(path)", "its content does not match its id")
-      }
-      return stored
-    }
+    let stored = try loadStored(id, at: path, limit: storedLimit(of: limit))
     guard let cipher else { return stored }
     let content = try cipher.decrypt(stored, "\(path)")
     guard content.count <= limit else {
       throw .damaged("\(path)", "it exceeds the limit of \(limit) bytes")
     }
     return content
+  }
+
+  /// Returns the stored bytes of an object that is named by their hash. Those of another host are
+  /// read twice before the object counts as damaged.
+  ///
+  /// - Parameter limit: the maximum stored size in bytes.
+  /// - Throws: `damaged` if the bytes do not match the id, or are more; `missing` if there is no
+  ///   such object.
+  func loadStored(_ id: Digest, at path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+    try readingTwice(path) { () throws(StoreError) in
+      let stored = try load(path, limit: limit)
+      guard Blake2b.hash(stored) == id else { throw .wrongContent(of: path) }
+      return stored
+    }
   }
 
   /// The maximum stored size of an object whose content has at most `limit` bytes.
@@ -161,9 +169,7 @@ extension RepositoryStorage {
       try decoder?.decode(piece, isLast: offset == size, appendingTo: &content)
       try body(content)
     }
-    guard hash.finish() == id else {
-      throw .damaged("\(path)", "its content does not match its id")
-    }
+    guard hash.finish() == id else { throw .wrongContent(of: path) }
   }
 
   /// Returns a pack's decryption, or nil if it is not encrypted.
@@ -231,6 +237,13 @@ extension RepositoryStorage {
           range: cipher == nil
             ? content : ObjectCipher.storedRange(around: content, size: size))
       })
+  }
+}
+
+extension StoreError {
+  /// Returns the error for an object that is named by the hash of other bytes.
+  static func wrongContent(of path: ObjectPath) -> StoreError {
+    .damaged("\(path)", "its content does not match its id")
   }
 }
 

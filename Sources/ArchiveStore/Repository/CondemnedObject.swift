@@ -36,10 +36,7 @@ struct CondemnedObject {
     -> CondemnedObject
   {
     let path = path(id)
-    let bytes = try storage.load(path, limit: FormatLimit.contents)
-    guard Blake2b.hash(bytes) == id else {
-      throw .damaged("\(path)", "its content does not match its id")
-    }
+    let bytes = try storage.loadStored(id, at: path, limit: FormatLimit.contents)
     return try CondemnedObject(bytes, object: "\(path)")
   }
 

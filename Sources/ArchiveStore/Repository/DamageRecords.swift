@@ -89,10 +89,7 @@ struct DamageRecords {
       guard let id = RepositoryLayout.id(name, suffix: ".json") else { continue }
       let path = RepositoryLayout.damaged.appending(name)
       do throws(StoreError) {
-        let bytes = try storage.load(path, limit: FormatLimit.contents)
-        guard Blake2b.hash(bytes) == id else {
-          throw .damaged("\(path)", "its content does not match its id")
-        }
+        let bytes = try storage.loadStored(id, at: path, limit: FormatLimit.contents)
         let record = try Record(bytes, object: "\(path)")
         for pack in record.packs { packs[pack.id] = pack }
         names.append(name)

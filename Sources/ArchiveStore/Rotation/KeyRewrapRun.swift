@@ -201,13 +201,11 @@ extension KeyRewrapRun {
   private func replacement(
     of older: ObjectSurvey.Older, twin: SnapshotID?
   ) throws(StoreError) -> SnapshotID {
-    let stored = try load(older.path)
-    guard Blake2b.hash(stored) == older.id else {
-      throw .damaged("\(older.path)", "its content does not match its id")
-    }
+    let limit = storage.storedLimit(of: FormatLimit.snapshot)
+    let stored = try storage.loadStored(older.id, at: older.path, limit: limit)
     let payload = stored.dropFirst(older.headerCount)
     if let twin {
-      let other = try load(storage.layout.snapshot(twin))
+      let other = try storage.load(storage.layout.snapshot(twin), limit: limit)
       if Blake2b.hash(other) == twin, other.suffix(payload.count).elementsEqual(payload) {
         return twin
       }
@@ -220,10 +218,6 @@ extension KeyRewrapRun {
     try right.requireHeld()
     try session.save(object)
     return object.id
-  }
-
-  private func load(_ path: ObjectPath) throws(StoreError) -> [UInt8] {
-    try storage.load(path, limit: storage.storedLimit(of: FormatLimit.snapshot))
   }
 
   /// Removes old snapshots. If another program has removed one meanwhile, the new one is removed as

@@ -43,11 +43,7 @@ final class SnapshotVerification: Sendable {
     let path = storage.layout.snapshot(id)
     let limit = storage.storedLimit(of: FormatLimit.snapshot)
     do throws(StoreError) {
-      try storage.readingTwice(path) { () throws(StoreError) in
-        guard Blake2b.hash(try storage.load(path, limit: limit)) == id else {
-          throw .damaged("\(path)", "its content does not match its id")
-        }
-      }
+      _ = try storage.loadStored(id, at: path, limit: limit)
       return true
     } catch { return false }
   }
