@@ -57,9 +57,8 @@ public struct RepositoryCopy {
   ///   stored.
   public func run(where isSelected: (SnapshotHead) -> Bool = { _ in true }) throws -> Report {
     let (from, to) = (source.repository, target.repository)
-    try from.settings.requireKnown(
-      from.settings.features.read, for: "read", location: from.location)
-    try to.settings.requireKnown(to.settings.features.read, for: "read", location: to.location)
+    try from.requireKnownFeatures(for: .read)
+    try to.requireKnownFeatures(for: .read)
     try requireDifferent()
     let lease = isDry ? nil : try? ReaderLease(from)
     defer { lease?.release() }

@@ -63,17 +63,13 @@ public struct IndexRepair {
   /// - Throws: `StoreError`: `busy` if another program is removing objects, `leaseLost`,
   ///   `interrupted`.
   public func run() throws(StoreError) -> Report {
-    let features = repository.settings.features
-    try repository.settings.requireKnown(features.read, for: "read", location: repository.location)
+    try repository.requireKnownFeatures(for: .read)
     try storage.requireReadable()
     if isDry {
       let found = try findings { () throws(StoreError) in try checkNotStopped() }
       return report(found)
     }
-    try repository.settings.requireKnown(
-      features.write, for: "write", location: repository.location)
-    try repository.settings.requireKnown(
-      features.prune, for: "prune", location: repository.location)
+    try repository.requireKnownFeatures(for: .write, .prune)
     let lease = try Lease(storage, clock: clock)
     defer { lease.release() }
     try repository.requireCurrent("repair the index of")

@@ -68,8 +68,7 @@ public struct PackRepair {
   /// - Throws: `StoreError`: `busy` if another program is removing objects, `leaseLost`,
   ///   `interrupted`. The next repair uses the blobs stored until then.
   public func run() throws(StoreError) -> Report {
-    let (settings, location) = (repository.settings, repository.location)
-    try settings.requireKnown(settings.features.read, for: "read", location: location)
+    try repository.requireKnownFeatures(for: .read)
     try repository.storage.requireReadable()
     if isDry {
       var plan = try Plan(repository)
@@ -78,8 +77,7 @@ public struct PackRepair {
       report.indexes = plan.indexes(naming: plan.gone).count
       return report
     }
-    try settings.requireKnown(settings.features.write, for: "write", location: location)
-    try settings.requireKnown(settings.features.prune, for: "prune", location: location)
+    try repository.requireKnownFeatures(for: .write, .prune)
     let session = try repository.beginWriting()
     defer { session.abandon() }
     guard let right = try PruneLease(session.lease) else {

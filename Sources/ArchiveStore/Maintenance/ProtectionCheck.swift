@@ -47,8 +47,7 @@ public struct ProtectionCheck {
   /// - Throws: if an object cannot be written, or an attempt fails for another reason than a
   ///   refusal.
   public func run() throws(StoreError) -> [Result] {
-    let (settings, location) = (repository.settings, repository.location)
-    try settings.requireKnown(settings.features.write, for: "write", location: location)
+    try repository.requireKnownFeatures(for: .write)
     let lease = try Lease(storage)
     defer { lease.release() }
     var results: [Result] = []

@@ -207,8 +207,7 @@ extension RepositoryCheck.Result {
     let storage = repository.storage
     guard let packs = change(of: try DamageRecords(storage)) else { return }
     try repository.requireWritable()
-    try repository.settings.requireKnown(
-      repository.settings.features.write, for: "write", location: repository.location)
+    try repository.requireKnownFeatures(for: .write)
     if !packs.isEmpty {
       try storage.makeMissing([RepositoryLayout.damaged.name], in: .root)
     }

@@ -86,14 +86,12 @@ public struct SnapshotRepair {
   /// - Throws: `StoreError`: `busy` if another program is removing objects, `leaseLost`,
   ///   `interrupted`; and any error of `body`.
   public func run(_ body: (Repaired) throws -> Void) throws -> Report {
-    let (settings, location) = (repository.settings, repository.location)
-    try settings.requireKnown(settings.features.read, for: "read", location: location)
+    try repository.requireKnownFeatures(for: .read)
     if isDry {
       let found = try check(isStopping)
       return try Run(self, found, into: nil, isStopping: isStopping).report(body)
     }
-    try settings.requireKnown(settings.features.write, for: "write", location: location)
-    try settings.requireKnown(settings.features.prune, for: "prune", location: location)
+    try repository.requireKnownFeatures(for: .write, .prune)
     let session = try repository.beginWriting()
     defer { session.abandon() }
     guard let right = try PruneLease(session.lease) else {

@@ -118,8 +118,7 @@ public struct RepositoryMirror {
   }
 
   private func update() throws -> Report {
-    let settings = source.settings
-    try settings.requireKnown(settings.features.read, for: "read", location: source.location)
+    try source.requireKnownFeatures(for: .read)
     try source.storage.requireReadable()
     try requireAnotherDirectory()
     let lease = isDry ? nil : try? ReaderLease(source)
@@ -137,7 +136,7 @@ public struct RepositoryMirror {
       isNew ? MirrorListing() : try MirrorListing(ofMirror: target, of: source.storage)
     try requireNothingAlone(in: present, found, record)
     if isDry { return try plan(found, old: present, isNew: isNew, record: saved) }
-    try settings.requireKnown(settings.features.write, for: "write", location: target.location)
+    try source.settings.requireKnownFeatures(for: .write, at: target.location)
     let keys = try create(target, text, isNew: isNew)
     let mirror = try source.open(copyIn: target)
     let session = try mirror.beginWriting(workers: 1, cache: indexCache)

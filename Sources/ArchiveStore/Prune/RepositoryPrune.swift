@@ -62,7 +62,7 @@ public struct RepositoryPrune {
   public func plan(
     without removed: Set<SnapshotID> = [], at now: Timestamp = Host.now()
   ) throws -> Report {
-    try requireKnown([repository.settings.features.read])
+    try repository.requireKnownFeatures(for: .read)
     var needs = try needs(isStopping, without: removed)
     needs.ignoreExpiredLeases(at: now)
     try requireSnapshots(needs)
@@ -94,7 +94,7 @@ public struct RepositoryPrune {
   ///
   /// - Throws: as `run`.
   public func freed(byRemoving removed: Set<SnapshotID>) throws -> Freed {
-    try requireKnown([repository.settings.features.read])
+    try repository.requireKnownFeatures(for: .read)
     var needs = try needs(isStopping, for: "find what a removal frees in", without: removed)
     let kept = needs.search.usage
     try needs.restoreRemoved()
@@ -110,19 +110,12 @@ public struct RepositoryPrune {
   ///   if it cannot be determined what snapshots need, `noSnapshot` if there is data and no
   ///   snapshot, `leaseLost`, `interrupted`.
   public func run() throws -> Report {
-    let features = repository.settings.features
-    try requireKnown([features.read, features.write, features.prune])
+    try repository.requireKnownFeatures(for: .read, .write, .prune)
     return try PackRemoval.run(
       in: repository, for: "prune", workers: workers, cache: indexCache
     ) { removal in
       var run = Run(self, removal)
       return try run.report()
-    }
-  }
-
-  private func requireKnown(_ features: [[String]]) throws(StoreError) {
-    for (words, use) in zip(features, ["read", "write", "prune"]) {
-      try repository.settings.requireKnown(words, for: use, location: repository.location)
     }
   }
 

@@ -112,8 +112,7 @@ extension CondemnedObjects {
   /// - Throws: `StoreError`: `busy` if another program is removing objects, since it may have read
   ///   the list before it was damaged; `unknownFeature`, `leaseLost`.
   func removeDamaged(from repository: Repository, by lease: Lease) throws(StoreError) {
-    let (settings, location) = (repository.settings, repository.location)
-    try settings.requireKnown(settings.features.prune, for: "prune", location: location)
+    try repository.requireKnownFeatures(for: .prune)
     guard let right = try PruneLease(lease) else {
       throw PruneLease.locked("remove a damaged list of condemned packs from", repository.storage)
     }
@@ -121,7 +120,8 @@ extension CondemnedObjects {
     // A program that lost the right while it slept cannot remove packs without its lease.
     try lease.removeExpiredOthers()
     guard try lease.storage.leases.sleepingRemovers().isEmpty else {
-      throw PruneLease.sleeping("remove a damaged list of condemned packs from", location)
+      throw PruneLease.sleeping(
+        "remove a damaged list of condemned packs from", repository.location)
     }
     for (id, _) in damaged {
       guard try lease.storage.status(CondemnedObject.path(id))?.isDirectory == false else {

@@ -250,7 +250,7 @@ extension Repository {
   }
 
   private func requireKeyFiles(_ change: KeyChange) throws(StoreError) {
-    try settings.requireKnown(settings.features.write, for: "write", location: location)
+    try requireKnownFeatures(for: .write)
     guard isEncrypted else {
       throw change.error(.invalid, "the repository '\(location)' is not encrypted")
     }

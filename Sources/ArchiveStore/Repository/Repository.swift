@@ -105,7 +105,7 @@ public struct Repository: Sendable {
       throw noRepository(storage, error.cause)
     }
     let settings = try RepositorySettings(text)
-    try settings.requireKnown(settings.features.read, for: "read", location: storage.location)
+    try settings.requireKnownFeatures(for: .read, at: storage.location)
     return settings
   }
 

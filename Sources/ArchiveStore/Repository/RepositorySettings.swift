@@ -195,13 +195,38 @@ extension RepositorySettings {
     }
   }
 
-  /// Refuses an operation for which the repository requires an unknown feature.
-  func requireKnown(_ words: [String], for operation: String, location: String) throws(StoreError) {
-    guard let unknown = words.first(where: { !Self.known.contains($0) }) else { return }
+  /// An operation for which a repository can require features.
+  enum Operation: String { case read, write, prune }
+
+  /// Checks that this version supports the features that the repository at a location requires for
+  /// an operation.
+  ///
+  /// - Throws: `unknownFeature`.
+  func requireKnownFeatures(
+    for operation: Operation, at location: String
+  ) throws(StoreError) {
+    let required =
+      switch operation {
+      case .read: features.read
+      case .write: features.write
+      case .prune: features.prune
+      }
+    guard let unknown = required.first(where: { !Self.known.contains($0) }) else { return }
     throw StoreError(
-      .unknownFeature, operation, subject: location,
+      .unknownFeature, operation.rawValue, subject: location,
       reason:
         "the repository requires the feature \"\(unknown)\", which this version does not support",
       hint: "use a newer sandboxctl")
+  }
+}
+
+extension Repository {
+  /// Checks that this version supports the features that the repository requires for operations.
+  ///
+  /// - Throws: `unknownFeature`.
+  func requireKnownFeatures(for operations: RepositorySettings.Operation...) throws(StoreError) {
+    for operation in operations {
+      try settings.requireKnownFeatures(for: operation, at: location)
+    }
   }
 }

@@ -100,14 +100,12 @@ public struct KeyRewrap {
   ///   another program is removing objects; `damaged` or `missing` if it cannot be determined what
   ///   snapshots need; `leaseLost`.
   public func run() throws -> Report {
-    let settings = repository.settings
-    try settings.requireKnown(settings.features.read, for: "read", location: storage.location)
+    try repository.requireKnownFeatures(for: .read)
     let (keys, newest) = try requireKeys()
-    guard !keys.older.isEmpty || !settings.olderRecipients.isEmpty else { return Report() }
+    guard olderIdentities(keys) > 0 else { return Report() }
     let survey = ObjectSurvey(storage, newest: newest, identities: keys.identities)
     if isDry { return try dryReport(survey, keys) }
-    try settings.requireKnown(settings.features.write, for: "write", location: storage.location)
-    try settings.requireKnown(settings.features.prune, for: "prune", location: storage.location)
+    try repository.requireKnownFeatures(for: .write, .prune)
     return try PackRemoval.run(
       in: repository, for: Self.action, workers: workers, cache: indexCache
     ) { removal in

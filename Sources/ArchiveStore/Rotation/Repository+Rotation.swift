@@ -90,7 +90,7 @@ extension Repository {
 
   /// Returns the keys if a key file opened the repository, and it may be changed.
   private func requireRotatable() throws(StoreError) -> RepositoryKeys {
-    try settings.requireKnown(settings.features.write, for: "write", location: location)
+    try requireKnownFeatures(for: .write)
     guard isEncrypted else {
       throw StoreError(
         .invalid, "rotate the key of", subject: location, reason: "it is not encrypted")

@@ -101,7 +101,7 @@ extension Repository {
   }
 
   private func leaseToChangePins() throws(StoreError) -> Lease {
-    try settings.requireKnown(settings.features.write, for: "write", location: location)
+    try requireKnownFeatures(for: .write)
     try requireWritable()
     return try Lease(storage)
   }

@@ -57,9 +57,7 @@ public struct SnapshotRemoval: Sendable {
   public func run(
     _ ids: [SnapshotID], forced: Set<SnapshotID> = [], removed: (SnapshotID) -> Void
   ) throws(StoreError) -> Report {
-    let (settings, location) = (repository.settings, repository.location)
-    try settings.requireKnown(settings.features.write, for: "write", location: location)
-    try settings.requireKnown(settings.features.prune, for: "prune", location: location)
+    try repository.requireKnownFeatures(for: .write, .prune)
     try repository.requireWritable()
     let reserve = SpaceReserve(storage)
     let lease = try reserve.whenFull { () throws(StoreError) in try Lease(storage, clock: clock) }

@@ -57,8 +57,7 @@ public final class WritingSession: Sendable {
     hasher: (() -> MultiStreamHasher)? = MultiStreamHasher.usual,
     timing: LeaseHeartbeat.Timing = LeaseHeartbeat.Timing()
   ) throws(StoreError) {
-    let settings = repository.settings
-    try settings.requireKnown(settings.features.write, for: "write", location: repository.location)
+    try repository.requireKnownFeatures(for: .write)
     let storage = repository.storage
     let workers = max(1, workers)
     let lease = try Lease(storage, clock: timing.clock)
