@@ -80,6 +80,10 @@ public struct StoreError: Error, Hashable, Sendable {
   /// may be intact, and can be read when the store works again.
   public var isStoreFailure: Bool { code == .system && !isRefused }
 
+  /// Whether a directory does not exist. If something else has its name, the code is `missing` as
+  /// well.
+  var isAbsence: Bool { code == .missing && cause?.isAbsent != false }
+
   /// Whether the error affects only this object: it is damaged, of an unsupported version, or
   /// inaccessible to this user.
   var costsTheObjectAlone: Bool { kind == .damaged || code == .unsupported || isRefused }

@@ -72,7 +72,7 @@ extension CheckRound {
       "version": 1, "last": last.map { .string($0.hex) } ?? .null,
       "remaining": .double(remaining),
     ]
-    return json.compactBytes + [UInt8(ascii: "\n")]
+    return json.line
   }
 
   /// Returns nil if the text is not that of a round.

@@ -126,9 +126,8 @@ public struct PackRepair {
 
   func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
-    throw StoreError(
-      .interrupted, "finish the repair of packs in", subject: repository.location,
-      reason: "it was interrupted", hint: "run it again to continue")
+    throw .interrupted(
+      "finish the repair of packs in", repository.location, hint: "run it again to continue")
   }
 }
 

@@ -63,9 +63,8 @@ public struct RepositoryCheck: Sendable {
 
   func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
-    throw StoreError(
-      .interrupted, "finish the check of", subject: repository.location,
-      reason: "it was interrupted",
+    throw .interrupted(
+      "finish the check of", repository.location,
       hint: "run it again; '--read-data-subset 1/4' reads a quarter of the data, '2/4' the next")
   }
 }

@@ -64,6 +64,6 @@ struct MirrorRecord: Equatable {
       "format": .string(Self.format), "version": 1, "repository": .string(repository.hex),
       "snapshots": .array(snapshots.sorted().map { .string($0.hex) }),
     ]
-    return json.compactBytes + [UInt8(ascii: "\n")]
+    return json.line
   }
 }

@@ -22,9 +22,7 @@ public struct ReadingWatch: Sendable {
 
   /// The error of an interrupted read.
   public var interruption: StoreError {
-    StoreError(
-      .interrupted, "finish reading", subject: location, reason: "it was interrupted",
-      hint: "run it again")
+    .interrupted("finish reading", location, hint: "run it again")
   }
 
   /// Throws `interruption` if the read should stop.

@@ -19,7 +19,7 @@ struct CondemnedObject {
       "random": .string(Host.randomHex(bytes: 16)),
       "packs": .array(packs.map { .string($0.hex) }),
     ]
-    return json.compactBytes + [UInt8(ascii: "\n")]
+    return json.line
   }
 
   /// Returns the path of a condemned object.

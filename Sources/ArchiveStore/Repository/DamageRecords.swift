@@ -28,7 +28,7 @@ extension DamageRecords {
         "format": .string(Self.format), "version": 1, "time": .string(time.rfc3339),
         "packs": .array(packs.map(\.json)),
       ]
-      return Array(json.compact.utf8) + [UInt8(ascii: "\n")]
+      return json.line
     }
 
     init(_ text: [UInt8], object: String) throws(StoreError) {

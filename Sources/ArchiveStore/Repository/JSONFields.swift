@@ -116,6 +116,9 @@ extension JSON {
     return self[name]?.string.map { ByteString($0) }
   }
 
+  /// The compact text with a line feed: the content of a small file.
+  var line: [UInt8] { compactBytes + [UInt8(ascii: "\n")] }
+
   /// Returns an integer that represents a count.
   static func count(_ value: UInt64) -> JSON { .integer(Int64(clamping: value)) }
 

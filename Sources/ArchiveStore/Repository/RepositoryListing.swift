@@ -213,7 +213,7 @@ struct RepositoryListing {
     do throws(StoreError) {
       return try packs(below: RepositoryLayout.packs, storage)
     } catch {
-      guard error.code == .missing, error.cause?.isAbsent != false else { throw error }
+      guard error.isAbsence else { throw error }
       return [:]
     }
   }
@@ -268,7 +268,7 @@ struct RepositoryListing {
         if let id = storage.layout.snapshotID(path) { statuses[id] = status }
       }
     } catch {
-      guard error.code == .missing, error.cause?.isAbsent != false else { throw error }
+      guard error.isAbsence else { throw error }
     }
     return statuses
   }

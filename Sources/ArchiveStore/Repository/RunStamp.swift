@@ -37,6 +37,6 @@ public struct RunStamp: Sendable {
   /// Records a successful run. If that fails, the command runs again next time.
   public func save(_ time: Timestamp) {
     let json: JSON = ["version": 1, "time": .string(time.rfc3339)]
-    file.save(json.compactBytes + [UInt8(ascii: "\n")])
+    file.save(json.line)
   }
 }

@@ -89,9 +89,8 @@ public struct SnapshotRemoval: Sendable {
 
   private func checkNotStopped() throws(StoreError) {
     guard isStopping() else { return }
-    throw StoreError(
-      .interrupted, "remove all of the snapshots from", subject: storage.location,
-      reason: "it was interrupted",
+    throw .interrupted(
+      "remove all of the snapshots from", storage.location,
       hint: "run it again to remove the others")
   }
 

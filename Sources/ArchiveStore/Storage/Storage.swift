@@ -240,7 +240,7 @@ extension Storage {
         }
       } catch {
         if let failure { throw failure }
-        guard error.code == .missing, error.cause?.isAbsent != false else { throw error }
+        guard error.isAbsence else { throw error }
       }
     }
   }
@@ -310,7 +310,7 @@ extension Storage {
     do {
       return try list(directory)
     } catch {
-      guard error.code == .missing, error.cause?.isAbsent != false else { throw error }
+      guard error.isAbsence else { throw error }
       return nil
     }
   }
