@@ -115,7 +115,7 @@ extension DirectoryLeases {
 
   /// Returns the files in the directory of the right that name its owner.
   func owners(in right: ObjectPath) throws(StoreError) -> [ByteString] {
-    (try signs(of: right) ?? []).filter { $0.bytes.starts(with: "of-".utf8) }
+    (try signs(of: right) ?? []).filter { $0.bytes.starts(with: PruneLease.ownerPrefix.utf8) }
   }
 
   func holdsRight(_ lease: Lease) throws(StoreError) -> Bool {

@@ -157,8 +157,11 @@ final class Lease: Sendable {
   /// Records that this writer has seen condemned objects and relies on none of their packs.
   func recordSeen(_ condemned: [Digest]) throws(StoreError) {
     if condemned.isEmpty { return }
-    try put(signs: condemned.map { ByteString("seen-" + $0.hex) })
+    try put(signs: condemned.map { ByteString(Self.seenPrefix + $0.hex) })
   }
+
+  /// The beginning of the name of an empty file that names a condemned object.
+  static let seenPrefix = "seen-"
 
   /// The empty file in the lease of a program that stores nothing.
   static let readerSign: ByteString = "reader"
@@ -169,7 +172,8 @@ final class Lease: Sendable {
       alive, readerSign, ObjectLeases.dead, ObjectLeases.remover, ObjectLeases.holderName,
     ]
     return signs.contains(name) || CopyTurn.isSign(name)
-      || ["seen-", "of-", "by-"].contains { name.bytes.starts(with: $0.utf8) }
+      || [seenPrefix, PruneLease.ownerPrefix, LeaseStatus.Owner.prefix]
+        .contains { name.bytes.starts(with: $0.utf8) }
   }
 
   /// Saves an object through the lease.

@@ -60,9 +60,8 @@ public struct LeaseStatus: Sendable, Hashable {
     return now.since(heartbeat) > Self.settlingTime
   }
 
+  /// The seconds after a heartbeat in which a request of an ended program may be on its way.
   static let settlingTime = 300.0
-
-  private static let seenPrefix = "seen-"
 
   /// Creates the status of a lease with the names of its empty files.
   init(
@@ -78,7 +77,7 @@ public struct LeaseStatus: Sendable, Hashable {
     seen = Set(
       signs.compactMap { sign in
         sign.utf8.flatMap {
-          $0.hasPrefix(Self.seenPrefix) ? Digest(hex: $0.dropFirst(Self.seenPrefix.count)) : nil
+          $0.hasPrefix(Lease.seenPrefix) ? Digest(hex: $0.dropFirst(Lease.seenPrefix.count)) : nil
         }
       })
   }
@@ -98,7 +97,8 @@ public struct LeaseStatus: Sendable, Hashable {
     /// The mark, which programs of other versions may not write.
     let mark: ProcessMark?
 
-    private static let prefix = "by-"
+    /// The beginning of the file's name.
+    static let prefix = "by-"
     /// The maximum length of a host name in the file's name.
     private static let longest = 200
 
@@ -111,7 +111,7 @@ public struct LeaseStatus: Sendable, Hashable {
 
     init?(_ sign: ByteString) {
       guard let text = sign.utf8, text.hasPrefix(Self.prefix) else { return nil }
-      let parts = text.dropFirst(3).split(separator: "-", maxSplits: 1)
+      let parts = text.dropFirst(Self.prefix.count).split(separator: "-", maxSplits: 1)
       guard parts.count == 2, let process = Int32(parts[0]) else { return nil }
       self.process = process
       let words = parts[1].split(separator: "~", omittingEmptySubsequences: false)

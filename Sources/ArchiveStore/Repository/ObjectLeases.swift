@@ -240,8 +240,6 @@ extension ObjectLeases {
   /// is the name of the program's lease.
   private static let holder = PruneLease.path.appending(holderName)
   static let holderName: ByteString = "holder"
-  private static let prefix = "of-"
-
   /// The number of attempts to become the only candidate, and the seconds between them.
   private static let attempts = 4
   private static let pause = 0.25
@@ -313,8 +311,9 @@ extension ObjectLeases {
     for attempt in 0..<Self.attempts {
       var others: [ByteString] = []
       for name in try storage.list(PruneLease.path) where name != own.name {
-        guard let text = name.utf8, text.hasPrefix(Self.prefix) else { continue }
-        if try isGone(ByteString(String(text.dropFirst(3))), for: lease) {
+        guard let text = name.utf8, text.hasPrefix(PruneLease.ownerPrefix) else { continue }
+        let other = ByteString(String(text.dropFirst(PruneLease.ownerPrefix.count)))
+        if try isGone(other, for: lease) {
           try storage.remove(PruneLease.path.appending(name))
         } else {
           others.append(name)

@@ -12,12 +12,15 @@ struct PruneLease {
 
   static let path = RepositoryLayout.leases.appending("prune")
 
+  /// The beginning of the name of a file that names a lease as the owner.
+  static let ownerPrefix = "of-"
+
   /// Returns the name of the file that names a lease as the owner.
-  static func owner(of lease: ByteString) -> ByteString { ByteString("of-\(lease)") }
+  static func owner(of lease: ByteString) -> ByteString { ByteString("\(ownerPrefix)\(lease)") }
 
   /// Returns the name of the lease that such a file names, or nil if it is not that of a lease.
   static func lease(of owner: ByteString) -> ByteString? {
-    let name = owner.bytes.dropFirst(3)
+    let name = owner.bytes.dropFirst(ownerPrefix.utf8.count)
     let digits = "0123456789abcdef".utf8
     guard name.count == 32, name.allSatisfy(digits.contains) else { return nil }
     return ByteString(Array(name))
