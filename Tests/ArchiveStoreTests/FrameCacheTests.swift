@@ -7,29 +7,33 @@ import Testing
 
 /// The decoded frames that a reader holds.
 struct FrameCacheTests {
-  private static func key(_ number: Int) -> FrameDecoder.Cache.Key {
-    FrameDecoder.Cache.Key(pack: Blake2b.hash([UInt8(number % 7)]), frame: number)
+  private static func key(_ number: Int) -> FrameDecoder.Key {
+    FrameDecoder.Key(pack: Blake2b.hash([UInt8(number % 7)]), frame: number)
+  }
+
+  private static func insert(_ number: Int, size: Int, into cache: inout FrameDecoder.Cache) {
+    cache.insert([UInt8](repeating: 1, count: size), for: key(number), cost: size)
   }
 
   private static func held(_ cache: inout FrameDecoder.Cache, _ numbers: Range<Int>) -> [Int] {
-    numbers.filter { cache.frame(key($0)) != nil }
+    numbers.filter { cache.value(key($0)) != nil }
   }
 
   @Test func theFrameUsedLeastRecentlyIsRemoved() {
     var cache = FrameDecoder.Cache(capacity: 40)
     #expect(cache.isEmpty)
-    for number in 0..<4 { cache.insert([UInt8](repeating: 1, count: 10), Self.key(number)) }
-    #expect(cache.frame(Self.key(0)) != nil)
-    cache.insert([UInt8](repeating: 1, count: 10), Self.key(4))
+    for number in 0..<4 { Self.insert(number, size: 10, into: &cache) }
+    #expect(cache.value(Self.key(0)) != nil)
+    Self.insert(4, size: 10, into: &cache)
     #expect(Self.held(&cache, 0..<5) == [0, 2, 3, 4])
     // The newest stays, whatever its size.
-    cache.insert([UInt8](repeating: 1, count: 100), Self.key(5))
+    Self.insert(5, size: 100, into: &cache)
     #expect(Self.held(&cache, 0..<6) == [5])
   }
 
   @Test func aSmallerCapacityRemovesTheOldest() {
     var cache = FrameDecoder.Cache(capacity: 100)
-    for number in 0..<8 { cache.insert([UInt8](repeating: 1, count: 10), Self.key(number)) }
+    for number in 0..<8 { Self.insert(number, size: 10, into: &cache) }
     cache.setCapacity(30)
     #expect(cache.capacity == 30 && Self.held(&cache, 0..<8) == [5, 6, 7])
   }
@@ -37,7 +41,7 @@ struct FrameCacheTests {
   /// Of many frames several are removed at once, the oldest, and the rest is within the capacity.
   @Test func manyFramesAreRemovedTogether() {
     var cache = FrameDecoder.Cache(capacity: 1000)
-    for number in 0..<5000 { cache.insert([UInt8](repeating: 1, count: 5), Self.key(number)) }
+    for number in 0..<5000 { Self.insert(number, size: 5, into: &cache) }
     let held = Self.held(&cache, 0..<5000)
     #expect(held.count >= 150 && held.count <= 200)
     #expect(held == Array((5000 - held.count)..<5000))

@@ -74,66 +74,12 @@ struct FrameDecoder: ~Copyable {
 }
 
 extension FrameDecoder {
-  /// A least-recently-used cache of decoded frames.
-  struct Cache {
-    struct Key: Hashable {
-      let pack: Digest
-      let frame: Int
-    }
-
-    private struct DecodedFrame {
-      let bytes: [UInt8]
-      var lastUse: Int
-    }
-
-    /// The maximum size of all frames in bytes.
-    private(set) var capacity: Int
-    /// The number of frames from which several are removed at once, because finding the oldest
-    /// looks at all.
-    private static let manyFrames = 64
-    private var frames: [Key: DecodedFrame] = [:]
-    private var size = 0
-    private var uses = 0
-
-    /// Creates a cache of at most `capacity` bytes, which always keeps the newest frame.
-    init(capacity: Int) { self.capacity = capacity }
-
-    /// Whether nothing is held.
-    var isEmpty: Bool { frames.isEmpty }
-
-    /// Whether a frame is held.
-    func holds(_ key: Key) -> Bool { frames[key] != nil }
-
-    mutating func frame(_ key: Key) -> [UInt8]? {
-      guard let held = frames[key] else { return nil }
-      uses += 1
-      frames[key]?.lastUse = uses
-      return held.bytes
-    }
-
-    mutating func insert(_ bytes: [UInt8], _ key: Key) {
-      uses += 1
-      if let before = frames.updateValue(DecodedFrame(bytes: bytes, lastUse: uses), forKey: key) {
-        size -= before.bytes.count
-      }
-      size += bytes.count
-      removeOldest()
-    }
-
-    /// Changes the capacity in bytes.
-    mutating func setCapacity(_ capacity: Int) {
-      self.capacity = capacity
-      removeOldest()
-    }
-
-    private mutating func removeOldest() {
-      guard size > capacity, frames.count > 1 else { return }
-      let most = frames.count > Self.manyFrames ? capacity / 4 * 3 : capacity
-      for (key, held) in frames.sorted(by: { $0.value.lastUse < $1.value.lastUse }) {
-        if size <= most || frames.count == 1 { return }
-        size -= held.bytes.count
-        frames[key] = nil
-      }
-    }
+  /// A frame of a pack, by its number.
+  struct Key: Hashable {
+    let pack: Digest
+    let frame: Int
   }
+
+  /// Decoded frames. The cost of one is its size in bytes.
+  typealias Cache = CostBoundedCache<Key, [UInt8]>
 }

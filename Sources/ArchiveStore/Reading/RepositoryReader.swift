@@ -19,7 +19,7 @@ public final class RepositoryReader {
   private static let treeCapacity = 16 << 20
   private var decoder: FrameDecoder
   /// Frames that cannot be read, with the reason.
-  private var lostFrames: [FrameDecoder.Cache.Key: StoreError] = [:]
+  private var lostFrames: [FrameDecoder.Key: StoreError] = [:]
   /// Packs in which damage was found.
   private(set) var damagedPacks: Set<Digest> = []
   /// The packs that this user may not read, if the reader continues without them
@@ -155,8 +155,8 @@ public final class RepositoryReader {
   private func frame(
     _ location: IndexSet.BlobLocation, kind: BlobKind
   ) throws(StoreError) -> [UInt8] {
-    let key = FrameDecoder.Cache.Key(pack: location.pack, frame: location.frameNumber)
-    let held = kind == .data ? dataFrames.frame(key) : treeFrames.frame(key)
+    let key = FrameDecoder.Key(pack: location.pack, frame: location.frameNumber)
+    let held = kind == .data ? dataFrames.value(key) : treeFrames.value(key)
     if let held { return held }
     if let error = lostFrames[key] { throw error }
     var frame: [UInt8] = []
@@ -170,9 +170,9 @@ public final class RepositoryReader {
     if kind == .data {
       // The memory is for data from now on.
       if treeFrames.capacity > Self.treeCapacity { treeFrames.setCapacity(Self.treeCapacity) }
-      dataFrames.insert(frame, key)
+      dataFrames.insert(frame, for: key, cost: frame.count)
     } else {
-      treeFrames.insert(frame, key)
+      treeFrames.insert(frame, for: key, cost: frame.count)
     }
     return frame
   }
@@ -190,12 +190,12 @@ public final class RepositoryReader {
     let storage = repository.storage
     guard trees.count > 1, readsFromAnotherHost else { return }
     var ranges: [(pack: Digest, content: Range<UInt64>)] = []
-    var keys: Set<FrameDecoder.Cache.Key> = []
+    var keys: Set<FrameDecoder.Key> = []
     for tree in trees {
       guard let location = index.locations(BlobID(kind: .tree, digest: tree.digest)).first else {
         continue
       }
-      let key = FrameDecoder.Cache.Key(pack: location.pack, frame: location.frameNumber)
+      let key = FrameDecoder.Key(pack: location.pack, frame: location.frameNumber)
       guard keys.insert(key).inserted, !treeFrames.holds(key) else { continue }
       ranges.append((location.pack, location.frame.range))
     }

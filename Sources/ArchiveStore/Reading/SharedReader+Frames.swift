@@ -48,7 +48,7 @@ extension SharedReader {
 
   /// Decoded frames, and those that cannot be decoded.
   final class FrameTable: Sendable {
-    typealias Key = FrameDecoder.Cache.Key
+    typealias Key = FrameDecoder.Key
 
     private struct State {
       var frames: CostBoundedCache<Key, Frame>

@@ -131,7 +131,7 @@ package final class SharedReader: Sendable {
   package func heldData(_ digest: Digest, length: UInt64) -> Slice? {
     let blob = BlobID(kind: .data, digest: digest)
     for location in index.withLock({ $0.index.locations(blob) }) {
-      let key = FrameDecoder.Cache.Key(pack: location.pack, frame: location.frameNumber)
+      let key = FrameDecoder.Key(pack: location.pack, frame: location.frameNumber)
       guard location.length == Int(clamping: length), let frame = dataFrames.held(key) else {
         continue
       }
@@ -154,7 +154,7 @@ package final class SharedReader: Sendable {
     _ blob: BlobID, at location: IndexSet.BlobLocation
   ) throws(StoreError) -> Slice {
     let table = blob.kind == .data ? dataFrames : treeFrames
-    let key = FrameDecoder.Cache.Key(pack: location.pack, frame: location.frameNumber)
+    let key = FrameDecoder.Key(pack: location.pack, frame: location.frameNumber)
     let frame = try table.frame(key) { () throws(StoreError) in try decode(location) }
     do throws(StoreError) {
       return try slice(blob, of: frame, at: location)
