@@ -336,37 +336,37 @@ private final class RefusingStorage: ForwardingStorage {
 }
 
 /// The reasons for which the owner and the mode of a file deny access.
-struct RefusalTests {
-  private func refusal(
+struct AccessDenialTests {
+  private func denial(
     _ kind: FileKind, _ permissions: UInt16, of user: UInt32, to other: UInt32
-  ) -> Refusal? {
+  ) -> AccessDenial? {
     let time = Timestamp(seconds: 0)
     let status = FileStatus(
       kind, permissions: permissions, user: user, identity: FileIdentity(device: 1, inode: 1),
       modified: time, changed: time)
-    return Refusal(of: status, at: "repo/packs/ab", to: other)
+    return AccessDenial(of: status, at: "repo/packs/ab", to: other)
   }
 
   @Test func theOwnerIsNamed() throws {
-    let file = try #require(refusal(.file, 0o600, of: 0, to: 4_000_000_000))
+    let file = try #require(denial(.file, 0o600, of: 0, to: 4_000_000_000))
     #expect(!file.isOwnMode)
     #expect(
       file.words
         == "it belongs to 'root' (mode 0600), and this program runs as user 4000000000")
-    let directory = try #require(refusal(.directory, 0o700, of: 0, to: 4_000_000_000))
+    let directory = try #require(denial(.directory, 0o700, of: 0, to: 4_000_000_000))
     #expect(
       directory.words.hasPrefix("the directory 'repo/packs/ab' belongs to 'root' (mode 0700)"))
   }
 
   @Test func theModeIsNamed() throws {
-    let file = try #require(refusal(.file, 0o040, of: 5, to: 5))
+    let file = try #require(denial(.file, 0o040, of: 5, to: 5))
     #expect(file.isOwnMode && file.words == "it has the mode 0040")
-    #expect(refusal(.directory, 0o500, of: 5, to: 5)?.isOwnMode == true)
+    #expect(denial(.directory, 0o500, of: 5, to: 5)?.isOwnMode == true)
   }
 
   /// A security module or an immutable file: owner and mode would allow it.
   @Test func anotherReasonHasNoWords() {
-    #expect(refusal(.file, 0o600, of: 5, to: 5) == nil)
-    #expect(refusal(.directory, 0o700, of: 5, to: 5) == nil)
+    #expect(denial(.file, 0o600, of: 5, to: 5) == nil)
+    #expect(denial(.directory, 0o700, of: 5, to: 5) == nil)
   }
 }

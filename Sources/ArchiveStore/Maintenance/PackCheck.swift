@@ -67,7 +67,7 @@ final class PackCheck: Sendable {
   func finish() -> Verdict { reading.withLock { $0.finish() } }
 
   /// Records that a thread could not start. If no other thread reads the pack, it stays unread.
-  func fail(_ error: StoreError) { reading.withLock { $0.failure = error } }
+  func fail(_ error: StoreError) { reading.withLock { $0.threadFailure = error } }
 }
 
 extension PackCheck {

@@ -37,9 +37,9 @@ struct PackReading: ~Copyable {
   private var faults: [(frame: Int, reason: String)] = []
   private var badFrames: [(frame: Int, reason: String)] = []
   /// The reason a thread could not work on the pack.
-  var failure: StoreError?
-  /// The reason some bytes could not be read although they may be intact; this is not damage.
-  private(set) var conflict: StoreError?
+  var threadFailure: StoreError?
+  /// The error of the first bytes that could not be read although they may be intact.
+  private(set) var readFailure: StoreError?
   /// Whether `takeFailure` has returned the failure of the store.
   private var isFailureTaken = false
 
@@ -74,7 +74,7 @@ struct PackReading: ~Copyable {
       own = try PackTables.load(verdict.pack, size: size, from: storage)
     } catch {
       counters.didFail()
-      if recordConflict(error) { return ([], []) }
+      if recordFailure(error) { return ([], []) }
       verdict.faults.append(error.reason)
     }
     if let own {
@@ -104,7 +104,7 @@ struct PackReading: ~Copyable {
         try read(location, into: &stored)
         return Frame(number: number, path: path, location: location, stored: stored, records: held)
       } catch {
-        if recordConflict(error) {
+        if recordFailure(error) {
           end()
         } else {
           add(PackCheck.FrameCheck.Finding(number: number, fault: error, lost: held))
@@ -122,8 +122,8 @@ struct PackReading: ~Copyable {
   /// Records the error of a read, and returns whether the rest of the pack is to stay unread: this
   /// user may not read it, or the store failed, so that each other read would fail or be waited
   /// for. The bytes may be intact.
-  private mutating func recordConflict(_ error: StoreError) -> Bool {
-    if error.kind != .damaged { conflict = conflict ?? error }
+  private mutating func recordFailure(_ error: StoreError) -> Bool {
+    if error.kind != .damaged { readFailure = readFailure ?? error }
     guard error.isRefused || error.isStoreFailure else { return false }
     verdict.unread = verdict.unread ?? error
     return true
@@ -204,7 +204,7 @@ struct PackReading: ~Copyable {
   /// Reads the bytes after the frames, verifies the pack against its id, and returns the verdict.
   mutating func finish() -> PackCheck.Verdict {
     guard isBegun, nextFrame == frames.count else {
-      verdict.faults.append(failure?.reason ?? "it was not read")
+      verdict.faults.append(threadFailure?.reason ?? "it was not read")
       verdict.isComplete = false
       return verdict
     }
@@ -214,9 +214,9 @@ struct PackReading: ~Copyable {
       if verdict.unread == nil { try hash(upTo: size) }
     } catch {
       hashed = nil
-      if !recordConflict(error) { verdict.faults.append(error.reason) }
+      if !recordFailure(error) { verdict.faults.append(error.reason) }
     }
-    if conflict != nil { verdict.isComplete = false }
+    if readFailure != nil { verdict.isComplete = false }
     if verdict.unread == nil, hashed == size, hash.finish() != verdict.pack {
       verdict.faults.append("its content does not match its id")
     }

@@ -254,7 +254,7 @@ extension PackRepair {
     try forEachSound(&reading, body)
     let verdict = reading.finish()
     // Bytes that cannot be read now may be intact: nothing is counted as lost because of that.
-    if let conflict = reading.conflict { throw conflict }
+    if let failure = reading.readFailure { throw failure }
     return verdict
   }
 

@@ -4,27 +4,29 @@ extension LocalStorage {
   /// Converts a failed system call at a path. If this user lacks permission, the error says whose
   /// the file is, or the directory above that denies access, and how to mend it.
   func failure(_ error: SystemError, at path: ObjectPath) -> StoreError {
-    guard error.isRefused, let found = obstacle(at: path),
-      let refusal = Refusal(of: found.status, at: found.path, to: Host.userID)
+    guard error.isRefused, let found = lastVisible(towards: path),
+      let denial = AccessDenial(of: found.status, at: found.path, to: Host.userID)
     else { return failure(error) }
     return StoreError(
       .system, error.operation.rawValue, subject: error.path.description,
-      reason: "\(error.reason): \(refusal.words)", hint: hint(for: refusal) ?? error.hint,
+      reason: "\(error.reason): \(denial.words)", hint: hint(for: denial) ?? error.hint,
       cause: error)
   }
 
-  /// The file or directory on the way to an object below which this user can look no further.
-  private struct Obstacle {
+  /// A file or a directory on the way to an object, and its status.
+  private struct Visible {
     let path: ByteString
     let status: FileStatus
   }
 
-  private func obstacle(at path: ObjectPath) -> Obstacle? {
+  /// Returns the last file or directory that this user can see. Further errors add nothing to the
+  /// one that is explained.
+  private func lastVisible(towards path: ObjectPath) -> Visible? {
     guard let status = try? root.status(), var directory = try? root.duplicate() else { return nil }
-    var found = Obstacle(path: root.path, status: status)
+    var found = Visible(path: root.path, status: status)
     for name in path.components {
       guard let next = try? directory.statusIfPresent(name) else { return found }
-      found = Obstacle(path: found.path.appending(name), status: next)
+      found = Visible(path: found.path.appending(name), status: next)
       guard next.kind == .directory, let below = try? directory.directory(name) else {
         return found
       }
@@ -34,21 +36,21 @@ extension LocalStorage {
   }
 
   /// Returns the command that lets this user in, or nil if none can be shown.
-  private func hint(for refusal: Refusal) -> String? {
+  private func hint(for denial: AccessDenial) -> String? {
     guard let path = ShellWord.argument(root.path), let status = try? root.status() else {
       return nil
     }
-    if refusal.isOwnMode { return "change the mode: chmod -R u+rwX \(path)" }
+    if denial.isOwnMode { return "change the mode: chmod -R u+rwX \(path)" }
     if status.user == Host.userID {
       return "change the owner to that of the repository: sudo chown -R --reference=\(path) \(path)"
     }
-    return "run as \(Refusal.name(status.user)), who owns the repository, or change the owner: "
-      + "sudo chown -R \(Host.userID) \(path)"
+    return "run as \(AccessDenial.name(status.user)), who owns the repository, or change the "
+      + "owner: sudo chown -R \(Host.userID) \(path)"
   }
 }
 
 /// The reason that a file's owner and mode deny access to a user.
-struct Refusal: Hashable {
+struct AccessDenial: Hashable {
   /// Whether the user owns the file, and its mode denies the owner access.
   let isOwnMode: Bool
   /// The reason in words.
