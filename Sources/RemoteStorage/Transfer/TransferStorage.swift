@@ -3,9 +3,9 @@ internal import Codecs
 package import SystemIO
 
 /// A storage that counts the requests to another one and the bytes of objects, and limits the bytes
-/// in a second in each direction.
-package final class TransferStorage: Storage {
-  private let base: any Storage
+/// in a second in each direction. Only calls that make no request are passed on as they are.
+package final class TransferStorage: ForwardingStorage {
+  package let base: any Storage
   fileprivate let counts: TransferCounts
   fileprivate let upload: RateLimit?
   private let download: RateLimit?
@@ -39,11 +39,6 @@ package final class TransferStorage: Storage {
 
   /// The warnings of the storage about what a crash can cost, each in one sentence.
   package var warnings: [String] { (base as? any WarningStorage)?.warnings ?? [] }
-
-  package var location: String { base.location }
-  package var canRename: Bool { base.canRename }
-  package var canCreateExclusively: Bool { base.canCreateExclusively }
-  package var versions: (any ObjectVersions)? { base.versions }
 
   package func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
     counts.didRequest()
@@ -178,10 +173,6 @@ package final class TransferStorage: Storage {
     // A store of objects has none, and is not asked.
     if space != nil { counts.didRequest() }
     return space
-  }
-
-  package func directoryIdentity() throws(StoreError) -> FileIdentity? {
-    try base.directoryIdentity()
   }
 
   private func received(_ bytes: Int) {
