@@ -1,8 +1,8 @@
 /// An age file with its key: the header with the payload's nonce, and the key of the payload
 /// ("Encrypted file format").
 ///
-/// `AgeEncryptor` and `AgeDecryptor` process a whole file; `AgeFile+Ranges` maps ranges of the
-/// plain bytes to stored ones.
+/// `AgeEncryptor` and `AgeDecryptor` process a whole file; `storedRange(of:size:)` and
+/// `open(_:stored:size:appendingTo:)` decrypt ranges of its plain bytes.
 public struct AgeFile: Sendable {
   /// The stored bytes before the first piece: the header and the nonce.
   public let head: [UInt8]

@@ -3,15 +3,16 @@ internal import CArchive
 // The properties of libarchive's entry, in the types of this package.
 extension ArchiveMember {
   init(_ entry: OpaquePointer) {
-    path = unsafe Self.bytes(archive_entry_pathname(entry) ?? archive_entry_pathname_utf8(entry))
+    path = unsafe LibArchive.bytes(
+      archive_entry_pathname(entry) ?? archive_entry_pathname_utf8(entry))
     kind = unsafe Self.kind(entry)
     mode = unsafe UInt16(truncatingIfNeeded: archive_entry_perm(entry) & 0o7777)
     let (user, group) = unsafe (archive_entry_uid(entry), archive_entry_gid(entry))
     (owner, self.group) = (Self.number(user), Self.number(group))
     userName =
-      unsafe Self.bytes(archive_entry_uname(entry) ?? archive_entry_uname_utf8(entry)) ?? []
+      unsafe LibArchive.bytes(archive_entry_uname(entry) ?? archive_entry_uname_utf8(entry)) ?? []
     groupName =
-      unsafe Self.bytes(archive_entry_gname(entry) ?? archive_entry_gname_utf8(entry)) ?? []
+      unsafe LibArchive.bytes(archive_entry_gname(entry) ?? archive_entry_gname_utf8(entry)) ?? []
     modified = unsafe Int64(archive_entry_mtime(entry))
     nanoseconds = unsafe UInt32(max(0, min(999_999_999, Int(archive_entry_mtime_nsec(entry)))))
     isEncrypted = unsafe archive_entry_is_data_encrypted(entry) != 0
@@ -39,45 +40,26 @@ extension ArchiveMember {
         + "stored instead")
   }
 
-  /// The file types of libarchive, whose C macros contain casts that Swift does not import.
-  private enum FileType {
-    static let mask: UInt32 = 0o170000
-    static let fifo: UInt32 = 0o010000
-    static let characterDevice: UInt32 = 0o020000
-    static let directory: UInt32 = 0o040000
-    static let blockDevice: UInt32 = 0o060000
-    static let regular: UInt32 = 0o100000
-    static let symbolicLink: UInt32 = 0o120000
-  }
-
   private static func kind(_ entry: OpaquePointer) -> Kind {
     let size = unsafe UInt64(clamping: archive_entry_size(entry))
     let hardLink = unsafe archive_entry_hardlink(entry) ?? archive_entry_hardlink_utf8(entry)
-    if let target = unsafe bytes(hardLink) { return .hardLink(target: target, size: size) }
+    if let target = unsafe LibArchive.bytes(hardLink) {
+      return .hardLink(target: target, size: size)
+    }
     let major = unsafe UInt32(truncatingIfNeeded: archive_entry_rdevmajor(entry))
     let minor = unsafe UInt32(truncatingIfNeeded: archive_entry_rdevminor(entry))
-    switch unsafe archive_entry_filetype(entry) & FileType.mask {
-    case FileType.regular:
+    switch unsafe archive_entry_filetype(entry) & LibArchive.FileType.mask {
+    case LibArchive.FileType.regular:
       return .file(size: unsafe archive_entry_size_is_set(entry) != 0 ? size : nil)
-    case FileType.directory: return .directory
-    case FileType.symbolicLink:
+    case LibArchive.FileType.directory: return .directory
+    case LibArchive.FileType.symbolicLink:
       let text = unsafe archive_entry_symlink(entry) ?? archive_entry_symlink_utf8(entry)
-      return unsafe bytes(text).map { .symbolicLink(target: $0) } ?? .unreadableLink
-    case FileType.fifo: return .fifo
-    case FileType.characterDevice: return .characterDevice(major: major, minor: minor)
-    case FileType.blockDevice: return .blockDevice(major: major, minor: minor)
+      return unsafe LibArchive.bytes(text).map { .symbolicLink(target: $0) } ?? .unreadableLink
+    case LibArchive.FileType.fifo: return .fifo
+    case LibArchive.FileType.characterDevice: return .characterDevice(major: major, minor: minor)
+    case LibArchive.FileType.blockDevice: return .blockDevice(major: major, minor: minor)
     default: return .other
     }
-  }
-
-  private static func bytes(_ text: UnsafePointer<CChar>?) -> [UInt8]? {
-    guard var pointer = unsafe text else { return nil }
-    var bytes: [UInt8] = []
-    while unsafe pointer.pointee != 0 {
-      bytes.append(UInt8(bitPattern: unsafe pointer.pointee))
-      unsafe pointer += 1
-    }
-    return bytes
   }
 
   private mutating func readAttributes(_ entry: OpaquePointer) {
@@ -89,7 +71,7 @@ extension ArchiveMember {
       guard unsafe archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK else {
         return
       }
-      guard let name = unsafe Self.bytes(name) else { continue }
+      guard let name = unsafe LibArchive.bytes(name) else { continue }
       let bytes = unsafe Array(UnsafeRawBufferPointer(start: value, count: size))
       attributes.append(PaxMember.Attribute(name: name, value: bytes))
     }
@@ -151,7 +133,7 @@ extension ArchiveMember {
       guard let number = Self.listTags[tag] else { continue }
       let isNamed = number == 2 || number == 8
       if isNamed, id < 0 {
-        let text = unsafe Self.bytes(name).map { String(decoding: $0, as: UTF8.self) } ?? ""
+        let text = unsafe LibArchive.bytes(name).map { String(decoding: $0, as: UTF8.self) } ?? ""
         omissions.append(
           "its access control list names '\(text)' without a number, and was dropped")
         return nil
@@ -160,8 +142,9 @@ extension ArchiveMember {
     }
     rows.sort { ($0.tag, $0.id) < ($1.tag, $1.id) }
     return rows.reduce(into: [2, 0, 0, 0]) { bytes, row in
-      bytes += Self.littleEndian(row.tag) + Self.littleEndian(row.permissions)
-      bytes += Self.littleEndian(row.id)
+      LittleEndian.append(row.tag, to: &bytes)
+      LittleEndian.append(row.permissions, to: &bytes)
+      LittleEndian.append(row.id, to: &bytes)
     }
   }
 
@@ -171,8 +154,4 @@ extension ArchiveMember {
     ARCHIVE_ENTRY_ACL_GROUP_OBJ: 0x04, ARCHIVE_ENTRY_ACL_GROUP: 0x08,
     ARCHIVE_ENTRY_ACL_MASK: 0x10, ARCHIVE_ENTRY_ACL_OTHER: 0x20,
   ]
-
-  private static func littleEndian<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
-    (0..<MemoryLayout<Number>.size).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
-  }
 }

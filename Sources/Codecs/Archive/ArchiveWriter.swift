@@ -64,7 +64,7 @@ internal import CArchive
     unsafe archive_write_set_bytes_per_block(archive, 0)
     let status = unsafe archive_write_open(archive, output, nil, appendToArchive, nil)
     if status != ARCHIVE_OK || form == .zip || form == .storedZip { return status }
-    unsafe archive_entry_set_filetype(entry, 0o100000)
+    unsafe archive_entry_set_filetype(entry, LibArchive.FileType.regular)
     return unsafe archive_write_header(archive, entry)
   }
 
@@ -96,11 +96,11 @@ internal import CArchive
     unsafe archive_entry_clear(entry)
     switch member.kind {
     case .file(let size):
-      unsafe archive_entry_set_filetype(entry, 0o100000)
+      unsafe archive_entry_set_filetype(entry, LibArchive.FileType.regular)
       unsafe archive_entry_set_size(entry, Int64(clamping: size))
-    case .directory: unsafe archive_entry_set_filetype(entry, 0o040000)
+    case .directory: unsafe archive_entry_set_filetype(entry, LibArchive.FileType.directory)
     case .symbolicLink(let target):
-      unsafe archive_entry_set_filetype(entry, 0o120000)
+      unsafe archive_entry_set_filetype(entry, LibArchive.FileType.symbolicLink)
       unsafe LibArchive.withCString(target) { unsafe archive_entry_copy_symlink(entry, $0) }
     default:
       throw CodecError(.unrepresentable, in: .archive, reason: "zip has no such file type")

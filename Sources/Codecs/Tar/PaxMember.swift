@@ -152,7 +152,7 @@ extension PaxMember {
 
   private func extendedRecords() -> [UInt8] {
     var records: [UInt8] = []
-    let longPath = Self.split(headerPath) == nil
+    let longPath = TarBlock.split(headerPath) == nil
     let longLink = linkTarget.count > Field.link.count
     if longPath && !Self.isText(headerPath) || longLink && !Self.isText(linkTarget)
       || dataRanges != nil && !Self.isText(path)
@@ -261,7 +261,7 @@ extension PaxMember {
 
   private func appendBlock(type: UInt8, to bytes: inout [UInt8]) {
     var block = [UInt8](repeating: 0, count: TarMember.blockSize)
-    let (prefix, name) = Self.split(headerPath) ?? ([], headerPath[...])
+    let (prefix, name) = TarBlock.split(headerPath) ?? ([], headerPath[...])
     Field.name.write(name, into: &block)
     Field.prefix.write(prefix, into: &block)
     Field.mode.write(UInt64(mode & 0o7777), into: &block)
@@ -286,17 +286,5 @@ extension PaxMember {
     let zeros = String(repeating: "0", count: 6 - digits.utf8.count)
     Field.checksum.write((zeros + digits + "\u{0} ").utf8, into: &block)
     bytes += block
-  }
-
-  /// Splits a name into the prefix and name fields of a header; nil if it does not fit.
-  private static func split(
-    _ name: [UInt8]
-  ) -> (prefix: ArraySlice<UInt8>, name: ArraySlice<UInt8>)? {
-    if name.count <= Field.name.count { return ([], name[...]) }
-    let from = max(1, name.count - Field.name.count - 1)
-    guard let slash = name[from...].firstIndex(of: UInt8(ascii: "/")),
-      slash <= Field.prefix.count, slash + 1 < name.count
-    else { return nil }
-    return (name[..<slash], name[(slash + 1)...])
   }
 }

@@ -1,4 +1,4 @@
-/// A block of a tar archive.
+/// A header block of a tar archive.
 enum TarBlock {
   /// The position of the checksum in a header.
   private static let checksum = 148..<156
@@ -19,5 +19,21 @@ enum TarBlock {
     // The checksum counts as spaces.
     let sum = block.reduce(0) { $0 + Int($1) } - field.reduce(0) { $0 + Int($1) }
     return Int(String(decoding: digits, as: UTF8.self), radix: 8) == sum + 0x20 * checksum.count
+  }
+
+  /// The maximum size of the prefix of a name in a header, in bytes.
+  private static let prefixSize = 155
+
+  /// Splits a name at a slash into the prefix and the name of a header. Returns nil if one of them
+  /// does not fit.
+  static func split(
+    _ name: [UInt8]
+  ) -> (prefix: ArraySlice<UInt8>, name: ArraySlice<UInt8>)? {
+    if name.count <= TarMember.nameSize { return ([], name[...]) }
+    let from = max(1, name.count - TarMember.nameSize - 1)
+    guard let slash = name[from...].firstIndex(of: UInt8(ascii: "/")), slash <= prefixSize,
+      slash + 1 < name.count
+    else { return nil }
+    return (name[..<slash], name[(slash + 1)...])
   }
 }

@@ -66,8 +66,8 @@ extension TarMember {
     return size
   }
 
+  /// The maximum size of a name, or of a link target, in a header, in bytes.
   static let nameSize = 100
-  static let prefixSize = 155
 
   static func padded(_ size: Int) -> Int { (size + blockSize - 1) / blockSize * blockSize }
 
@@ -84,20 +84,6 @@ extension TarMember {
   /// Whether name and link target fit into a POSIX header: 100 bytes each, or the name in two parts
   /// of at most 155 and 100 bytes separated by a slash.
   var fitsPlainHeader: Bool {
-    if linkTarget.count > Self.nameSize { return false }
-    let name = headerPath
-    if name.count <= Self.nameSize { return true }
-    let slash = UInt8(ascii: "/")
-    let from = max(1, name.count - Self.nameSize - 1)
-    guard let split = name[from...].firstIndex(of: slash) else { return false }
-    return split <= Self.prefixSize && split + 1 < name.count
-  }
-
-  /// The file types of libarchive, whose C macros contain casts that Swift does not import.
-  enum FileType {
-    static let mask: UInt32 = 0o170000
-    static let regular: UInt32 = 0o100000
-    static let directory: UInt32 = 0o040000
-    static let symbolicLink: UInt32 = 0o120000
+    linkTarget.count <= Self.nameSize && TarBlock.split(headerPath) != nil
   }
 }

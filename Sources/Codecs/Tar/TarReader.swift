@@ -101,14 +101,14 @@ internal import CArchive
     if let target = unsafe archive_entry_hardlink(entry) ?? archive_entry_hardlink_utf8(entry) {
       return .hardLink(target: try unsafe bytes(target, "link"))
     }
-    switch unsafe archive_entry_filetype(entry) & TarMember.FileType.mask {
-    case TarMember.FileType.regular:
+    switch unsafe archive_entry_filetype(entry) & LibArchive.FileType.mask {
+    case LibArchive.FileType.regular:
       guard let size = unsafe Int(exactly: archive_entry_size(entry)), size >= 0 else {
         throw CodecError(.malformed, in: .tar, reason: "a member has a negative size")
       }
       return .file(size: size)
-    case TarMember.FileType.directory: return .directory
-    case TarMember.FileType.symbolicLink:
+    case LibArchive.FileType.directory: return .directory
+    case LibArchive.FileType.symbolicLink:
       let target = unsafe archive_entry_symlink(entry) ?? archive_entry_symlink_utf8(entry)
       return .symbolicLink(target: try unsafe bytes(target, "link"))
     default: return .other
@@ -118,13 +118,8 @@ internal import CArchive
   private static func bytes(
     _ text: UnsafePointer<CChar>?, _ what: String
   ) throws(CodecError) -> [UInt8] {
-    guard var pointer = unsafe text else {
+    guard let bytes = unsafe LibArchive.bytes(text) else {
       throw CodecError(.malformed, in: .tar, reason: "a member's \(what) cannot be read")
-    }
-    var bytes: [UInt8] = []
-    while unsafe pointer.pointee != 0 {
-      bytes.append(UInt8(bitPattern: unsafe pointer.pointee))
-      unsafe pointer += 1
     }
     return bytes
   }

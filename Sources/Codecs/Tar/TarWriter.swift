@@ -184,13 +184,13 @@ extension TarWriter {
         unsafe archive_entry_copy_pathname(entry, $0)
       }
       switch member.kind {
-      case .file, .other: unsafe archive_entry_set_filetype(entry, TarMember.FileType.regular)
-      case .directory: unsafe archive_entry_set_filetype(entry, TarMember.FileType.directory)
+      case .file, .other: unsafe archive_entry_set_filetype(entry, LibArchive.FileType.regular)
+      case .directory: unsafe archive_entry_set_filetype(entry, LibArchive.FileType.directory)
       case .symbolicLink(let target):
-        unsafe archive_entry_set_filetype(entry, TarMember.FileType.symbolicLink)
+        unsafe archive_entry_set_filetype(entry, LibArchive.FileType.symbolicLink)
         unsafe LibArchive.withCString(target) { unsafe archive_entry_copy_symlink(entry, $0) }
       case .hardLink(let target):
-        unsafe archive_entry_set_filetype(entry, TarMember.FileType.regular)
+        unsafe archive_entry_set_filetype(entry, LibArchive.FileType.regular)
         unsafe LibArchive.withCString(target) { unsafe archive_entry_copy_hardlink(entry, $0) }
       }
       try write(to: &buffer) { unsafe archive_write_header(archive, entry) }
