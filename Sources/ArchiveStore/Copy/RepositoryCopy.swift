@@ -60,6 +60,7 @@ public struct RepositoryCopy {
     try from.requireKnownFeatures(for: .read)
     try to.requireKnownFeatures(for: .read)
     try requireDifferent()
+    // A source that cannot be written to gets none: a pack that is removed meanwhile is lost to it.
     let lease = isDry ? nil : try? ReaderLease(from)
     defer { lease?.release() }
     let session =

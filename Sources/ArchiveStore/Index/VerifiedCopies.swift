@@ -138,7 +138,7 @@ extension IndexCache.VerifiedCopies {
   private mutating func addNotes(from directory: borrowing Directory) {
     for note in Self(in: directory).notes.values where notes[note.id] == nil {
       let copy = IndexCache.Copies.name(note.id)
-      guard case .some(.some) = try? directory.statusIfPresent(copy) else { continue }
+      guard (try? directory.statusIfPresent(copy)) != nil else { continue }
       notes[note.id] = note
       unverified.insert(note.id)
     }

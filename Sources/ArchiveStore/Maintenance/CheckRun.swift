@@ -237,6 +237,7 @@ extension RepositoryCheck {
       do {
         try readTrees()
       } catch {
+        // Only to wait for its threads: this error comes first.
         _ = try? data.finish()
         throw error
       }

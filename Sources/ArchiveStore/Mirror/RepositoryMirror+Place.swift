@@ -35,8 +35,7 @@ extension RepositoryMirror {
     func isSeen(below place: ObjectPath) -> Bool {
       let names = lease.path.components + [LeaseStatus.Owner.sign]
       // Whoever may only read the original may be denied what does not exist.
-      let status = try? source.storage.status(names.reduce(place) { $0.appending($1) })
-      return status.flatMap(\.self) != nil
+      return (try? source.storage.status(names.reduce(place) { $0.appending($1) })) != nil
     }
     // A place without the id of the original is another one.
     if !isNew, isSeen(below: .root) { throw refusal(asIs: .repository, target) }
@@ -56,7 +55,7 @@ extension RepositoryMirror {
       return nil
     }
     // Whoever may only read some objects of the original may be denied what does not exist.
-    let own = (try? MirrorRecord.load(source.storage)).flatMap(\.self)
+    let own = try? MirrorRecord.load(source.storage)
     if let record, record != own { return nil }
     let path = RepositoryLayout.settings
     guard let one = try source.storage.status(path), let other = try target.status(path),

@@ -121,6 +121,7 @@ public struct RepositoryMirror {
     try source.requireKnownFeatures(for: .read)
     try source.storage.requireReadable()
     try requireAnotherDirectory()
+    // An original that cannot be written to gets none: if packs disappear, it is listed again.
     let lease = isDry ? nil : try? ReaderLease(source)
     defer { lease?.release() }
     let text = try source.storage.load(
@@ -277,6 +278,7 @@ extension RepositoryMirror {
     try target.makeMissing(RepositoryLayout.packDirectories, in: RepositoryLayout.packs)
     for path in [RepositoryLayout.readme, RepositoryLayout.recoverScript]
     where try target.status(path) == nil {
+      // They are not required: a later run copies what cannot be read now.
       guard let bytes = try? source.storage.load(path, limit: FormatLimit.repositoryFile) else {
         continue
       }

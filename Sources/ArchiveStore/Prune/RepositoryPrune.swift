@@ -239,7 +239,7 @@ extension RepositoryPrune {
     /// Returns how many of the packs can be rewritten in this order: the data that moves and an
     /// index of it fit on the volume.
     private func room(for packs: [PrunePlan.Pack], besides margin: UInt64) -> Int {
-      guard let space = (try? storage.space()) ?? nil else { return packs.count }
+      guard let space = try? storage.space() else { return packs.count }
       var bytes: UInt64 = 0
       return packs.prefix { pack in
         bytes += pack.used + pack.moved + pack.used / 16

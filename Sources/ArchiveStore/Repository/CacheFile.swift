@@ -21,7 +21,7 @@ struct CacheFile: Sendable {
     guard let directory = open(), let file = try? directory.file(name),
       let status = try? file.status(), status.kind == .file, status.user == Host.userID
     else { return nil }
-    return (try? file.readAll(limit: limit)) ?? nil
+    return try? file.readAll(limit: limit)
   }
 
   /// Replaces the file. Returns whether that succeeded.

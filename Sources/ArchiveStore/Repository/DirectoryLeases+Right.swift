@@ -145,7 +145,6 @@ extension DirectoryLeases {
   }
 
   private func isOwn(_ lease: Lease) -> Bool {
-    guard case .some(.some) = try? storage.status(owner(lease)) else { return false }
-    return true
+    (try? storage.status(owner(lease))) != nil
   }
 }

@@ -10,8 +10,7 @@ struct DirectoryLeases: LeaseForm {
   var removalBatch: Int { 64 }
 
   func mayTakeReaderLease() -> Bool {
-    guard case .some(.some) = try? storage.status(RepositoryLayout.leases) else { return false }
-    return true
+    (try? storage.status(RepositoryLayout.leases)) != nil
   }
 
   /// Creates the directory, and that of leases if it is missing, because copy tools omit it when it

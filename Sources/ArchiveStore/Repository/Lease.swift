@@ -99,6 +99,7 @@ final class Lease: Sendable {
   /// - Throws: `leaseLost` if the lease is dead.
   func requireAlive(afterPutting index: ObjectPath) throws(StoreError) {
     guard try isDead() else { return }
+    // If it stays, packs that it names are reported as missing: a repair drops these entries.
     try? storage.remove(index)
     throw Self.lost(storage.location)
   }

@@ -113,7 +113,7 @@ public struct Repository: Sendable {
     let names = (try? storage.list(.root)) ?? []
     let isUnfinished = (try? isUnfinished(storage, names)) ?? false
     let hasPacks = names.contains(RepositoryLayout.packs.name)
-    let isLocal = (try? storage.directoryIdentity()).flatMap(\.self) != nil
+    let isLocal = (try? storage.directoryIdentity()) != nil
     return StoreError(
       .noRepository, "open the repository", subject: storage.location,
       reason: "there is no repository.json",

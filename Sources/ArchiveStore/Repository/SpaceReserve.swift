@@ -33,11 +33,13 @@ struct SpaceReserve {
     return true
   }
 
-  /// Creates the reserve again if it is missing. If the volume has no room, the next prune tries
-  /// again.
+  /// Creates the reserve again if it is missing. If that fails, for example since the volume has no
+  /// room, the next prune tries again.
   func restore(by lease: Lease) {
-    guard case .some(.none) = try? storage.status(RepositoryLayout.reserve) else { return }
-    let bytes = [UInt8](repeating: 0, count: RepositoryLayout.reserveSize)
-    try? lease.save(bytes, as: RepositoryLayout.reserve)
+    do throws(StoreError) {
+      guard try storage.status(RepositoryLayout.reserve) == nil else { return }
+      let bytes = [UInt8](repeating: 0, count: RepositoryLayout.reserveSize)
+      try lease.save(bytes, as: RepositoryLayout.reserve)
+    } catch {}
   }
 }

@@ -115,6 +115,7 @@ public struct SnapshotRemoval: Sendable {
         return .removed
       }
     } catch {
+      // If it cannot be put back either, it stays in the lease, which is kept.
       try? restore(aside, lease)
       throw error
     }
