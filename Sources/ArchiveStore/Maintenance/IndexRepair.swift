@@ -73,9 +73,7 @@ public struct IndexRepair {
     let lease = try Lease(storage, clock: clock)
     defer { lease.release() }
     try repository.requireCurrent("repair the index of")
-    guard let right = try PruneLease(lease) else {
-      throw PruneLease.locked("repair the index of", storage)
-    }
+    let right = try PruneLease(lease, for: "repair the index of")
     defer { right.release() }
     let found = try findings { () throws(StoreError) in
       try checkNotStopped()

@@ -80,9 +80,7 @@ public struct PackRepair {
     try repository.requireKnownFeatures(for: .write, .prune)
     let session = try repository.beginWriting()
     defer { session.abandon() }
-    guard let right = try PruneLease(session.lease) else {
-      throw PruneLease.locked("repair the packs of", repository.storage)
-    }
+    let right = try PruneLease(session.lease, for: "repair the packs of")
     defer { right.release() }
     let heartbeat = PruneLease.Heartbeat(right)
     let repair = PackRepair(repository, counters: counters) { [isStopping] in

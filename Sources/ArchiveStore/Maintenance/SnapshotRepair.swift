@@ -94,9 +94,7 @@ public struct SnapshotRepair {
     try repository.requireKnownFeatures(for: .write, .prune)
     let session = try repository.beginWriting()
     defer { session.abandon() }
-    guard let right = try PruneLease(session.lease) else {
-      throw PruneLease.locked("repair the snapshots of", repository.storage)
-    }
+    let right = try PruneLease(session.lease, for: "repair the snapshots of")
     defer { right.release() }
     let heartbeat = PruneLease.Heartbeat(right)
     let isStopping: @Sendable () -> Bool = { [isStopping] in

@@ -182,9 +182,7 @@ public struct RepositoryMirror {
       object.value.packs.contains { found.packs[$0] != nil }
     }
     if !condemned.isEmpty {
-      guard let right = try PruneLease(session.lease) else {
-        throw PruneLease.locked("mirror the repository to", target)
-      }
+      let right = try PruneLease(session.lease, for: "mirror the repository to")
       defer { right.release() }
       for id in condemned.keys.sorted() {
         try right.requireHeld()

@@ -34,8 +34,9 @@ struct PackRemoval {
       try repository.beginWriting(workers: min(workers, Host.processors), cache: cache)
     }
     defer { session.abandon() }
-    let locked = try reserve.whenFull { () throws(StoreError) in try PruneLease(session.lease) }
-    guard let right = locked else { throw PruneLease.locked(action, repository.storage) }
+    let right = try reserve.whenFull { () throws(StoreError) in
+      try PruneLease(session.lease, for: action)
+    }
     defer { right.release() }
     defer { reserve.restore(by: session.lease) }
     try reserve.whenFull { () throws(StoreError) in try session.lease.removeExpiredOthers() }

@@ -113,9 +113,7 @@ extension CondemnedObjects {
   ///   the list before it was damaged; `unknownFeature`, `leaseLost`.
   func removeDamaged(from repository: Repository, by lease: Lease) throws(StoreError) {
     try repository.requireKnownFeatures(for: .prune)
-    guard let right = try PruneLease(lease) else {
-      throw PruneLease.locked("remove a damaged list of condemned packs from", repository.storage)
-    }
+    let right = try PruneLease(lease, for: "remove a damaged list of condemned packs from")
     defer { right.release() }
     // A program that lost the right while it slept cannot remove packs without its lease.
     try lease.removeExpiredOthers()

@@ -35,6 +35,15 @@ struct PruneLease {
     guard try storage.leases.takeRight(lease) else { return nil }
   }
 
+  /// Takes the right for the holder of a lease.
+  ///
+  /// - Parameter action: the words after "cannot", before the location of the repository.
+  /// - Throws: `busy` if another program has the right; failures of the storage.
+  init(_ lease: Lease, for action: String) throws(StoreError) {
+    guard let right = try PruneLease(lease) else { throw Self.locked(action, lease.storage) }
+    self = right
+  }
+
   /// Updates the heartbeat if it is a minute old. Returns whether the right is still held, as far
   /// as is known. Cheap enough to call often.
   func keepAlive() throws(StoreError) -> Bool { try lease.touchIfDue() ? try isHeld() : true }

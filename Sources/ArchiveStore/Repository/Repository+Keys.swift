@@ -78,9 +78,7 @@ extension Repository {
     try requireOlder(keys, change)
     let lease = try Lease(storage)
     defer { lease.release() }
-    guard let right = try PruneLease(lease) else {
-      throw PruneLease.locked("\(isReplacing ? "change" : "add") a key of", storage)
-    }
+    let right = try PruneLease(lease, for: "\(isReplacing ? "change" : "add") a key of")
     defer { right.release() }
     try requireCurrent("change a key of")
     try storage.makeMissing([KeyFile.directory.name], in: .root)
@@ -221,9 +219,7 @@ extension Repository {
     }
     let lease = try Lease(storage)
     defer { lease.release() }
-    guard let right = try PruneLease(lease) else {
-      throw PruneLease.locked("remove a key from", storage)
-    }
+    let right = try PruneLease(lease, for: "remove a key from")
     defer { right.release() }
     try requireCurrent("remove a key from")
     guard try storage.status(KeyFile.path(name)) != nil else { throw change.missing }

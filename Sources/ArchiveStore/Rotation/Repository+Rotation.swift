@@ -39,9 +39,7 @@ extension Repository {
     let keys = try requireRotatable()
     let lease = try Lease(storage)
     defer { lease.release() }
-    guard let right = try PruneLease(lease) else {
-      throw PruneLease.locked("rotate the key of", storage)
-    }
+    let right = try PruneLease(lease, for: "rotate the key of")
     defer { right.release() }
     try requireCurrent("rotate the key of")
     try requireSingleKey(keys)
