@@ -199,7 +199,7 @@ struct ReadableIndex {
     if isRescuing || !faults.isEmpty {
       let named = loaded.packs
       let others = sizes.filter { !named.contains($0.key) }
-      let rescue = try PackRescue(of: others, in: storage) {}
+      let rescue = try PackRescue(of: others, in: storage)
       objects += rescue.objects
       refusal = rescue.refusal
       hasUnindexedPacks = !rescue.objects.isEmpty

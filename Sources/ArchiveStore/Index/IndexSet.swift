@@ -46,14 +46,18 @@ struct IndexSet: Sendable {
   }
 
   /// The packs that may be relied on.
-  var packs: Set<Digest> {
-    var packs: Set<Digest> = []
+  var packs: Set<Digest> { Set(packSizes.keys) }
+
+  /// The packs that may be relied on, with their stored sizes.
+  var packSizes: [Digest: UInt64] {
+    var sizes: [Digest: UInt64] = [:]
     for (number, object) in objects.enumerated() {
-      for pack in 0..<object.packs where usable.isEmpty || usable[number][pack] {
-        packs.insert(object.pack(pack).id)
+      for index in 0..<object.packs where usable.isEmpty || usable[number][index] {
+        let pack = object.pack(index)
+        sizes[pack.id] = pack.size
       }
     }
-    return packs
+    return sizes
   }
 
   /// The number of entries in all objects.

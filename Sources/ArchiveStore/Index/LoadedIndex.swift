@@ -34,16 +34,7 @@ struct LoadedIndex: Sendable {
   }
 
   /// The packs named by usable objects, with their sizes.
-  var packSizes: [Digest: UInt64] {
-    var sizes: [Digest: UInt64] = [:]
-    for object in objects {
-      for number in 0..<object.packs {
-        let pack = object.pack(number)
-        sizes[pack.id] = pack.size
-      }
-    }
-    return sizes
-  }
+  var packSizes: [Digest: UInt64] { IndexSet(objects).packSizes }
 }
 
 // MARK: - Loading
@@ -132,11 +123,7 @@ extension LoadedIndex {
     of ids: [Digest], in storage: RepositoryStorage, cache: IndexCache?
   ) throws(StoreError) -> [ObjectPath: UInt64]? {
     guard cache != nil, ids.count > 1, storage.isOnAnotherHost else { return nil }
-    var sizes: [ObjectPath: UInt64] = [:]
-    try storage.forEachObject(below: RepositoryLayout.indexes) { path, status in
-      sizes[path] = status.size
-    }
-    return sizes
+    return try RepositoryListing.indexesWithSizes(storage).sizes
   }
 
   /// Returns the visible fault of an object whose copy is used without reading the object, or nil

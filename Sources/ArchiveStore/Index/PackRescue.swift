@@ -16,9 +16,6 @@ struct PackRescue: Sendable {
   private var builder = IndexBuilder()
   private static let recordsPerObject = 1 << 19
 
-  /// Creates an empty rescue that reads no pack.
-  init() {}
-
   /// Reads the tables of all packs except the named ones, which takes long if they are many.
   /// `checkCancellation` is called before each.
   init(
@@ -28,23 +25,22 @@ struct PackRescue: Sendable {
   ) throws(StoreError) {
     let packs = try RepositoryListing.packSizes(storage).filter { !named.contains($0.key) }
     counters.expect(files: packs.count, bytes: 0)
+    try self.init(
+      of: packs, in: storage, counters: counters, checkCancellation: checkCancellation)
+  }
+
+  /// Reads the tables of the given packs and sizes, and counts them as files. `checkCancellation`
+  /// is called before each.
+  init(
+    of packs: [Digest: UInt64], in storage: RepositoryStorage,
+    counters: ProgressCounters = ProgressCounters(),
+    checkCancellation: () throws(StoreError) -> Void = {}
+  ) throws(StoreError) {
     for (pack, size) in packs.sorted(by: { $0.key < $1.key }) {
       try checkCancellation()
       counters.begin(ByteString("\(storage.layout.pack(pack))"))
       try add(pack, size: size, storage)
       counters.didHandle(files: 1)
-    }
-    try closeObject()
-  }
-
-  /// Reads the tables of the given packs and sizes. `checkCancellation` is called before each.
-  init(
-    of packs: [Digest: UInt64], in storage: RepositoryStorage,
-    checkCancellation: () throws(StoreError) -> Void
-  ) throws(StoreError) {
-    for (pack, size) in packs.sorted(by: { $0.key < $1.key }) {
-      try checkCancellation()
-      try add(pack, size: size, storage)
     }
     try closeObject()
   }

@@ -113,16 +113,7 @@ struct ReaderIndex {
   var packedBytes: UInt64 { packSizes.values.reduce(0) { $0 &+ $1 } }
 
   /// The stored sizes of all known packs in bytes.
-  var packSizes: [Digest: UInt64] {
-    var sizes: [Digest: UInt64] = [:]
-    for object in set.objects {
-      for number in 0..<object.packs {
-        let pack = object.pack(number)
-        sizes[pack.id] = pack.size
-      }
-    }
-    return sizes
-  }
+  var packSizes: [Digest: UInt64] { self.set.packSizes }
 
   /// Lists the objects and loads the new ones. Returns whether the list changed.
   @discardableResult
