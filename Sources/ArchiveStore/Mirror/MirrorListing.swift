@@ -82,7 +82,7 @@ struct MirrorListing {
   }
 
   /// Uses the size of the mirror's copy for a pack that is damaged in the original.
-  mutating func forgetSize(of pack: Digest, use size: UInt64) { packs[pack] = size }
+  mutating func replaceSize(of pack: Digest, by size: UInt64) { packs[pack] = size }
 
   /// Checks that the missing directories can have been empty.
   ///

@@ -143,32 +143,25 @@ struct MirrorPlan {
     let new = newSnapshots
     report.damaged += try mirror.losses(in: found, besides: old)
     let planned = try planned()
-    let index = lacking.isEmpty ? try loadedIndex(of: planned) : nil
-    let unindexed = index.map { UnindexedSnapshots(found, $0) }
-    let hasUnnamedPacks = unindexed?.hasUnnamedPacks == true
-    var isIndexed = true
-    if hasUnnamedPacks {
-      let heads = try mirror.source.heads(cache: mirror.headCache).heads
-        .filter { found.snapshots.contains($0.id) }
-      isIndexed = unindexed?.contains(anyOf: heads) != true
-    }
-    if !new.isEmpty, index.map(isWhole) != true || hasUnnamedPacks {
-      try findIncomplete(among: new, in: planned, &isIndexed)
+    let index = lacking.isEmpty ? try originalIndex(of: planned) : nil
+    var isIndexed = try index?.hasLostObject(in: mirror) != true
+    if !new.isEmpty, index?.isWhole(with: packs) != true {
+      isIndexed = try findIncomplete(among: new, in: planned) && isIndexed
     }
     if !isIndexed { report.damaged.append(.incompleteIndex()) }
   }
 
-  /// - Parameter isIndexed: set to false if the index objects lack something.
+  /// Returns false if the index objects lack something that the snapshots need.
   private mutating func findIncomplete(
-    among new: Set<SnapshotID>, in planned: Repository, _ isIndexed: inout Bool
-  ) throws {
+    among new: Set<SnapshotID>, in planned: Repository
+  ) throws -> Bool {
     let listing = try mirror.source.heads(cache: mirror.headCache)
     try listing.requireSent(new)
     let heads = listing.heads.filter { new.contains($0.id) }
     var needs = try search(planned)
     report.incomplete = try needs.mark(heads)
-    if needs.needsUnindexedPacks, lacking.isEmpty { isIndexed = false }
     report.copied.snapshots -= report.incomplete.count
+    return !needs.needsUnindexedPacks || !lacking.isEmpty
   }
 
   /// Adds the bytes of the index objects and snapshots that the run copies. One that is gone by now
@@ -198,16 +191,16 @@ struct MirrorPlan {
     ) { [source = mirror.source] in try source.snapshot($0) }
   }
 
-  private func loadedIndex(of planned: Repository) throws(StoreError) -> LoadedIndex {
-    try LoadedIndex.load(
-      found.indexes.sorted(), from: planned.storage, cache: mirror.indexCache)
+  private func originalIndex(of planned: Repository) throws(StoreError) -> OriginalIndex {
+    OriginalIndex(
+      found,
+      try LoadedIndex.load(
+        found.indexes.sorted(), from: planned.storage, cache: mirror.indexCache))
   }
 
-  /// Whether the mirror would have all packs that usable index objects of the original name, and
-  /// none of these is unusable.
-  private func isWhole(_ index: LoadedIndex) -> Bool {
-    let packs = copied.union(Set(old.packs.keys).subtracting(old.damagedPacks))
-    return index.faults.isEmpty && index.unreadable.isEmpty && index.packs.isSubset(of: packs)
+  /// The packs that the mirror would have.
+  private var packs: Set<Digest> {
+    copied.union(Set(old.packs.keys).subtracting(old.damagedPacks))
   }
 
   // MARK: - What is removed

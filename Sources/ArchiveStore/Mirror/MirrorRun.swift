@@ -91,7 +91,7 @@ struct MirrorRun {
         if try ObjectCopier.isIntact(id, at: object.path, in: target) {
           recordDamage(
             StoreError.damaged("\(object.path)", "its size differs from the mirror's copy"))
-          found.forgetSize(of: id, use: present)
+          found.replaceSize(of: id, by: present)
           continue
         }
       }
@@ -152,15 +152,10 @@ struct MirrorRun {
   private mutating func copySnapshots() throws {
     var new = found.snapshots.subtracting(old.snapshots)
     for error in try mirror.losses(in: found, besides: old) { recordDamage(error) }
-    let index = lacking.isEmpty ? try loadedIndex() : nil
-    let unindexed = index.map { UnindexedSnapshots(found, $0) }
-    if unindexed?.hasUnnamedPacks == true, unindexed?.contains(anyOf: try heads()) == true {
-      recordDamage(.incompleteIndex())
-    }
+    let index = lacking.isEmpty ? try originalIndex() : nil
+    if try index?.hasLostObject(in: mirror) == true { recordDamage(.incompleteIndex()) }
     guard !new.isEmpty else { return }
-    if index.map(isWhole) != true || unindexed?.hasUnnamedPacks == true {
-      new.subtract(try incomplete(new))
-    }
+    if index?.isWhole(with: packs) != true { new.subtract(try incomplete(new)) }
     let sizes = try RepositoryListing.snapshotStatuses(source)
     let objects = new.sorted().compactMap { id in
       sizes[id].map {
@@ -179,12 +174,6 @@ struct MirrorRun {
     report.copied.snapshots = result.copied
   }
 
-  /// Returns the heads of the original's snapshots.
-  private func heads() throws -> [SnapshotHead] {
-    try mirror.source.heads(cache: mirror.headCache).heads
-      .filter { found.snapshots.contains($0.id) }
-  }
-
   /// Returns the new snapshots that need something which the mirror lacks.
   private mutating func incomplete(_ new: Set<SnapshotID>) throws -> Set<SnapshotID> {
     let listing = try mirror.source.heads(cache: mirror.headCache)
@@ -199,14 +188,9 @@ struct MirrorRun {
   }
 
   /// The index objects of the original, which the mirror has by now.
-  private func loadedIndex() throws(StoreError) -> LoadedIndex {
-    try LoadedIndex.load(found.indexes.sorted(), from: target, cache: mirror.indexCache)
-  }
-
-  /// Whether the mirror has all packs that usable index objects of the original name, and none of
-  /// these is unusable.
-  private func isWhole(_ index: LoadedIndex) -> Bool {
-    index.faults.isEmpty && index.unreadable.isEmpty && index.packs.isSubset(of: packs)
+  private func originalIndex() throws(StoreError) -> OriginalIndex {
+    OriginalIndex(
+      found, try LoadedIndex.load(found.indexes.sorted(), from: target, cache: mirror.indexCache))
   }
 
   private mutating func save(record snapshots: Set<SnapshotID>) throws(StoreError) {
