@@ -1,5 +1,4 @@
 internal import Codecs
-internal import SystemIO
 
 /// Finds the blobs that snapshots need, and the snapshots that need blobs which no intact pack has.
 struct SnapshotNeedsSearch {
@@ -139,80 +138,4 @@ struct SnapshotNeedsSearch {
     }
     return incomplete
   }
-}
-
-/// A snapshot that cannot be restored completely.
-public struct IncompleteSnapshot: Sendable {
-  public let head: SnapshotHead
-  /// The losses by path, and their number. Above 4 MiB they are summarized.
-  public let lost: [PathNote]
-  public let losses: Int
-
-  /// Returns nil if everything in the snapshot can be restored.
-  init?(
-    _ head: SnapshotHead, _ trees: inout TreeRepair, read: (SnapshotID) throws -> StoredSnapshot
-  ) throws {
-    self.head = head
-    do {
-      if try trees.repair(head.tree) == .whole { return nil }
-      let survey = try TreeSurvey(read(head.id).snapshot, trees)
-      (lost, losses) = (survey.notes.notes, max(1, survey.notes.count))
-    } catch let error as StoreError where error.kind == .damaged {
-      (lost, losses) = ([PathNote(path: "", note: error.reason)], 1)
-    }
-  }
-}
-
-/// The index of a repository as a reader of large parts of it uses it: every pack that exists is
-/// read, whichever is the most reliable first.
-struct ReadableIndex {
-  private(set) var index = PruneIndex()
-  /// The errors of index objects that cannot be used.
-  let faults: [StoreError]
-  /// The error of a pack that no usable object names and whose table this user may not read.
-  private(set) var refusal: StoreError?
-  /// Whether packs that no usable object names were found by their own tables.
-  private(set) var hasUnindexedPacks = false
-
-  /// Loads the index. If an index object cannot be used, or with `isRescuing`, the packs that no
-  /// usable object names are found by their own tables.
-  ///
-  /// - Parameter isReliedOn: whether `isReliable` decides what is stored again.
-  init(
-    _ repository: Repository, cache: IndexCache?, isRescuing: Bool = false,
-    isReliedOn: Bool = false
-  ) throws(StoreError) {
-    let storage = repository.storage
-    var (condemned, damaged): (Set<Digest>, Set<Digest>) = ([], [])
-    // A reader needs each of them only for the order in which it tries packs.
-    do throws(StoreError) {
-      condemned = try CondemnedObjects(storage).packs
-    } catch { if isReliedOn { throw error } }
-    do throws(StoreError) {
-      let records = try DamageRecords(storage)
-      damaged = Set(try (isReliedOn ? records.complete() : records).packs.keys)
-    } catch { if isReliedOn { throw error } }
-    let loaded = try LoadedIndex.loadAll(from: storage, cache: cache)
-    faults = loaded.faults.map(\.error)
-    let sizes = try RepositoryListing.packSizes(storage)
-    var objects = loaded.objects
-    if isRescuing || !faults.isEmpty {
-      let named = loaded.packs
-      let others = sizes.filter { !named.contains($0.key) }
-      let rescue = try PackRescue(of: others, in: storage)
-      objects += rescue.objects
-      refusal = rescue.refusal
-      hasUnindexedPacks = !rescue.objects.isEmpty
-    }
-    for object in objects {
-      try index.add(object) { pack throws(StoreError) in
-        guard let size = sizes[pack.id] else { return .missing }
-        if condemned.contains(pack.id) { return .condemned }
-        return size == pack.size && !damaged.contains(pack.id) ? .reliable : .damaged
-      }
-    }
-  }
-
-  /// Whether a writer may rely on a blob.
-  func isReliable(_ blob: BlobID) -> Bool { index.find(blob)?.state == .reliable }
 }

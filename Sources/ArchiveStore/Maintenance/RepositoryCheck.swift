@@ -191,6 +191,13 @@ extension RepositoryCheck {
 }
 
 extension RepositoryCheck.Result {
+  /// The hosts and their snapshots that are accepted: one that no trusted signer signed may name
+  /// any host.
+  public var hosts: [HostSnapshots] {
+    let accepted = run.snapshots.lazy.filter { run.check.repository.refusal(of: $0) == nil }
+    return HostSnapshots.grouped(accepted.map { ($0.snapshot.host, $0.snapshot.time) })
+  }
+
   /// Records that the packs of a partial check were read, so that the next one reads others.
   public func recordRound() {
     if let round = run.round { run.check.rounds?.save(round) }

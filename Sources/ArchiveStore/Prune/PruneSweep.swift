@@ -27,7 +27,7 @@ struct PruneSweep {
     (self.session, self.right, self.reserve) = (session, right, reserve)
   }
 
-  /// Sweeps the condemned objects that nobody may rely on. `search` knows what the snapshots
+  /// Sweeps the condemned objects that nobody may rely on. `needs` knows what the snapshots
   /// listed so far need; snapshots that were added since are searched here, after the leases were
   /// checked.
   func run(
