@@ -122,14 +122,8 @@ extension ContentComparison {
       _ count: UInt64, _ reader: RepositoryReader
     ) throws(StoreError) -> ArraySlice<UInt8> {
       guard case .blob(let digest, let length) = piece else { return [] }
-      let blob = BlobID(kind: .data, digest: digest)
       let bytes: [UInt8]
-      if let read { bytes = read } else { bytes = try reader.readBlob(blob) }
-      guard bytes.count == Int(length) else {
-        throw StoreError(
-          .damaged, "read", subject: "\(blob)",
-          reason: "it has \(bytes.count) bytes instead of the \(length) that a file needs")
-      }
+      if let read { bytes = read } else { bytes = try reader.readData(digest, length: length) }
       read = bytes
       return bytes[Int(offset)..<Int(offset + count)]
     }

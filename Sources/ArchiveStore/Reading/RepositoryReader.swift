@@ -262,12 +262,7 @@ extension RepositoryReader {
   ) throws {
     try forEachPiece(of: content) { offset, piece in
       guard case .blob(let digest, let length) = piece else { return }
-      let (frame, range) = try find(BlobID(kind: .data, digest: digest))
-      guard range.count == length else {
-        throw StoreError.damaged(
-          "data blob \(digest.hex)",
-          "it has \(range.count) bytes instead of the \(length) that a file needs")
-      }
+      let (frame, range) = try findData(digest, length: length)
       try body(offset, frame.span.extracting(range))
     }
   }
@@ -316,14 +311,34 @@ extension RepositoryReader {
   public func value(of attribute: Attribute) throws(StoreError) -> [UInt8] {
     switch attribute.value {
     case .inline(let value): return value
-    case .blob(let digest, let length):
-      let value = try readBlob(BlobID(kind: .data, digest: digest))
-      guard value.count == length else {
-        throw .damaged(
-          "data blob \(digest.hex)",
-          "it has \(value.count) bytes instead of the \(length) that an attribute needs")
-      }
-      return value
+    case .blob(let digest, let length): return try readData(digest, length: length)
     }
+  }
+
+  /// Returns the bytes of a data blob of an expected length.
+  ///
+  /// - Throws: `damaged` if it has another length or no intact pack has it, and failures to read.
+  public func readData(_ digest: Digest, length: UInt64) throws(StoreError) -> [UInt8] {
+    let (frame, range) = try findData(digest, length: length)
+    return Array(frame[range])
+  }
+
+  private func findData(
+    _ digest: Digest, length: UInt64
+  ) throws(StoreError) -> (frame: [UInt8], range: Range<Int>) {
+    let found = try find(BlobID(kind: .data, digest: digest))
+    guard found.range.count == length else {
+      throw .wrongLength(of: digest, found.range.count, needed: length)
+    }
+    return found
+  }
+}
+
+extension StoreError {
+  /// Returns the error for a data blob of another length than a snapshot needs.
+  static func wrongLength(of digest: Digest, _ length: Int, needed: UInt64) -> StoreError {
+    .damaged(
+      "data blob \(digest.hex)",
+      "it has \(length) bytes instead of the \(needed) that a snapshot needs")
   }
 }

@@ -56,9 +56,7 @@ extension SharedReader {
   package func data(_ digest: Digest, length: UInt64) throws(StoreError) -> Slice {
     let slice = try find(BlobID(kind: .data, digest: digest))
     guard slice.count == length else {
-      throw .damaged(
-        "data blob \(digest.hex)",
-        "it has \(slice.count) bytes instead of the \(length) that a file needs")
+      throw .wrongLength(of: digest, slice.count, needed: length)
     }
     return slice
   }
