@@ -82,6 +82,13 @@ struct OptionPrecedenceTests {
     Row("init /b", "recovery-key: /r\ninit: {recipient: age1x}", adds: ["--recipient=age1x"]),
     Row("key trust --snapshot all", "key: {trust: {name: x}}"),
     Row("init /b --plain", "recovery-key: /r\npassphrase-file: /p"),
+    Row(
+      "schedule install --cron --keep-daily 7", "schedule: {install: {purge: true, hourly: true}}",
+      adds: ["--hourly"]),
+    Row(
+      "schedule install --profile a --systemd",
+      "schedule: {install: {purge: true}}\nprofiles: {a: {schedule: {install: {keep-last: 1}}}}",
+      adds: ["--keep-last=1"]),
     Row("restore latest:notes/a --to x", "app: notes\nrestore: {quiet: true}", adds: ["--quiet"]),
     Row("restore --to x /home/a/notes", "restore: {app: [notes, other]}"),
     Row("restore latest:a --in-place", "restore: {app: notes, overwrite: always}"),
@@ -123,6 +130,7 @@ struct OptionPrecedenceTests {
       "schedule install --cron --keep-daily 7",
       "schedule: {install: {forget-every: daily, keep-oldest: true}}",
       adds: ["--forget-every=daily", "--keep-oldest"]),
+    Row("schedule install --cron --daily", "schedule: {install: {purge: true}}", adds: ["--purge"]),
     Row(
       "init /b --recipient age1x --passphrase-file /p", "recovery-key: /r",
       adds: ["--recovery-key=/r"]),

@@ -98,9 +98,12 @@ extension ScheduleCommand {
 
     static var precedence: [OptionPrecedence] {
       let ofBackups = RetentionOptions.names.union(["forget-every", "metrics", "when"])
+      // Others than these may be set for several commands, or have a meaning for purges by cron.
+      let ofRemovals = RetentionOptions.names.union(["forget-every"])
       return OptionPrecedence.oneOf(["systemd"], ["cron"])
         + OptionPrecedence.oneOf(["hourly"], ["daily"], ["weekly"], ["calendar"])
         + OptionPrecedence.choosing(["purge"], replaces: ofBackups)
+        + OptionPrecedence.choosing(ofRemovals, replaces: ["purge"])
         + [
           // systemd runs the purges permanently.
           OptionPrecedence(
