@@ -146,6 +146,35 @@ struct EncryptedInitTests {
     #expect(try isOpened("--passphrase-file old"))
   }
 
+  /// The recovery key that nobody gets would be lost: there is no repository then.
+  @Test(arguments: ["exec >/dev/full", "exec >&-", "mkfifo out; exec 3<>out >out 3>&-"])
+  func lostRecoveryKeyCreatesNothing(_ output: String) throws {
+    let line = "init repo --passphrase-file old --no-default"
+    let outcome = try cli.run(line, under: ["bash", "-c", "\(output); exec \"$0\" \"$@\""])
+    #expect(outcome.code == 1, "\(outcome)")
+    #expect(outcome.errors.contains("error: cannot print the recovery key: "), "\(outcome.errors)")
+    #expect(outcome.errors.contains("'--recovery-key FILE'"), "\(outcome.errors)")
+    #expect(try cli.names(in: "repo").isEmpty)
+    // The empty directory does not prevent another attempt.
+    #expect(try cli.run(line).code == 0)
+  }
+
+  /// Also `head -1` shows it.
+  @Test func recoveryKeyIsTheFirstLine() throws {
+    let output = try cli.succeed("init repo --passphrase-file old --no-default")
+    #expect(output.hasPrefix("AGE-SECRET-KEY-1"), "\(output)")
+    #expect(output.contains("\ncreated repository "), "\(output)")
+  }
+
+  /// The repository needs more than 8 KiB in a file.
+  @Test func printedRecoveryKeyOfNoRepositoryIsNamed() throws {
+    let limited = ["bash", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\""]
+    let outcome = try cli.run("init repo --passphrase-file old", under: limited)
+    #expect(outcome.code == 1 && outcome.output.hasPrefix("AGE-SECRET-KEY-1"), "\(outcome)")
+    #expect(outcome.errors.contains("the recovery key above opens nothing"), "\(outcome.errors)")
+    #expect(try !cli.isThere("repo/repository.json"))
+  }
+
   /// A secret is never part of JSON, and `--quiet` prints nothing.
   @Test(arguments: ["--json", "--quiet"])
   func unseenRecoveryKeyIsRefused(_ option: String) throws {

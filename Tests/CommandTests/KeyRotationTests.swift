@@ -86,6 +86,18 @@ struct KeyRotationTests {
     }
   }
 
+  /// The new recovery key that nobody gets would be lost.
+  @Test func lostRecoveryKeyRotatesNothing() throws {
+    let before = try cli.directory.read("repo/repository.json")
+    let outcome = try cli.run(
+      "key rotate \(Self.key)", under: ["bash", "-c", "exec >/dev/full; exec \"$0\" \"$@\""])
+    #expect(outcome.code == 1, "\(outcome)")
+    #expect(outcome.errors.contains("error: cannot print the recovery key: "), "\(outcome.errors)")
+    #expect(try cli.directory.read("repo/repository.json") == before)
+    #expect(try count("--identity recovery.key") == 1)
+    #expect(try cli.names(in: "repo/leases").isEmpty)
+  }
+
   @Test func rotationIsRefusedWithoutAWrite() throws {
     let before = try cli.directory.read("repo/repository.json")
     try keys.succeed("key add second --new-passphrase-file new \(Self.key)")

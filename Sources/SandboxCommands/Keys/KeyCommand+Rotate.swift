@@ -1,6 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
+internal import RemoteStorage
 internal import SystemIO
 
 extension KeyCommand {
@@ -62,13 +63,9 @@ extension KeyCommand {
       let others =
         recipients.isEmpty && recipientsFile == nil
         ? nil : try RecipientList.read(recipients, file: recipientsFile)
-      let choice = try repository.choice()
+      let choice = try repository.choice(for: console)
       let opened = try choice.open(console).repository
-      let rotation = try opened.rotateKey(to: others) { identities in
-        guard let recoveryKey else { return }
-        try RecoveryKeyFile.requireOutside(choice.location, recoveryKey)
-        try RecoveryKeyFile.writeOrKeep(identities, at: recoveryKey, console)
-      }
+      let rotation = try rotate(opened, to: others, at: choice.location, console)
       let known = KnownRecipients(of: rotation.repository, at: choice.recordedLocation)
       do {
         try known.record(rotation.recipients, areAuthenticated: true)
@@ -83,6 +80,34 @@ extension KeyCommand {
       return .done
     }
 
+    /// Rotates the key. The recovery key is saved or printed before anything is changed.
+    private func rotate(
+      _ opened: Repository, to others: [AgeRecipient]?, at location: RepositoryLocation,
+      _ console: Console
+    ) throws -> Repository.Rotation {
+      var isPrinted = false
+      do {
+        return try opened.rotateKey(to: others) { identities in
+          if let recoveryKey {
+            try RecoveryKeyFile.requireOutside(location, recoveryKey)
+            try RecoveryKeyFile.writeOrKeep(identities, at: recoveryKey, console)
+          } else {
+            try console.printRecoveryKey(
+              identities,
+              title: "the recovery key, which is printed only now, with all of these lines:")
+            isPrinted = true
+          }
+        }
+      } catch {
+        if isPrinted {
+          console.warning(
+            "the rotation was not completed: keep the older recovery key as well as that above, "
+              + "until a rotation is complete")
+        }
+        throw error
+      }
+    }
+
     private func show(_ rotation: Repository.Rotation, _ console: Console) throws {
       try console.result(
         rotation.isCompletion
@@ -93,12 +118,6 @@ extension KeyCommand {
           "the recovery key is in '\(recoveryKey)': move it to a safe place apart from this host "
             + "and the repository")
       } else {
-        try console.result("the recovery key, which is printed only once, with all of these lines:")
-        for identity in rotation.identities {
-          try identity.text().withBytes { try console.result(bytes: $0) }
-          try console.result("")
-        }
-        try console.flush()
         console.note(
           "keep the recovery key in a safe place apart from this host and the repository")
       }

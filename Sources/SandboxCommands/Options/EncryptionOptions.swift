@@ -240,3 +240,28 @@ enum RecoveryKeyFile {
   /// The bytes of an identity, its public key and the comment, at most.
   private static let roomOfIdentity = 256
 }
+
+extension Console {
+  /// Prints a recovery key, one identity a line, which is known to be written when this returns.
+  /// It comes before everything else on standard output, so that `head -1` shows it.
+  ///
+  /// - Parameter title: a note that introduces the key.
+  /// - Throws: `OperationError` if it cannot be written, also if nobody reads it.
+  func printRecoveryKey(_ identities: [AgeIdentity], title: String) throws(OperationError) {
+    note(title)
+    do {
+      for identity in identities {
+        try identity.text().withBytes { try result(bytes: $0) }
+        try result("")
+      }
+      try flush()
+    } catch {
+      let failure = error as? SystemError
+      throw OperationError(
+        .failed, code: failure?.code ?? .systemError, "print the recovery key",
+        reason: failure?.reason ?? "\(error)",
+        hint: "nothing was changed: add '--recovery-key FILE', or let standard output be written to"
+      )
+    }
+  }
+}

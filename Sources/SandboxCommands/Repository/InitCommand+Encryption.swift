@@ -54,13 +54,14 @@ extension InitCommand {
       hint: "use '--passphrase', or '--plain' on a disk that is encrypted as a whole")
   }
 
-  /// Creates the repository. The recovery key is saved before, so it is never lost.
+  /// Creates the repository. The recovery key is saved or printed before, so it is never lost.
   func create(
     in storage: any Storage, _ keys: NewEncryption?, as choice: RepositoryOptions.Choice,
     _ console: Console
   ) throws -> Repository {
     guard let keys else { return try Repository.create(in: storage, program: Version.text) }
     let saved = try saveRecoveryKey(of: keys, storage, at: choice.location)
+    let isPrinted = try printRecoveryKey(of: keys, storage, console)
     let made: Repository
     do {
       made = try Repository.create(in: storage, program: Version.text, keys: keys.keys) {
@@ -71,10 +72,15 @@ extension InitCommand {
       }
     } catch {
       if let saved { discardRecoveryKey(saved, in: storage, console) }
+      if isPrinted {
+        console.warning(
+          "the recovery key above opens nothing, unless there is a repository.json in "
+            + "'\(storage.location)'")
+      }
       throw error
     }
     let known = KnownRecipients(of: made, at: choice.recordedLocation)
-    // The repository exists, and its recovery key is still to be shown.
+    // The repository exists, and so does its recovery key.
     do {
       try known.record(keys.recipients, areAuthenticated: true)
     } catch {
@@ -99,6 +105,18 @@ extension InitCommand {
         hint: "name a new file with '--recovery-key': the old one may be the key of another "
           + "repository")
     }
+  }
+
+  /// Prints the recovery key, unless a file was requested for it. Returns false if there is nothing
+  /// to print.
+  private func printRecoveryKey(
+    of keys: NewEncryption, _ storage: any Storage, _ console: Console
+  ) throws -> Bool {
+    guard encryption.recoveryKey == nil, let identity = keys.identity else { return false }
+    try Repository.requireEmpty(storage)
+    try console.printRecoveryKey(
+      [identity], title: "the recovery key, which is printed only now and opens the repository:")
+    return true
   }
 
   /// Removes the recovery key of a repository that was not created. It stays if the repository may
@@ -127,7 +145,7 @@ extension InitCommand {
     for recipient in keys.recipients where recipient != keys.identity?.recipient {
       try console.result("recipient \(recipient)")
     }
-    guard let identity = keys.identity else {
+    if keys.identity == nil {
       console.note(
         "this host can write backups but cannot read them: to list or restore them, give the "
           + "identity of a recipient with '--identity FILE'; if all of these identities are lost, "
@@ -139,10 +157,6 @@ extension InitCommand {
         "the recovery key is in '\(file)': move it to a safe place apart from this host and the "
           + "repository")
     } else {
-      try console.result("the recovery key, which opens the repository and is printed only once:")
-      try identity.text().withBytes { try console.result(bytes: $0) }
-      try console.result("")
-      try console.flush()
       console.note(
         "keep the recovery key in a safe place apart from this host and the repository")
     }
