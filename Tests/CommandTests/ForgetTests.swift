@@ -386,7 +386,8 @@ struct ForgetTests {
     let outcome = try cli.run("forget \(ids[0]) \(ids[1]) --repo repo")
     #expect(outcome.code == 1)
     #expect(outcome.errors.contains("cannot forget the snapshot \(short(ids[0])): it is pinned"))
-    #expect(outcome.errors.contains("hint: 'sandboxctl snapshots unpin \(short(ids[0]))'"))
+    let remedy = "hint: 'sandboxctl snapshots unpin \(short(ids[0])) --repo repo'"
+    #expect(outcome.errors.contains(remedy), "\(outcome.errors)")
     #expect(try present() == Set(ids))
     let reported = try cli.succeed("forget --keep-last 1 --repo repo")
     #expect(reported.contains("  pinned\n") && reported.contains("  last, pinned\n"), "\(reported)")

@@ -93,7 +93,7 @@ struct IndexDamageTests {
     let outcome = try cli.run("stats --repo repo")
     #expect(outcome.code == 13 && outcome.output.contains("distinct"), "\(outcome)")
     #expect(outcome.errors.contains("warning: the index names 1 pack that does not exist"))
-    #expect(outcome.errors.contains("hint: 'sandboxctl check'"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("hint: 'sandboxctl check --repo repo'"), "\(outcome.errors)")
     for pack in packs.dropFirst() {
       try FileManager.default.removeItem(atPath: cli.directory.string + "/" + pack)
     }

@@ -47,6 +47,24 @@ struct KeyOptionTests {
     #expect(outcome.errors.contains("hint: check the passphrase; or use the recovery key"))
   }
 
+  /// Errors below the commands suggest others, which would use the configured repository.
+  @Test func suggestedCommandsUseTheSameRepositoryAndKey() throws {
+    try cli.copy("repo", to: "my repo")
+    let line = ["ls", "ffffffff", "--repo", "my repo", "--identity", "recovery.key"]
+    let command = "sandboxctl snapshots --repo 'my repo' --identity recovery.key"
+    let text = try keys.run(line)
+    #expect(text.errors.contains("hint: run '\(command)' to list"), "\(text.errors)")
+    let json = try CommandLine.object(try keys.run(line + ["--json"]).errors)
+    #expect((json["hint"] as? String)?.contains(command) == true, "\(json)")
+    // A command about keys may need another one.
+    let unknown = try keys.run([
+      "key", "remove", "none", "--repo", "my repo", "--passphrase-file", "old",
+    ])
+    #expect(unknown.code == 1, "\(unknown.errors)")
+    let list = "'sandboxctl key list --repo 'my repo'' lists the keys"
+    #expect(unknown.errors.contains(list), "\(unknown.errors)")
+  }
+
   @Test func environmentNamesTheKey() throws {
     for (name, value) in [
       ("SANDBOXCTL_PASSPHRASE_FILE", "old"), ("SANDBOXCTL_PASSPHRASE_COMMAND", "cat old"),

@@ -33,7 +33,7 @@ struct KeyRotationTests {
   @Test func rotationAndRewrapReplaceTheKey() throws {
     let output = try keys.run(Self.rotate)
     #expect(output.code == 0 && output.output.hasPrefix("rotated the key of the repository\n"))
-    #expect(output.errors.contains("'sandboxctl key rewrap'"), "\(output.errors)")
+    #expect(output.errors.contains("'sandboxctl key rewrap --repo repo'"), "\(output.errors)")
     let saved = String(decoding: try cli.directory.read("next.key"), as: UTF8.self)
     #expect(saved.split(separator: "\n").count { $0.hasPrefix("AGE-SECRET-KEY-1") } == 2)
     let path = cli.directory.string + "/next.key"

@@ -27,8 +27,8 @@ struct LatestTests {
         """
         sandboxctl: warning: 'latest' is \(ids[2]) of '\(root)/one'; other devices have \
         \(ids[1]) of '\(root)/two'
-        sandboxctl: hint: give a snapshot's id to choose the device: 'sandboxctl snapshots' lists \
-        them
+        sandboxctl: hint: give a snapshot's id to choose the device: 'sandboxctl snapshots --repo \
+        repo' lists them
 
         """), "\(outcome.errors)")
     // The other one is selected by ID, which needs no note.

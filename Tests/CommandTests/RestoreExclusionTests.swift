@@ -45,7 +45,7 @@ struct RestoreExclusionTests {
       #expect(
         outcome.errors == """
           note: the snapshot lacks data that its policy excluded: 12 B in 1 file; \
-          'sandboxctl snapshots show' lists it
+          'sandboxctl snapshots show --repo repo' lists it
 
           """, "\(outcome.errors)")
     }

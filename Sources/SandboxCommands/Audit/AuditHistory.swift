@@ -23,7 +23,7 @@ struct AuditHistory {
   func read() throws -> ChangeHistory? {
     let choice: RepositoryOptions.Choice
     do {
-      choice = try options.choice()
+      choice = try options.choice(for: console)
       guard options.repo != nil || choice.identity != nil else { return nil }
     } catch {
       // No location for the user's own repository.

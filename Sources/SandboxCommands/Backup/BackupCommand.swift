@@ -140,7 +140,7 @@ struct BackupCommand: SandboxCommand {
       choices.map { choice in (choice, Result { try choice.find() }) })
     // Without a device no repository is created.
     if found.count == 1 { _ = try found[0].device.get() }
-    let choice = try repository.choice()
+    let choice = try repository.choice(for: console)
     let opened = try choice.openOrMake(console)
     let repository = opened.repository
     if opened.isNew, !output.quiet {

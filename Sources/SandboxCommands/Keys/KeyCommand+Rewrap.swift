@@ -30,7 +30,7 @@ extension KeyCommand {
     @OptionGroup var change: RepositoryChangeOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let choice = try change.repository.choice()
+      let choice = try change.repository.choice(for: console)
       let opened = try choice.open(console).repository
       let report = try change.run(counting: "object") { counters, isStopping in
         var rewrap = KeyRewrap(

@@ -57,7 +57,7 @@ extension KeyCommand {
     func run(_ console: Console) throws -> ExitStatus {
       try requireValid()
       let named = try signer.map { try SignerText.signer($0) }
-      let choice = try repository.choice()
+      let choice = try repository.choice(for: console)
       var opened = try choice.open(console).repository
       let known = KnownSigners(of: opened, at: choice.recordedLocation)
       if !snapshots.isEmpty { return try accept(in: opened, known, console) }
@@ -129,7 +129,7 @@ extension KeyCommand {
 
     func run(_ console: Console) throws -> ExitStatus {
       let signer = try SignerText.signer(self.signer)
-      let choice = try repository.choice()
+      let choice = try repository.choice(for: console)
       var opened = try choice.open(console).repository
       try requireKnown(signer, in: opened.trust)
       try opened.changeTrust(in: KnownSigners(of: opened, at: choice.recordedLocation), console) {

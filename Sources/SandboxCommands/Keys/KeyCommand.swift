@@ -52,7 +52,7 @@ extension KeyCommand {
     @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> ExitStatus {
-      let choice = try repository.choice()
+      let choice = try repository.choice(for: console)
       let opened = try choice.open().repository
       let entries = try opened.keyEntries()
       let trust = try opened.withHostSigners(console, at: choice.recordedLocation).trust

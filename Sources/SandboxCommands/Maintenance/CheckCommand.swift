@@ -84,14 +84,14 @@ struct CheckCommand: SandboxCommand {
     var excerpt = RunningExcerpt(all: list.all)
     let report = try result.forEachFinding { finding in
       if output.json {
-        try console.result(finding.json)
+        try console.result(finding.json(suggesting: console.suggested))
       } else if !output.quiet || finding.isDamage {
         for line in excerpt.add(finding.text, after: finding.word) { try console.result(line) }
       }
     }
     for line in excerpt.remainder { try console.result(line) }
     // Objects that an older key file does not open are intact: a repair would only remove them.
-    let hints = checked.writeRefusal == nil ? self.hints(report) : []
+    let hints = checked.writeRefusal == nil ? self.hints(report, console.suggested) : []
     try output.show(
       [report.json(hints: hints.map(\.text))], lines: report.lines(reading), console)
     record(result, console)
@@ -107,10 +107,12 @@ struct CheckCommand: SandboxCommand {
     let isNote: Bool
   }
 
-  private func hints(_ report: RepositoryCheck.Report) -> [Hint] {
+  private func hints(
+    _ report: RepositoryCheck.Report, _ commands: SuggestedCommands
+  ) -> [Hint] {
     var hints: [Hint] = []
     func add(_ text: String, isNote: Bool = false) {
-      hints.append(Hint(text: text, isNote: isNote))
+      hints.append(Hint(text: commands.complete(text), isNote: isNote))
     }
     if let hint = report.unreadableHint { add(hint, isNote: true) }
     if report.untrusted > 0 {
@@ -120,18 +122,17 @@ struct CheckCommand: SandboxCommand {
     }
     if report.isIndexDamaged {
       add(
-        "'sandboxctl repair index\(repository.suffix)' rebuilds the index from the packs",
+        "'sandboxctl repair index' rebuilds the index from the packs",
         isNote: true)
     }
     for hint in report.otherHints { add(hint) }
     if report.arePacksDamaged {
       add(
         "back up again to store the content of damaged packs that the source still has; then "
-          + "'sandboxctl repair packs\(repository.suffix)' saves their intact data")
+          + "'sandboxctl repair packs' saves their intact data")
     } else if report.costs > 0, !report.isIndexDamaged {
       add(
-        "'sandboxctl repair snapshots\(repository.suffix)' rewrites the affected snapshots without "
-          + "the lost data")
+        "'sandboxctl repair snapshots' rewrites the affected snapshots without the lost data")
     }
     return hints
   }
@@ -223,13 +224,15 @@ extension RepositoryCheck.Finding {
     (path.isEmpty ? "everything" : path.description) + snapshots.shortNames
   }
 
-  /// The finding as a line of `check --json`.
-  var json: JSON {
+  /// Returns the finding as a line of `check --json`.
+  ///
+  /// - Parameter commands: completes the commands in the remedy.
+  func json(suggesting commands: SuggestedCommands) -> JSON {
     switch self {
     case .damage(let object, let reason, let hint):
-      return Self.json("damage", of: object, reason: reason, hint: hint)
+      return Self.json("damage", of: object, reason: reason, hint: hint.map(commands.complete))
     case .unreadable(let object, let reason, let hint):
-      return Self.json("unreadable", of: object, reason: reason, hint: hint)
+      return Self.json("unreadable", of: object, reason: reason, hint: hint.map(commands.complete))
     case .cost(let path, let snapshots, let reason):
       return Self.json("cost", of: path, in: snapshots, reason: reason)
     case .uncertain(let path, let snapshots, let reason):

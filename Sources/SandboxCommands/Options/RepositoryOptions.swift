@@ -39,7 +39,8 @@ struct RepositoryOptions: ParsableArguments {
   /// Returns the location and the key of the repository to open. Commands that the console suggests
   /// from then on use it.
   func choice(for console: Console) throws -> Choice {
-    console.repositorySuffix = suffix
+    console.suggested = SuggestedCommands(
+      suffix: suffix, suffixWithoutKey: suffix(withKey: false))
     return try choice()
   }
 

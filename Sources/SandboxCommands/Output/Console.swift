@@ -16,8 +16,10 @@ final class Console {
   var isJSON = false
   /// The long names of the options that the command line gives, without those of a configuration.
   var givenOptions: Set<String> = []
+  /// The commands that messages suggest for the repository that the command has opened.
+  var suggested = SuggestedCommands()
   /// The options that suggested commands need to use the repository that the command has opened.
-  var repositorySuffix = ""
+  var repositorySuffix: String { suggested.suffix }
   /// The option of the command that lists everything.
   var listOption = ListExcerpt<String>.option
   /// The status for the objects that were skipped: `damaged`, `doneInPart` if this user may only
@@ -171,7 +173,8 @@ final class Console {
   func hint(_ text: String) { write(text, as: "note", after: "sandboxctl: hint: ") }
 
   private func write(_ text: String, as name: String, after prefix: String) {
-    write(Self.line(text, as: name, after: prefix, isJSON: isJSON) + "\n")
+    let complete = suggested.complete(text)
+    write(Self.line(complete, as: name, after: prefix, isJSON: isJSON) + "\n")
   }
 
   /// Returns a line about the progress for standard error.
@@ -229,6 +232,7 @@ final class Console {
   }
 
   private func text(_ failure: Failure) -> String {
+    let failure = failure.suggesting(suggested)
     if isJSON { return failure.json.compact }
     let hint = failure.hint.map { "\nsandboxctl: hint: \($0)" }
     return "sandboxctl: error: \(failure.message.abbreviated)" + (hint ?? "")

@@ -14,7 +14,7 @@ struct Failure {
   /// The action, its subject and the reason in one sentence.
   private(set) var message: String
   /// The remedy, if there is one.
-  let hint: String?
+  private(set) var hint: String?
   /// The action, its subject and the reason as far as they are known apart.
   var parts = ErrorParts()
   /// The failed system call, if there is one.
@@ -53,6 +53,13 @@ struct Failure {
   func set(in location: String) -> Failure {
     var failure = self
     failure.message += " (set in \(location))"
+    return failure
+  }
+
+  /// Returns the failure with a remedy whose commands use the repository.
+  func suggesting(_ commands: SuggestedCommands) -> Failure {
+    var failure = self
+    failure.hint = hint.map(commands.complete)
     return failure
   }
 

@@ -1,0 +1,45 @@
+/// The options with which commands that a message suggests use the repository that this command has
+/// opened.
+///
+/// Messages name commands in quotes: `'sandboxctl repair index'`. Most are written where neither
+/// the location as the user gave it nor its options are known, so the options are added when a
+/// message is printed.
+struct SuggestedCommands {
+  /// The location, what is needed to reach it, and the key, as text to paste after a command; empty
+  /// if the command finds the repository by itself.
+  var suffix = ""
+  /// The same without the key, for commands about keys, which may need another one.
+  var suffixWithoutKey = ""
+
+  /// The commands about the repository that is open. Others are suggested for another one, as
+  /// `copy`, `init` and `mirror`, or for a device.
+  private static let commands: Set<Substring> = [
+    "backup", "check", "diff", "dump", "find", "forget", "key", "leases", "ls", "prune", "repair",
+    "restore", "snapshots", "stats", "versions",
+  ]
+
+  private static let beginning = "'sandboxctl "
+
+  /// Returns a message whose commands use the repository. A command that names one, or that is not
+  /// complete, stays.
+  func complete(_ message: String) -> String {
+    guard !suffix.isEmpty, message.contains(Self.beginning) else { return message }
+    var parts = message.split(separator: Self.beginning, omittingEmptySubsequences: false)
+    for index in parts.indices.dropFirst() {
+      guard let end = parts[index].firstIndex(of: "'") else { continue }
+      let command = parts[index][..<end]
+      guard let options = options(for: command) else { continue }
+      parts[index] = command + options + parts[index][end...]
+    }
+    return parts.joined(separator: Self.beginning)
+  }
+
+  /// Returns the options to add to a command; nil if it has no need of them.
+  private func options(for command: Substring) -> String? {
+    let words = command.split(separator: " ")
+    guard let name = words.first, Self.commands.contains(name),
+      !words.contains(where: { $0 == "--repo" || $0 == "--help" || $0 == "…" })
+    else { return nil }
+    return name == "key" ? suffixWithoutKey : suffix
+  }
+}
