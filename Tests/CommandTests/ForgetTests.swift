@@ -20,13 +20,14 @@ struct ForgetTests {
   @discardableResult
   private func make(
     _ time: String, sequence: UInt64 = 0, tags: [String] = [], reason: Reason = .manual,
-    apps: [String] = [], device: String = "a", policy: String = "flatpak", version: Int? = nil
+    apps: [String] = [], device: String = "a", host: String? = nil, policy: String = "flatpak",
+    version: Int? = nil
   ) throws -> String {
     let storage = try LocalStorage(path: ByteString(directory))
     let repository = try Repository.open(storage)
     var snapshot = Snapshot(
       repository: repository.id, source: Blake2b.hash(Array(device.utf8)), sequence: sequence,
-      time: try #require(Timestamp(rfc3339: time)), host: "host-\(device)", user: "user",
+      time: try #require(Timestamp(rfc3339: time)), host: host ?? "host-\(device)", user: "user",
       device: DeviceRecord(
         identity: device, platform: "linux", layout: "flatpak", root: ByteString("/" + device)),
       scope: apps.isEmpty ? .device : .apps(apps), reason: reason,
@@ -126,6 +127,31 @@ struct ForgetTests {
       ["forget", "--keep-tag", "", "--group-by", "", "--repo", "repo", "--dry-run"])
     #expect(untagged.output.contains("  no tags\n"), "\(untagged.output)")
     #expect(try present() == all)
+  }
+
+  /// The host of a schedule may have been renamed since it was installed.
+  @Test func thisHostIsKnownByItsFormerNames() throws {
+    let device = "place:\(Host.machineID ?? ""):flatpak:/a"
+    for day in 1...3 { try make("2026-01-0\(day)T12:00:00Z", device: device, host: "former") }
+    let newest = try make("2026-02-01T12:00:00Z", device: device, host: Host.name)
+    let others = try (1...3).map {
+      try make("2026-01-0\($0)T12:00:00Z", device: "place:0123:flatpak:/a", host: "former")
+    }
+    let line = "forget --keep-last 1 --this-host --repo repo"
+    let reported = try cli.succeed(line)
+    let isKnown = Host.machineID != nil
+    #expect(
+      reported.hasSuffix(isKnown ? "removed 3 of 4 snapshots\n" : "removed 0 of 1 snapshot\n"))
+    #expect(try present().isSuperset(of: others + [newest]))
+    // As long as both names are used, they may be those of two hosts.
+    let former = try make("2026-03-01T12:00:00Z", device: device, host: "former")
+    try make("2026-03-02T12:00:00Z", device: device, host: Host.name)
+    let shared = try cli.run(line)
+    #expect(shared.code == 0 && shared.output.hasSuffix("removed 1 of 2 snapshots\n"), "\(shared)")
+    #expect(shared.errors.contains("as the host 'former'") == isKnown, "\(shared.errors)")
+    #expect(try present().isSuperset(of: others + [former]))
+    let named = try cli.run("forget \(short(newest)) --this-host --repo repo")
+    #expect(named.code == 2 && named.errors.contains("selected by '--this-host'"), "\(named)")
   }
 
   /// The configuration can set an empty text, which has a meaning for this option.

@@ -658,7 +658,7 @@ struct ScheduleTests {
     #expect(outcome.code == 0, "\(outcome.errors)")
     let words =
       " forget --keep-daily 7 --keep-within-weekly 1y --keep-tag a,b --keep-oldest "
-      + "--host \(Host.name) --profile home --repo '/my repo' --at-most weekly --prune --quiet"
+      + "--this-host --profile home --repo '/my repo' --at-most weekly --prune --quiet"
     #expect(outcome.output.contains(words), "\(outcome.output)")
     if scheduler == "--cron" {
       #expect(outcome.output.hasSuffix("--quiet || s=$?;; esac; (exit $s); }\n"))

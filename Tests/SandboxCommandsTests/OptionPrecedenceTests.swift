@@ -36,6 +36,10 @@ struct OptionPrecedenceTests {
     Row(
       "forget 1234abcd", "forget: {app: x, host: h, tag: [t], keep-daily: 3}",
       adds: ["--keep-daily=3"]),
+    Row("forget 1234abcd", "forget: {this-host: true}"),
+    // A schedule must not remove snapshots of another host.
+    Row("forget --this-host", "forget: {host: h, tag: [t]}", adds: ["--tag=t"]),
+    Row("forget --host h", "forget: {this-host: true}"),
     Row("copy latest", "copy: {to: /b, tag: [x], host: h}", adds: ["--to=/b"]),
     Row("copy --to /b -- latest", "copy: {app: x}"),
     Row("copy --to-identity x latest", "to: /b\ncopy: {to-passphrase-file: /p}", adds: ["--to=/b"]),
@@ -78,10 +82,6 @@ struct OptionPrecedenceTests {
       "schedule install --purge", "schedule: {install: {systemd: true, calendar: x}}",
       adds: ["--systemd"]),
     Row("schedule install --cron", "schedule: {install: {forget-every: daily, keep-oldest: true}}"),
-    Row("init /b --recipient age1x", "recovery-key: /r\npassphrase-file: /p"),
-    Row("init /b", "recovery-key: /r\ninit: {recipient: age1x}", adds: ["--recipient=age1x"]),
-    Row("key trust --snapshot all", "key: {trust: {name: x}}"),
-    Row("init /b --plain", "recovery-key: /r\npassphrase-file: /p"),
     Row(
       "schedule install --cron --keep-daily 7", "schedule: {install: {purge: true, hourly: true}}",
       adds: ["--hourly"]),
@@ -89,6 +89,10 @@ struct OptionPrecedenceTests {
       "schedule install --profile a --systemd",
       "schedule: {install: {purge: true}}\nprofiles: {a: {schedule: {install: {keep-last: 1}}}}",
       adds: ["--keep-last=1"]),
+    Row("init /b --recipient age1x", "recovery-key: /r\npassphrase-file: /p"),
+    Row("init /b", "recovery-key: /r\ninit: {recipient: age1x}", adds: ["--recipient=age1x"]),
+    Row("key trust --snapshot all", "key: {trust: {name: x}}"),
+    Row("init /b --plain", "recovery-key: /r\npassphrase-file: /p"),
     Row("restore latest:notes/a --to x", "app: notes\nrestore: {quiet: true}", adds: ["--quiet"]),
     Row("restore --to x /home/a/notes", "restore: {app: [notes, other]}"),
     Row("restore latest:a --in-place", "restore: {app: notes, overwrite: always}"),
@@ -126,11 +130,11 @@ struct OptionPrecedenceTests {
       "migrate: {all: true}\nprofiles: {p: {migrate: {app: []}}}", adds: ["--all"]),
     Row(
       "schedule install --cron --purge", "schedule: {install: {hourly: true}}", adds: ["--hourly"]),
+    Row("schedule install --cron --daily", "schedule: {install: {purge: true}}", adds: ["--purge"]),
     Row(
       "schedule install --cron --keep-daily 7",
       "schedule: {install: {forget-every: daily, keep-oldest: true}}",
       adds: ["--forget-every=daily", "--keep-oldest"]),
-    Row("schedule install --cron --daily", "schedule: {install: {purge: true}}", adds: ["--purge"]),
     Row(
       "init /b --recipient age1x --passphrase-file /p", "recovery-key: /r",
       adds: ["--recovery-key=/r"]),

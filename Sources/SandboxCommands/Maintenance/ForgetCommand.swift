@@ -44,6 +44,12 @@ struct ForgetCommand: SandboxCommand {
 
   @OptionGroup var filter: SnapshotFilterOptions
 
+  @Flag(
+    help: ArgumentHelp(
+      "Only snapshots of this host, also those that it made of the same devices under a former "
+        + "name; with --host those as well."))
+  var thisHost = false
+
   @Flag(help: "Allow the removal of all snapshots of a group.")
   var allowLast = false
 
@@ -77,8 +83,9 @@ struct ForgetCommand: SandboxCommand {
   /// The rules stay for another repository: without them none could be given in addition to those
   /// of the file, and each keeps more snapshots.
   static var precedence: [OptionPrecedence] {
-    OptionPrecedence.oneOf([OptionPrecedence.arguments], ["app", "host", "tag"])
-      + ["app", "host", "repo", "tag"].flatMap {
+    OptionPrecedence.oneOf([OptionPrecedence.arguments], ["app", "host", "tag", "this-host"])
+      + OptionPrecedence.oneOf(["host"], ["this-host"])
+      + ["app", "host", "repo", "tag", "this-host"].flatMap {
         OptionPrecedence.target([$0], dropping: ["allow-last", "force"])
       }
   }
@@ -88,6 +95,11 @@ struct ForgetCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     // 'latest' would name another snapshot than the one of that app, host or tag.
     if !snapshots.isEmpty, !filter.isEmpty { throw SnapshotFilterOptions.namedAsWell }
+    if !snapshots.isEmpty, thisHost {
+      throw UsageError(
+        .optionsConflict, "snapshots are both named and selected by '--this-host'",
+        hint: "give names or this option")
+    }
     let (start, stamp) = (Host.now(), stamp)
     if let last = stamp?.load(), let atMost, !atMost.isDue(last: last, now: start) {
       if progress.verbose || dryRun {
@@ -112,8 +124,9 @@ struct ForgetCommand: SandboxCommand {
     guard atMost != nil, snapshots.isEmpty, !keep.rules.isEmpty,
       let opened = try? repository.open().repository
     else { return nil }
+    let selection = filter.words + (thisHost ? ["--this-host"] : [])
     let words =
-      keep.words + filter.words + ["--group-by", String(grouping.rawValue)]
+      keep.words + selection + ["--group-by", String(grouping.rawValue)]
       + (allowLast ? ["--allow-last"] : []) + (prune ? ["--prune"] : [])
     return opened.hostRunStamp(of: "forget", words: words)
   }
@@ -139,7 +152,10 @@ struct ForgetCommand: SandboxCommand {
     try show(plan, pins: operation.pins, console)
     let removed = try remove(plan, by: operation, console)
     try summarize(plan, removed: removed, freed: freed, console)
-    if snapshots.isEmpty, plan.groups.isEmpty, !output.quiet { filter.noteNoMatch(console) }
+    if snapshots.isEmpty, plan.groups.isEmpty, !output.quiet {
+      filter.noteNoMatch(console)
+      if thisHost, filter.isEmpty { console.note("no snapshot is of this host") }
+    }
     let status = ExitStatus.together([
       snapshots.isEmpty
         ? warn(of: plan, operation, console)
@@ -208,9 +224,25 @@ struct ForgetCommand: SandboxCommand {
     var terms = RetentionTerms(
       keep.rules, grouping: grouping, now: Host.now(), retain: policies.seconds)
     terms.mayEmptyGroups = allowLast
-    let plan = operation.plan(terms, of: filter.isSelected)
+    let plan = operation.plan(terms, of: selection(of: operation))
     if let mistake = policies.mistake { throw mistake }
     return plan
+  }
+
+  /// Returns the condition for the snapshots that take part.
+  private func selection(of operation: ForgetOperation) -> (SnapshotHead) -> Bool {
+    guard thisHost else { return filter.isSelected }
+    let own = ownership(operation)
+    return { [filter] head in
+      filter.isSelected(head, isOfHost: own.contains(head) || filter.hosts.contains(head.host))
+    }
+  }
+
+  private func ownership(_ operation: ForgetOperation) -> HostOwnership {
+    let repository = operation.repository
+    return HostOwnership(
+      of: Host.name, machine: Host.machineID,
+      in: operation.heads.heads.lazy.filter { repository.refusal(of: $0) == nil })
   }
 
   private var grouping: SnapshotGrouping { groupBy?.grouping ?? [.device, .scope] }
@@ -270,6 +302,13 @@ struct ForgetCommand: SandboxCommand {
       console.warning(
         "no policy says how long automatic snapshots are kept: \(Sizes.count(unknown.count)) kept"
           + unknown.shortNames)
+    }
+    if thisHost {
+      for name in ownership(operation).sharing.subtracting(filter.hosts).sorted() {
+        console.warning(
+          "snapshots of this host's devices are also made as the host '\(ByteString(name))', which "
+            + "may be another one with the same machine ID: they do not count and stay")
+      }
     }
     let refused = plan.groups.filter(\.isRefused)
     for group in refused {

@@ -239,7 +239,7 @@ extension ScheduleCommand {
           .optionRequired, "no rule says which snapshots to keep",
           hint: "give a rule, for example '--keep-daily 7', or omit '--forget-every'")
       }
-      var forget = ["forget"] + keep.words + ["--host", Host.name]
+      var forget = ["forget"] + keep.words + ["--this-host"]
       if let profile = output.profile { forget += ["--profile", profile] }
       let backup = try KnownCommand(root).parse(words) as? BackupCommand
       if let repo = backup?.repository.repo?.utf8 { forget += ["--repo", repo] }
