@@ -22,6 +22,9 @@ package final class SnapshotFinder {
     case unreadable(ByteString, in: StoredSnapshot, StoreError)
     /// Other devices have a matching snapshot, too: the newest of each.
     case otherDevices([SnapshotHead], than: SnapshotHead, named: String)
+    /// A snapshot that was chosen because of its time is dated in the future: one of another source
+    /// of the same device may be newer, the newest of which is given.
+    case future(SnapshotHead, before: SnapshotHead, named: String)
     /// A snapshot that was chosen is not signed by a trusted signer.
     case untrusted(SnapshotHead, TrustedSigners.Refusal)
     /// A snapshot that was chosen, by its name or as one of all.
@@ -34,6 +37,8 @@ package final class SnapshotFinder {
   private var heads: SnapshotHeads?
   /// The identities of the devices for which the remark about other devices was reported.
   private var reportedDevices: Set<String> = []
+  /// The snapshots for which the remark about the future was reported.
+  private var reportedFuture: Set<SnapshotID> = []
 
   /// Creates a finder.
   ///
@@ -90,7 +95,8 @@ package final class SnapshotFinder {
   package func newest(
     with path: (Snapshot) -> ByteString?, from reader: RepositoryReader
   ) throws(StoreError) -> (stored: StoredSnapshot, path: ByteString)? {
-    for head in try headsForChoice().heads.reversed() where head.reason != .preRestore {
+    let heads = try headsForChoice().heads.filter { $0.reason != .preRestore }
+    for head in heads.reversed() {
       var failure: StoreError?
       let found = repository.snapshot(ifReadable: head.id, skip: { failure = $0 })
       if let failure {
@@ -101,6 +107,7 @@ package final class SnapshotFinder {
       else { continue }
       do throws(StoreError) {
         if try reader.entry(at: logical, in: stored.snapshot.tree) != nil {
+          reportFuture(head, named: "latest", among: heads)
           reportTrust(in: stored)
           return (stored, logical)
         }
@@ -165,7 +172,9 @@ package final class SnapshotFinder {
     let found = try repository.snapshot(
       among: &heads, skip: { notify(.skipped($0)) }, choose: choose)
     self.heads = heads
-    reportDevices(of: SnapshotHead(found), named: text, among: heads.heads.filter(isSelected))
+    let selected = heads.heads.filter(isSelected)
+    reportDevices(of: SnapshotHead(found), named: text, among: selected)
+    reportFuture(SnapshotHead(found), named: text, among: selected)
     return found
   }
 
@@ -189,6 +198,23 @@ package final class SnapshotFinder {
     guard !others.isEmpty, reportedDevices.insert(identity).inserted else { return }
     notify(.otherDevices(others, than: found, named: text))
   }
+
+  /// Reports that a snapshot is dated in the future, if that is why it precedes one of another
+  /// source. Within a source the sequence decides, whatever the clock said.
+  private func reportFuture(_ found: SnapshotHead, named text: String, among all: [SnapshotHead]) {
+    let now = Host.now()
+    // Clocks of hosts differ a little.
+    guard found.time.since(now) > Self.clockTolerance, reportedFuture.insert(found.id).inserted
+    else { return }
+    let other = all.last { head in
+      head.device.identity == found.device.identity && head.time <= now
+        && (head.source != found.source || head.sequence == 0)
+    }
+    if let other { notify(.future(found, before: other, named: text)) }
+  }
+
+  /// The seconds by which a snapshot of another host may be later than now.
+  private static let clockTolerance = 60.0
 
   private func requireOne(
     holding apps: [String], in heads: SnapshotHeads

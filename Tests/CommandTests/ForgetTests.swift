@@ -163,6 +163,21 @@ struct ForgetTests {
     #expect(output.contains("all snapshots: keep 1, remove 2\n"), "\(output)")
   }
 
+  /// A clock that was ahead makes a snapshot of another source the latest for years.
+  @Test func latestIsNamedIfItIsDatedInTheFuture() throws {
+    let ids = try [make("2026-01-01T12:00:00Z"), make("2970-01-01T12:00:00Z")]
+    let warning =
+      "'latest' is \(short(ids[1])), which is dated in the future (2970-01-01 12:00): "
+      + "\(short(ids[0])) (2026-01-01 12:00) may be newer"
+    let outcome = try cli.run("snapshots show latest --repo repo")
+    #expect(outcome.errors.contains(warning), "\(outcome)")
+    #expect(try !cli.run("snapshots show \(ids[1]) --repo repo").errors.contains("future"))
+    // Within a source the sequence decides.
+    try make("2026-01-02T12:00:00Z", sequence: 1, device: "b")
+    try make("2980-01-02T12:00:00Z", sequence: 2, device: "b")
+    #expect(try !cli.run("snapshots show latest --repo repo").errors.contains("future"))
+  }
+
   /// A pinned snapshot that does not exist was not removed by a program: it is lost.
   @Test func aLostPinnedSnapshotIsNamed() throws {
     let ids = try january(4)

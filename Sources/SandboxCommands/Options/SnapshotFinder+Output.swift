@@ -55,6 +55,14 @@ extension SnapshotFinder.Remark {
         "'\(text)' is \(found.nameOfDevice(withHost: hasHosts)); other devices have "
           + names.joined(separator: ", ") + more)
       console.hint("give a snapshot's id to choose the device: 'sandboxctl snapshots' lists them")
+    case .future(let found, let other, let text):
+      console.warning(
+        "'\(text)' is \(found.id.hex.prefix(8)), which is dated in the future "
+          + "(\(Times.text(found.time))): \(other.id.hex.prefix(8)) (\(Times.text(other.time))) may "
+          + "be newer")
+      console.hint(
+        "check this host's clock; if it is right, name the other one by its id, and remove the "
+          + "first one with 'sandboxctl forget \(found.id.hex.prefix(8))' if you do not need it")
     case .untrusted(let found, let refusal):
       console.warning("the snapshot \(found.id.hex.prefix(8)) is not trusted: \(refusal.reason)")
     case .found(let found):

@@ -188,14 +188,16 @@ extension ScheduleCommand {
       return rows
     }
 
-    /// Returns the time of the newest snapshot that a schedule of this user made on this host. No
-    /// key is used or asked for: the heads of this host's own snapshots are in its cache.
+    /// Returns the time of the newest snapshot that a schedule of this user made on this host. One
+    /// that is dated in the future, by a clock that was ahead, tells nothing. No key is used or
+    /// asked for: the heads of this host's own snapshots are in its cache.
     private func lastScheduled() -> Timestamp? {
       let user = Host.userName(Host.userID) ?? String(Host.userID)
       let opened = try? repository.open().repository
       let all = try? opened?.knownHeads(cache: opened?.hostHeadCache).heads
+      let now = Host.now()
       return all?.last {
-        $0.reason == .scheduled && $0.host == Host.name && $0.user == user
+        $0.reason == .scheduled && $0.host == Host.name && $0.user == user && $0.time <= now
       }?.time
     }
 
