@@ -11,12 +11,13 @@ package struct ForgetOperation {
   package let pins: Set<SnapshotID>
   /// The snapshots that were read and are intact.
   private var intact: Set<SnapshotID> = []
+  private let cache: SnapshotHeadCache?
 
   /// Lists the snapshots of a repository.
   ///
   /// - Parameter cache: the host's cache of snapshot heads.
   package init(_ repository: Repository, cache: SnapshotHeadCache?) throws(StoreError) {
-    self.repository = repository
+    (self.repository, self.cache) = (repository, cache)
     heads = try repository.heads(cache: cache)
     pins = try repository.pins()
   }
@@ -124,6 +125,8 @@ package struct ForgetOperation {
   ) throws(StoreError) -> SnapshotRemoval.Report {
     let ids = plan.removed
     if ids.isEmpty { return SnapshotRemoval.Report() }
+    // A check would call snapshots lost of which none is left.
+    if Set(ids).isSuperset(of: heads.heads.map(\.id)) { cache?.clear() }
     counters.expect(files: ids.count, bytes: 0)
     return try SnapshotRemoval(repository, counters: counters, isStopping: isStopping)
       .run(ids, forced: Set(plan.damaged), removed: removed)

@@ -287,11 +287,13 @@ struct Checked {
   private(set) var findings: [RepositoryCheck.Finding] = []
   let report: RepositoryCheck.Report
 
-  init(_ repository: Repository, _ reading: RepositoryCheck.Reading) throws {
+  init(
+    _ repository: Repository, _ reading: RepositoryCheck.Reading,
+    headCache: SnapshotHeadCache? = nil
+  ) throws {
     var findings: [RepositoryCheck.Finding] = []
-    report = try RepositoryCheck(repository, reading: reading, workers: 2).run().forEachFinding {
-      findings.append($0)
-    }
+    let check = RepositoryCheck(repository, reading: reading, headCache: headCache, workers: 2)
+    report = try check.run().forEachFinding { findings.append($0) }
     self.findings = findings
     #expect(report.damaged == damaged.count && report.remarks == remarks.count)
   }

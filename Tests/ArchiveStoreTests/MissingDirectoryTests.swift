@@ -157,6 +157,48 @@ struct MissingDirectoryTests {
     #expect(try Checked(repository, .trees).damaged == ["snapshots"])
   }
 
+  /// An empty directory may be the rest of a failed copy: the host that made snapshots knows that.
+  @Test func emptySnapshotsAreDamageIfThisHostKnowsSome() throws {
+    let directory = TemporaryDirectory()
+    let cache = SnapshotHeadCache(directory: ByteString(directory("cache")))
+    let id = try repository.back(up: files).id
+    #expect(try repository.heads(cache: cache).heads.map(\.id) == [id])
+    #expect(try Checked(repository, .trees, headCache: cache).findings.isEmpty)
+    try storage.remove(RepositoryLayout.tested.snapshot(id))
+    #expect(try Checked(repository, .trees).damaged.isEmpty)
+    // A listing, which updates what the host knows, is no reason to forget it.
+    for _ in 0..<2 {
+      let found = try Checked(repository, .trees, headCache: cache)
+      #expect(found.damaged == ["snapshots"], "\(found.findings)")
+      #expect("\(found.findings)".contains("does not exist: \(id.hex.prefix(8)) of "))
+      #expect(try repository.heads(cache: cache).heads.isEmpty)
+    }
+    try storage.remove(RepositoryLayout.snapshots)
+    let missing = try Checked(repository, .trees, headCache: cache)
+    #expect(missing.damaged == ["snapshots"], "\(missing.findings)")
+    #expect("\(missing.findings)".contains("the directory is missing: the snapshot that this host"))
+    // As if this host had removed it.
+    try storage.makeDirectories([RepositoryLayout.snapshots.name], in: .root)
+    cache.clear()
+    #expect(try Checked(repository, .trees, headCache: cache).damaged.isEmpty)
+  }
+
+  /// A repository without data was never used, or everything was removed.
+  @Test func emptyRepositoryHasLostNoSnapshot() throws {
+    let directory = TemporaryDirectory()
+    let cache = SnapshotHeadCache(directory: ByteString(directory("cache")))
+    let id = try repository.back(up: files).id
+    #expect(try repository.heads(cache: cache).heads.count == 1)
+    try storage.remove(RepositoryLayout.tested.snapshot(id))
+    for path in try RepositoryListing.packs(storage).map(RepositoryLayout.tested.pack) {
+      try storage.remove(path)
+    }
+    for index in try RepositoryListing.indexes(storage) {
+      try storage.remove(RepositoryLayout.tested.index(index))
+    }
+    #expect(try Checked(repository, .trees, headCache: cache).damaged.isEmpty)
+  }
+
   /// Only the packs show that index and snapshots were not empty.
   @Test func missingIndexAndSnapshotsAreDamage() throws {
     try repository.back(up: files)

@@ -31,6 +31,28 @@ struct CheckTests {
     try transcript.expectSnapshot("check")
   }
 
+  /// The host that made the snapshots knows that there were some. The last one may be removed.
+  @Test func lostSnapshotsAreDamageAndRemovedOnesAreNot() throws {
+    let cli = try Self.make()
+    let id = try #require(try cli.snapshots().first)
+    _ = try cli.succeed("forget \(id) --allow-last --repo repo")
+    let removed = try cli.run("check --repo repo")
+    #expect(removed.code == 0 && removed.output.hasSuffix("no damage found\n"), "\(removed)")
+    try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
+    let lost = try #require(try cli.snapshots().first)
+    try FileManager.default.removeItem(atPath: cli.path(ofSnapshot: lost))
+    #expect(try cli.snapshots().isEmpty)
+    let found = try cli.run("check --repo repo")
+    #expect(found.code == 13, "\(found)")
+    let names = "snapshots: the snapshot that this host knows does not exist: \(lost.prefix(8)) of "
+    #expect(found.output.contains("damaged  " + names), "\(found.output)")
+    #expect(found.output.hasSuffix("1 object damaged; there is no readable snapshot\n"))
+    #expect(found.errors.contains("from a copy of the repository"), "\(found.errors)")
+    // As the hint says, for snapshots that another host has removed.
+    _ = try cli.succeed("cache clear --repo repo")
+    #expect(try cli.run("check --repo repo").code == 0)
+  }
+
   /// Runs of a percentage read other packs each time, and together each once; groups, too.
   @Test func partialRunsTogetherReadAll() throws {
     let cli = try Self.make()

@@ -53,9 +53,9 @@ extension RepositoryCheck {
       report.storedBytes = inventory.packs.values.clampedSum
       try loadSnapshots()
       try loadIndexes()
+      try loadCondemned()
       recordMissingDirectories()
       try recordLostPinned()
-      try loadCondemned()
       for (path, error) in recorded.faults { try record(path, error) }
       try checkPacksAgainstIndex()
       try readContents()
@@ -88,8 +88,15 @@ extension RepositoryCheck {
         hasSnapshots: !inventory.snapshots.isEmpty, hasIndexes: !inventory.indexes.isEmpty,
         hasPacksAlone: inventory.hasPacksAlone,
         packDirectories: Set(index.packIDs.map { storage.layout.pack($0).directory }))
+      let lost = lostSnapshots()
+      if let lost, !inventory.missingDirectories.contains(RepositoryLayout.snapshots) {
+        record("\(RepositoryLayout.snapshots)", lost, hint: DamageRemedy.lostSnapshots)
+      }
       for directory in inventory.missingDirectories {
-        if let reason = needs.loss(of: directory) {
+        if directory == RepositoryLayout.snapshots, let lost {
+          record(
+            "\(directory)", "the directory is missing: \(lost)", hint: needs.hint(for: directory))
+        } else if let reason = needs.loss(of: directory) {
           record("\(directory)", reason, hint: needs.hint(for: directory))
         } else {
           emptyDirectories.append(directory)

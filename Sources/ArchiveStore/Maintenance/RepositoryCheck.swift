@@ -12,6 +12,7 @@ public struct RepositoryCheck: Sendable {
   let repository: Repository
   let reading: Reading
   let rounds: CheckRoundFile?
+  let headCache: SnapshotHeadCache?
   let workers: Int
   let counters: ProgressCounters
   let isStopping: @Sendable () -> Bool
@@ -19,16 +20,19 @@ public struct RepositoryCheck: Sendable {
   /// Prepares a check that reads packs with `workers` threads. `isStopping` is called often, on any
   /// thread; if it returns true, the check throws `interrupted`.
   ///
-  /// - Parameter rounds: the progress of earlier checks of a fraction; nil for random packs.
+  /// - Parameters:
+  ///   - rounds: the progress of earlier checks of a fraction; nil for random packs.
+  ///   - headCache: the snapshots that this host knows, which are lost if none exists.
   public init(
     _ repository: Repository, reading: Reading = .trees, rounds: CheckRoundFile? = nil,
-    workers: Int,
+    headCache: SnapshotHeadCache? = nil, workers: Int,
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
     self.repository = repository
     self.reading = reading
     self.rounds = rounds
+    self.headCache = headCache
     self.workers = max(1, workers)
     self.counters = counters
     self.isStopping = isStopping
@@ -54,7 +58,8 @@ public struct RepositoryCheck: Sendable {
   /// paths are read later.
   private func holding(_ lease: ReaderLease) -> RepositoryCheck {
     RepositoryCheck(
-      repository, reading: reading, rounds: rounds, workers: workers, counters: counters
+      repository, reading: reading, rounds: rounds, headCache: headCache, workers: workers,
+      counters: counters
     ) { [isStopping] in withExtendedLifetime(lease) { isStopping() } }
   }
 

@@ -19,6 +19,12 @@ enum DamageRemedy {
     + "otherwise move the object to its own repository, or remove the snapshot with 'sandboxctl "
     + "forget --force ID'"
 
+  /// Of all snapshots, of which none exists.
+  static let lostSnapshots =
+    "copy the files in snapshots/ again from a copy of the repository, for example a mirror, and run "
+    + "no prune before, which would remove their data; if all were removed on purpose on another "
+    + "host, 'sandboxctl cache clear' of this repository ends this report"
+
   /// Of a pinned snapshot that does not exist.
   static let pinnedSnapshot =
     "copy the snapshot again from another repository with 'sandboxctl copy', or accept its loss "

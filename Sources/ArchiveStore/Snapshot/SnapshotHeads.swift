@@ -188,7 +188,10 @@ extension Repository {
         damaged.append(error)
       }
     }
-    if isChanged || current.records.count != known.records.count { cache?.save(current) }
+    // If there is none, all may be lost: then a check names them.
+    let isEmpty = current.records.isEmpty && new.isEmpty
+    let isDifferent = isChanged || current.records.count != known.records.count
+    if isDifferent, !isEmpty { cache?.save(current) }
     return (heads, damaged)
   }
 
@@ -310,4 +313,11 @@ public struct SnapshotHeadCache: Sendable {
 
   /// Replaces the file. If that fails, the heads are read again next time.
   func save(_ content: Content) { file.save(content.encode()) }
+
+  /// Removes all heads, since this host is about to remove the last snapshot. Those that stay
+  /// nevertheless are read again.
+  package func clear() { if !load().records.isEmpty { save(Content()) } }
+
+  /// The heads of the snapshots that this host knows, the oldest first, whether they exist or not.
+  var known: [SnapshotHead] { load().records.values.map(\.head).sortedByAge() }
 }

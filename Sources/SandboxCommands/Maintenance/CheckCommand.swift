@@ -77,8 +77,9 @@ struct CheckCommand: SandboxCommand {
     let counters = ProgressCounters()
     let result = try progress.run(counters, output) { isStopping in
       try RepositoryCheck(
-        checked, reading: reading, rounds: checked.hostCheckRounds, workers: checked.workers,
-        counters: counters, isStopping: isStopping
+        checked, reading: reading, rounds: checked.hostCheckRounds,
+        headCache: checked.hostHeadCache, workers: checked.workers, counters: counters,
+        isStopping: isStopping
       ).run()
     }
     var excerpt = RunningExcerpt(all: list.all)
@@ -326,8 +327,10 @@ extension RepositoryCheck.Report {
     }
     if costs == 0 {
       let rest =
-        unreadable == 0
-        ? "all readable snapshots can be restored completely" : "nothing else is known to be lost"
+        snapshots == 0
+        ? "there is no readable snapshot"
+        : unreadable == 0
+          ? "all readable snapshots can be restored completely" : "nothing else is known to be lost"
       return ["\(Sizes.count(damaged, "object")) damaged; \(rest)"]
     }
     return [
