@@ -159,6 +159,25 @@ struct EncryptedInitTests {
     #expect(try cli.run(line).code == 0)
   }
 
+  /// A signal leaves neither a part of a repository nor a key of none.
+  @Test(.enabled(if: Strace.isPermitted), arguments: ["INT", "TERM"])
+  func interruptedInitLeavesNothing(_ signal: String) throws {
+    let strace = [
+      "strace", "-f", "-qq", "-o", "trace", "-e", "trace=mkdirat", "-e",
+      "inject=mkdirat:signal=\(signal):when=100",
+    ]
+    for options in ["--plain", "--passphrase-file old --recovery-key recovery.key"] {
+      let line = "init repo --no-default \(options)"
+      let outcome = try cli.run(line + " --json", under: strace)
+      #expect(outcome.code == 130 && outcome.output.isEmpty, "\(outcome)")
+      let last = try #require(outcome.errors.split(separator: "\n").last)
+      #expect(try CommandLine.object(last)["code"] as? String == "interrupted", "\(last)")
+      #expect(try cli.names(in: "repo").isEmpty && !cli.isThere("recovery.key"))
+      #expect(try cli.run(line).code == 0)
+      try cli.directory.directory.removeTree("repo")
+    }
+  }
+
   /// Also `head -1` shows it.
   @Test func recoveryKeyIsTheFirstLine() throws {
     let output = try cli.succeed("init repo --passphrase-file old --no-default")

@@ -22,6 +22,20 @@ extension Repository {
         : "choose a new or empty directory")
   }
 
+  /// Removes what `create` made in an empty storage before it was interrupted, as far as that is
+  /// possible and no other program creates a repository there.
+  package static func removeUnfinished(in storage: any Storage) {
+    guard let names = try? storage.list(.root), !names.contains(RepositoryLayout.settings.name),
+      (try? storage.listIfPresent(RepositoryLayout.leases))?.isEmpty != false
+    else { return }
+    let keys = (try? storage.list(RepositoryLayout.keys)) ?? []
+    var paths = keys.map { RepositoryLayout.keys.appending($0) }
+    paths += [RepositoryLayout.readme, RepositoryLayout.recoverScript, RepositoryLayout.reserve]
+    paths += RepositoryLayout.packDirectories.map { RepositoryLayout.packs.appending($0) }
+    paths += RepositoryLayout.directories.map { ObjectPath.root.appending($0) }
+    for path in paths { try? storage.remove(path) }
+  }
+
   /// Whether a storage has nothing but what `create` makes before the repository exists, or a part
   /// of it, without any data.
   static func isUnfinished(

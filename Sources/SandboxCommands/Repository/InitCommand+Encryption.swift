@@ -59,18 +59,28 @@ extension InitCommand {
     in storage: any Storage, _ keys: NewEncryption?, as choice: RepositoryOptions.Choice,
     _ console: Console
   ) throws -> Repository {
-    guard let keys else { return try Repository.create(in: storage, program: Version.text) }
-    let saved = try saveRecoveryKey(of: keys, storage, at: choice.location)
-    let isPrinted = try printRecoveryKey(of: keys, storage, console)
+    // From here on a signal ends the creation in order.
+    try StopSignals.watch()
+    var saved: FileIdentity?
+    var isPrinted = false
+    if let keys {
+      saved = try saveRecoveryKey(of: keys, storage, at: choice.location)
+      isPrinted = try printRecoveryKey(of: keys, storage, console)
+    }
     let made: Repository
-    do {
-      made = try Repository.create(in: storage, program: Version.text, keys: keys.keys) {
+    do throws(StoreError) {
+      made = try Repository.create(in: storage, program: Version.text, keys: keys?.keys) {
         repository throws(StoreError) in
         // Before the repository exists, so that there is none without a key.
-        guard let passphrase = keys.passphrase else { return }
-        try repository.addKey(Repository.hostKeyName, passphrase: passphrase)
+        if let passphrase = keys?.passphrase {
+          try repository.addKey(Repository.hostKeyName, passphrase: passphrase)
+        }
+        guard StopSignals.isStopping() else { return }
+        throw StoreError.interrupted(
+          "create the repository", repository.location, hint: "run it again")
       }
     } catch {
+      if error.code == .interrupted { Repository.removeUnfinished(in: storage) }
       if let saved { discardRecoveryKey(saved, in: storage, console) }
       if isPrinted {
         console.warning(
@@ -79,6 +89,7 @@ extension InitCommand {
       }
       throw error
     }
+    guard let keys else { return made }
     let known = KnownRecipients(of: made, at: choice.recordedLocation)
     // The repository exists, and so does its recovery key.
     do {
