@@ -48,6 +48,22 @@ struct CheckTests {
     #expect(found.output.contains("damaged  " + names), "\(found.output)")
     #expect(found.output.hasSuffix("1 object damaged; there is no readable snapshot\n"))
     #expect(found.errors.contains("from a copy of the repository"), "\(found.errors)")
+    // The next backup is the last one to know.
+    let line = "backup --layout folder --root tree --repo repo --quiet"
+    let after = try cli.run(line + " --dry-run")
+    #expect(after.code == 0 && !after.errors.contains("does not exist"), "\(after)")
+    let warned = try cli.run(line)
+    let warning = "cannot find the earlier 'snapshots': the snapshot that this host knows does not "
+    #expect(warned.code == 0 && warned.errors.contains(warning), "\(warned)")
+    #expect(try cli.run(line).errors.isEmpty)
+    #expect(try cli.run("check --repo repo").code == 0)
+    let next = try #require(try cli.snapshots().last)
+    for id in try cli.snapshots() {
+      try FileManager.default.removeItem(atPath: cli.path(ofSnapshot: id))
+    }
+    let several = try cli.run("check --repo repo")
+    #expect(several.code == 13 && several.output.contains("none of the 2 snapshots"), "\(several)")
+    #expect(several.output.contains("exists: \(next.prefix(8)) of "), "\(several)")
     // As the hint says, for snapshots that another host has removed.
     _ = try cli.succeed("cache clear --repo repo")
     #expect(try cli.run("check --repo repo").code == 0)

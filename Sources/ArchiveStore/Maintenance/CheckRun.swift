@@ -88,7 +88,7 @@ extension RepositoryCheck {
         hasSnapshots: !inventory.snapshots.isEmpty, hasIndexes: !inventory.indexes.isEmpty,
         hasPacksAlone: inventory.hasPacksAlone,
         packDirectories: Set(index.packIDs.map { storage.layout.pack($0).directory }))
-      let lost = lostSnapshots()
+      let lost = lostSnapshots
       if let lost, !inventory.missingDirectories.contains(RepositoryLayout.snapshots) {
         record("\(RepositoryLayout.snapshots)", lost, hint: DamageRemedy.lostSnapshots)
       }

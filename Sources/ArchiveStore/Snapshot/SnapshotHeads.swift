@@ -317,7 +317,4 @@ public struct SnapshotHeadCache: Sendable {
   /// Removes all heads, since this host is about to remove the last snapshot. Those that stay
   /// nevertheless are read again.
   package func clear() { if !load().records.isEmpty { save(Content()) } }
-
-  /// The heads of the snapshots that this host knows, the oldest first, whether they exist or not.
-  var known: [SnapshotHead] { load().records.values.map(\.head).sortedByAge() }
 }

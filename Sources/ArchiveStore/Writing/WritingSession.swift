@@ -44,7 +44,8 @@ public final class WritingSession: Sendable {
   /// The reason a due merge of index objects failed.
   let mergeFailure = Mutex<StoreError?>(nil)
   private let listObserver = Mutex<(@Sendable (StoredList) -> Void)?>(nil)
-  private let snapshots: Set<Digest>
+  /// The snapshots that existed when the session listed the repository under its lease.
+  let snapshots: Set<Digest>
   private let snapshotStatuses: [Digest: ObjectStatus]?
   /// The last snapshot that was saved, and its stored size in bytes.
   private let lastSaved = Mutex<(id: SnapshotID, size: UInt64)?>(nil)

@@ -46,12 +46,14 @@ package struct BackupOperation {
       workers: request.workers,
       cache: request.index ?? request.cache.map { repository.indexCache(in: $0) })
     do {
+      let lost = session.lostSnapshots(cache: request.cache.map { repository.headCache(in: $0) })
       let earlier = try earlier(session)
       let (last, run) = try readAll(into: session, state: state, earlier: earlier)
       var report = BackupReport()
       report.devices = earlier.devices
       report.remarks = state.remarks
-      report.damagedObjects = session.damagedCondemned + session.damagedIndexes
+      report.damagedObjects =
+        (lost.map { [$0] } ?? []) + session.damagedCondemned + session.damagedIndexes
       let tree = try last.storeAbove(run)
       last.fill(&report, from: run, since: start)
       if let remark = last.lossOfEverything(since: earlier) { report.addEmptied(remark) }

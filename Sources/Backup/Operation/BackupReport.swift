@@ -34,7 +34,7 @@ package struct BackupReport: Sendable {
   /// Remarks that concern no single path.
   package internal(set) var remarks: [String] = []
   /// Damaged index objects of the repository, of which the blobs that only these list were stored
-  /// again, and damaged condemned objects, which were removed.
+  /// again, damaged condemned objects, which were removed, and the loss of all earlier snapshots.
   package internal(set) var damagedObjects: [StoreError] = []
   /// The number of files that were opened.
   package internal(set) var opened = 0
