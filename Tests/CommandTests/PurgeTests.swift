@@ -62,6 +62,31 @@ struct PurgeTests {
     #expect(third.output.count { $0 == "\n" } == 1)
   }
 
+  /// Entries that the command line excludes from backups, or includes in them, are not purged.
+  @Test(arguments: ["--exclude", "--include"]) func entriesThatAPatternMatchesStay(
+    option: String
+  ) throws {
+    let cli = try device()
+    let purge = "purge --root device --level critical"
+    func candidates(_ options: String) throws -> [String] {
+      try cli.jsonLines("\(purge) --dry-run --json \(options)").compactMap { line in
+        line["event"] as? String == "candidate" ? line["path"] as? String : nil
+      }
+    }
+    let all = try candidates("")
+    let others = all.filter { !$0.contains("/Library/Caches/") }
+    #expect(!others.isEmpty && others.count < all.count, "\(all)")
+    #expect(Set(try candidates("\(option) Library/Caches/**")) == Set(others))
+    let before = try TreeRecord.all(in: cli.directory, "device")
+    _ = try cli.succeed("\(purge) --yes \(option) Library/Caches/** \(option) tmp/**")
+    let after = try TreeRecord.all(in: cli.directory, "device")
+    let gone = Set(before.keys).subtracting(after.keys)
+    #expect(
+      gone.allSatisfy {
+        !$0.description.contains("/Library/Caches/") && !$0.description.contains("/tmp/")
+      }, "\(gone)")
+  }
+
   @Test func withoutATerminalConfirmationIsRequired() throws {
     let cli = try device()
     let before = try TreeRecord.all(in: cli.directory, "device")

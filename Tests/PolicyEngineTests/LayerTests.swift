@@ -163,6 +163,11 @@ struct LayerTests {
     #expect(policy.keep("keep/big", facts: EntryFacts(.file, size: 101)).backup.mode() == .never)
     #expect(
       policy.keep("keep/big", facts: EntryFacts(.directory, size: 101)).backup.mode() == .always)
+    #expect(policy.keep("a").purge.terms?.order == 20)
+    #expect(policy.keep("keep/deep/er").purge == .never)
+    #expect(policy.keep("keep/not/x").purge == .never)
+    #expect(policy.keep("b.iso").purge == .never)
+    #expect(policy.keep("big", facts: EntryFacts(.file, size: 101)).purge.terms?.order == 20)
   }
 
   @Test func finalPartsApplyAfterExtendingPolicies() throws {

@@ -3,9 +3,11 @@ internal import SandboxModel
 /// A command-line option that acts as a rule. It applies to all containers and overrides every
 /// file.
 public enum CommandLinePattern: Sendable, Hashable {
-  /// `--exclude`: never backs up the matching entries and everything below them.
+  /// `--exclude`: never backs up the matching entries and everything below them, and excludes them
+  /// from a purge.
   case exclude(Pattern.Text)
-  /// `--include`: always backs up and restores the matching entries and everything below them.
+  /// `--include`: always backs up and restores the matching entries and everything below them, and
+  /// never purges them.
   case include(Pattern.Text)
   /// `--exclude-larger-than`: never backs up files with more bytes.
   case excludeLargerThan(Int64)
@@ -34,10 +36,13 @@ public enum CommandLinePattern: Sendable, Hashable {
   }
 
   private var settings: Settings {
-    if case .include = self {
-      return Settings(backup: Settings.Backup(.always), restore: .restore)
+    switch self {
+    case .include:
+      Settings(backup: Settings.Backup(.always), purge: .never, restore: .restore)
+    // Whoever excludes an entry from a purge does not want it to be deleted.
+    case .exclude: Settings(backup: Settings.Backup(.never), purge: .never)
+    case .excludeLargerThan: Settings(backup: Settings.Backup(.never))
     }
-    return Settings(backup: Settings.Backup(.never))
   }
 
   private var conditions: Rule.Conditions {
