@@ -150,6 +150,43 @@ struct DeviceRestoreTests {
       "latest:apps/\(DeviceRestoreFixture.notebook)/data --to-device other")
     #expect((again["restored"] as? [String: Any])?["files"] as? Int == 0)
   }
+
+  /// The bundle in the snapshot installs no app if its class is not restored.
+  @Test func dataOfOneClassWaitsForItsApp() throws {
+    let fixture = try DeviceRestoreFixture()
+    try fixture.makeEmptyDevice("other")
+    let report = try fixture.restore("latest --app notebook --class user-data --to-device other")
+    let actions = (report["containers"] as? [[String: Any]] ?? []).compactMap {
+      $0["fate"] as? String
+    }
+    #expect(Set(actions) == ["harbor"], "\(actions)")
+    let waiting = fixture.harbor(on: "other").appending("apps/org.example.notebook/data")
+    #expect(fixture.isThere(waiting.appending("Documents/Notes")))
+    let apps = try fixture.cli.json("apps --json --root other")
+    let harbors = apps["safe_harbors"] as? [[String: Any]] ?? []
+    #expect(harbors.map { $0["app"] as? String } == [DeviceRestoreFixture.notebook])
+    let made = try Directory.open(path: fixture.cli.directory.path("other/data/Containers"))
+    #expect(try made.names() == ["Data"])
+    let data = try Directory.open(
+      path: fixture.cli.directory.path("other/data/Containers/Data/Application"))
+    #expect(try data.names().isEmpty)
+  }
+
+  /// The layout's file by which the device finds a new container is part of it in any case.
+  @Test(arguments: ["latest --class user-data", "latest:apps/org.example.notebook/data/Documents"])
+  func aContainerOfWhichAPartIsRestoredIsFound(words: String) throws {
+    let fixture = try DeviceRestoreFixture()
+    let data: ByteString = "apps/org.example.notebook/data"
+    let location = try fixture.path(data, of: "device")
+    try Directory.open(path: location.directoryPath).removeTree(location.lastComponent ?? "")
+    _ = try fixture.restore("\(words) --to-device device")
+    let restored = try fixture.path(data, of: "device")
+    #expect(fixture.isThere(restored.appending("Documents/Notes")))
+    #expect(!fixture.isThere(restored.appending("Library/Preferences")))
+    let again = try fixture.restore("\(words) --to-device device")
+    #expect((again["restored"] as? [String: Any])?["files"] as? Int == 0)
+    #expect(try fixture.path(data, of: "device") == restored)
+  }
 }
 
 extension DeviceRestoreFixture {

@@ -45,7 +45,9 @@ struct DeviceRestorePlanner {
       ) { _ in false })
     let (wanted, leftGroups) = try items(of: held)
     plan.leftGroups = leftGroups
-    let finder = ContainerTargets(request, of: stored.id, restored: wanted.map(\.logical))
+    let classes = ClassFilter(request.classes, snapshot)
+    let restored = wanted.filter { classes.wants(classes.dataClass(of: $0.record.path)) }
+    let finder = ContainerTargets(request, of: stored.id, restored: restored.map(\.logical))
     let targets = try targets(of: wanted, finder, leaving: &plan.left)
     plan.present = scan(targets)
     if plan.present.isInterrupted { throw OperationError.planningInterrupted }
@@ -54,6 +56,7 @@ struct DeviceRestorePlanner {
       do {
         let part = try part(item, at: target, anchors: anchors, in: plan.present)
         try requireJournal(of: part)
+        if isWithoutRequestedClass(part) { continue }
         plan.parts.append(part)
         plan.left += part.plan.mounts.map { mount in
           PathRemark(path: part.logical(mount.path), remark: mount.remark)
@@ -72,6 +75,18 @@ struct DeviceRestorePlanner {
       isRequested(lacking.path, with: wanted)
     }
     return plan
+  }
+
+  /// Whether a container that does not exist would be created without content: the snapshot has
+  /// no data of the requested classes in it.
+  private func isWithoutRequestedClass(_ part: PlannedPart) -> Bool {
+    let plan = part.plan
+    guard !request.classes.isEmpty, part.action != .merge, plan.target.name != nil,
+      plan.request.rules?.kind != .folder, plan.damaged.isEmpty, plan.blocked.isEmpty,
+      plan.omitted.entries == 0
+    else { return false }
+    // Its own directory is not counted.
+    return plan.creates.entries <= plan.request.rules?.generated.count ?? 0
   }
 
   /// The number of entries from which the size of a container's journal is determined: a smaller

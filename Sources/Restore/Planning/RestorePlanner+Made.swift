@@ -8,14 +8,14 @@ internal import SystemIO
 extension RestorePlanner {
   /// Adds entries to a directory that the snapshot does not have and that are restored nonetheless.
   mutating func addMade(in parent: Int, _ frame: RestoreSelector.Frame) {
-    guard let rules = selector.rules, frame.isInside, !frame.isEmptied, !frame.isRemoved,
-      draft.plan.request.classes.isEmpty
-    else { return }
+    guard let rules = selector.rules else { return }
     let top = draft.plan.target.shownDepth
-    if !rules.emptied.isEmpty {
+    let isWhole = frame.isInside && !frame.isEmptied && !frame.isRemoved
+    if isWhole, draft.plan.request.classes.isEmpty, !rules.emptied.isEmpty {
       let path = draft.plan.tree.path(parent, from: top)
       for directory in rules.emptied[path] ?? [] { addEmptied(directory, in: parent) }
     }
+    // A new container is found by these files, also if only a part of it is restored.
     if draft.plan.tree.entries[parent].depth <= top {
       for (name, bytes) in rules.generated.sorted(by: { $0.key < $1.key }) {
         addGenerated(name, in: parent, bytes)
