@@ -59,6 +59,37 @@ struct RestoreExclusionTests {
     #expect(try cli.names(in: "tree/sub") == ["key.pem"])
   }
 
+  /// A repository that was made after the backup may have the only copies of other data.
+  @Test func otherRepositoriesAreNotDeleted() throws {
+    let cli = try fixture("")
+    for path: ByteString in ["tree/later", "tree/above"] {
+      _ = try Directory.make(path: cli.directory.path(path))
+      if path == "tree/later" {
+        _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+      }
+    }
+    let places = ["later": "later", "above": "above/vault", "vault": "vault"]
+    for place in places.values { _ = try cli.succeed("init tree/\(place) --plain") }
+    try cli.directory.write("mine", at: "tree/mine/repository.json")
+    for line in ["\(Self.line) --dry-run", Self.line] {
+      let outcome = try cli.run("\(line) --repo repo")
+      let text = outcome.output + outcome.errors
+      #expect(outcome.code == 0, "\(text)")
+      for name in places.keys {
+        #expect(text.contains("not deleted: \(name): another repository is there\n"), "\(text)")
+      }
+    }
+    for place in places.values {
+      #expect(try cli.names(in: ByteString("tree/\(place)")).contains("repository.json"))
+      _ = try cli.succeed("check --repo tree/\(place)")
+    }
+    #expect(
+      try cli.names(in: "tree") == ["a", "above", "folder", "later", "new", "sub", "vault"])
+    _ = try cli.succeed("\(Self.line) --delete-excluded --repo repo")
+    #expect(try cli.names(in: "tree") == ["a", "folder", "later", "new", "sub"])
+    #expect(try cli.names(in: "tree/later") == [])
+  }
+
   /// Without exclusions, files that are not in the snapshot are deleted.
   @Test func withoutExclusionsOtherFilesAreDeleted() throws {
     let cli = try fixture("")

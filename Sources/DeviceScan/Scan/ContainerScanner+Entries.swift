@@ -86,35 +86,6 @@ extension ContainerScanner {
     }
     return !OwnNames.has(name)
   }
-
-  /// Whether a directory is a sandboxctl repository, which is never backed up: it has a repository
-  /// file with the format and an id. The name alone is not enough, as a user's project may have a
-  /// file of that name.
-  func isRepository(_ batch: borrowing WalkBatch, _ directory: borrowing Directory) -> Bool {
-    guard holdsRepositoryFile(batch),
-      let file = try? directory.fileUntouched(ByteString(Self.repositoryFile)),
-      (try? file.status().kind) == .file,
-      let content = try? file.readAll(limit: 64 * 1024),
-      let json = try? JSON(parsing: content)
-    else { return false }
-    return json["format"]?.string == "sandboxctl-repository"
-      && json["id"]?.string.flatMap { Digest(hex: $0) } != nil
-  }
-
-  private func holdsRepositoryFile(_ batch: borrowing WalkBatch) -> Bool {
-    let (bytes, wanted) = (batch.bytes, Self.repositoryFile)
-    for number in 0..<batch.entries.count {
-      let entry = batch.entries[number]
-      if entry.status.kind == .file, entry.nameRange.count == wanted.count,
-        bytes.span.extracting(entry.nameRange).hasSameBytes(as: wanted.span)
-      {
-        return true
-      }
-    }
-    return false
-  }
-
-  private static let repositoryFile = Array("repository.json".utf8)
 }
 
 extension ContainerScanner {

@@ -120,7 +120,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     isDone = isDone || options.isStopping()
     if isDone { return }
     let bytes = batch.bytes
-    if isRepository(batch, directory.directory) {
+    if RepositoryDirectory.isOne(directory.directory, with: batch) {
       if scan.entries[state.directory].selection != .excluded {
         scan.repositories.append(scan.path(state.directory))
       }

@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import DeviceScan
 package import SystemIO
 
 /// The number of entries of each kind, and the size of their files.
@@ -48,11 +49,18 @@ package struct RestoreTotals: Sendable, Hashable {
 /// The contents of a directory that is considered for removal.
 package struct PresentEntries {
   private let protected: Set<FileIdentity>
+  private let sparesRepositories: Bool
   package private(set) var totals = RestoreTotals()
   /// The reason to keep the directory; nil if it may be removed.
   package private(set) var protection: String?
 
-  package init(protected: Set<FileIdentity>) { self.protected = protected }
+  /// - Parameters:
+  ///   - protected: the directories that are kept.
+  ///   - sparesRepositories: whether every repository is kept.
+  package init(protected: Set<FileIdentity>, sparesRepositories: Bool = false) {
+    self.protected = protected
+    self.sparesRepositories = sparesRepositories
+  }
 
   /// Counts an entry. Returns false if it must be kept.
   package mutating func count(_ status: FileStatus) -> Bool {
@@ -63,6 +71,17 @@ package struct PresentEntries {
       protection = "the repository in use is there"
     }
     return protection == nil
+  }
+
+  /// Whether a directory that a walk reads is kept because it is a repository.
+  private mutating func keepsRepository(
+    _ directory: borrowing Directory, with batch: borrowing WalkBatch
+  ) -> Bool {
+    guard sparesRepositories, protection == nil,
+      RepositoryDirectory.isOne(directory, with: batch)
+    else { return false }
+    protection = "another repository is there"
+    return true
   }
 
   /// Counts all entries below a directory.
@@ -87,6 +106,7 @@ package struct PresentEntries {
       _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
       descent: inout WalkDescent<Void>
     ) {
+      if contents.keepsRepository(directory.directory, with: batch) { return }
       for (index, entry) in batch.entries.enumerated() where contents.count(entry.status) {
         if entry.status.kind == .directory { descent.enter(index, with: ()) }
       }

@@ -130,6 +130,11 @@ struct DeletionPlanner {
     draft: inout PlanDraft, target: inout PresentTarget
   ) {
     let depth = draft.plan.tree.entries[directory].depth
+    if isAsked, names.contains(RepositoryDirectory.settings),
+      target.isSparedRepository(at: depth)
+    {
+      return draft.spare(draft.plan.shownPath(directory), "another repository is there")
+    }
     let above = draft.path(directory)
     let scanned = names.isEmpty ? nil : draft.scanned?.index(of: above)
     // A database sorts before its log.

@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import DeviceScan
 internal import DeviceTransaction
 internal import SystemIO
 
@@ -37,9 +38,12 @@ struct PresentTarget: ~Copyable {
   var cursor: DirectoryCursor?
   /// The directories that are never removed.
   let protected: Set<FileIdentity>
+  /// Whether no repository is removed.
+  let sparesRepositories: Bool
 
-  init(protected: Set<FileIdentity>) {
+  init(protected: Set<FileIdentity>, sparesRepositories: Bool) {
     self.protected = protected
+    self.sparesRepositories = sparesRepositories
     cursor = nil
   }
 
@@ -119,13 +123,20 @@ struct PresentTarget: ~Copyable {
 
   // MARK: - Removals
 
+  /// Whether the directory at a depth is a repository, of which nothing is removed.
+  mutating func isSparedRepository(at depth: UInt16) -> Bool {
+    guard sparesRepositories, (try? cursor?.ascend(to: Int(depth))) != nil else { return false }
+    return cursor?.withDirectory { RepositoryDirectory.isOne($0) } ?? false
+  }
+
   /// Returns the contents of a directory in the current one, to replace it.
   ///
   /// - Throws: `Conflict` if it must be kept: if it is not empty, unless `deletes` is set.
   mutating func totals(
     ofReplaced name: ByteString, deletes: Bool
   ) throws -> RestoreTotals {
-    var contents = PresentEntries(protected: protected)
+    var contents = PresentEntries(
+      protected: protected, sparesRepositories: sparesRepositories)
     try cursor?.withDirectory { directory in try contents.read(directory.directory(name)) }
     if let reason = contents.protection { throw Conflict(reason: reason) }
     if contents.totals.entries > 0, !deletes { throw Conflict.directory }
@@ -137,7 +148,8 @@ struct PresentTarget: ~Copyable {
   /// - Throws: `Conflict` if something in it must be kept.
   mutating func totals(of name: ByteString, at depth: UInt16) throws -> RestoreTotals {
     try cursor?.ascend(to: Int(depth))
-    var contents = PresentEntries(protected: protected)
+    var contents = PresentEntries(
+      protected: protected, sparesRepositories: sparesRepositories)
     try cursor?.withDirectory { directory in
       guard let status = try directory.statusIfPresent(name) else { return }
       if contents.count(status), status.kind == .directory {

@@ -77,7 +77,8 @@ struct RestorePlanner: ~Copyable {
   init(_ plan: RestorePlan, _ reader: RepositoryReader) throws(OperationError) {
     self.reader = reader
     draft = PlanDraft(plan)
-    target = PresentTarget(protected: plan.request.protected)
+    target = PresentTarget(
+      protected: plan.request.protected, sparesRepositories: !plan.request.deletesExcluded)
     selector = RestoreSelector(
       plan.request, plan.snapshot.snapshot, from: reader, scanned: draft.scanned)
     decider = EntryDecider(plan.request, from: reader)
