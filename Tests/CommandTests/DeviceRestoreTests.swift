@@ -151,6 +151,29 @@ struct DeviceRestoreTests {
     #expect((again["restored"] as? [String: Any])?["files"] as? Int == 0)
   }
 
+  /// Links into data that waits lead to it there, and to the container that adopts it.
+  @Test func linksOfWaitingDataLeadToIt() throws {
+    let fixture = try DeviceRestoreFixture()
+    try fixture.makeEmptyDevice("other")
+    let data: ByteString = "apps/org.example.notebook/data"
+    _ = try fixture.restore("latest:\(data) --to-device other")
+    func requireLink(in container: ByteString) throws {
+      let documents = try Directory.open(path: container.appending("Documents"))
+      let target = try documents.target(of: "Latest.md")
+      #expect(target == container.appending("Documents/Notes/Recipes.md"))
+      #expect(fixture.isThere(target))
+    }
+    try requireLink(in: fixture.harbor(on: "other").appending(data))
+    let bundle = try fixture.path("apps/org.example.notebook/bundle", of: "device")
+    let report = try fixture.cli.json(
+      "install \(bundle)/Notebook.app --root other --repo repo --json")
+    let containers = report["containers"] as? [[String: Any]] ?? []
+    let links = containers.compactMap { $0["links"] as? [[String: Any]] }.joined()
+    #expect(links.compactMap { $0.path() } == [data.appending("Documents/Latest.md")])
+    try requireLink(in: fixture.path(data, of: "other"))
+    #expect(!fixture.isThere(fixture.harbor(on: "other").appending(data)))
+  }
+
   /// The bundle in the snapshot installs no app if its class is not restored.
   @Test func dataOfOneClassWaitsForItsApp() throws {
     let fixture = try DeviceRestoreFixture()

@@ -176,6 +176,7 @@ extension AppExchange {
     try area.staging.tree.createDirectory(name, permissions: 0o700)
     let staged = try area.staging.tree.directory(name)
     try stageMetadata(planned, in: staged, container: container, at: area)
+    try stageLinks(planned, in: staged, container: container, at: area)
   }
 
   private func stageRemoval(_ planned: PlannedContainer, _ number: Int) throws {

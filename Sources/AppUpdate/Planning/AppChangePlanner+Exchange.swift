@@ -244,11 +244,50 @@ extension AppChangePlanner {
       })
     for index in plan.containers.indices {
       let planned = plan.containers[index]
+      if planned.action == .adopt { anchorSavedLinks(anchors, &plan.containers[index]) }
       guard planned.action == .move, planned.from != planned.to, let number = planned.scanned else {
         continue
       }
       anchorLinks(of: scan.containers[number], anchors, &plan.containers[index])
     }
+  }
+
+  /// Links in adopted data: a restore made those into its containers lead into the safe harbor.
+  private func anchorSavedLinks(_ anchors: LinkAnchors, _ planned: inout PlannedContainer) {
+    guard let from = planned.from, let saved = try? Directory.open(resolved: from) else { return }
+    var walk = Walk(saved)
+    var links = SavedLinks()
+    walk.run(&links, state: ByteString(""))
+    for (inner, before, status) in links.found.sorted(by: { $0.inner < $1.inner }) {
+      guard case .own(let after) = anchors.target(of: before) else { continue }
+      planned.links.append(
+        PlannedContainer.Link(
+          path: planned.path.appending(inner), before: before, after: after, inner: inner,
+          status: status))
+    }
+  }
+
+  /// The links in a directory that no scan has read.
+  private struct SavedLinks: WalkVisitor {
+    var found: [(inner: ByteString, target: ByteString, status: FileStatus)] = []
+
+    mutating func visit(
+      _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: ByteString,
+      descent: inout WalkDescent<ByteString>
+    ) {
+      for (index, entry) in batch.entries.enumerated() {
+        let name = batch.name(entry)
+        if entry.status.kind == .directory {
+          descent.enter(index, with: state.appending(name))
+        } else if entry.status.kind == .symlink,
+          let target = try? directory.directory.target(of: name)
+        {
+          found.append((state.appending(name), target, entry.status))
+        }
+      }
+    }
+
+    mutating func failed(_ problem: WalkProblem, state: ByteString) {}
   }
 
   private func anchorLinks(

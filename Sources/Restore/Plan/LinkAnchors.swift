@@ -1,3 +1,4 @@
+internal import SandboxModel
 package import SystemIO
 
 /// The locations of a snapshot's containers on the device to restore to. Symbolic links that name a
@@ -63,13 +64,15 @@ package struct LinkAnchors: Sendable {
   /// moves with the container; in one in the device's own view (`/var/mobile/Containers/…`) the new
   /// UUID replaces the old one. An `.xcappdata` has no place in that view: the old UUID stays, by
   /// which the link is adjusted on the next device. Containers of macOS (`ID/Data`) have no UUID
-  /// and are seen at their real paths.
+  /// and are seen at their real paths, and so are those in the safe harbor, until an app adopts
+  /// them.
   private func named(
     _ link: ByteString, parts: [ByteString], at index: Int, anchor: Anchor
   ) -> ByteString {
     if link.isWithin(anchor.from) { return moved(link, anchor) }
     if anchor.to.parent.hasSuffix(".xcappdata") { return link }
-    if anchor.to.lastComponent == "Data" {
+    let isWaiting = anchor.to.components.contains(OwnNames.directory)
+    if isWaiting || anchor.to.lastComponent == "Data" {
       return anchor.to.appending(ByteString(joining: parts[(index + 1)...]))
     }
     var parts = parts
