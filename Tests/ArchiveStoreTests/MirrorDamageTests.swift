@@ -70,6 +70,29 @@ struct MirrorDamageTests {
     #expect(try fixture.memory.status(pack) != nil && fixture.lost().isEmpty)
   }
 
+  /// The mirror has what a repaired snapshot of the original lacks, and keeps it.
+  @Test func completeFormsOfRepairedSnapshotsStay() throws {
+    let fixture = try MirrorFixture()
+    _ = try fixture.mirror()
+    let pack = RepositoryLayout.tested.pack(try fixture.source.pack(ofFile: 0))
+    let intact = try fixture.memory.load(pack, limit: 1 << 30)
+    try fixture.source.memory.remove(pack)
+    _ = try PackRepair(fixture.source.repository).run()
+    _ = try SnapshotRepair(fixture.source.repository, isForgetting: true).run { _ in }
+    var repaired: Set<Int> = []
+    for isDry in [true, false, false] {
+      let report = try fixture.mirror(dry: isDry)
+      let refusal = try #require(report.refusal)
+      repaired.insert(refusal.repaired)
+      #expect(refusal.snapshots == refusal.repaired && report.removed.isEmpty)
+    }
+    #expect(try fixture.memory.load(pack, limit: 1 << 30) == intact)
+    #expect(try fixture.lost().isEmpty)
+    let allowed = try fixture.mirror(allowingLargeRemoval: true)
+    #expect(allowed.refusal == nil)
+    #expect(repaired == [allowed.removed.snapshots] && allowed.removed.snapshots > 0)
+  }
+
   /// Damage in the mirror is replaced by the original's object if the size shows it, or if the
   /// index cannot be used.
   @Test func damageInTheMirrorIsReplaced() throws {

@@ -13,8 +13,8 @@ extension RepositoryMirror {
   }
 
   /// Returns the refusal of the removal of what an original no longer has, or nil if it is not too
-  /// large. A snapshot that `key rewrap` has written again there, with another header and so
-  /// another id, is not removed.
+  /// large, and does not remove the complete form of a snapshot that was repaired. A snapshot that
+  /// `key rewrap` has written again there, with another header and so another id, is not removed.
   ///
   /// - Parameters:
   ///   - repository: the mirror.
@@ -29,7 +29,9 @@ extension RepositoryMirror {
     // One that cannot be read makes no removal a small one.
     let readable = found.snapshots.intersection(heads.map(\.id))
     let all = old.snapshots.union(readable).count
-    let first = removal(of: gone, among: all, leaving: heads, in: repository)
+    let repaired = repaired(among: gone, in: heads)
+    let first = removal(
+      of: gone, among: all, leaving: heads, repaired: repaired.count, in: repository)
     if found.snapshots.isEmpty {
       return first ?? Refusal(snapshots: gone.count, all: all, sources: 0)
     }
@@ -38,13 +40,24 @@ extension RepositoryMirror {
     let rewritten = try rewritten(among: gone, as: kept, in: repository)
     if rewritten.isEmpty { return first }
     gone.subtract(rewritten)
-    return removal(of: gone, among: all - rewritten.count, leaving: heads, in: repository)
+    return removal(
+      of: gone, among: all - rewritten.count, leaving: heads,
+      repaired: repaired.subtracting(rewritten).count, in: repository)
+  }
+
+  /// Returns the removed snapshots that the original has in a repaired form: it lacks what the
+  /// original has lost.
+  private func repaired(
+    among gone: Set<SnapshotID>, in heads: [SnapshotHead]
+  ) -> Set<SnapshotID> {
+    gone.intersection(
+      heads.compactMap(\.original).filter { $0.repository == source.id }.map(\.id))
   }
 
   /// Returns the removal of snapshots if it is a large one: of more than half of all, or of the
-  /// last one of a source.
+  /// last one of a source; or if some were repaired.
   private func removal(
-    of gone: Set<SnapshotID>, among all: Int, leaving heads: [SnapshotHead],
+    of gone: Set<SnapshotID>, among all: Int, leaving heads: [SnapshotHead], repaired: Int,
     in repository: Repository
   ) -> Refusal? {
     let remaining = Set(heads.map(\.source))
@@ -53,8 +66,9 @@ extension RepositoryMirror {
       guard let stored = repository.snapshot(ifReadable: id, skip: { _ in }) else { continue }
       if !remaining.contains(stored.snapshot.source) { sources.insert(stored.snapshot.source) }
     }
-    guard gone.count * 2 > all || !sources.isEmpty else { return nil }
-    return Refusal(snapshots: gone.count, all: all, sources: sources.count)
+    guard gone.count * 2 > all || !sources.isEmpty || repaired > 0 else { return nil }
+    return Refusal(
+      snapshots: gone.count, all: all, sources: sources.count, repaired: repaired)
   }
 
   /// Returns the snapshots of the mirror of which the original has one with the same payload. The

@@ -63,13 +63,16 @@ public struct RepositoryMirror {
     public var isEmpty: Bool { snapshots + indexes + packs == 0 }
   }
 
-  /// A removal of snapshots that was refused because it is large.
+  /// A removal of snapshots that was refused because it is large, or because the mirror may have
+  /// what the original has lost.
   public struct Refusal: Sendable, Hashable {
     /// The snapshots that the original lacks, and all snapshots of the mirror.
     public let snapshots: Int
     public let all: Int
     /// The sources of which no snapshot would remain.
     public let sources: Int
+    /// The snapshots of which the original has a repaired one, without what it has lost.
+    public internal(set) var repaired = 0
   }
 
   /// The result of a run or of a dry run.

@@ -126,6 +126,10 @@ struct MirrorCommand: SandboxCommand {
     }
     guard let refusal = report.refusal else { return }
     console.warning(refusal.text)
+    if refusal.repaired > 0 {
+      console.hint(
+        "'sandboxctl copy --repo MIRROR --to REPOSITORY' copies what the mirror still has back")
+    }
     console.hint(
       "if they were removed on purpose, run 'sandboxctl mirror --to \(ShellWord.text(to))"
         + "\(connection)\(change.repository.suffix) --allow-large-removal' once; otherwise restore "
@@ -137,8 +141,10 @@ struct MirrorCommand: SandboxCommand {
 extension RepositoryMirror.Refusal {
   fileprivate var text: String {
     let emptied = sources > 0 ? ", of \(Sizes.count(sources, "source")) all" : ""
+    let repaired =
+      repaired > 0 ? ", and has \(Sizes.count(repaired)) only repaired, without what it lost" : ""
     return "the repository lacks \(Sizes.count(snapshots)) of the mirror's "
-      + "\(Sizes.count(all, "snapshot"))\(emptied): nothing was removed from the mirror"
+      + "\(Sizes.count(all, "snapshot"))\(emptied)\(repaired): nothing was removed from the mirror"
   }
 }
 
@@ -183,6 +189,7 @@ extension RepositoryMirror.Report {
         [
           "snapshots": .integer(Int64(refusal.snapshots)), "all": .integer(Int64(refusal.all)),
           "sources": .integer(Int64(refusal.sources)),
+          "repaired": .integer(Int64(refusal.repaired)),
         ]
       } ?? .null,
       "waiting_packs": .integer(Int64(waitingPacks)),
