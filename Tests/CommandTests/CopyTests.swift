@@ -66,6 +66,10 @@ struct CopyTests {
     #expect(try cli.snapshots("second").isEmpty)
     let nothing = try cli.run("copy --to second --tag other --repo repo")
     #expect(nothing.code == 0 && nothing.errors.contains("no snapshot matches"), "\(nothing)")
+    // The command in the hint is for the one of the two that the error is about.
+    let unknown = try cli.run("copy ffffffff --to second --repo repo")
+    #expect(unknown.code == 1, "\(unknown)")
+    #expect(unknown.errors.contains("run 'sandboxctl snapshots --repo repo' to list"), "\(unknown)")
   }
 
   /// Lost data costs the snapshots that need it and no other, and is reported by name.
@@ -207,6 +211,7 @@ struct CopyTests {
     let note = "note: waiting until 1 other copy into 'second' has saved snapshots"
     #expect(text.contains("\(note) (process 7 on host 'elsewhere', since 20"), "\(text)")
     #expect(text.contains("at most 3 minutes for one that was killed ("), "\(text)")
+    #expect(text.contains("'sandboxctl leases --repo second'"), "\(text)")
   }
 
   @Test func theConfigurationNamesTheTargets() throws {

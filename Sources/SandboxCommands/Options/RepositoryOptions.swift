@@ -39,8 +39,7 @@ struct RepositoryOptions: ParsableArguments {
   /// Returns the location and the key of the repository to open. Commands that the console suggests
   /// from then on use it.
   func choice(for console: Console) throws -> Choice {
-    console.suggested = SuggestedCommands(
-      suffix: suffix, suffixWithoutKey: suffix(withKey: false))
+    console.suggested = suggested
     return try choice()
   }
 
@@ -69,6 +68,11 @@ struct RepositoryOptions: ParsableArguments {
     var choice = try choice(for: console)
     (choice.firstListings, choice.connectsAhead) = (Repository.listedByQueries, true)
     return try choice.open(console)
+  }
+
+  /// The commands that messages suggest for the repository.
+  var suggested: SuggestedCommands {
+    SuggestedCommands(suffix: suffix, suffixWithoutKey: suffix(withKey: false))
   }
 
   /// The options that suggested commands need to use the same repository.

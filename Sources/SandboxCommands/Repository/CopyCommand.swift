@@ -55,7 +55,7 @@ struct CopyCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     if !snapshots.isEmpty, !filter.isEmpty { throw SnapshotFilterOptions.namedAsWell }
-    var choice = try repository.choice()
+    var choice = try repository.choice(for: console)
     choice.isKeyOfAnother = targetKeys.options == nil
     var other = try RepositoryOptions.Choice(
       to, otherRemote.settings, keys: targetKeys.options)
@@ -63,8 +63,12 @@ struct CopyCommand: SandboxCommand {
     let source = try choice.open(console).repository
     try choice.requireApart(from: other)
     if other.keys == nil { (other.keys, other.isKeyOfAnother) = (repository.keys, true) }
+    console.suggested = suggestedForTarget
     let target = try other.open(console).repository
+    console.suggested = repository.suggested
     let ids = try source.snapshots(named: snapshots, console)
+    // An error of the copy may be about either of the two.
+    console.suggested = SuggestedCommands()
     let counters = ProgressCounters(of: "pack")
     let report = try progress.run(counters, output) { isStopping in
       var copy = RepositoryCopy(
@@ -82,16 +86,25 @@ struct CopyCommand: SandboxCommand {
     return report.hasDamage ? .damaged : ExitStatus(without: report.unreadable + report.damaged)
   }
 
+  /// The commands that messages suggest for the other repository.
+  private var suggestedForTarget: SuggestedCommands {
+    SuggestedCommands(
+      suffix: RepositoryOptions.suffix(for: to, otherRemote, keys: targetKeys.options),
+      suffixWithoutKey: RepositoryOptions.suffix(for: to, otherRemote, keys: nil))
+  }
+
   /// The connection to the other repository.
   private var otherRemote: RemoteOptions { targetRemote.options(besides: repository.remote) }
 
   /// Prints which programs this one waits for: they may take long.
   private func noteWait(for leases: [LeaseStatus], _ console: Console) {
     let copies = Sizes.count(leases.count, "other copy")
+    let suffix = suggestedForTarget.suffixWithoutKey
     console.note(
       "waiting until \(copies) into '\(to)' \(leases.count == 1 ? "has" : "have") saved snapshots"
         + leases.map(\.words).joined(separator: ",")
-        + "; at most 3 minutes for one that was killed ('sandboxctl leases' lists the programs)")
+        + "; at most 3 minutes for one that was killed ('sandboxctl leases\(suffix)' lists the "
+        + "programs)")
   }
 
   private func warn(

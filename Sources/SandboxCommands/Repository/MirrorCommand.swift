@@ -47,7 +47,7 @@ struct MirrorCommand: SandboxCommand {
   }
 
   func run(_ console: Console) throws -> ExitStatus {
-    let choice = try change.repository.choice()
+    let choice = try change.repository.choice(for: console)
     let mirror = try RepositoryOptions.Choice(
       to, targetRemote.options(besides: change.repository.remote).settings)
     try choice.requireAnotherLocation(than: mirror)
@@ -55,6 +55,8 @@ struct MirrorCommand: SandboxCommand {
     // The mirror would get the older key file, and lose what only the newest one opens.
     try source.requireWritable()
     try choice.requireApart(from: mirror)
+    // An error from here on may be about either of the two.
+    console.suggested = SuggestedCommands()
     let record = MirrorRecord(of: mirror)
     let isExpected = record.exists && !allowNew
     let existing = change.dryRun || isExpected ? try Self.existing(mirror) : nil
