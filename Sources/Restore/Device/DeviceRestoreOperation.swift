@@ -88,6 +88,8 @@ package struct DeviceRestoreOperation {
   package func run() throws -> Report {
     let start = Host.monotonicSeconds()
     try requireStopped()
+    // A journal has at least one container.
+    if plan.parts.isEmpty { return Report(lost: plan.lost) }
     let room = VolumeNeeds(of: plan.parts.map(\.plan), from: reader)
     try room.require()
     let (root, subjects) = (plan.request.device.root, plan.subjects)
