@@ -150,6 +150,32 @@ struct MirrorDamageTests {
     #expect(try fixture.lost().isEmpty)
   }
 
+  /// A snapshot whose bytes have the right id, and which no command can read, is named by each run
+  /// and not copied. One of a later version is not damaged.
+  @Test func unreadableSnapshotsWithTheRightIDAreNamed() throws {
+    let fixture = try MirrorFixture()
+    let source = fixture.source
+    let storage = source.repository.storage
+    func put(_ content: String) throws -> ObjectPath {
+      let stored = try storage.encode(Array(content.utf8))
+      let path = storage.layout.snapshot(stored.id)
+      try source.memory.put(stored.bytes, path)
+      return path
+    }
+    let later = try put(#"{"format":"\#(Snapshot.format)","version":9}"# + "\n")
+    let broken = try put("{\n")
+    for isDry in [true, false, true, false] {
+      let report = try fixture.mirror(dry: isDry)
+      #expect(report.damaged.map(\.subject) == ["\(broken)"] && report.hasDamage, "\(isDry)")
+      #expect(report.damaged.first?.hint?.contains("forget --force") == true)
+      #expect(report.incomplete.isEmpty)
+    }
+    #expect(try fixture.snapshots() == 5 && fixture.memory.status(later) != nil)
+    #expect(try fixture.memory.status(broken) == nil && fixture.lost().isEmpty)
+    try source.memory.remove(broken)
+    #expect(try !fixture.mirror().hasDamage)
+  }
+
   /// Without the index objects that name what snapshots need, the mirror is complete by the packs'
   /// own tables. Each run names the loss, until it is repaired.
   @Test func aLostIndexObjectIsNamed() throws {

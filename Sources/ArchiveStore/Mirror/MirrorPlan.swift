@@ -16,6 +16,8 @@ struct MirrorPlan {
   private var copied: Set<Digest> = []
   /// Damaged packs of the original that the mirror does not have either.
   private var lacking: Set<Digest> = []
+  /// The new snapshots that cannot be used, and are not copied.
+  private var unusable: Set<SnapshotID> = []
   /// Whether it is not known which packs of the mirror are needed.
   private var hasUnknownNeeds = false
   private(set) var report = RepositoryMirror.Report()
@@ -140,8 +142,12 @@ struct MirrorPlan {
 
   /// Finds the new snapshots that need something which the mirror would lack.
   private mutating func planSnapshots() throws {
-    let new = newSnapshots
     report.damaged += try mirror.losses(in: found, besides: old)
+    let unusable = try mirror.unusable(among: newSnapshots)
+    report.damaged += unusable.map(\.error)
+    report.copied.snapshots -= unusable.count
+    self.unusable = Set(unusable.map(\.id))
+    let new = newSnapshots.subtracting(self.unusable)
     let planned = try planned()
     let index = lacking.isEmpty ? try originalIndex(of: planned) : nil
     var isIndexed = try index?.hasLostObject(in: mirror) != true
@@ -168,6 +174,7 @@ struct MirrorPlan {
   /// is not copied.
   private mutating func addSizes() throws(StoreError) {
     let snapshots = newSnapshots.subtracting(report.incomplete.map(\.head.id))
+      .subtracting(unusable)
     let paths = Set(
       newIndexes.map(source.layout.index) + snapshots.map(source.layout.snapshot))
     guard !paths.isEmpty else { return }

@@ -152,6 +152,10 @@ struct MirrorRun {
   private mutating func copySnapshots() throws {
     var new = found.snapshots.subtracting(old.snapshots)
     for error in try mirror.losses(in: found, besides: old) { recordDamage(error) }
+    for (id, error) in try mirror.unusable(among: new) {
+      recordDamage(error)
+      new.remove(id)
+    }
     let index = lacking.isEmpty ? try originalIndex() : nil
     if try index?.hasLostObject(in: mirror) == true { recordDamage(.incompleteIndex()) }
     guard !new.isEmpty else { return }

@@ -12,6 +12,29 @@ extension RepositoryMirror {
     return try source.lossesOfPinned().filter { !paths.contains($0.subject) }
   }
 
+  /// Returns the errors of new snapshots that cannot be used although their bytes match their ids:
+  /// such a snapshot was damaged before it was stored, does not open, or belongs to another
+  /// repository. One of a later version is none of these.
+  func unusable(
+    among new: Set<SnapshotID>
+  ) throws(StoreError) -> [(id: SnapshotID, error: StoreError)] {
+    if new.isEmpty { return [] }
+    let storage = source.storage
+    var errors: [String: StoreError] = [:]
+    for error in try source.heads(cache: headCache).damaged where error.kind == .damaged {
+      errors[error.subject] = error
+    }
+    var unusable: [(id: SnapshotID, error: StoreError)] = []
+    for id in new.sorted() where !errors.isEmpty {
+      let path = storage.layout.snapshot(id)
+      guard let error = errors["\(path)"], try ObjectCopier.isIntact(id, at: path, in: storage)
+      else { continue }
+      let hint = DamageRemedy.remedy(for: path, error)
+      unusable.append((id, hint.map(error.hinting) ?? error))
+    }
+    return unusable
+  }
+
   /// Returns the refusal of the removal of what an original no longer has, or nil if it is not too
   /// large, and does not remove the complete form of a snapshot that was repaired. A snapshot that
   /// `key rewrap` has written again there, with another header and so another id, is not removed.
