@@ -16,6 +16,7 @@ struct RoundTripTests {
     rich.entry.modified = Timestamp(seconds: -12345, nanoseconds: 123_456_789)
     rich.entry.attributes = [
       .init(name: "system.posix_acl_access", value: accessList),
+      .init(name: "user.%3D=%", value: [1]),
       .init(name: "user.binary", value: [0, 10, 61, 255]),
       .init(name: "user.large", value: random.bytes(3000)),
     ]

@@ -217,6 +217,7 @@ internal import Glibc
     if unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR {
       (member.modified, member.nanoseconds) = PaxTime.corrected(
         member.modified, member.nanoseconds)
+      member.attributes = PaxAttributeName.decoded(member.attributes)
     }
     if let path = member.path, let name = client.name(for: path) { member.path = name }
     unsafe client.setNamesWithNUL(of: &member, in: archive)

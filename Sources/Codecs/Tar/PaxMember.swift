@@ -17,8 +17,8 @@ public struct PaxMember: Sendable, Hashable {
   /// The modification time in seconds since 1970, with nanoseconds.
   public var modified: Int64 = 0
   public var nanoseconds: UInt32 = 0
-  /// The extended attributes, stored with the prefix `SCHILY.xattr.` of GNU tar and bsdtar. A name
-  /// with a `=` cannot be stored.
+  /// The extended attributes, stored with the prefix `SCHILY.xattr.` of GNU tar and bsdtar
+  /// (`PaxAttributeName`).
   public var attributes: [Attribute] = []
   /// The ranges of a file that are stored, ascending and apart from each other; nil to store all of
   /// it. The others are holes. `header()` contains the map of the ranges, and only their bytes
@@ -177,7 +177,7 @@ extension PaxMember {
       Self.append(key, Array("\(number)".utf8), to: &records)
     }
     for attribute in attributes {
-      let key = Array("SCHILY.xattr.".utf8) + attribute.name
+      let key = Array("SCHILY.xattr.".utf8) + PaxAttributeName.encode(attribute.name)
       Self.append(key, attribute.value, to: &records)
       if let (key, text) = AccessListText.record(of: attribute, mode: mode) {
         Self.append(key, Array(text.utf8), to: &records)

@@ -1,3 +1,4 @@
+internal import Codecs
 internal import SystemIO
 
 /// The values of extended headers, which apply to the next member.
@@ -84,7 +85,8 @@ struct TarExtension {
 
   private mutating func setOther(_ key: ArraySlice<UInt8>, to value: ArraySlice<UInt8>) {
     if key.starts(with: Self.attributePrefix.utf8) {
-      attributes[ByteString(key.dropFirst(Self.attributePrefix.utf8.count))] = Array(value)
+      let name = Array(key.dropFirst(Self.attributePrefix.utf8.count))
+      attributes[ByteString(PaxAttributeName.decode(name))] = Array(value)
     } else if key.starts(with: "GNU.sparse.".utf8) {
       isSparse = true
     } else if key.starts(with: "SCHILY.acl.".utf8) {

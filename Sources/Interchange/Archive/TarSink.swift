@@ -7,7 +7,7 @@ package struct TarSink: EntrySink {
   private let output: ByteOutput
   private let compressed: CompressedOutput?
   private let names: OwnerNames
-  package private(set) var skipped = SkippedEntries()
+  package let skipped = SkippedEntries()
   /// The content of the current file.
   private var content = Content()
 
@@ -107,16 +107,8 @@ extension TarSink {
     member.userName = names.users[entry.owner] ?? ""
     member.groupName = names.groups[entry.group] ?? ""
     (member.modified, member.nanoseconds) = (entry.modified.seconds, entry.modified.nanoseconds)
-    for attribute in entry.attributes {
-      if attribute.name.bytes.contains(UInt8(ascii: "=")) {
-        skipped.append(
-          path: entry.joinedPath,
-          reason: "a tar archive cannot hold the attribute '\(attribute.name)'",
-          isPropertyOnly: true)
-      } else {
-        member.attributes.append(
-          .init(name: Array(attribute.name.bytes), value: attribute.value))
-      }
+    member.attributes = entry.attributes.map {
+      .init(name: Array($0.name.bytes), value: $0.value)
     }
     if case .file(let size) = entry.kind {
       member.dataRanges = Self.dataRanges(size: size, holes: entry.holes)
