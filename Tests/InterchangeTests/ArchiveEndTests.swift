@@ -67,6 +67,39 @@ struct ArchiveEndTests {
     }
   }
 
+  /// A zip archive is read by the directory at its end: another one before it counts as damage, as
+  /// behind a tar. What extracts itself is allowed, and named.
+  @Test(arguments: [ArchiveReader.Format.zip, .any])
+  func whatIsBeforeAZipIsNamed(format: ArchiveReader.Format) throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write("one", at: "a")
+    try directory.write("two", at: "b")
+    try directory.write([UInt8](repeating: 7, count: 90_000), at: "program")
+    try Archives.run(
+      "zip -q a.zip a; zip -qz b.zip b < a; cat a.zip b.zip > two; cat program b.zip > self; "
+        + "cat program a.zip b.zip > both; stat -c %s a.zip > size", in: directory)
+    let text = String(decoding: try directory.read("size"), as: UTF8.self)
+    let size = try #require(Int(text.prefix { $0.isNumber }))
+    for (name, count) in [("two", size), ("both", 90_000 + size)] {
+      let (report, fixture) = try Archives.importing(
+        ByteString(name), of: directory, format: format)
+      #expect(
+        report.damage?.reason
+          == "its first \(count) bytes are another archive, and the entries of that are missing")
+      #expect(report.damage?.isSuspect == false)
+      #expect(try fixture.text("folders/x/b", report) == "two")
+    }
+    let (report, fixture) = try Archives.importing("self", of: directory, format: format)
+    #expect(report.isComplete && report.skipped.propertyCount == 1, "\(report)")
+    #expect(
+      report.skipped.listed.first?.reason
+        == "90000 bytes precede the archive, and were not imported")
+    #expect(report.snapshot.snapshot.warnings.count == 1)
+    #expect(try fixture.text("folders/x/b", report) == "two")
+    let (plain, _) = try Archives.importing("b.zip", of: directory, format: format)
+    #expect(plain.isComplete && plain.skipped.isEmpty, "\(plain)")
+  }
+
   /// liblzma's words for it, "No progress is possible", say nothing to a user.
   @Test func aTruncatedLzmaIsNamedSo() throws {
     let directory = try TemporaryDirectory("archive")

@@ -66,6 +66,11 @@ extension ArchiveReader {
     /// The number of members of a zip archive by its directory; nil if that is not known.
     var zipCount: UInt64? { outline?.count }
 
+    /// The bytes before a zip archive in a file; nil if there are none. Called at its end.
+    var zipLead: ZipCentralDirectory.Lead? {
+      input.size.flatMap { ZipCentralDirectory.lead(in: input, size: $0) }
+    }
+
     /// Whether libarchive reads a zip archive in a file by its directory. Called at its end.
     var hasZipDirectory: Bool {
       guard let size = input.size, part == nil else { return true }

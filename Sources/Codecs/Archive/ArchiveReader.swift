@@ -39,6 +39,8 @@ internal import Glibc
   /// Whether all that was read may be wrong: the compressed data is damaged, which shows only
   /// behind the damage, at the latest by a checksum of the whole.
   public private(set) var isSuspect = false
+  /// A sentence about other content of the file, known after the last member; nil if it has none.
+  public private(set) var remark: String?
 
   /// The position in the content of the current member.
   @safe private struct Content {
@@ -333,7 +335,7 @@ internal import Glibc
   /// Checks that the members of a zip archive in a file were those of its directory. libarchive
   /// reads an archive without one as a stream, and takes one of several headers that lead to the
   /// same member.
-  private func requireZipDirectory() throws(CodecError) {
+  private mutating func requireZipDirectory() throws(CodecError) {
     guard unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_ZIP else {
       return
     }
@@ -349,6 +351,7 @@ internal import Glibc
         reason: "its directory has \(expected) entries, of which only \(count) could be read: "
           + "others lead to the same data")
     }
+    if let lead = client.zipLead { remark = try lead.remark() }
   }
 
   /// Whether another archive follows the end mark of a tar archive, as one that was appended with

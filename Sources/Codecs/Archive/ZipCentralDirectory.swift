@@ -59,6 +59,48 @@ struct ZipCentralDirectory {
     self.window = window
   }
 
+  /// The bytes before a zip archive in its file: their number, and whether they are, or end with,
+  /// another archive.
+  struct Lead: Equatable {
+    let count: UInt64
+    let isArchive: Bool
+
+    /// Returns a sentence about the bytes. A program that extracts the archive may precede it.
+    ///
+    /// - Throws: `malformed` for another archive, which libarchive does not read.
+    func remark() throws(CodecError) -> String {
+      guard isArchive else { return "\(count) bytes precede the archive, and were not imported" }
+      throw CodecError(
+        .malformed, in: .archive,
+        reason: "its first \(count) bytes are another archive, and the entries of that are missing")
+    }
+  }
+
+  /// Returns the bytes before the archive that libarchive reads by the directory at the end of a
+  /// file; nil if there are none, or no sound end.
+  static func lead(in input: any ArchiveInput, size: UInt64) -> Lead? {
+    var window = Window(input)
+    guard let found = directory(in: &window, size: size), found.shift > 0 else { return nil }
+    let head = window.bytes(4, at: 0, ahead: 4)
+    let isArchive =
+      head?.starts(with: localSignature) == true || endsArchive(at: found.shift, in: &window)
+    return Lead(count: found.shift, isArchive: isArchive)
+  }
+
+  /// Whether an archive with members ends at an offset.
+  private static func endsArchive(at offset: UInt64, in window: inout Window) -> Bool {
+    let count = Int(min(offset, UInt64(maximumEnd)))
+    guard count >= endSize,
+      let tail = window.bytes(count, at: offset - UInt64(count), ahead: count)
+    else { return false }
+    return (tail.startIndex...(tail.endIndex - endSize)).contains { index in
+      tail[index...].starts(with: endSignature)
+        && number(tail, at: index - tail.startIndex + 20, size: 2)
+          == UInt64(tail.endIndex - index - endSize)
+        && number(tail, at: index - tail.startIndex + 10, size: 2) > 0
+    }
+  }
+
   /// Whether all headers were read.
   var isAtEnd: Bool { position >= range.upperBound }
 

@@ -21,6 +21,7 @@ package struct ArchiveSource: ~Copyable, EntrySource {
   private var filled: Set<[ByteString]> = []
   /// The number of damaged headers without a sound one between them.
   private var failures = 0
+  private var hasEnded = false
 
   private static let action = "read the archive"
   /// The number of consecutive damaged headers after which the rest counts as damaged. Behind a
@@ -91,6 +92,7 @@ package struct ArchiveSource: ~Copyable, EntrySource {
       do throws(CodecError) {
         let member = try reader.next()
         failures = 0
+        if member == nil { noteRemark() }
         return member
       } catch {
         failures += 1
@@ -104,6 +106,15 @@ package struct ArchiveSource: ~Copyable, EntrySource {
           skipped.append(path: file.name, reason: "an entry or more are damaged: \(error.reason)")
         }
       }
+    }
+  }
+
+  /// Records what the file has besides the archive, once.
+  private mutating func noteRemark() {
+    guard !hasEnded else { return }
+    hasEnded = true
+    if let remark = reader.remark {
+      skipped.append(path: file.name, reason: remark, isPropertyOnly: true)
     }
   }
 
