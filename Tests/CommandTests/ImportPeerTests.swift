@@ -76,6 +76,26 @@ struct ImportPeerTests {
     #expect(Set(sources).count == 1 && sources.count == 3)
   }
 
+  /// borg makes an archive also if there is nothing to back up. It is a state as the others.
+  @Test(arguments: ["restic", "borg", "kopia"])
+  func aSnapshotWithoutEntriesIsImported(kind: String) throws {
+    let fixture = try PeerFixture()
+    let cli = fixture.cli
+    try FileManager.default.removeItem(atPath: cli.directory.string + "/states/2/docs")
+    let lines = try fixture.lines(kind)
+    #expect(lines.outcomes == ["imported", "imported", "imported"])
+    let listed = try cli.snapshots().map {
+      try cli.succeed("ls \($0):folders/ada --recursive --repo repo").contains("note")
+    }
+    #expect(listed == [true, false, true])
+    #expect(try fixture.lines(kind).outcomes == ["present", "present", "present"])
+    _ = try cli.succeed("check --read-data --repo repo --quiet")
+    // One that says nothing at all is no archive.
+    try cli.directory.write("", at: "states/4/docs/note")
+    try fixture.setFault(#"{"cut": 0}"#, of: 4)
+    #expect(try fixture.lines(kind, code: 3).outcomes.last == "failed")
+  }
+
   @Test func aDryRunListsWhatWouldBeImported() throws {
     let fixture = try PeerFixture(states: 2)
     let text = try fixture.run("restic", "--dry-run")

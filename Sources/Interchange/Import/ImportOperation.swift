@@ -25,8 +25,8 @@ package struct ImportOperation {
   /// Imports all entries.
   ///
   /// - Throws: `InterchangeError` if nothing of the source can be read; `OperationError` of the
-  ///   kind `interrupted`, or `failed` if it has no entries; `StoreError`. No snapshot is made
-  ///   then.
+  ///   kind `interrupted`, or `failed` if it has no entries, unless the request allows that;
+  ///   `StoreError`. No snapshot is made then.
   package func run<Source: EntrySource & ~Copyable>(_ source: inout Source) throws -> ImportReport {
     let start = Host.monotonicSeconds()
     let time = snapshotTime(of: source)
@@ -42,7 +42,8 @@ package struct ImportOperation {
       let damage = try store(&source, in: &intake)
       var skipped = source.skipped
       skipped.append(intake.skipped)
-      guard intake.entries.count > 0 else { throw nothing(of: skipped, damage) }
+      let isEmptyState = request.allowsNothing && damage == nil && skipped.entryCount == 0
+      guard intake.entries.count > 0 || isEmptyState else { throw nothing(of: skipped, damage) }
       var containers = ImportedContainers()
       let (tree, totals) = try assemble(
         intake.entries, keepingNames: source.keepsNames, in: session, listing: &containers,

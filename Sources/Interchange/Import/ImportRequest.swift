@@ -21,6 +21,9 @@ package struct ImportRequest: Sendable {
   package var headCache: SnapshotHeadCache?
   /// This host's record of the source's contents; nil if none is kept: everything is read then.
   package var contents: RecordedContents?
+  /// Whether a source without entries becomes an empty snapshot, as one of several states; it is an
+  /// error otherwise.
+  package var allowsNothing = false
   /// The number of threads that compress, each of which takes up to 15 MB.
   package var workers = min(4, Host.processors)
   package var counters = ProgressCounters()

@@ -63,6 +63,8 @@ package struct PeerImport {
     var request = request
     request.placement = placement(of: snapshot)
     request.time = .at(snapshot.time)
+    // borg makes archives of nothing. Without its snapshot each later run would report a failure.
+    request.allowsNothing = true
     if !snapshot.host.isEmpty { request.host = snapshot.host }
     if !snapshot.user.isEmpty { request.user = snapshot.user }
     request.tags += snapshot.allTags(peer.kind)
