@@ -154,6 +154,17 @@ struct HTTPClientTests {
     #expect(unknown?.kind == .unreachable || unknown?.kind == .timedOut)
   }
 
+  /// A host that sends a byte now and then is never idle.
+  @Test func aHostThatSendsTooFewBytesIsGivenUp() throws {
+    let body = String(repeating: "x", count: 5000)
+    let server = try StoreServer(
+      #"[{"path": "/drip", "status": 200, "body": "\#(body)", "drip": 0.02}]"#)
+    let client = client { ($0.minimumRate, $0.rateWindow) = (10_000, 1) }
+    let found = failure(client, HTTPRequest(.get, url: server.endpoint + "/drip"))
+    #expect(found?.kind == .timedOut && found?.isPassing == true, "\(String(describing: found))")
+    #expect(found?.reason == "fewer than 10000 bytes were transferred within 1 seconds")
+  }
+
   @Test func otherProtocolsAndControlCharactersAreRefused() {
     for url in ["file:///etc/passwd", "ftp://127.0.0.1/", "", "http://a b/"] {
       #expect(failure(client(), HTTPRequest(.get, url: url))?.kind == .unusable, "\(url)")

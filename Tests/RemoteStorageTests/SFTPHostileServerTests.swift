@@ -83,6 +83,18 @@ struct SFTPHostileServerTests {
     #expect(Host.monotonicSeconds() - start < 10)
   }
 
+  /// So is one that sends a byte of a large answer now and then.
+  @Test func aServerThatSendsTooFewBytesIsGivenUp() throws {
+    let script = #"printf '\0\0\0\5\2\0\0\0\3\0\0\200\0g'; while printf x; do sleep 0.05; done"#
+    var options = SFTPFixture.options
+    (options.patience, options.silence) = (0.5, 1)
+    let storage = try SFTPStorage(
+      SFTPConnector(words: ["sh", "-c", ByteString(script)]), path: "/r", location: "sftp:fake/r",
+      options: options)
+    let error = storeError { try storage.requireRoot() }
+    #expect(error?.reason.contains("did not answer for 1 seconds") == true, "\(error as Any)")
+  }
+
   /// A server that answers and then reads nothing more is given up, too: its buffers are full.
   @Test(.enabled(if: SFTPFixture.isInstalled)) func aServerThatReadsNothingIsGivenUp() throws {
     let fixture = try SFTPFixture()

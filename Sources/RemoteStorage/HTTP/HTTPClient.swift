@@ -175,8 +175,10 @@ private final class CurlHandle: @unchecked Sendable {
       })
     try set(CURLOPT_NOPROGRESS, 0)
     try check(
-      sandboxctl_curl_set_progress(raw) { context, _, _, _, _ in
-        HTTPTransfer.from(context).isCancelled ? 1 : 0
+      sandboxctl_curl_set_progress(raw) { context, _, received, _, sent in
+        let transfer = HTTPTransfer.from(context)
+        let moved = UInt64(clamping: received) + UInt64(clamping: sent)
+        return transfer.isCancelled || transfer.isStalled(moved) ? 1 : 0
       })
   }
 

@@ -11,6 +11,11 @@ package struct HTTPConfiguration: Sendable {
   package var connectTimeout = 20.0
   /// The time without a byte in either direction after which a request fails, in seconds.
   package var idleTimeout = 60.0
+  /// The minimum rate of a request in bytes per second, over `rateWindow` seconds. A link that is
+  /// shared by all connections is slow and works with much less than 10 kbit/s; rclone and restic
+  /// end requests in which no byte moves for 300 seconds.
+  package var minimumRate = 16.0
+  package var rateWindow = 300.0
   /// Whether the operation was asked to stop. A request in which no byte moves is then ended, soon
   /// if it had begun before; one that begins later is part of cleaning up.
   package var isStopping: @Sendable () -> Bool = { false }

@@ -7,7 +7,7 @@ package struct HTTPFailure: Error, Sendable, Hashable, CustomStringConvertible {
   package enum Kind: Sendable, Hashable {
     /// The host has no address, or refuses connections.
     case unreachable
-    /// No byte came within the time.
+    /// No byte, or too few, came within the time.
     case timedOut
     /// The connection ended before the answer did.
     case dropped

@@ -13,6 +13,9 @@ final class HTTPTransfer {
   /// monotonic clock in seconds.
   private var lastMovement: Double
   private var stopped: Double?
+  private var pace: TransferPace
+  /// Whether the request reads: its answer is no sign of work that takes long.
+  private let isReading: Bool
 
   private var sent: UInt64 = 0
   private var portion: [UInt8] = []
@@ -40,6 +43,9 @@ final class HTTPTransfer {
     isCleaningUp = configuration.isStopping()
     lastMovement = Host.monotonicSeconds()
     stopped = isCleaningUp ? lastMovement : nil
+    pace = TransferPace(
+      window: configuration.rateWindow, minimum: configuration.minimumRate, from: lastMovement)
+    isReading = request.method == .get || request.method == .head
     body = []
     swap(&body, &buffer)
     body.removeAll(keepingCapacity: true)
@@ -79,6 +85,33 @@ final class HTTPTransfer {
     return true
   }
 
+  /// Whether the request is to be ended, because so few bytes move that it would not end.
+  ///
+  /// A store that needs long to do what was asked may send a space now and then meanwhile (S3 does
+  /// for the parts of an upload): it gets four times as long.
+  ///
+  /// - Parameter moved: the bytes that have moved in both directions.
+  func isStalled(_ moved: UInt64) -> Bool {
+    let factor = isReading || sent < source.count ? 1.0 : 4.0
+    let now = Host.monotonicSeconds()
+    guard pace.isStalled(at: now, total: moved, factor: factor) else { return false }
+    if failure == nil {
+      let bytes = Int(pace.minimum * pace.window)
+      let seconds = Int(pace.window * factor)
+      failure = HTTPFailure(
+        .timedOut, "fewer than \(bytes) bytes were transferred within \(seconds) seconds")
+    }
+    return true
+  }
+
+  /// Reports that bytes were transferred, which may wait to limit the rate.
+  private func report(_ direction: HTTPDirection, _ count: Int) {
+    guard let onTransfer = configuration.onTransfer else { return }
+    let start = Host.monotonicSeconds()
+    onTransfer(direction, count)
+    pace.didPause(Host.monotonicSeconds() - start)
+  }
+
   /// Records that bytes moved. An answer that the host has a problem is no sign that it works.
   private func noteMovement() {
     lastMovement = Host.monotonicSeconds()
@@ -95,7 +128,7 @@ final class HTTPTransfer {
 extension HTTPTransfer {
   /// Receives a part of the body. Returns its size, or another number to end the request.
   func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
-    configuration.onTransfer?(.download, bytes.count)
+    report(.download, bytes.count)
     noteMovement()
     if status >= 300 {
       errorSize += bytes.count
@@ -167,7 +200,7 @@ extension HTTPTransfer {
     }
     room.copyBytes(from: portion)
     sent += UInt64(portion.count)
-    configuration.onTransfer?(.upload, portion.count)
+    report(.upload, portion.count)
     // After it, because it may have waited.
     noteMovement()
     return portion.count

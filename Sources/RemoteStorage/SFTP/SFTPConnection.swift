@@ -27,8 +27,8 @@ final class SFTPConnection: Sendable {
   /// Connects and agrees on the version.
   ///
   /// - Parameters:
-  ///   - silence: the seconds without any byte of an expected answer after which the connection
-  ///     counts as lost.
+  ///   - silence: the seconds without an expected answer, or some kilobytes of one, after which
+  ///     the connection counts as lost.
   ///   - outages: receives each sign of the server.
   ///   - isStopping: whether the user asked to stop, after which that time is `stopSilence`.
   init(
@@ -163,7 +163,15 @@ extension SFTPConnection {
       var isGreeted = false
       /// The time of the last received bytes, by the monotonic clock.
       var lastHeard = Host.monotonicSeconds()
+      /// The time of the last whole answer, or of `portion` bytes of one.
+      var lastProgress = Host.monotonicSeconds()
+      /// The bytes that were received since.
+      var received = 0
     }
+
+    /// The bytes of an answer that count as progress, also if it is not whole: a slow link needs a
+    /// while for a large one, and a server that sends a byte now and then never ends.
+    private static let portion = 8 << 10
 
     /// The seconds without an answer after which a connection is lost once a stop was requested.
     private static let stopSilence = 10.0
@@ -262,11 +270,22 @@ extension SFTPConnection {
       }
     }
 
-    /// Ends the connection if nothing was received for too long, at the earliest since a time of
+    /// Notes received bytes, and whether an answer is whole.
+    fileprivate func didReceive(_ count: Int, isWhole: Bool) {
+      state.withLock { state in
+        state.lastHeard = Host.monotonicSeconds()
+        state.received += count
+        guard isWhole || state.received >= Self.portion else { return }
+        (state.lastProgress, state.received) = (state.lastHeard, 0)
+      }
+    }
+
+    /// Ends the connection if too little was received for too long, at the earliest since a time of
     /// the monotonic clock. Returns whether it did.
     private func giveUp(silentSince start: Double) -> Bool {
-      let heard = max(start, state.withLock { $0.lastHeard })
-      let limit = isStopping() ? min(silence, Self.stopSilence) : silence
+      let isStopping = isStopping()
+      let heard = max(start, state.withLock { isStopping ? $0.lastHeard : $0.lastProgress })
+      let limit = isStopping ? min(silence, Self.stopSilence) : silence
       guard Host.monotonicSeconds() - heard > limit else { return false }
       let reason = "the server did not answer for \(Int(limit)) seconds"
       finish(.lost(SFTPEnding(.unreachable, reason: reason)))
@@ -320,10 +339,14 @@ extension SFTPConnection.Core {
     let isClosing = { self.state.withLock { $0.isClosing } }
     while !isClosing(), let count = try? peer.read(into: &buffer, isStopping: isClosing), count > 0
     {
-      state.withLock { $0.lastHeard = Host.monotonicSeconds() }
       outages?.didHear()
       frames.append(buffer[..<count])
-      while let packet = try frames.next() { try deliver(try SFTPPacket(packet)) }
+      var isWhole = false
+      while let packet = try frames.next() {
+        isWhole = true
+        try deliver(try SFTPPacket(packet))
+      }
+      didReceive(count, isWhole: isWhole)
     }
   }
 

@@ -119,8 +119,8 @@ package struct SFTPOptions: Sendable {
   package var sshCommand: [ByteString] = ["ssh"]
   /// The seconds for which a lost connection is attempted again.
   package var patience = 600.0
-  /// The seconds without any answer after which a connection counts as lost. A slow disk may take
-  /// long to sync; a dead link is noticed by ssh itself.
+  /// The seconds without any answer, or some kilobytes of one, after which a connection counts as
+  /// lost. A slow disk may take long to sync; a dead link is noticed by ssh itself.
   package var silence = 600.0
   /// Whether the user asked to stop: then lost connections are not made again.
   package var isStopping: @Sendable () -> Bool = StopSignals.isStopping

@@ -34,6 +34,7 @@ and only once unless it has "times". A request is answered from memory if none a
   done                  true: do the request before the answer of the rule, which is lost or an error
   drop                  true: close the connection without an answer
   truncate              the number of bytes of the body after which the connection is closed
+  drip                  the seconds before each byte of the body
   status, headers, body the answer; {port} in a header is the port of this server
 
 A request to /-/log is answered with the requests so far, as JSON; one to /-/log?take also forgets
@@ -390,9 +391,9 @@ class Handler(BaseHTTPRequestHandler):
             port = str(self.server.server_address[1])
             headers = {n: v.replace("{port}", port) for n, v in rule.get("headers", {}).items()}
             done = Answer(rule["status"], headers, rule.get("body", "").encode())
-        return self.send(done, rule.get("truncate"))
+        return self.send(done, rule.get("truncate"), rule.get("drip"))
 
-    def send(self, answer, truncate=None):
+    def send(self, answer, truncate=None, drip=None):
         # Without a second date.
         start = self.send_response_only if "Date" in answer.headers else self.send_response
         start(answer.status)
@@ -405,6 +406,14 @@ class Handler(BaseHTTPRequestHandler):
             return
         if self.entry:
             self.entry["sent"] = len(answer.body[:truncate])
+        if drip:
+            try:
+                for byte in answer.body:
+                    time.sleep(drip)
+                    self.wfile.write(bytes([byte]))
+            except OSError:
+                self.close_connection = True
+            return
         self.wfile.write(answer.body[:truncate])
         if truncate is not None:
             self.wfile.flush()

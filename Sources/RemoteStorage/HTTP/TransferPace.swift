@@ -1,0 +1,34 @@
+/// The rate at which the bytes of a request move. One whose rate stays below a minimum counts as
+/// stalled: libcurl's limit ends only a request in which no byte moves, which a host that sends one
+/// now and then never is.
+struct TransferPace {
+  /// The seconds over which the rate is measured.
+  let window: Double
+  /// The minimum rate in bytes per second.
+  let minimum: Double
+  private var start: Double
+  /// The bytes that had moved at the start.
+  private var base: UInt64 = 0
+
+  /// - Parameter start: the time of a monotonic clock in seconds.
+  init(window: Double, minimum: Double, from start: Double) {
+    (self.window, self.minimum, self.start) = (window, minimum, start)
+  }
+
+  /// Notes a pause that this host made.
+  mutating func didPause(_ seconds: Double) { start += seconds }
+
+  /// Whether too few bytes have moved.
+  ///
+  /// - Parameters:
+  ///   - total: the bytes that have moved since the begin of the request.
+  ///   - factor: the number of windows to wait for.
+  mutating func isStalled(at now: Double, total: UInt64, factor: Double = 1) -> Bool {
+    // libcurl begins again on another connection.
+    base = min(base, total)
+    guard now - start >= window * factor else { return false }
+    if Double(total - base) < minimum * window { return true }
+    (start, base) = (now, total)
+    return false
+  }
+}
