@@ -297,6 +297,24 @@ struct EncryptionTests {
     }
   }
 
+  /// An object with a header that no identity opens is damaged: the user has no wrong key.
+  @Test func aHeaderThatDoesNotOpenIsDamage() throws {
+    try repository.back(up: PruneFixture.files(0..<3))
+    let pack = try #require(try RepositoryListing.packSizes(repository.storage).keys.min())
+    let other = try AgeFile(for: [AgeIdentity().recipient]).encrypt([UInt8]().span)
+    let header = AgeHeader.count(in: other.span) ?? 0
+    try #require(header > 0)
+    try storage.change(repository.storage.layout.pack(pack)) { bytes in
+      let count = AgeHeader.count(in: bytes.span) ?? 0
+      bytes.replaceSubrange(..<count, with: other.prefix(header))
+    }
+    let opened = try Repository.open(storage, key: .identities([identity]))
+    let error = storeError { try opened.storage.load(pack: pack, offset: 0, count: 1) }
+    #expect(error?.code == .damaged)
+    let words = "the key opens the repository but not this object: its header was changed"
+    #expect(error?.reason.hasPrefix(words) == true, "\(error as Any)")
+  }
+
   /// A truncated pack is read up to its end, wherever that is.
   @Test(arguments: [0, 1, 16, 17, 5000]) func truncatedPackIsReadUpToItsEnd(_ rest: Int) throws {
     let files = PruneFixture.files(0..<8, size: 100_000)

@@ -269,9 +269,15 @@ extension StoreError {
     switch error.kind {
     // The key opens the repository, so an object that it does not open was changed, or is none of
     // this repository. Either costs that object alone.
-    case .armor, .header, .headerMAC, .payload, .noMatch:
+    case .armor, .header, .headerMAC, .payload:
       StoreError(
         .damaged, "decrypt", subject: object, reason: error.reason, hint: checkHint)
+    case .noMatch:
+      StoreError(
+        .damaged, "decrypt", subject: object,
+        reason: "the key opens the repository but not this object: its header was changed, or it "
+          + "was encrypted with an older key (\(error.reason))",
+        hint: checkHint)
     case .key, .unsupported, .limit:
       StoreError(
         .invalid, "use the key of", subject: object, reason: error.reason, hint: error.hint)
