@@ -178,6 +178,44 @@ import Testing
     #expect(view.errors.contains("note: ") && !view.errors.contains("warning"))
   }
 
+  /// Programs that wait for a store without an answer can be killed, however many they are, and the
+  /// mount can then be released.
+  @Test func waitingReadersCanBeKilled() throws {
+    let program = Shared.packageRoot.appendingPathComponent(
+      "Tests/RemoteStorageTests/Programs/store.py")
+    let store = try BoundProcess("python3", [program.path])
+    let environment = [
+      "AWS_ACCESS_KEY_ID": "KEY", "AWS_SECRET_ACCESS_KEY": "SECRET",
+      "AWS_ENDPOINT_URL": "http://127.0.0.1:\(store.firstLine)", "no_proxy": "127.0.0.1",
+    ]
+    for number in 0..<40 {
+      try cli.directory.write("\(number)", at: ByteString("tree/\(number)/file"))
+    }
+    for line in [
+      "init s3://bucket/place --plain --no-default",
+      "backup --layout folder --root tree --repo s3://bucket/place --quiet",
+    ] {
+      let words = line.split(separator: " ").map(String.init)
+      let outcome = try cli.run(words, environment: environment)
+      #expect(outcome.code == 0, "\(line): \(outcome.errors)")
+    }
+    let view = try MountedView(cli, repo: "s3://bucket/place", environment: environment)
+    #expect(try store.ask(#"{"do": "down", "after": 0}"#) == "{}")
+    let outcome = try shell(
+      """
+      for i in $(seq 0 39); do stat view/latest/folders/tree/$i/file > /dev/null 2>&1 & done
+      P=$(jobs -p)
+      for p in $P; do
+        for n in $(seq 600); do [ "$(cat /proc/$p/comm)" = stat ] && break; sleep 0.05; done
+      done
+      kill -9 $P
+      for n in $(seq 600); do [ -z "$(jobs -r)" ] && break; sleep 0.05; done
+      jobs -r | wc -l
+      """)
+    #expect(outcome.output == "0\n", "\(outcome.output)\(outcome.errors)")
+    #expect(view.end(by: SIGTERM) == 0 && !view.isMounted, "\(view.errors)")
+  }
+
   private func makeFiles(_ count: Int) throws {
     for number in 0..<count {
       try cli.directory.write("\(number)", at: ByteString("tree/\(number % 7)/\(number)"))

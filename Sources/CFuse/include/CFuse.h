@@ -84,6 +84,12 @@ static inline int cf_reply_attributes(
   return fuse_reply_attr(request, &s, seconds);
 }
 
+// Returns the thread that made a request, or 0 if it is in a PID namespace that is not visible here.
+static inline pid_t cf_requester(fuse_req_t request) {
+  const struct fuse_ctx *context = fuse_req_ctx(request);
+  return context ? context->pid : 0;
+}
+
 // Appends an entry to the reply to a readdir request. Returns its size; it was appended if that is at
 // most `room`.
 static inline size_t cf_add_name(
@@ -113,12 +119,13 @@ static inline size_t cf_add_entry(
 static inline uint64_t cf_handle(const struct fuse_file_info *info) { return info ? info->fh : 0; }
 
 // Answers the opening of a directory. The kernel may keep the listing of one that never changes.
-static inline int cf_reply_directory(
-    fuse_req_t request, struct fuse_file_info *info, uint64_t handle, int is_constant) {
-  info->fh = handle;
-  info->keep_cache = is_constant ? 1 : 0;
-  info->cache_readdir = is_constant ? 1 : 0;
-  return fuse_reply_open(request, info);
+static inline int cf_reply_directory(fuse_req_t request, uint64_t handle, int is_constant) {
+  struct fuse_file_info info;
+  memset(&info, 0, sizeof info);
+  info.fh = handle;
+  info.keep_cache = is_constant ? 1 : 0;
+  info.cache_readdir = is_constant ? 1 : 0;
+  return fuse_reply_open(request, &info);
 }
 
 // Answers the opening of a file on a kernel that needs an answer. Contents never change.

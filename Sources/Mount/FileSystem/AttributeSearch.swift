@@ -59,9 +59,12 @@ final class AttributeSearch: Sendable {
     }
   }
 
+  /// Lets the search end.
+  func beginStop() { isStopped.store(true, ordering: .relaxed) }
+
   /// Ends the search, and waits for its thread.
   func finish() {
-    isStopped.store(true, ordering: .relaxed)
+    beginStop()
     threads.withLock { $0 }?.finish()
   }
 }

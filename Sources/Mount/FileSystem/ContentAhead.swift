@@ -52,9 +52,12 @@ final class ContentAhead: Sendable {
     workers = try Workers(count: 2, capacity: 2 * Self.limit, name: "fuse-ahead")
   }
 
-  /// Ends the threads. What was not put is not put any longer.
+  /// Lets the threads end. What was not put is not put any longer.
+  func beginStop() { isStopped.store(true, ordering: .relaxed) }
+
+  /// Ends the threads, and waits for them.
   func stop() {
-    isStopped.store(true, ordering: .relaxed)
+    beginStop()
     workers.finish()
   }
 

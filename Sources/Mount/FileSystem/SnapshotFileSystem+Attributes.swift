@@ -128,6 +128,12 @@ extension SnapshotFileSystem {
   /// Whether it is certain that no node has or will have an extended attribute.
   package var hasNoAttributes: Bool { attributeSearch?.foundNone ?? false }
 
+  /// Whether attributes are being searched for.
+  var isSearching: Bool { attributeSearch?.isSearching ?? false }
+
+  /// Lets the search for attributes end.
+  func beginStopSearching() { attributeSearch?.beginStop() }
+
   /// Ends the search for attributes.
   package func stopSearching() { attributeSearch?.finish() }
 

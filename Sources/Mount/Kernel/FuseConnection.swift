@@ -13,6 +13,14 @@ final class FuseConnection: Sendable {
   private let started = Mutex<ContentAhead?>(nil)
   /// The rate at which requests arrive.
   let rate = RequestRate()
+  /// Whether the file system was unmounted: no request arrives from then on.
+  let isUnmounted = Atomic<Bool>(false)
+  /// The work for requests that waits for a thread.
+  let queue = RequestQueue()
+  /// The requests that are being handled.
+  let pending = PendingRequests { address in
+    fuse_reply_err(fuse_req_t(bitPattern: address), Int32(CF_EINTR))
+  }
 
   init(_ files: SnapshotFileSystem, checksPermissions: Bool) {
     (self.files, self.checksPermissions) = (files, checksPermissions)
@@ -24,6 +32,34 @@ final class FuseConnection: Sendable {
 
   /// Notes that a request was received.
   func didReceive() { rate.didReceive(helpers: ahead?.working ?? 0) }
+
+  /// Handles a request: `job` answers it, unless the kernel interrupts it for the end of its
+  /// program.
+  func handle(_ raw: fuse_req_t, _ job: @escaping RequestQueue.Job) {
+    let address = UInt(bitPattern: raw)
+    pending.add(address, of: cf_requester(raw))
+    fuse_req_interrupt_func(
+      raw,
+      { raw, data in
+        guard let raw, let data else { return }
+        let own = Unmanaged<FuseConnection>.fromOpaque(data).takeUnretainedValue()
+        own.pending.didInterrupt(UInt(bitPattern: raw))
+      }, Unmanaged.passUnretained(self).toOpaque())
+    pending.start(address)
+    queue.run { [self] in
+      // It may have been interrupted while it waited for a thread.
+      if pending.contains(address) { job() }
+    }
+  }
+
+  /// Lets the threads that read ahead end. They do so once the repository has answered.
+  func beginStop() {
+    ahead?.beginStop()
+    files.beginStopSearching()
+  }
+
+  /// Whether no thread works for the connection.
+  var isIdle: Bool { pending.isEmpty && (ahead?.working ?? 0) == 0 && !files.isSearching }
 
   /// Ends all threads of the connection. It must have no requests.
   func stop() {
@@ -71,7 +107,7 @@ extension fuse_lowlevel_ops {
   }
 
   private mutating func addDirectories() {
-    opendir = { raw, number, info in FuseRequest(raw)?.openDirectory(number, info) }
+    opendir = { raw, number, _ in FuseRequest(raw)?.openDirectory(number) }
     readdir = { raw, _, room, offset, info in
       FuseRequest(raw)?.readDirectory(cf_handle(info), from: Int64(offset), room: room)
     }
@@ -83,10 +119,7 @@ extension fuse_lowlevel_ops {
       request.connection.files.closeDirectory(cf_handle(info))
       request.fail(0)
     }
-    statfs = { raw, _ in
-      guard let files = FuseRequest(raw)?.connection.files else { return }
-      _ = cf_reply_space(raw, files.packedBytes, UInt64(files.nodeCount))
-    }
+    statfs = { raw, _ in FuseRequest(raw)?.getSpace() }
   }
 
   private mutating func addFiles() {

@@ -2,7 +2,9 @@ internal import CFuse
 internal import SystemIO
 
 /// A request of the kernel, which is answered exactly once.
-struct FuseRequest {
+struct FuseRequest: @unchecked Sendable {
+  // Unchecked: the library permits another thread than the one that received a request to answer
+  // it, and `mayAnswer` is true for one thread only.
   let raw: fuse_req_t
   let connection: FuseConnection
 
@@ -15,12 +17,25 @@ struct FuseRequest {
 
   private var files: SnapshotFileSystem { connection.files }
 
-  /// Answers with an error number; 0 for success.
+  /// Answers with an error number, 0 for success, a request for which nothing was begun.
   func fail(_ number: Int) { fuse_reply_err(raw, Int32(number)) }
 
-  /// Runs `body`, which answers, and answers with its error if it throws.
-  private func answering(_ body: () throws(FileSystemError) -> Void) {
-    do throws(FileSystemError) { try body() } catch { fuse_reply_err(raw, error.number) }
+  /// Runs `body`, which answers, and answers with its error if it throws. Another thread may do so,
+  /// later.
+  private func answering(_ body: @escaping @Sendable () throws(FileSystemError) -> Void) {
+    connection.handle(raw) {
+      do throws(FileSystemError) { try body() } catch {
+        _ = send { fuse_reply_err($0, error.number) }
+      }
+    }
+  }
+
+  /// Answers, unless the request was answered because it was interrupted. Returns whether the
+  /// kernel has the answer.
+  private func send(_ answer: (fuse_req_t) -> Int32) -> Bool {
+    // The library may have released it otherwise.
+    guard connection.pending.claim(UInt(bitPattern: raw)) else { return false }
+    return answer(raw) == 0
   }
 
   // MARK: - Nodes
@@ -29,9 +44,9 @@ struct FuseRequest {
     answering { () throws(FileSystemError) in
       let attributes = try files.lookUp(name, in: parent)
       var answer = cf_attributes(attributes)
-      let result = cf_reply_entry(raw, &answer, attributes.nameSeconds, attributes.seconds)
+      let isSent = send { cf_reply_entry($0, &answer, attributes.nameSeconds, attributes.seconds) }
       // The kernel did not receive the reference, for example since the request was interrupted.
-      if result != 0 { files.forget(attributes.number, references: 1) }
+      if !isSent { files.forget(attributes.number, references: 1) }
     }
   }
 
@@ -39,7 +54,7 @@ struct FuseRequest {
     answering { () throws(FileSystemError) in
       let attributes = try files.attributes(of: number)
       var answer = cf_attributes(attributes)
-      _ = cf_reply_attributes(raw, &answer, attributes.seconds)
+      _ = send { cf_reply_attributes($0, &answer, attributes.seconds) }
     }
   }
 
@@ -47,7 +62,9 @@ struct FuseRequest {
     answering { () throws(FileSystemError) in
       let target = Array(try files.target(of: number).bytes) + [0]
       target.withUnsafeBufferPointer { bytes in
-        bytes.withMemoryRebound(to: CChar.self) { _ = fuse_reply_readlink(raw, $0.baseAddress) }
+        bytes.withMemoryRebound(to: CChar.self) { text in
+          _ = send { fuse_reply_readlink($0, text.baseAddress) }
+        }
       }
     }
   }
@@ -71,33 +88,34 @@ struct FuseRequest {
 
   /// Answers with the size of a value if there is no room, otherwise with the value.
   private func reply(_ value: [UInt8], room: Int) {
-    if room == 0 {
-      fuse_reply_xattr(raw, value.count)
-    } else if value.count > room {
-      fail(Int(CF_ERANGE))
-    } else {
-      reply(value[...])
+    _ = send { raw in
+      if room == 0 { return fuse_reply_xattr(raw, value.count) }
+      if value.count > room { return fuse_reply_err(raw, Int32(CF_ERANGE)) }
+      return value.withUnsafeBytes { bytes in
+        fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+      }
     }
   }
 
-  private func reply(_ bytes: ArraySlice<UInt8>) {
-    bytes.withUnsafeBytes { bytes in
-      _ = fuse_reply_buf(raw, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+  /// Answers with the size of the file system.
+  func getSpace() {
+    answering { () throws(FileSystemError) in
+      _ = send { cf_reply_space($0, files.packedBytes, UInt64(files.nodeCount)) }
     }
   }
 
   // MARK: - Directories
 
-  func openDirectory(_ number: UInt64, _ info: UnsafeMutablePointer<fuse_file_info>?) {
+  func openDirectory(_ number: UInt64) {
     answering { () throws(FileSystemError) in
       let (handle, isConstant) = try files.openDirectory(number)
-      if cf_reply_directory(raw, info, handle, isConstant ? 1 : 0) != 0 {
-        files.closeDirectory(handle)
-      }
+      let isSent = send { cf_reply_directory($0, handle, isConstant ? 1 : 0) }
+      if !isSent { files.closeDirectory(handle) }
     }
   }
 
-  /// Answers with names and types.
+  /// Answers with names and types. The library does not look at the request, which may be answered
+  /// meanwhile, before all entries are there.
   func readDirectory(_ handle: UInt64, from offset: Int64, room: Int) {
     answering { () throws(FileSystemError) in
       var buffer = [CChar](repeating: 0, count: room)
@@ -114,7 +132,7 @@ struct FuseRequest {
         used += size
         return true
       }
-      _ = fuse_reply_buf(raw, buffer, used)
+      _ = send { fuse_reply_buf($0, buffer, used) }
     }
   }
 
@@ -140,7 +158,7 @@ struct FuseRequest {
           return true
         }
       }
-      if fuse_reply_buf(raw, buffer, used) == 0 { return }
+      if send({ fuse_reply_buf($0, buffer, used) }) { return }
       for number in entered { files.forget(number, references: 1) }
     }
   }
@@ -160,7 +178,7 @@ struct FuseRequest {
       guard offset >= 0 else { throw .noAddress }
       guard target == CF_SEEK_HOLE || target == CF_SEEK_DATA else { throw .invalid }
       let found = try files.seek(number, from: UInt64(offset), toHole: target == CF_SEEK_HOLE)
-      fuse_reply_lseek(raw, Int(found))
+      _ = send { fuse_reply_lseek($0, Int(found)) }
     }
   }
 
@@ -168,7 +186,9 @@ struct FuseRequest {
     answering { () throws(FileSystemError) in
       guard offset >= 0 else { throw .invalid }
       let parts = try files.read(number, from: UInt64(offset), count: count)
-      FuseVectors.send(parts) { vectors, count in _ = fuse_reply_iov(raw, vectors, count) }
+      FuseVectors.send(parts) { vectors, count in
+        _ = send { fuse_reply_iov($0, vectors, count) }
+      }
       connection.ahead?.didRead(number, from: UInt64(offset), count: count, parts)
     }
   }

@@ -19,11 +19,14 @@ struct FuseServer {
     (self.session, self.connection) = (session, connection)
   }
 
-  /// Handles requests until the file system is unmounted. Several threads may do so.
+  /// Handles requests until the file system is unmounted. Several threads may do so; while all
+  /// others handle requests, one only receives them.
   mutating func run() {
     cf_use_short_slices()
-    let turn = connection.files.turn
+    let (turn, queue) = (connection.files.turn, connection.queue)
+    queue.join()
     while fuse_session_exited(session) == 0 {
+      if queue.runNext(before: { turn.pass() }) { continue }
       turn.take()
       if connection.rate.isQuick { cf_look(session, Self.patience) }
       let result = fuse_session_receive_buf(session, &buffer)
@@ -34,6 +37,7 @@ struct FuseServer {
       if isShared || cf_is_quick(&buffer) == 0 { turn.pass() }
       fuse_session_process_buf(session, &buffer)
     }
+    queue.leave()
     turn.pass()
     free(buffer.mem)
   }

@@ -7,6 +7,7 @@ package final class FuseSession: Sendable {
   private let session: Handle
   private let connection: FuseConnection
   private let path: ByteString
+  /// The number of threads that receive or handle requests. They end once it is unmounted.
   private let running: Atomic<Int>
   private let threads: Workers
 
@@ -60,17 +61,19 @@ package final class FuseSession: Sendable {
       fuse_session_destroy(session)
       throw Self.failure(path, number)
     }
-    running = Atomic(options.threads)
+    // One more, which receives while the others wait.
+    let count = options.threads + 1
+    running = Atomic(count)
     do {
       connection.start(try Self.ahead(files, of: self.session))
-      threads = try Workers(count: options.threads, capacity: options.threads, name: "fuse")
+      threads = try Workers(count: count, capacity: count, name: "fuse")
     } catch {
       connection.stop()
       fuse_session_unmount(session)
       fuse_session_destroy(session)
       throw error
     }
-    serve(on: options.threads)
+    serve(on: count)
   }
 
   private static func newSession(
@@ -103,15 +106,15 @@ package final class FuseSession: Sendable {
       threads.submit { [self] in
         var server = FuseServer(session.raw, connection)
         server.run()
-        if running.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 {
-          StopSignals.wake()
-        }
+        connection.isUnmounted.store(true, ordering: .releasing)
+        running.subtract(1, ordering: .acquiringAndReleasing)
+        StopSignals.wake()
       }
     }
   }
 
-  /// Whether the file system was unmounted and all requests are answered.
-  package var hasEnded: Bool { running.load(ordering: .acquiring) == 0 }
+  /// Whether the file system was unmounted, so that nobody waits for an answer.
+  package var hasEnded: Bool { connection.isUnmounted.load(ordering: .acquiring) }
 
   /// Unmounts the file system. If it is in use, it is detached: it has no path, and programs that
   /// use it lose it when this program ends. Returns whether it was in use.
@@ -128,9 +131,18 @@ package final class FuseSession: Sendable {
     return true
   }
 
-  /// Waits until all requests are answered, and closes the connection. The file system must be
-  /// unmounted.
+  /// The seconds for which the end waits for threads.
+  private static let patience = 2.0
+
+  /// Closes the connection, unless some of its threads still wait for the repository: they end with
+  /// the program. The file system must be unmounted.
   package func finish() {
+    connection.beginStop()
+    let end = Host.monotonicSeconds() + Self.patience
+    while running.load(ordering: .acquiring) > 0 || !connection.isIdle {
+      if Host.monotonicSeconds() >= end { return }
+      Host.pause(seconds: 0.01)
+    }
     threads.finish()
     connection.stop()
     fuse_session_unmount(session.raw)

@@ -1,0 +1,62 @@
+internal import SystemIO
+
+/// The signals that a thread which waits for an answer has received (proc(5), `status`).
+///
+/// The kernel interrupts a request for each signal, also for one that ends nothing, such as that of
+/// a timer, a resized window or a debugger. Programs do not expect EINTR from a file system for
+/// these: a local one is interrupted by fatal signals only.
+struct RequesterSignals {
+  /// Signals that were received and not handled, of the thread and of its process.
+  private var pending: UInt64 = 0
+  private var blocked: UInt64 = 0
+  private var ignored: UInt64 = 0
+  private var caught: UInt64 = 0
+  private var isDead = false
+
+  /// SIGHUP, SIGINT, SIGQUIT and SIGTERM, by which users end programs. One that handles them can do
+  /// so only after the call.
+  private static let endings = mask([1, 2, 3, 15])
+  /// SIGKILL. The kernel sends it to each thread of a process that another signal ends.
+  private static let kill = mask([9])
+  /// SIGCHLD to SIGTTOU, SIGURG and SIGWINCH, which end no program by default.
+  private static let harmless = mask([17, 18, 19, 20, 21, 22, 23, 28])
+
+  private static func mask(_ signals: [UInt64]) -> UInt64 {
+    signals.reduce(0) { $0 | 1 << ($1 - 1) }
+  }
+
+  /// Reads the lines of the file `status` of a thread.
+  init(status: some Sequence<UInt8>) {
+    let text = String(decoding: Array(status), as: UTF8.self)
+    for line in text.split(separator: "\n") {
+      let words = line.split { $0 == "\t" || $0 == " " }
+      guard words.count > 1 else { continue }
+      let signals = UInt64(words[1], radix: 16) ?? 0
+      switch words[0] {
+      case "State:": isDead = words[1] == "Z" || words[1] == "X"
+      case "SigPnd:", "ShdPnd:": pending |= signals
+      case "SigBlk:": blocked = signals
+      case "SigIgn:": ignored = signals
+      case "SigCgt:": caught = signals
+      default: break
+      }
+    }
+  }
+
+  /// Whether the program is being ended.
+  var areEnding: Bool {
+    if isDead || pending & Self.kill != 0 { return true }
+    let taken = pending & ~blocked & ~ignored
+    return taken & Self.endings != 0 || taken & ~caught & ~Self.harmless != 0
+  }
+
+  /// Whether a thread is being ended. One that is gone or cannot be seen is: nobody waits, or that
+  /// is not known.
+  static func areEnding(_ thread: Int32) -> Bool {
+    guard thread > 0,
+      let file = try? Descriptor.open(path: ByteString("/proc/\(thread)/status")),
+      let status = try? file.readAll(limit: 64 << 10)
+    else { return true }
+    return RequesterSignals(status: status).areEnding
+  }
+}
