@@ -100,6 +100,25 @@ struct ArchiveEndTests {
     #expect(plain.isComplete && plain.skipped.isEmpty, "\(plain)")
   }
 
+  /// In a stream the first of two is read.
+  @Test(arguments: [ArchiveReader.Format.zip, .any])
+  func anArchiveBehindAZipInAStreamIsNamed(format: ArchiveReader.Format) throws {
+    let directory = try TemporaryDirectory("archive")
+    try directory.write("one", at: "a")
+    try directory.write("two", at: "b")
+    try Archives.run(
+      "zip -qz a.zip a < b; zip -q b.zip b; cat a.zip b.zip > two; mkfifo pipe", in: directory)
+    for (name, isFollowed) in [("a.zip", false), ("two", true)] {
+      // In the background: it waits for the reader.
+      try Archives.run(
+        "{ cat \(name) > pipe; } > /dev/null 2>&1 < /dev/null &", in: directory)
+      let (report, fixture) = try Archives.importing("pipe", of: directory, format: format)
+      let isNamed = report.damage?.reason.contains("another archive follows") ?? false
+      #expect(isNamed == isFollowed, "\(name): \(report)")
+      #expect(try fixture.text("folders/x/a", report) == "one")
+    }
+  }
+
   /// liblzma's words for it, "No progress is possible", say nothing to a user.
   @Test func aTruncatedLzmaIsNamedSo() throws {
     let directory = try TemporaryDirectory("archive")

@@ -146,6 +146,20 @@ extension ArchiveReader {
       return TarBlock.isHeader(firstOf: rest)
     }
 
+    /// Whether another zip archive follows one in a stream, whose members libarchive has read up to
+    /// a position. In a file it reads the last one.
+    func hasZip(after end: UInt64) -> Bool {
+      guard input.size == nil else { return false }
+      let skipped = Int(min(max(end, held.lowerBound), held.upperBound) - held.lowerBound)
+      let rest = unsafe Array(buffer[skipped..<held.count]) + repeated
+      var trailer = ZipTrailer(rest) { [self] in
+        let count = hasFailed ? 0 : input.read(into: &scratch)
+        hasFailed = hasFailed || count < 0
+        return Array(scratch.prefix(max(0, count)))
+      }
+      return trailer.isFollowed()
+    }
+
     func open(_ archive: OpaquePointer) -> Int32 {
       unsafe archive_read_set_read_callback(archive, readClient)
       if input.size != nil {

@@ -195,7 +195,7 @@ internal import Glibc
     if status == ARCHIVE_EOF {
       isEnded = true
       // Before the rest of compressed data is read for its checksum.
-      let isFollowed = isFollowedByTar
+      let isFollowed = isFollowed
       try requireSoundEnd()
       try requireEndMark()
       try requireZipDirectory()
@@ -355,13 +355,16 @@ internal import Glibc
   }
 
   /// Whether another archive follows the end mark of a tar archive, as one that was appended with
-  /// `cat`: libarchive, like tar, reads nothing behind the mark. Unknown, and false, if libarchive
-  /// decompresses the archive.
-  private var isFollowedByTar: Bool {
-    guard unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR,
-      unsafe archive_filter_code(archive, 0) == ARCHIVE_FILTER_NONE
-    else { return false }
-    return client.hasTar(after: unsafe UInt64(clamping: archive_filter_bytes(archive, 0)))
+  /// `cat`, or a zip archive in a stream: libarchive, like tar, reads nothing behind it. Unknown,
+  /// and false, if libarchive decompresses the archive.
+  private var isFollowed: Bool {
+    guard unsafe archive_filter_code(archive, 0) == ARCHIVE_FILTER_NONE else { return false }
+    let end = unsafe UInt64(clamping: archive_filter_bytes(archive, 0))
+    switch unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK {
+    case ARCHIVE_FORMAT_TAR: return client.hasTar(after: end)
+    case ARCHIVE_FORMAT_ZIP: return client.hasZip(after: end)
+    default: return false
+    }
   }
 
   private mutating func fault(_ status: Int32) -> CodecError {
