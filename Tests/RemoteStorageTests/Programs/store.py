@@ -411,6 +411,7 @@ class Handler(BaseHTTPRequestHandler):
                 for byte in answer.body:
                     time.sleep(drip)
                     self.wfile.write(bytes([byte]))
+                    self.wfile.flush()
             except OSError:
                 self.close_connection = True
             return
