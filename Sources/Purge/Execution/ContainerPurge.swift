@@ -202,39 +202,25 @@ struct ContainerPurge: ~Copyable {
     if unit.terms.action == .truncate { return emptyDirectory(unit) }
     let name = scan.name(entry)
     let stays = named.contains(scan.pathComponents(entry))
-    let parent = Int(scan.entries[entry].parent)
-    let top = scan.topOfSubvolume(parent)
-    let root = try openDirectory(top)
-    try move(to: parent)
-    let staging = try PurgeStaging(in: root)
+    let staging = try PurgeStaging(in: cursor.root)
     let outcome: Outcome
     do throws(SystemError) {
-      outcome = try removeDirectory(entry, name, below: top, stays: stays, through: staging)
+      outcome = try removeDirectory(entry, name, stays: stays, through: staging)
     } catch {
-      staging.close(in: root)
+      staging.close(in: cursor.root)
       throw error
     }
-    staging.close(in: root)
+    staging.close(in: cursor.root)
     if case .deleted = outcome, !stays { deleted[scan.entries[entry].parent, default: 0] += 1 }
     return outcome
   }
 
-  /// Opens a directory of the container. The current one may be another afterwards.
-  private mutating func openDirectory(_ directory: Int) throws(SystemError) -> Directory {
-    if directory == 0 { return try cursor.root.duplicate() }
-    try move(to: directory)
-    return try cursor.withDirectory { found throws(SystemError) in try found.duplicate() }
-  }
-
-  /// - Parameters:
-  ///   - top: the directory that the staging directory is in.
-  ///   - stays: whether an empty directory takes its place.
+  /// - Parameter stays: whether an empty directory takes its place.
   private func removeDirectory(
-    _ entry: Int, _ name: ByteString, below top: Int, stays: Bool,
-    through staging: borrowing PurgeStaging
+    _ entry: Int, _ name: ByteString, stays: Bool, through staging: borrowing PurgeStaging
   ) throws(SystemError) -> Outcome {
     let identity = scan.entries[entry].status.identity
-    let path = scan.path(entry).relative(to: scan.path(top))
+    let path = scan.path(entry)
     let planned = planned
     return try cursor.withDirectory { directory throws(SystemError) -> Outcome in
       guard try directory.status(name).identity == identity else {
@@ -334,30 +320,6 @@ struct ContainerPurge: ~Copyable {
     return verdict.purge != .never
       && (verdict.dataClass == .cache || verdict.dataClass == .temporary)
       && !named.contains(scan.pathComponents(directory))
-  }
-}
-
-extension ContainerScan {
-  /// Returns the topmost directory that is in the same subvolume of btrfs as a directory: usually
-  /// the container's own. Nothing can be renamed out of a subvolume.
-  func topOfSubvolume(_ directory: Int) -> Int {
-    let device = entries[directory].status.identity.device
-    var top = directory
-    while top != 0 {
-      let above = Int(entries[top].parent)
-      if entries[above].status.identity.device != device { break }
-      top = above
-    }
-    return top
-  }
-
-  /// The top directories of the subvolumes in the container, except those in mounts.
-  var subvolumes: [Int] {
-    entries.indices.filter { index in
-      let status = entries[index].status
-      return index != 0 && status.kind == .directory && !status.isMountPoint
-        && status.identity.device != entries[Int(entries[index].parent)].status.identity.device
-    }
   }
 }
 

@@ -100,21 +100,14 @@ extension PurgeOperation {
     private mutating func settleLeftovers(on device: UInt64) {
       for scan in plan.scan.containers {
         guard scan.entries.first?.status.identity.device == device,
-          plan.request.only?.contains(scan.container.logicalPrefix) ?? true
+          plan.request.only?.contains(scan.container.logicalPrefix) ?? true,
+          let root = try? Directory.open(resolved: scan.container.absolutePath)
         else { continue }
-        for top in [0] + scan.subvolumes { settleLeftovers(of: scan, in: top) }
-      }
-    }
-
-    private mutating func settleLeftovers(of scan: ContainerScan, in top: Int) {
-      let path = scan.container.absolutePath.appending(scan.path(top))
-      guard let root = try? Directory.open(resolved: path),
-        top == 0 || (try? root.status().identity) == scan.entries[top].status.identity
-      else { return }
-      let left = PurgeStaging.settleLeftovers(in: root)
-      report.failed += left.failed
-      if left.bytes > 0 {
-        count(left.bytes, files: 0, units: 0, PurgePlan.party(of: scan.container))
+        let left = PurgeStaging.settleLeftovers(in: root)
+        report.failed += left.failed
+        if left.bytes > 0 {
+          count(left.bytes, files: 0, units: 0, PurgePlan.party(of: scan.container))
+        }
       }
     }
 

@@ -4,7 +4,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// The staging directory for directory units: `.sandboxctl/purge` in their container, on the same
-/// volume, or in the subvolume of btrfs in the container that they are in.
+/// volume.
 ///
 /// A directory is moved there by one rename, after its origin was recorded (as the target of a
 /// symbolic link, for which even a full volume usually has room). Only after it was found to match
@@ -42,9 +42,9 @@ struct PurgeStaging: ~Copyable {
     return made
   }
 
-  /// Moves a child of a directory here and returns its new name. `path` is the child's path below
-  /// the directory that this one is in. With `leavingTwin`, an empty directory with the same mode,
-  /// owner and attributes takes its place in the same step. If that fails, nothing of it is left.
+  /// Moves a child of a directory here and returns its new name. `path` is the child's path in the
+  /// container. With `leavingTwin`, an empty directory with the same mode, owner and attributes
+  /// takes its place in the same step. If that fails, nothing of it stays here.
   func moveIn(
     _ name: ByteString, at path: ByteString, from parent: borrowing Directory, leavingTwin: Bool
   ) throws(SystemError) -> ByteString {

@@ -164,10 +164,9 @@ package struct PurgePlan: Sendable {
     request.only?.contains(container.logicalPrefix) ?? true
   }
 
-  /// Returns the device number of the volume of a unit: that of its container, since mounts are not
-  /// entered. A subvolume of btrfs has a number of its own, and its space is that of the volume.
+  /// Returns the device number of the volume of a unit.
   func device(of unit: PurgeUnit) -> UInt64 {
-    scan.containers[Int(unit.container)].entries[0].status.identity.device
+    scan.containers[Int(unit.container)].entries[Int(unit.entry)].status.identity.device
   }
 
   /// Returns the entries of a unit: a directory before its content, a database first.

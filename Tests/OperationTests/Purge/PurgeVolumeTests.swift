@@ -87,33 +87,6 @@ import Testing
     #expect(report.meetsGoal && report.freed >= 64 << 10 && report.volumes[0].before == nil)
   }
 
-  /// The space of a subvolume is that of its volume, though it has another device number, and no
-  /// directory can be moved out of it.
-  @Test func unitsInASubvolumeArePurged() throws {
-    guard Mount.isPermitted(new: "btrfs") else { return }
-    let directory = try TemporaryDirectory("purge")
-    let volume = try Mount(new: "btrfs", mebibytes: 310, in: directory, "volume")
-    let fixture = try PurgeFixture(directory, below: "volume/device")
-    let caches = directory.path(fixture.data()).appending("Library/Caches")
-    _ = try Directory.make(path: caches)
-    let nested = caches.appending("nested")
-    let made = try Program.run("btrfs", ["subvolume", "create", "\(nested)"])
-    try #require(made.code == 0, "\(made.errors)")
-    for path: ByteString in [
-      "file", "web/fsCachedData/1", "repository/HEAD", "repository/objects/1", "repository/refs/1",
-    ] { try fixture.put(ByteString("Library/Caches/nested").appending(path)) }
-    // What an interrupted purge has not yet compared with its plan.
-    let staged: ByteString = "Library/Caches/nested/.sandboxctl/purge/0123456789abcdef"
-    try fixture.put(staged.appending("document"))
-    try fixture.above(fixture.data().appending(staged))
-      .createLink("0123456789abcdef.origin", to: "moved")
-    let report = run(try fixture.plan())
-    #expect(report.failed.isEmpty && report.volumes.map(\.units) == [3], "\(report)")
-    #expect(try fixture.files() == ["Library/Caches/nested/moved/document"])
-    #expect(try Directory.open(path: nested).names() == ["moved"])
-    withExtendedLifetime(volume) {}
-  }
-
   /// An overlay renames no directory that its lower layer has. Such a unit stays complete, the
   /// reason is reported, and nothing of the attempt is left.
   @Test(.enabled(if: try Mount.isPermitted())) func directoriesOfALowerLayerStay() throws {
