@@ -132,7 +132,7 @@ struct RestoreTargetTests {
     let restore = "restore latest --in-place --repo repo --no-snapshot"
     let outcome = try cli.run(restore)
     #expect(outcome.code == 0, "\(outcome.errors)")
-    let reason = "another volume is mounted there, and the snapshot has nothing of it"
+    let reason = "another volume is mounted there, and the snapshot has nothing to restore in it"
     #expect(
       outcome.errors.contains("note: skipped: folders/tree/disk: \(reason)"), "\(outcome.errors)")
     #expect(try cli.directory.read("tree/a") == Array("a".utf8))

@@ -46,11 +46,12 @@ extension RestorePlanner {
   }
 
   /// Leaves such a directory. If it is a mount and the snapshot has nothing in it, that is noted.
-  mutating func leaveObstacle() {
-    if let remark = obstacle?.remark, obstacle?.isMount == true {
+  mutating func leaveObstacle(_ directory: OpenDirectory) {
+    if let remark = obstacle?.remark, obstacle?.isMount == true, directory.lost.isEmpty {
       draft.plan.mounts.append(
         PathRemark(
-          path: remark.path, remark: "\(remark.remark), and the snapshot has nothing of it"))
+          path: remark.path,
+          remark: "\(remark.remark), and the snapshot has nothing to restore in it"))
     }
     obstacle = nil
   }

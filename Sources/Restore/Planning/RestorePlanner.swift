@@ -324,7 +324,7 @@ struct RestorePlanner: ~Copyable {
       directories.removeLast()
       if !last.isGone { keep(last) }
       if last.isParentOnly { settle(last) }
-      if last.pathLength == obstacle?.pathLength { leaveObstacle() }
+      if last.pathLength == obstacle?.pathLength { leaveObstacle(last) }
     }
   }
 

@@ -113,7 +113,7 @@ extension ExportCommand.All {
       self.reader = reader
       if command.compress == .none {
         try ExportedContent(whole: stored, from: reader).requireRoom(
-          for: command.directory.appending("archive"), isCompressed: false, console)
+          in: command.directory, isCompressed: false, console)
       }
       let (console, isQuiet) = (console, command.output.quiet)
       var damaged = 0

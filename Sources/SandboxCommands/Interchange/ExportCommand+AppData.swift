@@ -88,8 +88,8 @@ extension ExportCommand {
       let query = try progress.open(repository, console, isQuiet: output.quiet)
       let (content, app) = try export.open("data", query)
       defer { console.warn(of: content.reader.remarks) }
-      try content.requireRoom(for: directory, isCompressed: false, console)
       var sink = try XcodeDataSink(path: directory, app: app)
+      try content.requireRoom(in: directory, isCompressed: false, console)
       return try content.write(
         toDirectory: directory, by: &sink, size: { $0.size }, list: list, console, output)
     }
@@ -127,8 +127,8 @@ extension ExportCommand {
         from: export.target, hint: "name a file outside of the repository")
       let (content, app) = try export.open("", query)
       defer { console.warn(of: content.reader.remarks) }
-      try content.requireRoom(for: export.target, isCompressed: true, console)
       let file = try OutputFile(path: export.target)
+      try content.requireRoom(in: export.target.dirname, isCompressed: true, console)
       var sink = try PackageDataSink(to: file.write, app: app)
       let written = try content.write(
         to: &sink, keepsPaths: true, isQuiet: output.quiet, console)

@@ -92,22 +92,17 @@ extension ExportCommand {
         allowUnsigned: allowUnsigned || made != nil, in: query)
       defer { console.warn(of: content.reader.remarks) }
       Self.warnOfUnknownDomains(in: content, console)
-      try content.requireRoom(
-        for: directory, isCompressed: false, where: { !Self.isOfBundle($0) }, console)
       var sink = try MobileSyncSink(
         path: directory, device: MobileSyncDevice(of: content.stored.snapshot),
         keys: secret.map { MobileSyncKeys(for: $0) })
+      try content.requireRoom(
+        in: directory, isCompressed: false,
+        where: { MobileSyncDomains.domain(of: $0.components) != nil }, console)
       let status = try content.write(
         toDirectory: directory, by: &sink, size: { $0.size },
         expected: (member: "bundle_entries", note: "a backup contains no bundles of apps"),
         list: list, console, output)
       return ExitStatus.together([made?.status ?? .done, status])
-    }
-
-    /// Whether a logical path is that of an app's bundle or in one, which no backup contains.
-    private static func isOfBundle(_ path: ByteString) -> Bool {
-      let parts = path.components.prefix(3)
-      return parts.first == "apps" && parts.count == 3 && parts.last == "bundle"
     }
 
     /// Names a directory that no device restores: programs that read backups find it, and a user

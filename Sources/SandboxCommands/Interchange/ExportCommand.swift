@@ -294,10 +294,10 @@ struct ArchiveExport {
     let content = try ExportedContent(
       of: export.what, allowUnsigned: export.allowUnsigned, in: query)
     defer { console.warn(of: content.reader.remarks) }
-    if !export.isStandardOutput {
-      try content.requireRoom(for: export.file, isCompressed: isCompressed, console)
-    }
     let file = export.isStandardOutput ? nil : try OutputFile(path: export.file)
+    if file != nil {
+      try content.requireRoom(in: export.file.dirname, isCompressed: isCompressed, console)
+    }
     var sink = try makeSink(content, file?.write ?? console.archiveOutput)
     let written = try content.write(
       to: &sink, keepsPaths: keepsPaths, isQuiet: output.quiet, console)

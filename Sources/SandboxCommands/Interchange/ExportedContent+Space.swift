@@ -4,22 +4,25 @@ internal import Restore
 internal import SystemIO
 
 extension ExportedContent {
-  /// Refuses to write the content to a volume that certainly has no room for it, before anything is
-  /// written, and warns if it may have none, as a restore does.
+  /// Refuses to write the content to a volume that certainly has no room for it, before any of it
+  /// is written, and warns if it may have none, as a restore does.
+  ///
+  /// The output exists already: what a killed export left behind is removed when it is created, and
+  /// may take the missing room.
   ///
   /// - Parameters:
-  ///   - path: The file or directory to write.
+  ///   - directory: The directory that is written into, or the one to write.
   ///   - isCompressed: Whether the format compresses the content, so that its size is not known.
   ///   - holds: Whether the format holds the entry with a logical path.
   func requireRoom(
-    for path: ByteString, isCompressed: Bool, where holds: (ByteString) -> Bool = { _ in true },
-    _ console: Console
+    in directory: ByteString, isCompressed: Bool,
+    where holds: (ByteString) -> Bool = { _ in true }, _ console: Console
   ) throws {
     // The total of the snapshot is known without reading its trees.
-    let most = Self.needs(stored.snapshot.totals.bytes, for: path)
+    let most = Self.needs(stored.snapshot.totals.bytes, in: directory)
     guard most.all.contains(where: { $0.verdict != .fits }), let bytes = try storedBytes(holds)
     else { return }
-    let needs = Self.needs(bytes, for: path)
+    let needs = Self.needs(bytes, in: directory)
     guard isCompressed else {
       try needs.require(
         "export to",
@@ -28,13 +31,14 @@ extension ExportedContent {
     }
     for need in needs.all {
       guard let shortage = need.shortage else { continue }
-      console.warning("there may be no room in '\(need.directory)': uncompressed, \(shortage)")
+      console.warning(
+        "there may not be enough space in '\(need.directory)': uncompressed, \(shortage)")
     }
   }
 
-  private static func needs(_ bytes: UInt64, for path: ByteString) -> VolumeNeeds {
+  private static func needs(_ bytes: UInt64, in directory: ByteString) -> VolumeNeeds {
     var needs = VolumeNeeds(of: [], from: nil)
-    needs.add(at: path.dirname) { _ in (bytes, 1) }
+    needs.add(at: directory) { _ in (bytes, 1) }
     return needs
   }
 
