@@ -58,6 +58,18 @@ struct EncryptedIdentityTests {
     try keys.expectNoSecrets()
   }
 
+  /// Two repositories with the same key need one answer.
+  @Test func aTerminalAsksOnce() throws {
+    try keys.succeed(
+      "backup --layout folder --root tree --repo repo --passphrase-file old --quiet")
+    try keys.succeed("init other --recipient \(keys.recipient("recovery.key")) --no-default")
+    let copied = try keys.type(
+      [["Passphrase of 'key.age': ", KeyFixture.new]],
+      into: "copy --repo repo --to other --identity key.age")
+    #expect(copied.code == 0, "\(copied.output)\(copied.errors)")
+    try keys.expectNoSecrets()
+  }
+
   @Test func unusableFilesAreErrors() throws {
     let environment = ["SANDBOXCTL_PASSPHRASE_FILE": "new"]
     let passphrase = try AgePassphrase(Array(KeyFixture.new.utf8).span)

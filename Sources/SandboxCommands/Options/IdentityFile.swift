@@ -45,9 +45,8 @@ struct IdentityFile {
     }
     let input = KeyOptions.environmentPassphrase ?? .terminal
     guard input != .terminal || console.canAsk else { throw passphraseRequired }
-    guard let passphrase = try input.read(of: path.description, console) else {
-      throw passphraseRequired
-    }
+    let read = try KeyOptions.passphrase(of: path.description, from: input, console)
+    guard let passphrase = read else { throw passphraseRequired }
     do throws(AgeError) {
       return try AgeFile(opening: file.span, with: passphrase).decrypt(file.span)
     } catch {

@@ -97,11 +97,11 @@ extension KeyOptions {
     let location = repository.location
     switch named {
     case .identity(let path): return .identities(try IdentityFile(path: path).read(console))
-    case .passphrase(let input): return try Self.passphrase(of: location, from: input, console)
+    case .passphrase(let input): return try Self.source(of: location, from: input, console)
     case nil:
       // Without a key file no passphrase opens the repository: this host may only write.
       guard console.canAsk, try !repository.keyEntries().isEmpty else { return .none }
-      return try Self.passphrase(of: location, from: .terminal, console)
+      return try Self.source(of: location, from: .terminal, console)
     }
   }
 
@@ -111,18 +111,27 @@ extension KeyOptions {
   /// The question that a passphrase answers.
   private struct Answer: Hashable {
     let input: PassphraseInput
-    /// The location of the repository that the question named; nil for a file or a command, whose
-    /// passphrase is that of all repositories for which it is named.
+    /// The repository or the file that the question named; nil for a file or a command, whose
+    /// passphrase is that of all for which it is named.
     let location: String?
   }
 
-  private static func passphrase(
+  private static func source(
     of location: String, from input: PassphraseInput, _ console: Console
   ) throws -> KeySource {
+    let passphrase = try passphrase(of: location, from: input, console)
+    return passphrase.map { passphrase in .passphrase({ passphrase }) } ?? KeySource.none
+  }
+
+  /// Returns the passphrase of a repository, or of a file with identities, which is read once in a
+  /// run; nil if nothing is typed on the terminal.
+  static func passphrase(
+    of location: String, from input: PassphraseInput, _ console: Console
+  ) throws -> AgePassphrase? {
     let answer = Answer(input: input, location: input == .terminal ? location : nil)
-    if let passphrase = known.withLock({ $0[answer] }) { return .passphrase({ passphrase }) }
-    guard let passphrase = try input.read(of: location, console) else { return .none }
+    if let passphrase = known.withLock({ $0[answer] }) { return passphrase }
+    guard let passphrase = try input.read(of: location, console) else { return nil }
     known.withLock { $0[answer] = passphrase }
-    return .passphrase({ passphrase })
+    return passphrase
   }
 }
