@@ -45,9 +45,7 @@ struct ForgetCommand: SandboxCommand {
   @OptionGroup var filter: SnapshotFilterOptions
 
   @Flag(
-    help: ArgumentHelp(
-      "Only snapshots of this host, also those that it made of the same devices under a former "
-        + "name; with --host those as well."))
+    help: "Only snapshots with the name that this host has now; with --host those as well.")
   var thisHost = false
 
   @Flag(help: "Allow the removal of all snapshots of a group.")
@@ -124,9 +122,8 @@ struct ForgetCommand: SandboxCommand {
     guard atMost != nil, snapshots.isEmpty, !keep.rules.isEmpty,
       let opened = try? repository.open().repository
     else { return nil }
-    let selection = filter.words + (thisHost ? ["--this-host"] : [])
     let words =
-      keep.words + selection + ["--group-by", String(grouping.rawValue)]
+      keep.words + selection.words + ["--group-by", String(grouping.rawValue)]
       + (allowLast ? ["--allow-last"] : []) + (prune ? ["--prune"] : [])
     return opened.hostRunStamp(of: "forget", words: words)
   }
@@ -224,25 +221,17 @@ struct ForgetCommand: SandboxCommand {
     var terms = RetentionTerms(
       keep.rules, grouping: grouping, now: Host.now(), retain: policies.seconds)
     terms.mayEmptyGroups = allowLast
-    let plan = operation.plan(terms, of: selection(of: operation))
+    let plan = operation.plan(terms, of: selection.isSelected)
     if let mistake = policies.mistake { throw mistake }
     return plan
   }
 
-  /// Returns the condition for the snapshots that take part.
-  private func selection(of operation: ForgetOperation) -> (SnapshotHead) -> Bool {
-    guard thisHost else { return filter.isSelected }
-    let own = ownership(operation)
-    return { [filter] head in
-      filter.isSelected(head, isOfHost: own.contains(head) || filter.hosts.contains(head.host))
-    }
-  }
-
-  private func ownership(_ operation: ForgetOperation) -> HostOwnership {
-    let repository = operation.repository
-    return HostOwnership(
-      of: Host.name, machine: Host.machineID,
-      in: operation.heads.heads.lazy.filter { repository.refusal(of: $0) == nil })
+  /// The snapshots that take part. A name that this host had before is not added: machines that
+  /// were cloned with their machine ID cannot be told from one that was renamed.
+  private var selection: SnapshotFilterOptions {
+    var selection = filter
+    if thisHost { selection.hosts.append(Host.name) }
+    return selection
   }
 
   private var grouping: SnapshotGrouping { groupBy?.grouping ?? [.device, .scope] }
@@ -302,13 +291,6 @@ struct ForgetCommand: SandboxCommand {
       console.warning(
         "no policy says how long automatic snapshots are kept: \(Sizes.count(unknown.count)) kept"
           + unknown.shortNames)
-    }
-    if thisHost {
-      for name in ownership(operation).sharing.subtracting(filter.hosts).sorted() {
-        console.warning(
-          "snapshots of this host's devices are also made as the host '\(ByteString(name))', which "
-            + "may be another one with the same machine ID: they do not count and stay")
-      }
     }
     let refused = plan.groups.filter(\.isRefused)
     for group in refused {

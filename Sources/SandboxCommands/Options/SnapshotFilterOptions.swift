@@ -48,12 +48,8 @@ struct SnapshotFilterOptions: ParsableArguments {
 
   /// Whether a snapshot takes part: it matches one value of each option that is given.
   func isSelected(_ head: SnapshotHead) -> Bool {
-    isSelected(head, isOfHost: hosts.isEmpty || hosts.contains(head.host))
-  }
-
-  /// Whether a snapshot takes part, if it is known whether it is of a selected host.
-  func isSelected(_ head: SnapshotHead, isOfHost: Bool) -> Bool {
-    isOfHost && (tags.isEmpty || tags.contains { $0.list.matches(head) })
+    (hosts.isEmpty || hosts.contains(head.host))
+      && (tags.isEmpty || tags.contains { $0.list.matches(head) })
       && (apps.isEmpty || apps.contains { name in head.apps.contains { $0.isCalled(name) } })
   }
 }
