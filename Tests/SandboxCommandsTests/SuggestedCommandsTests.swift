@@ -35,6 +35,7 @@ struct SuggestedCommandsTests {
     "'sandboxctl init' creates a new repository", "then 'sandboxctl mirror'",
     "'sandboxctl apps' lists the apps", "'sandboxctl diff --help' shows how it is used",
     "'sandboxctl dump … | tar -t'", "'sandboxctl snapshots --repo other'", "'sandboxctl '",
+    "'sandboxctl ls latest:'my files'' lists them", "'sandboxctl snapshots --host 'a b' --json'",
   ])
   func otherMessagesStay(_ message: String) {
     #expect(Self.commands.complete(message) == message)

@@ -14,20 +14,23 @@ struct SuggestedCommands {
   /// The commands about the repository that is open. Others are suggested for another one, as
   /// `copy`, `init` and `mirror`, or for a device.
   private static let commands: Set<Substring> = [
-    "backup", "check", "diff", "dump", "find", "forget", "key", "leases", "ls", "prune", "repair",
-    "restore", "snapshots", "stats", "versions",
+    "backup", "cache", "check", "diff", "dump", "find", "forget", "key", "leases", "ls", "prune",
+    "repair", "restore", "snapshots", "stats", "versions",
   ]
 
   private static let beginning = "'sandboxctl "
 
-  /// Returns a message whose commands use the repository. A command that names one, or that is not
-  /// complete, stays.
+  /// Returns a message whose commands use the repository. A command that names one, that is not
+  /// complete, or that has a word in quotes stays.
   func complete(_ message: String) -> String {
     guard !suffix.isEmpty, message.contains(Self.beginning) else { return message }
     var parts = message.split(separator: Self.beginning, omittingEmptySubsequences: false)
     for index in parts.indices.dropFirst() {
       guard let end = parts[index].firstIndex(of: "'") else { continue }
       let command = parts[index][..<end]
+      // The quote of a word in it, as of a path with a space.
+      let next = parts[index][end...].dropFirst().first
+      if command.last == " " || next?.isLetter == true || next?.isNumber == true { continue }
       guard let options = options(for: command) else { continue }
       parts[index] = command + options + parts[index][end...]
     }
