@@ -377,6 +377,13 @@ struct MirrorDamageTests {
       isStopping: { counters.progress.filesDone >= 3 }
     ).run()
     #expect(report.isInterrupted && report.copied.packs == 3 && report.copied.snapshots == 0)
+    // This host knows the snapshots of the original, and the mirror has lost none of them.
+    let directory = TemporaryDirectory()
+    let cache = SnapshotHeadCache(directory: ByteString(directory("cache")))
+    #expect(try fixture.source.repository.heads(cache: cache).heads.count == 4)
+    let mirror = try Repository.open(fixture.memory)
+    #expect(try Checked(mirror, .trees, headCache: cache).damaged.isEmpty)
+    #expect(try mirror.heads(cache: cache).heads.isEmpty)
     let next = try fixture.mirror()
     #expect(next.copied.packs == 5 && next.copied.snapshots == 4)
     try fixture.expectExact()

@@ -54,7 +54,7 @@ extension RepositoryCheck {
       try loadSnapshots()
       try loadIndexes()
       try loadCondemned()
-      recordMissingDirectories()
+      try recordMissingDirectories()
       try recordLostPinned()
       for (path, error) in recorded.faults { try record(path, error) }
       try checkPacksAgainstIndex()
@@ -79,7 +79,7 @@ extension RepositoryCheck {
     }
 
     /// Reports missing directories as damage, unless they were empty.
-    private mutating func recordMissingDirectories() {
+    private mutating func recordMissingDirectories() throws(StoreError) {
       for directory in inventory.obstructedDirectories {
         record(
           "\(directory)", "it is not a directory", hint: DamageRemedy.obstructedDirectory)
@@ -88,7 +88,7 @@ extension RepositoryCheck {
         hasSnapshots: !inventory.snapshots.isEmpty, hasIndexes: !inventory.indexes.isEmpty,
         hasPacksAlone: inventory.hasPacksAlone,
         packDirectories: Set(index.packIDs.map { storage.layout.pack($0).directory }))
-      let lost = lostSnapshots
+      let lost = try lostSnapshots()
       if let lost, !inventory.missingDirectories.contains(RepositoryLayout.snapshots) {
         record("\(RepositoryLayout.snapshots)", lost, hint: DamageRemedy.lostSnapshots)
       }

@@ -1,6 +1,11 @@
 internal import Codecs
 internal import SystemIO
 
+extension Repository {
+  /// Whether the repository is a mirror of another one with the same id.
+  func isMirror() throws(StoreError) -> Bool { try storage.status(MirrorRecord.path) != nil }
+}
+
 /// The file `mirror.json` of a mirror: the snapshots that came from the original repository. So a
 /// snapshot that was removed from the original can be distinguished from one that was made in the
 /// mirror (docs/repository-format.md, "Mirrors").

@@ -145,6 +145,8 @@ public struct RepositoryMirror {
     let mirror = try source.open(copyIn: target)
     let session = try mirror.beginWriting(workers: 1, cache: indexCache)
     defer { session.abandon() }
+    // A mirror without snapshots, as of an interrupted run, is known to be one.
+    if saved == nil { try session.lease.save(record.encode(), as: MirrorRecord.path) }
     let old = try listing(session, found)
     try requireNothingAlone(in: old, found, record)
     var run = MirrorRun(

@@ -21,9 +21,9 @@ enum DamageRemedy {
 
   /// Of all snapshots, of which none exists.
   static let lostSnapshots =
-    "copy the files in snapshots/ again from a copy of the repository, for example a mirror, and run "
-    + "no prune before, which would remove their data; if all were removed on purpose on another "
-    + "host, 'sandboxctl cache clear' of this repository ends this report"
+    "if another host or user removed them on purpose, 'sandboxctl cache clear' or the next backup "
+    + "ends this report; otherwise copy the files in snapshots/ again from a copy of the repository, "
+    + "for example a mirror, and run no prune before, which would remove their data"
 
   /// Of a pinned snapshot that does not exist.
   static let pinnedSnapshot =

@@ -110,7 +110,7 @@ extension Repository {
 
   /// Checks that the repository is no mirror, whose original has the keys.
   func requireNoMirror(_ action: String) throws(StoreError) {
-    guard try storage.status(MirrorRecord.path) != nil else { return }
+    guard try isMirror() else { return }
     throw StoreError(
       .invalid, action, subject: location, reason: "it is a mirror",
       hint: "run the command for its original, and then 'sandboxctl mirror'")
