@@ -22,17 +22,21 @@ extension Repository {
         : "choose a new or empty directory")
   }
 
-  /// Removes what `create` made in an empty storage before it was interrupted, as far as that is
-  /// possible and no other program creates a repository there.
+  /// Removes what `create` has made, as far as that is possible and no other program creates a
+  /// repository there. For use only if `prepare` has failed: before it was called, the content of
+  /// the storage may be the user's, and afterwards the repository may exist.
   package static func removeUnfinished(in storage: any Storage) {
-    guard let names = try? storage.list(.root), !names.contains(RepositoryLayout.settings.name),
-      (try? storage.listIfPresent(RepositoryLayout.leases))?.isEmpty != false
-    else { return }
+    // Those of another program come after its lease, which is looked for after them.
     let keys = (try? storage.list(RepositoryLayout.keys)) ?? []
+    guard let leases = try? storage.listIfPresent(RepositoryLayout.leases), leases.isEmpty,
+      let names = try? storage.list(.root), !names.contains(RepositoryLayout.settings.name)
+    else { return }
     var paths = keys.map { RepositoryLayout.keys.appending($0) }
     paths += [RepositoryLayout.readme, RepositoryLayout.recoverScript, RepositoryLayout.reserve]
-    paths += RepositoryLayout.packDirectories.map { RepositoryLayout.packs.appending($0) }
-    paths += RepositoryLayout.directories.map { ObjectPath.root.appending($0) }
+    if storage.canRename {
+      paths += RepositoryLayout.packDirectories.map { RepositoryLayout.packs.appending($0) }
+      paths += RepositoryLayout.directories.map { ObjectPath.root.appending($0) }
+    }
     for path in paths { try? storage.remove(path) }
   }
 

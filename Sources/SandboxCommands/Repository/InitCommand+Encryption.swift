@@ -67,6 +67,7 @@ extension InitCommand {
       saved = try saveRecoveryKey(of: keys, storage, at: choice.location)
       isPrinted = try printRecoveryKey(of: keys, storage, console)
     }
+    var isUnfinished = false
     let made: Repository
     do throws(StoreError) {
       made = try Repository.create(in: storage, program: Version.text, keys: keys?.keys) {
@@ -76,11 +77,12 @@ extension InitCommand {
           try repository.addKey(Repository.hostKeyName, passphrase: passphrase)
         }
         guard StopSignals.isStopping() else { return }
+        isUnfinished = true
         throw StoreError.interrupted(
           "create the repository", repository.location, hint: "run it again")
       }
     } catch {
-      if error.code == .interrupted { Repository.removeUnfinished(in: storage) }
+      if isUnfinished { Repository.removeUnfinished(in: storage) }
       if let saved { discardRecoveryKey(saved, in: storage, console) }
       if isPrinted {
         console.warning(
