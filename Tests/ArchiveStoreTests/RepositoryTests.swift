@@ -72,6 +72,28 @@ struct RepositoryTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory("repo")) == ["x"])
   }
 
+  /// What a creation made before it was interrupted is removed, unless another program may be there.
+  @Test func remainsOfAnInterruptedCreationAreRemoved() throws {
+    let storage = MemoryStorage()
+    let error = storeError {
+      try Repository.create(in: storage, program: "test") { _ throws(StoreError) in
+        throw StoreError.interrupted("create the repository in", "memory", hint: "run it again")
+      }
+    }
+    #expect(error?.code == .interrupted)
+    try storage.put([], RepositoryLayout.keys.appending("a"))
+    let other = RepositoryLayout.leases.appending("other")
+    for path in [other, RepositoryLayout.settings] {
+      try storage.put([], path)
+      let before = try storage.objects()
+      Repository.removeUnfinished(in: storage)
+      #expect(try storage.objects() == before, "\(path)")
+      try storage.remove(path)
+    }
+    Repository.removeUnfinished(in: storage)
+    #expect(try storage.list(.root).isEmpty)
+  }
+
   @Test func missingRepositoryIsAnError() throws {
     let empty = MemoryStorage()
     #expect(storeError { try Repository.open(empty) }?.kind == .noRepository)

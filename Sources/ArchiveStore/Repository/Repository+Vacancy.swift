@@ -28,7 +28,7 @@ extension Repository {
   package static func removeUnfinished(in storage: any Storage) {
     // Those of another program come after its lease, which is looked for after them.
     let keys = (try? storage.list(RepositoryLayout.keys)) ?? []
-    guard let leases = try? storage.listIfPresent(RepositoryLayout.leases), leases.isEmpty,
+    guard let leases = try? storage.listIfPresent(RepositoryLayout.leases) ?? [], leases.isEmpty,
       let names = try? storage.list(.root), !names.contains(RepositoryLayout.settings.name)
     else { return }
     var paths = keys.map { RepositoryLayout.keys.appending($0) }
