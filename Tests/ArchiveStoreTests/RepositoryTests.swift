@@ -72,7 +72,7 @@ struct RepositoryTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory("repo")) == ["x"])
   }
 
-  /// What a creation made before it was interrupted is removed, unless another program may be there.
+  /// An interrupted creation leaves nothing, unless another program may be there.
   @Test func remainsOfAnInterruptedCreationAreRemoved() throws {
     let storage = MemoryStorage()
     let error = storeError {

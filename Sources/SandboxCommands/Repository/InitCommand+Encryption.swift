@@ -67,22 +67,24 @@ extension InitCommand {
       saved = try saveRecoveryKey(of: keys, storage, at: choice.location)
       isPrinted = try printRecoveryKey(of: keys, storage, console)
     }
-    var isUnfinished = false
+    var isPreparing = false
     let made: Repository
     do throws(StoreError) {
       made = try Repository.create(in: storage, program: Version.text, keys: keys?.keys) {
         repository throws(StoreError) in
+        isPreparing = true
         // Before the repository exists, so that there is none without a key.
         if let passphrase = keys?.passphrase {
           try repository.addKey(Repository.hostKeyName, passphrase: passphrase)
         }
-        guard StopSignals.isStopping() else { return }
-        isUnfinished = true
-        throw StoreError.interrupted(
-          "create the repository", repository.location, hint: "run it again")
+        if StopSignals.isStopping() {
+          throw StoreError.interrupted(
+            "create the repository", repository.location, hint: "run it again")
+        }
+        isPreparing = false
       }
     } catch {
-      if isUnfinished { Repository.removeUnfinished(in: storage) }
+      if isPreparing, error.code == .interrupted { Repository.removeUnfinished(in: storage) }
       if let saved { discardRecoveryKey(saved, in: storage, console) }
       if isPrinted {
         console.warning(
