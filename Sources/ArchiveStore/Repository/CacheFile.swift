@@ -35,4 +35,11 @@ struct CacheFile: Sendable {
       return true
     } catch { return false }
   }
+
+  /// Removes the file, which is possible on a full volume as well.
+  func remove() {
+    guard let directory = open() else { return }
+    // Usually there is no file. One that stays is read as before.
+    try? directory.remove(name)
+  }
 }

@@ -316,5 +316,5 @@ public struct SnapshotHeadCache: Sendable {
 
   /// Removes all heads, since this host is about to remove the last snapshot. Those that stay
   /// nevertheless are read again.
-  package func clear() { if !load().records.isEmpty { save(Content()) } }
+  package func clear() { file.remove() }
 }
