@@ -64,6 +64,7 @@ package struct AppChangeOperation {
         operation: plan.request.change.rawValue, time: plan.request.time, subjects: subjects,
         containers: [plan.path], isWhole: true), root: root)
     var report = AppChangeReport()
+    report.failed = plan.unreadTrash
     let exchange = AppExchange(plan, journal)
     do {
       report.saved = try save(leaving: room)

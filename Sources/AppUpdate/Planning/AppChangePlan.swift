@@ -24,6 +24,9 @@ package struct AppChangePlan: Sendable {
   package internal(set) var excludedData: [Exclusion] = []
   /// Notes that forbid nothing.
   package internal(set) var notes: [PathRemark] = []
+  /// Of a rollback: what the update moved to the trash and cannot be read, so that it is not
+  /// restored.
+  package internal(set) var unreadTrash: [PathRemark] = []
   /// The commands of the platform's own program, if it manages the apps; nothing is executed then.
   package internal(set) var commands: [String] = []
   /// The restore from a snapshot, for an app that is rolled back to an earlier version.

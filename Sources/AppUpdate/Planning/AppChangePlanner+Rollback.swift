@@ -152,7 +152,7 @@ extension AppChangePlanner {
     _ stored: StoredSnapshot, _ plan: inout AppChangePlan
   ) throws(OperationError) {
     guard request.data != .now, let parts = plan.restore?.parts,
-      let item = try trashItem(of: stored)
+      let item = try trashItem(of: stored, &plan)
     else { return }
     let anchors = anchors(to: plan, of: stored)
     for index in plan.containers.indices where plan.containers[index].logical.kind != .bundle {
@@ -167,16 +167,29 @@ extension AppChangePlanner {
       }
       plan.containers[index].trashRestores = search.restores
       plan.containers[index].links = search.links.sorted { $0.path < $1.path }
-      plan.notes += search.unread
+      plan.unreadTrash += search.unread
     }
   }
 
-  /// Returns what the update that made a snapshot moved to the trash; nil if it is empty.
-  private func trashItem(of stored: StoredSnapshot) throws(OperationError) -> Trash.Item? {
+  /// Returns what the update that made a snapshot moved to the trash; nil if it is empty, or if it
+  /// may be what cannot be read.
+  private func trashItem(
+    of stored: StoredSnapshot, _ plan: inout AppChangePlan
+  ) throws(OperationError) -> Trash.Item? {
     do throws(SystemError) {
-      return try Trash(of: device).unmeasured().last {
+      let listed = try Trash(of: device).listed()
+      let item = listed.items.last {
         $0.operation == AppChange.update.rawValue && $0.saved == stored.id.hex
       }
+      if item != nil { return item }
+      let app = plan.path
+      plan.unreadTrash += listed.unreadable.map { unread in
+        PathRemark(
+          path: app,
+          remark: "what the update moved to the trash may be in '\(unread.path)', which cannot be "
+            + "read: \(unread.remark)")
+      }
+      return nil
     } catch { throw OperationError(error) }
   }
 

@@ -49,25 +49,49 @@ package struct Trash: Sendable {
   }
 
   /// Returns the items, oldest first, without their sizes: only the notes are read.
-  package func unmeasured() throws(SystemError) -> [Item] {
+  package func unmeasured() throws(SystemError) -> [Item] { try listed().items }
+
+  /// Returns the items as `unmeasured` does, and the paths of the operations' directories that
+  /// cannot be opened or whose notes cannot be read, each with the reason.
+  package func listed() throws(SystemError) -> (items: [Item], unreadable: [PathRemark]) {
     guard let trash = try ControlDirectory.open(ControlDirectory.trash, root: root) else {
-      return []
+      return ([], [])
     }
-    let trashPath = ControlDirectory.path(ControlDirectory.trash, root: root)
-    var items: [Item] = []
-    for name in try trash.names() {
-      guard JournalRecord.isID(name), let directory = try? trash.directory(name) else { continue }
-      let note = TrashDirectory.Note(in: directory, of: name)?.located(at: root)
+    let path = ControlDirectory.path(ControlDirectory.trash, root: root)
+    var (items, unreadable): ([Item], [PathRemark]) = ([], [])
+    for name in try trash.names() where JournalRecord.isID(name) {
+      var failure: SystemError?
+      if let item = item(name, in: trash, at: path, &failure) { items.append(item) }
+      if let failure, !failure.isMissing {
+        unreadable.append(PathRemark(path: path.appending(name), remark: failure.reason))
+      }
+    }
+    return (items.sorted { ($0.time, $0.id) < ($1.time, $1.id) }, unreadable)
+  }
+
+  /// Returns the item of an operation. Without its directory there is none; without its note it has
+  /// no operation. `failure` receives the error.
+  private func item(
+    _ name: ByteString, in trash: borrowing Directory, at path: ByteString,
+    _ failure: inout SystemError?
+  ) -> Item? {
+    do throws(SystemError) {
+      let directory = try trash.directory(name)
+      var note: TrashDirectory.Note?
+      do throws(SystemError) {
+        note = try TrashDirectory.Note.read(in: directory, of: name)?.located(at: root)
+      } catch { failure = error }
       var time = note?.time
       if time == nil { time = try directory.status().modified }
-      items.append(
-        Item(
-          id: name, operation: note?.operation, time: time ?? Timestamp(seconds: 0),
-          subjects: note?.subjects ?? [],
-          directories: [trashPath.appending(name)] + known(note?.elsewhere ?? [], name),
-          saved: note?.saved))
+      return Item(
+        id: name, operation: note?.operation, time: time ?? Timestamp(seconds: 0),
+        subjects: note?.subjects ?? [],
+        directories: [path.appending(name)] + known(note?.elsewhere ?? [], name),
+        saved: note?.saved)
+    } catch {
+      failure = error
+      return nil
     }
-    return items.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
   }
 
   /// Returns the directories on other volumes that are this operation's trash in one of the

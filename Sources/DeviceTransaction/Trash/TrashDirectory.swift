@@ -146,10 +146,23 @@ extension TrashDirectory {
     }
 
     /// Reads the note of an operation's directory in the trash; nil if there is none, or if it has
-    /// another format, another operation's ID, or another owner.
+    /// another format or another operation's ID.
+    ///
+    /// - Throws: `untrusted` if another user may have written it.
+    static func read(
+      in directory: borrowing Directory, of name: ByteString
+    ) throws(SystemError) -> Note? {
+      try ControlDirectory.read(file, in: directory, limit: 1 << 24).flatMap { Note($0, of: name) }
+    }
+
+    /// Reads the note as `read` does; nil also if that fails.
     init?(in directory: borrowing Directory, of name: ByteString) {
-      guard let bytes = try? ControlDirectory.read(Self.file, in: directory, limit: 1 << 24),
-        let json = try? JSON(parsing: bytes), json["format"]?.integer == 1,
+      guard let note = try? Self.read(in: directory, of: name) else { return nil }
+      self = note
+    }
+
+    private init?(_ bytes: [UInt8], of name: ByteString) {
+      guard let json = try? JSON(parsing: bytes), json["format"]?.integer == 1,
         let id = json["id"]?.string, ByteString(id) == name,
         let operation = json["operation"]?.string,
         let time = json["time"]?.string.flatMap({ Timestamp(rfc3339: $0) }),

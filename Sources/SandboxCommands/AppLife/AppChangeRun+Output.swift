@@ -25,6 +25,7 @@ extension AppChangeRun {
     func show(_ refusals: [AppChangePlan.Refusal]) throws {
       try head()
       try containers()
+      console.remarks(plan.unreadTrash, as: .warning("would not be restored: "), all: listsAll)
       try sums(isDone: false)
       if let bound = plan.snapshotBound {
         try console.result(
@@ -208,7 +209,7 @@ extension AppChangePlan {
         JSON.Member("not_in_snapshot", .array(excludedData.map(\.json))),
         JSON.Member("not_in_snapshot_by_class", Self.json(notHeldTotals)),
         JSON.Member("omitted", omitted.json),
-        JSON.Member("notes", .array(notes.map(\.json))),
+        JSON.Member("notes", .array((notes + unreadTrash).map(\.json))),
       ]
   }
 

@@ -112,6 +112,39 @@ import Testing
     #expect(try fixture.rollbackPlan().containers.contains { !$0.trashRestores.isEmpty })
   }
 
+  /// A directory in the trash that cannot be opened, here because a link is in its place, is named
+  /// also by the report: what is in it is not restored.
+  @Test func rollbackNamesWhatItCannotReadInTheTrash() throws {
+    let fixture = try UpdateFixture()
+    try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
+    let item = try #require(try items(fixture).first)
+    let app = try Directory.open(
+      path: try #require(item.directories.first).appending("apps/org.example.one"))
+    try app.rename("data", to: "moved", in: app, replacing: false)
+    try app.createLink("data", to: "moved")
+    let plan = try fixture.rollbackPlan { $0.savesFirst = false }
+    #expect(plan.unreadTrash.map(\.path) == ["apps/org.example.one/data"])
+    let report = try fixture.carryOut(plan, from: fixture.base.repository.beginReading())
+    #expect(!report.isComplete)
+    #expect(report.failed.contains { $0.remark.contains("trash cannot be read") }, "\(report)")
+  }
+
+  /// An operation's directory or note that cannot be read is never taken for none.
+  @Test func operationsThatCannotBeReadAreListed() throws {
+    let fixture = try UpdateFixture()
+    try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
+    let trash = Trash(of: try fixture.device())
+    var unread = 0
+    for call in 1...12 {
+      let fault = Faults.Plan(failing: [.open], at: call, number: 5)
+      guard let found = Faults.inject(fault, { try? trash.listed() }) else { continue }
+      unread += found.unreadable.count
+      #expect(found.items.first?.operation == "update" || !found.unreadable.isEmpty, "\(call)")
+    }
+    #expect(unread > 1, "the directory, and its note")
+    #expect(try trash.listed().unreadable.isEmpty)
+  }
+
   @Test func rollbackFailsIfItsTrashWasEmptiedSinceThePlan() throws {
     let fixture = try UpdateFixture()
     try fixture.run(.update, MemoryPackage()) { $0.isStrict = true }
