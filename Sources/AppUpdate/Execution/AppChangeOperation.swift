@@ -209,21 +209,18 @@ struct LateChanges: WalkVisitor {
   static func find(
     _ scan: ContainerScan, below entry: Int, at path: ByteString
   ) -> [PathRemark] {
-    let logical = scan.logicalPath(entry)
-    if scan.entries[entry].status.kind != .directory {
-      let now = path.lastComponent.flatMap { name in
-        try? Directory.open(resolved: path.parent).statusIfPresent(name)
-      }
-      let isLate = now.map { isWritten($0, since: scan.entries[entry].status) } ?? false
-      return isLate ? [PathRemark(path: logical, remark: modified)] : []
-    }
+    let (logical, before) = (scan.logicalPath(entry), scan.entries[entry].status)
     do throws(SystemError) {
+      guard before.kind == .directory else {
+        let isLate = try status(at: path).map { isWritten($0, since: before) } ?? false
+        return isLate ? [PathRemark(path: logical, remark: modified)] : []
+      }
       let directory = try Directory.open(resolved: path)
       var visitor = LateChanges(scan, below: entry, logical: logical)
       var walk = Walk(directory)
       walk.run(&visitor, state: ByteString(""))
       return visitor.found.sorted { $0.path < $1.path }
-    } catch { return error.isMissing ? [] : [PathRemark(path: logical, remark: error.reason)] }
+    } catch { return error.isMissing ? [] : [unknown(logical, error)] }
   }
 
   /// Returns the late changes to entries of a container that were replaced by restored ones.
@@ -243,15 +240,25 @@ struct LateChanges: WalkVisitor {
     _ scan: ContainerScan, entry: Int?, inner: ByteString, at path: ByteString
   ) -> [PathRemark] {
     let logical = scan.container.logicalPrefix.appending(inner)
-    guard let name = path.lastComponent,
-      let now = try? Directory.open(resolved: path.parent).statusIfPresent(name)
-    else { return [] }
-    guard let entry else {
-      return [PathRemark(path: logical, remark: "it was created after the plan was made")]
-    }
-    if now.kind == .directory { return find(scan, below: entry, at: path) }
-    return isWritten(now, since: scan.entries[entry].status)
-      ? [PathRemark(path: logical, remark: modified)] : []
+    do throws(SystemError) {
+      guard let now = try status(at: path) else { return [] }
+      guard let entry else {
+        return [PathRemark(path: logical, remark: "it was created after the plan was made")]
+      }
+      if now.kind == .directory { return find(scan, below: entry, at: path) }
+      return isWritten(now, since: scan.entries[entry].status)
+        ? [PathRemark(path: logical, remark: modified)] : []
+    } catch { return error.isMissing ? [] : [unknown(logical, error)] }
+  }
+
+  private static func status(at path: ByteString) throws(SystemError) -> FileStatus? {
+    guard let name = path.lastComponent else { return nil }
+    return try Directory.open(resolved: path.parent).statusIfPresent(name)
+  }
+
+  /// Returns the remark on what an error keeps from being compared: it may have been changed.
+  private static func unknown(_ path: ByteString, _ error: SystemError) -> PathRemark {
+    PathRemark(path: path, remark: "it cannot be compared with the plan: \(error.reason)")
   }
 
   private static let modified = "it was modified after the plan was made"
@@ -293,7 +300,6 @@ struct LateChanges: WalkVisitor {
   }
 
   mutating func failed(_ problem: WalkProblem, state: ByteString) {
-    found.append(
-      PathRemark(path: logical.appending(problem.path), remark: problem.error.reason))
+    found.append(Self.unknown(logical.appending(problem.path), problem.error))
   }
 }

@@ -74,7 +74,7 @@ package struct AppPairing {
     var found =
       source.packaging.isSandbox
       ? allOfSandboxes() : target.packaging.isSandbox ? allIntoSandboxes() : allOutsideSandboxes()
-    // What is in them seems to be missing.
+    // The apps in them seem to be missing.
     found.unreadable = searchedDirectories.compactMap { path in
       MigrationSurvey.fault(ofDirectory: path, in: source.home).map {
         PathRemark(path: path.isEmpty ? "." : path, remark: $0)

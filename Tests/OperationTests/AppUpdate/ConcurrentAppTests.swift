@@ -1,4 +1,3 @@
-import AppUpdate
 import ArchiveStore
 import DeviceScan
 import Restore
@@ -6,6 +5,8 @@ import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import AppUpdate
 
 /// A process of the app that runs during a change of the app: an open file is found, and nothing
 /// written between plan and exchange is lost.
@@ -97,5 +98,29 @@ import Testing
     let trash = try fixture.trash()
     #expect(trash["apps/org.example.one/data/Documents/thesis.txt"] == "rewritten")
     #expect(trash["apps/org.example.one/data/Fresh/late"] == "late directory")
+  }
+
+  /// An entry that an error keeps from being compared with the plan may have been changed, be it a
+  /// file or a directory.
+  @Test func whatCannotBeComparedIsReported() throws {
+    let fixture = try UpdateFixture()
+    let data: ByteString = "apps/org.example.one/data"
+    let scan = try #require(
+      try fixture.scan().containers.first { $0.container.logicalPrefix == data })
+    let home = try Host.realPath(fixture.dataDirectory())
+    for inner: ByteString in ["Documents", "Documents/thesis.txt"] {
+      let entry = try #require(scan.entries.indices.first { scan.path($0) == inner })
+      let path = home.appending(inner)
+      let searches = [
+        { LateChanges.find(scan, below: entry, at: path) },
+        { LateChanges.find(scan, replaced: [(inner: inner, path: path)]) },
+      ]
+      for search in searches {
+        #expect(search().isEmpty)
+        let found = Faults.inject(Faults.Plan(failing: [.open], at: 1, number: 5), search)
+        #expect(found.map(\.path) == [data.appending(inner)])
+        #expect(found.allSatisfy { $0.remark.hasPrefix("it cannot be compared") }, "\(found)")
+      }
+    }
   }
 }
