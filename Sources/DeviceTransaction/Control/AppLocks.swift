@@ -68,7 +68,7 @@ package final class AppLocks {
   /// Returns the first subject that another operation holds, or nil if there is none. Creates
   /// nothing.
   package static func heldLocks(among subjects: [ByteString], root: ByteString) -> ByteString? {
-    // Who cannot open the directory of the locks can hold none in it either.
+    // An operation of this user needs the directory as well, and says why it cannot open it.
     guard let directory = try? ControlDirectory.open(ControlDirectory.locks, root: root) else {
       return nil
     }
