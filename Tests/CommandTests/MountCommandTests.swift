@@ -206,7 +206,7 @@ import Testing
       for i in $(seq 0 39); do stat view/latest/folders/tree/$i/file > /dev/null 2>&1 & done
       P=$(jobs -p)
       for p in $P; do
-        for n in $(seq 600); do [ "$(cat /proc/$p/comm)" = stat ] && break; sleep 0.05; done
+        for n in $(seq 600); do [ "$(cat /proc/$p/comm)" != bash ] && break; sleep 0.05; done
       done
       kill -9 $P
       for n in $(seq 600); do [ -z "$(jobs -r)" ] && break; sleep 0.05; done

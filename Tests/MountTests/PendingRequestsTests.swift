@@ -35,13 +35,12 @@ struct PendingRequestsTests {
     let fixture = Fixture()
     let requests = fixture.requests()
     fixture.end(7)
-    for address: UInt in [1, 2] {
-      requests.add(address, of: Int32(address) + 6)
-      requests.start(address)
+    for number: UInt64 in [1, 2] {
+      requests.add(number, at: UInt(number) + 100, of: Int32(number) + 6)
+      requests.start(number)
     }
-    requests.didInterrupt(1)
-    fixture.wait(for: 1)
-    #expect(fixture.interrupted == [1])
+    requests.didInterrupt(101)
+    #expect(fixture.interrupted == [101], "at once")
     #expect(!requests.claim(1), "it was answered")
     #expect(requests.claim(2) && requests.isEmpty)
     #expect(!requests.claim(2), "it is answered once")
@@ -51,13 +50,54 @@ struct PendingRequestsTests {
   @Test func anotherSignalIsNoticed() {
     let fixture = Fixture()
     let requests = fixture.requests()
-    requests.add(1, of: 7)
+    requests.add(1, at: 101, of: 7)
     requests.start(1)
-    requests.didInterrupt(1)
+    requests.didInterrupt(101)
     #expect(requests.contains(1) && fixture.interrupted.isEmpty)
     fixture.end(7)
     fixture.wait(for: 1)
-    #expect(fixture.interrupted == [1] && requests.isEmpty)
+    #expect(fixture.interrupted == [101] && !requests.contains(1))
+  }
+
+  /// A thread may still handle a request that was ended when the library uses its address again.
+  @Test func aLaterRequestAtTheSameAddressIsAnother() {
+    let fixture = Fixture()
+    let requests = fixture.requests()
+    fixture.end(7)
+    let (first, second) = (requests.newNumber(), requests.newNumber())
+    #expect(first != second)
+    requests.add(first, at: 101, of: 7)
+    requests.start(first)
+    requests.didInterrupt(101)
+    #expect(fixture.interrupted == [101])
+    requests.add(second, at: 101, of: 8)
+    requests.start(second)
+    #expect(!requests.contains(first) && !requests.claim(first), "it was ended")
+    #expect(requests.contains(second) && requests.claim(second))
+  }
+
+  /// A request may be answered, and its address used again, while the signals of its program are
+  /// read.
+  @Test func aLaterRequestIsNotEndedForAnEarlierOne() {
+    let answered = Mutex<[UInt]>([])
+    let own = Mutex<PendingRequests?>(nil)
+    let requests = PendingRequests(interval: 0.001) { thread in
+      if thread == 7, let requests = own.withLock({ $0 }), requests.claim(1) {
+        requests.add(2, at: 101, of: 8)
+      }
+      return thread != 8
+    } interrupt: { address in
+      answered.withLock { $0.append(address) }
+    }
+    own.withLock { $0 = requests }
+    defer { own.withLock { $0 = nil } }
+    requests.add(1, at: 101, of: 7)
+    requests.add(3, at: 103, of: 9)
+    for number: UInt64 in [1, 3] { requests.start(number) }
+    requests.didInterrupt(101)
+    requests.didInterrupt(103)
+    #expect(answered.withLock { $0 } == [103] && !requests.contains(1))
+    #expect(requests.claim(2) && requests.isEmpty)
   }
 
   /// The library uses a request until it is started.
@@ -65,18 +105,16 @@ struct PendingRequestsTests {
     let fixture = Fixture()
     let requests = fixture.requests()
     fixture.end(7)
-    requests.add(1, of: 7)
-    requests.didInterrupt(1)
-    requests.add(2, of: 7)
+    requests.add(1, at: 101, of: 7)
+    requests.didInterrupt(101)
+    requests.add(2, at: 102, of: 7)
     requests.start(2)
-    requests.didInterrupt(2)
-    fixture.wait(for: 1)
-    #expect(fixture.interrupted == [2] && requests.contains(1))
+    requests.didInterrupt(102)
+    #expect(fixture.interrupted == [102] && requests.contains(1))
     requests.start(1)
-    fixture.wait(for: 2)
-    #expect(fixture.interrupted == [2, 1])
-    requests.didInterrupt(3)
-    #expect(!requests.contains(3) && requests.isEmpty, "it is not known")
+    #expect(fixture.interrupted == [102, 101])
+    requests.didInterrupt(103)
+    #expect(fixture.interrupted.count == 2 && requests.isEmpty, "it is not known")
   }
 
   // MARK: - Signals

@@ -50,7 +50,9 @@ final class AttributeSearch: Sendable {
 
   /// Without a thread there is no search.
   private func begin() {
-    guard let workers = try? Workers(count: 1, capacity: 1, name: "fuse-search") else { return }
+    guard let workers = try? Workers(count: 1, capacity: 1, name: "fuse-search") else {
+      return state.withLock { $0 = .ended }
+    }
     threads.withLock { $0 = workers }
     workers.submit { [self] in
       let isAbsent = search { isStopped.load(ordering: .relaxed) }

@@ -30,25 +30,28 @@ final class FuseConnection: Sendable {
 
   func start(_ ahead: ContentAhead) { started.withLock { $0 = ahead } }
 
-  /// Notes that a request was received.
-  func didReceive() { rate.didReceive(helpers: ahead?.working ?? 0) }
+  /// Notes that a request was received, and returns its number.
+  func didReceive() -> UInt64 {
+    rate.didReceive(helpers: ahead?.working ?? 0)
+    return pending.newNumber()
+  }
 
   /// Handles a request: `job` answers it, unless the kernel interrupts it for the end of its
   /// program.
-  func handle(_ raw: fuse_req_t, _ job: @escaping RequestQueue.Job) {
-    let address = UInt(bitPattern: raw)
-    pending.add(address, of: cf_requester(raw))
+  func handle(_ request: FuseRequest, _ job: @escaping RequestQueue.Job) {
+    let number = request.number
+    pending.add(number, at: UInt(bitPattern: request.raw), of: cf_requester(request.raw))
     fuse_req_interrupt_func(
-      raw,
+      request.raw,
       { raw, data in
         guard let raw, let data else { return }
         let own = Unmanaged<FuseConnection>.fromOpaque(data).takeUnretainedValue()
         own.pending.didInterrupt(UInt(bitPattern: raw))
       }, Unmanaged.passUnretained(self).toOpaque())
-    pending.start(address)
+    pending.start(number)
     queue.run { [self] in
       // It may have been interrupted while it waited for a thread.
-      if pending.contains(address) { job() }
+      if pending.contains(number) { job() }
     }
   }
 

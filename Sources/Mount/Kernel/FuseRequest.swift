@@ -4,15 +4,17 @@ internal import SystemIO
 /// A request of the kernel, which is answered exactly once.
 struct FuseRequest: @unchecked Sendable {
   // Unchecked: the library permits another thread than the one that received a request to answer
-  // it, and `mayAnswer` is true for one thread only.
+  // it, and `claim` is true for one thread only.
   let raw: fuse_req_t
   let connection: FuseConnection
+  /// Names the request, since `raw` may be that of a later one once it is answered.
+  let number: UInt64
 
   init?(_ raw: fuse_req_t?) {
     guard let raw, let data = fuse_req_userdata(raw) else { return nil }
     self.raw = raw
     connection = Unmanaged<FuseConnection>.fromOpaque(data).takeUnretainedValue()
-    connection.didReceive()
+    number = connection.didReceive()
   }
 
   private var files: SnapshotFileSystem { connection.files }
@@ -23,7 +25,7 @@ struct FuseRequest: @unchecked Sendable {
   /// Runs `body`, which answers, and answers with its error if it throws. Another thread may do so,
   /// later.
   private func answering(_ body: @escaping @Sendable () throws(FileSystemError) -> Void) {
-    connection.handle(raw) {
+    connection.handle(self) {
       do throws(FileSystemError) { try body() } catch {
         _ = send { fuse_reply_err($0, error.number) }
       }
@@ -34,7 +36,7 @@ struct FuseRequest: @unchecked Sendable {
   /// kernel has the answer.
   private func send(_ answer: (fuse_req_t) -> Int32) -> Bool {
     // The library may have released it otherwise.
-    guard connection.pending.claim(UInt(bitPattern: raw)) else { return false }
+    guard connection.pending.claim(number) else { return false }
     return answer(raw) == 0
   }
 

@@ -106,8 +106,10 @@ package final class FuseSession: Sendable {
       threads.submit { [self] in
         var server = FuseServer(session.raw, connection)
         server.run()
-        connection.isUnmounted.store(true, ordering: .releasing)
-        running.subtract(1, ordering: .acquiringAndReleasing)
+        // A thread also ends if it cannot receive, which the others still can.
+        let isUnmounted = fuse_session_exited(session.raw) != 0
+        let left = running.subtract(1, ordering: .acquiringAndReleasing).newValue
+        if isUnmounted || left == 0 { connection.isUnmounted.store(true, ordering: .releasing) }
         StopSignals.wake()
       }
     }

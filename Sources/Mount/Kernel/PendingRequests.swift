@@ -5,24 +5,38 @@ internal import SystemIO
 /// with EINTR if the program that made it is ended meanwhile. What was asked of the repository for
 /// it continues, since others may need it.
 ///
-/// A request is named by its address, which the library does not use for another one before the
-/// request is answered.
+/// The library uses the address of a request for another one as soon as it is answered, while the
+/// thread that handles it may still be at work. Each request therefore has a number of its own.
 final class PendingRequests: Sendable {
   private struct Request {
+    let number: UInt64
     let address: UInt
     let thread: Int32
     /// Whether it may be answered by any thread: the library no longer uses it for this one.
     var isStarted = false
     var isInterrupted = false
+
+    var isToBeWatched: Bool { isStarted && isInterrupted }
   }
 
   private struct State {
     var requests: [Request] = []
+    /// The number of requests that are being answered with EINTR.
+    var ending = 0
     /// Whether a thread watches the interrupted ones.
     var isWatched = false
+
+    /// Removes a request. Returns false if it is answered.
+    mutating func remove(_ number: UInt64) -> Bool {
+      guard let index = requests.firstIndex(where: { $0.number == number }) else { return false }
+      requests.swapAt(index, requests.count - 1)
+      requests.removeLast()
+      return true
+    }
   }
 
   private let state = Mutex(State())
+  private let numbers = Atomic<UInt64>(0)
   /// Returns whether the program of a thread is being ended.
   private let isEnding: @Sendable (Int32) -> Bool
   /// Answers a request with EINTR.
@@ -38,56 +52,57 @@ final class PendingRequests: Sendable {
     (self.interval, self.isEnding, self.interrupt) = (interval, isEnding, interrupt)
   }
 
-  /// Whether no request is being handled.
-  var isEmpty: Bool { state.withLock { $0.requests.isEmpty } }
+  /// Whether no request is being handled or answered.
+  var isEmpty: Bool { state.withLock { $0.requests.isEmpty && $0.ending == 0 } }
+
+  /// Returns a number that no other request has.
+  func newNumber() -> UInt64 { numbers.add(1, ordering: .relaxed).newValue }
 
   /// Adds a request of a thread. It is not answered before `start`.
-  func add(_ address: UInt, of thread: Int32) {
-    state.withLock { $0.requests.append(Request(address: address, thread: thread)) }
+  func add(_ number: UInt64, at address: UInt, of thread: Int32) {
+    let request = Request(number: number, address: address, thread: thread)
+    state.withLock { $0.requests.append(request) }
   }
 
   /// Lets any thread answer a request.
-  func start(_ address: UInt) {
-    let isInterrupted = state.withLock { state in
-      guard let index = state.requests.firstIndex(where: { $0.address == address }) else {
-        return false
+  func start(_ number: UInt64) {
+    let request = state.withLock { state -> Request? in
+      guard let index = state.requests.firstIndex(where: { $0.number == number }) else {
+        return nil
       }
       state.requests[index].isStarted = true
-      return state.requests[index].isInterrupted
+      return state.requests[index]
     }
-    if isInterrupted { watch() }
+    if let request, request.isToBeWatched { look(at: request) }
   }
 
-  /// Notes that the kernel interrupted a request: its program has received a signal.
+  /// Notes that the kernel interrupted a request: its program has received a signal. The library
+  /// keeps the request during the call, so no other one has its address.
   func didInterrupt(_ address: UInt) {
-    let isStarted = state.withLock { state in
+    let request = state.withLock { state -> Request? in
       guard let index = state.requests.firstIndex(where: { $0.address == address }) else {
-        return false
+        return nil
       }
       state.requests[index].isInterrupted = true
-      return state.requests[index].isStarted
+      return state.requests[index]
     }
-    if isStarted { watch() }
+    if let request, request.isToBeWatched { look(at: request) }
   }
 
   /// Whether a request has no answer yet.
-  func contains(_ address: UInt) -> Bool {
-    state.withLock { $0.requests.contains { $0.address == address } }
+  func contains(_ number: UInt64) -> Bool {
+    state.withLock { $0.requests.contains { $0.number == number } }
   }
 
   /// Takes the right to answer a request. Returns false if another thread has answered it.
-  func claim(_ address: UInt) -> Bool {
-    state.withLock { state in
-      guard let index = state.requests.firstIndex(where: { $0.address == address }) else {
-        return false
-      }
-      state.requests.swapAt(index, state.requests.count - 1)
-      state.requests.removeLast()
-      return true
-    }
-  }
+  func claim(_ number: UInt64) -> Bool { state.withLock { $0.remove(number) } }
 
   // MARK: - Interrupted requests
+
+  /// Answers an interrupted request if its program is being ended, or watches it otherwise.
+  private func look(at request: Request) {
+    if isEnding(request.thread) { end(request) } else { watch() }
+  }
 
   /// Starts a thread that looks at interrupted requests, unless there is one. The kernel reports
   /// the first signal only, so it looks until they are answered.
@@ -99,28 +114,38 @@ final class PendingRequests: Sendable {
     guard isFirst else { return }
     if let thread = try? Workers(count: 1, capacity: 1, name: "fuse-interrupt") {
       thread.submit { [self] in
-        while answerEnding() { Host.pause(seconds: interval) }
+        repeat { Host.pause(seconds: interval) } while answerEnding()
       }
     } else {
       state.withLock { $0.isWatched = false }
       // No later signal would be noticed.
-      for request in interrupted() where claim(request.address) { interrupt(request.address) }
+      for request in interrupted() { end(request) }
     }
   }
 
   /// Answers the interrupted requests of programs that are being ended. Returns false if no
   /// interrupted ones are left.
   private func answerEnding() -> Bool {
-    for request in interrupted() where isEnding(request.thread) {
-      if claim(request.address) { interrupt(request.address) }
-    }
+    for request in interrupted() where isEnding(request.thread) { end(request) }
     return state.withLock { state in
-      state.isWatched = state.requests.contains { $0.isStarted && $0.isInterrupted }
+      state.isWatched = state.requests.contains { $0.isToBeWatched }
       return state.isWatched
     }
   }
 
+  /// Answers a request with EINTR, unless it was answered meanwhile.
+  private func end(_ request: Request) {
+    let isClaimed = state.withLock { state in
+      guard state.remove(request.number) else { return false }
+      state.ending += 1
+      return true
+    }
+    guard isClaimed else { return }
+    interrupt(request.address)
+    state.withLock { $0.ending -= 1 }
+  }
+
   private func interrupted() -> [Request] {
-    state.withLock { $0.requests.filter { $0.isStarted && $0.isInterrupted } }
+    state.withLock { $0.requests.filter { $0.isToBeWatched } }
   }
 }
