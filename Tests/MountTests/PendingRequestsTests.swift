@@ -18,7 +18,7 @@ struct PendingRequestsTests {
     func end(_ thread: Int32) { ending.withLock { _ = $0.insert(thread) } }
 
     func requests() -> PendingRequests {
-      PendingRequests(interval: 0.001) { thread in
+      PendingRequests(interval: 0.001) { thread, _ in
         self.ending.withLock { $0.contains(thread) }
       } interrupt: { address in
         self.answered.withLock { $0.append(address) }
@@ -59,6 +59,23 @@ struct PendingRequestsTests {
     #expect(fixture.interrupted == [101] && !requests.contains(1))
   }
 
+  /// A program that handles a signal gets the answer if that comes soon.
+  @Test func aHandledSignalEndsARequestThatWaits() {
+    let looks = Mutex<[Bool]>([])
+    let answered = Mutex<[UInt]>([])
+    let requests = PendingRequests(interval: 0.001) { _, hasWaited in
+      looks.withLock { $0.append(hasWaited) }
+      return hasWaited
+    } interrupt: { address in
+      answered.withLock { $0.append(address) }
+    }
+    requests.add(1, at: 101, of: 7)
+    requests.start(1)
+    requests.didInterrupt(101)
+    for _ in 0..<3000 where !requests.isEmpty { Host.pause(seconds: 0.01) }
+    #expect(looks.withLock { $0 } == [false, true] && answered.withLock { $0 } == [101])
+  }
+
   /// A thread may still handle a request that was ended when the library uses its address again.
   @Test func aLaterRequestAtTheSameAddressIsAnother() {
     let fixture = Fixture()
@@ -81,7 +98,7 @@ struct PendingRequestsTests {
   @Test func aLaterRequestIsNotEndedForAnEarlierOne() {
     let answered = Mutex<[UInt]>([])
     let own = Mutex<PendingRequests?>(nil)
-    let requests = PendingRequests(interval: 0.001) { thread in
+    let requests = PendingRequests(interval: 0.001) { thread, _ in
       if thread == 7, let requests = own.withLock({ $0 }), requests.claim(1) {
         requests.add(2, at: 101, of: 8)
       }
@@ -151,10 +168,18 @@ struct PendingRequestsTests {
     #expect(RequesterSignals(status: status).areEnding == isEnding)
   }
 
+  @Test func handledSignalsAreNotFatal() {
+    #expect(!RequesterSignals(status: Self.status(shared: "4000", caught: "4000")).areFatal)
+    #expect(RequesterSignals(status: Self.status(shared: "4000")).areFatal)
+    #expect(RequesterSignals(status: Self.status(pending: "100")).areFatal)
+  }
+
   @Test func statusOfAThreadIsRead() {
-    #expect(!RequesterSignals.areEnding(Host.processID))
-    #expect(RequesterSignals.areEnding(0), "it is not visible here")
-    #expect(RequesterSignals.areEnding(Int32.max), "it is gone")
+    #expect(!RequesterSignals.areEnding(Host.processID, hasWaited: true))
+    for thread in [0, Int32.max] {
+      #expect(RequesterSignals.areEnding(thread, hasWaited: true), "it is not visible, or gone")
+      #expect(!RequesterSignals.areEnding(thread, hasWaited: false), "that is not known")
+    }
   }
 
   // MARK: - Threads

@@ -37,8 +37,9 @@ final class PendingRequests: Sendable {
 
   private let state = Mutex(State())
   private let numbers = Atomic<UInt64>(0)
-  /// Returns whether the program of a thread is being ended.
-  private let isEnding: @Sendable (Int32) -> Bool
+  /// Returns whether the program of a thread is being ended. The second argument tells whether the
+  /// request has waited since the signal, for the interval or less.
+  private let isEnding: @Sendable (Int32, Bool) -> Bool
   /// Answers a request with EINTR.
   private let interrupt: @Sendable (UInt) -> Void
   /// The seconds between two looks at programs with interrupted requests.
@@ -46,7 +47,9 @@ final class PendingRequests: Sendable {
 
   init(
     interval: Double = 1,
-    isEnding: @escaping @Sendable (Int32) -> Bool = { RequesterSignals.areEnding($0) },
+    isEnding: @escaping @Sendable (Int32, Bool) -> Bool = {
+      RequesterSignals.areEnding($0, hasWaited: $1)
+    },
     interrupt: @escaping @Sendable (UInt) -> Void
   ) {
     (self.interval, self.isEnding, self.interrupt) = (interval, isEnding, interrupt)
@@ -99,9 +102,9 @@ final class PendingRequests: Sendable {
 
   // MARK: - Interrupted requests
 
-  /// Answers an interrupted request if its program is being ended, or watches it otherwise.
+  /// Answers an interrupted request if its program is being killed, or watches it otherwise.
   private func look(at request: Request) {
-    if isEnding(request.thread) { end(request) } else { watch() }
+    if isEnding(request.thread, false) { end(request) } else { watch() }
   }
 
   /// Starts a thread that looks at interrupted requests, unless there is one. The kernel reports
@@ -126,7 +129,7 @@ final class PendingRequests: Sendable {
   /// Answers the interrupted requests of programs that are being ended. Returns false if no
   /// interrupted ones are left.
   private func answerEnding() -> Bool {
-    for request in interrupted() where isEnding(request.thread) { end(request) }
+    for request in interrupted() where isEnding(request.thread, true) { end(request) }
     return state.withLock { state in
       state.isWatched = state.requests.contains { $0.isToBeWatched }
       return state.isWatched

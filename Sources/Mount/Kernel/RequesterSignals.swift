@@ -43,20 +43,27 @@ struct RequesterSignals {
     }
   }
 
-  /// Whether the program is being ended.
-  var areEnding: Bool {
-    if isDead || pending & Self.kill != 0 { return true }
-    let taken = pending & ~blocked & ~ignored
-    return taken & Self.endings != 0 || taken & ~caught & ~Self.harmless != 0
+  private var taken: UInt64 { pending & ~blocked & ~ignored }
+
+  /// Whether the program is being ended without its doing.
+  var areFatal: Bool {
+    isDead || pending & Self.kill != 0 || taken & ~caught & ~Self.harmless != 0
   }
+
+  /// Whether the program is being ended, or was asked to end.
+  var areEnding: Bool { areFatal || taken & Self.endings != 0 }
 
   /// Whether a thread is being ended. One that is gone or cannot be seen is: nobody waits, or that
   /// is not known.
-  static func areEnding(_ thread: Int32) -> Bool {
+  ///
+  /// - Parameter hasWaited: whether the request has waited since the signal. Otherwise only fatal
+  ///   signals count: a server that reads its settings again after SIGHUP is to get its answer.
+  static func areEnding(_ thread: Int32, hasWaited: Bool) -> Bool {
     guard thread > 0,
       let file = try? Descriptor.open(path: ByteString("/proc/\(thread)/status")),
       let status = try? file.readAll(limit: 64 << 10)
-    else { return true }
-    return RequesterSignals(status: status).areEnding
+    else { return hasWaited }
+    let signals = RequesterSignals(status: status)
+    return hasWaited ? signals.areEnding : signals.areFatal
   }
 }
