@@ -136,6 +136,8 @@ struct CheckTests {
     let cli = try Self.make()
     _ = try cli.succeed("snapshots pin latest --repo repo")
     let name = try #require(try cli.names(in: "repo/snapshots").first)
+    // Without any snapshot, more than the pinned one would be reported.
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     try FileManager.default.removeItem(
       atPath: "\(cli.directory.string)/repo/snapshots/\(name)")
     try Self.expectRemedy("snapshots unpin", in: cli)

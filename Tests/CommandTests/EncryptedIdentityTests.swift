@@ -9,7 +9,7 @@ import Testing
 struct EncryptedIdentityTests {
   private let keys: KeyFixture
 
-  private static let command = "snapshots --repo repo --json --identity"
+  private static let command = "snapshots --repo repo --identity"
 
   /// Encrypts the recovery key: `key.age`, and `key.asc` with armor.
   init() throws {
@@ -29,7 +29,7 @@ struct EncryptedIdentityTests {
   private func run(
     identity: String, environment: [String: String] = [:]
   ) throws -> Program.Outcome {
-    let words = Self.command.split(separator: " ").map(String.init) + [identity]
+    let words = Self.command.split(separator: " ").map(String.init) + [identity, "--json"]
     return try keys.run(words, environment: environment)
   }
 
