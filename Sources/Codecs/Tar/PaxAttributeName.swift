@@ -42,11 +42,12 @@ package enum PaxAttributeName {
   /// that libarchive wrote for one attribute, the one with the decoded name stays.
   static func decoded(_ attributes: [PaxMember.Attribute]) -> [PaxMember.Attribute] {
     guard attributes.contains(where: { $0.name.contains(percent) }) else { return attributes }
+    let all = Set(attributes)
     var (twice, own): (Set<[UInt8]>, Set<[UInt8]>) = ([], [])
     for attribute in attributes where attribute.name.contains(percent) {
       guard let name = PercentEncoding.decode(attribute.name),
         encodedByLibArchive(name) == attribute.name,
-        attributes.contains(where: { $0.name == name && $0.value == attribute.value })
+        all.contains(PaxMember.Attribute(name: name, value: attribute.value))
       else { continue }
       twice.insert(attribute.name)
       own.insert(name)
