@@ -11,9 +11,8 @@ package struct HTTPConfiguration: Sendable {
   package var connectTimeout = 20.0
   /// The time without a byte in either direction after which a request fails, in seconds.
   package var idleTimeout = 60.0
-  /// The minimum rate of a request in bytes per second, over `rateWindow` seconds. A link that is
-  /// shared by all connections is slow and works with much less than 10 kbit/s; rclone and restic
-  /// end requests in which no byte moves for 300 seconds.
+  /// The minimum rate of a request in bytes per second, over `rateWindow` seconds: far below that
+  /// of any link that works, also if all connections share it.
   package var minimumRate = 16.0
   package var rateWindow = 300.0
   /// Whether the operation was asked to stop. A request in which no byte moves is then ended, soon

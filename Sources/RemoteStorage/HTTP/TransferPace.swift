@@ -1,6 +1,6 @@
 /// The rate at which the bytes of a request move. One whose rate stays below a minimum counts as
-/// stalled: libcurl's limit ends only a request in which no byte moves, which a host that sends one
-/// now and then never is.
+/// stalled: libcurl's limit ends only a request in which less than a byte per second moves, which
+/// that of a host that sends one each second never is.
 struct TransferPace {
   /// The seconds over which the rate is measured.
   let window: Double
