@@ -154,6 +154,20 @@ struct HTTPClientTests {
     #expect(unknown?.kind == .unreachable || unknown?.kind == .timedOut)
   }
 
+  /// A slow link carries the last bytes of a body after the system has taken them.
+  @Test func theAnswerToABodyIsAwaitedLonger() throws {
+    let server = try StoreServer(
+      """
+      [{"path": "/late", "status": 200, "delay": 5}, {"path": "/later", "status": 200, "delay": 20}]
+      """)
+    let body = HTTPBody.bytes([1])
+    var answer: [UInt8] = []
+    let late = HTTPRequest(.put, url: server.endpoint + "/late", body: body)
+    #expect(try client { $0.idleTimeout = 1 }.send(late, into: &answer).status == 200)
+    let later = HTTPRequest(.put, url: server.endpoint + "/later", body: body)
+    #expect(failure(client { $0.bodyIdleTimeout = 1 }, later)?.kind == .timedOut)
+  }
+
   /// A host that sends a byte now and then is never idle.
   @Test func aHostThatSendsTooFewBytesIsGivenUp() throws {
     let body = String(repeating: "x", count: 5000)

@@ -91,7 +91,7 @@ private final class CurlHandle: @unchecked Sendable {
       else { throw HTTPFailure(.unusable, "a header has control characters") }
       headers = longer
     }
-    try setConnection(configuration)
+    try setConnection(configuration, hasBody: request.body.count > 0)
     try setRequest(request)
     try check(sandboxctl_curl_set_list(raw, CURLOPT_HTTPHEADER, headers))
     try setCallbacks(transfer)
@@ -109,7 +109,9 @@ private final class CurlHandle: @unchecked Sendable {
     value.isEmpty ? "\(name);" : "\(name): \(value)"
   }
 
-  private func setConnection(_ configuration: HTTPConfiguration) throws(HTTPFailure) {
+  private func setConnection(
+    _ configuration: HTTPConfiguration, hasBody: Bool
+  ) throws(HTTPFailure) {
     // Signals would reach any thread.
     try set(CURLOPT_NOSIGNAL, 1)
     try set(CURLOPT_PROTOCOLS_STR, "http,https")
@@ -122,7 +124,8 @@ private final class CurlHandle: @unchecked Sendable {
     try set(CURLOPT_UPLOAD_BUFFERSIZE, 512 << 10)
     try set(CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.connectTimeout * 1000))
     try set(CURLOPT_LOW_SPEED_LIMIT, 1)
-    try set(CURLOPT_LOW_SPEED_TIME, max(1, Int(configuration.idleTimeout)))
+    let idle = hasBody ? configuration.bodyIdleTimeout : configuration.idleTimeout
+    try set(CURLOPT_LOW_SPEED_TIME, max(1, Int(idle)))
     try set(CURLOPT_USERAGENT, "sandboxctl")
     if let proxy = configuration.proxy { try set(CURLOPT_PROXY, proxy) }
     if let file = configuration.authorities {

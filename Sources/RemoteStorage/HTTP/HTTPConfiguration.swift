@@ -11,6 +11,10 @@ package struct HTTPConfiguration: Sendable {
   package var connectTimeout = 20.0
   /// The time without a byte in either direction after which a request fails, in seconds.
   package var idleTimeout = 60.0
+  /// That time for a request with a body. The system takes the last bytes long before a slow link
+  /// has carried them, and none moves then until the answer comes, for which a store may have to
+  /// work. rclone and restic wait as long.
+  package var bodyIdleTimeout = 300.0
   /// The minimum rate of a request in bytes per second, over `rateWindow` seconds: far below that
   /// of any link that works, also if all connections share it.
   package var minimumRate = 16.0
