@@ -313,6 +313,10 @@ struct EncryptionTests {
     #expect(error?.code == .damaged)
     let words = "the key opens the repository but not this object: its header was changed"
     #expect(error?.reason.hasPrefix(words) == true, "\(error as Any)")
+    // It may be intact, so nothing suggests to remove it.
+    let path = repository.storage.layout.snapshot(pack)
+    let remedy = error.flatMap { DamageRemedy.remedy(for: path, $0) }
+    #expect(remedy?.contains("recovery key") == true && remedy?.contains("forget") == false)
   }
 
   /// A truncated pack is read up to its end, wherever that is.

@@ -277,7 +277,8 @@ extension StoreError {
         .damaged, "decrypt", subject: object,
         reason: "the key opens the repository but not this object: its header was changed, or it "
           + "was encrypted with an older key (\(error.reason))",
-        hint: checkHint)
+        hint: "try a passphrase, or all lines of the recovery key; if none opens it, restore the "
+          + "object from a copy of the repository")
     case .key, .unsupported, .limit:
       StoreError(
         .invalid, "use the key of", subject: object, reason: error.reason, hint: error.hint)
