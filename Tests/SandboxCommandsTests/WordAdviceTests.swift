@@ -87,7 +87,7 @@ struct WordAdviceTests {
   ])
   func otherWordHasNone(_ line: String) throws {
     let hint = try hint(line)
-    #expect(hint.hasPrefix("'sandboxctl "), "\(hint)")
+    #expect(hint.hasPrefix("see 'sandboxctl "), "\(hint)")
     #expect(hint.contains("see 'sandboxctl ") && hint.hasSuffix("--help'"), "\(hint)")
   }
 }
