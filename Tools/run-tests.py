@@ -57,6 +57,7 @@ SLOW_SUITES = (
     "OperationTests.BackupFaultTests",
     "CommandTests.PruneKillTests",
     "CommandTests.CopyKillTests",
+    "CommandTests.InterruptedCommandTests",
     "CommandTests.SignalTests",
     "ArchiveStoreTests.PruneModelTests",
     "CommandTests.CorpusTests",

@@ -103,7 +103,7 @@ struct ReadingSignalTests {
   ])
   func progressLineIsErasedBeforeResults(_ line: String) throws {
     let output = try terminal(line)
-    #expect(!SignalTests.drawn(output).isEmpty)
+    #expect(!ProgressLineTests.drawn(output).isEmpty)
     // Each drawn line was erased before a result was printed, and none is left.
     let erased = output.split(separator: "\r").map { $0.split(separator: "\u{1B}[K", maxSplits: 1) }
     let shown = erased.map { $0.last ?? "" }.filter { $0.hasSuffix("\n") }.joined()
@@ -113,7 +113,7 @@ struct ReadingSignalTests {
 
   @Test func dumpIntoAFileShowsProgress() throws {
     let output = try terminal("dump latest:folders/tree/large --repo repo > dumped")
-    #expect(SignalTests.drawn(output).contains { $0.contains("of 3.0 MiB, 0 of 1 file") })
+    #expect(ProgressLineTests.drawn(output).contains { $0.contains("of 3.0 MiB, 0 of 1 file") })
     #expect(output.hasSuffix("\r\u{1B}[K"))
     #expect(try cli.directory.read("dumped") == cli.directory.read("tree/large"))
   }

@@ -43,14 +43,16 @@ import Testing
 
   @Test func progressIsShownOnATerminal() throws {
     let output = try terminal(Self.line, slow: "unlinkat", milliseconds: 50)
-    let drawn = SignalTests.drawn(output)
+    let drawn = ProgressLineTests.drawn(output)
     #expect(drawn.contains { $0.contains(" of \(Self.count) files, ") }, "\(drawn)")
     #expect(
       output.hasSuffix("deleted 160 B in \(Self.count) files, 6 directories of 1 operation\n"),
       "\(output)")
     #expect(
-      try SignalTests.drawn(terminal(Self.line + " --quiet", slow: "unlinkat", milliseconds: 1))
-        .isEmpty)
+      try ProgressLineTests.drawn(
+        terminal(Self.line + " --quiet", slow: "unlinkat", milliseconds: 1)
+      )
+      .isEmpty)
   }
 
   @Test func withoutATerminalNothingIsDrawn() throws {
@@ -91,7 +93,7 @@ import Testing
     _ = try cli.succeed("sample device")
     let line = "purge --root device --level critical --dry-run"
     let output = try terminal(line, slow: "getdents64", milliseconds: 20)
-    let drawn = SignalTests.drawn(output)
+    let drawn = ProgressLineTests.drawn(output)
     #expect(drawn.contains { $0.contains(/^[0-9]+ directories/) }, "\(drawn)")
     #expect(output.contains("would free"), "\(output)")
     let outcome = try cli.run(line)
@@ -101,7 +103,7 @@ import Testing
   @Test func deletionOfAPurgeShowsProgress() throws {
     _ = try cli.succeed("sample device")
     let line = "purge --root device --level critical --yes"
-    let drawn = SignalTests.drawn(try terminal(line, slow: "unlinkat", milliseconds: 50))
+    let drawn = ProgressLineTests.drawn(try terminal(line, slow: "unlinkat", milliseconds: 50))
     #expect(drawn.contains { $0.contains(/[0-9] of [0-9]+ files/) }, "\(drawn)")
   }
 
