@@ -12,7 +12,7 @@ public struct Marker: Sendable, Hashable {
   public let kinds: Set<ContainerKind>
   /// Whether a marked directory covers everything below it.
   public let isInherited: Bool
-  /// The values to set, where permitted (docs/policy.md, marks).
+  /// The values to set, where permitted (sandboxctl-policy(5), MARKERS).
   public let settings: Settings
   /// The effect on the platform's verdict.
   public let platform: Settings.Platform

@@ -1,4 +1,4 @@
-/// A pattern of paths below a container's root, matched byte for byte (docs/policy.md, patterns).
+/// A pattern of paths below a container's root, matched by bytes (sandboxctl-policy(5), RULES).
 public struct Pattern: Sendable, Hashable {
   /// The pattern as written, with escapes for bytes that are not UTF-8.
   public let text: String
