@@ -71,7 +71,7 @@ struct ContainerTargets {
   }
 
   /// Returns the location of a new container. On its own device a container keeps its name, unless
-  /// another one has that name by now.
+  /// another container has taken that name since.
   private func location(
     of record: DeviceRecord.Container, _ logical: LogicalContainer
   ) throws -> ContainerLocation? {
@@ -88,8 +88,8 @@ struct ContainerTargets {
     } catch { throw hostile(record, "its name: \(error.reason)") }
   }
 
-  /// Refuses a record that no backup writes: an ID only identifies a snapshot's content, and anyone
-  /// with write access to the repository can create one.
+  /// Refuses a record that no backup writes: an ID identifies only the content of a snapshot, and
+  /// anyone with write access to the repository can create one.
   private func requireForm(of record: DeviceRecord.Container, _ logical: LogicalContainer) throws {
     if let uuid = record.uuid, !ByteString(uuid).isUUID {
       throw hostile(record, "its uuid '\(ByteString(uuid))' is not a UUID")
@@ -118,9 +118,9 @@ struct ContainerTargets {
     return terms?.restoreMissing == .safeHarbor && !installed.contains(app.identifier)
   }
 
-  /// Returns why an existing entry at the location of a container in `~/.cache` or `/var/cache` is
-  /// not taken for one; nil if there is none. A backup enters no mounts there (`CacheMount`) and,
-  /// in `~/.cache`, no links (`XDGFinder`), so their content would be replaced without being saved.
+  /// Returns why an existing entry in `~/.cache` or `/var/cache` is not treated as the container of
+  /// that location; nil if there is none. A backup enters no mounts there (`CacheMount`) and, in
+  /// `~/.cache`, no links (`XDGFinder`), so their content would be replaced without being saved.
   private func obstacle(
     at location: ContainerLocation, for kind: ContainerKind
   ) throws -> String? {
@@ -140,8 +140,8 @@ struct ContainerTargets {
     return status.isMountPoint ? mounted : nil
   }
 
-  /// Returns a link at the location of a container that the device does not have: it is dangling,
-  /// or is not followed.
+  /// Returns a link at the location of a container that the device does not have: the link is
+  /// dangling or is not followed.
   private func link(
     at location: ContainerLocation
   ) throws -> (target: ByteString, isDangling: Bool)? {

@@ -28,8 +28,8 @@ package struct DeviceRestorePlan: Sendable {
   /// The commands that install the apps whose data is restored and that are not installed, if the
   /// platform has such commands.
   package internal(set) var installCommands: [String] = []
-  /// Apps for which the platform has such a command, but whose record in the snapshot cannot be
-  /// trusted with one.
+  /// Apps for which the platform has such a command, but whose record in the snapshot is not safe
+  /// to put into one.
   package internal(set) var withoutCommand: [PathRemark] = []
   /// The requested paths that the snapshot's policy excluded.
   package internal(set) var excludedData: [Exclusion] = []

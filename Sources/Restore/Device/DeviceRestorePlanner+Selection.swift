@@ -57,8 +57,8 @@ extension DeviceRestorePlanner {
     }
   }
 
-  /// Returns the containers that the snapshot's tree has or may have: those behind a damaged
-  /// directory are reported if they are requested.
+  /// Returns the containers that the snapshot's tree has or may have: a container behind a damaged
+  /// directory is reported if it is requested.
   func heldContainers() throws -> [DeviceRecord.Container] {
     try snapshot.device.containers.filter { record in
       do throws(StoreError) {
@@ -104,8 +104,8 @@ extension DeviceRestorePlanner {
     return request.path.relative(to: container)
   }
 
-  /// Whether a path that the snapshot lacks is of the requested apps. Containers that could not be
-  /// read at all are not among the found ones.
+  /// Whether a path that the snapshot lacks belongs to the requested apps. Containers that could
+  /// not be read at all are not among the found ones.
   func isRequested(_ path: ByteString, with found: [Item]) -> Bool {
     request.apps.isEmpty
       || request.apps.contains { path.subject == ByteString("apps").appending(ByteString($0)) }

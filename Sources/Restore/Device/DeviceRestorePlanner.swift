@@ -222,8 +222,8 @@ struct DeviceRestorePlanner {
     rules.emptied = emptied(in: item.record.path, rules)
     rules.obstacle = target.obstacle
     if item.logical.kind.isOneFile { adapt(&rules, toFile: item) }
-    // Packers may give all files of a bundle the same time, so files of two versions can agree in
-    // time and size: a bundle is replaced as a whole.
+    // Packagers may give all files of a bundle the same time, so files of two versions can have the
+    // same time and size: a bundle is replaced as a whole.
     let isExchanged = item.logical.kind == .bundle && request.replacesBundles
     if isExchanged || isWholeBundle(item) { rules.sparedBy = rules.sparedBy.withBundles }
     if isExchanged, let member = target.present?.member { adapt(&rules, toMember: member) }
@@ -249,22 +249,22 @@ struct DeviceRestorePlanner {
       plan: try RestorePlan.make(stored, part, source: source, at: location, from: reader))
   }
 
-  /// Whether a container is a bundle of which the backup excluded nothing, also if it was to a
-  /// bucket.
+  /// Whether a container is a bundle of which the backup excluded nothing, even if the backup was
+  /// to a bucket.
   private func isWholeBundle(_ item: Item) -> Bool {
     let path = item.record.path
     return item.logical.kind == .bundle
       && !snapshot.excluded.contains { $0.path.isWithin(path) || path.isWithin($0.path) }
   }
 
-  /// Limits the rules to one file that is the app's in a directory with those of others.
+  /// Limits the rules to the one file of the app in a directory that it shares with other apps.
   private func adapt(_ rules: inout RestoreRules, toFile item: Item) {
     rules.hasOwnRoot = false
     if rules.selection.isEmpty, let name = item.logical.app?.identifier { rules.selection = name }
     rules.keepsNoOther = item.selection.isEmpty
   }
 
-  /// Limits the rules to a bundle in a directory with others.
+  /// Limits the rules to a bundle in a directory that it shares with other bundles.
   private func adapt(_ rules: inout RestoreRules, toMember member: ByteString) {
     rules.hasOwnRoot = false
     rules.selection = member
@@ -273,7 +273,7 @@ struct DeviceRestorePlanner {
 
   /// Returns the target for a container: an existing one is merged into, a new one is created in
   /// its parent directory, and one in the safe harbor is merged with the data already waiting
-  /// there. Nothing is restored to one that is not taken for the container.
+  /// there. Nothing is restored into an entry that is not treated as the container.
   private func location(of target: ContainerTargets.Target) -> RestoreTarget {
     if target.obstacle != nil {
       return RestoreTarget(directory: target.path.parent, name: nil, shownDepth: 0)
@@ -296,7 +296,7 @@ struct DeviceRestorePlanner {
       let query = EntryQuery(
         rules.kind, app: rules.app, group: rules.group, path: inner.map { Array($0.bytes) },
         facts: EntryFacts(.directory))
-      // Of a directory that rules recognize by what is beside it or in it, the backup knew more.
+      // The backup knew more about directories that rules match by siblings or contents.
       let restore = classifier.verdicts(query).keep.restore
       guard restore == .recreateEmpty || restore == .restore && left.directory != nil,
         let name = inner.last

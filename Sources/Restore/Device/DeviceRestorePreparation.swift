@@ -183,8 +183,8 @@ package struct DeviceRestorePreparation {
     }
   }
 
-  /// Returns the home directory above the directory of Flatpak or snap at a path, or nil if the
-  /// path is no such directory's.
+  /// Returns the home directory above the Flatpak or snap directory at a path, or nil if the path
+  /// is that of no such directory.
   private static func homeIfUnused(_ root: ByteString, _ layout: Layout) -> ByteString? {
     switch layout {
     case .flatpak where root.components.suffix(2) == [".var", "app"]: root.parent.parent

@@ -45,9 +45,9 @@ package struct DeviceRestoreRequest: Sendable {
   /// The start of the restore.
   package var time: Timestamp
 
-  /// The destination whose exclusions hold on the device: what the policy excludes from backups to
-  /// it is not removed, although the snapshot does not have it. An unencrypted one in a cloud,
-  /// wherever the repository is, since its snapshots may be copies from such a one. Without
+  /// The destination whose exclusions apply on the device: data that the policy excludes from
+  /// backups to it is not removed, although the snapshot does not have it. Always an unencrypted
+  /// cloud destination, because the snapshots of any repository may be copies from one. Without
   /// bundles, unless the snapshot has the bundle.
   static let sparedBy = Destination(isCloud: true, isUnencrypted: true)
 

@@ -4,8 +4,8 @@ internal import SystemIO
 
 /// The commands that reinstall apps whose data is restored to a device without them.
 ///
-/// Users paste these commands into a shell, and their words are from the snapshot: an app whose
-/// record has words that do not show what they do has a remark and no command.
+/// Users paste these commands into a shell, and their words come from the snapshot: an app whose
+/// record has misleading words gets a remark instead of a command.
 struct FlatpakInstalls {
   /// The commands: first those that add remotes, then one to install each app.
   var commands: [String] { remotes + installs }

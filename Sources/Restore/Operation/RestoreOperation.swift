@@ -92,7 +92,7 @@ package struct RestoreOperation: ~Copyable {
   private let part: JournaledPart?
   /// The kernel version: some kernels do not report all errors of a volume sync.
   package var kernel = Host.kernelVersion
-  /// Whether only this operation uses the reader, so that its lease need not outlast the reads.
+  /// Whether only this operation uses the reader, so that its lease may end with the reads.
   package var endsReading = false
 
   /// Creates an operation. It calls `isStopping` often, on any thread; once that returns true, it

@@ -140,7 +140,7 @@ private struct LateSidecars: ~Copyable {
 
 extension Directory {
   /// Whether a file begins like a database, or has a journal that would be rolled back into it, as
-  /// an encrypted one may have. A missing or unreadable file may be one.
+  /// an encrypted database may. A missing or unreadable file may be one.
   func mayBeDatabase(_ name: ByteString) -> Bool {
     guard (try? statusIfPresent(name))?.kind == .file else { return true }
     if (try? DatabaseUnit.hasMagic(fileUntouched(name))) ?? true { return true }

@@ -16,7 +16,7 @@ extension Placement {
   mutating func reasonToKeep(_ number: Int) throws(SystemError) -> String? {
     if try hasChanged(number) { return Self.changedReason }
     let entry = plan.tree.entries[number]
-    // Only where a file is there can a program have it open as a database.
+    // A program can have it open as a database only if a file is there.
     guard entry.kind == .file, entry.action == .replace else { return nil }
     let name = plan.tree.name(number)
     let late = try target.withDirectory(of: number) { directory throws(SystemError) in
@@ -26,7 +26,7 @@ extension Placement {
   }
 
   /// Whether the existing entry, which is not kept anywhere, is another one than at the plan, or
-  /// was written since. One that is gone cannot be lost.
+  /// was written to since. One that no longer exists cannot be lost.
   private mutating func hasChanged(_ number: Int) throws(SystemError) -> Bool {
     guard trash == nil, let planned = plan.tree.existing(number) else { return false }
     let name = plan.tree.name(number)
@@ -72,9 +72,9 @@ extension Placement {
     return true
   }
 
-  /// Returns a file of a database that no entry replaces and that is not as at the plan, and
-  /// whether it appeared since. The restored files would be beside it, or it would be deleted with
-  /// commits that nothing else has.
+  /// Returns a file of a database that no entry replaces and that has changed since the plan, and
+  /// whether it appeared since. It would end up beside the restored files, or be deleted together
+  /// with commits that exist nowhere else.
   private mutating func changedFile(
     of database: RestorePlan.Database
   ) -> (name: ByteString, isNew: Bool)? {
@@ -101,7 +101,7 @@ extension Placement {
 
 extension Directory {
   /// Returns the name of a log or a journal beside a database other than the given ones, or nil if
-  /// there is none. Of a file that is no database only a log counts.
+  /// there is none. Beside a file that is not a database, only a log counts.
   fileprivate func companion(
     of name: ByteString, besides known: Set<ByteString>
   ) throws(SystemError) -> ByteString? {

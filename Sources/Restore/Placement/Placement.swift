@@ -102,7 +102,7 @@ package struct Placement: ~Copyable {
           guard error.isRefused, entry.kind == .directory, entry.permissions & 0o200 == 0 else {
             throw error
           }
-          // The existing entry has been replaced by now, or this call replaces it.
+          // The existing entry has already been replaced, or this call replaces it.
           try from.whileOpen(name, to: to, as: name, note: note) { () throws(SystemError) in
             try Self.move(
               number, of: tree, from: from, to: to, keepingIn: trash, note, kept: &kept)
@@ -112,8 +112,8 @@ package struct Placement: ~Copyable {
     }
   }
 
-  /// Removes the second names of existing entries that still have their own, and moves back the
-  /// last one if nothing has its name, after the restored one could not be put in place. Returns
+  /// After the restored entry could not be put in place: removes the second names of existing
+  /// entries that still have their own, and moves back the last one if its name is free. Returns
   /// the others beside it, which have no other name.
   private mutating func withoutSecondNames(_ kept: [KeptEntry], of number: Int) -> [KeptEntry] {
     let name = plan.tree.name(number)
@@ -225,7 +225,7 @@ package struct Placement: ~Copyable {
         continue
       }
       noteSetAside(moves, of: database, by: runner)
-      // Only files that this run kept: another file may have such a name.
+      // Only files that this run kept: an unrelated file may have such a name.
       for name in moves.filter(\.isTemporary).compactMap({ runner.keptNames[$0.step] }) {
         remove(name, of: database)
       }

@@ -41,10 +41,10 @@ package struct PlacementSteps {
     deleted = plan.databases.isEmpty ? [] : Set(plan.deletions.map(\.child))
   }
 
-  /// Returns the moves for the database with a number: an existing database is moved away, then
-  /// files of another state of it; then the log and the journal are put in place, then the
-  /// database. So at no moment is a database beside another one's log: a program that opens it
-  /// after an interruption would write the log into it.
+  /// Returns the moves for the database with a number: first an existing database is moved away,
+  /// then files of another state of it; then the log and the journal are put in place, and last the
+  /// database. So no database is ever beside the log of another one: a program that opens it after
+  /// an interruption would write that log into it.
   func moves(of number: Int) -> [Move] {
     let database = plan.databases[number]
     var moves = database.orphanedSidecars.map { orphan(named: $0, of: database) }

@@ -60,12 +60,12 @@ package struct LinkAnchors: Sendable {
     target == link ? .unchanged : .own(target)
   }
 
-  /// Returns the new target of a link that contains a container's UUID: a target in the host's view
+  /// Returns the new target of a link that contains a container's UUID. A target in the host's view
   /// moves with the container; in one in the device's own view (`/var/mobile/Containers/…`) the new
-  /// UUID replaces the old one. An `.xcappdata` has no place in that view: the old UUID stays, by
-  /// which the link is adjusted on the next device. Containers of macOS (`ID/Data`) have no UUID
-  /// and are seen at their real paths, and so are those in the safe harbor, until an app adopts
-  /// them.
+  /// UUID replaces the old one. An `.xcappdata` has no path in that view: its links keep the old
+  /// UUID, by which they are adjusted on the next device. Containers of macOS (`ID/Data`) have no
+  /// UUID and are seen at their real paths; so are containers in the safe harbor, until an app
+  /// adopts them.
   private func named(
     _ link: ByteString, parts: [ByteString], at index: Int, anchor: Anchor
   ) -> ByteString {

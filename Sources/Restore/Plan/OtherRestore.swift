@@ -4,10 +4,10 @@ internal import SystemIO
 
 /// Another operation in a directory that a restore into a plain directory changes.
 ///
-/// Two restores into one directory could each put a part of a database in place. Those of a device
-/// exclude each other by its locks; plain directories have none, so each run looks for the locked
-/// staging directories of others, after it has locked its own: of two that begin at the same
-/// moment at most one continues.
+/// Two restores into one directory could each put a part of a database in place. Restores into a
+/// device exclude each other by its locks. Plain directories have no locks, so each run first locks
+/// its own staging directory and then looks for locked ones of other runs: of two that begin at the
+/// same moment at most one continues.
 struct OtherRestore: Sendable {
   private let directory: ByteString
   private let holder: String
@@ -26,8 +26,8 @@ struct OtherRestore: Sendable {
 }
 
 extension RestorePlan {
-  /// Refuses a restore if another one was in progress in its target when it was planned: the plan
-  /// is not for the state that the other one leaves.
+  /// Refuses a restore if another one was in progress in its target during planning: the plan does
+  /// not match the state that the other one leaves.
   func requireAloneWhenPlanned() throws(OperationError) {
     if let other = target.activeRestore { throw other.error(for: request.target) }
   }

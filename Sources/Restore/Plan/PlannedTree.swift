@@ -34,7 +34,7 @@ package struct PlannedTree: Sendable {
     package var isMerged = false
     /// Whether the entry is a directory and the existing one is not, or the reverse.
     var changesKind = false
-    /// Whether there is metadata to set; directories that are no entries of the snapshot have none.
+    /// Whether there is metadata to set; directories that are not in the snapshot have none.
     var hasMetadata = true
     /// Whether the existing entry is kept beside it under another name.
     var isMovedAside = false
@@ -69,8 +69,8 @@ package struct PlannedTree: Sendable {
     var generated: [UInt8]?
   }
 
-  /// An existing entry that is to be replaced: which one it is, and its content as far as size and
-  /// time show it. Not its change time, since each hard link that is removed changes it.
+  /// An existing entry that is to be replaced: its identity, and its content as far as size and
+  /// time show it. Without its change time, since removing any of its hard links changes it.
   struct Existing: Hashable, Sendable, BitwiseCopyable {
     private let value: Int
 

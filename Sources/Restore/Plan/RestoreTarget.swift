@@ -125,8 +125,8 @@ package struct RestoreTarget: Sendable {
       hint: "give the path of the file to create")
   }
 
-  /// Whether a directory is one of several, or is at any depth in one. Paths do not decide it,
-  /// because a link may lead there.
+  /// Whether a directory is one of several, or is at any depth in one. Comparing paths is not
+  /// enough, because they may contain links.
   private static func isWithin(_ path: ByteString, in some: Set<FileIdentity>) -> Bool {
     guard !some.isEmpty, let directory = try? Directory.open(path: path) else { return false }
     var ancestor: ByteString = "."

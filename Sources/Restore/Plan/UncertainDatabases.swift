@@ -3,9 +3,9 @@ internal import DatabaseCapture
 package import SystemIO
 
 extension Snapshot {
-  /// The remarks on the databases at or below a path that the backup read without their locks,
-  /// without a file of theirs, or with a journal that it could not decide about, by their logical
-  /// paths: the copies may be inconsistent.
+  /// The remarks on the databases at or below a path that the backup read without their locks or
+  /// without one of their files, or with a journal whose state it could not determine, by their
+  /// logical paths: the copies may be inconsistent.
   package func uncertainDatabases(in path: ByteString) -> [PathRemark] {
     databases.filter {
       $0.how == CaptureResult.Method.unlocked.rawValue && $0.path.isWithin(path)
@@ -18,7 +18,7 @@ extension Snapshot {
 }
 
 extension RestorePlan {
-  /// The remarks on those of these databases of which the plan writes a file, by their paths below
+  /// The remarks on those of these databases that the plan writes a file of, by their paths below
   /// the target.
   package var uncertainDatabases: [PathRemark] {
     let stored = snapshot.snapshot.uncertainDatabases(in: request.path)

@@ -2,8 +2,8 @@ internal import ArchiveStore
 internal import DatabaseCapture
 internal import SystemIO
 
-/// Plans the databases of a directory of which a restore changes a file where another one exists: a
-/// database, its log and its journal are restored together or not at all.
+/// Plans the databases in a directory that exist in the target and of which a restore changes a
+/// file: a database, its log and its journal are restored together or not at all.
 struct DatabasePlanner {
   static let companions = [DatabaseMember.log, .journal].map(\.suffix)
   static let sidecars = [DatabaseMember.log, .journal, .sharedMemory].map(\.suffix)
@@ -167,7 +167,7 @@ struct DatabasePlanner {
 
   /// Decides with `if-newer` about a database, its log and its journal together, including those
   /// that the snapshot does not have: the newest stored file is compared with the newest existing
-  /// one. The database's own time says little while its log has the commits.
+  /// one. The database's own time means little while the commits are in its log.
   private func decideByTime(
     _ members: [Int], of name: ByteString, with found: Companions, in draft: inout PlanDraft,
     _ target: inout PresentTarget
@@ -237,8 +237,8 @@ struct DatabasePlanner {
 }
 
 /// The names in a directory that can belong to a database of several files: the logs, journals and
-/// indexes, and the files that these would belong to. A directory may have a million other files,
-/// for which nothing has to be remembered.
+/// indexes, and the files that they would belong to. The other files of the directory, perhaps a
+/// million, need not be remembered.
 struct DatabaseNames {
   /// The numbers of the snapshot's entries by name.
   private(set) var entries: [ByteString: Int] = [:]

@@ -21,9 +21,9 @@ struct DatabaseRoles {
   /// The passed files whose paths the current one begins with, the shortest first.
   private var files: [File] = []
 
-  /// Returns the role of a file, whose own role is given. `isDatabase` is called for the file
-  /// beside one with a journal's name that has another role, and for the latter: as in a backup, a
-  /// log identifies a database; a file with a journal's name does not.
+  /// Returns the role of a file, given its own role. `isDatabase` is called for the file beside one
+  /// with a journal's name that has another role, and for the latter: as in a backup, a log
+  /// identifies a database; a file with a journal's name does not.
   mutating func role(
     of entry: TreeEntry, at path: ByteString, own: RestoreSelector.Role,
     isDatabase: (_ file: Content, _ journal: Content) -> Bool
@@ -60,9 +60,9 @@ struct DatabaseRoles {
 extension RepositoryReader {
   private struct EndOfInterest: Error {}
 
-  /// Whether a stored file is a database: it begins like one, or the file beside it with a
-  /// journal's name is a rollback journal, as that of an encrypted database. One that cannot be
-  /// read counts as a database.
+  /// Whether a stored file is a database: it begins like one, or the file with a journal's name
+  /// beside it is a rollback journal, as for an encrypted database. A file that cannot be read
+  /// counts as a database.
   func mayBeDatabase(_ content: Content, beside journal: Content) -> Bool {
     if begins(content, with: DatabaseHead.bytes) ?? true { return true }
     return head(of: journal, count: DatabaseUnit.journalHeadSize).map {

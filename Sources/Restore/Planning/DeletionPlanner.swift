@@ -81,7 +81,7 @@ struct DeletionPlanner {
     /// Returns the verdict on an entry, by its index in the scan. `isAsked` is whether entries that
     /// the snapshot does not have are to be removed.
     func verdict(on index: Int?, isAsked: Bool) -> Verdict {
-      // An entry that was created after the scan has no verdict.
+      // An entry created after the scan has no verdict.
       guard let index else { return isAsked && !hasScan ? .remove : .keep }
       let found = hasScan ? facts[index] : []
       if found.contains(.isRemoved), isAsked || !found.contains(.isAboveKept) { return .remove }

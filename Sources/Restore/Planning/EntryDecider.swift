@@ -3,7 +3,7 @@ internal import Codecs
 internal import DeviceTransaction
 internal import SystemIO
 
-/// Decides for each entry of the snapshot, by the existing one, whether that is kept or replaced.
+/// Decides for each entry of the snapshot whether the existing entry is kept or replaced.
 struct EntryDecider {
   /// The decision about an entry.
   struct Decision {

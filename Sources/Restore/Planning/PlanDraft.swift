@@ -3,9 +3,9 @@ internal import DeviceScan
 internal import DeviceTransaction
 internal import SystemIO
 
-/// A plan that is being made, with everything that is needed to withdraw a decision again: a file
-/// that is not restored takes its hard links, its database and the directory that it would have
-/// replaced with it.
+/// A plan in progress, with everything needed to withdraw a decision: if a file is not restored,
+/// neither are its hard links and its database, and the directory that it would have replaced is
+/// kept.
 struct PlanDraft: ~Copyable {
   /// The first name of a hard-linked file that has the snapshot's content.
   private struct LinkLeader {
@@ -149,8 +149,8 @@ struct PlanDraft: ~Copyable {
     plan.tree.path(directory, from: plan.target.shownDepth)
   }
 
-  /// Whether the existing entry of a name is kept under another name: if no backup would hold it
-  /// after it is replaced, and for a single file.
+  /// Whether the existing entry of a name is kept under another name: if it is the path that the
+  /// user selected, or is excluded from backups, so that none would have it.
   func mustBeKept(_ name: ByteString, in directory: Int) -> Bool {
     guard let rules = plan.request.rules else { return false }
     let above = path(directory)
@@ -214,7 +214,7 @@ struct PlanDraft: ~Copyable {
     for other in followers.removeValue(forKey: number) ?? []
     where plan.tree.entries[other].action.isWritten {
       withdraw(other)
-      // A link in a directory that is already planned may belong to a database there.
+      // A link in a directory that is already planned may belong to a database in it.
       dissolve(databaseOf: other)
       block(other, "it is a hard link to '\(plan.tree.name(number))', which is kept")
     }

@@ -6,7 +6,7 @@ internal import SystemIO
 /// Additional actions of a restore into a device: recreating empty directories, generating the
 /// layout's files, and adjusting links.
 extension RestorePlanner {
-  /// Adds entries to a directory that the snapshot does not have and that are restored nonetheless.
+  /// Adds entries that are restored to a directory although the snapshot does not have them.
   mutating func addMade(in parent: Int, _ frame: RestoreSelector.Frame) {
     guard let rules = selector.rules else { return }
     let top = draft.plan.target.shownDepth
@@ -15,7 +15,7 @@ extension RestorePlanner {
       let path = draft.plan.tree.path(parent, from: top)
       for directory in rules.emptied[path] ?? [] { addEmptied(directory, in: parent) }
     }
-    // A new container is found by these files, also if only a part of it is restored.
+    // A new container is found by these files, even if only a part of it is restored.
     if draft.plan.tree.entries[parent].depth <= top {
       for (name, bytes) in rules.generated.sorted(by: { $0.key < $1.key }) {
         addGenerated(name, in: parent, bytes)

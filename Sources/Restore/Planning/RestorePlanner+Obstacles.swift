@@ -1,8 +1,8 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// Directories of the snapshot in whose place the target has another entry, and of which at most a
-/// part is restored. They keep nothing from being restored unless that part exists.
+/// Directories of the snapshot whose place in the target another entry takes, and of which at most
+/// a part is restored. The entry is a conflict only if the snapshot has something in that part.
 extension RestorePlanner {
   /// An existing entry in the place of a directory that the walk is in.
   struct Obstacle {
@@ -25,9 +25,9 @@ extension RestorePlanner {
     return true
   }
 
-  /// Enters a directory that an existing entry prevents, as the last of the blocked ones tells, if
-  /// that matters only for entries in it. So it does if a volume is mounted there: a backup stores
-  /// an empty directory instead.
+  /// Enters a directory that an existing entry blocks (the last remark in `blocked`), if that
+  /// matters only for entries in it. This includes mount points: a backup stores an empty directory
+  /// instead.
   mutating func pass(
     _ entry: TreeEntry, at path: ByteString, _ frame: RestoreSelector.Frame,
     role: RestoreSelector.Role
@@ -45,7 +45,7 @@ extension RestorePlanner {
     return passInto(path, frame, below: above)
   }
 
-  /// Leaves such a directory. If it is a mount and the snapshot has nothing in it, that is noted.
+  /// Leaves such a directory. Records it if it is a mount and the snapshot has nothing in it.
   mutating func leaveObstacle(_ directory: OpenDirectory) {
     if let remark = obstacle?.remark, obstacle?.isMount == true, directory.lost.isEmpty {
       draft.plan.mounts.append(
@@ -56,8 +56,8 @@ extension RestorePlanner {
     obstacle = nil
   }
 
-  /// Passes an entry in such a directory. The first one that would be restored is the reason to
-  /// report what prevents it.
+  /// Visits an entry in such a directory. If it is the first one that would be restored, the
+  /// existing entry that prevents it is reported.
   mutating func passBehindObstacle(
     _ entry: TreeEntry, at path: ByteString, _ frame: RestoreSelector.Frame,
     role: RestoreSelector.Role
@@ -72,10 +72,10 @@ extension RestorePlanner {
     return .skip
   }
 
-  /// Keeps a directory, and those above it, even if the policy removes them apart from what is in
-  /// it.
+  /// Keeps a directory and those above it, even if the policy removes them except for certain
+  /// entries in them.
   mutating func keep(_ directory: OpenDirectory) {
-    // One that an existing entry prevents has the number of the directory above it.
+    // A directory that an existing entry blocks has the number of the directory above it.
     guard let above = directories.indices.last, directories[above].number != directory.number else {
       return
     }
@@ -85,7 +85,7 @@ extension RestorePlanner {
     if directory.isUncertain || !directory.lost.isEmpty { directories[above].isUncertain = true }
   }
 
-  /// Keeps the existing entry, as the remark on it says, even if the policy removes it.
+  /// Keeps the existing entry, as its remark says, even if the policy removes it.
   private mutating func keepObstacle() {
     guard let obstacle, let name = obstacle.name else { return }
     directories[obstacle.directory].unseen?.remove(name)

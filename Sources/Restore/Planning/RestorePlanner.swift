@@ -11,8 +11,8 @@ extension RestorePlan {
   package static func make(
     _ snapshot: StoredSnapshot, _ request: RestoreRequest, from reader: RepositoryReader
   ) throws -> RestorePlan {
-    // A whole container has most of the trees. Of a deeper directory that is known once it is
-    // found.
+    // A whole container needs most of the trees. Whether a deeper directory does is known only once
+    // it is found.
     if request.path.components.count <= 2 { reader.expectTrees() }
     let source = try reader.source(request.path, in: snapshot)
     let found = try RestoreTarget.find(
@@ -174,7 +174,7 @@ struct RestorePlanner: ~Copyable {
         return try add(entry, at: path)
       }
     }
-    // Without a single entry no directory is created.
+    // If no entry was added, no directory is created.
     if let lost, draft.plan.tree.entries.count == first { throw lost }
     finishDirectories(to: -1)
   }
@@ -186,7 +186,7 @@ struct RestorePlanner: ~Copyable {
   /// Adds an entry of the snapshot by its path in the walk, and enters it if it is a directory.
   private mutating func add(_ stored: TreeEntry, at path: ByteString) throws -> TreeWalk.Step {
     finishDirectories(to: max(0, path.count - stored.name.count - 1))
-    // The directory itself is not copied, or each removal of a name would copy the set of names.
+    // The directory is not copied, because each removal of a name would then copy the set of names.
     guard let (above, outer) = directories.last.map({ ($0.number, $0.frame) }) else { return .stop }
     if isOwn(stored.name, at: path) { return refuseOwn(stored.name, at: path) }
     let reader = reader
@@ -199,7 +199,7 @@ struct RestorePlanner: ~Copyable {
     if role == .omitted || role == .remove && selector.wants(frame) { draft.countOmitted(stored) }
     if role == .remove { return .skip }
     if role == .skip || role == .omitted {
-      // The snapshot has it, so that it is not deleted, even if the directory is to be removed.
+      // The snapshot has it, so it is not deleted, even if the directory is to be removed.
       if draft.plan.request.deletes { directories[directories.count - 1].isUncertain = true }
       return .skip
     }
@@ -214,7 +214,7 @@ struct RestorePlanner: ~Copyable {
   }
 
   /// Whether an entry has the name of one of the program's own directories at the root of a
-  /// container or of a plain target. A journal or a trash from a snapshot would be the user's own
+  /// container or of a plain target. A journal or a trash from a snapshot would belong to the user
   /// there, and would be trusted if the target is later used as a device.
   private func isOwn(_ name: ByteString, at path: ByteString) -> Bool {
     path.count == name.count && OwnNames.has(name)

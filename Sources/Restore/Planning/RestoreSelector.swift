@@ -130,8 +130,8 @@ struct RestoreSelector: ~Copyable {
     return (entry.isDirectory ? .parentOnly : .skip, frame)
   }
 
-  /// Returns the role of an entry that the policy does not restore as it was stored; nil if it
-  /// does.
+  /// Returns the role of an entry that the policy does not restore as it was stored; nil if the
+  /// policy does.
   private func role(
     of entry: TreeEntry, at path: ByteString, for disposition: RestoreDisposition,
     in directory: Frame, _ frame: inout Frame
@@ -178,8 +178,8 @@ struct RestoreSelector: ~Copyable {
     let state = marked(found, entry, at: path)
     frame.state = state
     guard let given = classifier?.verdicts(state, entry.facts).keep.restore else { return .restore }
-    // A snapshot does not tell whether a file belongs to a database: if it may be one that the
-    // policy restores, it is restored.
+    // A snapshot does not record whether a file belongs to a database: if it may belong to one that
+    // the policy restores, it is restored.
     guard given != .restore, entry.node.kind == .file, classifier?.asksForDatabases(state) == true
     else { return given }
     var facts = entry.facts
@@ -199,7 +199,7 @@ struct RestoreSelector: ~Copyable {
     return found.isEmpty ? state : classifier?.marking(state, found) ?? state
   }
 
-  /// Returns the state of a directory for its entries, with the names in it for which rules test.
+  /// Returns the state of a directory for its entries, with the names in it that rules test for.
   private mutating func holding(
     _ state: Classifier.State, _ entry: TreeEntry, at path: ByteString
   ) -> Classifier.State {

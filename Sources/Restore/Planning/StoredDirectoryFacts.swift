@@ -3,12 +3,12 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// The facts about a snapshot's directories that decide about their contents apart from paths:
-/// names for which `sibling:` tests, and files that mark the directory in which they lie.
+/// The facts about a snapshot's directories, other than paths, on which the selection of their
+/// contents depends: names that `sibling:` tests for, and files that mark their directory.
 ///
 /// A backup looks for them on the device. A restore finds them in the snapshot's tree and among its
-/// excluded directories, so that both decide alike. Only a single file that the backup excluded,
-/// such as the tag of a directory that is stored in part, is in neither.
+/// excluded directories, so that both decide in the same way. Only a single file that the backup
+/// excluded, such as the tag of a directory that is stored in part, is in neither of these.
 struct StoredDirectoryFacts {
   private let reader: RepositoryReader
   private let siblingNames: [[UInt8]]

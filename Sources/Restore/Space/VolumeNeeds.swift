@@ -6,8 +6,8 @@ package import SystemIO
 /// The space that an operation needs on a volume, compared with the room there (docs/restore.md,
 /// "Space").
 ///
-/// The need is a minimum, so that nothing that would fit is refused; an operation may run out of
-/// room nonetheless. Replaced entries still exist while new ones are staged, so they free nothing.
+/// The need is a minimum, so nothing that would fit is refused; an operation may still run out of
+/// room. Replaced entries still exist while new ones are staged, so they free nothing.
 package struct VolumeNeed: Sendable, Hashable {
   /// The directory on the volume that is written into.
   package let directory: ByteString

@@ -4,8 +4,8 @@ internal import Synchronization
 internal import SystemIO
 
 /// The values of extended attributes that are blobs, taken from the frames that are decoded for the
-/// contents of files. Otherwise each of them would be read later, its frame decoded again and, from
-/// another host, fetched again. Safe to use from any thread.
+/// contents of files. Otherwise each would be read later: its frame would be decoded again and, for
+/// a remote repository, downloaded again. Safe to use from any thread.
 ///
 /// Values beyond `limit` are not held: they are read when they are set.
 final class AttributeValues: Sendable {
@@ -13,7 +13,7 @@ final class AttributeValues: Sendable {
   static let limit: UInt64 = 4 << 20
 
   private let values = Mutex<[Digest: [UInt8]]>([:])
-  /// The number by which deliveries name the values: that of no entry.
+  /// The number that identifies these values in deliveries; no entry has it.
   let item: UInt32
 
   /// Creates an empty collection for a tree.

@@ -143,8 +143,8 @@ struct EntryMetadata {
 
   private static let accessList: ByteString = "system.posix_acl_access"
 
-  /// The permissions of a file that cannot get its access ACL. With one, the bits of the group are
-  /// its mask: without it they would give the file's group what only others in it have (acl(5)).
+  /// The permissions of a file that cannot get its access ACL. With an ACL, the group bits are its
+  /// mask: without it they would give the file's group the access of others in the ACL (acl(5)).
   private var permissionsWithoutList: UInt16 {
     let list = attributes.first { $0.name == Self.accessList }?.value ?? []
     // A version, then entries of a tag, permissions and an ID (linux/posix_acl_xattr.h).
@@ -154,8 +154,8 @@ struct EntryMetadata {
   }
 
   /// Sets attributes, ACLs last, because an ACL changes the mode and may deny the remaining calls.
-  /// It is no failure if the kernel refuses a hash that it computes itself. Returns false if an
-  /// access ACL cannot be set.
+  /// A hash that the kernel refuses because it computes it itself is not a failure. Returns false
+  /// if an access ACL cannot be set.
   private func set(
     _ attributes: [(name: ByteString, value: [UInt8])], on target: ExtendedAttributes
   ) -> Bool {

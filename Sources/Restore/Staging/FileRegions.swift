@@ -1,11 +1,11 @@
 internal import Synchronization
 
-/// The regions of large files whose content arrives in any order, with what each still lacks.
+/// The regions of large files whose content arrives in any order, with the bytes that each lacks.
 ///
-/// The pages of a database that changed every day are in many packs. If a part of them were flushed
-/// as they arrive, the file system would have to allocate space for single pages, which takes
-/// longer than to write them, and holds up the threads that write. A region is flushed when it is
-/// complete. Safe to use from any thread.
+/// The pages of a database that changed every day are in many packs. If they were flushed as they
+/// arrive, the file system would have to allocate space for single pages, which takes longer than
+/// writing them and delays the threads that write. A region is flushed when it is complete. Safe to
+/// use from any thread.
 final class FileRegions: Sendable {
   /// The size of a region in bytes.
   static let size: UInt64 = 4 << 20

@@ -33,13 +33,13 @@ enum HostAttribute {
       || name == metadataHash && value.first.map(ValueType.boundToInode.contains) ?? true
   }
 
-  /// Whether the kernel computes the value itself when it refuses to have it set.
+  /// Whether the kernel refuses the value because it computes it itself.
   static func isComputed(_ name: ByteString, _ value: [UInt8]) -> Bool {
     name == contentHash && value.first.map(ValueType.hashes.contains) ?? true
   }
 
-  /// Whether an attribute says nothing about the stored data, so that entries that differ in it are
-  /// the same.
+  /// Whether an attribute is irrelevant to the stored data, so that entries that differ only in it
+  /// are the same.
   static func isIgnored(_ name: ByteString, _ value: [UInt8]) -> Bool {
     name == Attribute.hostLabel || isBound(name, value) || isComputed(name, value)
   }

@@ -1,8 +1,8 @@
 internal import ArchiveStore
 package import SystemIO
 
-/// The number of restored entries of which a file system does not keep the metadata, although it
-/// reported no error: some ignore the mode, or round or limit times (docs/restore.md, "Owners").
+/// The number of restored entries whose metadata a file system does not keep, although it reported
+/// no error: some ignore the mode, or round or limit times (docs/restore.md, "Owners").
 package struct UnkeptMetadata: Sendable, Hashable {
   /// The device number of the file system.
   package let device: UInt64
@@ -30,13 +30,13 @@ package struct UnkeptMetadata: Sendable, Hashable {
 }
 
 /// A test whether a file system keeps modes and times as they are set, with one file in the staging
-/// directory. Only if it does not, the metadata of each entry is read again after it was set, which
+/// directory. Only if it does not is the metadata of each entry read again after it was set, which
 /// would otherwise cost a call for each file.
 enum MetadataProbe {
   private static let name: ByteString = "probe"
   private static let mode: UInt16 = 0o751
-  /// A time that is no multiple of a unit that file systems round to: seconds, two seconds on FAT,
-  /// 100 nanoseconds on NTFS and SMB.
+  /// A time that is not a multiple of a unit that file systems round to: seconds, two seconds on
+  /// FAT, 100 nanoseconds on NTFS and SMB.
   private static let time = Timestamp(seconds: 1_700_000_001, nanoseconds: 123_456_789)
 
   /// Whether the file system of a directory keeps the modes and the times of a plan. False if that

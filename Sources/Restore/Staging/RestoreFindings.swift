@@ -91,7 +91,7 @@ package final class RestoreFindings: Sendable {
 
   func countOwnerNotSet() { state.withLock { $0.ownersNotSet += 1 } }
 
-  /// Counts an entry whose mode or time the file system does not keep.
+  /// Counts an entry if the file system does not keep its mode or time.
   func countUnkept(mode: Bool, time: Bool) {
     guard mode || time else { return }
     state.withLock { state in

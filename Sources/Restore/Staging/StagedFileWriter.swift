@@ -54,8 +54,8 @@ final class StagedFileWriter: BlobDelivery.Sink {
   deinit { try? large?.finish() }
 
   func reportMissing(_ uses: [BlobDelivery.Use], _ error: StoreError) {
-    // A damaged value is reported by those who need it; one that may not be read ends the restore,
-    // as content does, unless there is another copy.
+    // A damaged value is reported by those who need it; one that could not be read ends the
+    // restore, as for content, unless there is another copy.
     run.findings.addMissing(
       error.isRefused ? uses : uses.filter { $0.item != run.values.item })
   }

@@ -126,7 +126,7 @@ package struct StagingWriter: ~Copyable {
     if !missing.isEmpty { try deliverMissing(missing) }
   }
 
-  /// Looks up blobs again that were not at their recorded location: another process may have moved
+  /// Looks up again blobs that were not at their recorded location: another process may have moved
   /// them, or another pack may have them. A file with a missing blob is damaged.
   private func deliverMissing(_ uses: [BlobDelivery.Use]) throws {
     let writer = try StagedFileWriter(run)
@@ -157,8 +157,8 @@ package struct StagingWriter: ~Copyable {
 }
 
 extension StagingWriter {
-  /// Creates directories, with full access until they are finished, and entries without content,
-  /// unless that was done.
+  /// Creates entries without content, and directories, which have full access until they are
+  /// finished, unless that was done.
   mutating func makeEntriesOnce() throws {
     if hasEntries { return }
     hasEntries = true
