@@ -9,10 +9,10 @@ extension BackupOperation {
   static let rounds = 3
 
   /// Reads all entries that the plan includes. If an entry is no longer where the scan found it,
-  /// the source is scanned again; if the entry was moved or replaced, another round reads the
-  /// source in its new state, and so it does if the files of a LevelDB store were replaced by
-  /// others; then only the container of the store is scanned again. Entries read in earlier rounds
-  /// are reused, as after an interruption.
+  /// the source is scanned again. If the entry was moved or replaced, another round reads the
+  /// source in its new state. The same applies if the files of a LevelDB store were replaced, but
+  /// then only the container of the store is scanned again. Entries read in earlier rounds are
+  /// reused, as after an interruption.
   ///
   /// - Returns: the operation of the last round and its run.
   func readAll(
@@ -45,9 +45,9 @@ extension BackupOperation {
   }
 
   /// Scans the plan's containers again; returns nil if the plan was made without a scan. If only
-  /// files of stores vanished, scans the containers of these alone: stores of running apps are
-  /// often busy, and their files are not moved elsewhere. Containers in which the run found logs
-  /// that the scan lacks are scanned, too: their databases are not read again without the logs.
+  /// of stores vanished, scans only their containers: stores of running apps are often busy, and
+  /// their files are not moved elsewhere. Containers in which the run found logs that the scan
+  /// lacks are also scanned: their databases are not read again without the logs.
   private func rescan(
     after run: BackupRun, _ vanished: VanishedEntries, _ stores: [ByteString]
   ) throws -> DeviceScan? {
@@ -85,8 +85,8 @@ extension BackupOperation {
     }
   }
 
-  /// Reports containers as unreadable whose directories disappeared between the discovery of the
-  /// device and the reading, but are elsewhere now.
+  /// Reports containers as unreadable if their directories disappeared between the discovery of the
+  /// device and the reading but now exist elsewhere.
   ///
   /// The removal of an app is the user's decision. An app whose containers moved to other
   /// directories still exists (an update or a restart of a simulator assigns new UUIDs), but the
@@ -112,8 +112,8 @@ extension BackupOperation {
   }
 }
 
-/// Entries that the run did not find where the scan had found them, and those that vanished while
-/// it scanned.
+/// Entries that the run did not find where the scan had found them, and entries that vanished
+/// during the scan.
 ///
 /// A renamed or moved entry keeps its inode, so a second scan finds it; a replaced entry is found
 /// by its path. Entries that a second scan does not find were deleted.

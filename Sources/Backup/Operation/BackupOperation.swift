@@ -115,7 +115,7 @@ package struct BackupOperation {
   private func checkSpace(
     _ check: SpaceCheck, for trees: [SelectedTree], state: SourceState, earlier: StoredSnapshot?
   ) throws {
-    // A run that reads nothing is not refused whatever the space, and saves the request.
+    // A run that reads nothing is never refused, so it need not ask for the space.
     guard request.checksSpace, check.totals.files > 0 || request.neededAfterwards > 0,
       let space = try repository.storage.space()
     else { return }
@@ -205,7 +205,7 @@ package struct BackupOperation {
     } else {
       stored = try run.session.finish(makeSnapshot(of: tree, after: earlier, report: report))
       report.snapshot = stored
-      // Without a key the head is found there alone, for example by 'schedule status'.
+      // Without a key the head is found only there, for example by 'schedule status'.
       if let cache = request.cache {
         run.session.record(stored, in: repository.headCache(in: cache))
       }
@@ -265,8 +265,8 @@ extension SafetySnapshotMaker {
 
 /// Checks whether the data to store fits in the repository (docs/design.md, "Backup and restore").
 ///
-/// Of a file that changed since it was stored only the growth is certain to be new: its other bytes
-/// may all be stored already, as those of most pages of a large database.
+/// For a changed file, only the growth is certain to be new: its other bytes may all be stored
+/// already, like most pages of a large database.
 struct SpaceCheck {
   /// The entries to read.
   private(set) var totals = EntryTotals()
@@ -286,8 +286,7 @@ struct SpaceCheck {
   ) {
     var seen = Set<FileIdentity>()
     for (tree, known) in zip(trees, known) where !tree.isEmpty && !known.isWhole(0) {
-      // Summed up for an owner at once: a table lookup for each of a million files would be
-      // measurable.
+      // Added for an owner at once: a table lookup for each of a million files would be measurable.
       var bytes: UInt64 = 0
       for (index, entry) in tree.scan.entries.enumerated()
       where entry.status.kind == .file && entry.selection != .excluded && !known.isKnown(index)

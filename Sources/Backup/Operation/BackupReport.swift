@@ -23,8 +23,8 @@ package struct BackupReport: Sendable {
   package internal(set) var warnings: [PathRemark] = []
   /// The capture method of each database that was read.
   package internal(set) var databases: [DatabaseRecord] = []
-  /// The databases with a journal of a transaction over several databases, of which it is not known
-  /// whether it was committed: their copies may be inconsistent.
+  /// The databases with a journal of a transaction over several databases that may or may not have
+  /// been committed: their copies may be inconsistent.
   package private(set) var databasesUndecided: Set<ByteString> = []
   /// The LevelDB and RocksDB stores whose files were replaced throughout the run, and the databases
   /// of Realm and LMDB that changed: their copies may be unusable.
@@ -33,8 +33,8 @@ package struct BackupReport: Sendable {
   package internal(set) var emptied: ByteString?
   /// Remarks that concern no single path.
   package internal(set) var remarks: [String] = []
-  /// Damaged index objects of the repository, of which the blobs that only these list were stored
-  /// again, damaged condemned objects, which were removed, and the loss of all earlier snapshots.
+  /// Damaged index objects, whose otherwise unlisted blobs were stored again; damaged condemned
+  /// objects, which were removed; and the loss of all earlier snapshots.
   package internal(set) var damagedObjects: [StoreError] = []
   /// The number of files that were opened.
   package internal(set) var opened = 0
@@ -74,12 +74,12 @@ package struct BackupReport: Sendable {
     }
   }
 
-  /// The paths of the warnings for which a backup ends with another exit status than 0.
+  /// The paths of the warnings that make a backup end with an exit status other than 0.
   package var seriousWarnings: Set<ByteString> {
     databasesUndecided.union(restlessDatabases).union(emptied.map { [$0] } ?? [])
   }
 
-  /// The first reason for which the snapshot is not complete, or nil if it is.
+  /// The first reason why the snapshot is not complete, or nil if it is.
   var firstGap: PathRemark? {
     if let missing = unreadable.first ?? waiting.first?.note { return missing }
     guard let path = databasesUnlocked.first?.path ?? restlessDatabases.min() else { return nil }
@@ -108,7 +108,7 @@ package struct BackupReport: Sendable {
     warnings.sort { $0.path < $1.path }
   }
 
-  /// Adds a warning that the source has lost everything that its last snapshot has.
+  /// Adds a warning that the source has lost everything that its last snapshot contains.
   mutating func addEmptied(_ remark: PathRemark) {
     emptied = remark.path
     warnings.append(remark)

@@ -5,10 +5,10 @@ internal import SandboxModel
 internal import SystemIO
 
 extension BackupOperation {
-  /// Returns a warning if the source has nothing while its last snapshot has apps or files. That is
-  /// rarely meant: usually its disk is not mounted, and the mount point is an empty directory. The
-  /// snapshot is made, but each later one is as empty, and a retention rule would in time remove
-  /// those that have the data. Once the last snapshot is empty, there is no warning.
+  /// Returns a warning if the source is empty while its last snapshot has apps or files. Usually
+  /// its disk is not mounted, and the mount point is an empty directory. The snapshot is made, but
+  /// each later one is empty, too, and a retention rule would in time remove those that have the
+  /// data. Once the last snapshot is empty, there is no warning.
   func lossOfEverything(since earlier: EarlierSnapshot) -> PathRemark? {
     guard let stored = earlier.stored, !request.isPart, plan.unreadable.isEmpty else { return nil }
     let (snapshot, id) = (stored.snapshot, stored.id.hex.prefix(8))
@@ -28,10 +28,10 @@ extension BackupOperation {
         + "\(loss.stored): check that its disk is mounted")
   }
 
-  /// Returns what the device lacks and what the last snapshot has of it; nil if there are apps with
-  /// data. Installed Flatpaks and snaps are known from the system, and a user's settings of
-  /// Flatpaks and the system's data of snaps lie elsewhere: they say nothing about the device's
-  /// directory.
+  /// Returns phrases for what the device lacks and for the last snapshot's amount of it; nil if the
+  /// device has apps with data. Installed Flatpaks and snaps are known from the system, and a
+  /// user's settings of Flatpaks and the system's data of snaps are elsewhere: they say nothing
+  /// about the device's directory.
   private func lossOfApps(since snapshot: Snapshot) -> (missing: String, stored: String)? {
     if plan.device.apps.isEmpty, !snapshot.apps.isEmpty {
       return ("no app", Self.count(UInt64(snapshot.apps.count), "app"))

@@ -84,8 +84,8 @@ package struct BackupPlan: Sendable {
       }
   }
 
-  /// Refuses a plan whose snapshot would be useless, as it contains only the program's own
-  /// directories, or impossible, as it has more data classes than a snapshot can record.
+  /// Refuses a plan whose snapshot would be useless because it contains only the program's own
+  /// directories, or impossible because it has more data classes than a snapshot can record.
   package func requireUseful() throws(OperationError) {
     try ClassLimit().require(classRuns, of: device.root)
     try requireSource()

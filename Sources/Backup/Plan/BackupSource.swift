@@ -15,9 +15,9 @@ package struct BackupSource: Sendable {
   package var crossesMounts = false
   /// Whether the device is locked: files that cannot be read while it is are not opened.
   package var isLocked = false
-  /// The destination, on which the data that the policy keeps may depend.
+  /// The destination; the policy may keep other data for another one.
   private let destination: Destination
-  /// The verdicts that select the data: those of this program, or those of the platform itself.
+  /// The source of the verdicts that select the data: this program or the platform itself.
   package var view = Verdicts.View.keep
   /// The number of threads that scan (default: one for each processor).
   package var workers: Int?

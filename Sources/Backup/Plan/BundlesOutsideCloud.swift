@@ -9,12 +9,12 @@ extension BackupPlan {
   package struct BundlesOutsideCloud: Sendable {
     /// The number of bundles.
     package private(set) var count = 0
-    /// The bytes of the files that a backup with bundles would store, too.
+    /// The additional bytes of files that a backup with bundles would store.
     package private(set) var bytes: UInt64 = 0
     /// The rules of the exclusions by path.
     private var rules: [ByteString: Set<String>] = [:]
 
-    /// Finds the bundles of a scan: none for a backup that is not to a cloud, or includes them.
+    /// Finds the bundles of a scan: none for a backup that is not to a cloud or that includes them.
     init(_ scan: DeviceScan) {
       let destination = scan.options.destination
       let whole = destination.withBundles.deciding(for: .bundle)
@@ -31,7 +31,7 @@ extension BackupPlan {
       }
     }
 
-    /// Whether an exclusion is of such a bundle.
+    /// Whether an exclusion is for such a bundle.
     package func contains(_ exclusion: Exclusion) -> Bool {
       rules[exclusion.path]?.contains(exclusion.rule) == true
     }

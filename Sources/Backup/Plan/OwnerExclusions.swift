@@ -5,7 +5,7 @@ internal import SandboxModel
 package import SystemIO
 
 extension BackupPlan {
-  /// The exclusions and containers of a plan by app, group or directory, grouped once for all.
+  /// The exclusions and containers of a plan by app, group or directory, grouped once.
   package struct OwnerExclusions {
     private let root: ByteString
     private let scanned: LogicalPathLookup

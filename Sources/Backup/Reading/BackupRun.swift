@@ -23,7 +23,7 @@ final class BackupRun: Sendable {
     var closed: Set<EntryID> = []
     /// The error that ended the work.
     var failure: (any Error)?
-    /// The deadline for busy databases, once the first of them was waited for.
+    /// The deadline for busy databases, once the first of them has to be waited for.
     var databaseDeadline: Double?
     var lastCheckpoint: Double
     var isAtCheckpoint = false
@@ -195,8 +195,8 @@ extension BackupRun {
     private(set) var vanished: Set<EntryID> = []
     /// The sizes of files whose size at reading differs from the scanned one.
     var sizes: [EntryID: UInt64] = [:]
-    /// The directories of stores that got or lost files between the scan and the reading of a list
-    /// of their files.
+    /// The directories of stores in which files appeared or vanished between the scan and the
+    /// reading of a list of their files.
     var changedStores: Set<EntryID> = []
 
     /// Files that were not opened because the device is locked.

@@ -55,8 +55,8 @@ enum MappedDatabases {
   /// The interval in seconds within which two writes may have the same modification time.
   private static let clockStep = 0.02
 
-  /// Writes the changed pages of a file, whose status is returned: that of before, so that a change
-  /// meanwhile shows. If this fails, the file is read as any other.
+  /// Writes the changed pages of a file and returns its status from before, so that a change
+  /// meanwhile shows. If this fails, the file is read like any other.
   static func status(
     _ status: FileStatus, beforeReading file: borrowing Descriptor
   ) throws(SystemError) -> FileStatus {

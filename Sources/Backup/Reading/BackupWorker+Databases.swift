@@ -20,8 +20,8 @@ extension BackupWorker {
   /// Stores a database with its log and its journal in one consistent state; returns the entry of
   /// the database file and adds those of the others.
   ///
-  /// - Parameter found: the files that the scan found, of which it is not certain that they belong
-  ///   to a database; nil if the file turned out to be one.
+  /// - Parameter found: the files that the scan found, which may not belong to a database; nil if
+  ///   the file turned out to be one.
   /// - Throws: `Deferred` if the database is busy, unless the work item is late.
   mutating func capture(
     _ index: Int, _ found: UnchangedEntries.DatabaseFiles?, in context: WorkItemContext

@@ -96,9 +96,9 @@ extension BackupWorker {
         && ChangeRules.isStable(status, readAt: run.now, in: run.clock(of: directory.tree.number)))
   }
 
-  /// Returns the entry of a file whose content is already stored. The attributes and flags of a
-  /// file in a bundle under a new UUID are read, as no comparison covered them; those of a hard
-  /// link are covered by its change time.
+  /// Returns the entry of a file whose content is already stored. For a file in a bundle under a
+  /// new UUID, the attributes and flags are read, because no comparison covered them; for a hard
+  /// link, the change time covers them.
   mutating func readStored(
     _ stored: TreeEntry, _ index: Int, in directory: DirectoryContext
   ) throws -> ReadEntry? {
@@ -187,7 +187,7 @@ extension BackupWorker {
     run.request.counters.didOpen()
     let clock = run.clock(of: directory.tree.number)
     let scanned = directory.scan.entries[index].status
-    // Checked only if the answer matters: for a recently changed file that has no writer now.
+    // Checked only if the answer matters: for a recently changed file that now has no writer.
     let hadNoWriter =
       !ChangeRules.isStable(scanned, readAt: time, in: clock)
       && ChangeRules.isStable(scanned, readAt: time, in: clock, hadNoWriter: true)

@@ -24,8 +24,8 @@ extension BackupWorker {
     return ReadEntry(entry: entry, status: status, isStable: true)
   }
 
-  /// Whether a file is the one that was scanned and no database; false if that cannot be found out,
-  /// since reading the file reports the error.
+  /// Whether a file is the one that was scanned and not a database; false if that cannot be
+  /// determined, since reading the file reports the error.
   private mutating func isUnchangedAndPlain(
     _ index: Int, in directory: DirectoryContext
   ) throws -> Bool {
@@ -45,7 +45,7 @@ extension BackupWorker {
     }
   }
 
-  /// Adds a file that turned out to be read, and those that are read with it, to the expected
+  /// Adds a file that turns out to need reading, and those that are read with it, to the expected
   /// totals.
   private func expect(_ index: Int, in directory: DirectoryContext) {
     let known = directory.known

@@ -140,7 +140,7 @@ struct BackupWorker: ~Copyable {
     return try position.withDirectory { opened in try body(self, opened) }
   }
 
-  /// Refuses a directory whose entries the scan could not list, as it was not in its place then,
+  /// Refuses a directory whose entries the scan could not list because it was not in its place,
   /// even if it is in its place now.
   private mutating func requireListed(_ directory: DirectoryContext) throws {
     let index = Int(directory.id.index)

@@ -2,21 +2,21 @@ internal import DeviceScan
 internal import SystemIO
 
 /// Directories of LevelDB and RocksDB. The file `CURRENT` names a manifest such as
-/// `MANIFEST-000012`, which lists the other files. These are complete when they are listed, and are
-/// never changed, but replaced by others.
+/// `MANIFEST-000012`, which lists the other files. A listed file is complete and never changed,
+/// only replaced by another.
 ///
-/// A copy can only be opened if it has all files of its manifest. If a store gets new files after
+/// A copy can be opened only if it has all files of its manifest. If a store gets new files after
 /// the scan found its old ones, the manifest that is then read lists some that are not read.
 enum ManifestStores {
   private static let current = Array("CURRENT".utf8)
   private static let manifest = Array("MANIFEST-".utf8)
 
-  /// Whether the content of a file with a name determines which other files a store needs.
+  /// Whether the content of a file with this name determines which other files a store needs.
   static func isList(_ name: ByteString) -> Bool {
     name.bytes.elementsEqual(current) || name.bytes.starts(with: manifest)
   }
 
-  /// Returns the logical paths of the stores of which the copy may lack files, in order: files were
+  /// Returns the logical paths of the stores whose copies may lack files, in order: files were
   /// created or removed between the scan and the reading of a list, or removed before they were
   /// read.
   static func changed(in run: BackupRun) -> [ByteString] {

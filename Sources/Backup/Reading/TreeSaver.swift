@@ -73,8 +73,8 @@ final class TreeSaver: Sendable {
   /// Omits a directory that could not be entered.
   func addUnreadable(_ directory: EntryID) throws {
     guard directory.index > 0 else { return }
-    // The directory has its result from here on. Later results in it, such as of a hard link to be
-    // read for others, must not complete it a second time.
+    // From here on the directory has its result. A later result in it, such as for a hard link that
+    // is to be read instead of others, must not complete it a second time.
     state.withLock { _ = $0.mismatches.insert(directory) }
     var results = WorkItem.Results()
     results.addUnreadable(Int(directory.index))

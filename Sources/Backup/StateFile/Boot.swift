@@ -6,13 +6,13 @@ struct Boot: Sendable {
   /// The first eight bytes of the hash of the kernel's boot ID, or 0 if it is unknown.
   let word: UInt64
 
-  /// A boot that is not known; it is the same as no other, and not as itself.
+  /// An unknown boot; it equals no boot, not even itself.
   static let unknown = Boot(word: 0)
 
   init(word: UInt64) { self.word = word }
 
-  /// Creates a value from `Host.bootID`. One that is no UUID is unknown: if the kernel's file is
-  /// missing or replaced, two boots may have the same text.
+  /// Creates a value from `Host.bootID`. A text that is not a UUID is unknown: if the kernel's file
+  /// is missing or replaced, two boots may have the same text.
   init(_ id: String?) {
     guard let id, Self.isUUID(id.utf8) else {
       self = .unknown

@@ -7,7 +7,7 @@ internal import SystemIO
 /// The rules that decide when a file need not be read again, and when its stored data need not be
 /// looked up (docs/state-file.md, "Rules"). The rules are pure: times and answers are passed in.
 enum ChangeRules {
-  /// The writing speed of the slowest disks, in bytes per second.
+  /// The write speed of the slowest disks, in bytes per second.
   private static let slowestWriting = Double(16 << 20)
   /// The maximum number of bytes that one call writes (write(2)). It sets the times only when it
   /// begins.
@@ -54,8 +54,8 @@ enum ChangeRules {
       && copy.user == original.user && copy.group == original.group && copy.changed < start
   }
 
-  /// Whether a copy was begun after the original's last change: the copy was created later than
-  /// that. False if the file system records no birth times.
+  /// Whether a copy was begun after the original's last change: its birth time is later. False if
+  /// the file system records no birth times.
   static func wasBegun(_ copy: FileStatus, after original: FileStatus) -> Bool {
     copy.born.map { original.changed < $0 } ?? false
   }

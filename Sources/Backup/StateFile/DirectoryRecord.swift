@@ -196,8 +196,8 @@ struct DirectoryKey: Hashable, Sendable {
     DirectoryKey(Blake2b.hash(digest.bytes + name.bytes))
   }
 
-  /// Returns the key of a file in this directory whose pieces are recorded. No directory has that
-  /// key, as names contain no slash.
+  /// Returns the key of a file in this directory whose pieces are recorded. No directory has such a
+  /// key, because names contain no slash.
   func file(_ name: ByteString) -> DirectoryKey {
     DirectoryKey(Blake2b.hash(digest.bytes + name.bytes + [UInt8(ascii: "/")]))
   }

@@ -6,9 +6,9 @@ package import SystemIO
 /// The caches that this host keeps of repositories: a directory for each, named by the repository's
 /// id (docs/state-file.md, "Names").
 ///
-/// Only directories with such a name, and regular files with the names of this program in them, are
-/// part of a cache. Everything else is named and kept, and no symbolic link below the directory of
-/// the caches is followed.
+/// Only directories with such a name, and regular files in them with names of this program's files,
+/// are part of a cache. Everything else is reported and kept, and no symbolic link below the
+/// directory of the caches is followed.
 package struct HostCaches {
   /// The directory of the caches.
   package let path: ByteString
@@ -198,7 +198,7 @@ private final class HeldCache {
   /// Takes a lock, or examines it. Returns false if another process holds it.
   ///
   /// A backup continues without a lock if the name is not that of a regular file, or if the volume
-  /// has no locks; there is nothing to wait for then.
+  /// does not support locks; there is nothing to wait for then.
   private func acquire(_ name: ByteString, isDryRun: Bool) throws(SystemError) -> Bool {
     guard try directory.statusIfPresent(name)?.kind ?? .file == .file else { return true }
     do throws(SystemError) {

@@ -9,16 +9,16 @@ internal import SystemIO
 /// Each list is a record of its own. The record of a file has the pointers to all of its lists.
 final class RecordedLists: Sendable {
   private let file: RecordFile?
-  /// The lists that this run stored and that no entry has taken yet.
+  /// The lists that this run stored and that are not yet assigned to an entry.
   private let stored = Mutex<[Digest: Stored]>([:])
 
   private struct Stored {
     let pointer: RecordPointer
-    /// The lists that the list consists of.
+    /// The lists that this list consists of.
     let lists: [Digest]
   }
 
-  /// The size in bytes from which files are looked at: hardly any smaller one has lists.
+  /// The minimum size in bytes of a file to examine: hardly any smaller one has lists.
   private static let smallestFile: UInt64 = 1 << 20
 
   init(_ file: RecordFile?) { self.file = file }

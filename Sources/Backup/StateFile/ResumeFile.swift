@@ -36,7 +36,7 @@ final class ResumeFile: Sendable {
     file = RecordFile(descriptor, end: end)
   }
 
-  /// The keys of the directories and large files of which an earlier run recorded something.
+  /// The keys of the directories and large files for which an earlier run recorded anything.
   var keys: some Sequence<DirectoryKey> { batches.keys }
 
   /// Whether no earlier run recorded anything.

@@ -10,7 +10,7 @@ internal import SystemIO
 /// no second run scans or stores the source meanwhile.
 final class SourceLock: Sendable {
   private let lock: FileLock
-  /// Whether another run had to end first: earlier knowledge of the source may be outdated.
+  /// Whether another run had to end first: data read before then may be outdated.
   let hasWaited: Bool
 
   private init(

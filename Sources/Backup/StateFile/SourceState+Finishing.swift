@@ -30,7 +30,7 @@ extension SourceState {
         in: directory)
       if head.isWorthCompacting { try compact(head, of: records, in: directory) }
       if keepingOthers {
-        // Records of a whole run that was interrupted remain valid; records of parts would add up.
+        // Records of an interrupted run of the whole source stay valid; parts would add up.
         try interrupted.forget()
       } else if try directory.directory.statusIfPresent(key.partial) != nil {
         try directory.directory.remove(key.partial)
@@ -43,7 +43,7 @@ extension SourceState {
     }
   }
 
-  /// The boot to record if entries of other containers remain: as these were not examined, it is
+  /// The boot to record if entries of other containers remain: these were not examined, so it is
   /// the one in which they were recorded.
   private var bootOfOthers: Boot { known?.head.boot ?? .unknown }
 
@@ -57,7 +57,7 @@ extension SourceState {
     return records.append(list) ?? .nowhere
   }
 
-  /// Writes the table and the head, and names a new file.
+  /// Writes the table and the head, and gives a new file its name.
   private func commit(
     _ table: [UInt8], boot: Boot, to records: RecordFile, in directory: StateDirectory
   ) throws(SystemError) -> KnownState.Head {

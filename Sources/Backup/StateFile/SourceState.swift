@@ -75,13 +75,13 @@ final class SourceState: Sendable {
     KnownDirectory(known?.file, at: record, parts: interrupted.entries(of: key))
   }
 
-  /// Whether the machine was not restarted since an entry was recorded: its times show each change.
+  /// Whether the machine has not restarted since an entry was recorded: its times show each change.
   func isOfThisBoot(_ entry: KnownEntry) -> Bool {
     if entry.isOfInterruptedRun { return resumesThisBoot }
     return known?.head.boot.isSame(as: boot) ?? false
   }
 
-  /// Whether the machine was not restarted since the interrupted runs.
+  /// Whether the machine has not restarted since the interrupted runs.
   var resumesThisBoot: Bool { interrupted.boot.isSame(as: boot) }
 
   // MARK: - Recording
@@ -208,8 +208,8 @@ extension SourceState {
     }
   }
 
-  /// Opens the file of an interrupted run, or creates the file for this one. A file of an earlier
-  /// boot keeps that one, whatever later runs append.
+  /// Opens the file of an interrupted run, or creates the file for this one. A file keeps the boot
+  /// in which it was begun, whatever later runs append.
   private static func interrupted(
     in directory: StateDirectory, key: StateKey, program: String, boot: Boot,
     remarks: inout [String]

@@ -2,19 +2,19 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// Removes what sources that are no longer backed up leave in the directory of a repository's
-/// files: the states of deleted devices, and of directories whose paths have dates, would add up,
-/// and so would the contents of imports, and the stamps of former rules.
+/// Removes the files of sources that are no longer backed up from the directory of a repository's
+/// files. The states of deleted devices, and of directories whose paths have dates, would
+/// accumulate, as would the contents of imports and the stamps of former rules.
 ///
-/// An entry that cannot be examined or removed stays: it takes space and nothing else.
+/// An entry that cannot be examined or removed stays: it only takes space.
 enum UnusedStates {
   /// The number of seconds since the last run of a source after which its files are removed: a
   /// source that is backed up each quarter keeps them.
   static let patience = 100 * 86_400.0
-  /// The number of seconds after which a temporary file is that of a killed process.
+  /// The age in seconds from which a temporary file must be that of a killed process.
   static let longestWriting = 86_400.0
 
-  /// Removes the files of sources that were not used for long, and of killed processes.
+  /// Removes the files of sources that have not been used for a long time, and of killed processes.
   ///
   /// - Parameters:
   ///   - own: the source whose files stay.
@@ -35,14 +35,14 @@ enum UnusedStates {
     }
   }
 
-  /// The number of seconds without a change after which a file of no source is removed; nil for one
-  /// that stays. Imports and removals of snapshots write theirs with each run, without a lock.
+  /// The number of seconds without a change after which a file of no source is removed; nil to keep
+  /// it. Imports and removals of snapshots write theirs with each run, without a lock.
   private static func age(at name: ByteString) -> Double? {
     if AtomicFile.isTemporary(name) { return longestWriting }
     return RunStamp.isFile(name) ? patience : nil
   }
 
-  /// Whether all are regular files that were not written to for some time.
+  /// Whether all are regular files that have not been written to for some time.
   private static func areUnused(
     _ files: [ByteString], since now: Timestamp, for seconds: Double,
     in directory: borrowing Directory
@@ -64,12 +64,12 @@ enum UnusedStates {
     try remove(files.filter { $0 != name }, from: directory, under: lock, named: name, now: now)
   }
 
-  /// Removes the files under the lock, and the lock last: without its name it excludes no run.
+  /// Removes the files under the lock, and the lock last: without its name it would exclude no run.
   private static func remove(
     _ files: [ByteString], from directory: borrowing Directory, under lock: borrowing FileLock,
     named name: ByteString, now: Timestamp
   ) throws(SystemError) {
-    // A run can have used them before the lock was taken.
+    // A run may have used them before the lock was taken.
     guard areUnused(files, since: now, for: patience, in: directory) else { return }
     for file in files { try directory.remove(file) }
     try directory.remove(name)

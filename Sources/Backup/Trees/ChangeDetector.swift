@@ -117,8 +117,8 @@ struct ChangeDetector {
     }
   }
 
-  /// Whether a file may have been written before the machine was restarted although its recorded
-  /// status is that of now: a crash keeps what a database made durable, and not the times.
+  /// Whether a file may have been written before the machine was restarted although its status is
+  /// still the recorded one: a crash keeps data that a database made durable, but not the times.
   private func mayHideWrite(_ index: Int, _ entry: KnownEntry) -> Bool {
     let status = tree.scan.entries[index].status
     return status.kind == .file && !state.isOfThisBoot(entry)
@@ -137,7 +137,7 @@ struct ChangeDetector {
     known.copies[Int32(index)] = copied
   }
 
-  /// Notes that the recorded version of a file that may have to be read is stored.
+  /// Records that the stored version of a file that may have to be read exists.
   private mutating func recordEarlierVersion(
     of index: Int, _ entry: KnownEntry, _ trust: ChangeRules.Trust
   ) {
@@ -246,8 +246,8 @@ extension ChangeDetector {
     }
   }
 
-  /// Reads lists of pieces from the state, or if it does not have them from the repository. That
-  /// reader is opened on first use, as that reads the index again. For use by one thread.
+  /// Reads lists of pieces from the state, or from the repository if the state lacks them. The
+  /// reader is opened on first use, because that reads the index again. For use by one thread.
   final class Lists {
     private let session: WritingSession
     private let state: RecordFile?
@@ -274,7 +274,7 @@ extension ChangeDetector {
   }
 }
 
-/// A bundle in another directory than the recorded one (the platform gave it a new UUID) that has
+/// A bundle in a directory other than the recorded one (the platform gave it a new UUID) that has
 /// the stored version and build. Its files are not read if all names, kinds, sizes, modes, owners
 /// and modification times equal the stored ones (docs/decisions/0010-bundles-under-new-uuids.md).
 struct SameBundle {
@@ -307,7 +307,7 @@ struct SameBundle {
     if status.kind == .file { entries[Int32(index)] = stored }
   }
 
-  /// Records that a directory has other entries than the stored ones.
+  /// Records that a directory's entries differ from the stored ones.
   mutating func differ() { isSame = false }
 }
 

@@ -42,8 +42,8 @@ struct HardLinks: Sendable {
   }
 
   /// Chooses the member of each group that is read, among those that must be. A database, its log
-  /// and its journal are read under each of their names, as the names determine which files belong
-  /// together.
+  /// and its journal are read under each of their names, because the names determine which files
+  /// belong together.
   mutating func lead(_ trees: [SelectedTree], _ known: [UnchangedEntries]) {
     for group in groups.values {
       let read = group.members.filter { id in

@@ -7,10 +7,10 @@ package import SystemIO
 /// A file that must be read and cannot be opened while the device is locked. It waits for a backup
 /// of the unlocked device (docs/data-protection.md).
 struct WaitingFile: Sendable {
-  /// The class of data protection: the file's own, or the one of a file that must be read together
+  /// The class of data protection: the file's own, or that of a file that must be read together
   /// with it.
   let protection: ProtectionClass
-  /// The version in the last snapshot, or nil if that has none.
+  /// The version in the last snapshot, or nil if the snapshot has none.
   var earlier: TreeEntry?
   /// The log and journal of a database that only the last snapshot has: without them its version
   /// would lack transactions.
@@ -93,7 +93,7 @@ struct LockedFiles {
     return found
   }
 
-  /// Whether a backup opens a file. That of a hard link whose content is stored is not opened.
+  /// Whether a backup opens a file. It does not open a hard link whose content is stored.
   private static func isOpened(
     _ index: Int, of tree: SelectedTree, _ known: UnchangedEntries
   ) -> Bool {
@@ -194,7 +194,7 @@ final class EarlierVersions {
     let name = tree.scan.name(Int(index))
     guard var earlier = version(named: name, in: stored) else { return }
     let status = tree.scan.entries[Int(index)].status
-    // Other files may have the name of the earlier group now.
+    // Another group may now have the name of the earlier one.
     if earlier.linkGroup != links.name(of: status.identity) { earlier.linkGroup = nil }
     file?.earlier = earlier
     let children = tree.scan.entries[Int(tree.scan.entries[Int(index)].parent)].children
@@ -219,7 +219,7 @@ final class EarlierVersions {
     return found
   }
 
-  /// Returns the stored version of a file, or nil if there is none of which all data is stored.
+  /// Returns the stored version of a file, or nil unless all of its data is stored.
   private func version(named name: ByteString, in directory: TreeReference) -> TreeEntry? {
     guard let entry = entry(at: name, below: directory), case .file = entry.node,
       contents.holds(entry)

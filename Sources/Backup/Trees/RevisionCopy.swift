@@ -9,7 +9,7 @@ internal import SystemIO
 struct RevisionCopy {
   /// The revision recorded in the state, which is now an old one.
   private let original: ContainerScan
-  /// The time since which the app can have changed the copy.
+  /// The time from which the app could change the copy.
   private let start: Timestamp
   /// The directory of the original for each directory of the copy.
   private var directories: [Int: Int] = [0: 0]

@@ -2,7 +2,7 @@ internal import ArchiveStore
 internal import DeviceScan
 internal import SystemIO
 
-/// The entries of a container that need not be read, as they are unchanged since the state was
+/// The entries of a container that need not be read because they are unchanged since the state was
 /// recorded.
 struct UnchangedEntries: Sendable {
   /// A directory in which something changed.
@@ -33,15 +33,15 @@ struct UnchangedEntries: Sendable {
   var directories: [Int32: DirectoryFacts] = [:]
   /// The bytes by which files exceed their stored earlier versions; no entry for 0 bytes.
   var growth: [Int32: UInt64] = [:]
-  /// Files whose content is stored but whose hard link group has another name now.
+  /// Files whose content is stored but whose hard link group now has another name.
   var renamedLinks: [Int32: TreeEntry] = [:]
   /// Files of a copied revision, as copies of the stored originals.
   var copies: [Int32: RevisionCopy.File] = [:]
-  /// The stored entries of files whose status is unchanged since an earlier boot of the machine,
-  /// and that are databases or may be: databases are read (docs/state-file.md, "Restarts").
+  /// The stored entries of files that are or may be databases and whose status is unchanged since
+  /// an earlier boot of the machine: databases are read (docs/state-file.md, "Restarts").
   var uncertain: [Int32: TreeEntry] = [:]
-  /// Files that are databases by their names, of which at least one file must be read, or of which
-  /// each is a copy.
+  /// Files that are databases by their names, if at least one of their files must be read or all
+  /// are copies.
   var databases: [Int32: DatabaseFiles] = [:]
   /// The logs and journals of these databases, which are handled with them.
   var companions: Set<Int32> = []
@@ -50,7 +50,7 @@ struct UnchangedEntries: Sendable {
   /// The container's root with its tree, or nil if something below it changed.
   var root: KnownContainer?
 
-  /// Creates a value in which nothing is known.
+  /// Creates a value without any known entries.
   init(entries: Int) { flags = SpillableArray(repeating: [], count: entries) }
 
   /// Whether nothing at and below a directory must be read.
