@@ -1,7 +1,7 @@
 public import Codecs
 
 /// The kind of a blob. A blob is found only by the kind it was stored as, so a file whose bytes
-/// equal a tree's cannot be taken for a tree.
+/// equal a tree's cannot be mistaken for a tree.
 public enum BlobKind: UInt8, Sendable, Hashable, CaseIterable, Comparable, BitwiseCopyable {
   /// The content of a file, or the value of an extended attribute.
   case data = 0

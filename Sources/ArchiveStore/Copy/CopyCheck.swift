@@ -94,7 +94,7 @@ final class CopyCheck: Sendable {
 
   /// Looks for blobs that could not be read from their pack in all packs.
   private func search(for blobs: [BlobRecord], _ error: StoreError) throws(StoreError) {
-    // A pack that a prune of the target removed is not damage if its blobs are in other packs.
+    // A pack removed by a prune of the target is not damage if its blobs are in other packs.
     var isDamage = error.code != .missing
     for blob in blobs {
       if try salvage.read(blob.id) != nil {

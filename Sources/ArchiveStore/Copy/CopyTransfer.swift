@@ -2,11 +2,11 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// Moves the wanted blobs of a source's packs into new packs of a session. Frames all of whose
-/// blobs are wanted and new move as they are, without compression.
+/// Moves the wanted blobs of a source's packs into new packs of a session. A frame whose blobs are
+/// all wanted and new moves as it is, without recompression.
 ///
 /// Every blob is verified against its hash. If a frame or a pack cannot be read, each of its blobs
-/// is looked for in all packs of the source; those that none has are lost.
+/// is looked for in all packs of the source; blobs that no pack has are lost.
 final class CopyTransfer: Sendable {
   private let source: Repository
   private let session: WritingSession
@@ -18,7 +18,7 @@ final class CopyTransfer: Sendable {
 
   /// The result of a transfer.
   struct Result {
-    /// The frames that moved as they are, and those of which a part was stored again.
+    /// The frames that moved unchanged, and those of which only a part was stored again.
     var movedFrames = 0
     var partFrames = 0
     /// The wanted blobs that no pack of the source has.
@@ -38,7 +38,7 @@ final class CopyTransfer: Sendable {
     (self.counters, salvage) = (counters, SalvageReader(source))
   }
 
-  /// Copies the blobs on `threads` threads, and makes them durable with an index object, also after
+  /// Copies the blobs on `threads` threads, and makes them durable with an index object, even after
   /// an interruption.
   func run(
     _ packs: [PrunePlan.Pack], threads: Int, isStopping: @escaping @Sendable () -> Bool

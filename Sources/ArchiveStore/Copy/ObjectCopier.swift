@@ -93,7 +93,7 @@ final class ObjectCopier: Sendable {
     return try box.finish()
   }
 
-  /// Copies one object. One of another host is read twice before it counts as damaged.
+  /// Copies one object. An object on another host is read twice before it counts as damaged.
   ///
   /// - Throws: `damaged` if its bytes do not match its id, `missing` if it does not exist.
   @discardableResult
@@ -134,7 +134,7 @@ final class ObjectCopier: Sendable {
     }
   }
 
-  /// Makes calls of the target. A failure is never damage of the source.
+  /// Makes calls of the target. Their failures never count as damage of the source.
   private func inTarget<Value>(
     _ body: () throws(StoreError) -> Value
   ) throws(StoreError) -> Value {
@@ -148,8 +148,8 @@ final class ObjectCopier: Sendable {
     }
   }
 
-  /// Whether a storage has the bytes of an object. Its size is that in the storage. One of another
-  /// host is read twice before it counts as damaged.
+  /// Whether a storage has the bytes of an object. Its size is that in the storage. An object on
+  /// another host is read twice before it counts as damaged.
   static func isIntact(
     _ id: Digest, at path: ObjectPath, in storage: RepositoryStorage
   ) throws(StoreError) -> Bool {
@@ -251,7 +251,7 @@ extension ObjectCopier {
       }
     }
 
-    /// Returns the result, or throws the first failure that is no damage.
+    /// Returns the result, or throws the first failure other than damage.
     func finish() throws(StoreError) -> Result {
       let state = state.withLock { $0 }
       if let failure = state.failure { throw failure }

@@ -1,7 +1,7 @@
 internal import Codecs
 
-/// The index of a repository as a reader of large parts of it uses it: every pack that exists is
-/// read, whichever is the most reliable first.
+/// The index of a repository for a reader of large parts of it: every existing pack is read, the
+/// most reliable ones first.
 struct ReadableIndex {
   private(set) var index = PruneIndex()
   /// The errors of index objects that cannot be used.
@@ -21,7 +21,7 @@ struct ReadableIndex {
   ) throws(StoreError) {
     let storage = repository.storage
     var (condemned, damaged): (Set<Digest>, Set<Digest>) = ([], [])
-    // A reader needs each of them only for the order in which it tries packs.
+    // A reader needs each of these only to choose the order in which it tries packs.
     do throws(StoreError) {
       condemned = try CondemnedObjects(storage).packs
     } catch { if isReliedOn { throw error } }

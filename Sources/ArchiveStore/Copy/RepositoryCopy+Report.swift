@@ -17,18 +17,18 @@ extension RepositoryCopy {
     public internal(set) var copied: [Copied] = []
     /// The snapshots that need lost data. They were not copied.
     public internal(set) var incomplete: [IncompleteSnapshot] = []
-    /// The snapshots whose data was read from the target and is damaged there: those that existed
-    /// before, and new ones, which were not saved.
+    /// The snapshots whose data is damaged in the target, where it was read: existing ones, and new
+    /// ones, which were not saved.
     public internal(set) var damagedInTarget: [IncompleteSnapshot] = []
     /// The errors of snapshots that cannot be read.
     public internal(set) var unreadable: [StoreError] = []
     /// The errors of damaged packs and index objects of the source.
     public internal(set) var damaged: [StoreError] = []
     /// The errors of damaged packs and index objects of the target that a check has found. Only the
-    /// snapshots in `damagedInTarget` lose something by them.
+    /// snapshots in `damagedInTarget` are affected by them.
     public internal(set) var targetDamage: [StoreError] = []
-    /// The blobs that the new snapshots need, and their stored bytes in the source; also those of
-    /// existing copies of which content may have to be stored again.
+    /// The blobs that the new snapshots need, and their stored bytes in the source; includes those
+    /// of existing copies whose content may have to be stored again.
     public internal(set) var neededBlobs = 0
     public internal(set) var neededBytes: UInt64 = 0
     /// The part of these that the target lacked.
@@ -46,7 +46,7 @@ extension RepositoryCopy {
     /// Whether the copy was interrupted before it was complete.
     public internal(set) var isInterrupted = false
 
-    /// Whether damage was found. What this user may not read, or a store fails to send, is none.
+    /// Whether damage was found. Denied access and failures of a store do not count.
     public var hasDamage: Bool {
       !(incomplete.isEmpty && damagedInTarget.isEmpty && targetDamage.isEmpty
         && (unreadable + damaged).allSatisfy { $0.isRefused || $0.isStoreFailure })

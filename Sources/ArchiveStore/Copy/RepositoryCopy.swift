@@ -4,7 +4,7 @@ internal import SystemIO
 /// Copies snapshots from one repository into another.
 ///
 /// Only blobs that the target lacks are read. A frame that is needed as a whole moves as it is,
-/// without decompression on the way; each blob is verified against its hash before it is stored.
+/// without being decompressed; each blob is verified against its hash before it is stored.
 /// The order is packs, index, snapshots: after an interruption the next copy relies on what is
 /// stored. A snapshot that needs lost data is not copied. The source is not changed; if it can be
 /// written to, a reader's lease keeps the packs that the copy needs.
@@ -30,8 +30,8 @@ public struct RepositoryCopy {
   private let workers: Int
   private let counters: ProgressCounters
   private let isStopping: @Sendable () -> Bool
-  /// Called before a wait for other programs that copy into the target and save their snapshots
-  /// first, with their leases; again if there are more later.
+  /// Called before the copy waits for other programs that copy into the target and save their
+  /// snapshots first, with their leases; called again if more of them appear.
   public var onWait: ([LeaseStatus]) -> Void = { _ in }
   /// The clock of the wait for other copies.
   var timing = CopyTurn.Timing()
@@ -60,7 +60,7 @@ public struct RepositoryCopy {
     try from.requireKnownFeatures(for: .read)
     try to.requireKnownFeatures(for: .read)
     try requireDifferent()
-    // A source that cannot be written to gets none: a pack that is removed meanwhile is lost to it.
+    // A source that cannot be written to gets none: packs removed meanwhile are lost to the copy.
     let lease = isDry ? nil : try? ReaderLease(from)
     defer { lease?.release() }
     let session =
@@ -79,7 +79,7 @@ public struct RepositoryCopy {
     }
   }
 
-  /// The threads that write packs: more, which wait for requests, would make many small ones.
+  /// The number of threads that write packs: more would wait and make many small packs.
   private var packers: Int { min(workers, Host.processors) }
 
   /// Checks that source and target are not the same directory.
@@ -133,7 +133,7 @@ extension RepositoryCopy {
       }
       report.present = present.count
       let isChecking = copy.isChecking && !copy.isDry
-      // Before the content of damaged index objects is adopted, which can replace them.
+      // Must precede the adoption of damaged index objects' content, which can replace the objects.
       if isChecking, !present.isEmpty { report.targetDamage = try damagedIndexes(of: target) }
       let mended = try isMending ? present.map(\.head) : []
       if !(new.isEmpty && mended.isEmpty) { try transfer(&new, mending: mended) }
@@ -155,8 +155,8 @@ extension RepositoryCopy {
       }
     }
 
-    /// Copies what the new snapshots need, and removes those of which something is lost. Copies
-    /// also what the existing copies of `present` lack, as far as it is not lost here as well.
+    /// Copies what the new snapshots need, and removes those that need lost data. Also copies what
+    /// the existing copies of `present` lack, unless the source has lost it, too.
     private mutating func transfer(
       _ new: inout [SnapshotHead], mending present: [SnapshotHead]
     ) throws {
@@ -171,7 +171,7 @@ extension RepositoryCopy {
       if let session {
         needs.filter { !session.contains($0.id) }
       } else {
-        // With the packs that a copy would adopt.
+        // Includes the packs that a copy would adopt.
         let known = try ReadableIndex(
           target, cache: copy.target.indexCache, isRescuing: true, isReliedOn: true)
         needs.filter { !known.isReliable($0.id) }
@@ -194,8 +194,8 @@ extension RepositoryCopy {
     }
 
     /// Removes the snapshots that a copy would not save, because content that they need is lost in
-    /// packs whose damage is recorded or visible by their size. It reads what the copy would read
-    /// of these packs, and nothing of the others.
+    /// packs whose damage is recorded or visible from their size. Of these packs it reads what the
+    /// copy would read, and nothing of the others.
     private mutating func plan(
       _ new: inout [SnapshotHead], _ needs: SnapshotNeedsSearch
     ) throws {
@@ -255,8 +255,8 @@ extension RepositoryCopy {
       new.removeAll { damaged.contains($0.id) }
     }
 
-    /// Returns the errors of index objects that do not match their ids. They are read themselves,
-    /// not this host's copies.
+    /// Returns the errors of index objects that do not match their ids. Reads the objects
+    /// themselves, not this host's copies.
     private func damagedIndexes(of repository: Repository) throws(StoreError) -> [StoreError] {
       var errors: [StoreError] = []
       for id in try RepositoryListing.indexes(repository.storage) {
@@ -270,8 +270,8 @@ extension RepositoryCopy {
     }
 
     /// Saves the snapshots, whose content is durable, the oldest first, and pins the copies of
-    /// pinned ones. Returns those that exist: another program has copied them meanwhile, or they
-    /// are the same as one before them.
+    /// pinned ones. Returns those that already exist: another program has copied them meanwhile, or
+    /// they equal an earlier one.
     private mutating func save(
       _ new: [SnapshotHead]
     ) throws -> [(head: SnapshotHead, id: SnapshotID)] {
@@ -331,7 +331,7 @@ extension RepositoryCopy {
       _ stored: StoredSnapshot, content: [UInt8], by session: WritingSession
     ) throws(StoreError) -> SnapshotID {
       guard source.id == target.id, source.isEncrypted, target.isEncrypted else {
-        // A signature must not make a snapshot trusted that is not.
+        // A signature must not make an untrusted snapshot trusted.
         let copy = stored.copy(
           in: target.id, content: content, key: target.signingKey?(),
           isSigned: source.vouches(for: stored))

@@ -6,8 +6,8 @@ internal import SystemIO
 /// original (docs/repository-format.md, "Copies").
 ///
 /// A rewrap gives a snapshot another id. Its copies name the old one, which no longer exists, and
-/// are found by what stays. While the rewrap runs, and after an interruption, both exist: the copy
-/// of one is that of the other.
+/// are found by the members that do not change. During the rewrap, and after an interruption, both
+/// exist: a copy of one is a copy of the other.
 struct SnapshotCopies {
   private var ids: [Snapshot.Original: SnapshotID] = [:]
   private var idsByContent: [Content: SnapshotID] = [:]
@@ -31,7 +31,7 @@ struct SnapshotCopies {
     }
   }
 
-  /// A snapshot apart from its id.
+  /// A snapshot without its id.
   private struct Form: Hashable {
     let head: SnapshotHead
 
@@ -47,8 +47,8 @@ struct SnapshotCopies {
   /// Finds the copies among the snapshots of a repository.
   ///
   /// - Parameters:
-  ///   - others: the snapshots of the other repository. A copy that names one of these is the copy
-  ///     of no other one, except of one that a rewrap has written again.
+  ///   - others: the snapshots of the other repository. A copy that names one of these is a copy of
+  ///     that one only, or of its rewrapped form.
   ///   - isEncrypted: whether the other repository is encrypted, so that a rewrap is possible.
   init(_ heads: [SnapshotHead], of others: [SnapshotHead], isEncrypted: Bool = false) {
     self.isEncrypted = isEncrypted
@@ -84,7 +84,7 @@ struct SnapshotCopies {
 
 extension SnapshotHead {
   /// The names of the snapshot: its own, and that of its original in another repository. A repaired
-  /// snapshot, whose original is in the same repository, is a snapshot of its own.
+  /// snapshot, whose original is in the same repository, counts as a separate snapshot.
   var originals: [Snapshot.Original] {
     let own = Snapshot.Original(repository: repository, id: id)
     guard let original, original.repository != repository else { return [own] }
@@ -96,8 +96,8 @@ extension StoredSnapshot {
   /// Returns the content of the snapshot's copy in another repository. Everything stays except the
   /// repository, and `original`, which names the first original.
   ///
-  /// The copy in the repository of the original is the original itself, if the bytes that it had
-  /// can be made again. In a repository of the same id, such as a mirror, the bytes stay.
+  /// The copy in the repository of the original is the original itself, if its bytes can be
+  /// reproduced. In a repository of the same id, such as a mirror, the bytes stay.
   ///
   /// - Parameters:
   ///   - key: this host's key; nil if it has none.
@@ -112,7 +112,7 @@ extension StoredSnapshot {
     copy.repository = target
     if let first = snapshot.original, first.repository == target {
       copy.original = nil
-      // The original may have been signed by this host, or by none.
+      // The original may have been signed by this host, or may be unsigned.
       for original in [copy.encode(signedBy: key), copy.encode()]
       where Blake2b.hash(original) == first.id {
         return original

@@ -10,8 +10,8 @@ struct SnapshotNeedsSearch {
   private var readable: ReadableIndex
   private var isRescued = false
   private(set) var search: UsedBlobSearch
-  /// Whether packs that no index object names have something that snapshots need: an index object
-  /// is lost.
+  /// Whether packs that no index object names contain something that snapshots need: an index
+  /// object is lost.
   private(set) var needsUnindexedPacks = false
 
   private static let action = "find what the snapshots need in"
@@ -34,7 +34,7 @@ struct SnapshotNeedsSearch {
       isStopping: isStopping)
   }
 
-  /// Begins again without marks.
+  /// Starts over without marks.
   private mutating func restart() {
     search = UsedBlobSearch(
       repository, readable.index, for: Self.action, threads: threads, continuesPastDamage: true,
@@ -44,11 +44,11 @@ struct SnapshotNeedsSearch {
   /// The errors of index objects that cannot be used.
   var faults: [StoreError] { readable.faults }
 
-  /// Finds what snapshots need. Returns those that need something that is lost: what the others
-  /// need is then marked. Before anything counts as lost, the index is loaded again, with the packs
-  /// that it does not name.
+  /// Finds what snapshots need. Returns those that need lost data: what the others need is then
+  /// marked. Before anything counts as lost, the index is loaded again, with the packs that it does
+  /// not name.
   ///
-  /// - Parameter others: snapshots of whose needs that is marked which is not lost.
+  /// - Parameter others: snapshots whose needs are marked as far as they are not lost.
   /// - Throws: `interrupted`, and failures of the storage; the refusal if this user may not read a
   ///   pack that may hold what seems lost.
   mutating func mark(
@@ -86,8 +86,8 @@ struct SnapshotNeedsSearch {
     }
   }
 
-  /// Whether the index objects of now name everything that snapshots need. A prune may have written
-  /// new ones since they were loaded.
+  /// Whether the current index objects name everything that snapshots need. A prune may have
+  /// written new ones since they were loaded.
   private func isIndexed(_ heads: [SnapshotHead]) throws -> Bool {
     let now = try ReadableIndex(repository, cache: cache)
     var search = UsedBlobSearch(
@@ -97,10 +97,10 @@ struct SnapshotNeedsSearch {
     return search.lost.isEmpty && search.unreadable.isEmpty
   }
 
-  /// Whether nothing is lost of what was marked so far.
+  /// Whether nothing that was marked so far is lost.
   private var isWhole: Bool { search.lost.isEmpty && search.unreadable.isEmpty }
 
-  /// The error of a pack that this user may not read, if something in no index may be in it.
+  /// The error of a pack that this user may not read, if an unindexed blob may be in it.
   private var refusal: StoreError? {
     guard let refusal = readable.refusal else { return nil }
     let lost = search.unreadable.union(search.lost.map { BlobID(kind: .data, digest: $0) })

@@ -49,14 +49,14 @@ final class UnreadablePacks: Sendable {
   }
 
   /// The errors of the packs that were not passed on because of an interruption, ordered by id. A
-  /// pack that is gone is no damage: a prune removed it, and other packs may have its blobs.
+  /// missing pack is not damage: a prune removed it, and other packs may have its blobs.
   var leftDamage: [StoreError] {
     let passed = passed.withLock { $0 }
     let left = found.withLock { $0 }.filter { !passed.contains($0.pack.id) }
     return left.filter { $0.error.code != .missing }.sorted { $0.pack.id < $1.pack.id }.map(\.error)
   }
 
-  /// Divides the packs into those of one scan each.
+  /// Divides the packs into groups of one scan each.
   private func parts() -> [[Pack]] {
     var parts: [[Pack]] = []
     var blobs = 0

@@ -54,8 +54,8 @@ struct GrowthWalk {
     found = EntryNumbers(index.objects)
   }
 
-  /// Adds a snapshot and what it needs beyond the ones before it. The snapshot itself is read only
-  /// if its tree is new.
+  /// Adds a snapshot and what it needs in addition to the earlier ones. The snapshot itself is read
+  /// only if its tree is new.
   mutating func add(
     _ head: SnapshotHead, to growth: inout RepositoryGrowth, watch: ReadingWatch?,
     unreadable report: (ByteString, StoreError) -> Void
@@ -249,7 +249,7 @@ struct GrowthGraph: Sendable {
   /// Creates a graph without references.
   init(_ objects: [IndexObject]) { numbers = EntryNumbers(objects) }
 
-  /// Whether an entry is that of a tree or list that was added.
+  /// Whether an entry is that of an added tree or list.
   func contains(_ entry: PruneIndex.Entry) -> Bool { numbers[entry] != 0 }
 
   /// Adds a tree or list without references. Returns false if it was added before.

@@ -3,9 +3,9 @@ public import SystemIO
 /// The growth of a repository from snapshot to snapshot: the data that each snapshot added, and the
 /// data that only it needs.
 ///
-/// A blob belongs to the oldest snapshot that needs it, and there to the first place that was
-/// found. The stored size of a blob is its share, by length, of the frame that holds it; the tables
-/// of packs, index objects and snapshots are not counted.
+/// A blob belongs to the oldest snapshot that needs it, and in it to the first path found. The
+/// stored size of a blob is its share, by length, of the frame that holds it; the tables of packs,
+/// index objects and snapshots are not counted.
 public struct RepositoryGrowth: Sendable {
   /// An amount of distinct blobs.
   public struct Amount: Sendable, Hashable {
@@ -52,7 +52,7 @@ public struct RepositoryGrowth: Sendable {
   public internal(set) var damaged: [StoreError] = []
   /// The trees and lists that cannot be read. What only they need is not counted.
   public internal(set) var unreadable = 0
-  /// The blobs that snapshots need and no index object names that can be used.
+  /// The blobs that snapshots need and that no usable index object names.
   public internal(set) var lostBlobs = 0
   /// Whether this user may not read some index objects, which may name these blobs.
   public internal(set) var isIndexRefused = false

@@ -12,10 +12,10 @@ public import SystemIO
 /// and restores trust no record: they read each copy once and verify it. Without a usable
 /// directory, objects are read into memory. Safe to use from any thread.
 ///
-/// The copy of an encrypted object is its content, which the id says nothing about. The record
-/// therefore has the content's own hash, and a copy without a record is made again. So is one that
-/// another identity opened: what only a lost or replaced key opens does not exist for this one, and
-/// a backup must store it again.
+/// The copy of an encrypted object is its content, for which the id is no checksum. The record
+/// therefore has the content's own hash, and a copy without a record is made again. So is a copy
+/// that another identity opened: for this identity, data that only a lost or replaced key opens
+/// does not exist, and a backup must store it again.
 ///
 /// The cache never determines which objects exist: the listing of the repository does
 /// (docs/decisions/0016-the-index-is-searched-in-the-cache.md).
@@ -122,8 +122,8 @@ extension IndexCache {
 
     static func name(_ id: Digest) -> ByteString { ByteString(id.hex + suffix) }
 
-    /// Whether one of the identities opens the object of a copy, as far as the record of the copy
-    /// says. A host that has none and only writes uses all copies that it has.
+    /// Whether one of the identities opens the object of a copy, according to the record of the
+    /// copy. A host that has none and only writes uses all copies that it has.
     func isOpened(_ id: Digest, by cipher: ObjectCipher?) -> Bool {
       guard isEncrypted, let cipher, cipher.canRead else { return true }
       guard let note = notes.withLock({ $0.note(id) }) else { return false }
@@ -152,7 +152,7 @@ extension IndexCache {
       }
     }
 
-    /// Returns what a copy is expected to be, or nil if that is not known.
+    /// Returns the expected state of a copy, or nil if it is unknown.
     private func note(
       of id: Digest, known: VerifiedCopies.Note?, _ status: FileStatus
     ) -> VerifiedCopies.Note? {
@@ -307,7 +307,7 @@ extension IndexCache {
     /// Saves the verification records for the next program.
     func saveNotes() { notes.withLock { $0.save(in: directory, isEncrypted: isEncrypted) } }
 
-    /// Whether a file is a temporary that was not written to for an hour.
+    /// Whether a file is a temporary one that has not been written to for an hour.
     private func isLeftOver(_ name: ByteString) -> Bool {
       guard AtomicFile.isTemporary(name), let status = try? directory.status(name) else {
         return false

@@ -38,7 +38,7 @@ struct IndexSet: Sendable {
     objects.append(object)
   }
 
-  /// Replaces objects by another one. Of its packs, those that could be relied on before still can.
+  /// Replaces objects by another one. Packs of it that could be relied on before still can.
   mutating func replace(_ ids: Set<Digest>, by object: IndexObject) {
     let packs = packs
     let kept = objects.indices.filter { !ids.contains(objects[$0].id) }

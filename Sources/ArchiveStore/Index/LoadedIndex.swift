@@ -7,7 +7,7 @@ struct LoadedIndex: Sendable {
   /// Objects that exist but cannot be read or are damaged. If this host has an intact copy, the
   /// object is also in `objects`.
   var faults: [(id: Digest, error: StoreError)] = []
-  /// Objects that this host, which cannot read, has no copy of.
+  /// Objects of which this host, which cannot read them, has no copy.
   private(set) var unreadable: Set<Digest> = []
 
   /// The ids of all listed objects, usable or not.
@@ -51,8 +51,8 @@ extension LoadedIndex {
   /// is read, a merge replaced it, and the objects are listed again.
   ///
   /// An object that is damaged, of an unsupported version or inaccessible to this user is reported
-  /// in `faults` and does not affect the others. Of an object with a copy on this host only the
-  /// size is checked.
+  /// in `faults` and does not affect the others. If this host has a copy of an object, only the
+  /// object's size is checked.
   ///
   /// - Parameter sizes: the sizes of all objects, if they were listed with them.
   static func load(
@@ -71,7 +71,7 @@ extension LoadedIndex {
       ?? LoadedIndex()
   }
 
-  /// The number of listings before a repository whose index keeps changing is used without objects
+  /// The number of listings after which an index that keeps changing is used without the objects
   /// that disappear.
   private static let maximumAttempts = 8
 
@@ -111,14 +111,14 @@ extension LoadedIndex {
     if storage.canRead {
       cache?.retain(only: ids)
     } else if let cache {
-      // Another host merged the objects: this one can read only its copies of what it wrote.
+      // Another host merged the objects: this one can read only its copies of its own objects.
       index.objects += cache.copies(besides: Set(ids))
     }
     return index
   }
 
-  /// Returns the sizes of all index objects if one request is better than one for each object of
-  /// which this host has a copy; otherwise nil.
+  /// Returns the sizes of all index objects if one request is better than one for each object that
+  /// this host has a copy of; otherwise nil.
   private static func sizes(
     of ids: [Digest], in storage: RepositoryStorage, cache: IndexCache?
   ) throws(StoreError) -> [ObjectPath: UInt64]? {

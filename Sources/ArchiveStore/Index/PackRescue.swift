@@ -16,7 +16,7 @@ struct PackRescue: Sendable {
   private var builder = IndexBuilder()
   private static let recordsPerObject = 1 << 19
 
-  /// Reads the tables of all packs except the named ones, which takes long if they are many.
+  /// Reads the tables of all packs except the named ones, which takes long for many packs.
   /// `checkCancellation` is called before each.
   init(
     in storage: RepositoryStorage, but named: Set<Digest>,

@@ -41,7 +41,7 @@ extension IndexCache {
     /// The objects whose copies must be verified again.
     private var unverified: Set<Digest> = []
 
-    /// Copies that were written and not verified since.
+    /// Copies that were written and have not been verified since.
     private var written: [Digest: Note] = [:]
 
     /// The name of the file with the notes.
@@ -70,8 +70,8 @@ extension IndexCache {
     /// to the format.
     func isSound(_ id: Digest) -> Bool { notes[id] != nil }
 
-    /// Returns what the copy of an object is expected to be; of one that was made again, the new
-    /// one.
+    /// Returns the expected state of an object's copy; for a copy that was made again, the new
+    /// state.
     func note(_ id: Digest) -> Note? { written[id] ?? notes[id] }
 
     /// Requires that each copy is verified again before its note is trusted.
@@ -83,7 +83,7 @@ extension IndexCache {
       isChanged = notes.updateValue(note, forKey: note.id) != note || isChanged
     }
 
-    /// Records what a copy that was just written is expected to be when it is verified.
+    /// Records the expected state of a copy that was just written, for its verification.
     mutating func expect(_ note: Note) { written[note.id] = note }
 
     mutating func retain(only ids: Set<Digest>) {
@@ -134,7 +134,7 @@ extension IndexCache.VerifiedCopies {
     } catch {}
   }
 
-  /// Adds the notes in the file about copies that exist and that are not known.
+  /// Adds the file's notes about copies that exist and are not known.
   private mutating func addNotes(from directory: borrowing Directory) {
     for note in Self(in: directory).notes.values where notes[note.id] == nil {
       let copy = IndexCache.Copies.name(note.id)

@@ -5,7 +5,7 @@ internal import SystemIO
 /// the trusted signers, encrypted with a passphrase (docs/repository-format.md, "Keys").
 ///
 /// The text of the identity is in ordinary memory only while a file is read or written, and is
-/// wiped then.
+/// wiped afterwards.
 struct KeyFile {
   /// The id of the repository.
   let repository: Digest
@@ -13,8 +13,8 @@ struct KeyFile {
   let identity: AgeIdentity
   /// The identities from before rotations, the newest first, which open older objects.
   let older: [AgeIdentity]
-  /// The recipients of all identities from before rotations, also of those that are no
-  /// longer needed: a host that knows one of them must not take a newer key file for an older one.
+  /// The recipients of all identities from before rotations, including those that are no longer
+  /// needed: a host that knows one of them must not mistake a newer key file for an older one.
   let retired: [AgeRecipient]
   /// The recipients of new objects. Only a holder of the passphrase can change them.
   let recipients: [AgeRecipient]
@@ -25,7 +25,7 @@ struct KeyFile {
   static let directory = ObjectPath.root.appending("keys")
   /// The maximum size of a key file, in bytes.
   static let maximumSize = 64 << 10
-  /// The number of key files of a repository that a passphrase is tried with. A wrong passphrase
+  /// The number of a repository's key files that a passphrase is tried with. A wrong passphrase
   /// takes about half a second for each of them.
   static let maximumCount = 16
   /// The base-two logarithm of scrypt's work factor for new files: 128 MiB of memory and about half
@@ -244,7 +244,7 @@ extension KeyFile {
     return identities
   }
 
-  /// Returns the signers. One of a type that this version does not know is not trusted, and a name
+  /// Returns the signers. A signer of a type unknown to this version is not trusted, and a name
   /// that cannot be printed is omitted.
   private static func signers(in json: JSON) -> [Signer: String] {
     var signers: [Signer: String] = [:]

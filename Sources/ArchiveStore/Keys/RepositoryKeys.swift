@@ -7,9 +7,9 @@ public struct RepositoryKeys: Sendable {
   public let identities: [AgeIdentity]
   /// The recipients of new objects.
   public let recipients: [AgeRecipient]
-  /// Those of the identities that are the repository's own from before rotations, the newest first.
+  /// The repository's own identities from before rotations, the newest first.
   public internal(set) var older: [AgeIdentity] = []
-  /// The recipients of the repository's own identities from before rotations, also of those that
+  /// The recipients of the repository's own identities from before rotations, including those that
   /// are no longer needed.
   var retired: [AgeRecipient] = []
   /// The signers that the key file trusts, with their names; none without a passphrase.
@@ -26,8 +26,8 @@ public struct RepositoryKeys: Sendable {
   /// The name of the key file that was opened; nil if another source was used.
   var keyName: String? { opened?.name }
 
-  /// The repository's own identity, which is that of its first recipient; nil if it is not known.
-  /// An identity of another recipient is a person's, and is never copied into the store.
+  /// The repository's own identity, which is that of its first recipient; nil if unknown. An
+  /// identity of any other recipient is a person's, and is never copied into the store.
   var own: AgeIdentity? { identities.first { $0.recipient == recipients.first } }
 
   /// Whether the repository's identity is one of those with the given recipients, or has replaced
@@ -135,10 +135,10 @@ private struct KeySearch {
   private var files: [(name: String, bytes: [UInt8])] = []
   /// The other files, each with the reason.
   private var unusable: [String] = []
-  /// The number of files that are not tried.
+  /// The number of files that were not tried.
   private var untried = 0
 
-  /// The number of damaged files after which no more are read: a store may contain any number.
+  /// The number of damaged files after which reading stops: a store may contain any number.
   private static let maximumUnusable = 64
 
   private static let identityHint =
@@ -151,7 +151,7 @@ private struct KeySearch {
   private var location: String { storage.location }
 
   /// Reads the files other than that of this host, by name. Damaged ones are skipped, and do not
-  /// count for the number of files that are tried.
+  /// count towards the number of files to try.
   private mutating func readOthers() throws(StoreError) {
     let names = try storage.listIfPresent(KeyFile.directory) ?? []
     for name in names.compactMap({ KeyFile.name(of: $0) }) where name != own {

@@ -3,10 +3,10 @@ public import SystemIO
 
 /// The progress of checks that each read a fraction of the packs, so that together they read all.
 ///
-/// A round reads the packs in the order of their ids, which are hashes. Each check reads the share
-/// of the remaining bytes that its fraction is of the remaining round: with a fraction f, the
-/// packs that exist from the first to the last check of a round are all read within 1/f checks,
-/// rounded up, whatever packs are added or removed meanwhile.
+/// A round reads the packs in the order of their ids, which are hashes. Each check reads the same
+/// share of the remaining bytes as its fraction is of the remaining round: with a fraction f, all
+/// packs that exist from the first to the last check of a round are read within 1/f checks, rounded
+/// up, whatever packs are added or removed meanwhile.
 struct CheckRound: Hashable, Sendable {
   /// The pack that was read last, in the order of ids; nil at the beginning of a round.
   private(set) var last: Digest?

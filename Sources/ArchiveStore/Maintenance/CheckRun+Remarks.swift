@@ -2,7 +2,7 @@ internal import Codecs
 internal import SystemIO
 
 extension RepositoryCheck.Run {
-  /// Returns remarks: what a user should know, and no snapshot has lost anything by.
+  /// Returns remarks: facts that a user should know and that cost no snapshot any data.
   func remarks() throws(StoreError) -> [(object: String, reason: String)] {
     var remarks: [(object: String, reason: String)] = []
     let unused = inventory.packs.filter { !index.names($0.key) }
@@ -47,8 +47,8 @@ extension RepositoryCheck.Run {
     }
   }
 
-  /// Returns remarks about missing directories that nothing needs; those of packs, which may be
-  /// many, share one remark.
+  /// Returns remarks about missing directories that nothing needs; those of packs, of which there
+  /// may be many, share one remark.
   private func missingDirectories() -> [(object: String, reason: String)] {
     let reason = "for example because a copy omitted empty directories; no snapshot needs it"
     var remarks = emptyDirectories.filter { $0.directory == .root }.map { directory in
@@ -86,12 +86,12 @@ extension RepositoryCheck.Run {
         continue
       }
       let alive = try storage.status(path.appending(Lease.alive))?.modified
-      // It has ended since it was listed.
+      // The program has ended since the lease was listed.
       if alive == nil, signs.contains(Lease.alive) { continue }
       let status = statuses.first {
         path == PruneLease.path ? $0.removesObjects : $0.name == name
       }
-      // In a store of objects a heartbeat needs no object of its own.
+      // A store of objects needs no separate object for a heartbeat.
       let heartbeat = alive ?? (storage.canRename ? nil : status?.heartbeat)
       let hasEnded = signs.contains(ObjectLeases.dead) || status?.presence == .ended
       remarks.append(("\(path)", Self.reason(heartbeat, signs, hasEnded: hasEnded)))
@@ -99,7 +99,7 @@ extension RepositoryCheck.Run {
     return remarks
   }
 
-  /// Returns what a lease with these signs and unfinished objects is.
+  /// Returns a description of a lease with these signs and unfinished objects.
   private static func reason(
     _ heartbeat: Timestamp?, _ names: [ByteString], hasEnded: Bool
   ) -> String {

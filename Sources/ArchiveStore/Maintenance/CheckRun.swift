@@ -10,7 +10,7 @@ extension RepositoryCheck {
     let storage: RepositoryStorage
     private(set) var damage: [Finding] = []
     /// The errors of the objects that this user may not read, or that the store failed to send, by
-    /// their paths. They are no damage.
+    /// their paths. They do not count as damage.
     private(set) var refused: [ObjectPath: StoreError] = [:]
     private(set) var snapshots: [StoredSnapshot] = []
     /// The errors of snapshots that cannot be read.
@@ -23,7 +23,7 @@ extension RepositoryCheck {
     private(set) var damagedPacks: [Digest: DamageRecords.Record.Pack] = [:]
     /// Packs that were read and are intact.
     private(set) var soundPacks: Set<Digest> = []
-    /// The first pack that cannot be read for another reason than damage: its content may be
+    /// The first pack that cannot be read for a reason other than damage: its content may be
     /// intact.
     private(set) var unread: (pack: Digest, reason: String, hint: String?)?
     /// Packs with a damaged tree.
@@ -32,8 +32,8 @@ extension RepositoryCheck {
     private(set) var emptyDirectories: [ObjectPath] = []
     /// Whether everything that snapshots need can be restored.
     private(set) var isWhole = true
-    /// Whether it is unknown if something can be restored, since it is in no index and may be in a
-    /// pack that this user may not read, or since its tree or list is in such a pack.
+    /// Whether it is unknown if something can be restored, because it is in no index and may be in
+    /// a pack that this user may not read, or because its tree or list is in such a pack.
     private var hasUnindexed = false
     private var hasRefused = false
     /// The progress of partial checks after this one; nil if it is not recorded.
@@ -43,7 +43,7 @@ extension RepositoryCheck {
 
     /// Checks the repository.
     ///
-    /// - Parameter own: the name of the check's own lease, which is no finding.
+    /// - Parameter own: the name of the check's own lease, which is not reported.
     init(_ check: RepositoryCheck, besides own: ByteString?) throws {
       self.check = check
       storage = check.repository.storage
@@ -145,7 +145,7 @@ extension RepositoryCheck {
 
     private mutating func loadIndexes() throws(StoreError) {
       var objects: [IndexObject] = []
-      // On another host one listing costs less than a question for the size of each object.
+      // On another host one listing costs less than a request for the size of each object.
       let isRemote = inventory.indexes.count > 1 && storage.isOnAnotherHost
       let sizes = isRemote ? try? RepositoryListing.indexesWithSizes(storage).sizes : nil
       let load = { @Sendable [check, storage] (id: Digest) throws(StoreError) -> IndexObject in
@@ -244,7 +244,7 @@ extension RepositoryCheck {
       do {
         try readTrees()
       } catch {
-        // Only to wait for its threads: this error comes first.
+        // Called only to wait for its threads: this error comes first.
         _ = try? data.finish()
         throw error
       }
@@ -256,8 +256,8 @@ extension RepositoryCheck {
       if !isWhole { try rescue() }
     }
 
-    /// The packs to read. If the progress of partial checks cannot be written, each would read the
-    /// same ones: random ones are all read in the course of time.
+    /// The packs to read. If the progress of partial checks cannot be written, each check would
+    /// read the same packs; random ones cover all packs over time.
     private mutating func chosenPacks() -> [Digest: UInt64] {
       guard case .fraction(let fraction) = check.reading, let rounds = check.rounds else {
         return PackCheck.Group.chosen(of: inventory.packs, by: check.reading)
@@ -348,7 +348,7 @@ extension RepositoryCheck.Run {
     for (object, reason) in try remarks() { try body(.remark(object: object, reason: reason)) }
   }
 
-  /// Walks all snapshots together and reports each path that cannot be restored, or of which that
+  /// Walks all snapshots together and reports each path that cannot be restored, or for which that
   /// is unknown.
   private func reportCosts(_ body: (RepositoryCheck.Finding) throws -> Void) throws {
     let reader = try index.reader(of: check.repository)
@@ -373,8 +373,8 @@ extension RepositoryCheck.Run {
     }
   }
 
-  /// Returns the finding for a fault. What a tree or a list needs that may not be read is there as
-  /// far as anybody knows, if nothing is damaged or missing.
+  /// Returns the finding for a fault. Content of a tree or a list that this user may not read is
+  /// assumed to exist, if nothing is damaged or missing.
   private func finding(
     at path: ByteString, _ fault: CheckedIndex.Fault, trees: [Int]
   ) -> RepositoryCheck.Finding? {

@@ -18,8 +18,8 @@ struct CheckedIndex: Sendable {
   var lostPacks: Set<Digest> = []
   /// Blobs that cannot be read from one pack.
   var lostCopies: Set<BlobCopy> = []
-  /// The error of a pack that no object names and whose own table this user may not read: a blob in
-  /// no index may be in it. Nil if there is none.
+  /// The error of a pack that no object names and whose own table this user may not read: an
+  /// unindexed blob may be in it. Nil if there is none.
   var refusal: StoreError?
 
   struct BlobCopy: Hashable, Sendable {
@@ -44,8 +44,8 @@ struct CheckedIndex: Sendable {
 
   func names(_ pack: Digest) -> Bool { packs[pack] != nil }
 
-  /// Returns the sizes and frames that the objects record for a pack: one, unless they contradict
-  /// each other.
+  /// Returns the sizes and frames that the objects record for a pack: one of each, unless they
+  /// contradict each other.
   func tables(of pack: Digest) -> Set<PackTable> {
     Set(
       (packs[pack] ?? []).map { position in
@@ -118,7 +118,7 @@ struct CheckedIndex: Sendable {
     var isLoss: Bool { if case .lost = self { true } else { false } }
   }
 
-  /// Returns the reason a blob cannot be read, or nil if it can. Without a length any length
+  /// Returns the reason a blob cannot be read, or nil if it can. Without a length, any length
   /// matches.
   func fault(of blob: BlobID, length: UInt64?) -> Fault? {
     var reason: String?
@@ -132,7 +132,7 @@ struct CheckedIndex: Sendable {
   }
 
   /// Whether one of the objects names a sound copy of a blob. `reason` gets the fault of the last
-  /// copy that is not. The objects are not copied: a store of objects can have thousands.
+  /// unsound copy. The objects are not copied: a store of objects can have thousands.
   private func isSound(
     _ blob: BlobID, length: UInt64?, in objects: [IndexObject], reason: inout String?
   ) -> Bool {
@@ -159,7 +159,7 @@ struct CheckedIndex: Sendable {
     return try RepositoryReader(repository, index)
   }
 
-  /// Whether something could only be found in the packs' own contents tables.
+  /// Whether something was found only in the packs' own contents tables.
   var isRescueNeeded: Bool { rescueNeeds.isAny.load(ordering: .relaxed) }
 
   private final class RescueNeeds: Sendable {

@@ -4,10 +4,10 @@ internal import SystemIO
 /// Rebuilds the index of a repository from the contents tables of its packs
 /// (docs/repository-format.md, "Rebuilding the index").
 ///
-/// Nothing is removed before its replacement is durable and was read back. Nothing at all is
-/// removed while a pack that no index object names cannot be read, because a damaged object may be
-/// the last record of its contents. Index objects of an unsupported version, or inaccessible to
-/// this user, are never changed.
+/// Nothing is removed before its replacement is durable and was read back. Nothing is removed while
+/// a pack that no index object names cannot be read, because a damaged object may be the last
+/// record of its contents. Index objects of an unsupported version, or inaccessible to this user,
+/// are never changed.
 public struct IndexRepair {
   private let repository: Repository
   private let isDry: Bool
@@ -80,7 +80,7 @@ public struct IndexRepair {
       guard try right.keepAlive() else { throw PruneLease.lost(storage.location) }
     }
     var report = report(found)
-    // Only this directory is created: of the others it is unknown whether they were empty.
+    // Only this directory is created: the others may not have been empty.
     if !found.rescue.objects.isEmpty {
       try storage.makeMissing([RepositoryLayout.indexes.name], in: .root)
     }

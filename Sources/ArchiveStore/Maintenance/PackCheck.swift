@@ -18,8 +18,8 @@ final class PackCheck: Sendable {
     var blobs = 0
     /// Whether it was checked completely: every byte was read or is known to be lost.
     var isComplete = true
-    /// The error if it could not be read completely, because this user may not, or because the
-    /// store failed. Nothing counts as lost by that.
+    /// The error if it could not be read completely because access was denied or the store failed.
+    /// Nothing counts as lost because of that.
     var unread: StoreError?
 
     /// Whether damage was found by a complete check.
@@ -71,8 +71,8 @@ final class PackCheck: Sendable {
 }
 
 extension PackCheck {
-  /// Ends a check of several packs whose host no longer answers: each other pack would be waited
-  /// for as long as the first one.
+  /// Ends a check of several packs whose host no longer answers: the wait for each further pack
+  /// would be as long as for the first one.
   final class Outage: Sendable {
     private let storage: RepositoryStorage
     private let found = Mutex<StoreError?>(nil)
@@ -82,7 +82,7 @@ extension PackCheck {
     /// The error of the pack after which the host did not answer; nil if it answers.
     var error: StoreError? { found.withLock { $0 } }
 
-    /// Asks the host for another object after it failed to send a pack.
+    /// Requests another object from the host after it failed to send a pack.
     func ask(after failure: StoreError) {
       guard error == nil else { return }
       do throws(StoreError) { try storage.requireAnswer(after: failure) } catch {
@@ -161,8 +161,8 @@ extension PackCheck {
   /// none is left, it helps with the packs still being read, so that all threads end at the same
   /// time.
   ///
-  /// Packs of another host with faults are read a second time: the bytes may have been changed or
-  /// cut on their way.
+  /// Packs on another host with faults are read a second time: the bytes may have been changed or
+  /// cut off in transit.
   struct Group {
     private let packs: [PackCheck]
     private let outage: Outage
@@ -215,7 +215,7 @@ extension PackCheck {
       var verdicts = packs.map { $0.finish() }
       let faulty = Set(verdicts.lazy.filter(\.isFaulty).map(\.pack))
       if !faulty.isEmpty, let again = try restart(faulty) {
-        // Nothing is damaged because of one reading: a pack that cannot be read again is unread.
+        // One reading alone never proves damage: a pack that cannot be read again is unread.
         verdicts = try verdicts.filter { !faulty.contains($0.pack) } + again.finish()
       }
       return verdicts.sorted { $0.pack < $1.pack }
@@ -231,7 +231,7 @@ extension PackCheck {
       }
     }
 
-    /// Returns the packs that a check reads; of a fraction, random ones.
+    /// Returns the packs that a check reads; for a fraction, random ones.
     static func chosen(
       of all: [Digest: UInt64], by reading: RepositoryCheck.Reading
     ) -> [Digest: UInt64] {

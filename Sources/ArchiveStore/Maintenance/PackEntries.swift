@@ -3,10 +3,10 @@ internal import Synchronization
 
 /// The entries of index objects by pack, for packs whose own tables are not usable.
 ///
-/// The entries of an object are in the order of their ids, so those of one pack need a scan of all.
-/// An object is scanned when one of its packs is first asked for, and once for all of its packs: an
-/// index can have millions of entries in thousands of packs. It costs 4 bytes an entry until the
-/// end. Safe to use from any thread.
+/// The entries of an object are in the order of their ids, so finding those of one pack takes a
+/// scan of all. An object is scanned when one of its packs is first asked for, once for all of its
+/// packs: an index can have millions of entries in thousands of packs. It costs 4 bytes per entry
+/// until the end. Safe to use from any thread.
 final class PackEntries: Sendable {
   private let objects: [IndexObject]
   private let found = Mutex<[Int: Numbers]>([:])

@@ -23,7 +23,7 @@ struct PackReading: ~Copyable {
   private var hash = Blake2b()
   /// The offset up to which the hash includes the pack's bytes; nil once some could not be read.
   private var hashed: UInt64? = 0
-  /// The encrypted bytes of a frame, kept for their memory.
+  /// The encrypted bytes of a frame; kept to reuse their memory.
   private var encrypted: [UInt8] = []
   private var isBegun = false
   /// Whether all frames were read.
@@ -38,7 +38,7 @@ struct PackReading: ~Copyable {
   private var badFrames: [(frame: Int, reason: String)] = []
   /// The reason a thread could not work on the pack.
   var threadFailure: StoreError?
-  /// The error of the first bytes that could not be read although they may be intact.
+  /// The error of the first bytes that could not be read but may be intact.
   private(set) var readFailure: StoreError?
   /// Whether `takeFailure` has returned the failure of the store.
   private var isFailureTaken = false
@@ -62,9 +62,9 @@ struct PackReading: ~Copyable {
     (frames, records) = tables(index, expected: expected)
   }
 
-  /// Returns the frames to read and the blobs expected in them, in the order of the frames. They
-  /// come from the pack's own tables if the index agrees with them, otherwise from the index, which
-  /// a restore uses.
+  /// Returns the frames to read and the blobs expected in them, in the order of the frames: from
+  /// the pack's own tables if the index agrees with them, otherwise from the index, which a restore
+  /// uses.
   private mutating func tables(
     _ index: CheckedIndex, expected: Int
   ) -> (frames: [FrameLocation], records: [BlobRecord]) {
@@ -119,9 +119,9 @@ struct PackReading: ~Copyable {
     return nil
   }
 
-  /// Records the error of a read, and returns whether the rest of the pack is to stay unread: this
-  /// user may not read it, or the store failed, so that each other read would fail or be waited
-  /// for. The bytes may be intact.
+  /// Records the error of a read, and returns whether the rest of the pack is to stay unread:
+  /// access was denied or the store failed, so each further read would fail or wait as well. The
+  /// bytes may be intact.
   private mutating func recordFailure(_ error: StoreError) -> Bool {
     if error.kind != .damaged { readFailure = readFailure ?? error }
     guard error.isRefused || error.isStoreFailure else { return false }

@@ -29,7 +29,7 @@ public struct PackRepair {
   /// The result for one pack.
   public struct Pack: Sendable {
     public enum State: String, Sendable {
-      /// It is intact: it was replaced by another copy since it was recorded.
+      /// It is intact: it was replaced by another copy after it was recorded.
       case whole
       /// It can be read in part or not at all.
       case damaged
@@ -214,8 +214,8 @@ extension PackRepair {
         pack.savedBytes += UInt64(record.length)
         if let writer { _ = try writer.storeBytes(bytes, kind: record.kind) }
       }
-      // A pack may have been made of wrong bytes, for example by damaged memory: it matches its id,
-      // and its blobs do not match theirs.
+      // A pack may have been made from wrong bytes, for example by faulty memory: it matches its
+      // id, but its blobs do not match theirs.
       if verdict.faults.isEmpty, verdict.lost.isEmpty { pack.state = .whole }
       lost[pack.id] = verdict.lost
       plan.packs[number] = pack
@@ -226,8 +226,8 @@ extension PackRepair {
     }
   }
 
-  /// Reads a pack, and calls `body` with the blobs that match their ids. One of another host is
-  /// read a second time if it has faults: bytes may have been changed or cut on their way. Then
+  /// Reads a pack, and calls `body` with the blobs that match their ids. A pack on another host is
+  /// read a second time if it has faults: bytes may have been changed or cut off in transit. Then
   /// `body` gets the intact blobs of both readings.
   private func readTwice(
     _ pack: Digest, size: UInt64, index: CheckedIndex, expected: Int,
@@ -251,7 +251,7 @@ extension PackRepair {
     reading.begin(index, expected: expected)
     try forEachSound(&reading, body)
     let verdict = reading.finish()
-    // Bytes that cannot be read now may be intact: nothing is counted as lost because of that.
+    // Bytes that cannot be read now may be intact: they do not count as lost.
     if let failure = reading.readFailure { throw failure }
     return verdict
   }

@@ -1,11 +1,11 @@
 internal import Codecs
 internal import SystemIO
 
-/// Checks whether this program's user can replace or remove the objects of a repository.
+/// Checks whether the user of this program can replace or remove the objects of a repository.
 ///
-/// It attempts both with objects of its own, in each directory whose objects snapshots need. They
-/// are written as a backup writes them. One that cannot be removed stays, is no object of the
-/// repository for any reader, and is removed by a prune of another user (`ProbeRemoval`).
+/// It attempts both with objects of its own, written as a backup writes them, in each directory
+/// whose objects snapshots need. A probe that cannot be removed stays, is ignored by all readers,
+/// and is removed by a prune of another user (`ProbeRemoval`).
 public struct ProtectionCheck {
   private let repository: Repository
 
@@ -16,7 +16,7 @@ public struct ProtectionCheck {
   public enum Outcome: String, Sendable, CaseIterable {
     /// The storage refuses it.
     case refused
-    /// The storage does it, but keeps the content as a version, and refuses to remove that.
+    /// The storage does it, but keeps the content as a version, and refuses to remove the version.
     case kept
     /// The content is gone.
     case possible
@@ -31,7 +31,7 @@ public struct ProtectionCheck {
     /// The outcome of a removal.
     public internal(set) var removal = Outcome.refused
 
-    /// Whether nothing that is stored can be lost.
+    /// Whether no stored data can be lost.
     public var isProtected: Bool { replacement != .possible && removal != .possible }
   }
 
@@ -44,7 +44,7 @@ public struct ProtectionCheck {
 
   /// Makes the attempts.
   ///
-  /// - Throws: if an object cannot be written, or an attempt fails for another reason than a
+  /// - Throws: if an object cannot be written, or an attempt fails for a reason other than a
   ///   refusal.
   public func run() throws(StoreError) -> [Result] {
     try repository.requireKnownFeatures(for: .write)
@@ -75,7 +75,7 @@ public struct ProtectionCheck {
   private enum Attempt {
     /// Another object takes its place.
     case replacement
-    /// It is written to, which a file may permit although none may take its place.
+    /// It is written to, which a file may permit even if it cannot be replaced.
     case writing
     case removal
     /// It is moved into the lease.
@@ -102,7 +102,7 @@ public struct ProtectionCheck {
   private struct Content {
     let path: ObjectPath
     let bytes: [UInt8]
-    /// The version that has it; nil if the storage keeps none.
+    /// The version that has it; nil if the storage keeps no versions.
     let version: String?
 
     init(_ path: ObjectPath, _ storage: RepositoryStorage) throws(StoreError) {
@@ -112,7 +112,7 @@ public struct ProtectionCheck {
     }
   }
 
-  /// Makes attempts until the storage does one. Returns whether the object no longer has the
+  /// Makes attempts until the storage accepts one. Returns whether the object no longer has the
   /// content, whatever the storage answered.
   private func isDone(
     _ attempts: [Attempt], to object: Content, _ lease: Lease
@@ -131,13 +131,13 @@ public struct ProtectionCheck {
     return false
   }
 
-  /// Whether the storage does not permit a call to this user, or to nobody.
+  /// Whether the storage does not permit a call to this user, or to any user.
   private static func isRefusal(_ error: StoreError) -> Bool {
     error.cause?.isRefused == true || error.code == .unsupported
   }
 
   /// Returns whether the content of an object that was replaced or removed is gone, or can be
-  /// removed for good. That of a storage without versions is gone.
+  /// removed for good. In a storage without versions it is gone.
   private func outcome(_ object: Content) throws(StoreError) -> Outcome {
     guard let versions = storage.versions, let version = object.version else { return .possible }
     do throws(StoreError) {
@@ -145,7 +145,7 @@ public struct ProtectionCheck {
       guard bytes == object.bytes else { return .possible }
     } catch {
       if error.code == .missing { return .possible }
-      // Who may not read versions cannot see it, but has the store's word for the version.
+      // A user who may not read versions cannot see it, but the storage reported the version.
       guard error.cause?.isRefused == true else { throw error }
     }
     do throws(StoreError) { try versions.remove(object.path, version: version) } catch {

@@ -54,8 +54,8 @@ public struct RepositoryCheck: Sendable {
     return RepositoryCheck.Result(run: run, start: start)
   }
 
-  /// Returns the same check, which holds a lease as long as it or its result exists: the affected
-  /// paths are read later.
+  /// Returns the same check with a lease that is held as long as it or its result exists: the
+  /// affected paths are read later.
   private func holding(_ lease: ReaderLease) -> RepositoryCheck {
     RepositoryCheck(
       repository, reading: reading, rounds: rounds, headCache: headCache, workers: workers,
@@ -116,11 +116,10 @@ extension RepositoryCheck {
     /// An object that this user may not read, or that the store failed to send, with the remedy. It
     /// may be intact.
     case unreadable(object: String, reason: String, hint: String?)
-    /// A path that snapshots lose to damage, completely or in part: a file, or a directory and all
-    /// below.
+    /// A path that snapshots lose to damage, completely or in part: a file, or a directory and
+    /// everything below it.
     case cost(path: ByteString, snapshots: [SnapshotID], reason: String)
-    /// A path of which it is unknown whether snapshots have lost it, as long as objects may not be
-    /// read.
+    /// A path that snapshots may have lost: that is unknown while objects cannot be read.
     case uncertain(path: ByteString, snapshots: [SnapshotID], reason: String)
     /// A snapshot that is not accepted, since no trusted signer signed it.
     case untrusted(snapshot: SnapshotID, reason: String)
@@ -162,7 +161,7 @@ extension RepositoryCheck {
     public var isIndexDamaged = false
     /// Whether packs are damaged or missing. A repair saves their intact blobs.
     public var arePacksDamaged = false
-    /// The remedies for damage that neither of these two is about, each once.
+    /// The remedies for other damage, each once.
     public var otherHints: [String] = []
     /// The duration in seconds.
     public var seconds = 0.0
@@ -187,7 +186,7 @@ extension RepositoryCheck {
       }
     }
 
-    /// Adds a remedy, unless it is that of every damaged index or pack.
+    /// Adds a remedy, unless it is the one for damaged indexes or packs.
     private mutating func addOther(_ hint: String?) {
       guard let hint, hint != StoreError.indexHint, hint != DamageRemedy.pack else { return }
       if !otherHints.contains(hint) { otherHints.append(hint) }
@@ -196,8 +195,8 @@ extension RepositoryCheck {
 }
 
 extension RepositoryCheck.Result {
-  /// The hosts and their snapshots that are accepted: one that no trusted signer signed may name
-  /// any host.
+  /// The hosts and their accepted snapshots: a snapshot that no trusted signer signed may name any
+  /// host.
   public var hosts: [HostSnapshots] {
     let accepted = run.snapshots.lazy.filter { run.check.repository.refusal(of: $0) == nil }
     return HostSnapshots.grouped(accepted.map { ($0.snapshot.host, $0.snapshot.time) })
@@ -211,8 +210,8 @@ extension RepositoryCheck.Result {
   /// Records the damaged packs in the repository, so that no writer relies on them, and removes
   /// packs that are intact or gone from the records. Records that are up to date stay unchanged.
   ///
-  /// - Throws: `StoreError` if the repository cannot be written to; `writeRefusal`, since an older
-  ///   key file does not open intact packs.
+  /// - Throws: `StoreError` if the repository cannot be written to; `writeRefusal`, because an
+  ///   older key file does not open intact packs.
   public func recordDamage() throws(StoreError) {
     let repository = run.check.repository
     let storage = repository.storage

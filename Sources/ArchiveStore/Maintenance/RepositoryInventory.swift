@@ -15,7 +15,7 @@ struct RepositoryInventory: Hashable {
   var missingDirectories: [ObjectPath] = []
   /// Directories of the layout whose names belong to something else.
   var obstructedDirectories: [ObjectPath] = []
-  /// Whether there are packs, but neither a directory of index objects nor one of snapshots.
+  /// Whether there are packs but no directory of index objects and none of snapshots.
   var hasPacksAlone: Bool {
     !packs.isEmpty && missingDirectories.contains(RepositoryLayout.indexes)
       && missingDirectories.contains(RepositoryLayout.snapshots)
@@ -81,7 +81,7 @@ struct RepositoryInventory: Hashable {
     of directories: [ObjectPath], _ storage: RepositoryStorage
   ) -> [DirectoryListing?]? {
     guard storage.isOnAnotherHost else { return nil }
-    // A listing shows which names are directories: these are not asked for one by one then.
+    // A listing shows which names are directories, so they need no requests of their own.
     _ = try? storage.listAll([RepositoryLayout.packs])
     return try? storage.listAll(directories)
   }

@@ -24,8 +24,7 @@ public struct RepositoryStatistics: Sendable {
   public var snapshotBytes: UInt64 = 0
   /// The errors of damaged index objects, and of those that this user may not read.
   public var damagedIndexes: [StoreError] = []
-  /// Those of them that have no intact copy on this host: blobs that only they name are not
-  /// counted.
+  /// Those that have no intact copy on this host: blobs that only they name are not counted.
   public var uncountedIndexes: [StoreError] = []
   /// The number of packs that index objects name and that do not exist.
   public var missingPacks = 0
@@ -119,7 +118,7 @@ extension RepositoryStatistics {
         watch?.counters.didHandle(files: 1)
         guard let record = object.record(entry), record.id != last else { continue }
         last = record.id
-        // An earlier object that has the blob counted it.
+        // It was counted with an earlier object that has the blob.
         if objects[..<number].contains(where: { $0.find(record.id) != nil }) { continue }
         switch record.kind {
         case .data: data.count(record)

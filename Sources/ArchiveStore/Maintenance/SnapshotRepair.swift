@@ -3,9 +3,9 @@ internal import SystemIO
 
 /// Writes snapshots again without what is lost (docs/repository-format.md, "Repairing snapshots").
 ///
-/// Content is lost if no intact pack holds it, according to the index, to the packs that a check
-/// recorded as damaged, which are read, and to the trees: `RepositoryCheck` decides. The old
-/// snapshots stay, unless they are to be removed.
+/// Content is lost if no intact pack holds it, according to the index, the trees, and the packs
+/// that a check recorded as damaged, which are read: `RepositoryCheck` decides. The old snapshots
+/// stay, unless they are to be removed.
 public struct SnapshotRepair {
   private let repository: Repository
   private let ids: Set<SnapshotID>?
@@ -31,9 +31,9 @@ public struct SnapshotRepair {
   /// A snapshot that has lost something.
   public struct Repaired: Sendable {
     public let old: StoredSnapshot
-    /// The snapshot without what is lost; nil in a dry run, and if nothing is left.
+    /// The snapshot without the lost data; nil in a dry run, and if nothing remains.
     public internal(set) var new: StoredSnapshot?
-    /// Whether nothing is left of it. No snapshot takes its place: an empty one would count as a
+    /// Whether nothing of it remains. No snapshot replaces it: an empty one would count as a
     /// backup, for which `forget` removes others.
     public let isLost: Bool
     /// The losses by path, and their number. Above 4 MiB they are summarized.
@@ -49,15 +49,15 @@ public struct SnapshotRepair {
 
   /// The result of a repair or of a dry run.
   public struct Report: Sendable {
-    /// The number of snapshots that were looked at, of those that have lost something, and of those
-    /// of which nothing is left.
+    /// The number of snapshots that were examined, of those that have lost something, and of those
+    /// of which nothing remains.
     public internal(set) var snapshots = 0
     public internal(set) var repaired = 0
     public internal(set) var lost = 0
     /// The number of old snapshots that were removed.
     public internal(set) var removed = 0
-    /// The number of snapshots of which nothing is left and that were not removed, and of those of
-    /// them that are pinned.
+    /// The number of snapshots of which nothing remains and that were not removed, and the number
+    /// of pinned ones among them.
     public internal(set) var lostThatStay = 0
     public internal(set) var lostThatArePinned = 0
     /// The errors of the damaged condemned objects, which were removed.
@@ -108,8 +108,7 @@ public struct SnapshotRepair {
     return report
   }
 
-  /// Finds what is lost. While the right to remove objects is held, nothing disappears meanwhile
-  /// except snapshots.
+  /// Finds the losses. While the right to remove objects is held, only snapshots can disappear.
   private func check(_ isStopping: @escaping @Sendable () -> Bool) throws -> RepositoryCheck.Run {
     let check = RepositoryCheck(
       repository, workers: workers, counters: counters, isStopping: isStopping)
@@ -180,8 +179,8 @@ extension SnapshotRepair {
       return report
     }
 
-    /// Stores the trees of snapshots that have lost something, durably, and returns them with these
-    /// snapshots; in a dry run their own, and nil if nothing is left.
+    /// Stores the trees of snapshots that have lost something, durably, and returns the snapshots
+    /// with their new trees: in a dry run with their old ones, and with nil if nothing remains.
     private func repairTrees(
       of snapshots: [StoredSnapshot]
     ) throws -> (TreeRepair, [(StoredSnapshot, TreeReference?)]) {
@@ -204,8 +203,8 @@ extension SnapshotRepair {
       return (trees, damaged)
     }
 
-    /// Returns the snapshot that an earlier run made of the same losses, or nil. It would be the
-    /// same object if it were saved again; but encryption gives the same content another name each
+    /// Returns the snapshot that an earlier run made of the same losses, or nil. Saving it again
+    /// would yield the same object, except that encryption gives the same content a new name each
     /// time.
     private func earlier(
       _ snapshot: Snapshot, isSigned: Bool
@@ -221,8 +220,8 @@ extension SnapshotRepair {
       return nil
     }
 
-    /// Saves the new snapshot, if anything is left, pins it if the old one is pinned, and then
-    /// removes the old one if requested; not a pinned one that nothing replaces.
+    /// Saves the new snapshot, if anything remains, pins it if the old one is pinned, and then
+    /// removes the old one if requested; but not a pinned one without a replacement.
     private func replace(
       _ repaired: inout Repaired, by snapshot: Snapshot?, _ target: Target
     ) throws {
@@ -234,7 +233,7 @@ extension SnapshotRepair {
         return
       }
       if let snapshot {
-        // A signature must not make a snapshot trusted that is not.
+        // A signature must not make an untrusted snapshot trusted.
         let isTrusted = repository.vouches(for: repaired.old)
         let new =
           try earlier(snapshot, isSigned: isTrusted)

@@ -11,8 +11,8 @@ extension RepositoryCheck {
     private(set) var entries = 0
     /// Whether everything checked so far can be restored.
     private(set) var isWhole = true
-    /// Whether something is in no index that may be in a pack which this user may not read, and
-    /// whether something cannot be checked since such a pack holds its tree or list.
+    /// Whether something is in no index but may be in a pack that this user may not read, and
+    /// whether something cannot be checked because such a pack holds its tree or list.
     private(set) var hasUnindexed = false
     private(set) var hasRefused = false
 
@@ -97,7 +97,7 @@ extension RepositoryCheck {
     }
 
     /// Returns the reason an entry, apart from its children, cannot be restored completely, or nil
-    /// if it can. A loss is preferred to what is unknown.
+    /// if it can. A loss takes precedence over an unknown state.
     static func fault(
       of entry: TreeEntry, _ reader: RepositoryReader, _ index: CheckedIndex
     ) throws -> CheckedIndex.Fault? {

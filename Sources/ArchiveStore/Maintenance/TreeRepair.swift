@@ -1,16 +1,16 @@
 internal import Codecs
 internal import SystemIO
 
-/// Stores trees again without what cannot be restored. Each distinct tree is processed once; trees
-/// without losses are not stored again.
+/// Stores trees again without their losses. Each distinct tree is processed once; trees without
+/// losses are not stored again.
 ///
 /// Keeps about 80 bytes for each distinct tree.
 struct TreeRepair {
   /// The result for a tree.
   enum State: Hashable, Sendable {
-    /// Everything in it and below can be restored.
+    /// Everything in it and below it can be restored.
     case whole
-    /// The tree without what is lost; in a dry run the tree itself.
+    /// The tree without its losses; in a dry run the tree itself.
     case partial(TreeReference)
     /// Nothing in it can be read.
     case lost
@@ -97,7 +97,7 @@ struct TreeRepair {
     return .partial(try session.storeTree(directory))
   }
 
-  /// Returns an entry without what is lost, or nil if nothing of it is left.
+  /// Returns an entry without its losses, or nil if nothing of it remains.
   private func rest(of entry: TreeEntry) throws -> TreeEntry? {
     var entry = entry
     switch entry.node {

@@ -6,10 +6,10 @@ internal import SystemIO
 struct MirrorKeys {
   private let source: RepositoryStorage
   private let target: RepositoryStorage
-  /// The files that the mirror lacks, and the one that opened the original if it differs: that one
-  /// is intact, and after a rotation the mirror needs it.
+  /// The files that the mirror lacks, and the one that opened the original if the mirror's differs:
+  /// it is intact, and after a rotation the mirror needs it.
   private var missing: [ByteString] = []
-  /// The files that differ. Nothing tells which of the two is intact.
+  /// The files that differ. Which of the two is intact is unknown.
   private(set) var different: [ByteString] = []
   /// The files that the original does not have and that are to be removed.
   private(set) var surplus: [ByteString] = []
@@ -17,8 +17,8 @@ struct MirrorKeys {
   /// Compares the files.
   ///
   /// Nothing is to be removed unless the mirror has an intact file of the original, and the one
-  /// that opened the original if it was opened with a passphrase: an original whose key files are
-  /// lost is not one whose keys were removed.
+  /// that opened the original if a passphrase opened it: an original that has lost its key files is
+  /// not one whose keys were removed.
   ///
   /// - Parameter keyName: the name of the key that opened the original; nil if none did.
   init(

@@ -23,8 +23,7 @@ struct MirrorListing {
   init() {}
 
   /// Lists all objects.
-  ///
-  /// - Throws: any failure: a listing is complete, or there is none.
+  /// - Throws: any failure, because a listing must be complete.
   init(_ storage: RepositoryStorage) throws(StoreError) {
     pins = Self.ids(try names(RepositoryLayout.pins, storage), suffix: "")
     snapshots = Set(
@@ -84,7 +83,7 @@ struct MirrorListing {
   /// Uses the size of the mirror's copy for a pack that is damaged in the original.
   mutating func replaceSize(of pack: Digest, by size: UInt64) { packs[pack] = size }
 
-  /// Checks that the missing directories can have been empty.
+  /// Checks that the missing directories may have been empty.
   ///
   /// - Throws: `missing` if one was not.
   func requireComplete() throws(StoreError) {

@@ -2,8 +2,8 @@ public import SystemIO
 
 /// The lock of a mirror: one program at a time mirrors to it.
 ///
-/// It is a file of this user, which records the process that holds it, and for a mirror on this
-/// host also its directory, since another user has another file.
+/// It is a file of this user that records the process that holds it; for a mirror on this host the
+/// directory is locked as well, because other users have files of their own.
 public struct MirrorLock: Sendable, Hashable {
   private let file: ByteString?
   private let directory: ByteString?
@@ -17,14 +17,13 @@ public struct MirrorLock: Sendable, Hashable {
     (self.file, self.directory) = (file, directory)
   }
 
-  /// The locks that are held as long as this value lives: those that the file systems have.
+  /// The locks that are held as long as this value lives, as far as the file systems support them.
   struct HeldLocks: ~Copyable {
     fileprivate let file: FileLock?
     fileprivate let directory: FileLock?
   }
 
-  /// Takes the lock. Without a lock that the file system does not have, the mirror is used
-  /// nevertheless.
+  /// Takes the lock. If the file system does not support locks, the mirror is used without one.
   ///
   /// - Parameter location: the location of the mirror, for the error.
   /// - Throws: the code `busy` if another program holds it.

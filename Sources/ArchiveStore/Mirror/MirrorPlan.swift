@@ -4,10 +4,10 @@ internal import SystemIO
 /// The plan of a mirror, which a dry run prints: it changes nothing.
 ///
 /// The packs that a check of the original has recorded as damaged are read if the mirror needs
-/// them, and so are packs of the mirror whose sizes differ: what is not intact is planned as the
-/// run treats it. Other damage is found by the run only, which reads everything that it copies. Of
-/// an original on this host all objects that the run copies are opened: the plan ends as the run if
-/// this user may not read one of them.
+/// them, as are packs of the mirror whose sizes differ: damaged ones are planned as the run treats
+/// them. Other damage is found only by the run, which reads everything that it copies. For an
+/// original on this host, all objects that the run copies are opened: the plan fails like the run
+/// if this user may not read one of them.
 struct MirrorPlan {
   private let mirror: RepositoryMirror
   private let found: MirrorListing
@@ -18,7 +18,7 @@ struct MirrorPlan {
   private var lacking: Set<Digest> = []
   /// The new snapshots that cannot be used, and are not copied.
   private var unusable: Set<SnapshotID> = []
-  /// Whether it is not known which packs of the mirror are needed.
+  /// Whether it is unknown which packs of the mirror are needed.
   private var hasUnknownNeeds = false
   private(set) var report = RepositoryMirror.Report()
 
@@ -124,7 +124,7 @@ struct MirrorPlan {
       do throws(StoreError) {
         try source.load(path, offset: 0, count: 1, into: &piece)
       } catch {
-        // The run reports what is damaged, or was removed since it was listed.
+        // The run reports damaged objects and those removed since they were listed.
         if error.isRefused { throw error }
       }
     }
@@ -140,7 +140,7 @@ struct MirrorPlan {
     return try ObjectCopier.isIntact(id, at: storage.layout.pack(id), in: storage)
   }
 
-  /// Finds the new snapshots that need something which the mirror would lack.
+  /// Finds the new snapshots that need something that the mirror would lack.
   private mutating func planSnapshots() throws {
     report.damaged += try mirror.losses(in: found, besides: old)
     let unusable = try mirror.unusable(among: newSnapshots)
@@ -170,8 +170,8 @@ struct MirrorPlan {
     return !needs.needsUnindexedPacks || !lacking.isEmpty
   }
 
-  /// Adds the bytes of the index objects and snapshots that the run copies. One that is gone by now
-  /// is not copied.
+  /// Adds the bytes of the index objects and snapshots that the run copies, without those that no
+  /// longer exist.
   private mutating func addSizes() throws(StoreError) {
     let snapshots = newSnapshots.subtracting(report.incomplete.map(\.head.id))
       .subtracting(unusable)
@@ -275,8 +275,8 @@ struct MirrorPlan {
   }
 }
 
-/// The storage that a mirror would be after a run, as far as a search for the needs of snapshots
-/// reads it: index objects and packs of both sides, and everything else of the original.
+/// The storage of a mirror after a run, as far as a search for the needs of snapshots reads it:
+/// index objects and packs of both sides, and everything else of the original.
 private struct PlannedMirror: ForwardingStorage {
   let base: any Storage
   private let target: RepositoryStorage?

@@ -18,7 +18,7 @@ struct MirrorRun {
   private var lacking: Set<Digest> = []
   var report = RepositoryMirror.Report()
 
-  /// The number of listings before an original that keeps changing is left to a later run.
+  /// The number of listings after which an original that keeps changing is left to a later run.
   static let maximumAttempts = 8
 
   init(
@@ -46,13 +46,13 @@ struct MirrorRun {
   }
 
   private mutating func update() throws {
-    // A damaged index object is copied again, also if this host has a copy of it.
+    // A damaged index object is copied again, even if this host has a copy of it.
     for id in old.indexes.intersection(found.indexes)
     where try ObjectCopier.isIntact(id, at: target.layout.index(id), in: target) {
       indexes.insert(id)
     }
     try copyContent()
-    // Before the needs of snapshots are searched: recorded packs count as missing there.
+    // Must precede the search for the needs of snapshots: recorded packs count as missing there.
     try removeRecords()
     if !report.isInterrupted { try copySnapshots() }
     if !report.isInterrupted { try copyMarks() }
@@ -147,8 +147,8 @@ struct MirrorRun {
 
   // MARK: - Snapshots
 
-  /// Copies the snapshots that the mirror lacks, if all that they need is there. They are recorded
-  /// before, so that a crash leaves none that seems to be made in the mirror.
+  /// Copies the snapshots that the mirror lacks, if everything that they need is there. They are
+  /// recorded first, so that after a crash none seems to have been made in the mirror.
   private mutating func copySnapshots() throws {
     var new = found.snapshots.subtracting(old.snapshots)
     for error in try mirror.losses(in: found, besides: old) { recordDamage(error) }
@@ -178,7 +178,7 @@ struct MirrorRun {
     report.copied.snapshots = result.copied
   }
 
-  /// Returns the new snapshots that need something which the mirror lacks.
+  /// Returns the new snapshots that need something that the mirror lacks.
   private mutating func incomplete(_ new: Set<SnapshotID>) throws -> Set<SnapshotID> {
     let listing = try mirror.source.heads(cache: mirror.headCache)
     try listing.requireSent(new)
@@ -191,7 +191,7 @@ struct MirrorRun {
     return Set(report.incomplete.map(\.head.id))
   }
 
-  /// The index objects of the original, which the mirror has by now.
+  /// The index objects of the original, which the mirror now has.
   private func originalIndex() throws(StoreError) -> OriginalIndex {
     OriginalIndex(
       found, try LoadedIndex.load(found.indexes.sorted(), from: target, cache: mirror.indexCache))
@@ -218,7 +218,7 @@ struct MirrorRun {
       do throws(StoreError) {
         bytes = try source.loadStored(id, at: path, limit: FormatLimit.contents)
       } catch {
-        // One that was replaced or cannot be used protects nothing: only intact packs were copied.
+        // A replaced or unusable record protects nothing: only intact packs were copied.
         guard error.costsTheObjectAlone else { throw error }
         continue
       }
@@ -236,7 +236,7 @@ struct MirrorRun {
     report.refusal = try mirror.refusal(of: found, old, in: session.repository) {
       () throws(StoreError) in Set(try RepositoryListing.snapshots(target))
     }
-    // An original without snapshots is never taken for the result of a removal.
+    // An original without snapshots is never taken for the result of removals.
     if report.refusal != nil || found.snapshots.isEmpty { return }
     for id in gone.sorted() {
       if isStopping() {
@@ -268,8 +268,8 @@ struct MirrorRun {
     }
   }
 
-  /// Removes index objects and packs that the original no longer has, by the rules of a prune: no
-  /// pack is removed that a snapshot of the mirror needs, or that a program may rely on.
+  /// Removes index objects and packs that the original no longer has, by the rules of a prune: a
+  /// pack stays if a snapshot of the mirror needs it or a program may rely on it.
   private mutating func removeContent() throws {
     let surplus = Set(old.packs.keys).subtracting(found.packs.keys)
     let condemned = try CondemnedObjects.intact(target).objects
@@ -357,10 +357,10 @@ struct MirrorRemoval {
       packs.subtracting(condemned), by: removal.right, reserve: removal.reserve)
   }
 
-  /// Removes index objects that the original does not have and that name no pack which only they
-  /// name, and those that cannot be read. The latter would prevent each removal; after a rewrap of
-  /// the original, the mirror's older objects are such. If snapshots need packs that no index
-  /// object names then, the sweep removes no such pack.
+  /// Removes index objects that the original does not have and that are not the only ones to name a
+  /// pack, and those that cannot be read. The latter would prevent each removal; after a rewrap of
+  /// the original, they include the mirror's older objects. If snapshots then need packs that no
+  /// index object names, the sweep does not remove these packs.
   private func removeRedundantIndexes() throws(StoreError) {
     let loaded = try LoadedIndex.loadAll(from: storage, cache: mirror.indexCache)
     let damaged = Set(loaded.faults.filter { $0.error.kind == .damaged }.map(\.id))

@@ -1,6 +1,6 @@
 internal import Codecs
 
-/// The index objects of an original, as far as a mirror of it has them.
+/// The index objects of an original, as far as its mirror has them.
 struct OriginalIndex {
   private let index: LoadedIndex
   private let snapshots: Set<SnapshotID>
@@ -25,12 +25,12 @@ struct OriginalIndex {
       && index.packs.isSubset(of: packs)
   }
 
-  /// Whether the original has lost an index object: a snapshot needs an unnamed pack for its root.
-  /// That of each run is stored with it, so it is lost with the run's index object. Nothing but the
-  /// index is read for this.
+  /// Whether the original has lost an index object: a snapshot's root is in a pack that no object
+  /// names. Each run stores its root itself, so the root's entry is lost with the run's index
+  /// object. Only the index is read for this.
   ///
-  /// A mirror of it is complete, since readers find such packs by their own tables; but nobody
-  /// would notice the loss.
+  /// The mirror is still complete, because readers find such packs by their own tables; but the
+  /// loss would go unnoticed.
   func hasLostObject(in mirror: RepositoryMirror) throws -> Bool {
     guard hasUnnamedPacks else { return false }
     let set = IndexSet(index.objects)

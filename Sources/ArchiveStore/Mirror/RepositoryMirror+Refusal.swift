@@ -14,7 +14,7 @@ extension RepositoryMirror {
 
   /// Returns the errors of new snapshots that cannot be used although their bytes match their ids:
   /// such a snapshot was damaged before it was stored, does not open, or belongs to another
-  /// repository. One of a later version is none of these.
+  /// repository. A snapshot of a later version does not count.
   func unusable(
     among new: Set<SnapshotID>
   ) throws(StoreError) -> [(id: SnapshotID, error: StoreError)] {
@@ -35,9 +35,9 @@ extension RepositoryMirror {
     return unusable
   }
 
-  /// Returns the refusal of the removal of what an original no longer has, or nil if it is not too
-  /// large, and does not remove the complete form of a snapshot that was repaired. A snapshot that
-  /// `key rewrap` has written again there, with another header and so another id, is not removed.
+  /// Returns the refusal to remove the snapshots that an original no longer has; nil if they are
+  /// few and do not include the complete form of a repaired snapshot. A snapshot that `key rewrap`
+  /// wrote again there, with another header and therefore another id, is not removed.
   ///
   /// - Parameters:
   ///   - repository: the mirror.
@@ -49,7 +49,7 @@ extension RepositoryMirror {
     var gone = found.snapshotsRemoved(from: old)
     guard !gone.isEmpty else { return nil }
     let heads = try source.heads(cache: headCache).heads
-    // One that cannot be read makes no removal a small one.
+    // If one cannot be read, the removal may be a large one.
     let readable = found.snapshots.intersection(heads.map(\.id))
     let all = old.snapshots.union(readable).count
     let repaired = repaired(among: gone, in: heads)
@@ -94,9 +94,9 @@ extension RepositoryMirror {
       snapshots: gone.count, all: all, sources: sources.count, repaired: repaired)
   }
 
-  /// Returns the snapshots of the mirror of which the original has one with the same payload. The
-  /// keys that open them may exist no longer. The original's ones were opened: a file with a
-  /// payload and a header that does not open it is none of them.
+  /// Returns the snapshots of the mirror whose payload a snapshot of the original has. The keys
+  /// that open them may no longer exist. Those of the original were opened: a file with such a
+  /// payload and a header that does not open it does not count.
   private func rewritten(
     among gone: Set<SnapshotID>, as kept: [SnapshotID], in repository: Repository
   ) throws(StoreError) -> Set<SnapshotID> {

@@ -12,8 +12,8 @@ public struct RepositoryMirror {
   let source: Repository
   /// The storage of the mirror; nil if it does not exist, in a dry run.
   let target: RepositoryStorage?
-  /// The path that the mirror has in the original if their servers are the same one; nil if it is
-  /// not known to be within it.
+  /// The path of the mirror within the original if their servers are the same one; nil if it is not
+  /// known to be within it.
   let place: ObjectPath?
   let indexCache: IndexCache?
   let headCache: SnapshotHeadCache?
@@ -64,14 +64,14 @@ public struct RepositoryMirror {
   }
 
   /// A removal of snapshots that was refused because it is large, or because the mirror may have
-  /// what the original has lost.
+  /// data that the original has lost.
   public struct Refusal: Sendable, Hashable {
     /// The snapshots that the original lacks, and all snapshots of the mirror.
     public let snapshots: Int
     public let all: Int
     /// The sources of which no snapshot would remain.
     public let sources: Int
-    /// The snapshots of which the original has a repaired one, without what it has lost.
+    /// The snapshots of which the original has a repaired form without the lost data.
     public internal(set) var repaired = 0
   }
 
@@ -98,7 +98,7 @@ public struct RepositoryMirror {
     public internal(set) var removedKeys: [ByteString] = []
     /// The key files that a later run removes, because another program is removing objects.
     public internal(set) var waitingKeys: [ByteString] = []
-    /// The place that the mirror may be, which a dry run cannot rule out; nil if it is another one.
+    /// The location that the mirror may be, which a dry run cannot rule out; nil if different.
     public internal(set) var possiblePlace: Place?
     /// Whether the run was interrupted before it was complete.
     public internal(set) var isInterrupted = false
@@ -174,9 +174,9 @@ public struct RepositoryMirror {
 
   /// Lists what the mirror has and keeps while the session has its lease.
   ///
-  /// A prune in the mirror may remove packs that it condemned before this lease was taken, whatever
-  /// a new snapshot needs. Those that the original has are therefore condemned no longer; any other
-  /// prune waits for this lease.
+  /// A prune in the mirror may remove packs that it condemned before this lease was taken, even if
+  /// a new snapshot needs them. Therefore packs that the original has are no longer condemned; any
+  /// other prune waits for this lease.
   ///
   /// - Throws: `busy` if another program is removing such packs.
   private func listing(
@@ -263,9 +263,9 @@ extension RepositoryMirror {
         + "remove them with 'sandboxctl forget'")
   }
 
-  /// Creates what is missing of the mirror except objects: its directories, settings, keys, and the
-  /// files for recovery by hand; and removes the keys that the original does not have. Returns the
-  /// key files, and false if their removal is left to a later run.
+  /// Creates what the mirror lacks except objects: its directories, settings, keys, and the files
+  /// for recovery by hand; and removes the keys that the original does not have. Returns the key
+  /// files, and false if their removal is left to a later run.
   private func create(
     _ target: RepositoryStorage, _ settings: [UInt8], isNew: Bool
   ) throws(StoreError) -> (keys: MirrorKeys, areUpdated: Bool) {

@@ -15,9 +15,9 @@ final class ObjectCipher: Sendable {
   /// The number of packs whose keys are kept, about 1 KiB each.
   private static let keptPacks = 4096
   /// The time since the start of the system, in seconds, at which reading `repository.json` began.
-  /// It includes suspensions, in which other programs may have rotated the key.
+  /// It includes suspensions, during which other programs may have rotated the key.
   let opened: Double
-  /// The number of bytes that are read for a header first: enough for about 40 recipients.
+  /// The number of bytes first read for a header: enough for about 40 recipients.
   private static let firstHead = 4096
 
   init(
@@ -27,8 +27,8 @@ final class ObjectCipher: Sendable {
     (self.identities, self.recipients, self.opened) = (identities, recipients, opened)
   }
 
-  /// Returns a range of stored bytes that contains a range of the content of an object, of which
-  /// only the stored size is known: its pieces, and a little more for the head.
+  /// Returns a range of stored bytes that contains a range of an object's content, given only the
+  /// stored size: its pieces, and a little more for the head.
   static func storedRange(around content: Range<UInt64>, size: UInt64) -> Range<UInt64> {
     let (plain, stored) = (UInt64(AgePayload.plainCount), UInt64(AgePayload.storedCount))
     let start = min(content.lowerBound / plain * stored, size)
@@ -118,7 +118,7 @@ final class ObjectCipher: Sendable {
   /// Decrypts the stored bytes of one object.
   struct Decoder: ~Copyable {
     private var decryptor: AgeDecryptor?
-    /// The bytes of the head that have not passed yet.
+    /// The bytes of the head that were not yet passed.
     private var head: Int
     private let object: String
 
@@ -128,8 +128,8 @@ final class ObjectCipher: Sendable {
       self.object = object
     }
 
-    /// Appends the content of the next stored bytes; of the last ones, which may not be called
-    /// twice, the rest.
+    /// Appends the content of the next stored bytes. The last bytes may be passed only once, and
+    /// append the rest.
     mutating func decode(
       _ stored: [UInt8], isLast: Bool, appendingTo content: inout [UInt8]
     ) throws(StoreError) {
@@ -147,12 +147,12 @@ final class ObjectCipher: Sendable {
 
   // MARK: - Openers
 
-  /// Whether an identity is the one that this names.
+  /// Whether an identity is the one with this name.
   func opens(_ opener: Digest) -> Bool {
     identities.contains { Self.opener($0.recipient) == opener }
   }
 
-  /// Names the identity that opens an object which the identities open together.
+  /// Names an identity that opens an object: one of those that open it together.
   func opener(
     of path: ObjectPath, size: UInt64, in storage: any Storage
   ) throws(StoreError) -> Digest {
@@ -223,7 +223,7 @@ struct EncryptedPack: Sendable {
     readableSize = rest <= tag && stored > tag ? size - rest : size
   }
 
-  /// Whether the last piece is complete, and may therefore be another one than the last.
+  /// Whether the last piece is complete, and may therefore not be the last one of the file.
   private var endsWithWholePiece: Bool {
     (readableSize - UInt64(file.head.count)) % UInt64(AgePayload.storedCount) == 0
   }
@@ -254,7 +254,7 @@ struct EncryptedPack: Sendable {
     do {
       try file.open(range, stored: stored.span, size: readableSize, appendingTo: &buffer)
     } catch {
-      // Pieces are authenticated with their numbers: one that others followed is intact.
+      // Pieces are authenticated with their numbers: a piece that was followed by others is intact.
       let whole = readableSize + UInt64(AgePayload.storedCount)
       guard endsWithWholePiece,
         (try? file.open(range, stored: stored.span, size: whole, appendingTo: &buffer)) != nil
@@ -267,8 +267,8 @@ extension StoreError {
   /// Returns the error for an age file that cannot be decrypted or made.
   static func age(_ error: AgeError, _ object: String) -> StoreError {
     switch error.kind {
-    // The key opens the repository, so an object that it does not open was changed, or is none of
-    // this repository. Either costs that object alone.
+    // The key opens the repository, so an object that it does not open was changed, or belongs to
+    // another repository. In either case only that object is lost.
     case .armor, .header, .headerMAC, .payload:
       StoreError(
         .damaged, "decrypt", subject: object, reason: error.reason, hint: checkHint)

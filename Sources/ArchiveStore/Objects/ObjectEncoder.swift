@@ -1,7 +1,7 @@
 internal import Codecs
 
-/// An object that is being written: encrypted in an encrypted repository, and hashed as it is
-/// stored.
+/// An object that is being written: encrypted in an encrypted repository, and its stored bytes are
+/// hashed.
 ///
 /// Not thread-safe. Objects that are written at the same time are encrypted by the threads that
 /// append to them.
@@ -13,7 +13,7 @@ struct ObjectEncoder: ~Copyable {
   private let writer: any ObjectWriter
   private var hash: MultiStreamHasher.Stream
   private var encryptor: AgeEncryptor?
-  /// The stored bytes of the last call, kept for their memory.
+  /// The stored bytes of the last call; kept to reuse their memory.
   private var stored: [UInt8] = []
   /// The number of stored bytes.
   private(set) var size: UInt64 = 0

@@ -5,7 +5,7 @@ internal import SystemIO
 /// snapshots, which are age files in an encrypted repository.
 ///
 /// As a `Storage` it passes all calls on, and so handles stored bytes. An object is named by the
-/// hash of these, and everything that names a position in an object means its content.
+/// hash of its stored bytes; positions in an object refer to its content.
 public struct RepositoryStorage: ForwardingStorage {
   /// The storage of the stored bytes.
   public let base: any Storage
@@ -46,8 +46,8 @@ extension RepositoryStorage {
     }
   }
 
-  /// The number of items after which a command with several requests at the same time waits for all
-  /// of them, so that it holds few results and can end.
+  /// The number of items after which a command with concurrent requests waits for all of them, so
+  /// that it holds few results and can end.
   var itemsAtOnce: Int { concurrency > 1 ? concurrency * 4 : 1 }
 
   /// Calls `receive` with each item and the result of `body` for it, in their order. At most
@@ -74,8 +74,8 @@ extension Array {
 // MARK: - Reading objects
 
 extension RepositoryStorage {
-  /// Asks another host for an object after it failed to send another one. If that fails as well,
-  /// each further object would be waited for as long as the first one.
+  /// Requests an object from another host after it failed to send another one. If that fails as
+  /// well, the wait for each further object would be as long as for the first one.
   ///
   /// - Throws: `failure`, if the host does not answer, or if the user has interrupted the wait.
   func requireAnswer(after failure: StoreError) throws(StoreError) {
@@ -85,7 +85,7 @@ extension RepositoryStorage {
   }
 
   /// Calls `body`, which reads an object, and once more if that finds damage on another host: bytes
-  /// may have been changed or cut on their way, or in what was read ahead.
+  /// may have been changed or cut off in transit, or in what was read ahead.
   func readingTwice<Value>(
     _ path: ObjectPath, _ body: () throws(StoreError) -> Value
   ) throws(StoreError) -> Value {
@@ -96,8 +96,8 @@ extension RepositoryStorage {
     }
   }
 
-  /// Returns the content of an object after comparing its stored bytes with its id. One of another
-  /// host is read twice before it counts as damaged.
+  /// Returns the content of an object after comparing its stored bytes with its id. An object on
+  /// another host is read twice before it counts as damaged.
   ///
   /// - Parameter limit: the maximum size of the content in bytes.
   /// - Throws: `damaged` if the bytes do not match the id, are larger or cannot be decrypted;
@@ -117,7 +117,7 @@ extension RepositoryStorage {
     return content
   }
 
-  /// Returns the stored bytes of an object that is named by their hash. Those of another host are
+  /// Returns the stored bytes of an object that is named by their hash. Those on another host are
   /// read twice before the object counts as damaged.
   ///
   /// - Parameter limit: the maximum stored size in bytes.
@@ -137,8 +137,7 @@ extension RepositoryStorage {
   }
 
   /// Calls `body` with the pieces of an object's content, and then compares its stored bytes with
-  /// its id; a small object is read at once. What `body` did with them must be undone if that
-  /// fails.
+  /// its id; a small object is read at once. If that fails, the effects of `body` must be undone.
   ///
   /// - Parameters:
   ///   - size: the stored size in bytes.
@@ -222,8 +221,8 @@ extension RepositoryStorage {
 }
 
 extension RepositoryStorage {
-  /// Says which ranges of the contents of packs are read next. Of encrypted packs the places of
-  /// their pieces are only about known before their heads are read: a little more is expected.
+  /// Announces the ranges of packs' contents that are read next. The positions of the pieces of
+  /// encrypted packs are known only roughly before their heads are read: a little more is expected.
   ///
   /// - Parameter sizes: the stored sizes of the packs.
   func expect(

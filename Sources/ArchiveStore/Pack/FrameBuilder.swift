@@ -6,7 +6,7 @@ extension PackFrame {
   struct Plain: Sendable {
     var bytes: [UInt8]
     var blobs: [PackFrame.Blob]
-    /// Whether all members are of one file: one member, or parts.
+    /// Whether all members belong to one file: a single member, or parts.
     var isOneFile: Bool
 
     /// Appends the members of another frame.

@@ -21,7 +21,7 @@ struct FrameEncoder: ~Copyable {
   private var decompressor: ZstdDecompressor
   private var probe: CompressionProbe
   private var check: [UInt8] = []
-  /// The bytes of the last frame, kept for their memory.
+  /// The bytes of the last frame; kept to reuse their memory.
   private var stored: [UInt8] = []
 
   init() throws(StoreError) {

@@ -16,7 +16,7 @@ enum PackMembers {
     return parts.appending(path).appending(ByteString(name))
   }
 
-  /// Returns the file and the offset in it of a member: of a part those in its name, of any other
+  /// Returns the file of a member and the offset in it: for a part those in its name, for any other
   /// member the member itself.
   static func location(of member: ByteString) -> (path: ByteString, offset: UInt64) {
     let components = member.components
@@ -27,7 +27,7 @@ enum PackMembers {
     return (ByteString(joining: components[2..<(components.count - 1)]), offset)
   }
 
-  /// Whether two members are parts of one file: their names differ in the offset only.
+  /// Whether two members are parts of one file: their names differ only in the offset.
   static func arePartsOfOneFile(_ one: Span<UInt8>, _ other: Span<UInt8>) -> Bool {
     guard one.count == other.count, one.count > parts.count + digits else { return false }
     let file = 0..<(one.count - digits)
@@ -35,7 +35,7 @@ enum PackMembers {
       && one.extracting(file).hasSameBytes(as: other.extracting(file))
   }
 
-  /// Returns the member of a blob that is no file: a tree, a list, or the value of an attribute.
+  /// Returns the member of a blob other than file content: a tree, a list, or an attribute value.
   static func single(_ blob: BlobID, size: Int) -> TarMember {
     let directory = blob.kind == .data ? values : trees
     return TarMember(

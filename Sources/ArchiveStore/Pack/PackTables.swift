@@ -16,7 +16,7 @@ struct PackTables: Sendable {
   /// The blob entries, in the order of the frames.
   let records: [BlobRecord]
 
-  /// Reads the seek table and the contents of a pack of `size` stored bytes, on another host twice
+  /// Reads the seek table and the contents of a pack of `size` stored bytes; on another host twice
   /// before they count as damaged.
   static func load(
     _ id: Digest, size: UInt64, from storage: RepositoryStorage

@@ -39,8 +39,8 @@ final class FrameDelivery: Sendable {
     var failure: (any Error)?
   }
 
-  /// Prepares to read packs in the given order, of which frames may move as they are up to an
-  /// unused share. `isStopping` is called before each pack.
+  /// Prepares to read packs in the given order; frames may move unchanged up to an unused share.
+  /// `isStopping` is called before each pack.
   init(
     _ packs: [Pack], from storage: RepositoryStorage, movingUpTo limit: UnusedShare = .none,
     isStopping: @escaping @Sendable () -> Bool

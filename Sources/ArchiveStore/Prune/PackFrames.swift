@@ -24,15 +24,15 @@ struct PackFrames: ~Copyable {
   private var records: [BlobRecord] = []
   private var nextFrame = 0
   private var nextRecord = 0
-  /// The used blobs of the frame that was read last, also if it could not be read.
+  /// The used blobs of the frame that was read last, even if it could not be read.
   private(set) var used: [BlobRecord] = []
   /// The buffers of frames that were passed back.
   private var stored: [UInt8] = []
   private var plain: [UInt8] = []
-  /// The encrypted bytes of a frame, kept for their memory.
+  /// The encrypted bytes of a frame; kept to reuse their memory.
   private var ciphertext: [UInt8] = []
 
-  /// Prepares to read packs, of which frames may move as they are up to an unused share.
+  /// Prepares to read packs whose frames may move unchanged up to an unused share.
   init(_ storage: RepositoryStorage, movingUpTo limit: UnusedShare) throws(StoreError) {
     (self.storage, self.limit) = (storage, limit)
     decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
@@ -114,7 +114,7 @@ extension PackFrames.Frame {
     zip(blobs, Blake2b.hash(blobs.map(\.range), of: plain.span)).first { $0.digest != $1 }?.0
   }
 
-  /// Returns the frame for another pack, which lists the given blobs of it.
+  /// Returns the frame for another pack, listing only the given blobs.
   func packFrame(_ blobs: [BlobRecord]) -> PackFrame {
     let ordered = blobs.sorted { $0.range.lowerBound < $1.range.lowerBound }
     return PackFrame(stored: stored, plain: plain.count, blobs: ordered.map { $0.blob(at: 0) })
@@ -123,9 +123,9 @@ extension PackFrames.Frame {
   /// A member with some of the frame's blobs, and its content's range in the frame.
   typealias Part = (member: TarMember, range: Range<Int>, blobs: [PackFrame.Blob])
 
-  /// Returns members with the given blobs. A member all of whose blobs are given stays whole; of
-  /// any other, consecutive blobs become parts. If the frame is not a valid archive, each blob
-  /// becomes a member of its own: it matches its hash nevertheless.
+  /// Returns members with the given blobs. A member whose blobs are all given stays whole; the
+  /// consecutive blobs of any other become parts. If the frame is not a valid archive, each blob
+  /// becomes a separate member: it matches its hash nevertheless.
   func parts(of wanted: [BlobRecord]) -> [Part] {
     var parts: [Part] = []
     do {

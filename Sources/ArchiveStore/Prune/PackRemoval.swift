@@ -30,7 +30,7 @@ struct PackRemoval {
   ) throws -> Result {
     let reserve = SpaceReserve(repository.storage)
     let session = try reserve.whenFull { () throws(StoreError) in
-      // More threads, which wait for requests, would make many small packs.
+      // More threads would wait for requests and make many small packs.
       try repository.beginWriting(workers: min(workers, Host.processors), cache: cache)
     }
     defer { session.abandon() }
@@ -53,7 +53,7 @@ struct PackRemoval {
     }
   }
 
-  /// Condemns packs, and removes all condemned packs that nobody may rely on.
+  /// Condemns packs, and removes all condemned packs that no program may rely on.
   mutating func remove(_ packs: Set<Digest>, _ needs: inout SnapshotNeeds) throws {
     guard !packs.isEmpty else { return }
     try session.condemn(packs, by: right, reserve: reserve)
@@ -61,14 +61,14 @@ struct PackRemoval {
     try sweep(&needs)
   }
 
-  /// Removes all condemned packs that nobody may rely on.
+  /// Removes all condemned packs that no program may rely on.
   mutating func sweep(_ needs: inout SnapshotNeeds) throws {
     let condemned = try CondemnedObjects(session.repository.storage).objects
     guard !condemned.isEmpty else { return }
     needs.add(try sweep(condemned, &needs))
   }
 
-  /// Removes the packs of some condemned objects that nobody may rely on.
+  /// Removes the packs of some condemned objects that no program may rely on.
   mutating func sweep(
     _ condemned: [Digest: CondemnedObject], _ needs: inout SnapshotNeeds
   ) throws -> PruneSweep.Result {
@@ -87,8 +87,8 @@ public struct RemovalTotals: Sendable, Hashable {
   public internal(set) var waitingPacks = 0
   /// The leases of these programs.
   public internal(set) var waitingFor: [ByteString] = []
-  /// Those of them whose programs have ended without releasing them, as far as this host can find
-  /// out. They are waited for until they expire.
+  /// The leases of programs that have ended without releasing them, as far as this host can tell.
+  /// They are waited for until they expire.
   public internal(set) var endedLeases: [LeaseStatus] = []
 
   /// Adds the result of the latest sweep. Packs that wait are those that wait now.

@@ -2,11 +2,11 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// Copies the used blobs of packs to new packs. Frames with no unused data, or with as little as
-/// the limit allows, move as they are, without compression; of the others the used members are
-/// collected in new frames, those that the latest snapshots need apart from those that only older
-/// ones need: a restore of a latest one then decodes less, and what becomes unused next is in
-/// frames of its own.
+/// Copies the used blobs of packs to new packs. Frames with no unused data, or within the limit for
+/// it, move unchanged, without recompression. The used members of all others are collected in new
+/// frames, those that the latest snapshots need apart from those that only older ones need: a
+/// restore of a latest one then decodes less, and the data that becomes unused next is in separate
+/// frames.
 ///
 /// Every used blob is verified against its hash before it is copied. A pack in which one is damaged
 /// is left as it is: its blobs stay where they are, and no copy replaces it.
@@ -22,7 +22,7 @@ final class PackRewriter: Sendable {
 
   /// The result of a rewrite.
   struct Result {
-    /// The packs whose used blobs are all in other packs now.
+    /// The packs whose used blobs are now all in other packs.
     var rewritten: Set<Digest> = []
     /// The errors of damaged packs, which stay.
     var damaged: [StoreError] = []
@@ -95,7 +95,7 @@ final class PackRewriter: Sendable {
 }
 
 extension UsedBlobSearch {
-  /// Returns a check for used blobs of which a pack holds the copy that is marked.
+  /// Returns a check for the used blobs whose marked copy a pack holds.
   func isUsed(in pack: Digest) -> (BlobRecord) -> Bool {
     { record in
       guard let entry = index.find(record.id)?.entry,
@@ -125,7 +125,7 @@ struct FrameWriters {
     return [(usual, blobs.filter { !older.contains($0) }), (older.writer, apart)]
   }
 
-  /// Writes all that the writers have collected to packs.
+  /// Writes everything that the writers have collected to packs.
   func flush() throws(StoreError) {
     try usual.flush()
     try older?.writer.flush()
@@ -139,13 +139,13 @@ extension WritingSession {
     case moved
     /// Some of its blobs were stored again in other frames.
     case partly
-    /// Nothing of it was new.
+    /// None of it was new.
     case known
   }
 
-  /// Stores the used blobs of packs through receivers, of which each of the `threads` threads gets
-  /// one with a writer of its own, and makes the new packs durable with an index object, also after
-  /// an interruption. Returns false if it was interrupted.
+  /// Stores the used blobs of packs through receivers, one with its own writer for each of the
+  /// `threads` threads, and makes the new packs durable with an index object, even after an
+  /// interruption. Returns false if it was interrupted.
   func store<Receiver: FrameDelivery.Receiver>(
     _ packs: [PrunePlan.Pack], from storage: RepositoryStorage,
     movingUpTo limit: UnusedShare = .none, threads: Int,
@@ -187,7 +187,7 @@ extension WritingSession {
     return .partly
   }
 
-  /// No longer relies on packs, so that their blobs are stored again.
+  /// Stops relying on packs, so that their blobs are stored again.
   func exclude(_ packs: Set<Digest>) { known.exclude(packs) }
 
   /// Appends a frame as it is to an open pack. The caller has claimed all of its blobs.

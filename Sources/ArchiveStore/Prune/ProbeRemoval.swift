@@ -2,12 +2,12 @@ internal import Codecs
 internal import SystemIO
 
 extension RepositoryLayout {
-  /// The beginning of the names of probes: objects with which a program finds out what a storage
-  /// does and what its user may do. They are no objects of the repository.
+  /// The beginning of the names of probes: objects that show how a storage behaves and what its
+  /// user may do. They do not belong to the repository.
   private static let probePrefix = "probe-"
   private static let probeDigits = 16
 
-  /// Returns a name for a probe, which no other one has.
+  /// Returns a unique name for a probe.
   static func newProbe() -> ByteString {
     ByteString(probePrefix + Host.randomHex(bytes: probeDigits / 2))
   }
@@ -32,7 +32,7 @@ enum ProbeRemoval {
     ObjectPath.root, RepositoryLayout.packs, RepositoryLayout.indexes, RepositoryLayout.snapshots,
   ]
 
-  /// Removes the probes that no program uses any longer: those of an hour ago, by the storage's
+  /// Removes the probes that no program uses any longer: those older than an hour by the storage's
   /// clock.
   static func run(_ storage: RepositoryStorage, by lease: Lease) throws(StoreError) {
     var now: Timestamp?

@@ -43,7 +43,7 @@ public struct PrunePlan: Sendable {
     public let hasData: Bool
     public internal(set) var action = Action.keep
     public internal(set) var reason: Reason?
-    /// Of a pack that is rewritten, the unused bytes of frames that move as they are.
+    /// For a rewritten pack, the unused bytes of frames that move unchanged.
     public internal(set) var moved: UInt64 = 0
     var unusedByShare = UnusedShare.Bytes()
   }
@@ -56,7 +56,7 @@ public struct PrunePlan: Sendable {
   /// The packs of an action.
   public func packs(_ action: Action) -> [Pack] { packs.filter { $0.action == action } }
 
-  /// The stored bytes that packs of an action have in a property.
+  /// Returns the sum of a property of stored bytes over the packs of an action.
   public func bytes(_ action: Action, _ property: KeyPath<Pack, UInt64>) -> UInt64 {
     packs(action).reduce(0) { $0 + $1[keyPath: property] }
   }
@@ -132,8 +132,8 @@ extension PrunePlan {
     }
   }
 
-  /// Lets the frames of rewritten packs with the smallest unused share move as they are, as far as
-  /// the limit allows: to move a frame costs a fraction of compressing its used data again.
+  /// Lets the frames of rewritten packs with the smallest unused share move unchanged, as far as
+  /// the limit allows: moving a frame costs a fraction of compressing its used data again.
   private mutating func moveFrames(_ limit: PruneRequest.UnusedLimit) {
     let allowed = limit.bytes(beside: packs.map(\.used).clampedSum)
     let kept = bytes(.keep, \.unused)

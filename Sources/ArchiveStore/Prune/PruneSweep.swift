@@ -27,9 +27,8 @@ struct PruneSweep {
     (self.session, self.right, self.reserve) = (session, right, reserve)
   }
 
-  /// Sweeps the condemned objects that nobody may rely on. `needs` knows what the snapshots
-  /// listed so far need; snapshots that were added since are searched here, after the leases were
-  /// checked.
+  /// Sweeps the condemned objects that no program may rely on. `needs` covers the snapshots listed
+  /// so far; snapshots added since are searched here, after the leases were checked.
   func run(
     _ condemned: [Digest: CondemnedObject], _ needs: inout SnapshotNeeds
   ) throws -> Result {
@@ -37,9 +36,9 @@ struct PruneSweep {
     let first = try due(condemned, &result)
     guard !first.isEmpty else { return result }
     try needs.update()
-    // Again: a program that removes snapshots may have taken one away for a moment. An object that
-    // waited before still waits: the writer that it waited for may have committed a snapshot that
-    // the search has not seen, and ended.
+    // Again, because a program that removes snapshots may have taken one away for a moment. An
+    // object that waited before still waits: the writer that it waited for may have committed a
+    // snapshot that the search has not seen, and ended.
     let due = try due(first, &result)
     guard !due.isEmpty else { return result }
     let packs = Set(due.values.flatMap(\.packs))
@@ -53,9 +52,9 @@ struct PruneSweep {
     return result
   }
 
-  /// Whether condemned packs would have to stay that a program which lost the right may still
-  /// remove. None of them may become usable again, nor count as the copy for which another one is
-  /// removed: all objects wait.
+  /// Whether a program that lost the right may still remove condemned packs that would have to
+  /// stay. Such a pack must neither become usable again nor count as the copy that makes another
+  /// one removable: all objects wait.
   private func waitsForSleepers(
     _ due: [Digest: CondemnedObject], _ result: inout Result
   ) throws(StoreError) -> Bool {
@@ -79,7 +78,7 @@ struct PruneSweep {
   }
 
   /// Removes packs from the index and then from the storage. On a full volume the packs are removed
-  /// first: while the condemned object names them, it is no damage that the index does as well.
+  /// first: while the condemned object names them, their entries in the index are not damage.
   private func clear(
     _ packs: Set<Digest>, _ needs: SnapshotNeeds, into result: inout Result
   ) throws(StoreError) {
@@ -94,7 +93,7 @@ struct PruneSweep {
     }
   }
 
-  /// Writes the index objects that name any of the packs again without these.
+  /// Rewrites the index objects that name any of the packs, without these packs.
   private func rewriteIndex(without packs: Set<Digest>, _ index: PruneIndex) throws(StoreError) {
     for object in index.objects where !packs.isDisjoint(with: object.packIDs) {
       // Objects of the packs' own tables exist in memory only.
@@ -159,8 +158,8 @@ extension [Digest: CondemnedObject] {
 }
 
 extension RepositoryPrune.Report {
-  /// Adds what a prune does first: it removes the condemned packs that no program relies on and no
-  /// snapshot needs. Those that it keeps are in the plan that is made afterwards.
+  /// Adds the first step of a prune: it removes the condemned packs that no program relies on and
+  /// no snapshot needs. Those that it keeps are in the plan that is made afterwards.
   mutating func addCondemned(in needs: inout SnapshotNeeds) {
     let (due, waiting) = needs.condemnedObjects.due(for: needs.leases)
     var swept = PruneSweep.Result()

@@ -1,8 +1,8 @@
 public import Codecs
 public import SystemIO
 
-/// Removes data that no snapshot needs, beside running backups and restores and without a lock that
-/// these wait for (docs/repository-format.md, "Prune").
+/// Removes data that no snapshot needs, alongside running backups and restores and without a lock
+/// that they wait for (docs/repository-format.md, "Prune").
 ///
 /// Prune marks: it finds what the snapshots need, copies the used data of packs that are worth
 /// rewriting, and names the packs to be removed in a condemned object. It sweeps: once no other
@@ -85,7 +85,7 @@ public struct RepositoryPrune {
     public let blobs: Int
     /// Their bytes before compression.
     public let bytes: UInt64
-    /// Their stored bytes: what becomes unused in packs. A prune frees it as it removes and
+    /// Their stored bytes, which become unused in packs. A prune frees them as it removes and
     /// rewrites these packs.
     public let stored: UInt64
   }
@@ -130,9 +130,9 @@ public struct RepositoryPrune {
       threads: workers, counters: counters, isStopping: isStopping)
   }
 
-  /// Checks that the packs do not belong to snapshots that were lost: a directory of snapshots that
-  /// was created again after a loss, or that was not copied yet, looks like that of a repository of
-  /// which all snapshots were removed.
+  /// Checks that the packs do not belong to lost snapshots: a directory of snapshots that was
+  /// recreated after a loss, or was not copied yet, looks like that of a repository whose snapshots
+  /// were all removed.
   private func requireSnapshots(_ needs: SnapshotNeeds) throws(StoreError) {
     guard needs.snapshots == 0, !needs.packSizes.isEmpty, !request.mayRemoveAll else { return }
     throw StoreError(
@@ -142,7 +142,7 @@ public struct RepositoryPrune {
         + "'--remove-all' removes all data, for example that of an interrupted first backup")
   }
 
-  /// Checks that no pinned snapshot is lost: its data may be all that is left of it, and it may be
+  /// Checks that no pinned snapshot is lost: its data may be all that remains of it, and it may be
   /// copied again.
   private func requirePinned() throws(StoreError) {
     guard let id = try repository.lostPinned().min() else { return }
@@ -166,7 +166,7 @@ public struct RepositoryPrune {
 }
 
 extension RepositoryPrune.Report {
-  /// Records what is lost.
+  /// Records the losses.
   fileprivate mutating func add(_ needs: SnapshotNeeds) {
     lostBlobs = needs.lostBlobs
     unindexedPacks = needs.lostBlobs > 0 ? needs.unindexedPacks.count : 0
@@ -205,7 +205,7 @@ extension RepositoryPrune {
         try rewriteInParts(packs, &needs)
       }
       result.removal = removal.totals
-      // Probes that stay take a few bytes.
+      // Remaining probes take only a few bytes.
       try? ProbeRemoval.run(storage, by: session.lease)
       return result
     }
@@ -247,8 +247,8 @@ extension RepositoryPrune {
       }.count
     }
 
-    /// The space in bytes for index objects and snapshots of running programs, and what must be
-    /// left of it on a volume that is nearly full.
+    /// The space in bytes for index objects and snapshots of running programs, and the space that
+    /// must remain for them on a volume that is nearly full.
     private static let margin: UInt64 = 16 << 20
     private static let minimumMargin: UInt64 = 1 << 20
 

@@ -39,7 +39,7 @@ struct SnapshotNeeds {
     (self.action, self.removed) = (action, removed)
     let objects = try CondemnedObjects(repository.storage)
     (condemned, condemnedObjects) = (objects.packs, objects.objects)
-    // The packs of a damaged one count as usable, and another program may be about to remove them.
+    // The packs of a damaged one count as usable, but another program may be about to remove them.
     if !objects.damaged.isEmpty, try !repository.storage.leases.sleepingRemovers().isEmpty {
       throw PruneLease.sleeping(action, repository.location)
     }
@@ -57,15 +57,14 @@ struct SnapshotNeeds {
     search.counters = nil
   }
 
-  /// Adds index objects and snapshots that were added meanwhile. The snapshots are listed first:
-  /// the index that one of them needs is durable before it.
+  /// Adds index objects and snapshots that were added meanwhile. The snapshots are listed first,
+  /// because the index that one of them needs is durable before it.
   mutating func update() throws {
     // First: a snapshot that is committed meanwhile is in the listing.
     let pending = try pendingTrees()
     let listing = try repository.heads(cache: headCache)
     if let error = listing.damaged.first {
-      // The error of a snapshot that is not damaged, for example of a newer version, has its own
-      // hint.
+      // The error of an undamaged snapshot, for example of a newer version, has its own hint.
       guard error.kind == .damaged else { throw error }
       throw error.hinting(
         "it is unknown what the snapshot needs: restore the object from a copy, or remove the "
@@ -118,7 +117,7 @@ struct SnapshotNeeds {
     return trees
   }
 
-  /// Marks what snapshots need that are about to be committed.
+  /// Marks what snapshots that are about to be committed need.
   private mutating func mark(pending: Set<TreeReference>) throws {
     guard !pending.isEmpty else { return }
     do {
@@ -203,9 +202,9 @@ struct SnapshotNeeds {
   /// The data blobs that snapshots need and no pack has.
   var lostBlobs: Int { search.lost.count }
 
-  /// Returns the condemned packs among `packs` that have to stay: those with a needed blob of which
-  /// no reliable pack has a copy. While blobs are lost, packs that no index object names stay as
-  /// well, because they may hold them.
+  /// Returns the condemned packs among `packs` that have to stay: those with a needed blob that no
+  /// reliable pack holds. While blobs are lost, packs that no index object names stay as well,
+  /// because they may hold them.
   mutating func selectNeeded(among packs: Set<Digest>) -> Set<Digest> {
     search.set(.condemned, of: packs)
     let needed = search.selectNeeded(among: packs)
@@ -219,9 +218,9 @@ struct SnapshotNeeds {
   }
 
   /// Returns the packs, with their sizes, that no index object names and that no running program
-  /// wrote: those from before all programs that have a lease and can write. If one of these does
-  /// not say when it began, there are none. There are also none while blobs are lost, because the
-  /// object that named the packs may be lost as well.
+  /// wrote: those older than all programs that have a lease and can write. If the start of one of
+  /// these programs is unknown, there are none. There are also none while blobs are lost, because
+  /// the object that named the packs may be lost as well.
   ///
   /// - Parameter own: the lease of the caller, or nil if it has none.
   func packsWithoutRun(besides own: ByteString?) throws(StoreError) -> [Digest: UInt64] {

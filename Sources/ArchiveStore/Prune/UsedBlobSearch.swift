@@ -117,9 +117,9 @@ struct UsedBlobSearch {
     return (used.count, bytes, PackUsage.packs(of: self).reduce(0) { $0 + $1.used })
   }
 
-  /// Returns the packs among `condemned` that hold a needed blob of which no reliable pack has a
-  /// copy. The copies of the other needed blobs in these packs are marked: after the packs were
-  /// removed, they are the ones that are needed.
+  /// Returns the packs among `condemned` that hold a needed blob that no reliable pack holds. The
+  /// copies of the other needed blobs in these packs are marked: after the packs are removed, they
+  /// are the ones that are needed.
   mutating func selectNeeded(among condemned: Set<Digest>) -> Set<Digest> {
     var needed: Set<Digest> = []
     for (number, object) in index.objects.enumerated() {
@@ -139,7 +139,7 @@ struct UsedBlobSearch {
     return needed
   }
 
-  /// Marks blobs that were lost and that an index object added since then has.
+  /// Marks lost blobs that an index object added since then has.
   mutating func markFound() {
     for digest in lost {
       guard let found = index.find(BlobID(kind: .data, digest: digest)) else { continue }

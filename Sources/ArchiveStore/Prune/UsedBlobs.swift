@@ -2,7 +2,7 @@ internal import SystemIO
 
 /// The blobs that snapshots need: a bit for each entry of the index, 12 MB for 100 million blobs.
 ///
-/// Of a blob with several entries only the best one is marked, so the other copies are unused.
+/// If a blob has several entries, only the best one is marked, so the other copies are unused.
 struct UsedBlobs: Sendable {
   private var bits: [SpillableArray<UInt64>] = []
   /// The number of marked entries.

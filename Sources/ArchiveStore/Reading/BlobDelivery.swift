@@ -66,7 +66,7 @@ public final class BlobDelivery: Sendable {
       do throws(StoreError) {
         try batch.add(plan.frames[number])
       } catch {
-        // Another pack may have an intact copy, also of what this user may not read.
+        // Another pack may have an intact copy, even if this user may not read this one.
         guard error.kind == .damaged || error.isRefused else { throw error }
         try sink.reportMissing(plan.uses[plan.frames[number].uses].map(\.use), error)
       }

@@ -3,20 +3,21 @@ internal import Synchronization
 internal import SystemIO
 
 /// The lease of a reader on another host that does not wait for it: it is taken while the reader
-/// opens the index, and reads a snapshot and its trees, by listings from before
+/// opens the index and reads a snapshot and its trees from earlier listings
 /// (docs/repository-format.md, "Readers").
 ///
-/// Once the lease is there, the index and the snapshots are listed again: what is in both listings
-/// is as safe as if it had been listed now for the first time. The reader waits for that before it
-/// reads data. That may be much later: the lease is kept alive meanwhile. If it may have been taken
-/// away nevertheless, what was listed under it is worthless, and the reader takes a new one.
+/// Once the lease is held, the index and the snapshots are listed again: what is in both listings
+/// is as safe as if it had been listed for the first time now. The reader waits for that before it
+/// reads data. That may be much later: the lease is kept alive meanwhile. If another program may
+/// have taken it away nevertheless, what was listed under it is worthless, and the reader takes a
+/// new one.
 package final class EarlyLease: Sendable {
   /// A lease, and what was listed under it.
   struct Taken: Sendable {
     let lease: ReaderLease
     let indexes: [Digest]
     let snapshots: Set<Digest>
-    /// The error for what another program may have removed before; nil unless an earlier lease has
+    /// The error for what another program may have removed earlier; nil unless an earlier lease has
     /// expired.
     var loss: StoreError?
   }
@@ -91,8 +92,8 @@ package final class EarlyLease: Sendable {
 }
 
 extension Repository {
-  /// Begins to read while a lease is taken. What the reader has read of a snapshot may be used once
-  /// `RepositoryReader.requireKept(_:)` has returned.
+  /// Begins to read while a lease is taken. What the reader has read of a snapshot may be used only
+  /// after `RepositoryReader.requireKept(_:)` has returned.
   package func beginReading(
     cache: IndexCache?, early: EarlyLease
   ) throws(StoreError) -> RepositoryReader {
@@ -115,15 +116,15 @@ final class LeaseEnd: Sendable {
 }
 
 extension RepositoryReader {
-  /// Says that nothing more is read. The lease ends while the caller does something else, and at
-  /// the latest with the reader.
+  /// Declares that nothing more is read. The lease ends while the caller does something else, and
+  /// at the latest with the reader.
   package func endReading() {
     early = nil
     if let lease { end = LeaseEnd(lease) }
     lease = nil
   }
 
-  /// Waits for a lease that is taken beside the first reads. Index objects that were replaced
+  /// Waits for a lease that is taken alongside the first reads. Index objects that were replaced
   /// meanwhile are loaded again. Data is read only after that.
   func settleLease() throws(StoreError) {
     guard let early else { return }
@@ -138,8 +139,8 @@ extension RepositoryReader {
     self.early = nil
   }
 
-  /// Checks that a snapshot, which may have been found before the reader had its lease, is one that
-  /// the lease protects.
+  /// Checks that the lease protects a snapshot that may have been found before the reader had the
+  /// lease.
   ///
   /// - Throws: `busy` if another program has removed it meanwhile.
   package func requireKept(_ snapshot: Digest) throws(StoreError) {

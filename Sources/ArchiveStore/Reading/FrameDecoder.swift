@@ -3,14 +3,14 @@ internal import Codecs
 /// Reads and decodes frames for readers that verify each blob against its hash. They do not need
 /// the frame's checksum, and can read the intact blobs of a damaged frame.
 ///
-/// A frame of another host may have been changed or cut on its way. There the checksum is verified,
-/// and a frame that does not match it is read a second time.
+/// A frame on another host may have been changed or cut off in transit. Its checksum is verified,
+/// and if it does not match, the frame is read a second time.
 struct FrameDecoder: ~Copyable {
   private let storage: RepositoryStorage
   /// Whether the storage is on another host.
   private let verifiesChecksums: Bool
   private var decompressor: ZstdDecompressor
-  /// The stored bytes of the frame, and the encrypted ones, kept for their memory.
+  /// The stored bytes of the frame, and the encrypted ones; kept to reuse their memory.
   private var stored: [UInt8] = []
   private var ciphertext: [UInt8] = []
 

@@ -20,7 +20,7 @@ extension JointWalk {
     /// The trees of all directories in ascending order, if there are several directories.
     private let trees: [Int]
 
-    /// - Parameter alike: the number of trees if content that all share is skipped, otherwise 0.
+    /// - Parameter alike: the number of trees if content shared by all is skipped, otherwise 0.
     init(path: ByteString, directories: [Directory], alike: Int) {
       self.path = path
       self.directories = directories
@@ -114,8 +114,8 @@ extension JointWalk {
       return found
     }
 
-    /// Returns the next entry of the only directory: the most frequent case by far, in which
-    /// nothing has to be compared.
+    /// Returns the next entry of the only directory: by far the most frequent case, in which no
+    /// comparison is needed.
     private mutating func nextOfOne() -> Names? {
       guard let entry = directories[0].removeFirst() else { return nil }
       last = entry.name
@@ -168,8 +168,8 @@ extension JointWalk {
       forget()
     }
 
-    /// Opens the directory. One that was read to its end is opened as well, because its pages are
-    /// compared with those of the others.
+    /// Opens the directory, even one that was read to its end, because its pages are compared with
+    /// those of the others.
     mutating func open(_ reader: RepositoryReader) throws(StoreError) {
       if directory == nil, !isDamaged { directory = try reader.openDirectory(tree) }
     }

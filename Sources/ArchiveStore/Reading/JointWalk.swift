@@ -123,12 +123,12 @@ extension JointWalk {
     /// The distinct entries, and for each the numbers of its directories: neighbouring ones, such
     /// as those of successive snapshots, mostly have equal entries, so ranges are short lists.
     private var distinct: [(entry: TreeEntry, directories: [Range<Int>])] = []
-    /// The position of each entry, of many.
+    /// The position of each entry, if there are many.
     private var indexes: [TreeEntry: Int] = [:]
     /// The entry of the last directory: that of the next one is often equal.
     private var last = 0
 
-    /// The number of entries from which they are found by their hashes.
+    /// The number of entries from which they are looked up by their hashes.
     private static let manyEntries = 8
 
     init(name: ByteString) { self.name = name }

@@ -1,6 +1,6 @@
 internal import Codecs
 
-/// A planned delivery. What it fetches ahead is dropped at the end of its lifetime.
+/// A planned delivery. Data fetched ahead for it is dropped at the end of its lifetime.
 package final class PreparedDelivery {
   private let plan: BlobDelivery.Plan
   private let storage: RepositoryStorage

@@ -12,7 +12,7 @@ struct ReaderIndex {
   /// The loaded objects; nil in a reader with a fixed index.
   private var loaded: LoadedIndex?
   private var rescue: PackRescue?
-  /// The error of a pack that the fixed index lacks, since this user may not read its table.
+  /// The error of a pack that the fixed index lacks because this user may not read its table.
   private var lacking: StoreError?
   /// Packs that are named but do not exist.
   private var gone: Set<Digest> = []
@@ -51,7 +51,7 @@ struct ReaderIndex {
   }
 
   /// Forgets which packs do not exist, so that all are looked for again: a repository on another
-  /// host may have been away, or a pack may have been copied from a mirror.
+  /// host may have been unavailable, or a pack may have been copied from a mirror.
   mutating func forgetLost() {
     isCurrent = false
     if rescue?.packs.isEmpty == true { rescue = nil }

@@ -4,7 +4,7 @@ internal import SystemIO
 /// The lease of a program that reads for a long time: packs that it may need stay until it ends
 /// (docs/repository-format.md, "Readers").
 ///
-/// A thread keeps it alive. If another program took it away nevertheless, since the host was
+/// A thread keeps it alive. If another program took it away nevertheless, because the host was
 /// suspended or did not reach the store for an hour, the thread takes a new one, which protects the
 /// data that still exists. Data that is missing from then on may have been removed by that program,
 /// and does not count as damage (`explain(_:)`).
@@ -48,14 +48,14 @@ public final class ReaderLease: Sendable {
     return try? ReaderLease(repository)
   }
 
-  /// Returns the error to report for an object that is missing: `leaseLost` if another program took
-  /// the lease away before, since it may have removed the object then, otherwise the same.
+  /// Returns the error to report for a missing object: `leaseLost` if another program took the
+  /// lease away before, since it may have removed the object then; otherwise the given error.
   func explain(_ error: StoreError) -> StoreError {
     guard error.code == .missing, losses.hasOccurred() else { return error }
     return Self.lost(lease.storage.location)
   }
 
-  /// Checks that what is missing was not removed after another program took the lease away.
+  /// Checks that missing data was not removed after another program took the lease away.
   ///
   /// - Throws: `leaseLost` if it may have been.
   func requireKept() throws(StoreError) {
@@ -82,7 +82,7 @@ public final class ReaderLease: Sendable {
 }
 
 extension ReaderLease {
-  /// Knows whether a lease was lost, and replaces it.
+  /// Detects that a lease was lost, and replaces it.
   private final class Losses: Sendable {
     private let lease: Lease
     private let clock: @Sendable () -> Double
@@ -106,7 +106,7 @@ extension ReaderLease {
       } catch {
         guard error.code == .leaseLost else { return }
       }
-      // In a store without rename, only a look shows whether the heartbeat found the lease alive.
+      // In a store without rename, only a request shows whether the heartbeat came in time.
       guard (try? lease.isTaken()) == true else { return }
       state.withLock { $0.hasOccurred = true }
       try? lease.renew(with: [Lease.readerSign])

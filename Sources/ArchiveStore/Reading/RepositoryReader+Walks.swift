@@ -72,8 +72,8 @@ extension RepositoryReader {
     try prepare(uses, of: kind).run(threads: threads, isStopping: isStopping, to: makeSink)
   }
 
-  /// Plans a delivery, and begins to fetch its frames ahead from another host. The caller can do
-  /// something else until it runs the delivery, but read nothing that needs to be fetched.
+  /// Plans a delivery, and begins to fetch its frames ahead from another host. Until the delivery
+  /// runs, the caller must not read anything that needs to be fetched.
   package func prepare(
     _ uses: [BlobDelivery.Use], of kind: BlobKind = .data
   ) throws(StoreError) -> PreparedDelivery {

@@ -7,7 +7,7 @@ internal import SystemIO
 /// Holds the index and up to 48 MiB of decoded frames. Not thread-safe. Takes no lease: if a pack
 /// is gone, the index is loaded once more before that is reported as damage, or as `busy` if index
 /// objects were removed meanwhile. An unusable index object has no effect while the packs are
-/// intact, because they list their own contents. Of a blob in several packs, any intact copy is
+/// intact, because they list their own contents. If several packs hold a blob, any intact copy is
 /// used.
 public final class RepositoryReader {
   public let repository: Repository
@@ -34,14 +34,14 @@ public final class RepositoryReader {
   private var hasExpectedTrees = false
   /// Whether trees that `expect` has named are still being fetched or held.
   private var isExpecting = false
-  /// The stored sizes of packs, once they were needed.
+  /// The stored sizes of packs, once they are needed.
   private var packSizes: [Digest: UInt64]?
   /// The lease that is still being taken; nil if there is none.
   var early: EarlyLease?
-  /// The snapshots that were listed under a lease that was taken beside the first reads.
+  /// The snapshots that were listed under a lease taken alongside the first reads.
   var listedSnapshots: Set<Digest>?
-  /// The error for what is missing after the first lease expired, as long as nobody has checked
-  /// that the snapshot is still there (`requireKept(_:)`); nil otherwise.
+  /// The error for data that is missing after the first lease expired, until the existence of the
+  /// snapshot is checked (`requireKept(_:)`); nil otherwise.
   var unkept: StoreError?
   /// The end of the lease, once nothing more is read.
   var end: LeaseEnd?
@@ -98,8 +98,8 @@ public final class RepositoryReader {
   }
 
   /// Lets walks continue without packs that this user may not read, as without damaged ones. Their
-  /// errors are then those of damage, with `isRefused`, and the packs are in `refusedPacks`. That
-  /// of a blob in no index which may be in a refused pack has the code `missing`.
+  /// errors are then reported as damage, with `isRefused`, and the packs are in `refusedPacks`. The
+  /// error for an unindexed blob that may be in a refused pack has the code `missing`.
   func continueWithoutRefused() { refusedPacks = refusedPacks ?? [:] }
 
   /// Returns the error to report for a blob that no pack has. Without a lease, another program may
@@ -112,8 +112,8 @@ public final class RepositoryReader {
       reason: "another program has removed objects meanwhile", hint: "run the command again")
   }
 
-  /// Looks for more packs, also by the listings under a lease that is still being taken. Returns
-  /// whether there may be any.
+  /// Looks for more packs, including by the listings under a lease that is still being taken.
+  /// Returns whether there may be any.
   private func widen() throws(StoreError) -> Bool {
     if try index.widen() { return true }
     guard early != nil else { return false }
@@ -168,7 +168,7 @@ public final class RepositoryReader {
     }
     decodedFrames += 1
     if kind == .data {
-      // The memory is for data from now on.
+      // From now on the memory is for data.
       if treeFrames.capacity > Self.treeCapacity { treeFrames.setCapacity(Self.treeCapacity) }
       dataFrames.insert(frame, for: key, cost: frame.count)
     } else {
@@ -177,15 +177,15 @@ public final class RepositoryReader {
     return frame
   }
 
-  /// The largest size of all trees and lists that are fetched ahead, in bytes: that of one piece.
+  /// The maximum total size of trees and lists that are fetched ahead, in bytes: that of one piece.
   private static let treesAhead: UInt64 = 4 << 20
 
   /// Whether each read waits for another host.
   package var readsFromAnotherHost: Bool { repository.storage.isOnAnotherHost }
 
   /// Fetches the trees of directories ahead, all at once, if they are on another host: a caller
-  /// that opens them in this order waits for one answer in place of one for each. Ends what was
-  /// expected before. A caller that has opened the last ones calls `endExpecting`.
+  /// that opens them in this order waits for one answer instead of one for each. Ends the previous
+  /// prefetch. A caller that has opened the last ones calls `endExpecting`.
   package func expect(_ trees: some Collection<TreeReference>) {
     let storage = repository.storage
     guard trees.count > 1, readsFromAnotherHost else { return }
@@ -207,7 +207,7 @@ public final class RepositoryReader {
     storage.expect(ranges, sizes: sizes)
   }
 
-  /// Ends to fetch ahead what `expect` has named.
+  /// Stops fetching ahead what `expect` has named.
   package func endExpecting() {
     guard isExpecting else { return }
     isExpecting = false
@@ -215,7 +215,8 @@ public final class RepositoryReader {
   }
 
   /// Fetches all trees and lists ahead, before a walk of most of them, if they are on another host
-  /// and few. The walk would wait for one part after another. Has an effect once.
+  /// and few. Otherwise the walk would wait for one part after another. Only the first call has an
+  /// effect.
   package func expectTrees() {
     let storage = repository.storage
     guard !hasExpectedTrees, storage.isOnAnotherHost else { return }

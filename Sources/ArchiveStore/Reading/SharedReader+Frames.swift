@@ -23,7 +23,7 @@ extension SharedReader {
   /// A decoded frame, with the blobs in it that were verified: a file is read in many ranges.
   package final class Frame: Sendable {
     package let bytes: [UInt8]
-    /// When it was decoded, in seconds of the reader's clock.
+    /// The time at which it was decoded, in seconds of the reader's clock.
     fileprivate let time: Double
     private let verified = Mutex<Set<Verified>>([])
 
@@ -56,7 +56,7 @@ extension SharedReader {
       var decoded = 0
     }
 
-    /// The error of a frame, and when it was found.
+    /// The error of a frame, and the time at which it was found.
     private struct Lost {
       let error: StoreError
       let time: Double

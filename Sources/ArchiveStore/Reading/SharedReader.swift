@@ -32,7 +32,7 @@ package final class SharedReader: Sendable {
   private struct IndexState {
     var index: ReaderIndex
     var generation = 0
-    /// When a pack or a blob was found missing for the first time since all were looked for.
+    /// The time at which a pack or a blob was first found missing since all were looked for.
     var lostSince: Double?
 
     /// Looks for all packs again if it is time to.
@@ -159,7 +159,7 @@ package final class SharedReader: Sendable {
     do throws(StoreError) {
       return try slice(blob, of: frame, at: location)
     } catch {
-      // It may have been read wrongly a while ago.
+      // It may have been read incorrectly a while ago.
       let again = try table.renew(frame, key) { () throws(StoreError) in try decode(location) }
       guard let again else { throw error }
       return try slice(blob, of: again, at: location)

@@ -28,8 +28,8 @@ extension UnreadableNames {
   /// Consecutive unreadable pages of a directory.
   struct Pages {
     private(set) var names: UnreadableNames
-    /// The error of the first page that is damaged, or of the first one if this user may not read
-    /// any of them.
+    /// The error of the first damaged page, or of the first page if this user may not read any of
+    /// them.
     private var cause: StoreError
 
     init(_ names: UnreadableNames, _ cause: StoreError) {

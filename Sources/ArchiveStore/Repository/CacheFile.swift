@@ -2,7 +2,7 @@ internal import Codecs
 internal import SystemIO
 
 /// A file in this host's cache of a repository. It is used only if no other user can have written
-/// it; whatever it contains can be made again.
+/// it; its content can always be made again.
 struct CacheFile: Sendable {
   /// The directory, which is created with its parents if it is missing.
   let directory: ByteString

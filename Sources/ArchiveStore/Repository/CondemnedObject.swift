@@ -11,8 +11,8 @@ struct CondemnedObject {
 
   init(packs: Set<Digest>) { self.packs = packs.sorted() }
 
-  /// Returns the stored bytes, whose hash is the id. They are different each time, so that no id is
-  /// used twice.
+  /// Returns the stored bytes, whose hash is the id. They are different each time, so no id is used
+  /// twice.
   func encode() -> [UInt8] {
     let json: JSON = [
       "format": .string(Self.format), "version": 1,
@@ -91,7 +91,7 @@ struct CondemnedObjects {
     }
   }
 
-  /// Loads the objects of a repository that a writer has opened, and so has removed damaged ones.
+  /// Loads the objects of a repository from which a writer has removed damaged ones on opening it.
   ///
   /// - Throws: also `damaged`, because the packs that such an object names are unknown.
   static func intact(_ storage: RepositoryStorage) throws(StoreError) -> CondemnedObjects {
@@ -115,7 +115,7 @@ extension CondemnedObjects {
     try repository.requireKnownFeatures(for: .prune)
     let right = try PruneLease(lease, for: "remove a damaged list of condemned packs from")
     defer { right.release() }
-    // A program that lost the right while it slept cannot remove packs without its lease.
+    // A program that lost the right while it was suspended cannot remove packs without its lease.
     try lease.removeExpiredOthers()
     guard try lease.storage.leases.sleepingRemovers().isEmpty else {
       throw PruneLease.sleeping(

@@ -12,7 +12,7 @@ internal import SystemIO
 struct CopyTurn {
   /// The place of a program among those that copy, as its lease shows it.
   enum Place: Hashable, Sendable {
-    /// It has seen no number yet, or is about to show its own.
+    /// It has not seen a number yet, or is about to show its own.
     case choosing
     case number(UInt64)
   }
@@ -24,7 +24,7 @@ struct CopyTurn {
     /// Waits until the next look at the others.
     var pause: @Sendable () -> Void = { Host.pause(seconds: 1) }
     /// The seconds without a heartbeat after which a program counts as ended: it writes one each
-    /// minute. One that continues after that may save a snapshot twice, which does no harm.
+    /// minute. If it continues after that, it may save a snapshot twice, which does no harm.
     var patience = 180.0
   }
 
@@ -76,11 +76,11 @@ struct CopyTurn {
 
   /// Whether the program of a lease has ended, as far as this one can find out.
   ///
-  /// - Parameter own: the time of this program's last heartbeat, by the store's clock as that of
-  ///   the other one.
+  /// - Parameter own: the time of this program's last heartbeat; both times are by the store's
+  ///   clock.
   private mutating func hasEnded(_ status: LeaseStatus, at own: Timestamp?) -> Bool {
     if status.presence == .ended { return true }
-    // It ended long before this program looks for the first time.
+    // It ended long before this program first looked.
     let limit = timing.patience + Repository.clockTolerance
     if let own, let last = status.heartbeat, own.since(last) >= limit { return true }
     let now = timing.clock()
@@ -91,8 +91,8 @@ struct CopyTurn {
     return now - known.seen >= timing.patience
   }
 
-  /// Returns the other programs that copy, and their numbers, 0 for one that chooses; and the last
-  /// heartbeat of this program. A user who may not look at the leases waits for none.
+  /// Returns the other programs that copy, and their numbers, 0 for one that is choosing; and the
+  /// last heartbeat of this program. A user who may not look at the leases waits for none.
   private func others() throws(StoreError) -> (
     programs: [(status: LeaseStatus, number: UInt64)], heartbeat: Timestamp?
   ) {
@@ -121,7 +121,7 @@ struct CopyTurn {
 extension CopyTurn {
   private static let choosing: ByteString = "copy"
   private static let prefix = "copy-"
-  /// More than the copies that ever wait for one another. Higher numbers are ignored.
+  /// More than the number of copies that ever wait for one another. Higher numbers are ignored.
   private static let limit: UInt64 = 1 << 32
 
   private static func sign(_ number: UInt64) -> ByteString { ByteString("\(prefix)\(number)") }

@@ -78,7 +78,7 @@ struct DamageRecords {
   private(set) var faults: [(path: ObjectPath, error: StoreError)] = []
 
   /// Loads the records. An unusable record is skipped, because the next check finds the damage
-  /// again. Those who rely on packs that are not recorded call `complete`.
+  /// again. Callers that rely on unrecorded packs call `complete`.
   init(_ storage: RepositoryStorage) throws(StoreError) {
     try self.init(try storage.listIfPresent(RepositoryLayout.damaged) ?? [], storage)
   }
@@ -114,9 +114,9 @@ extension DamageRecords {
     return self
   }
 
-  /// Saves one record of all damaged packs, unless there is such a one, then removes the others.
-  /// Those that this user may not remove stay: no writer relies on the packs in them then. They do
-  /// not become more with each check.
+  /// Saves one record of all damaged packs, unless it already exists, then removes the others.
+  /// Those that this user may not remove stay: no writer relies on the packs in them. Later checks
+  /// do not add to them.
   func replace(by packs: [Record.Pack], _ lease: Lease) throws(StoreError) {
     var current: ByteString?
     if let same = contents.first(where: { $0.value == Set(packs) }), !packs.isEmpty {

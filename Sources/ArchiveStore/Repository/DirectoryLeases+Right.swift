@@ -30,7 +30,7 @@ extension DirectoryLeases {
     } catch {
       Self.remove(made, storage)
       releaseRight(lease)
-      // Another program took the directory away, after this one slept for an hour.
+      // Another program took the directory away after this one was suspended for an hour.
       if error.code == .missing { return false }
       throw error
     }
@@ -55,9 +55,9 @@ extension DirectoryLeases {
     return false
   }
 
-  /// Whether no other program has put its file into the directory: one of an earlier version, which
-  /// had created the directory, or one in a store that merges directories. If so, this one's file
-  /// is removed, and the directory if no program is left.
+  /// Whether no other program has put its file into the directory: a program of an earlier version
+  /// that had created the directory, or one in a store that merges directories. Otherwise this
+  /// program's file is removed, and the directory if no program is left.
   private func isAlone(_ lease: Lease) throws(StoreError) -> Bool {
     let owner = owner(lease)
     let owners = try owners(in: PruneLease.path)
@@ -70,7 +70,7 @@ extension DirectoryLeases {
     return false
   }
 
-  /// Removes the directory of a holder that is dead, or seems to be. Returns false if it may be
+  /// Removes the directory of a holder that is or seems dead. Returns false if the holder may be
   /// alive, or if another program was faster.
   private func removeStaleRight(for lease: Lease) throws(StoreError) -> Bool {
     if try removeRightOfEnded() { return true }
@@ -85,8 +85,8 @@ extension DirectoryLeases {
   private func removeRightOfEnded() throws(StoreError) -> Bool {
     let owners = try owners(in: PruneLease.path)
     guard owners.count == 1, let name = PruneLease.lease(of: owners[0]) else { return false }
-    // Not from a listing of all leases: a client of a network file system may have one from before
-    // the lease was taken.
+    // Not from a listing of all leases: a client of a network file system may have a cached one
+    // from before the lease was taken.
     if let holder = try status(of: name, owners) {
       guard holder.presence == .ended else { return false }
       do throws(StoreError) {
@@ -130,9 +130,9 @@ extension DirectoryLeases {
     }
   }
 
-  /// Renames the directory before its content is removed, so that a program that is killed leaves
-  /// no right without an owner. What is left then, or of a user who may not remove it, ends as a
-  /// lease does. If it may not be renamed, it is removed where it is.
+  /// Renames the directory before its content is removed, so that a killed program leaves no right
+  /// without an owner. Whatever then remains, or this user may not remove, expires as a lease does.
+  /// If the directory may not be renamed, it is removed where it is.
   func releaseRight(_ lease: Lease) {
     guard isOwn(lease) else { return }
     let aside = Lease.newPath()

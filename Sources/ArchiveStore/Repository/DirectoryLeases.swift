@@ -74,8 +74,8 @@ struct DirectoryLeases: LeaseForm {
     return aside
   }
 
-  /// A user who may rename and not remove has removed the object, too: what is left of it goes with
-  /// the lease, once another program removes that.
+  /// A user who may rename but not remove has removed the object, too: its remains are removed with
+  /// the lease by another program.
   func remove(_ object: ObjectPath, by lease: Lease) throws(StoreError) {
     let name = Self.removedName(object)
     guard let path = try moveAway(object, as: name, by: lease) else { return }
@@ -84,13 +84,13 @@ struct DirectoryLeases: LeaseForm {
     } catch { if !error.isRefused { throw error } }
   }
 
-  /// A pack that is back after a power failure is still condemned, or no index object names it: no
-  /// writer relies on it, and a later prune removes it.
+  /// A pack that reappears after a power failure is still condemned, or no index object names it:
+  /// no writer relies on it, and a later prune removes it.
   func remove(packs: [ObjectPath], by lease: Lease) throws(StoreError) {
     let path = lease.path
     let moves = packs.map { ObjectMove($0, to: path.appending(Self.removedName($0))) }
     guard try !storage.moveAside(moves) else { return try storage.remove(moves.map(\.target)) }
-    // Some are already gone, or the lease is.
+    // Some of them or the lease no longer exist.
     try lease.explained { () throws(StoreError) in
       guard try storage.status(path) != nil else { throw .missing("\(path)") }
       try storage.remove(moves.map(\.target))

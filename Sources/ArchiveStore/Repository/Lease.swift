@@ -2,7 +2,7 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// The sign of a program that is changing a repository, or reads much of it: a directory, or a
+/// The sign of a program that is changing a repository, or reading much of it: a directory, or a
 /// prefix in a store without rename. It holds the program's unfinished objects, and shows a prune
 /// that the program is active (docs/repository-format.md, "Leases").
 ///
@@ -16,7 +16,7 @@ final class Lease: Sendable {
   private struct State {
     var path = Lease.newPath()
     var lastTouch: Double
-    /// The time at which the last heartbeat that succeeded was sent.
+    /// The time at which the last successful heartbeat was sent.
     var lastBeat: Double
     /// Whether another program may have taken the lease away in the meantime, or has.
     var hasLapsed = false
@@ -31,8 +31,8 @@ final class Lease: Sendable {
     var signs: Set<ByteString> = []
     /// Objects elsewhere that are no longer needed, and are removed with the lease.
     var leftovers: [ObjectPath] = []
-    /// The number of index objects, snapshots and other objects that were sent and whose answer is
-    /// not known, or was a failure: the store may carry them out later.
+    /// The number of index objects, snapshots and other objects that were sent and whose result is
+    /// unknown or a failure: the store may still save them later.
     var unanswered = 0
   }
 
@@ -85,8 +85,8 @@ final class Lease: Sendable {
     }
   }
 
-  /// Whether another program marked the lease as dead. Only in a store without rename it has to be
-  /// asked.
+  /// Whether another program marked the lease as dead. Only a store without rename has to be asked
+  /// for that.
   func isDead() throws(StoreError) -> Bool {
     let path = path
     let isDead = try form.isDead(path)
@@ -104,8 +104,8 @@ final class Lease: Sendable {
     throw Self.lost(storage.location)
   }
 
-  /// Takes a new lease in place of one that is dead. What the program relies on must be checked
-  /// again afterwards.
+  /// Takes a new lease in place of a dead one. What the program relies on must be checked again
+  /// afterwards.
   func renew(with signs: [ByteString] = []) throws(StoreError) {
     let now = clock()
     state.withLock { state in
@@ -137,7 +137,7 @@ final class Lease: Sendable {
   }
 
   /// Updates the heartbeat. In a store without rename it may be refused to a user who may not
-  /// replace objects: then the lease ends by its age, and a commit after that takes a new one.
+  /// replace objects: then the lease expires, and a commit after that takes a new one.
   private func beat() throws(StoreError) {
     do { try touchAlive() } catch {
       guard !storage.canRename, error.cause?.isRefused == true else { throw error }
@@ -232,7 +232,7 @@ final class Lease: Sendable {
     try form.claim(object, as: name, by: self)
   }
 
-  /// Makes a call that needs the lease. If the lease is gone, the error says so.
+  /// Makes a call that needs the lease. If the lease is gone, the error reports it.
   func explained<Result: ~Copyable>(
     _ body: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
@@ -262,7 +262,7 @@ final class Lease: Sendable {
     }
   }
 
-  /// Half of `patience`: clocks of hosts differ, and heartbeats are on their way for some time.
+  /// Half of `patience`: the clocks of hosts differ, and heartbeats take time to arrive.
   static let certainTime = patience / 2
 
   /// Whether another program took the lease away. Asks the store.
@@ -295,7 +295,7 @@ final class Lease: Sendable {
   }
 
   /// Removes an object that only protected what is now protected otherwise, together with the
-  /// lease, so that it needs no request of its own. Not more than a few wait for that.
+  /// lease, so that it needs no request of its own. Only a few objects wait for that.
   func leave(_ object: ObjectPath) {
     let due = state.withLock { state in
       state.leftovers.append(object)
@@ -312,7 +312,7 @@ final class Lease: Sendable {
   /// unless `cancelRetention` is called as often: several threads can have a reason.
   func retain() { state.withLock { $0.reasonsToStay += 1 } }
 
-  /// Says that one reason for the directory to stay is gone.
+  /// Declares that one reason for the directory to stay no longer applies.
   func cancelRetention() { state.withLock { $0.reasonsToStay -= 1 } }
 }
 

@@ -4,9 +4,9 @@ internal import SystemIO
 /// The form of leases, of the right to remove objects and of the commit of a snapshot in a kind of
 /// store (docs/repository-format.md, "Leases" and "Stores without rename").
 ///
-/// With rename, a lease is a directory that another program takes away by renaming it, so that its
-/// program can then change nothing more. Without, it is a prefix that another program marks as
-/// dead, and its program looks for the mark after it has put a snapshot.
+/// With rename, a lease is a directory. Another program takes it away by renaming it, and its
+/// program can then change nothing more. Without rename, a lease is a prefix that another program
+/// marks as dead, and its program looks for the mark after it has put a snapshot.
 protocol LeaseForm: Sendable {
   /// The number of packs that are removed at a time.
   var removalBatch: Int { get }
@@ -20,8 +20,8 @@ protocol LeaseForm: Sendable {
   /// The signs that a new lease gets, in this order.
   var firstSigns: [ByteString] { get }
 
-  /// Whether the program of a lease has to find out by asking that another one took it away. With
-  /// rename it need not ask: its next commit fails.
+  /// Whether a program has to ask the store whether another one took its lease away. With rename it
+  /// need not ask: its next commit fails.
   func isDead(_ lease: ObjectPath) throws(StoreError) -> Bool
 
   /// Saves an object through a lease. `renew` is called if the lease was marked as dead before: it
@@ -53,10 +53,10 @@ protocol LeaseForm: Sendable {
   /// Removes a lease, as far as possible.
   ///
   /// - Parameters:
-  ///   - signs: the names of the signs that its program has put, if there should be no other
-  ///     objects in it; nil to look.
-  ///   - isSettled: whether the store has answered everything that its program has saved through
-  ///     it, so that nothing more can come of it.
+  ///   - signs: the names of the signs that its program has put, if it should contain no other
+  ///     objects; nil to look.
+  ///   - isSettled: whether the store has answered every request to save something through it, so
+  ///     that nothing more can arrive.
   ///   - leftovers: objects elsewhere that are removed with it.
   func release(
     _ lease: ObjectPath, signs: [ByteString]?, isSettled: Bool, with leftovers: [ObjectPath])

@@ -6,7 +6,7 @@ final class LeaseHeartbeat: Sendable {
   private let end = BoundedQueue<Bool>(capacity: 1)
   private let workers: Workers
 
-  /// Starts the thread, which calls `beat` in an interval.
+  /// Starts the thread, which calls `beat` at an interval.
   init(
     milliseconds: Int, _ beat: @escaping @Sendable () -> Void
   ) throws(StoreError) {
@@ -18,8 +18,8 @@ final class LeaseHeartbeat: Sendable {
     }
   }
 
-  /// Ends the thread. A heartbeat that was begun is complete then, so that it does not create a
-  /// sign in a lease that is being removed.
+  /// Ends the thread. A heartbeat that has begun is complete then, so it does not create a sign in
+  /// a lease that is being removed.
   func finish() {
     _ = end.offer(true)
     workers.finish()

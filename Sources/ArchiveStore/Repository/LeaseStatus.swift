@@ -7,12 +7,12 @@ public struct LeaseStatus: Sendable, Hashable {
   public let name: ByteString
   /// The time of the last heartbeat by the storage's clock, or nil before the first one.
   public let heartbeat: Timestamp?
-  /// The time at which the program began, by the storage's clock, or nil if it did not name itself.
+  /// The time at which the program began, by the storage's clock, or nil if it recorded none.
   let began: Timestamp?
-  /// The host and the process ID of the program, or nil if it did not name them.
+  /// The host and the process ID of the program, or nil if it recorded none.
   public let host: String?
   public let process: Int32?
-  /// The mark that tells whether the program still runs; nil if it has none.
+  /// The mark that shows whether the program still runs; nil if it has none.
   private let mark: ProcessMark?
   /// Whether the program only reads.
   public let isReader: Bool
@@ -20,7 +20,7 @@ public struct LeaseStatus: Sendable, Hashable {
   public let removesObjects: Bool
   /// The ids of the condemned objects that the program has seen.
   let seen: Set<Digest>
-  /// The place among the programs that copy snapshots into the repository; nil if it is none.
+  /// The place among the programs that copy snapshots into the repository; nil if it is not one.
   let copyPlace: CopyTurn.Place?
 
   /// Whether the program wrote no heartbeat for an hour. A prune decides by the storage's clock.
@@ -52,9 +52,9 @@ public struct LeaseStatus: Sendable, Hashable {
     return " (process \(process) on host '\(ByteString(host))'\(start ?? ""))"
   }
 
-  /// Whether the program is known to have ended, and wrote its last heartbeat so long ago that no
-  /// request of it is still on its way to the store, and that no clone of a virtual machine runs it
-  /// on: in a store without rename, where its lease cannot be taken away from such a request.
+  /// Whether the program is known to have ended, and its last heartbeat is so old that none of its
+  /// requests is still on its way to the store and no clone of a virtual machine still runs it: in
+  /// a store without rename, such a request could not be stopped by taking the lease away.
   func hasEnded(before now: Timestamp) -> Bool {
     guard presence == .ended, let heartbeat else { return false }
     return now.since(heartbeat) > Self.settlingTime
@@ -82,8 +82,8 @@ public struct LeaseStatus: Sendable, Hashable {
       })
   }
 
-  /// Returns the leases of a repository, ordered by name. A lease that is removed meanwhile may be
-  /// missing, and so is one that was taken away from its program.
+  /// Returns the leases of a repository, ordered by name. A lease that is removed meanwhile, or was
+  /// taken away from its program, may be missing.
   static func all(_ storage: RepositoryStorage) throws(StoreError) -> [LeaseStatus] {
     try storage.leases.statuses()
   }
