@@ -72,11 +72,11 @@ public struct StoreError: Error, Hashable, Sendable {
     case system
   }
 
-  /// Whether the system or the store denies this user access. That is no damage: the object may be
+  /// Whether the system or the store denies this user access. That is not damage: the object may be
   /// intact, and can be read again once its owner or mode, or the rights, are changed.
   public var isRefused: Bool { cause?.isRefused == true }
 
-  /// Whether the store failed to send an object, or did not answer. That is no damage: the object
+  /// Whether the store failed to send an object, or did not answer. That is not damage: the object
   /// may be intact, and can be read when the store works again.
   public var isStoreFailure: Bool { code == .system && !isRefused }
 
@@ -88,12 +88,12 @@ public struct StoreError: Error, Hashable, Sendable {
   /// inaccessible to this user.
   var costsTheObjectAlone: Bool { kind == .damaged || code == .unsupported || isRefused }
 
-  /// The same error as one of damage, for a walk that continues without the object.
+  /// The same error reported as damage, for a walk that continues without the object.
   var asDamage: StoreError {
     StoreError(.damaged, action, subject: subject, reason: reason, hint: hint, cause: cause)
   }
 
-  /// The same error for an object that this one may hold, and no other does.
+  /// The same error for an object that this one may contain and no other does.
   func asMissing(_ object: String) -> StoreError {
     StoreError(
       .missing, "read", subject: object, reason: "it may be in '\(subject)': \(reason)", hint: hint,
@@ -125,7 +125,7 @@ public struct StoreError: Error, Hashable, Sendable {
     }
   }
 
-  /// The stable code; that of the system call if one failed for another reason than a missing
+  /// The stable code; that of the system call if one failed for a reason other than a missing
   /// object.
   public var errorCode: ErrorCode {
     switch code {
@@ -203,7 +203,7 @@ extension StoreError {
       .missing, "read", subject: subject, reason: "it is not in the repository", hint: checkHint)
   }
 
-  /// Returns the error for an index that lacks objects. What they named was found without them.
+  /// Returns the error for an index that lacks objects, whose contents were found without them.
   static func incompleteIndex() -> StoreError {
     StoreError(
       .damaged, "find everything in", subject: "index",
@@ -215,7 +215,7 @@ extension StoreError {
     StoreError(.invalid, "store", subject: subject, reason: reason)
   }
 
-  /// Returns the error for a name of a snapshot that selects none, or several.
+  /// Returns the error for a snapshot name that selects none, or several.
   static func noSnapshot(
     _ text: String, _ reason: String, isAmbiguous: Bool = false
   ) -> StoreError {
@@ -233,10 +233,10 @@ extension StoreError {
       .interrupted, action, subject: subject, reason: "it was interrupted", hint: hint)
   }
 
-  /// Returns the hint for a place without a repository. A new one is named last: below the
-  /// directory of a disk that is not mounted it would be made on another disk.
+  /// Returns the hint for a location without a repository. Creating one is suggested last: below
+  /// the directory of a disk that is not mounted, it would be created on another disk.
   ///
-  /// - Parameter isLocal: whether the place is a directory of this host.
+  /// - Parameter isLocal: whether the location is a directory on this host.
   package static func absentHint(isLocal: Bool) -> String {
     "check the \(isLocal ? "path, and that its disk is mounted" : "location"); 'sandboxctl init' "
       + "creates a new repository"

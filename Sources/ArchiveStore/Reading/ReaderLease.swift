@@ -106,7 +106,7 @@ extension ReaderLease {
       } catch {
         guard error.code == .leaseLost else { return }
       }
-      // In a store without rename, only a request shows whether the heartbeat came in time.
+      // In a store without rename, only a request shows if the lease was alive at the heartbeat.
       guard (try? lease.isTaken()) == true else { return }
       state.withLock { $0.hasOccurred = true }
       try? lease.renew(with: [Lease.readerSign])

@@ -14,9 +14,9 @@ extension ObjectLeases {
     try commit(snapshot, as: path, by: lease, renew: renew)
   }
 
-  /// Puts a snapshot as pending, and under its name once its lease is found alive after that. It is
-  /// committed if the lease is still alive then: a program that removes packs would have marked the
-  /// lease before it listed the snapshots, so it knows this one.
+  /// Puts a snapshot as pending, and then under its name if its lease is alive. It is committed if
+  /// the lease is still alive after that: a program that removes packs would have marked the lease
+  /// before it listed the snapshots, so it knows this one.
   func commit(
     _ snapshot: EncodedObject, as path: ObjectPath, by lease: Lease,
     renew: () throws(StoreError) -> Void
@@ -31,7 +31,7 @@ extension ObjectLeases {
           // Again, because a program may have removed it with the dead lease.
           try storage.save(snapshot.bytes, as: pending, by: lease.path)
         } else if isPut {
-          // With the lease: until then it only protects what the snapshot does.
+          // Removed with the lease: until then it only protects what the snapshot protects.
           lease.leave(pending)
           return
         } else {
@@ -42,9 +42,9 @@ extension ObjectLeases {
       }
       throw Lease.lost(storage.location)
     } catch {
-      // Also after a failure of the store: it may have been put, and its answer lost. The next run
-      // makes another one. The pending object protects what it needs, so it goes last, and stays
-      // with it.
+      // Even after a failure of the store: it may have been put although its answer was lost. The
+      // next run makes another one. The pending object protects what it needs, so it is removed
+      // last, and remains if the snapshot does.
       if mayBePut {
         do { try storage.remove(path) } catch _ { throw Self.left(path, error) }
       }
@@ -53,7 +53,7 @@ extension ObjectLeases {
     }
   }
 
-  /// Returns the error for a snapshot whose commit failed, and whose removal did, or has no answer.
+  /// Returns the error for a snapshot whose commit failed, and whose removal did or has no answer.
   private static func left(_ path: ObjectPath, _ error: StoreError) -> StoreError {
     StoreError(
       error.code, "verify the commit of", subject: "snapshot \(path.name.description.prefix(8))",

@@ -5,22 +5,23 @@ internal import SystemIO
 /// without rename").
 ///
 /// A lease is alive while it has the object that names its program and none that marks it as dead.
-/// The first is put once, so a heartbeat after the removal of a dead lease does not revive it.
+/// The former is put only once, so a heartbeat after the removal of a dead lease does not revive
+/// it.
 struct ObjectLeases: LeaseForm {
   let storage: RepositoryStorage
 
   init(_ storage: RepositoryStorage) { self.storage = storage }
 
-  /// The object that marks a lease as dead, and the one that says that its program may remove
+  /// The object that marks a lease as dead, and the one that shows that its program may remove
   /// objects.
   static let dead: ByteString = "dead"
   static let remover: ByteString = "prune"
 
-  /// The seconds after which the objects of a dead lease are removed: a program that sleeps longer
-  /// may have decided before to remove packs.
+  /// The seconds after which the objects of a dead lease are removed: a program suspended for
+  /// longer may have decided before then to remove packs.
   static let burial = 86_400.0
 
-  /// As many as one request removes at most.
+  /// The maximum number that one request removes.
   var removalBatch: Int { 1000 }
 
   func mayTakeReaderLease() -> Bool { true }
@@ -110,8 +111,8 @@ struct ObjectLeases: LeaseForm {
   }
 
   /// Removes the lease in one request, or in two if the leftovers may not be removed. Its content
-  /// is known unless it is dead: a lease has only signs of its own program then. If it was marked
-  /// as dead since it was last looked at, the mark stays, and is removed with the next dead leases.
+  /// is known unless it is dead: a live lease has only signs of its own program. If it was marked
+  /// as dead since it was last checked, the mark stays, and is removed with the next dead leases.
   ///
   /// A program that may not remove objects marks its own lease as dead, so that no prune waits for
   /// it. It has committed its snapshot before that or makes none, as if it had removed the lease.
@@ -127,9 +128,9 @@ struct ObjectLeases: LeaseForm {
     }
   }
 
-  /// Removes the lease without leftovers, since credentials may have the right to remove leases
-  /// alone, or marks it. No mark is put into a lease without a sign of its program: it would stay
-  /// for a day.
+  /// Removes the lease without leftovers, because credentials may have only the right to remove
+  /// leases, or marks it. A lease without a sign of its program gets no mark, which would stay for
+  /// a day.
   private func end(_ lease: ObjectPath, with objects: [ObjectPath], isSettled: Bool) {
     do { try storage.remove(objects) } catch {
       guard error.isRefused, isSettled, let isDead = try? isDead(lease), !isDead else { return }
@@ -186,8 +187,8 @@ extension ObjectLeases {
       .keys.sorted()
   }
 
-  /// Marks leases without a heartbeat as dead, removes what is left of those that have been dead
-  /// for a day, and then pending snapshots that no living program can have put.
+  /// Marks leases without a heartbeat as dead, removes the remains of those that have been dead for
+  /// a day, and then pending snapshots that no living program can have put.
   func removeExpired(besides lease: Lease) throws(StoreError) {
     guard let now = try lease.now() else { return }
     for (name, entry) in try entries()
@@ -212,15 +213,15 @@ extension ObjectLeases {
   }
 
   /// Removes the pending snapshots that are older than all programs that can write, including those
-  /// that have been dead for less than a day: one that sleeps may be about to put such a snapshot.
-  /// Without a time of one of them, none is removed.
+  /// that have been dead for less than a day: a suspended one may be about to put such a snapshot.
+  /// If the time of one of them is unknown, none is removed.
   private func removePending(besides lease: Lease) throws(StoreError) {
     var pending: [(path: ObjectPath, modified: Timestamp)] = []
     try storage.forEachObject(below: RepositoryLayout.pending) { path, status in
       pending.append((path, status.modified))
     }
     guard !pending.isEmpty else { return }
-    // A lease of which only the mark is left belongs to no program.
+    // A lease of which only the mark remains belongs to no program.
     let leases = try entries().filter { Array($0.value.objects.keys) != [Self.dead] }
     let writers = Self.statuses(of: leases, withDead: true).filter {
       !$0.isReader && $0.name != lease.path.name

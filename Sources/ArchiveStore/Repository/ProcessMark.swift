@@ -1,19 +1,19 @@
 internal import Codecs
 internal import SystemIO
 
-/// The mark of a program in its lease, by which another program of the same host finds out whether
+/// The mark of a program in its lease, by which another program on the same host determines whether
 /// it still runs (docs/repository-format.md, "Readers").
 struct ProcessMark: Sendable, Hashable {
-  /// The first eight bytes of a hash of what gives numbers to processes (`Processes.numbering`), as
-  /// hexadecimal digits: a program of another host, of another container or from before a restart
-  /// has another one.
+  /// The first eight bytes of a hash of the source of process numbers (`Processes.numbering`), as
+  /// hexadecimal digits: a program on another host, in another container or from before a restart
+  /// has a different one.
   private let place: String
-  /// The time at which the process started, by which another one of the same number differs.
+  /// The time at which the process started, which distinguishes it from others of the same number.
   private let start: UInt64
 
   private init(place: String, start: UInt64) { (self.place, self.start) = (place, start) }
 
-  /// The mark of this process, or nil if it cannot be found out.
+  /// The mark of this process, or nil if it cannot be determined.
   static let own: ProcessMark? = {
     guard let ownPlace, let start = Processes.startTime(of: Host.processID) else { return nil }
     return ProcessMark(place: ownPlace, start: start)
@@ -28,7 +28,7 @@ struct ProcessMark: Sendable, Hashable {
   /// The mark in the name of a file.
   var text: String { "\(place)-\(String(start, radix: 16))" }
 
-  /// Reads a mark; returns nil if the text is none.
+  /// Reads a mark; returns nil if the text is not one.
   init?(_ text: some StringProtocol) {
     let parts = text.split(separator: "-", omittingEmptySubsequences: false)
     let digits = Set("0123456789abcdef")
@@ -39,7 +39,7 @@ struct ProcessMark: Sendable, Hashable {
     self.init(place: String(parts[0]), start: start)
   }
 
-  /// Whether the process of this mark still runs, which is unknown of another place.
+  /// Whether the process of this mark still runs, which is unknown for another host or container.
   func presence(of process: Int32) -> Processes.Presence {
     place == Self.ownPlace ? Processes.presence(of: process, startedAt: start) : .unknown
   }

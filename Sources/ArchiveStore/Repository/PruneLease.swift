@@ -69,8 +69,8 @@ struct PruneLease {
       hint: "run the command again")
   }
 
-  /// Returns the error for a right that another program holds. It names the program, if that is
-  /// still there and named itself.
+  /// Returns the error for a right that another program holds. It names the program, if it is still
+  /// there and recorded its name.
   static func locked(_ action: String, _ storage: RepositoryStorage) -> StoreError {
     let holder = (try? LeaseStatus.all(storage))?.first(where: \.removesObjects)
     let hasEnded = holder?.presence == .ended

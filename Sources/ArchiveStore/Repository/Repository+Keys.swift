@@ -13,7 +13,7 @@ extension Repository {
     public let size: UInt64
   }
 
-  /// The name that a key of this host has by default.
+  /// The default name of this host's key.
   public static var hostKeyName: String { KeyFile.name(ofHost: Host.name) }
 
   /// Returns the key files, ordered by name. Nothing is decrypted, so some may be damaged.
@@ -30,7 +30,7 @@ extension Repository {
 
   /// Adds a key file for a passphrase.
   ///
-  /// - Throws: `invalid` for an invalid name, if there is a key of that name or if there are 16
+  /// - Throws: `invalid` for an invalid name, if a key of that name exists or if there are 16
   ///   keys; `keyRequired` without an identity, or without an older one that objects need; `busy`
   ///   if another program is changing keys or removing objects; `leaseLost`.
   public func addKey(_ name: String, passphrase: AgePassphrase) throws(StoreError) {
@@ -58,8 +58,8 @@ extension Repository {
   }
 
   /// Writes a key file. Only one program at a time changes keys, so that two do not add one of the
-  /// same name, none writes a key again that another one removes, and none has the keys from before
-  /// a rotation that another has made meanwhile.
+  /// same name, none rewrites a key that another one removes, and none has the keys from before a
+  /// rotation that another has made meanwhile.
   ///
   /// - Parameters:
   ///   - keepsPassphrase: whether the passphrase must be the one of the file that is replaced.
@@ -90,7 +90,7 @@ extension Repository {
           .invalid, "a key with this name already exists",
           hint: "use another name, or 'sandboxctl key change'")
     }
-    // No passphrase is tried with more files.
+    // A passphrase is tried with no more files than this.
     if !isReplacing, try keyEntries().count >= KeyFile.maximumCount {
       throw change.error(
         .invalid, "the repository has \(KeyFile.maximumCount) keys, which is the maximum",
@@ -126,8 +126,8 @@ extension Repository {
     return bytes
   }
 
-  /// Checks that a key file without the older identities that objects need is not written: a
-  /// recovery key from after a rotation has them in lines of its own.
+  /// Refuses to write a key file without the older identities that objects need: a recovery key
+  /// from after a rotation has them in separate lines.
   private func requireOlder(_ keys: RepositoryKeys, _ change: KeyChange) throws(StoreError) {
     guard let missing = missingOlder(keys) else { return }
     throw change.error(
@@ -135,16 +135,16 @@ extension Repository {
       hint: "name a file with all lines of the recovery key, or use a passphrase")
   }
 
-  /// Returns the recipient of an older identity that objects may need and that is not given, or nil
-  /// if there is none. A key file has all of them.
+  /// Returns the recipient of an older identity that objects may need and that was not given, or
+  /// nil if there is none. A key file has all of them.
   func missingOlder(_ keys: RepositoryKeys) -> AgeRecipient? {
     if keys.opened != nil { return nil }
     let known = Set(keys.older.map(\.recipient))
     return settings.olderRecipients.first { !known.contains($0) }
   }
 
-  /// Checks that data may be stored and keys may be changed: with an older key file that was put
-  /// back, the repository can only be read.
+  /// Checks that data may be stored and keys may be changed: if an older key file was put back, the
+  /// repository can only be read.
   ///
   /// - Throws: `writeRefusal`.
   public func requireWritable() throws(StoreError) { if let writeRefusal { throw writeRefusal } }
@@ -175,9 +175,9 @@ extension Repository {
     }
   }
 
-  /// Whether a listing under a lease shows that `repository.json` is the one that was read when the
+  /// Whether a listing under a lease shows that `repository.json` has not changed since the
   /// repository was opened, so that it need not be read again: it was last written well before.
-  /// Both times are by the store's clock, from which those of its servers may differ a little.
+  /// Both times are by the store's clock; those of its servers may differ a little.
   ///
   /// - Parameter leased: the time at which the lease was there, by `Host.bootSeconds`.
   func isCurrent(by listing: RepositoryListing, leased: Double) -> Bool {
@@ -197,8 +197,8 @@ extension Repository {
     return (try? KeyFile(bytes, openedWith: passphrase)) != nil
   }
 
-  /// Removes a key file, unless no other would be left. The repository was opened with another one,
-  /// or with the identity, which proves that something else opens it. Only one program at a time
+  /// Removes a key file, unless it is the last one. The repository was opened with another one, or
+  /// with the identity, which proves that something else opens it. Only one program at a time
   /// removes keys, so that two do not remove the last two.
   ///
   /// - Throws: `invalid` if there is no key of that name, no other intact one, or if it is the one

@@ -94,7 +94,7 @@ extension Repository {
 
     """
 
-  /// The extracted files, which are the same.
+  /// The extracted files, which are equal.
   private static let commonReadme = """
     Files of up to 8 MiB that were new when they were stored are extracted to their paths
     (apps/..., groups/..., folders/...). If a file is in several packs, each pack has another

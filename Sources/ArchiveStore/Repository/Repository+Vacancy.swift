@@ -40,8 +40,8 @@ extension Repository {
     for path in paths { try? storage.remove(path) }
   }
 
-  /// Whether a storage has nothing but what `create` makes before the repository exists, or a part
-  /// of it, without any data.
+  /// Whether a storage contains only what `create` makes before the repository exists, or part of
+  /// it, without any data.
   static func isUnfinished(
     _ storage: any Storage, _ names: [ByteString]
   ) throws(StoreError) -> Bool {
@@ -53,7 +53,7 @@ extension Repository {
     let isWhole = present.isSuperset(of: directories)
     guard !names.isEmpty, present.isSubset(of: isWhole ? directories.union(files) : directories)
     else { return false }
-    // Condemned objects and pins are of a repository that existed.
+    // Condemned objects and pins show that a repository existed.
     let data = [
       RepositoryLayout.condemned, RepositoryLayout.pins, RepositoryLayout.indexes,
       RepositoryLayout.snapshots, RepositoryLayout.packs,
@@ -74,8 +74,8 @@ extension Repository {
   /// Returns the names in the storage of a new repository: none, or the remains of a run that
   /// failed or was killed.
   ///
-  /// - Parameter continuing: whether such remains are used. They are not if they have a key or are
-  ///   those of an encrypted repository, or if the program that made them may still run.
+  /// - Parameter continuing: whether such remains are used. They are not used if they include a key
+  ///   or are of an encrypted repository, or if the program that made them may still run.
   /// - Throws: `notEmpty`.
   func presentNames(continuing: Bool) throws(StoreError) -> [ByteString] {
     let names = try storage.list(.root)

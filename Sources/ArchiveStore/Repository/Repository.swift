@@ -13,7 +13,7 @@ public struct Repository: Sendable {
   public let keys: RepositoryKeys?
   /// The signers whose snapshots this host accepts.
   public var trust = TrustedSigners()
-  /// The error of everything that stores or removes data, or changes keys; nil if that may be done.
+  /// The error for everything that stores or removes data, or changes keys; nil if that is allowed.
   /// Data can be read in any case.
   public var writeRefusal: StoreError?
   /// Returns the key that signs the snapshots of this host, or nil if it has none. Called when a
@@ -75,8 +75,8 @@ public struct Repository: Sendable {
     return Repository(storage.base, settings: settings, keys: keys, opened: opened)
   }
 
-  /// The number of threads for work that makes requests: as many as processors, or on another host
-  /// as requests at the same time, if these are more.
+  /// The number of threads for work that makes requests: one for each processor or, if there are
+  /// more, one for each concurrent request to another host.
   public var workers: Int { max(Host.processors, storage.concurrency) }
 
   /// Opens a copy of this repository in another storage with the same keys.
@@ -91,7 +91,7 @@ public struct Repository: Sendable {
   }
 
   /// Returns the copy of this repository in another storage as the next run of a mirror leaves it:
-  /// with the same settings and keys, although it may still have those of before a rotation.
+  /// with the same settings and keys, although it may still have those from before a rotation.
   func copy(in storage: any Storage) -> Repository {
     Repository(storage, settings: settings, keys: keys, opened: Host.bootSeconds())
   }
@@ -144,7 +144,7 @@ public struct Repository: Sendable {
       id: id, program: program, features: .init(), recipients: keys?.recipients ?? [])
     let repository = Repository(storage, settings: settings, keys: keys)
     let present = try repository.presentNames(continuing: continuing && keys == nil)
-    // The first encryption may find that its library is missing: before anything is created.
+    // The first encryption may fail because its library is missing: before anything is created.
     _ = try repository.storage.encode([])
     try storage.makeDirectories(
       RepositoryLayout.directories.filter { !present.contains($0) }, in: .root)
@@ -170,8 +170,8 @@ public struct Repository: Sendable {
 }
 
 extension Repository {
-  /// Writes `repository.json`. Of two programs that create a repository in one place, the second
-  /// fails where the store can tell.
+  /// Writes `repository.json`. If two programs create a repository in one location, the second
+  /// fails where the store can detect that.
   private func begin(by lease: Lease) throws(StoreError) {
     let (bytes, path) = (settings.encode(), RepositoryLayout.settings)
     guard storage.canCreateExclusively else {

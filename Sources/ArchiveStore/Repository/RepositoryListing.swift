@@ -61,7 +61,7 @@ struct RepositoryListing {
   }
 
   /// Lists the directories of another host that are listed after the condemned objects, at once,
-  /// with the sizes and times if it shows them. Their order has no influence (`listAll`).
+  /// with the sizes and times if it shows them. Their order does not matter (`listAll`).
   private mutating func listTogether(
     _ storage: RepositoryStorage, _ lease: Lease
   ) throws(StoreError) {
@@ -90,11 +90,11 @@ struct RepositoryListing {
   /// Lists everything except condemned objects in a store without directories, by one request for
   /// 1,000 objects.
   ///
-  /// The order in which damage records, index objects, packs and snapshots are seen has no
-  /// influence, also if the store looks at them at different moments: the condemned objects were
-  /// listed before all of them. A pack that is seen after that, and is in no condemned object,
-  /// stays: one that was put into such an object later is not removed while this lease exists, and
-  /// one whose object was removed before was removed before its object.
+  /// The order in which damage records, index objects, packs and snapshots are seen does not
+  /// matter, even if the store looks at them at different times: the condemned objects were listed
+  /// before all of them. A pack that is seen after that, and is in no condemned object, stays: one
+  /// that was put into such an object later is not removed while this lease exists, and one whose
+  /// object was removed before was removed before its object.
   private mutating func listAll(
     _ storage: RepositoryStorage, _ lease: Lease
   ) throws(StoreError) {
@@ -292,7 +292,7 @@ extension RepositoryListing {
   struct DirectoryNeeds {
     var hasSnapshots: Bool
     var hasIndexes: Bool
-    /// Whether there are packs, but neither a directory of index objects nor one of snapshots.
+    /// Whether there are packs but no directory of index objects and none of snapshots.
     var hasPacksAlone: Bool
     /// The directories with a pack that an index object names.
     var packDirectories: Set<ObjectPath>
@@ -315,7 +315,7 @@ extension RepositoryListing {
       }
     }
 
-    /// Returns what to do about a missing directory that was not empty.
+    /// Returns the remedy for a missing directory that was not empty.
     func hint(for directory: ObjectPath) -> String {
       switch directory {
       case RepositoryLayout.indexes: StoreError.indexHint
@@ -328,7 +328,7 @@ extension RepositoryListing {
       }
     }
 
-    /// Checks that a missing directory can have been empty.
+    /// Checks that a missing directory may have been empty.
     ///
     /// - Throws: `missing` if it was not empty.
     func requireEmpty(_ directory: ObjectPath) throws(StoreError) {

@@ -13,7 +13,7 @@ public struct RepositorySettings: Hashable, Sendable {
   /// encrypted. Whoever can write to the store can change them.
   public let recipients: [AgeRecipient]
   /// The recipients of identities from before rotations, as far as objects may still need them.
-  /// Like `recipients` they are not authenticated: they are a hint which keys are needed.
+  /// Like `recipients` they are not authenticated: they only hint at the keys that are needed.
   public let olderRecipients: [AgeRecipient]
 
   /// Whether objects are encrypted.
@@ -131,7 +131,7 @@ extension RepositorySettings {
     try Self.require("hash", fields.string("hash"), toBe: "blake2b-256")
     try Self.require("compression", fields.string("compression"), toBe: "zstd")
     recipients = try Self.recipients(fields)
-    // A recipient of a type that this version does not know is one of a key that it does not have.
+    // A recipient of a type unknown to this version belongs to a key that it does not have.
     olderRecipients = (json[Self.olderName]?.array ?? []).compactMap { element in
       element.string.flatMap { try? AgeRecipient($0) }
     }
@@ -153,7 +153,7 @@ extension RepositorySettings {
       prune: try features.strings("prune"))
   }
 
-  /// Reads the encryption and its recipients, which are at least one, or none without encryption.
+  /// Reads the encryption and its recipients: at least one, or none without encryption.
   private static func recipients(_ fields: JSONFields) throws(StoreError) -> [AgeRecipient] {
     guard try fields.string("encryption", default: "none") != "none" else {
       try require("recipients", (fields.json["recipients"] ?? []).compact, toBe: "[]")

@@ -33,7 +33,7 @@ struct SpaceReserve {
     return true
   }
 
-  /// Creates the reserve again if it is missing. If that fails, for example since the volume has no
+  /// Recreates the reserve if it is missing. If that fails, for example because the volume has no
   /// room, the next prune tries again.
   func restore(by lease: Lease) {
     do throws(StoreError) {

@@ -5,9 +5,9 @@ internal import SystemIO
 /// header, for the current recipients (docs/repository-format.md, "Rewrapping objects").
 ///
 /// The content of an object is not decrypted or encrypted again: its payload is copied. But its
-/// name is the hash of its stored bytes, so it is a new object. New packs and an index object for
-/// them are durable before the old packs are condemned, which are removed as by a prune; the old
-/// snapshot is removed after the new one is durable. A rewrap that was interrupted is continued by
+/// name is the hash of its stored bytes, so it becomes a new object. New packs and an index object
+/// for them are durable before the old packs are condemned, which are then removed as by a prune;
+/// the old snapshot is removed after the new one is durable. An interrupted rewrap is continued by
 /// the next.
 public struct KeyRewrap {
   let repository: Repository
@@ -20,8 +20,8 @@ public struct KeyRewrap {
   let counters: ProgressCounters
   let isStopping: @Sendable () -> Bool
   /// Called with the new ids of snapshots by their old ones, before old snapshots are removed: what
-  /// was known of these by their ids is known of the new ones also if the rewrap is killed. After
-  /// an error nothing is removed.
+  /// is known by the old ids is known by the new ones even if the rewrap is killed. After an error
+  /// nothing is removed.
   public var willRemove: ([SnapshotID: SnapshotID]) throws -> Void = { _ in }
 
   /// Prepares a rewrap with `workers` threads. A dry run only counts. `isStopping` is called often,

@@ -11,7 +11,7 @@ struct KeyRewrapRun {
 
   /// The number of packs that are rewrapped before the old ones are condemned.
   private static let packsAtOnce = 256
-  /// The space in bytes that stays for index objects and for the snapshots of running programs.
+  /// The space in bytes that must remain for index objects and snapshots of running programs.
   private static let margin: UInt64 = 16 << 20
 
   init(
@@ -64,7 +64,7 @@ struct KeyRewrapRun {
 
 extension KeyRewrapRun {
   /// Rewraps the packs that are neither condemned nor recorded as damaged, as many at a time as
-  /// there is space for.
+  /// fit.
   private mutating func rewrapPacks(_ needs: inout SnapshotNeeds) throws {
     var excluded = try CondemnedObjects.intact(storage).packs
     excluded.formUnion(try DamageRecords(storage).complete().packs.keys)
@@ -106,8 +106,8 @@ extension KeyRewrapRun {
     try removal.remove(Set(done.keys), &needs)
   }
 
-  /// Writes index objects for new packs, from the tables in these, and reads them again. Returns
-  /// the packs that they name.
+  /// Writes index objects for new packs from their tables, and reads them again. Returns the packs
+  /// that they name.
   private mutating func writeIndex(
     of packs: some Sequence<ObjectCopier.Copied>
   ) throws(StoreError) -> Set<Digest> {
@@ -145,7 +145,7 @@ extension KeyRewrapRun {
 // MARK: - Index objects and snapshots
 
 extension KeyRewrapRun {
-  /// Writes the index objects that only an older identity opens again.
+  /// Writes again the index objects that only an older identity opens.
   private mutating func rewrapIndexes() throws(StoreError) {
     let index = try LoadedIndex.loadAll(from: storage, cache: rewrap.indexCache)
     let found = try look(at: ObjectSurvey.indexSizes(storage), kind: .index)
@@ -168,8 +168,8 @@ extension KeyRewrapRun {
     }
   }
 
-  /// Rewraps the snapshots, and removes the old ones. A pin is that of the new one before it is no
-  /// longer that of the old one.
+  /// Rewraps the snapshots, and removes the old ones. The new one is pinned before the old one is
+  /// unpinned.
   private mutating func rewrapSnapshots() throws {
     let found = try look(at: ObjectSurvey.snapshotSizes(storage), kind: .snapshot)
     result.damaged += found.unreadable.map(\.error)
@@ -213,15 +213,15 @@ extension KeyRewrapRun {
     var bytes = try header(of: older)
     bytes.append(contentsOf: payload)
     let object = EncodedObject(bytes)
-    // It is not replaced by one that does not open.
+    // A snapshot is not replaced by one that does not open.
     _ = try storage.cipher?.decrypt(object.bytes, "\(older.path)")
     try right.requireHeld()
     try session.save(object)
     return object.id
   }
 
-  /// Removes old snapshots. If another program has removed one meanwhile, the new one is removed as
-  /// well. One that was pinned meanwhile stays until the next run.
+  /// Removes old snapshots. If another program has removed one meanwhile, the new one is removed,
+  /// too. A snapshot that was pinned meanwhile stays until the next run.
   private mutating func removeSnapshots(_ ids: [SnapshotID]) throws {
     guard !ids.isEmpty else { return }
     try rewrap.willRemove(result.snapshots)

@@ -13,8 +13,8 @@ struct ObjectSurvey {
     (self.storage, self.newest, self.identities) = (storage, newest, identities)
   }
 
-  /// The part of an object that stays when it gets another header: the payload, by its random nonce
-  /// and its size with that.
+  /// The part of an object that stays when it gets another header: its payload, identified by the
+  /// random nonce and by the size including the nonce.
   struct Payload: Hashable, Sendable {
     let nonce: [UInt8]
     let size: UInt64
@@ -49,8 +49,8 @@ struct ObjectSurvey {
 
   private static let nonceCount = 16
 
-  /// Looks at objects of one kind, of which the stored sizes are given. Objects that no longer
-  /// exist are skipped. `checkCancellation` is called before each.
+  /// Examines the objects of one kind, given their stored sizes. Objects that no longer exist are
+  /// skipped. `checkCancellation` is called before each.
   mutating func look(
     at sizes: [Digest: UInt64], kind: ObjectKind,
     checkCancellation: () throws(StoreError) -> Void

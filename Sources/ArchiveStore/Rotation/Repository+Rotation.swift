@@ -8,10 +8,10 @@ extension Repository {
   public struct Rotation: Sendable {
     /// The repository, opened with its new keys.
     public let repository: Repository
-    /// Whether nothing was rotated, but an earlier rotation that was interrupted is complete now.
+    /// Whether nothing was rotated, but an interrupted earlier rotation is now complete.
     public let isCompletion: Bool
 
-    /// The identities that open the repository: the new one first, and those from before that older
+    /// The identities that open the repository: the new one first, and the earlier ones that older
     /// objects need.
     public var identities: [AgeIdentity] { repository.keys?.identities ?? [] }
   }
@@ -20,11 +20,11 @@ extension Repository {
   /// given others, and no longer for the old identity; older objects stay as they are.
   ///
   /// The key file that opened the repository is replaced first, and then `repository.json`. In
-  /// between the passphrase opens both older and new objects, and the old identity what it opened
-  /// before. A rotation that ended there is completed by the next one.
+  /// between the passphrase opens both older and new objects, and the old identity opens what it
+  /// opened before. A rotation that ended there is completed by the next one.
   ///
   /// - Parameters:
-  ///   - others: the recipients beside that of the new identity; nil for those of before.
+  ///   - others: the recipients besides that of the new identity; nil for the previous ones.
   ///   - workFactor: the base-two logarithm of scrypt's work factor.
   ///   - prepare: called with the identities before anything is written, for example to save them
   ///     as the recovery key.
@@ -51,7 +51,7 @@ extension Repository {
       }
     }
     let new = keys.rotated(to: others)
-    // Everything that may fail without a change of the repository comes before the first write.
+    // Everything that may fail without changing the repository comes before the first write.
     let change = KeyChange(action: "rotate the key", name: new.keyName ?? "")
     guard let opened = new.opened else { throw Self.passphraseRequired(location) }
     let file = try encode(
@@ -108,7 +108,7 @@ extension Repository {
         + "key files is copied into a new one instead, with 'sandboxctl copy'")
   }
 
-  /// Checks that the repository is no mirror, whose original has the keys.
+  /// Checks that the repository is not a mirror, because the original has the keys.
   func requireNoMirror(_ action: String) throws(StoreError) {
     guard try isMirror() else { return }
     throw StoreError(
@@ -116,7 +116,7 @@ extension Repository {
       hint: "run the command for its original, and then 'sandboxctl mirror'")
   }
 
-  /// Checks that there are no other key files: their passphrases are not known, so they would open
+  /// Checks that there are no other key files: their passphrases are unknown, so they would open
   /// nothing that is written after the rotation, and have recipients from before it.
   private func requireSingleKey(_ keys: RepositoryKeys) throws(StoreError) {
     let others = try keyEntries().map(\.name).filter { $0 != keys.keyName }
@@ -138,7 +138,7 @@ extension Repository {
 }
 
 extension RepositoryKeys {
-  /// Returns keys with a new identity of the repository. Those of before open older objects.
+  /// Returns keys with a new identity of the repository. The earlier ones open older objects.
   fileprivate func rotated(to others: [AgeRecipient]?) -> RepositoryKeys {
     let identity = AgeIdentity()
     let former = (own.map { [$0] } ?? []) + older

@@ -8,7 +8,7 @@ public enum SnapshotSignature: Hashable, Sendable {
   case valid(Signer)
   /// It is a signature, but not one of line 1 in this repository by the signer that it names.
   case wrong
-  /// Line 2 is no signature of this version.
+  /// Line 2 is not a signature of this version.
   case malformed
 
   /// The signer of a valid signature, or nil if there is none.
@@ -16,8 +16,8 @@ public enum SnapshotSignature: Hashable, Sendable {
 }
 
 extension SnapshotSignature {
-  /// The first line of each signed text, so that a signature for another purpose is none of a
-  /// snapshot.
+  /// The first line of each signed text, so that a signature for another purpose cannot be used for
+  /// a snapshot.
   private static let purpose = "sandboxctl snapshot v1"
   /// The maximum size of line 2, in bytes.
   private static let limit = 4096

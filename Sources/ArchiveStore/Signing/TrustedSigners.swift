@@ -11,8 +11,8 @@ public struct TrustedSigners: Hashable, Sendable {
   public var snapshots: Set<Digest> = []
   /// The signer of this host, which is trusted as soon as another one is, unless it was revoked.
   public var own: Signer?
-  /// Whether snapshots need a trusted signer although this list names none, since the host trusts
-  /// signers of another repository where this one is.
+  /// Whether snapshots need a trusted signer although this list names none, because the host trusts
+  /// signers of another repository at the same location.
   public var isRequired = false
 
   /// Creates an empty list, which accepts every snapshot.
@@ -21,7 +21,7 @@ public struct TrustedSigners: Hashable, Sendable {
   /// Whether no signer is trusted, so that every snapshot is accepted.
   public var isEmpty: Bool { names.isEmpty && !isRequired }
 
-  /// Whether a text can be the name of a signer: 1 to 64 printable characters, the first one no
+  /// Whether a text can be the name of a signer: 1 to 64 printable characters, not beginning with a
   /// space. It is part of a line of the host's file, and is printed.
   public static func isName(_ text: String) -> Bool {
     let scalars = text.unicodeScalars
@@ -42,7 +42,7 @@ public struct TrustedSigners: Hashable, Sendable {
     revoked.insert(signer)
   }
 
-  /// Adds the signers of a key file, except revoked ones. Returns whether one was new.
+  /// Adds the signers of a key file, except revoked ones. Returns whether any was new.
   public mutating func merge(_ others: [Signer: String]) -> Bool {
     let new = others.filter { names[$0.key] == nil && !revoked.contains($0.key) }
     names.merge(new) { present, _ in present }
@@ -78,13 +78,13 @@ public struct TrustedSigners: Hashable, Sendable {
   }
 
   /// Whether this host may sign a copy of a snapshot: a trusted signer or this host signed it, or
-  /// its id is accepted. That no signer is trusted is not sufficient: a later trust in this host
-  /// must not extend to what the store may have added before.
+  /// its id is accepted. An empty list of signers is not sufficient: if this host is trusted later,
+  /// that must not extend to what the store may have added before.
   public func vouches(for id: Digest, _ signature: SnapshotSignature) -> Bool {
     snapshots.contains(id) || fault(of: signature) == nil
   }
 
-  /// Returns why a signature is not the one of a trusted signer, or nil if it is.
+  /// Returns why a signature is not that of a trusted signer, or nil if it is.
   private func fault(of signature: SnapshotSignature) -> Refusal? {
     switch signature {
     case .absent: .unsigned

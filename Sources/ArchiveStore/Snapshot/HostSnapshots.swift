@@ -2,7 +2,7 @@ public import SystemIO
 
 /// The snapshots of one host in a repository of several hosts.
 public struct HostSnapshots: Sendable, Hashable {
-  /// The name of the host, as its snapshots have it.
+  /// The name of the host, as recorded in its snapshots.
   public let host: String
   /// The number of its snapshots.
   public private(set) var count: Int

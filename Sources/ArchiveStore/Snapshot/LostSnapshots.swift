@@ -2,8 +2,8 @@ internal import Codecs
 internal import SystemIO
 
 extension SnapshotHeadCache {
-  /// The loss if no snapshot exists, since this host knows some, as the reason of an error; nil
-  /// if it knows none. It no longer knows those that it has removed itself.
+  /// The loss of all snapshots, as the reason of an error, if none exists although this host knows
+  /// some; otherwise nil. It no longer knows those that it has removed itself.
   var loss: String? {
     let known = load().records.values.map(\.head).sortedByAge()
     if known.isEmpty { return nil }

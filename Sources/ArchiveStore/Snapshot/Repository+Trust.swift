@@ -19,7 +19,7 @@ extension Repository {
   /// Checks that a snapshot is accepted.
   ///
   /// - Parameters:
-  ///   - action: what is refused otherwise, as the words after "cannot".
+  ///   - action: the refused action, as the words after "cannot".
   ///   - option: the option that accepts the snapshot, with its quotation marks, or nil if the
   ///     command has none.
   /// - Throws: `untrusted` if not.

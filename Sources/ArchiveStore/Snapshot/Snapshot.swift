@@ -161,8 +161,8 @@ extension Snapshot {
 // MARK: - Decoding
 
 extension StoredSnapshot {
-  /// Decodes a snapshot from its content, which was compared with the id. `object` names it in
-  /// errors.
+  /// Decodes a snapshot from its content, which was compared with the id. Errors name it as
+  /// `object`.
   convenience init(id: SnapshotID, content: [UInt8], object: String) throws(StoreError) {
     let line = try Self.line(of: content, object: object)
     let snapshot = try Snapshot(line: line, object: object)

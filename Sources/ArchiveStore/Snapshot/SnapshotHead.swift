@@ -114,7 +114,7 @@ extension SnapshotHead {
   /// The members that most snapshots of a device have in common: host, user, device, scope, reason,
   /// policy and apps.
   final class Common: Hashable, Sendable {
-    /// A snapshot that has no members but these.
+    /// A snapshot with no other members than these.
     let members: Snapshot
 
     /// Takes the common members of a snapshot.

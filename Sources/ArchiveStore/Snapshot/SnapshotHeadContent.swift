@@ -9,8 +9,8 @@ extension SnapshotHeadCache {
   /// little, however many snapshots there are.
   struct Content {
     var records: [SnapshotID: Record] = [:]
-    /// The file that was read, of which the common members and the heads that remain are stored
-    /// again without encoding them.
+    /// The file that was read. Its common members, and the heads that remain, are stored again
+    /// without being encoded.
     private var stored = Stored()
     /// Equal common members of heads that were read from snapshots.
     private var found: Set<SnapshotHead.Common> = []
@@ -57,8 +57,8 @@ extension SnapshotHeadCache.Content {
   func encode() -> [UInt8] {
     var table = Table(stored.lines.count)
     let used = Set(records.values.map { ObjectIdentifier($0.head.common) })
-    // Lines that are no longer needed are dropped when they are half of all. Until then their
-    // numbers do not change, and neither do the heads of the file.
+    // Lines that are no longer needed are dropped once they are half of all. Until then their
+    // numbers, and the heads in the file, do not change.
     let keepsNumbers = used.count * 2 >= stored.commons.count
     if keepsNumbers {
       table.lines = stored.lines
@@ -166,8 +166,8 @@ extension SnapshotHeadCache.Content {
 // MARK: - Decoding
 
 extension SnapshotHeadCache.Content {
-  /// The number of a signature that is not valid, or that does not exist; above these, that of a
-  /// line with the signer of a valid one.
+  /// The number of an invalid or missing signature; greater numbers refer to the line with the
+  /// signer of a valid one.
   private static let invalidSignatures: [SnapshotSignature] = [.absent, .wrong, .malformed]
 
   /// Returns the number of a signature.

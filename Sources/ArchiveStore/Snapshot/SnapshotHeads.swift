@@ -77,25 +77,25 @@ public struct SnapshotHeads: Sendable {
   }
 
   /// Checks that the store did not fail to send a snapshot, which may be the newest one: an older
-  /// one must not take its place because of a failure that passes.
+  /// one must not take its place because of a temporary failure.
   ///
   /// - Throws: the failure.
   public func requireSent() throws(StoreError) {
     try requireSent(hint: "run it again later, or name a snapshot by its id")
   }
 
-  /// Checks in the same way for work that needs all snapshots.
+  /// The same check for work that needs all snapshots.
   func requireSent(hint: String) throws(StoreError) {
     guard let failure = damaged.first(where: \.isStoreFailure) else { return }
     throw failure.hinting("\(hint); \(Self.neverSentHint)")
   }
 
-  /// The remedy if the failure does not pass.
+  /// The remedy for a permanent failure.
   private static let neverSentHint =
     "if the store never sends this object, its snapshot is lost: 'sandboxctl forget --force ID' with "
     + "its full id removes it"
 
-  /// Checks in the same way for work that needs only some snapshots, which exist.
+  /// The same check for work that needs only some snapshots, which exist.
   func requireSent(_ ids: Set<SnapshotID>) throws(StoreError) {
     if ids.isSubset(of: heads.map(\.id)) { return }
     try requireSent(hint: "run it again later")
@@ -107,8 +107,7 @@ public struct SnapshotHeads: Sendable {
     if let error { damaged.append(error) }
   }
 
-  /// Returns the error for a snapshot that was not found; it may be among those that cannot be
-  /// read.
+  /// Returns the error for a snapshot that was not found, which may be an unreadable one.
   private func noSnapshot(_ text: String, _ reason: String) -> StoreError {
     guard let first = damaged.first else { return .noSnapshot(text, reason) }
     let hint = "run 'sandboxctl snapshots' to list the snapshots"
@@ -135,7 +134,7 @@ extension Repository {
   /// this host made, or listed with a key.
   public func knownHeads(cache: SnapshotHeadCache?) throws(StoreError) -> SnapshotHeads {
     let statuses = cache == nil ? [:] : try RepositoryListing.snapshotStatuses(storage)
-    // Another host shows regular files only, so the listing with sizes has all names.
+    // Another host shows only regular files, so the listing with sizes has all names.
     let isComplete = cache != nil && storage.isOnAnotherHost
     let ids = isComplete ? statuses.keys.sorted() : try RepositoryListing.snapshots(storage)
     let found = try heads(of: ids, cache: cache, statuses: statuses)
@@ -144,8 +143,8 @@ extension Repository {
 
   /// Returns the heads of snapshots in any order, and the errors of damaged ones.
   ///
-  /// - Parameter statuses: the sizes and times of the snapshots, with which cached heads must
-  ///   agree; nil to use cached heads without a look at the snapshots.
+  /// - Parameter statuses: the sizes and times of the snapshots, which must match those of cached
+  ///   heads; nil to use cached heads without checking the snapshots.
   func heads(
     of ids: some Sequence<SnapshotID>, cache: SnapshotHeadCache?,
     statuses: [SnapshotID: ObjectStatus]?
@@ -188,7 +187,7 @@ extension Repository {
         damaged.append(error)
       }
     }
-    // If there is none, all may be lost: then a check names them.
+    // If none exists, all may be lost: then a check names them.
     let isEmpty = current.records.isEmpty && new.isEmpty
     let isDifferent = isChanged || current.records.count != known.records.count
     if isDifferent, !isEmpty { cache?.save(current) }
@@ -196,7 +195,7 @@ extension Repository {
   }
 
   /// Adds the head of a snapshot that was just made to a cache. A host that cannot read finds its
-  /// earlier snapshots by this alone. No request is made: the next listing shows its time.
+  /// earlier snapshots only by this. No request is made: the next listing shows its time.
   ///
   /// - Parameter size: the stored size in bytes.
   func record(_ stored: StoredSnapshot, size: UInt64, in cache: SnapshotHeadCache) {
@@ -267,8 +266,8 @@ extension Repository {
   }
 }
 
-/// This host's file of the heads of a repository's snapshots, which spares each command from
-/// reading all snapshots (docs/decisions/0020-snapshot-heads.md).
+/// This host's file of the heads of a repository's snapshots, which saves commands from reading all
+/// snapshots (docs/decisions/0020-snapshot-heads.md).
 ///
 /// The cache never determines which snapshots exist: the listing of the repository does. A head is
 /// used only while the object's size and modification time are unchanged. If the file is damaged,
@@ -314,7 +313,7 @@ public struct SnapshotHeadCache: Sendable {
   /// Replaces the file. If that fails, the heads are read again next time.
   func save(_ content: Content) { file.save(content.encode()) }
 
-  /// Removes all heads, since this host is about to remove the last snapshot. Those that stay
+  /// Removes all heads, because this host is about to remove the last snapshot. Those that stay
   /// nevertheless are read again.
   package func clear() { file.remove() }
 }

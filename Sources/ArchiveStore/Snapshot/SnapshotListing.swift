@@ -14,7 +14,7 @@ public struct SnapshotListing: Sendable {
 }
 
 extension Repository {
-  /// Reads one snapshot, and refuses one of another repository.
+  /// Reads a snapshot, and refuses one of another repository.
   public func snapshot(_ id: SnapshotID) throws(StoreError) -> StoredSnapshot {
     try snapshotWithContent(id).stored
   }
@@ -104,14 +104,15 @@ extension Repository {
   }
 
   /// Returns the earlier runs of a source. Snapshots without a cached head are read one after
-  /// another, and only one is kept in memory. Unreadable snapshots are skipped. The last one is a
-  /// snapshot that is accepted: a run that begins from it is signed.
+  /// another, and only one is kept in memory. Unreadable snapshots are skipped. The last one is an
+  /// accepted snapshot, because a run that begins from it is signed.
   ///
-  /// Cached heads are used without a look at their snapshots: the last one is read completely, and
-  /// of the others only the sequence is used. So the cost hardly grows with the snapshots.
+  /// Cached heads are used without checking their snapshots: the last one is read completely, and
+  /// of the others only the sequence is used. So the cost hardly depends on the number of
+  /// snapshots.
   ///
-  /// In a listing with sizes and times a cached head is that of the object as it is, which is not
-  /// read again.
+  /// In a listing with sizes and times, a cached head matches the current object, which is not read
+  /// again.
   ///
   /// - Parameters:
   ///   - ids: the snapshots to search, or nil to list them.
@@ -127,8 +128,8 @@ extension Repository {
     let heads = found.heads.filter { $0.source == source }.sortedByAge()
     var sequence = heads.map(\.sequence).max() ?? 0
     guard storage.canRead else {
-      // Earlier snapshots of the source may be among those that this host does not know. The
-      // seconds exceed any number that is counted, so that the next snapshot comes after them.
+      // Earlier snapshots of the source may be unknown to this host. The seconds exceed any counted
+      // number, so the next snapshot comes after them.
       if found.heads.count < listed.count {
         var statuses = statuses
         if statuses == nil { statuses = try RepositoryListing.snapshotStatuses(storage) }

@@ -11,16 +11,16 @@ extension Repository {
   }
 
   /// Returns the pinned snapshots that do not exist. A snapshot is pinned only while it exists, and
-  /// not removed while it is pinned: they are lost, or the program that pinned one was killed while
+  /// not removed while it is pinned: so it is lost, or the program that pinned it was killed while
   /// another removed it.
   public func lostPinned() throws(StoreError) -> Set<SnapshotID> {
-    // Listed first, since the snapshots of these existed then.
+    // Listed first, because their snapshots existed then.
     let pins = try pins()
     guard !pins.isEmpty, let names = try storage.listIfPresent(RepositoryLayout.snapshots) else {
       return []
     }
     let missing = pins.subtracting(RepositoryListing.ids(.snapshot, in: names, of: storage))
-    // One that was unpinned and removed meanwhile has no pin now.
+    // A snapshot that was unpinned and removed meanwhile no longer has a pin.
     return missing.isEmpty ? [] : missing.intersection(try self.pins())
   }
 
@@ -40,7 +40,7 @@ extension Repository {
   public func headsAndPins(
     cache: SnapshotHeadCache?
   ) throws(StoreError) -> (heads: SnapshotHeads, pins: Set<SnapshotID>) {
-    // Without a cache no sizes are needed. A directory of this host also shows names of special
+    // Without a cache no sizes are needed. A directory on this host also shows the names of special
     // files, which are reported.
     guard cache != nil, storage.isOnAnotherHost else {
       return (try heads(cache: cache), try pins())

@@ -196,7 +196,7 @@ extension Exclusion {
       JSON.Member("rule", .string(rule)), JSON.Member("files", .count(files)),
       JSON.Member("bytes", .count(bytes)),
     ]
-    // One that the format cannot represent is not created by a restore.
+    // A directory that the format cannot represent is not created by a restore.
     if let entry = try? directory?.encoded() {
       members.append(JSON.Member("directory", .string(Base64.encode(entry))))
     }

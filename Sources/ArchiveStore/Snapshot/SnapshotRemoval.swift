@@ -50,7 +50,7 @@ public struct SnapshotRemoval: Sendable {
   ///
   /// - Parameters:
   ///   - forced: those that are also removed if the store fails to send them.
-  ///   - removed: called for each snapshot after it was removed, also before an error.
+  ///   - removed: called for each snapshot after it was removed, even if an error follows.
   /// - Throws: `StoreError`: `leaseLost`, `interrupted`, `writeRefusal`, or the error of the first
   ///   snapshot that cannot be removed. In a repository on another host a few after it may be
   ///   removed.
@@ -124,7 +124,7 @@ public struct SnapshotRemoval: Sendable {
   }
 
   /// Takes a snapshot away. A store without rename has to send it for that: one that it never sends
-  /// cannot be put back, which is then an error.
+  /// could not be put back, which is then an error.
   private func claim(
     _ id: SnapshotID, _ lease: Lease, isForced: Bool
   ) throws(StoreError) -> ClaimedObject? {
@@ -140,8 +140,9 @@ public struct SnapshotRemoval: Sendable {
   }
 
   /// Moves a snapshot out of the lease again. A prune that has listed the snapshots meanwhile has
-  /// not seen it. While one is running the lease therefore stays until it expires: so long no prune
-  /// removes packs. It also stays with the snapshot in it if this cannot be moved.
+  /// not seen it. If one is running, the lease therefore stays until it expires, and no prune
+  /// removes packs until then. It also stays with the snapshot in it if the snapshot cannot be
+  /// moved.
   private func restore(_ aside: ClaimedObject, _ lease: Lease) throws(StoreError) {
     lease.retain()
     try aside.putBack()

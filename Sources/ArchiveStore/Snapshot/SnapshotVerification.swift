@@ -3,7 +3,7 @@ internal import Synchronization
 internal import SystemIO
 
 /// Compares stored snapshots with their ids, on several threads. The bytes are hashed and not
-/// decoded: what was decoded from bytes with the same hash before is still what the snapshot says.
+/// decoded: data decoded earlier from bytes with the same hash is still valid.
 final class SnapshotVerification: Sendable {
   private let storage: RepositoryStorage
   private let ids: [SnapshotID]
@@ -24,7 +24,7 @@ final class SnapshotVerification: Sendable {
       for _ in 0..<count { workers.submit { self.work() } }
       workers.finish()
     }
-    // Without threads all, otherwise nothing.
+    // Without other threads this one reads all of them, otherwise none.
     work()
     return failed.withLock { $0 }
   }
@@ -51,7 +51,7 @@ final class SnapshotVerification: Sendable {
 
 extension Repository {
   /// Returns the snapshots among `ids` whose bytes do not match their ids, or that cannot be read.
-  /// Each is read and hashed, and none is decoded.
+  /// Each is read and hashed, but not decoded.
   ///
   /// - Parameter threads: the number of threads, at least 1; few snapshots are read on this thread.
   public func unverified(among ids: [SnapshotID], threads: Int) -> Set<SnapshotID> {

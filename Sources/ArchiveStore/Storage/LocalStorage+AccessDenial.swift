@@ -1,8 +1,8 @@
 internal import SystemIO
 
 extension LocalStorage {
-  /// Converts a failed system call at a path. If this user lacks permission, the error says whose
-  /// the file is, or the directory above that denies access, and how to mend it.
+  /// Converts a failed system call at a path. If this user lacks permission, the error names the
+  /// owner of the file, or of the directory above that denies access, and the remedy.
   func failure(_ error: SystemError, at path: ObjectPath) -> StoreError {
     guard error.isRefused, let found = lastVisible(towards: path),
       let denial = AccessDenial(of: found.status, at: found.path, to: Host.userID)
@@ -35,7 +35,7 @@ extension LocalStorage {
     return found
   }
 
-  /// Returns the command that lets this user in, or nil if none can be shown.
+  /// Returns the command that grants this user access, or nil if none can be shown.
   private func hint(for denial: AccessDenial) -> String? {
     guard let path = ShellWord.argument(root.path), let status = try? root.status() else {
       return nil

@@ -1,7 +1,7 @@
 internal import SystemIO
 
 extension LocalStorage {
-  /// The user and group that get what root creates in a repository.
+  /// The user and group that own what root creates in a repository.
   struct Owner: Sendable, Hashable {
     private let user: UInt32
     private let group: UInt32
@@ -19,8 +19,8 @@ extension LocalStorage {
       if try directory.status().user == 0 { try? directory.setOwner(user: user, group: group) }
     }
 
-    /// Gives a file to the owner if it was just created: any other could be a second name of a file
-    /// of root.
+    /// Gives a file to the owner if it was just created: any other file could be another name of a
+    /// file of root.
     func takeIfNew(_ file: borrowing Descriptor) throws(SystemError) {
       let status = try file.status()
       guard status.user == 0, status.links == 1, status.size == 0 else { return }

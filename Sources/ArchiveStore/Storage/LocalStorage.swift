@@ -5,7 +5,7 @@ public import SystemIO
 /// The storage of a repository as files below one directory, local or mounted.
 ///
 /// All calls use directory handles and follow no link below the root. Directories are created with
-/// mode 0700, files with 0600. Run as root, it gives them the owner of the root directory, who
+/// mode 0700, files with 0600. Run as root, it gives them to the owner of the root directory, who
 /// could not read them otherwise.
 public final class LocalStorage: Storage {
   let root: Directory
@@ -118,7 +118,7 @@ extension LocalStorage {
   ) throws(StoreError) {
     let end = offset.addingReportingOverflow(UInt64(count))
     let reason = "it ends before byte \(end.overflow ? offset : end.partialValue)"
-    // No file is longer. The system would refuse the offset, which is one of a wrong index.
+    // No file is that long. The system would refuse the offset, which comes from a wrong index.
     guard !end.overflow, end.partialValue <= UInt64(Int64.max) else {
       throw .damaged(path.description, reason)
     }

@@ -22,7 +22,7 @@ public protocol Storage: Sendable {
   /// Whether `create` works: whether an object can be created only if it is missing, atomically.
   var canCreateExclusively: Bool { get }
 
-  /// The number of requests to make at the same time: 1 where an answer needs no waiting.
+  /// The number of requests to make at the same time: 1 if answers come at once.
   var concurrency: Int { get }
 
   /// Returns a complete object of at most `limit` bytes. A larger one is `damaged`.
@@ -59,8 +59,8 @@ public protocol Storage: Sendable {
   /// directory must exist.
   func touch(_ path: ObjectPath) throws(StoreError)
 
-  /// Creates an object if there is none of its name, durably and in one step. Returns false if
-  /// there is one.
+  /// Creates an object if none of its name exists, durably and in one step. Returns false if one
+  /// exists.
   ///
   /// - Throws: `unsupported` unless `canCreateExclusively`.
   func create(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) -> Bool
@@ -101,18 +101,19 @@ public protocol Storage: Sendable {
   /// nil.
   func listAll(_ directories: [ObjectPath]) throws(StoreError) -> [DirectoryListing?]
 
-  /// Calls `body` for each object below some directories, as the same call for one does. Missing
+  /// Calls `body` for each object below several directories, as the same call for one does. Missing
   /// ones are ignored.
   func forEachObject(
     belowAny directories: [ObjectPath],
     _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError)
 
-  /// Says which ranges of objects are read next, about in this order and once each, so that a
-  /// storage on another host can fetch them ahead. Replaces what was said before; none ends it.
+  /// Announces the ranges of objects that are read next, roughly in this order and once each, so
+  /// that a storage on another host can fetch them ahead. Replaces the previous announcement; an
+  /// empty one ends it.
   func expect(_ ranges: [ObjectRange])
 
-  /// Forgets what was read ahead of an object, so that its bytes are asked for again.
+  /// Forgets what was read ahead of an object, so that its bytes are requested again.
   func forgetReads(of path: ObjectPath)
 }
 
@@ -284,8 +285,8 @@ extension Storage {
     try directoryIdentity().map { [$0] } ?? []
   }
 
-  /// Whether each request is answered by another host, so that few requests for much are better
-  /// than many for little.
+  /// Whether each request is answered by another host, so that few large requests are better than
+  /// many small ones.
   var isOnAnotherHost: Bool {
     do { return try directoryIdentity() == nil } catch { return false }
   }

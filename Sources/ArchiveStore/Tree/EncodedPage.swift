@@ -3,9 +3,9 @@ internal import SystemIO
 
 /// A page of a directory, with the bytes of each of its entries.
 ///
-/// Versions of a directory have most entries in common, and an entry has only one encoding. Against
-/// the version before, a page is therefore decoded by comparing bytes: only the entries that differ
-/// are decoded.
+/// Versions of a directory have most entries in common, and an entry has only one encoding. A page
+/// is therefore decoded by comparing its bytes with those of the previous version: only the entries
+/// that differ are decoded.
 struct EncodedPage {
   private let bytes: [UInt8]
   /// The range of each entry.
@@ -88,7 +88,7 @@ extension EncodedPage {
       let first = page.lowerBound + decoder.offset
       if next < before.count, isEqual(to: next, from: first) {
         decoder.skip(byteCount: before.size(next))
-        // After the entry before it, the order is known.
+        // If it follows the entry before it, the order is known.
         if known.last != .some(next - 1), let last = last(name) {
           try TreeCoding.requireOrder(last, name(next))
         }
@@ -107,8 +107,8 @@ extension EncodedPage {
       others.append(entry)
     }
 
-    /// Whether an entry of the version before begins at an offset. Its bytes are one item, so an
-    /// item that begins with them is equal to it.
+    /// Whether an entry of the previous version begins at an offset. Its bytes are one item, so an
+    /// item that begins with them equals it.
     private func isEqual(to number: Int, from first: Int) -> Bool {
       let (known, end) = (before.ranges[number], first + before.size(number))
       return end <= page.upperBound

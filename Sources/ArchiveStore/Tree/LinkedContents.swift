@@ -1,7 +1,7 @@
 public import SystemIO
 
-/// The contents of hard-linked files, which count once in totals. There are at most as many as
-/// entries in the distinct trees, however often a snapshot refers to these.
+/// The contents of hard-linked files, which count once in totals: at most one for each entry in the
+/// distinct trees, however often a snapshot refers to these trees.
 public struct LinkedContents: Sendable {
   /// The content at the first name of each file.
   private var first: [ByteString: Content] = [:]

@@ -42,7 +42,7 @@ public final class ContentWriter {
     do {
       try body(file)
     } catch {
-      // A failure here has ended the session, which the next call reports.
+      // A failure here has already ended the session; the next call reports it.
       try? file.abandon()
       throw error
     }
@@ -113,8 +113,8 @@ extension ContentWriter {
   }
 
   /// Compresses waiting frames of other threads' large files, until `isDone` returns true and none
-  /// waits. A thread calls this while it has no file. `isDone` is called every few milliseconds. A
-  /// failure ends the session, which the next call reports.
+  /// is waiting. A thread calls this while it has no file. `isDone` is called every few
+  /// milliseconds. A failure ends the session; the next call reports it.
   public func helpUntilDone(_ isDone: () -> Bool) {
     session.queue.help(until: isDone) { frame in
       try? session.status.mustStep { () throws(StoreError) in try compress(&frame) }

@@ -129,8 +129,8 @@ final class PackerPool: Sendable {
 
   /// Creates one packer for each two workers, and at least two for several workers: for
   /// incompressible content about a third of the time goes into the pack's hash and its file. The
-  /// first `alone` bytes of frames go to the first packer, by default a quarter of a pack: one pack
-  /// less is worth more than the time that threads wait until then.
+  /// first `alone` bytes of frames go to the first packer, by default a quarter of a pack: saving
+  /// one pack is worth more than the time that threads wait until then.
   init(
     _ packs: RunPacks, _ known: KnownBlobs, workers: Int, target: Int = PackWriter.target,
     alone: Int? = nil, hasher makeHasher: (() -> MultiStreamHasher)? = MultiStreamHasher.usual

@@ -89,7 +89,7 @@ final class KnownBlobs: Sendable {
     run.withLock { $0.remove(packs: packs) }
   }
 
-  /// No longer relies on packs, so that their blobs are stored again.
+  /// Stops relying on packs, so that their blobs are stored again.
   func exclude(_ packs: Set<Digest>) {
     index.withLock { index in
       let reliable = index.set.packs.subtracting(packs)

@@ -1,6 +1,6 @@
 extension WritingSession {
-  /// Returns the error if no snapshot exists although this host knows some and there are packs, for
-  /// a warning: the run adds one, after which the others are no longer known.
+  /// Returns the error if no snapshot exists although this host knows some and there are packs. It
+  /// is used as a warning: the run adds a snapshot, after which the others are no longer known.
   ///
   /// - Parameter cache: the host's cache of snapshot heads.
   package func lostSnapshots(cache: SnapshotHeadCache?) -> StoreError? {

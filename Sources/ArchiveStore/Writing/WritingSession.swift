@@ -116,7 +116,7 @@ public final class WritingSession: Sendable {
   /// recorded as damaged. While all of them exist, the repository has its earlier content.
   public var indexedPacks: Set<Digest> { known.packs }
 
-  /// The reason a due merge of index objects failed. This is only worth a note.
+  /// The reason a due merge of index objects failed, which deserves only a note.
   public var indexRemark: StoreError? { mergeFailure.withLock { $0 } }
 
   /// Whether a snapshot existed when the session listed the repository under its lease.
@@ -231,8 +231,8 @@ extension WritingSession {
     return digest
   }
 
-  /// Passes each list of a large file's pieces that is stored from now on to `observer`, also if
-  /// the repository has it already. It is called by any thread.
+  /// Passes each list of a large file's pieces that is stored from now on to `observer`, even if
+  /// the repository already has it. It is called by any thread.
   public func observeLists(_ observer: @escaping @Sendable (StoredList) -> Void) {
     listObserver.withLock { $0 = observer }
   }
@@ -312,7 +312,7 @@ extension WritingSession {
   }
 
   /// Adds the head of the snapshot that this session has just made to this host's cache, so that no
-  /// command reads it, and a host that cannot read finds it.
+  /// command has to read it, and a host that cannot read finds it.
   public func record(_ stored: StoredSnapshot, in cache: SnapshotHeadCache) {
     guard let saved = lastSaved.withLock({ $0 }), saved.id == stored.id else { return }
     repository.record(stored, size: saved.size, in: cache)
@@ -326,8 +326,8 @@ extension WritingSession {
     return object.id
   }
 
-  /// Saves the snapshot. If it has its name but may not be durable, which is neither a success nor
-  /// a failure to write it, the error says so and names the snapshot.
+  /// Saves the snapshot. If it has its name but may not be durable, which is neither success nor
+  /// failure, the error reports that and names the snapshot.
   ///
   /// - Parameter renewing: whether everything that the snapshot needs is known to this session, so
   ///   that a dead lease can be replaced.
@@ -376,7 +376,7 @@ extension WritingSession {
     let numbers = Set(finished.map { UInt32($0.number) })
     let indexes = Dictionary(
       uniqueKeysWithValues: finished.enumerated().map { (UInt32($1.number), UInt32($0)) })
-    // In place, because there may be as many entries as a backup has small files.
+    // In place, because there may be one entry for each small file of the backup.
     var records = known.records(ofPacks: numbers)
     for number in records.indices {
       records[number].pack = indexes[records[number].pack] ?? records[number].pack
