@@ -8,8 +8,7 @@ package enum SandboxctlProgram {
     try? StandardStream.occupyClosed()
     Host.returnLargeBlocks()
     reportLostMappings()
-    // Without these the signals end the program at once, and leave leases to expire and staged
-    // files.
+    // Without these, signals end the program at once, and leave leases to expire and staged files.
     try? StandardStream.holdBrokenPipe()
     try? StandardStream.failAtSizeLimit()
     guard let status = SandboxctlCommand.execute(Host.arguments.map(\.argument)) else {
@@ -67,8 +66,8 @@ extension SandboxctlCommand {
     return StandardStream.hasLostReader && !hasFailed ? nil : status
   }
 
-  /// Prints a failure, unless it only follows from the end of the reader of standard output, as in
-  /// `sandboxctl dump … | head`. Returns whether it was printed.
+  /// Prints a failure, unless it merely results from the end of the reader of standard output, as
+  /// in `sandboxctl dump … | head`. Returns whether it was printed.
   private static func report(
     _ failure: Failure, of error: any Error, _ console: Console
   ) -> Bool {

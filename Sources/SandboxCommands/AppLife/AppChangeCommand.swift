@@ -81,7 +81,7 @@ struct AppChangeRun {
 
   var device: Device { preparation.device }
 
-  /// The destination of the snapshot; if none is made, of the one that would be.
+  /// The destination of the snapshot, or of the one that would be made.
   var destination: Destination {
     repository?.repository.safetyDestination ?? command.repository.knownDestination.withBundles
   }
@@ -158,8 +158,8 @@ struct AppChangeRun {
 }
 
 extension AppChangeRun {
-  /// Runs an operation on a package. If the platform's own program does it and `name` is an app's
-  /// name, only reports it.
+  /// Runs an operation on a package. If `name` is an app's name and the platform's own program
+  /// performs the operation, only reports that.
   func exchange(
     _ name: ByteString, by change: AppChange, _ console: Console,
     adapting adapt: (inout AppChangeRequest) -> Void
@@ -179,7 +179,7 @@ extension AppChangeRun {
   }
 
   /// Returns the error for the name of an app where a package is expected, with the bundle that the
-  /// offload moved to the trash, if it is still there; nil if a file has the name, or no app.
+  /// offload moved to the trash, if it is still there; nil if a file has the name, or no app does.
   private func noPackage(_ name: ByteString) -> OperationError? {
     guard (try? Host.realPath(name)) == nil, let app = try? device.app(name) else { return nil }
     let package = "PACKAGE is an app's directory (New.app) or an .ipa file"

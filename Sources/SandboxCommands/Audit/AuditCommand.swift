@@ -84,7 +84,7 @@ struct AuditCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     if format == .json { console.isJSON = true }
-    // Read first: a wrong file is not to cost a scan.
+    // Read first, so that a wrong file does not cost a scan.
     let known = try baseline.map { try Self.readBaseline($0) }
     let found = try device.find()
     console.warn(ofInterruptedOn: found)

@@ -7,7 +7,7 @@ internal import SystemIO
 
 /// Reads the changes between the last snapshots of a device for an audit.
 struct AuditHistory {
-  /// The number of the last snapshots between which bundles are compared, whatever their days.
+  /// The number of most recent snapshots between which bundles are compared, whatever their dates.
   static let snapshots = 8
 
   private let scan: DeviceScan
@@ -18,15 +18,15 @@ struct AuditHistory {
     (self.scan, self.options, self.console) = (scan, options, console)
   }
 
-  /// Returns the changes, or nil if there is no repository. One that is not named and cannot be
-  /// opened is reported: the audit of files does not depend on it.
+  /// Returns the changes, or nil if there is no repository. A default repository that cannot be
+  /// opened is only reported: the audit of files does not depend on it.
   func read() throws -> ChangeHistory? {
     let choice: RepositoryOptions.Choice
     do {
       choice = try options.choice(for: console)
       guard options.repo != nil || choice.identity != nil else { return nil }
     } catch {
-      // No location for the user's own repository.
+      // There is no location for the user's own repository.
       guard options.repo == nil else { throw error }
       return nil
     }

@@ -5,8 +5,8 @@ internal import SandboxModel
 internal import SystemIO
 
 extension AuditReport {
-  /// Writes the findings by rule, the most severe first, and of each rule the largest, with the
-  /// commands that mend them.
+  /// Writes the findings by rule, the most severe first, and for each rule the largest, with the
+  /// commands that fix them.
   func writeText(_ console: Console, listsAll: Bool, isQuiet: Bool) throws {
     for level in AuditLevel.allCases.reversed() {
       for rule in AuditRule.all where rule.level == level {

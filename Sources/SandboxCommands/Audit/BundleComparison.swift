@@ -6,10 +6,10 @@ internal import SystemIO
 /// The comparison of a bundle on the device with its record in a snapshot.
 ///
 /// Names, types and sizes are compared, and the contents of files of the same size whose
-/// modification time differs. What cannot be read on either side counts as equal: `check` and
-/// `backup` report it.
+/// modification times differ. Entries that cannot be read on either side count as equal: `check`
+/// and `backup` report them.
 struct BundleComparison {
-  /// The bytes of contents that are compared in one bundle.
+  /// The maximum bytes of contents to compare in one bundle.
   static let limit: UInt64 = 64 << 20
 
   private let scan: ContainerScan
@@ -24,7 +24,7 @@ struct BundleComparison {
     lookup = EntryLookup(scan)
   }
 
-  /// Returns the number of entries that differ. What is below a directory that one side lacks is
+  /// Returns the number of entries that differ. Entries below a directory that one side lacks are
   /// not counted.
   ///
   /// - Throws: `StoreError` if the snapshot cannot be read at all.
@@ -35,7 +35,7 @@ struct BundleComparison {
         scan.container.logicalPrefix, in: snapshot)
     else { return 0 }
     var (count, stored): (Int, Set<ByteString>) = (0, [])
-    // The directories that cannot be read in the snapshot: nothing is known about their entries.
+    // The directories that cannot be read in the snapshot: their entries are unknown.
     var damaged: Set<ByteString> = []
     try reader.walkTogether([tree]) { path, found in
       guard case .entries(let entries, _) = found, let entry = entries.first?.entry else {

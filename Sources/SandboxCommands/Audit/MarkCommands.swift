@@ -106,7 +106,7 @@ struct IncludeCommand: SandboxCommand {
   }
 }
 
-/// The destination for which a mark excludes.
+/// The destination to which a mark applies.
 struct MarkDestinationOptions: ParsableArguments {
   @Option(
     name: .customLong("for"),
@@ -140,7 +140,7 @@ struct MarkOptions: ParsableArguments {
   @OptionGroup var policy: PolicyOptions
   @OptionGroup var output: OutputOptions
 
-  /// Changes the marks of entries one after another. A failure of one stops no other.
+  /// Changes the marks of entries one after another. A failure does not stop the others.
   func change(
     _ paths: [ByteString], _ console: Console,
     by change: (MarkOperation) throws -> MarkOperation.Outcome,
@@ -149,7 +149,7 @@ struct MarkOptions: ParsableArguments {
     let found = try device.find(for: paths)
     console.warn(ofInterruptedOn: found)
     let compiled = try policy.compile(for: found, output, console)
-    // All paths first: a mistake in one is not to leave the others half done.
+    // All paths first, so that a mistake in one does not leave the work half done.
     let operations = try paths.map { path in
       try MarkOperation(DevicePath(path, on: found).logical, on: found, policy: compiled)
     }

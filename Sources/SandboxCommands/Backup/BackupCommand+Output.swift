@@ -116,8 +116,8 @@ extension BackupCommand {
       console.list(findings, as: .note(""), all: listsAll) { "\($0.path): \($0.reason)" }
     }
 
-    /// Whether a finding means that data may be in no container, on a device of which the layout
-    /// covers only a part of the data.
+    /// Whether a finding means that data may be in no container, on a device whose layout covers
+    /// only a part of the data.
     private static func mayBeMissed(_ finding: Finding, in layout: Layout) -> Bool {
       switch layout {
       case .android, .systemd, .xdg:
@@ -188,8 +188,8 @@ extension BackupCommand {
 
 extension BackupPlan.OwnerExclusions {
   /// Returns the excluded data of an app by its largest class: `1.1 GiB cache`, `212 GiB downloaded
-  /// (steamapps/common), 2.0 MiB more`; and the location of the app if it is outside of the
-  /// device's directory.
+  /// (steamapps/common), 2.0 MiB more`; and the location of the app if it is outside the device's
+  /// directory.
   func text(_ owner: BackupPlan.OwnerSummary) -> String {
     var parts: [String] = []
     let left = owner.excluded.filter { $0.totals.bytes > 0 }
@@ -214,8 +214,8 @@ extension BackupCommand {
     let line: String
 
     /// Nil if no snapshot was made. `suffix` is added to each command. `latest` is suggested only
-    /// if it names the snapshot just made, as far as the runs have seen: this line is worth no
-    /// request.
+    /// if it names the snapshot just made, as far as the runs have seen: this line does not justify
+    /// a request.
     init?(_ done: [DeviceBackup.Outcome], suffix: String) {
       let made = done.filter { $0.report.snapshot != nil }
       guard let first = made.first, let stored = first.report.snapshot else { return nil }

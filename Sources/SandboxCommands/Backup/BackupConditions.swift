@@ -12,11 +12,11 @@ extension BackupCommand {
     case idle
   }
 
-  /// A value of `--when`: conditions separated by commas, all of which have to hold.
+  /// A value of `--when`: conditions separated by commas, all of which must hold.
   struct ConditionList: ExpressibleByArgument {
     let conditions: [Condition]
 
-    /// Nil if one of them is unknown, or if there is none.
+    /// Nil if a condition is unknown or if there is none.
     init?(argument: String) {
       var conditions: [Condition] = []
       for word in argument.split(separator: ",", omittingEmptySubsequences: false) {
@@ -29,8 +29,8 @@ extension BackupCommand {
     static var allValueStrings: [String] { Condition.allCases.map(\.rawValue) }
   }
 
-  /// The conditions for a backup (docs/power.md). What the machine does not report counts as met: a
-  /// backup that never runs loses more than one that runs at a bad time.
+  /// The conditions for a backup (docs/power.md). A condition that the machine does not report
+  /// counts as met: a backup that never runs loses more than one that runs at a bad time.
   struct Conditions: ParsableArguments {
     @Option(
       name: .customLong("when"),

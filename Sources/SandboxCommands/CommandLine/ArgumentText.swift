@@ -3,9 +3,9 @@ public import SystemIO
 
 /// An argument as text, for a parser that handles only strings.
 ///
-/// A byte that is not part of valid UTF-8 is escaped as the private-use scalar U+10FF00 + byte. So
-/// is each of the four bytes of such a scalar in the argument, which makes the escaped text
-/// unambiguous.
+/// A byte that is not part of valid UTF-8 is escaped as the private-use scalar U+10FF00 + byte.
+/// Each of the four bytes of such a scalar in the argument is escaped, too, which makes the escaped
+/// text unambiguous.
 extension ByteString: ExpressibleByArgument {
   /// The argument as text for the parser.
   var argument: String {

@@ -5,8 +5,8 @@ extension Configuration {
   /// Sets options at the top of the user's configuration file, before the first key, and preserves
   /// all other bytes.
   ///
-  /// An option that is already set is not changed, and neither is a file whose format does not
-  /// allow adding a line. The caller then tells the user what to write.
+  /// An option that is already set is not changed, nor is a file whose format does not allow adding
+  /// a line. The caller then tells the user what to write.
   struct Edit {
     /// The result of an edit.
     enum Outcome {

@@ -3,7 +3,7 @@ internal import PolicyEngine
 internal import RemoteStorage
 internal import SystemIO
 
-/// The user's configuration file: default options for all commands or for one, and the same by
+/// The user's configuration file: default options for all commands or for one, each also by
 /// profile.
 ///
 /// sandboxctl-config(5) describes its grammar. Each key is checked against the program's own
@@ -26,10 +26,10 @@ struct Configuration {
     /// Its position in the file.
     let mark: Mark
 
-    /// Whether it chooses anything: a flag that is false and an empty list do not.
+    /// Whether it chooses anything: false flags and empty lists do not.
     var isChoice: Bool { value != .flag(false) && value != .values([]) }
 
-    /// The values as texts; none of a flag.
+    /// The values as texts; none for a flag.
     var values: [String] {
       if case .values(let all) = value { all.map(\.description) } else { [] }
     }
@@ -84,7 +84,7 @@ extension Configuration {
     let setting: Setting
     let isOfProfile: Bool
 
-    /// A part of the file, of which another one may be more specific.
+    /// A part of the file, which a more specific part may override.
     struct Part: Equatable {
       let isOfProfile: Bool
       let command: [String]
@@ -220,8 +220,8 @@ extension Configuration {
     }
 
     /// Returns the option that a setting for all commands sets. If the running command has no such
-    /// option, a value is right that any command accepts: a list if one of them can be repeated, a
-    /// repository if for one of them the option names one.
+    /// option, a value is valid if any command accepts it: a list if the option can be repeated in
+    /// one of them, a repository if it names one in one of them.
     private func setting(_ entry: YAMLNode.Entry) -> KnownCommand.Option? {
       if let command, command.sharesOption(entry.name),
         let own = Self.settings(entry.name, of: [command]).first
@@ -287,7 +287,7 @@ extension Configuration {
       return ByteString(text)
     }
 
-    /// Whether the text names a repository that is no directory of this host.
+    /// Whether the text names a repository that is not a directory on this host.
     private func isOnAnotherHost(
       _ text: String, of option: KnownCommand.Option, at mark: Mark
     ) throws -> Bool {

@@ -16,7 +16,7 @@ struct ConfiguredCommandLine {
 
   /// An argument that the configuration adds.
   struct Addition {
-    /// One word or, with an empty value, which the parser takes only as a word of its own, two.
+    /// One word; with an empty value two, because the parser takes it only as a separate word.
     let words: [String]
     /// The value; nil for a flag.
     let value: ByteString?
@@ -106,8 +106,8 @@ struct ConfiguredCommandLine {
 }
 
 extension ConfiguredCommandLine {
-  /// Returns the mistake in the configuration because of which parsing fails; nil if the command
-  /// line alone is wrong.
+  /// Returns the mistake in the configuration that makes parsing fail; nil if the command line
+  /// alone is wrong.
   func mistake() -> ConfigurationError? {
     let culprit =
       added.indices.first { index in
@@ -154,12 +154,12 @@ extension ConfiguredCommandLine {
     var given: Set<String> = []
     var profile: String?
 
-    /// The options that name a key, of which the configuration must not add another one.
+    /// The options that name a key; the configuration must not add another one.
     private static let keys: Set<String> = [
       "identity", "passphrase", "passphrase-command", "passphrase-file", "plain", "recipient",
       "recipients-file",
     ]
-    /// The options that name the password of a backup of another program, of which the same holds.
+    /// The options that name the password of another program's backup, for which the same holds.
     private static let passwords: Set<String> = ["password", "password-command", "password-file"]
     /// The environment variables with the same effect.
     private static let keyVariables = ["SANDBOXCTL_IDENTITY_FILE"] + passphraseVariables

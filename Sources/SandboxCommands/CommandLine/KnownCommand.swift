@@ -44,7 +44,7 @@ final class KnownCommand {
     OptionPrecedence.ofGroups + ((type as? any SandboxCommand.Type)?.precedence ?? [])
   }
 
-  /// Returns the names, in `precedence`, of what arguments choose.
+  /// Returns the names, in `precedence`, of the choices that arguments make.
   func choices(of arguments: [String]) -> Set<String> {
     (type as? any SandboxCommand.Type)?.choices(of: arguments) ?? []
   }
@@ -133,8 +133,8 @@ extension KnownCommand {
       advice: WordAdvice.forMessage(message, of: commands(of: words), in: self))
   }
 
-  /// Returns the error for a negative number after an option, which the parser takes for an option
-  /// itself and calls a missing value; nil if there is none.
+  /// Returns the error for a negative number after an option, which the parser mistakes for another
+  /// option, so that it reports a missing value; nil if there is none.
   private func negativeValue(_ message: String, in words: [String]) -> UsageError? {
     guard message.hasPrefix("Missing value for '"),
       let option = message.firstMatch(of: /'(--[^ ']+)/).map({ String($0.output.1) }),
@@ -153,8 +153,8 @@ extension KnownCommand {
     } catch { return mistake(error, in: Array(others)) }
   }
 
-  /// Returns the error for an unknown word in the place of a command; nil if the words name a
-  /// command, or if an option comes first.
+  /// Returns the error for an unknown word in place of a command; nil if the words name a command,
+  /// or if an option comes first.
   func unknownCommand(in arguments: [String]) -> UsageError? {
     var commands = commands
     var words: [String] = []

@@ -3,14 +3,14 @@ internal import SystemIO
 /// The settings of a configuration that a command uses, without those that a more specific place
 /// overrides or replaces: the command line, the environment, or a more specific part of the file.
 ///
-/// A setting that lets a command destroy something is set for the target of its own place, or of a
-/// less specific one. If a more specific place names a target, it is dropped together with the one
-/// that is replaced. No values are compared: a path has many names.
+/// A setting that lets a command destroy something is meant for the target set in the same place,
+/// or in a less specific one. If a more specific place names a target, the setting is dropped
+/// together with the replaced target. No values are compared: a path has many names.
 struct SettingSelection {
   private let precedence: [OptionPrecedence]
   /// The options that more specific places set or unset, with the number of the most specific one.
   private var named: [String: Int]
-  /// Of these, the ones that choose anything.
+  /// Those of them that choose anything.
   private var chosen: [String: Int]
   private var kept: [Kept] = []
   private var replacements: [Replacement] = []
@@ -62,15 +62,14 @@ struct SettingSelection {
     }
   }
 
-  /// The repository of the environment takes precedence over that of the file, but not over that of
-  /// a profile.
+  /// The environment's repository takes precedence over the file's, but not over a profile's.
   private mutating func addEnvironment(_ place: inout Int) {
     guard named["repo"] == nil, Host.environment("SANDBOXCTL_REPOSITORY") != nil else { return }
     place += 1
     (named["repo"], chosen["repo"]) = (place, place)
   }
 
-  /// Adds the settings of one part. Contradictions in it stay, which are mistakes.
+  /// Adds the settings of one part. Contradictions in it stay; they are mistakes.
   private mutating func add(_ part: ArraySlice<Configuration.FoundSetting>, at place: Int) {
     let (names, given) = (Set(named.keys), Set(chosen.keys))
     for found in part {
@@ -92,8 +91,8 @@ struct SettingSelection {
     }
   }
 
-  /// The settings that are not dropped together with a replaced one, and have a meaning beside the
-  /// others.
+  /// The settings that are not dropped together with a replaced one and that have an effect in
+  /// combination with the others.
   private var used: [Configuration.FoundSetting] {
     let left = kept.filter { !isDropped($0) }
     return left.filter { setting in

@@ -1,7 +1,7 @@
 internal import PolicyEngine
 
-/// The advice for a word that is no command or option: the word of this program for one of restic
-/// or borg, or a similar one.
+/// The advice for a word that is neither a command nor an option: this program's word for one of
+/// restic or borg, or a similar one.
 enum WordAdvice {
   /// Returns the advice for an unknown command, or nil if there is none.
   ///
@@ -62,7 +62,7 @@ enum WordAdvice {
   }
 
   /// Returns the advice for an option of the scheduled command among those of the schedule, or nil
-  /// if it is none.
+  /// if it is not one.
   private static func ofJob(_ option: String, _ program: KnownCommand) -> String? {
     let isKnown = ["backup", "purge"].contains { program[$0]?.takes(option) == true }
     return isKnown ? "options of the backup or purge follow '--': '-- \(option) …';" : nil
@@ -110,7 +110,7 @@ enum WordAdvice {
       let all = longer.map { "'--\($0)'" }.joined(separator: ", ")
       return longer.count == 1 ? "did you mean '--\(first)'?" : "did you mean one of \(all)?"
     }
-    // A short word of another length is another word: 'to' for 'root'.
+    // For a short word, one of another length is too different: 'to' for 'root'.
     let similar = known.filter { name.count > 5 || abs($0.utf8.count - name.utf8.count) < 2 }
     return Resemblance.nearest(to: String(name), among: similar).map { "did you mean '--\($0)'?" }
   }
@@ -127,7 +127,7 @@ enum WordAdvice {
 
   private static let part = "'SNAP:PATH' restores a part of a snapshot, '--app' an app of it;"
 
-  /// The options that a command does not have because it has other arguments for the same.
+  /// The options that a command does not have because it uses other arguments for the same purpose.
   private static let differing = [
     "backup": [
       "--exclude-caches": "the policy excludes caches: 'sandboxctl explain PATH' shows the rule;",

@@ -140,7 +140,7 @@ extension AppsCommand {
       return parts.joined(separator: ", ")
     }
 
-    /// Returns equal texts once, with their number: "12 × data".
+    /// Returns each distinct text once, with its number of occurrences: "12 × data".
     private static func counted(_ texts: [String]) -> [String] {
       var counts: [String: Int] = [:]
       for text in texts { counts[text, default: 0] += 1 }

@@ -123,8 +123,8 @@ struct CacheNamesReport {
   var json: JSON { .array(sums.map { .object(Self.members($0)) }) }
 }
 
-/// A rule that excludes the directory of a finding from backups: nothing else, unless no app or
-/// group can be named, and the rule applies to all of them.
+/// A rule that excludes only the directory of a finding from backups. If no app or group can be
+/// named, the rule applies to all of them.
 private struct CacheNameRule {
   private let finding: CacheNameFinding
 
@@ -141,7 +141,7 @@ private struct CacheNameRule {
     return text.replacing("\u{0}", with: "?") + "/**"
   }
 
-  /// The bytes of the path, with a NUL for each one that is a control character or not UTF-8.
+  /// The bytes of the path, with a NUL for each control character and each byte that is not UTF-8.
   private var matchable: [UInt8] {
     let bytes = Array(finding.path.bytes)
     let isText = String(validating: bytes, as: UTF8.self) != nil

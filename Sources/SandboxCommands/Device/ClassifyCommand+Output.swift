@@ -139,7 +139,7 @@ extension ScannedEntry.Selection {
   /// The word in JSON.
   var word: String { self == .excluded ? "left-out" : name }
 
-  /// The word in text, which is that of the totals and of 'backup'.
+  /// The word in text, the same as in the totals and in 'backup'.
   fileprivate var name: String {
     switch self {
     case .included: "kept"

@@ -91,7 +91,7 @@ struct ClassifyCommand: SandboxCommand {
     return unreadable.isEmpty ? .done : .doneInPart
   }
 
-  /// Refuses a path that does not exist: an empty list would say that nothing is below it.
+  /// Refuses a path that does not exist: an empty list would suggest that it has no entries.
   private func require(_ scope: LogicalPath, in scan: DeviceScan) throws(OperationError) {
     let exists = scan.containers.contains { found in
       found.container.logicalPrefix.isWithin(scope.bytes)
@@ -111,7 +111,7 @@ struct ClassifyCommand: SandboxCommand {
     }
     let result = Entries(scan, within: scope, view: verdict.view, console)
     try result.write(asJSON: output.json, summary: summary, listsAll: list.all)
-    // Entries of one path, and JSON, have no further messages.
+    // For entries of one path, and in JSON, there are no further messages.
     guard !output.json, !output.quiet, scope == nil else { return }
     CacheNamesReport(scan.cacheNames(in: verdict.view), on: scan.device.layout).note(console)
   }

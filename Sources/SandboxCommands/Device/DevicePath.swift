@@ -5,7 +5,7 @@ internal import SystemIO
 struct DevicePath {
   let logical: LogicalPath
 
-  /// Parses a path. It need not exist, but has to be in a container or above one.
+  /// Parses a path. It need not exist, but must be in or above a container.
   init(_ path: ByteString, on device: Device) throws {
     if let logical = try Self.real(path, device) {
       self.logical = logical
@@ -61,7 +61,7 @@ struct DevicePath {
 }
 
 extension LogicalPath {
-  /// Creates a path of the command line or of standard input: a mistake in it is wrong usage.
+  /// Creates a path from the command line or standard input: a mistake in it is a usage error.
   init(argument bytes: ByteString) throws(OperationError) {
     do throws(ModelError) {
       try self.init(bytes)

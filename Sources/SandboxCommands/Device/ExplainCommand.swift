@@ -87,7 +87,7 @@ extension ExplainCommand {
     private let path: LogicalPath
     private let verdicts: Verdicts
     private let exists: Bool
-    /// The database whose verdicts the entry has, if it is its log or its journal.
+    /// The database whose verdicts apply to the entry, if it is its log or its journal.
     private let database: ByteString?
 
     init(

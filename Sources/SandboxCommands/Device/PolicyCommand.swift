@@ -227,7 +227,7 @@ extension PolicyCommand {
       return failures.isEmpty ? .done : .goalNotMet
     }
 
-    /// Refuses files with mistakes because of which their examples cannot run.
+    /// Refuses files with mistakes that prevent their examples from running.
     private static func refuse(_ issues: [PolicyIssue]) throws {
       guard let first = issues.first(where: { $0.severity == .error && $0.kind != .example }) else {
         return

@@ -58,7 +58,7 @@ struct KnownRecipients {
     }
   }
 
-  /// Checks that nothing is recorded for a repository without encryption.
+  /// Checks that nothing is recorded for an unencrypted repository.
   ///
   /// - Throws: `wrongKey` if there is a record of it or of its location.
   func requireNone() throws {
@@ -70,9 +70,9 @@ struct KnownRecipients {
     }
   }
 
-  /// Checks that no encrypted repository is known where a new one without encryption is to be made.
+  /// Checks that no encrypted repository is known at the location of a new unencrypted one.
   ///
-  /// - Parameter text: the location as the user named it.
+  /// - Parameter text: the location as the user specified it.
   static func requireNone(at location: RecordedLocation, named text: ByteString) throws {
     let isKnown = try location.recordNames.contains { try lines(of: $0, in: directory) != nil }
     guard isKnown else { return }
@@ -82,9 +82,9 @@ struct KnownRecipients {
       hint: "mount or copy it again, or use 'sandboxctl init' to make another one")
   }
 
-  /// Returns the error of a write with a key file whose identity is neither the one that is known
-  /// nor has replaced it: whoever can write to the store can put back an older key file, whose
-  /// identity was revealed. Without a record, `repository.json` says which one is known.
+  /// Returns the error for a write with a key file whose identity is neither the known one nor has
+  /// replaced it: anyone who can write to the store can put back an older key file, whose identity
+  /// was revealed. Without a record, `repository.json` determines the known one.
   ///
   /// - Returns: nil if there is nothing to refuse.
   func refusal(of opened: Repository) throws -> StoreError? {
@@ -132,7 +132,7 @@ struct KnownRecipients {
   func record(_ recipients: [AgeRecipient], areAuthenticated: Bool) throws {
     try record(
       Set(recipients.map(\.description)), in: self.recipients, isReplacing: areAuthenticated)
-    // Ids of an earlier version's record may be those of another store, and stay in it.
+    // Ids in an earlier version's record may belong to another store, and remain in it.
     let name = location.recordName
     let ids = try Self.lines(of: name, in: directory) ?? []
     try record(ids.union([repository.id.hex]), in: name, isReplacing: areAuthenticated)

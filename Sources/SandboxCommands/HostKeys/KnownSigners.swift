@@ -2,15 +2,15 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// The signers that this host trusts for a repository, in a file of the user's data directory. No
-/// store can change it, and none can replace it by an older version, as it can with a key file.
+/// The signers that this host trusts for a repository, in a file of the user's data directory. A
+/// store can neither change the file nor, unlike a key file, replace it by an older version.
 ///
 /// A line is `SIGNER NAME` for a trusted signer, `untrusted SIGNER` for a revoked one, or `snapshot
 /// ID` for a snapshot that is accepted whatever its signature is; `#` begins a comment.
 ///
 /// The id of a repository with trusted signers is recorded for its location as well. Otherwise
-/// whoever can write to the store could give the repository another id, of which this host knows
-/// nothing.
+/// anyone who can write to the store could give the repository another id, which this host does not
+/// know.
 struct KnownSigners {
   private let directory: ByteString?
   private let id: Digest
@@ -30,7 +30,7 @@ struct KnownSigners {
 
   // MARK: - Reading
 
-  /// Reads the file. Without one nothing is trusted.
+  /// Reads the file. If it does not exist, nothing is trusted.
   ///
   /// - Parameter console: receives a warning if other users can change the file.
   /// - Throws: `SystemError` if it cannot be read, `OperationError` for an invalid line: nothing is
@@ -96,7 +96,7 @@ struct KnownSigners {
 
   // MARK: - Locations
 
-  /// Whether the repository is recorded for its location; nil if none is.
+  /// Whether the repository is recorded for its location; nil if no repository is.
   func isAtLocation() throws -> Bool? {
     for name in location.recordNames {
       if let ids = try ids(in: name) { return ids.contains(id.hex) }
@@ -108,7 +108,7 @@ struct KnownSigners {
   /// version.
   func isRecorded() throws -> Bool { try ids(in: location.recordName)?.contains(id.hex) == true }
 
-  /// Returns the ids of the repositories at a location of which this host trusts signers, or nil if
+  /// Returns the ids of the repositories at a location whose signers this host trusts, or nil if
   /// none is recorded.
   private func ids(in name: ByteString) throws -> Set<String>? {
     try content(of: name, nil).map { bytes in
@@ -118,9 +118,9 @@ struct KnownSigners {
 
   // MARK: - Writing
 
-  /// Changes the file durably. What other processes change at the same time is kept.
+  /// Changes the file durably. Concurrent changes by other processes are kept.
   ///
-  /// - Returns: the signers and snapshots that are in the file then.
+  /// - Returns: the signers and snapshots that are in the file afterwards.
   /// - Throws: `OperationError` without a directory for it, and as `read(_:)`; `SystemError`.
   func update(_ change: (inout TrustedSigners) -> Void) throws -> TrustedSigners {
     guard let directory else {

@@ -1,7 +1,7 @@
 internal import InterApp
 internal import SystemIO
 
-/// A file of the host whose type is wanted. Nothing of it but its first bytes is read.
+/// A host file whose type is to be determined. Only its first bytes are read.
 struct FileToOpen {
   private let path: ByteString
 
@@ -11,7 +11,7 @@ struct FileToOpen {
   /// Returns the file's type.
   ///
   /// - Throws: `SystemError` if the file does not exist or cannot be read; `OperationError` if it
-  ///   is a FIFO, a socket or a device, which is no document and is not opened.
+  ///   is a FIFO, a socket or a device, which is not a document and is not opened.
   func type(in tree: TypeTree) throws -> FileType {
     guard let absolute = path.absolute, let name = absolute.lastComponent else {
       return tree.type(ofFile: "/", kind: .directory, head: [])

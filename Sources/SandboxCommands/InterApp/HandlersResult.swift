@@ -58,7 +58,7 @@ struct HandlersResult {
     }
   }
 
-  /// Whether an app opens it, also if the platform does not define which.
+  /// Whether an app opens it, even if the platform does not define which.
   var isOpened: Bool {
     switch answer {
     case .type(let handlers): !handlers.handlers.isEmpty

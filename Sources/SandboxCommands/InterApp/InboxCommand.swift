@@ -51,8 +51,8 @@ struct InboxOptions: ParsableArguments {
     return found.apps.compactMap { try? Inbox(of: $0, on: found) }
   }
 
-  /// Does some work for each inbox. An app can replace its inbox by a link or a file: without
-  /// `--app`, such an inbox is reported in a warning, and the others are still treated.
+  /// Performs work for each inbox. An app can replace its inbox by a link or a file: without
+  /// `--app`, such an inbox is reported in a warning, and the others are processed.
   ///
   /// - Returns: The results, and `doneInPart` if the work failed for an inbox.
   /// - Throws: `OperationError` if it failed for the inbox of `--app`.
@@ -70,7 +70,7 @@ struct InboxOptions: ParsableArguments {
     return (results, results.count == inboxes.count ? .done : .doneInPart)
   }
 
-  /// Does some work for each inbox of `inboxes(_:)`.
+  /// Performs work for each inbox of `inboxes(_:)`.
   func each<Result>(
     _ console: Console, _ work: (Inbox) throws -> Result
   ) throws -> (results: [Result], status: ExitStatus) {

@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// `sandboxctl interapp`: shows what passes between the apps of a device.
+/// `sandboxctl interapp`: shows what apps of a device exchange.
 struct InterAppCommand: ParsableCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(

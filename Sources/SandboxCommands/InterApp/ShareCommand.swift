@@ -26,7 +26,7 @@ struct ShareCommand: SandboxCommand {
         """)
   }
 
-  /// In other commands `--exclude` has patterns.
+  /// In other commands `--exclude` takes patterns.
   static var ownOptions: Set<String> { ["exclude"] }
 
   @Argument(help: ArgumentHelp("The items to share together.", valueName: "item"))

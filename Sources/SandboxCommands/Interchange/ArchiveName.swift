@@ -31,8 +31,8 @@ enum ArchiveKind {
     }
   }
 
-  /// Whether a file of this kind is what an ending stands for. Packages are zip archives, and
-  /// exports of snapd are tar archives.
+  /// Whether an ending stands for files of this kind. Packages are zip archives, and exports of
+  /// snapd are tar archives.
   fileprivate func fits(_ ending: ArchiveEnding) -> Bool {
     switch (self, ending.kind) {
     case (.ipa, .zip?), (.snap, .zip?): true
@@ -42,7 +42,7 @@ enum ArchiveKind {
   }
 }
 
-/// The format that the ending of a file's name promises.
+/// The format that the ending of a file name indicates.
 private struct ArchiveEnding {
   /// The endings, in lower case.
   let names: [String]
@@ -67,7 +67,7 @@ private struct ArchiveEnding {
     ArchiveEnding(".7z", ".rar", ".cpio", ".iso", ".cab", ".xar", ".lha", ".arj", kind: nil),
   ]
 
-  /// Returns what a name promises; nil if its ending stands for no archive.
+  /// Returns the format that a name indicates; nil if its ending is not that of an archive.
   init?(of file: ByteString) {
     guard let name = file.lastComponent?.utf8?.lowercased(),
       let found = Self.all.first(where: { ending in
@@ -79,8 +79,8 @@ private struct ArchiveEnding {
 }
 
 extension ArchiveExportOptions {
-  /// Refuses a file whose ending promises another format than is written: a reader that trusts the
-  /// name would call it damaged. Any other ending is accepted.
+  /// Refuses a file whose ending indicates another format than is written: a reader that trusts the
+  /// name would report damage. Any other ending is accepted.
   ///
   /// - Parameter compression: the compression that an option chooses; nil for that of the name.
   static func requireName(
@@ -93,7 +93,7 @@ extension ArchiveExportOptions {
         .invalidValue, "'\(name)' is not a suitable name for \(kind.description), which is written",
         hint: hint(for: ending, besides: kind))
     }
-    // A compressed archive named .tar is what readers expect to find.
+    // Readers expect that an archive named .tar may be compressed.
     guard kind == .tar, let compression, let promised = ending.compression,
       promised != ArchiveCompression.none, promised != compression
     else { return }

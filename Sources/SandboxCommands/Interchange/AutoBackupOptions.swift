@@ -67,7 +67,7 @@ extension AutoBackupExclusions {
 }
 
 extension AutoBackupSink {
-  /// Prints what the rules exclude and what Android would not do with the backup.
+  /// Prints what the rules exclude and which parts of the backup Android would ignore.
   func show(of rules: AutoBackupRuleSet, _ console: Console, all: Bool, isQuiet: Bool) {
     if !isQuiet, !console.isJSON, exclusions.files > 0 {
       console.note(

@@ -68,8 +68,8 @@ extension ExportCommand {
 }
 
 extension ExportedContent {
-  /// Returns the manifests of the apps for which the content has none: that of the snapshot, or
-  /// one made from the facts about the app.
+  /// Returns the manifests of the apps that have none in the content: that of the snapshot, or one
+  /// made from the facts about the app.
   fileprivate func androidManifests() throws -> [ByteString: AndroidManifest] {
     var manifests: [ByteString: AndroidManifest] = [:]
     for app in stored.snapshot.apps {
@@ -96,7 +96,7 @@ extension ExportedContent {
     }
   }
 
-  /// Returns the manifest that a file contains; nil if it is none or cannot be read.
+  /// Returns the manifest that a file contains; nil if it contains none or cannot be read.
   private func manifest(_ entry: TreeEntry) throws -> AndroidManifest? {
     guard case .file(let content) = entry.node, content.size < AndroidManifest.sizeLimit else {
       return nil

@@ -105,8 +105,8 @@ extension ExportCommand {
       return ExitStatus.together([made?.status ?? .done, status])
     }
 
-    /// Names a directory that no device restores: programs that read backups find it, and a user
-    /// who wants the backup for a device learns it in time.
+    /// Warns about a directory from which no device restores: programs that read backups find it,
+    /// and a user who wants the backup for a device learns it in time.
     private static func warnOfUnknownDomains(in content: ExportedContent, _ console: Console) {
       let containers = content.stored.snapshot.device.containers.map(\.path)
         .filter { $0.isWithin(content.top) || content.top.isWithin($0) }
@@ -124,7 +124,7 @@ extension ExportCommand {
 }
 
 extension MobileSyncDevice {
-  /// The description of the device that a snapshot is of, as far as the snapshot has it.
+  /// The description of the snapshot's device, as far as the snapshot has it.
   fileprivate init(of snapshot: Snapshot) {
     self.init()
     let device = snapshot.device

@@ -67,8 +67,8 @@ extension ExportCommand {
 }
 
 extension ExportedContent {
-  /// Refuses a snapshot of another layout, whose data snapd would restore to places where no snap
-  /// looks for it.
+  /// Refuses a snapshot of another layout, whose data snapd would restore to locations where no
+  /// snap looks for it.
   fileprivate func requireSnaps() throws(InterchangeError) {
     let layout = stored.snapshot.device.layout
     guard layout != Layout.snap.rawValue else { return }
@@ -88,7 +88,7 @@ extension ExportedContent {
     return snaps
   }
 
-  /// Returns the metadata that an import has kept; nil if there is none or it cannot be read, which
+  /// Returns the metadata that an import kept; nil if there is none or it cannot be read, which
   /// `check` reports.
   private func imported(_ snap: SnapMetadata) throws -> SnapMetadata? {
     var bytes: [UInt8] = []

@@ -140,7 +140,7 @@ struct ArchiveExportOptions: ParsableArguments {
     try words.requireTarget("file")
   }
 
-  /// An archive on standard output replaces JSON that the configuration chooses.
+  /// An archive on standard output overrides JSON that the configuration chooses.
   static var precedence: [OptionPrecedence] {
     OptionPrecedence.choosing([OptionPrecedence.standardOutput], replaces: ["json"])
   }
@@ -160,8 +160,8 @@ struct ArchiveExportOptions: ParsableArguments {
 }
 
 extension [ByteString] {
-  /// Refuses arguments of an export that are only a snapshot: 'latest' would be the name of the
-  /// file to write.
+  /// Refuses arguments of an export that consist of a snapshot only: 'latest' would be the name of
+  /// the file to write.
   func requireTarget(_ kind: String) throws(ValidationError) {
     guard count == 1, let word = first else { return }
     let name = ByteString(word.bytes.prefix { $0 != UInt8(ascii: ":") })
@@ -183,7 +183,7 @@ struct ExportedContent {
   /// Opens the content that `SNAP[:PATH]` names.
   ///
   /// - Parameters:
-  ///   - app: The app that the snapshot is to have; nil for that of the path.
+  ///   - app: The app that the snapshot must have; nil for that of the path.
   ///   - resolve: Returns the logical path of the content.
   init(
     of what: ByteString, having app: ByteString? = nil, allowUnsigned: Bool,
@@ -234,7 +234,7 @@ extension ExportedContent {
   ///
   /// - Parameters:
   ///   - size: The size of what the sink wrote in bytes.
-  ///   - expected: The words for the entries that the format never holds; nil if there are none.
+  ///   - expected: The words for the entries that the format never contains; nil if there are none.
   func write<Sink: EntrySink & ~Copyable>(
     toDirectory directory: ByteString, by sink: inout Sink, size: (borrowing Sink) -> UInt64,
     expected: (member: String, note: String)? = nil, list: ListOptions, _ console: Console,
@@ -321,7 +321,7 @@ struct ExportCounts {
   /// Returns the exit status.
   func status(_ skipped: SkippedEntries) -> ExitStatus {
     if damaged > 0 { return .damaged }
-    // Bundles are expected to be missing, but not if nothing else was requested.
+    // Bundles are expected to be missing, unless nothing else was requested.
     let isNothing = skipped.expectedCount > 0 && skipped.entryCount >= entries
     return isNothing || skipped.entryCount > skipped.expectedCount ? .doneInPart : .done
   }

@@ -7,8 +7,8 @@ extension ExportedContent {
   /// Refuses to write the content to a volume that certainly has no room for it, before any of it
   /// is written, and warns if it may have none, as a restore does.
   ///
-  /// The output exists already: what a killed export left behind is removed when it is created, and
-  /// may take the missing room.
+  /// The output exists already: the remains of a killed export are removed when it is created, and
+  /// may occupy the missing room.
   ///
   /// - Parameters:
   ///   - directory: The directory that is written into, or the one to write.
@@ -65,12 +65,12 @@ extension ExportedContent {
 
   /// The sum of the sizes of files without holes.
   private struct StoredSum {
-    /// The sum has more pieces than are read in advance.
+    /// Thrown if there are more pieces than are read in advance.
     struct TooManyPieces: Error {}
 
     let reader: RepositoryReader
     private(set) var bytes: UInt64 = 0
-    /// The number of pieces that are still read: about a second of work.
+    /// The number of pieces that may still be read: about a second of work.
     private var left = 1 << 20
     private var groups: Set<ByteString> = []
 

@@ -9,7 +9,7 @@ internal import SandboxModel
 internal import SnapshotQueries
 internal import SystemIO
 
-/// The device that an export backs up first, instead of a snapshot that exists.
+/// The device that an export backs up first, instead of using an existing snapshot.
 struct ExportedDeviceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -37,7 +37,7 @@ struct ExportedDeviceOptions: ParsableArguments {
 
   /// Returns the device; nil if a snapshot is exported.
   ///
-  /// - Throws: `ModelError` if the directory is none.
+  /// - Throws: `ModelError` if the directory is not a device.
   func device() throws -> Device? {
     guard let fromDevice else { return nil }
     let endpoint = try MigrationEndpoint(target: fromDevice)

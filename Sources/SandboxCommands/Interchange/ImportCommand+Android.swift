@@ -87,7 +87,7 @@ extension ImportCommand {
 
 extension ImportRequest.Placement {
   /// The placement of an Android backup, whose paths are logical paths. A backup does not name its
-  /// device: all of them are of one source.
+  /// device: all of them have the same source.
   fileprivate init(androidBackupAt location: ByteString) {
     self.init(
       ofLogicalPathsFrom: "import:android", platform: "Android", layout: .android, in: location)

@@ -83,8 +83,8 @@ extension ImportCommand {
 }
 
 extension ImportRequest.Placement {
-  /// The placement of the data of an app, whose paths are logical paths. It does not name its
-  /// device: all of one app are of one source.
+  /// The placement of the data of an app, whose paths are logical paths. The data does not name its
+  /// device: all data of one app has the same source.
   fileprivate init(of app: AppIdentity, in location: ByteString) {
     self.init(
       ofLogicalPathsFrom: "import:\(app.identifier)", platform: "iOS", layout: .coreSimulator,

@@ -188,7 +188,7 @@ struct PeerImportOptions: ParsableArguments {
 }
 
 extension PeerSnapshot {
-  /// Whether a name of the command line is the name of the archive or begins the id.
+  /// Whether a name on the command line is the archive's name or a prefix of the id.
   fileprivate func isCalled(_ text: String) -> Bool {
     if !name.isEmpty, name.utf8.elementsEqual(text.utf8) { return true }
     return text.utf8.count >= 4 && id.utf8.starts(with: text.lowercased().utf8)

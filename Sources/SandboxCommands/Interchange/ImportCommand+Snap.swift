@@ -60,7 +60,7 @@ extension ImportCommand {
 
 extension ImportRequest.Placement {
   /// The placement of a snapshot of snapd, whose paths are logical paths. It does not name its
-  /// system: all of one user are of one source.
+  /// system: all snapshots of one user have the same source.
   fileprivate init(snapshotAt location: ByteString, of user: ByteString?) {
     self.init(
       ofLogicalPathsFrom: "import:snap" + (user.map { ":\($0)" } ?? ""), platform: "snap",

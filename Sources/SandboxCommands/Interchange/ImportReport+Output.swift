@@ -4,8 +4,8 @@ internal import Interchange
 internal import SystemIO
 
 extension ImportReport {
-  /// Prints the report and returns the exit status: 3 if something of the source is not in the
-  /// snapshot.
+  /// Prints the report and returns the exit status: 3 if the snapshot lacks something of the
+  /// source.
   ///
   /// - Parameters:
   ///   - path: the logical path of the entries; empty if the source has logical paths.

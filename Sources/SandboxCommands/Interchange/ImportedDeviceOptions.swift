@@ -33,11 +33,11 @@ struct ImportedDeviceOptions: ParsableArguments {
 
   @OptionGroup var policy: PolicyChoice
 
-  /// Returns the root of the device; nil if nothing is restored. The device is looked for before
-  /// the import, which can take hours.
+  /// Returns the root of the device; nil if nothing is restored. Checks for the device before the
+  /// import, which can take hours.
   ///
   /// - Parameter layout: the layout of the imported snapshot.
-  /// - Throws: `UsageError` for another layout; `ModelError` if the directory is no device.
+  /// - Throws: `UsageError` for another layout; `ModelError` if the directory is not a device.
   func target(_ layout: Layout) throws -> ByteString? {
     guard let toDevice else { return nil }
     _ = try merging.mode()

@@ -26,7 +26,7 @@ struct LogicalImport: ParsableArguments {
   /// Imports a source and prints the report.
   ///
   /// - Parameters:
-  ///   - open: Opens the source; receives the function that tells whether to stop.
+  ///   - open: Opens the source; receives the function that returns whether to stop.
   ///   - placement: Returns the placement of the opened source.
   ///   - origin: Describes the source after it was read.
   func run<Source: EntrySource & ~Copyable>(

@@ -13,11 +13,11 @@ struct PeerImportRun {
   private var imported = 0
   private var present = 0
   private var failed = 0
-  /// The number of imported snapshots of which entries were skipped.
+  /// The number of imported snapshots with skipped entries.
   private var incomplete = 0
   private var bytes: UInt64 = 0
   private var storedBytes: UInt64 = 0
-  /// The elements of the program's list that are no snapshots.
+  /// The elements of the program's list that are not snapshots.
   private var unreadable = 0
 
   init(
@@ -28,7 +28,7 @@ struct PeerImportRun {
     (self.counters, self.console) = (counters, console)
   }
 
-  /// Warns of what the list of the program has besides snapshots.
+  /// Warns about elements of the program's list that are not snapshots.
   mutating func warn(of list: PeerSnapshot.List) {
     for fault in list.faults { console.warning("\(peer.kind.rawValue) lists \(fault)") }
     unreadable = list.faults.count
@@ -38,7 +38,7 @@ struct PeerImportRun {
     }
   }
 
-  /// Imports the snapshots that were not imported before, and prints the summary, also after an
+  /// Imports the snapshots that were not imported before, and prints the summary, even after an
   /// error. A snapshot that cannot be imported does not stop the others.
   mutating func importAll(
     _ snapshots: [PeerSnapshot], _ isStopping: @escaping @Sendable () -> Bool
@@ -125,7 +125,7 @@ extension PeerImportRun {
     console.warn(ofRefused: report.snapshot, in: repository)
   }
 
-  /// Writes the lines at once: an import may take hours.
+  /// Writes each line at once: an import may take hours.
   private func flush() throws {
     var failure: (any Error)?
     DrawnLine.past {

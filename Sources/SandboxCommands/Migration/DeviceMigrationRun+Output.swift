@@ -34,8 +34,8 @@ extension DeviceMigrationRun {
 }
 
 extension ContainerPreview {
-  /// The size by which text shows the largest containers: of the data that is copied or has no
-  /// place.
+  /// The size by which text shows the largest containers: that of the data that is copied or has no
+  /// counterpart.
   fileprivate var bytes: UInt64 { [copied.bytes, withoutPlace.bytes].clampedSum }
 
   /// Whether the container has nothing to report.

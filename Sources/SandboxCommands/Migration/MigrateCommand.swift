@@ -67,10 +67,10 @@ struct MigrateCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
-  /// Elsewhere it lists everything; set for all commands, it must not migrate all apps.
+  /// Elsewhere `all` lists everything; set for all commands, it must not migrate all apps.
   static var ownOptions: Set<String> { ["all"] }
 
-  /// A configuration that allows something for some apps or places does not for others.
+  /// A setting that permits something for some apps or locations does not apply to others.
   static var precedence: [OptionPrecedence] {
     let destructive: Set<String> = ["allow-downgrade", "force", "no-snapshot"]
     return OptionPrecedence.oneOf(["all"], ["app"], dropping: destructive)
@@ -178,7 +178,7 @@ struct FormMigration {
   }
 
   /// Returns the tables; for apps of macOS also those that their bundles contain, and the apps
-  /// whose lists are not usable.
+  /// whose lists are unusable.
   private func library(
     _ console: Console
   ) throws -> (tables: MigrationLibrary, refused: Set<ByteString>) {
@@ -222,7 +222,7 @@ struct FormMigration {
     return outcome
   }
 
-  /// Warns of an operation on the source for which a migration without '--force' is refused.
+  /// Warns about an operation on the source that makes a migration without '--force' refuse.
   private func warn(ofOperationsOn migration: AppMigration, _ console: Console) {
     do throws(OperationError) {
       try migration.requireSourceWithoutOperations()

@@ -27,7 +27,7 @@ struct MigrationOutcome {
     }
   }
 
-  /// The exit status: data that could not be copied, or conflicts, are a migration in part.
+  /// The exit status: data that could not be copied, or conflicts, make it a partial migration.
   var status: ExitStatus {
     let isComplete =
       migration.problems.isEmpty && plan.conflicts.isEmpty && report?.isComplete ?? true
@@ -303,7 +303,7 @@ struct MigrationTotals {
     }
   }
 
-  /// Prints the totals, after the data that no app has.
+  /// Prints the totals, after the data that belongs to no app.
   func show(
     isPreview: Bool, _ output: OutputOptions, listsAll: Bool, _ console: Console
   ) throws {

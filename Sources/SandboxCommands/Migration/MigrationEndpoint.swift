@@ -4,7 +4,7 @@ internal import Migration
 internal import SandboxModel
 internal import SystemIO
 
-/// A side of a migration as the command line names it: `[LAYOUT:]ROOT`, or a snapshot.
+/// A side of a migration as specified on the command line: `[LAYOUT:]ROOT`, or a snapshot.
 enum MigrationEndpoint {
   /// The apps of one form in a home directory.
   case home(AppPairing.Side)
@@ -12,10 +12,10 @@ enum MigrationEndpoint {
   case device(root: ByteString, layout: Layout)
   /// A snapshot.
   case snapshot(ByteString)
-  /// All apps of a home directory, each form of them on its own.
+  /// All apps of a home directory, each form separately.
   case machine(home: ByteString)
 
-  /// Parses the value of `--from`. A word that names no directory is a snapshot.
+  /// Parses the value of `--from`. A word that does not name a directory is a snapshot.
   ///
   /// - Parameter isWhole: Whether a home directory without a layout stands for all forms of its
   ///   apps.
@@ -74,7 +74,7 @@ enum MigrationEndpoint {
     }
   }
 
-  /// Splits a value at the colon behind a known word.
+  /// Splits a value at the colon after a known word.
   private static func parts(_ word: ByteString) throws -> (word: Word?, root: ByteString) {
     let colon = UInt8(ascii: ":")
     guard let end = word.bytes.firstIndex(of: colon),
@@ -120,7 +120,7 @@ enum MigrationEndpoint {
   }
 
   /// The home directory of a macOS user as one side of a migration by its apps' own lists, or nil
-  /// for other places.
+  /// for other directories.
   var desktop: AppPairing.Side? {
     guard case .device(let root, .macOS) = self, let real = try? Host.realPath(root) else {
       return nil

@@ -32,7 +32,7 @@ struct SnapshotMigration {
     ])
   }
 
-  /// Restores the data of the apps, without a report of its own.
+  /// Restores the data of the apps, without a separate report.
   private func restore(to side: AppPairing.Side, _ console: Console) throws -> ExitStatus {
     let root = side.home.appending(side.packaging.deviceDirectory ?? "")
     let preparation = try DeviceRestorePreparation(

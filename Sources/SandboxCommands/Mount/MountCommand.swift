@@ -144,8 +144,8 @@ struct MountCommand: SandboxCommand {
     console.hint("'--allow-unsigned' shows them")
   }
 
-  /// Refuses a directory in a container of this host that a snapshot has: a backup of it would meet
-  /// the mount.
+  /// Refuses a directory in a container of this host that a snapshot contains: a backup of the
+  /// container would encounter the mount.
   private func requireOutsideSources(
     of heads: [SnapshotHead], _ point: MountPoint
   ) throws(OperationError) {

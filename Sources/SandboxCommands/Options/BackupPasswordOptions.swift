@@ -27,7 +27,7 @@ struct BackupPasswordOptions: ParsableArguments {
 }
 
 extension BackupPasswordOptions {
-  /// The place of the password; nil if no option names one.
+  /// The source of the password; nil if no option names one.
   private var input: PassphraseInput? {
     if password { return .terminal }
     if let passwordFile { return .file(passwordFile) }
@@ -45,7 +45,7 @@ extension BackupPasswordOptions {
     try input?.readPassword(of: path, isNew: isNew, console)
   }
 
-  /// Runs the reading of a backup. The error for one that is encrypted names the options.
+  /// Runs the reading of a backup. The error for an encrypted one names the options.
   static func namingOptions<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()

@@ -6,8 +6,8 @@ struct BundleOptions: ParsableArguments {
   @Flag(help: "Store bundles even in a bucket (default: only in other repositories).")
   var withBundles = false
 
-  /// Returns the destination by which the policy decides about a backup to a repository's
-  /// destination.
+  /// Returns the destination by which the policy decides about a backup, given that of the
+  /// repository.
   func deciding(for destination: Destination) -> Destination {
     withBundles ? destination.withBundles : destination
   }

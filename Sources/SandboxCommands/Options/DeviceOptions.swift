@@ -30,8 +30,8 @@ struct DeviceOptions: ParsableArguments {
   /// Whether the command line names a device.
   var isNamed: Bool { root != nil || name != nil }
 
-  /// Returns the device at `--root`, or the user's own if there is only one, or only one in whose
-  /// directory all of the given paths lie.
+  /// Returns the device at `--root`, or the user's own if there is only one, or only one whose
+  /// directory contains all of the given paths.
   func find(for paths: [ByteString] = []) throws -> Device {
     var choices = try choices()
     if choices.count > 1, !paths.isEmpty {

@@ -60,7 +60,7 @@ extension EncryptionOptions {
       + (recipientsFile.map { _ in ["--recipients-file"] } ?? [])
   }
 
-  /// The place of the passphrase that the options or the environment choose, or nil for none.
+  /// The source of the passphrase that the options or the environment choose, or nil for none.
   private var input: PassphraseInput? {
     if passphrase { return .terminal }
     if let passphraseFile { return .file(passphraseFile) }
@@ -178,8 +178,8 @@ enum RecoveryKeyFile {
     }
   }
 
-  /// Writes the key of a rotation, unless the file has just these identities: then the rotation is
-  /// completed that was interrupted after it wrote the file.
+  /// Writes the key of a rotation, unless the file has exactly these identities: then it completes
+  /// a rotation that was interrupted after it wrote the file.
   static func writeOrKeep(
     _ identities: [AgeIdentity], at path: ByteString, _ console: Console
   ) throws {
@@ -209,8 +209,8 @@ enum RecoveryKeyFile {
     return found.map(\.recipient) == identities.map(\.recipient)
   }
 
-  /// Removes the file that `write` made, and no other one that has its name meanwhile. Returns
-  /// false if it may still exist.
+  /// Removes the file that `write` made, but not another one that has taken its name. Returns false
+  /// if it may still exist.
   static func remove(_ path: ByteString, madeAs identity: FileIdentity) -> Bool {
     guard let name = path.lastComponent, let directory = try? Directory.open(path: path.dirname),
       let status = try? directory.status(name), status.identity == identity
@@ -237,16 +237,16 @@ enum RecoveryKeyFile {
     try file.sync()
   }
 
-  /// The bytes of an identity, its public key and the comment, at most.
+  /// The maximum size in bytes of an identity, its public key and the comment.
   private static let roomOfIdentity = 256
 }
 
 extension Console {
-  /// Prints a recovery key, one identity a line, which is known to be written when this returns.
-  /// It comes before everything else on standard output, so that `head -1` shows it.
+  /// Prints a recovery key, one identity per line, and returns once the key is known to be written.
+  /// It precedes everything else on standard output, so that `head -1` shows it.
   ///
   /// - Parameter title: a note that introduces the key.
-  /// - Throws: `OperationError` if it cannot be written, also if nobody reads it.
+  /// - Throws: `OperationError` if it cannot be written, even if because its reader has ended.
   func printRecoveryKey(_ identities: [AgeIdentity], title: String) throws(OperationError) {
     note(title)
     do {

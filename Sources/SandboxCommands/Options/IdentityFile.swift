@@ -9,8 +9,8 @@ struct IdentityFile {
 
   /// Returns the identities, at least one.
   ///
-  /// The passphrase of an encrypted file is read from where the environment says, or asked for on a
-  /// terminal. That of a key file has options, which cannot be given beside an identity.
+  /// The passphrase of an encrypted file is read from the source that the environment names, or
+  /// asked for on a terminal. The options for a key file's cannot be combined with an identity.
   func read(_ console: Console) throws -> [AgeIdentity] {
     Host.disableCoreDumps()
     var stored = try SecretFile.read(

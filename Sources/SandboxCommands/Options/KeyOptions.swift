@@ -38,7 +38,7 @@ struct KeyOptions: ParsableArguments {
 }
 
 extension KeyOptions {
-  /// A key as it is named by options or the environment.
+  /// A key as named by options or the environment.
   enum Named {
     case identity(ByteString)
     case passphrase(PassphraseInput)
@@ -47,8 +47,8 @@ extension KeyOptions {
   /// Whether an option names a key.
   var isGiven: Bool { identity != nil || passphraseFile != nil || passphraseCommand != nil }
 
-  /// The files that the options name, as words for a suggested command. A command is not repeated:
-  /// it may contain the passphrase.
+  /// The files that the options name, as words for a suggested command. Passphrase commands are
+  /// omitted: they may contain the passphrase.
   var words: [String] {
     if let identity { return ["--identity", identity.argument] }
     return passphraseFile.map { ["--passphrase-file", $0.argument] } ?? []
@@ -62,8 +62,8 @@ extension KeyOptions {
     return Self.environment
   }
 
-  /// The error for a key of a repository that is not encrypted: it may be another one than the user
-  /// expects, and would store everything in plain.
+  /// The error for a key of a repository that is not encrypted: it may not be the one that the user
+  /// expects, and would store everything unencrypted.
   static func notEncrypted(_ repository: Repository) -> StoreError {
     StoreError(
       .wrongKey, "open", subject: repository.location,
@@ -92,7 +92,7 @@ extension KeyOptions {
 
   /// Returns the key for an encrypted repository. A file or a command is read at most once in a
   /// run. If no key is named, the passphrase is asked for on a terminal, once for each repository;
-  /// an empty answer, or no terminal, is no key.
+  /// an empty answer, or no terminal, means no key.
   func source(for repository: Repository, _ console: Console) throws -> KeySource {
     let location = repository.location
     switch named {
@@ -105,14 +105,14 @@ extension KeyOptions {
     }
   }
 
-  /// The passphrases of this run that were read.
+  /// The passphrases that this run has read.
   private static let known = Mutex<[Answer: AgePassphrase]>([:])
 
   /// The question that a passphrase answers.
   private struct Answer: Hashable {
     let input: PassphraseInput
     /// The repository or the file that the question named; nil for a file or a command, whose
-    /// passphrase is that of all for which it is named.
+    /// passphrase applies to everything for which it is named.
     let location: String?
   }
 

@@ -15,7 +15,7 @@ struct MetricsOptions: ParsableArguments {
   /// Adds the metrics of a result to those that each operation has.
   typealias Adding = (inout MetricsText) -> Void
 
-  /// Runs an operation and writes its metrics, also if it fails; without a file only runs it.
+  /// Runs an operation and writes its metrics, even if it fails; without a file only runs it.
   ///
   /// - Parameter body: the operation. Returns its exit status and the metrics of its result.
   func record(
@@ -83,7 +83,7 @@ private struct MetricsFile {
       "last_run_timestamp_seconds", help: "Unix time of the end of the last run.",
       value: Self.seconds(now))
     let isSuccess = status == .done || status == .nothingToDo
-    // Without labels in files of versions that did not name the host.
+    // Files of versions that did not name the host have no labels.
     let earlier = old.split(separator: "\n").last {
       $0.hasPrefix(lastSuccess + " ") || $0.hasPrefix(lastSuccess + "{")
     }
@@ -158,7 +158,7 @@ struct MetricsText {
 }
 
 extension MetricsText {
-  /// The maximum number of hosts with metrics of their own, those that made a snapshot last.
+  /// The maximum number of hosts with separate metrics: the last ones to make a snapshot.
   private static let maximumHosts = 2000
   /// The maximum length of a host's name in characters, that of the domain name system.
   private static let maximumName = 255
@@ -168,7 +168,7 @@ extension MetricsText {
     add("hosts", help: "Hosts with snapshots in the repository.", value: hosts.count)
     let latest = hosts.sorted { ($1.newest, $0.host) < ($0.newest, $1.host) }
       .prefix(Self.maximumHosts).sorted { $0.host < $1.host }
-    // Two names that are equal after the cut would be the same sample.
+    // Two names that are equal after truncation would be the same sample.
     let shown = latest.filter { $0.host.count <= Self.maximumName }
     func samples(_ value: (HostSnapshots) -> String) -> [Sample] {
       shown.map { ([("host", $0.host)], value($0)) }

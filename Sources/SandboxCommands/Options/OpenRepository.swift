@@ -58,8 +58,8 @@ extension Repository {
     Destination(isCloud: isInBucket, isUnencrypted: !isEncrypted)
   }
 
-  /// The destination of a snapshot of the data that an operation is about to change. It has the
-  /// bundles also in a bucket, since without them the operation could not be undone.
+  /// The destination of a snapshot of the data that an operation is about to change. It includes
+  /// the bundles even in a bucket, because without them the operation could not be undone.
   var safetyDestination: Destination { destination.withBundles }
 
   /// Begins reading for a restore, with each copy of the index verified against its id again. In a
@@ -72,8 +72,8 @@ extension Repository {
     return try beginReading(cache: cache, lease: lease)
   }
 
-  /// Begins reading in the same way, from another host without waiting for the lease. The snapshot
-  /// that is restored has to be named to `RepositoryReader.requireKept(_:)`.
+  /// Begins reading in the same way, from another host without waiting for the lease. The restored
+  /// snapshot must be passed to `RepositoryReader.requireKept(_:)`.
   func beginEarlyReading() throws -> RepositoryReader {
     guard let ahead = storage.base as? ReadAheadStorage else { return try beginCarefulReading() }
     let cache = hostIndexCache

@@ -89,7 +89,7 @@ struct ProgressOptions: ParsableArguments {
     }
   }
 
-  /// Reports what was transferred from and to other hosts, if it was asked for.
+  /// Reports the transfers from and to other hosts, if requested.
   private func report() {
     let transfers = TransferCounts.ofProcess.state
     guard verbose, !transfers.isEmpty else { return }
@@ -119,7 +119,7 @@ struct ReadingOptions: ParsableArguments {
       of: noun, isQuiet: isQuiet, isBytes: isBytes)
   }
 
-  /// The options of a long operation before the reading.
+  /// These options as those of a long operation.
   var ofOperations: ProgressOptions {
     var options = ProgressOptions()
     options.verbose = verbose
@@ -137,7 +137,7 @@ struct ReadingOptions: ParsableArguments {
       indexCache: { repository.hostIndexCache })
   }
 
-  /// Starts the progress display of a reading, until its results are printed. A signal ends the
+  /// Starts the progress display for reading, until its results are printed. A signal ends the
   /// reading.
   ///
   /// No progress line is drawn if the results go to a pipe: its reader, such as a pager, may use

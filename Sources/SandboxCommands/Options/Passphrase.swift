@@ -3,7 +3,7 @@ internal import Codecs
 internal import Interchange
 internal import SystemIO
 
-/// A place from which a passphrase is read.
+/// A source from which a passphrase is read.
 enum PassphraseInput: Hashable, Sendable {
   case file(ByteString)
   /// A command of the shell, which prints it.
@@ -11,7 +11,7 @@ enum PassphraseInput: Hashable, Sendable {
   /// The terminal, which does not show it.
   case terminal
 
-  /// The environment variable that names such a place; nil for the terminal.
+  /// The environment variable that names such a source; nil for the terminal.
   var variable: String? {
     switch self {
     case .file: "SANDBOXCTL_PASSPHRASE_FILE"
@@ -98,7 +98,7 @@ enum PassphraseInput: Hashable, Sendable {
     return bytes
   }
 
-  /// A kind of secret that is read from such a place.
+  /// A kind of secret that is read from such a source.
   private enum Secret: String {
     /// That of a repository's key.
     case passphrase
@@ -196,7 +196,7 @@ enum SecretFile {
       console.warning(
         "other users may read the \(secret) in '\(path)': run 'chmod 600 \(ShellWord.text(path))'")
     }
-    // One buffer for all, so that no part of the secret is in another one that is not wiped.
+    // A single buffer, so that no other one contains a part of the secret that is not wiped.
     var bytes = [UInt8](repeating: 0, count: limit + 1)
     do {
       let count = try file.read(into: &bytes, from: 0, to: bytes.count, at: 0)
@@ -233,7 +233,7 @@ struct NewPassphraseOptions: ParsableArguments {
     }
   }
 
-  /// Returns the place from which the new passphrase is read.
+  /// Returns the source from which the new passphrase is read.
   func input(_ console: Console) throws -> PassphraseInput {
     if let newPassphraseFile { return .file(newPassphraseFile) }
     if let newPassphraseCommand { return .command(newPassphraseCommand) }

@@ -34,7 +34,7 @@ struct PolicyChoice: ParsableArguments {
 
   /// Compiles the policy for a command that shows or recovers a device and does not depend on it.
   /// If the policy that the user's files and configuration choose is invalid, warns and returns the
-  /// layout's built-in one, so that a mistake in a file does not keep anyone from a recovery.
+  /// layout's built-in one, so that a mistake in a file does not prevent a recovery.
   ///
   /// - Throws: the error of a policy that the command line names.
   func compileOrBuiltin(for layout: Layout, _ console: Console) throws -> CompiledPolicy {
@@ -131,8 +131,8 @@ extension PolicyLocation {
   /// The end of the name of a policy that was converted from rules of Auto Backup.
   fileprivate static let convertedMark = " (rules of Auto Backup)"
 
-  /// The location for the user. A position in a converted policy is none in the user's file, whose
-  /// lines the sources of the rules name.
+  /// The location for the user. A position in a converted policy is not one in the user's file,
+  /// whose lines the sources of the rules name.
   var text: String { file.hasSuffix(Self.convertedMark) ? file : description }
 }
 
@@ -146,8 +146,8 @@ enum PolicyFiles {
     PolicyLibrary(builtin + (try others(extra, nil)), replacements: drafts)
   }
 
-  /// Returns a library of the policies that a policy needs, selected by name or by layout. If there
-  /// are only built-in policies, only those that it extends are read: to read all of them takes an
+  /// Returns a library of the policies that a policy needs, selected by name or by layout. If all
+  /// policies are built in, only those that it extends are read: reading all of them takes an
   /// eighth of the time of a small backup.
   static func library(
     policy: String?, layout: Layout, extra: [ByteString], _ console: Console? = nil

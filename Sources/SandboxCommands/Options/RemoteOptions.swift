@@ -85,8 +85,8 @@ extension RemoteOptions {
   /// The options as words, for a scheduled job.
   var words: [String] { words(prefix: "--") { _ in true } }
 
-  /// The options that are needed to reach a repository, as words for a suggested command. Limits
-  /// and the number of connections are for the command that they were given to.
+  /// The options needed to reach a repository, as words for a suggested command. Limits and the
+  /// number of connections apply only to the command that they were given to.
   func words(for location: RepositoryLocation?, prefix: String = "--") -> [String] {
     switch location {
     case .s3: words(prefix: prefix) { $0.hasPrefix("s3-") }
@@ -102,7 +102,7 @@ extension RemoteOptions {
     return s3PathStyle && isSelected("s3-path-style") ? words + [prefix + "s3-path-style"] : words
   }
 
-  /// The names and values of the options that are given, except flags.
+  /// The names and values of the given options, except flags.
   var values: [(name: String, value: String)] {
     let values = [
       ("connections", connections.map { "\($0)" }),

@@ -16,8 +16,8 @@ extension RepositoryOptions {
     /// Whether the key is meant for another repository, and is used for this one only if it is
     /// encrypted.
     var isKeyOfAnother = false
-    /// The directories that a command without a lease lists first. A repository on another host
-    /// lists them ahead.
+    /// The directories that a command without a lease lists first. For a repository on another host
+    /// they are listed ahead.
     var firstListings: [ObjectPath] = []
     /// Whether the command needs several connections to a store of objects at once.
     var connectsAhead = false
@@ -42,7 +42,7 @@ extension RepositoryOptions {
       location.localPath.flatMap { try? LocalStorage(path: $0).identity() }
     }
 
-    /// The location in the form in which this host records what it knows of the repository there.
+    /// The location in the form in which this host records what it knows about its repository.
     var recordedLocation: RecordedLocation {
       switch location {
       case .local(let path): return RecordedLocation(Host.resolved(path))
@@ -84,8 +84,8 @@ extension RepositoryOptions {
       return try Host.realPath(path) == Host.resolved(directory)
     }
 
-    /// Checks that neither the repository nor the directory in which data of it is kept a second
-    /// time contains the other: whoever loses one of them would lose both.
+    /// Checks that neither the repository nor the directory in which its data is kept a second time
+    /// contains the other: losing one of them would mean losing both.
     func requireApart(
       from second: ByteString, hint: String = "name another directory with '--to'"
     ) throws {
@@ -103,8 +103,8 @@ extension RepositoryOptions {
       try requireApart(from: path)
     }
 
-    /// Checks the same of the texts of repositories on other hosts, before one is opened. The same
-    /// place may have another text, such as another name of its host, or be reached in another way.
+    /// Checks the same for the texts of repositories on other hosts, before one is opened. The same
+    /// location may have another text, such as another host name, or be reached by another path.
     func requireAnotherLocation(than second: Choice) throws {
       let (from, to) = (location.text, second.location.text)
       guard location.localPath == nil, second.location.localPath == nil,
@@ -130,15 +130,15 @@ extension RepositoryOptions {
       }
     }
 
-    /// Returns the path that another repository has below this one if both are on the same server;
-    /// empty if it is not below it.
+    /// Returns the path of another repository below this one if both are on the same server; empty
+    /// if it is not below it.
     func innerPath(of second: Choice) -> ByteString {
       let (from, to) = (placeOnServer.components, second.placeOnServer.components)
       guard to.count > from.count, to.starts(with: from) else { return "" }
       return ByteString(joining: to.dropFirst(from.count))
     }
 
-    /// The place without the name of a server and the way to it.
+    /// The location without the name of a server and the path to it.
     private var placeOnServer: ByteString {
       switch location {
       case .local(let path): Host.resolved(path)
@@ -196,8 +196,8 @@ extension RepositoryOptions.Choice {
     var unlocked = try locked.unlocked(with: source)
     if isAuthenticated { unlocked.writeRefusal = try known.refusal(of: unlocked) }
     if let refusal = unlocked.writeRefusal {
-      // The record stays, so that the next command does not take the older key file for the right
-      // one. What it opens can be read, as in a mirror that was not updated since.
+      // The record stays, so that the next command does not mistake the older key file for the
+      // right one. Data that it opens can be read, as in a mirror that was not updated since.
       console.warning("'\(unlocked.location)' can only be read: \(refusal.reason)")
       if let hint = refusal.hint { console.hint(hint) }
     } else {
@@ -231,8 +231,8 @@ extension RepositoryOptions.Choice {
   /// Opens the repository. The user's own is created if it does not exist: unencrypted, with mode
   /// 0700. `isNew` is true in that case.
   ///
-  /// - Throws: `noRepository` also for the user's own if a key is named: a repository without
-  ///   encryption is then not what the user expects.
+  /// - Throws: `noRepository` also for the user's own if a key is named: the user then does not
+  ///   expect an unencrypted repository.
   func openOrMake(_ console: Console) throws -> OpenRepository {
     do {
       return try open(console)

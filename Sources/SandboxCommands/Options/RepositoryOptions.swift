@@ -37,7 +37,7 @@ struct RepositoryOptions: ParsableArguments {
   }
 
   /// Returns the location and the key of the repository to open. Commands that the console suggests
-  /// from then on use it.
+  /// from then on use that repository.
   func choice(for console: Console) throws -> Choice {
     console.suggested = suggested
     return try choice()
@@ -63,7 +63,7 @@ struct RepositoryOptions: ParsableArguments {
     return try choice.open(console)
   }
 
-  /// Opens the repository for a restore, which begins by `Repository.beginEarlyReading()`.
+  /// Opens the repository for a restore, which begins with `Repository.beginEarlyReading()`.
   func openForRestore(_ console: Console) throws -> OpenRepository {
     var choice = try choice(for: console)
     (choice.firstListings, choice.connectsAhead) = (Repository.listedByQueries, true)
@@ -78,15 +78,15 @@ struct RepositoryOptions: ParsableArguments {
   /// The options that suggested commands need to use the same repository.
   var suffix: String { suffix(withKey: true) }
 
-  /// Returns the same without the key if that is not meant for this repository: one without
-  /// encryption is not opened with a key.
+  /// Returns the same without the key if it is not meant for this repository: an unencrypted one is
+  /// not opened with a key.
   func suffix(withKey: Bool) -> String {
     guard let repo else { return "" }
     return Self.suffix(for: repo, remote, keys: withKey ? keys : nil)
   }
 
-  /// Returns the options that suggested commands need to use a repository: its location, and what
-  /// is needed to reach and to open it.
+  /// Returns the options that suggested commands need to use a repository: its location, and those
+  /// needed to reach and open it.
   ///
   /// - Parameter keys: the key if the repository is encrypted.
   static func suffix(

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Retention
 internal import SystemIO
 
-/// The rules that say which snapshots are kept.
+/// The rules that determine which snapshots are kept.
 struct RetentionOptions: ParsableArguments {
   @Option(help: Self.help("The number of newest snapshots to keep, or unlimited."))
   var keepLast: KeepCount?

@@ -28,14 +28,14 @@ struct SnapshotFilterOptions: ParsableArguments {
   /// Whether no option is given.
   var isEmpty: Bool { apps.isEmpty && hosts.isEmpty && tags.isEmpty }
 
-  /// The error for snapshots that are named and selected by these options.
+  /// The error for snapshots that are both named and selected by these options.
   static var namedAsWell: UsageError {
     UsageError(
       .optionsConflict, "snapshots are both named and selected by '--app', '--host' or '--tag'",
       hint: "give names or these options")
   }
 
-  /// Says that no snapshot is selected, if an option is given.
+  /// Prints that no snapshot is selected, if an option is given.
   func noteNoMatch(_ console: Console) {
     if !isEmpty { console.note("no snapshot matches '--app', '--host' and '--tag'") }
   }
@@ -46,7 +46,7 @@ struct SnapshotFilterOptions: ParsableArguments {
       + tags.flatMap { ["--tag", $0.list.description] }
   }
 
-  /// Whether a snapshot takes part: it matches one value of each option that is given.
+  /// Whether a snapshot is selected: it matches one value of each given option.
   func isSelected(_ head: SnapshotHead) -> Bool {
     (hosts.isEmpty || hosts.contains(head.host))
       && (tags.isEmpty || tags.contains { $0.list.matches(head) })

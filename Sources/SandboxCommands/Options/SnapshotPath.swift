@@ -33,8 +33,8 @@ struct SnapshotPath {
   /// Whether there is a path after the colon.
   var hasPath: Bool { !path.isEmpty }
 
-  /// Whether a snapshot can have the path: it has the app, group or directory in which the path
-  /// lies, or several apps that it may mean.
+  /// Whether a snapshot can have the path: it has the app, group or directory that contains the
+  /// path, or several apps that it may mean.
   func fits(_ head: SnapshotHead) -> Bool {
     if path.isEmpty { return true }
     let subject: ByteString
@@ -46,7 +46,7 @@ struct SnapshotPath {
       || head.device.containers.contains { $0.path.isWithin(subject) }
   }
 
-  /// Whether it names a snapshot or a container, which has many of the trees.
+  /// Whether it names a snapshot or a container, whose restore needs many of the trees.
   var isBroad: Bool {
     let parts = path.components
     guard let first = parts.first else { return true }
@@ -73,7 +73,7 @@ extension SnapshotName {
     } else if let end = Self.end(of: text) {
       self = .before(end, text: text)
     } else {
-      // A path follows the colon only where a command takes one there.
+      // A path follows the colon only where a command takes one.
       let path = text.contains(":") ? "give a path as an argument of its own; " : ""
       throw UsageError(
         .invalidValue, "'\(ByteString(text))' does not name a snapshot",
@@ -127,7 +127,7 @@ extension SnapshotName {
   }
 }
 
-/// A snapshot, or the head of one, as far as the paths of arguments depend on it.
+/// A snapshot or its head, as far as the paths of arguments depend on it.
 protocol SnapshotPaths {
   var device: DeviceRecord { get }
   var apps: [AppRecord] { get }

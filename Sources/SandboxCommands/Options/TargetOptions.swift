@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import RemoteStorage
 internal import SystemIO
 
-/// The key of the repository that a command copies into, if it is another one than the source's.
+/// The key of the repository that a command copies into, if it differs from the source's.
 struct TargetKeyOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -79,8 +79,8 @@ struct TargetRemoteOptions: ParsableArguments {
   /// Returns the options of the connection to the other repository.
   ///
   /// The options of a bucket belong together: a region or a profile of the source's store means
-  /// nothing in another one. So none of them is used for the other repository if it has one of its
-  /// own. The limits hold for both.
+  /// nothing in another one. So if the other repository has one of its own, none of the source's is
+  /// used for it. The limits apply to both.
   func options(besides source: RemoteOptions) -> RemoteOptions {
     var options = own
     options.connections = source.connections
@@ -105,14 +105,14 @@ struct TargetRemoteOptions: ParsableArguments {
     return options
   }
 
-  /// Returns the options that are needed to reach the other repository, as words for a suggested
-  /// command with `--to` that has the source's options, as far as its location needs them.
+  /// Returns the options needed to reach the other repository, as words for a suggested command
+  /// with `--to` that has the source's options, as far as its location needs them.
   func words(
     for location: RepositoryLocation, besides source: RemoteOptions,
     of sourceLocation: RepositoryLocation
   ) -> [String] {
     let words = own.words(for: location, prefix: "--to-")
-    // Those of the source hold for both if they are repeated.
+    // Those of the source apply to both if they are repeated.
     let areRepeated = source.words(for: location) == source.words(for: sourceLocation)
     if !words.isEmpty || areRepeated { return words }
     return options(besides: source).words(for: location, prefix: "--to-")

@@ -22,14 +22,14 @@ final class Console {
   var repositorySuffix: String { suggested.suffix }
   /// The option of the command that lists everything.
   var listOption = ListExcerpt<String>.option
-  /// The status for the objects that were skipped: `damaged`, `doneInPart` if this user may only
+  /// The status for the objects that were skipped: `damaged`, `doneInPart` if this user merely may
   /// not read them, or `done`.
   private(set) var skippedStatus = ExitStatus.done
   private let output = StandardStream.output()
   private let errors = StandardStream.errors()
-  /// The error of standard output while a message was printed.
+  /// An error of standard output that occurred while a message was printed.
   private var outputError: SystemError?
-  /// The progress display of the reading that produces the results.
+  /// The progress display of the read that produces the results.
   private var display: ProgressDisplay?
   /// Whether the results and the progress line share a terminal. Each result is then written at
   /// once.
@@ -70,7 +70,7 @@ final class Console {
   /// Whether the results go to a regular file.
   var goesToFile: Bool { output.isFile }
 
-  /// Shows the progress of a reading until `end()`.
+  /// Shows the progress of a read until `end()`.
   func show(_ watch: ReadingWatch, _ manner: ProgressDisplay.Manner) throws {
     sharesScreen = manner == .line && isTerminal
     display = try ProgressDisplay(
@@ -91,7 +91,7 @@ final class Console {
     try result("")
   }
 
-  /// Writes a table, and a line about the rows that it lacks, if there is one.
+  /// Writes a table, and a line about the omitted rows, if there are any.
   ///
   /// - Parameter indent: the blanks before each line.
   func result(_ table: Table, remainder: String? = nil, indent: String = "") throws {
@@ -153,8 +153,8 @@ final class Console {
     if let hint = remarks.lazy.compactMap(\.hint).first { self.hint(hint) }
   }
 
-  /// Prints warnings about objects without which a command continued, the remedy for those that
-  /// this user may not read, and returns the status.
+  /// Prints warnings about objects without which a command continued, and the remedy for those that
+  /// this user may not read; returns the status.
   func warn(skipping errors: some Collection<StoreError>) -> ExitStatus {
     for error in errors { warning(error.description) }
     if let hint = errors.lazy.filter(\.isRefused).compactMap(\.hint).first { self.hint(hint) }
@@ -188,8 +188,8 @@ final class Console {
     isJSON ? JSON.object([JSON.Member(name, .string(text))]).compact : prefix + text.abbreviated
   }
 
-  /// Prints a warning when a repository on another host cannot be reached for some time, and a note
-  /// when it can again. Both appear while the command waits, on any thread.
+  /// Prints a warning when a repository on another host has been unreachable for some time, and a
+  /// note when it is reachable again. Both appear while the command waits, on any thread.
   func showOutages() {
     OutageWatch.onEvent { [isJSON] event in
       let line =

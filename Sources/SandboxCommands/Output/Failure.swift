@@ -15,7 +15,7 @@ struct Failure {
   private(set) var message: String
   /// The remedy, if there is one.
   private(set) var hint: String?
-  /// The action, its subject and the reason as far as they are known apart.
+  /// The action, its subject and the reason, as far as they are known separately.
   var parts = ErrorParts()
   /// The failed system call, if there is one.
   var cause: SystemError?
@@ -27,7 +27,7 @@ struct Failure {
     self.hint = hint
   }
 
-  /// Reports `damaged` for an object that was not found if damaged objects were skipped, since it
+  /// Reports `damaged` for an object that was not found if damaged objects were skipped, because it
   /// may be one of them.
   init(_ error: any Error, passingOverDamage hasSkipped: Bool) {
     self.init(error)
@@ -147,7 +147,7 @@ extension PolicyError: ReportableError {
   /// The first mistake in the command line; nil if all are in files.
   private var mistake: PolicyIssue? { issues.first { $0.location.isOfCommandLine } }
 
-  /// Whether a mistake is in the command line and not in a file.
+  /// Whether a mistake is on the command line and not in a file.
   var isOfCommandLine: Bool { mistake != nil }
 
   public var errorCode: ErrorCode {

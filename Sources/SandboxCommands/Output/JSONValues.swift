@@ -57,7 +57,7 @@ extension PurgeDisposition {
     ]
   }
 
-  /// The disposition in a word for a column: `never`, `anytime`, `order 20`.
+  /// The disposition as a word for a column: `never`, `anytime`, `order 20`.
   var word: String {
     guard let terms else { return "never" }
     return self == .anytime ? "anytime" : "order \(terms.order)"

@@ -23,8 +23,8 @@ struct Table {
   /// Adds a row with a cell for each column.
   mutating func add(_ cells: [String]) { rows.append(cells) }
 
-  /// The width from which a cell does not widen its column. A snapshot may contain a text of
-  /// megabytes, for which no other row gets as many blanks.
+  /// The width beyond which a cell does not widen its column. A snapshot may contain a text of
+  /// megabytes, to which other rows are not padded.
   private static let maximumWidth = 1_000
 
   /// The lines, without trailing blanks.
@@ -35,7 +35,7 @@ struct Table {
     return rows.map { row in
       let last = row.lastIndex { !$0.isEmpty } ?? 0
       var cells = (0..<last).map { Self.pad(row[$0], to: widths[$0], alignments[$0]) }
-      // Without the blanks behind it, which would be removed again.
+      // Without the trailing blanks, which would be removed again.
       let width = alignments[last] == .left ? 0 : widths[last]
       cells.append(Self.pad(row[last], to: width, alignments[last]))
       var line = cells.joined(separator: "  ")
@@ -51,8 +51,8 @@ struct Table {
 }
 
 /// The part of a list that text output shows: the largest elements, in order of size, and totals of
-/// the others. Empty elements are counted, unless there are no others. A short list is shown in its
-/// own order.
+/// the others. Empty elements are only counted, unless there are no others. A short list is shown
+/// in its own order.
 struct ListExcerpt<Element> {
   /// The elements to show.
   let shown: [Element]
@@ -120,8 +120,8 @@ struct ListExcerpt<Element> {
   }
 }
 
-/// The same for lists without sizes that come one element after another and are not kept: a run of
-/// elements after the same word is a list.
+/// The same for lists without sizes whose elements arrive one after another and are not kept:
+/// consecutive elements after the same word form a list.
 struct RunningExcerpt {
   private let showsAll: Bool
   private var word = ""

@@ -1,14 +1,14 @@
 internal import ArgumentParser
 internal import SystemIO
 
-/// An option that has an effect only together with another one. A command line that gives it alone
-/// is refused. A configuration file may set it alone, for the runs that have the other one.
+/// An option that has an effect only together with another one. A command line with only this
+/// option is refused. A configuration file may set it alone, for the runs that have the other one.
 struct OptionNeed: Sendable {
   /// The long name of the option.
   let option: String
   /// The long name of the other option.
   let other: String
-  /// The long name of an option without which there is no need; nil for a need in all runs.
+  /// The long name of an option that creates the need; nil for a need in all runs.
   var beside: String?
   /// A value of the other option to suggest; nil for a flag or a value that only the user knows.
   var example: String?

@@ -1,25 +1,24 @@
-/// A choice that excludes settings of the configuration: options that are not used together with
-/// the chosen ones, of which the command line, or the more specific part of the configuration, has
-/// the last word.
+/// A choice that excludes settings of the configuration: options that cannot be used with the
+/// chosen ones. The command line, or the more specific part of the configuration, takes precedence.
 struct OptionPrecedence: Sendable {
   /// The long names of the options of the choice, or names of arguments.
   let chosen: Set<String>
   /// The long names of the options that are not used if one of `chosen` is given.
   let replaced: Set<String>
-  /// The long names of options that the user set for what is replaced, and that may destroy
-  /// something else: they are dropped together with it.
+  /// The long names of options that the user set for what is replaced and that may destroy other
+  /// data: they are dropped together with it.
   var dependent: Set<String> = []
-  /// Of these the settings, as `NAME=VALUE`, that protect what is there: they stay.
+  /// Settings among them, as `NAME=VALUE`, that protect existing data: they stay.
   var protective: Set<String> = []
-  /// The options of which one must be chosen as well for `protective` to protect anything; empty
-  /// for no condition.
+  /// The options of which one must also be chosen for `protective` to have an effect; empty for no
+  /// condition.
   var protectiveBeside: Set<String> = []
-  /// Options that must all be chosen, wherever, for a choice that has conditions.
+  /// Options that must all be chosen, anywhere, for a conditional choice to apply.
   var beside: Set<String> = []
-  /// Options of which none may be chosen, wherever, for a choice that has conditions.
+  /// Options of which none may be chosen, anywhere, for a conditional choice to apply.
   var without: Set<String> = []
 
-  /// The name that stands for arguments that are no options.
+  /// The name that stands for arguments that are not options.
   static let arguments = "<arguments>"
   /// The names that stand for some arguments: a snapshot beside another argument, a path, and
   /// standard output.
@@ -29,10 +28,10 @@ struct OptionPrecedence: Sendable {
   /// The name that stands for a passphrase that the environment names.
   static let passphraseVariable = "<passphrase variable>"
 
-  /// Returns the choices among options of which only those of one side can be used.
+  /// Returns the choices among options that exclude those of the other side.
   ///
-  /// - Parameter dependent: options that are not used for another side than that for which the
-  ///   configuration sets them.
+  /// - Parameter dependent: options that are used only for the side for which the configuration
+  ///   sets them.
   static func oneOf(
     _ sides: Set<String>..., dropping dependent: Set<String> = []
   ) -> [OptionPrecedence] {
@@ -42,9 +41,9 @@ struct OptionPrecedence: Sendable {
     }
   }
 
-  /// Returns the choice of a target, or of another thing that options are set for: one in a more
-  /// specific place replaces one in a less specific place, even if it is the same option. Its own
-  /// options stay.
+  /// Returns the choice of a target, or of something else that options are set for: a choice in a
+  /// more specific place replaces one in a less specific place, even if it is the same option. Its
+  /// own options stay.
   static func target(_ names: Set<String>, dropping dependent: Set<String>) -> [OptionPrecedence] {
     [OptionPrecedence(chosen: names, replaced: [], dependent: dependent)]
   }
@@ -58,8 +57,8 @@ struct OptionPrecedence: Sendable {
     return copy
   }
 
-  /// Whether a setting with some values, or none if it is a flag, is dropped together with one that
-  /// is replaced.
+  /// Whether a setting with some values, or none if it is a flag, is dropped together with a
+  /// replaced setting.
   ///
   /// - Parameter chosen: the options that are chosen in the place of the replacement, or in a more
   ///   specific one.
@@ -69,15 +68,14 @@ struct OptionPrecedence: Sendable {
     return !isProtecting || !values.contains { protective.contains("\(name)=\($0)") }
   }
 
-  /// Returns the choice of options with which others have no meaning. Those do not replace the
-  /// choice.
+  /// Returns the choice of options that make others meaningless. Those do not replace the choice.
   static func choosing(
     _ chosen: Set<String>, replaces replaced: Set<String>
   ) -> [OptionPrecedence] {
     [OptionPrecedence(chosen: chosen, replaced: replaced)]
   }
 
-  /// Whether the choice depends on other options, in less specific places as well.
+  /// Whether the choice depends on other options, including those in less specific places.
   fileprivate var hasConditions: Bool { !beside.isEmpty || !without.isEmpty }
 
   /// Whether the choice has conditions that hold, and excludes a setting of a place.
@@ -91,7 +89,7 @@ struct OptionPrecedence: Sendable {
     return chosen.isEmpty || chosen.contains { places[$0].map { $0 < place } ?? false }
   }
 
-  /// The choices of option groups that several commands have.
+  /// The choices in option groups that several commands have.
   static let ofGroups =
     oneOf(["new-passphrase-file"], ["new-passphrase-command"])
     + oneOf(["to-passphrase-file"], ["to-passphrase-command"], ["to-identity"])
@@ -115,22 +113,22 @@ struct OptionPrecedence: Sendable {
 }
 
 extension [OptionPrecedence] {
-  /// Returns the choices among the options that are given which replace a setting.
+  /// Returns the choices among the given options that replace a setting.
   func replacing(_ setting: String, given: Set<String>) -> [OptionPrecedence] {
     filter {
       !$0.hasConditions && $0.replaced.contains(setting) && !$0.chosen.isDisjoint(with: given)
     }
   }
 
-  /// Returns the choices for which options are set that a setting makes, and that are made again by
-  /// options that a more specific place sets or unsets.
+  /// Returns the choices that a setting makes and that have options set for them, if options in a
+  /// more specific place make them again.
   func repeating(_ setting: String, named: Set<String>) -> [OptionPrecedence] {
     filter {
       !$0.dependent.isEmpty && $0.chosen.contains(setting) && !$0.chosen.isDisjoint(with: named)
     }
   }
 
-  /// Whether arguments that are no options are a choice.
+  /// Whether arguments that are not options are a choice.
   var includeArguments: Bool {
     contains { choice in choice.chosen.contains { $0.hasPrefix("<") } }
   }

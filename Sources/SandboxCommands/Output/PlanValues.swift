@@ -64,8 +64,8 @@ extension Exclusion {
 }
 
 extension Console {
-  /// Warns of data that the snapshot lacks although its policy keeps it. The restore is complete
-  /// nevertheless: it has all that the snapshot has.
+  /// Warns about data that the snapshot lacks although its policy keeps it. The restore is complete
+  /// nevertheless: it has everything that the snapshot has.
   func warn(
     ofIncomplete data: [PathRemark], all: Bool,
     text: (PathRemark) -> String = { "\($0.path): \($0.remark)" }

@@ -4,7 +4,7 @@ internal import RemoteStorage
 internal import Synchronization
 internal import SystemIO
 
-/// Shows the progress of an operation on standard error, in a thread of its own, until it is ended.
+/// Shows the progress of an operation on standard error, on a separate thread, until it is ended.
 ///
 /// On a terminal one line is redrawn at most ten times a second. Elsewhere a line is written every
 /// minute if requested, or a JSON event to standard output every second. SIGUSR1 writes a line at
@@ -23,8 +23,7 @@ final class ProgressDisplay {
     case onRequest
   }
 
-  /// The end of work that can be abandoned: of which nothing remains that the program has to
-  /// finish.
+  /// The end of work that can be abandoned because nothing of it remains for the program to finish.
   struct Abandonment: Sendable {
     /// The message, after which the program ends.
     let lastLine: String
@@ -63,7 +62,7 @@ final class ProgressDisplay {
   private static let stopping =
     "stopping after the current step; a second signal ends the program at once"
 
-  /// The time in which work that can be abandoned has to stop, in seconds.
+  /// The time within which work that can be abandoned must stop, in seconds.
   private static let patience = 1.0
 
   private static func end(by abandonment: Abandonment, unless isEnded: StopFlag) {
@@ -337,8 +336,8 @@ struct ProgressText {
       })
   }
 
-  /// Returns the maximum width of a text: two columns for each scalar that is not ASCII, since its
-  /// width on the terminal is unknown.
+  /// Returns the maximum width of a text: two columns for each scalar that is not ASCII, because
+  /// its width on the terminal is unknown.
   static func width(_ text: String) -> Int {
     text.unicodeScalars.reduce(0) { $0 + ($1.isASCII ? 1 : 2) }
   }

@@ -14,7 +14,7 @@ protocol SandboxCommand: ParsableCommand {
   /// The options that have an effect only together with others.
   static var needs: [OptionNeed] { get }
 
-  /// Returns the names, in `precedence`, of what the arguments that are no options choose.
+  /// Returns the names, in `precedence`, of the choices made by arguments that are not options.
   static func choices(of arguments: [String]) -> Set<String>
 
   func run(_ console: Console) throws -> ExitStatus
@@ -44,21 +44,21 @@ enum ExitStatus: Int32, Error {
   case damaged = 13
   case interrupted = 130
 
-  /// Returns the status of a run that skipped objects, whose own status is `skipped`: that, unless
-  /// an interruption or an unmet goal takes precedence.
+  /// Returns the status of a run that skipped objects, given the status `skipped` for them: that
+  /// status, unless an interruption or an unmet goal takes precedence.
   func after(skipping skipped: ExitStatus) -> ExitStatus {
     self == .done || self == .doneInPart ? .together([self, skipped]) : self
   }
 
   /// The status of a run that continued without the objects of these errors: `damaged`, or
-  /// `doneInPart` if this user may not read them, or the store failed to send them.
+  /// `doneInPart` if access was denied or the store failed to send them.
   init(without errors: some Sequence<StoreError>) {
     self = .together(
       errors.map { $0.isRefused || $0.isStoreFailure ? .doneInPart : .damaged })
   }
 
   /// Returns the status of a run with several parts: the worst of them; `nothingToDo` only if it
-  /// holds for all.
+  /// applies to all.
   static func together(_ parts: [ExitStatus]) -> ExitStatus {
     let byWeight: [ExitStatus] = [
       .interrupted, .damaged, .failed, .busy, .wrongKey, .noRepository, .wrongUsage, .doneInPart,

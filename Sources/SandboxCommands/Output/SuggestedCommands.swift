@@ -2,17 +2,17 @@
 /// opened.
 ///
 /// Messages name commands in quotes: `'sandboxctl repair index'`. Most are written where neither
-/// the location as the user gave it nor its options are known, so the options are added when a
+/// the location as given by the user nor its options are known, so the options are added when a
 /// message is printed.
 struct SuggestedCommands {
-  /// The location, what is needed to reach it, and the key, as text to paste after a command; empty
-  /// if the command finds the repository by itself.
+  /// The location, the options needed to reach it, and the key, as text to paste after a command;
+  /// empty if the command finds the repository by itself.
   var suffix = ""
-  /// The same without the key, for commands about keys, which may need another one.
+  /// The same without the key, for commands about keys, which may need a different one.
   var suffixWithoutKey = ""
 
-  /// The commands about the repository that is open. Others are suggested for another one, as
-  /// `copy`, `init` and `mirror`, or for a device.
+  /// The commands about the open repository. Others are suggested for another one, such as `copy`,
+  /// `init` and `mirror`, or for a device.
   private static let commands: Set<Substring> = [
     "backup", "cache", "check", "diff", "dump", "find", "forget", "key", "leases", "ls", "prune",
     "repair", "restore", "snapshots", "stats", "versions",
@@ -37,7 +37,7 @@ struct SuggestedCommands {
     return parts.joined(separator: Self.beginning)
   }
 
-  /// Returns the options to add to a command; nil if it has no need of them.
+  /// Returns the options to add to a command; nil if it needs none.
   private func options(for command: Substring) -> String? {
     let words = command.split(separator: " ")
     guard let name = words.first, Self.commands.contains(name),

@@ -124,8 +124,8 @@ extension ByteString {
   /// Whether the path begins with `.` or `..`.
   var beginsWithDots: Bool { components.first.map { $0 == "." || $0 == ".." } ?? false }
 
-  /// The path, or that in the working directory, without `.` and `..`, resolved lexically: it need
-  /// not exist. Nil for a relative path without a working directory.
+  /// The path, relative to the working directory if it is not absolute, without `.` and `..`,
+  /// resolved lexically: it need not exist. Nil for a relative path without a working directory.
   var absolute: ByteString? {
     guard let path = isAbsolute ? self : Host.workingDirectory()?.appending(self) else {
       return nil
@@ -140,7 +140,7 @@ extension ByteString {
 
 extension String {
   /// The text without the middle of very long words, such as paths near PATH_MAX (4,096 bytes). The
-  /// rest fits on a few lines and shows both ends.
+  /// result fits on a few lines and shows both ends.
   var abbreviated: String {
     guard utf8.count > Self.longestWord else { return self }
     return split(separator: " ", omittingEmptySubsequences: false).map { word in
@@ -152,6 +152,6 @@ extension String {
   /// The number of characters up to which a word is shown completely.
   private static let longestWord = 400
 
-  /// The text with control characters escaped, for texts of a repository, which is not trusted.
+  /// The text with control characters escaped, for texts from a repository, which is not trusted.
   var shown: String { ByteString(self).description }
 }

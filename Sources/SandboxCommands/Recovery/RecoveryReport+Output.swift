@@ -51,14 +51,14 @@ extension RecoveryReport.Recovered {
 extension Device {
   /// The options that select the device, for a suggested command.
   var selection: String {
-    // The root alone may not determine these layouts, or another one first.
+    // The root alone may not identify these layouts, or may suggest another one first.
     let isNamed = [.folder, .android, .systemd, .xdg].contains(layout)
     return " --root \(ShellWord.text(root))" + (isNamed ? " --layout \(layout.rawValue)" : "")
   }
 }
 
 extension Console {
-  /// Warns about interrupted operations on a device and says how to recover them. Returns whether
+  /// Warns about interrupted operations on a device and prints how to recover them. Returns whether
   /// there are any.
   @discardableResult
   func warn(ofInterruptedOn device: Device) -> Bool {

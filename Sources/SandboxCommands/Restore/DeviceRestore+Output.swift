@@ -76,7 +76,7 @@ extension RestoreCommand {
       let bytes = { (part: PlannedPart) in
         [part.plan.creates.bytes, part.plan.replaces.bytes, part.plan.leaves.bytes].clampedSum
       }
-      // A part of which something is deleted is never empty.
+      // A part in which something is deleted is never empty.
       let excerpt = ListExcerpt(
         plan.parts, all: listsAll, isEmpty: { bytes($0) == 0 && $0.plan.deletes.entries == 0 },
         size: bytes)

@@ -24,7 +24,8 @@ extension RestoreCommand {
     let output: OutputOptions
     /// The name of the operation in messages.
     var name = "restore"
-    /// Whether the snapshot's policy is used if none is named: it must be for the device's layout.
+    /// Whether the snapshot's policy is used if none is named: the policy must suit the device's
+    /// layout.
     var usesStoredPolicy = true
     /// The option that includes groups that other apps share.
     var groupOption = "--with-groups"

@@ -37,7 +37,7 @@ extension RestoreCommand {
       return Set(classes)
     }
 
-    /// Returns the logical path for a restore into a directory: that of the only app, or the one
+    /// Returns the logical path for a restore into a directory: that of the only app, or the path
     /// after the snapshot.
     static func path(
       _ path: ByteString, of apps: [String], in snapshot: Snapshot
@@ -125,7 +125,7 @@ extension RestoreCommand {
     }
   }
 
-  /// The source of a restore, as the command line names it.
+  /// The source of a restore, as specified on the command line.
   enum Source {
     case snapshot(SnapshotPath)
     /// An absolute path of the device, in the latest snapshot that has it.
@@ -148,8 +148,8 @@ extension RestoreCommand {
       }
     }
 
-    /// Returns what a word may mean that does not name a snapshot, and how to write it: no
-    /// snapshot's name has a slash.
+    /// Returns the possible meanings of a word that does not name a snapshot, and how to write
+    /// them: no snapshot's name has a slash.
     private static func meaning(of path: ByteString) -> String? {
       if (try? Host.realPath(path)) != nil {
         return "the existing file of that name write './\(path)'"
@@ -160,8 +160,8 @@ extension RestoreCommand {
       return hasSnapshot ? ofDevice : ofDevice + ", for one in a snapshot 'latest:\(path)'"
     }
 
-    /// Returns the snapshot and the logical path in it. Many trees are fetched while the snapshot
-    /// is.
+    /// Returns the snapshot and the logical path in it. Many trees are fetched together with the
+    /// snapshot.
     func find(
       in repository: Repository, _ reader: RepositoryReader, apps: [String], _ console: Console
     ) throws -> (StoredSnapshot, ByteString) {

@@ -67,9 +67,9 @@ struct RestoreCommand: SandboxCommand {
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
-  /// A configuration that lets a restore destroy something in one target does not in another. What
-  /// protects files stays. `--delete` does not replace `class`, which protects files of other
-  /// classes.
+  /// A configuration that lets a restore destroy something in one target does not apply to another.
+  /// Settings that protect files stay. `--delete` does not replace `class`, which protects files of
+  /// other classes.
   static var precedence: [OptionPrecedence] {
     let destructive: Set<String> = [
       "overwrite", "delete", "delete-excluded", "with-groups", "force", "no-snapshot",
@@ -82,7 +82,7 @@ struct RestoreCommand: SandboxCommand {
           chosen: [OptionPrecedence.path], replaced: ["app"], dependent: destructive)
       ]
     return targets.map { choice in
-      // Without a mode a directory must be empty, and a device gets what has changed.
+      // Without a mode a directory must be empty, and on a device changed entries are replaced.
       choice.protecting(
         choice.chosen == ["to"] ? ["overwrite=never"] : ["overwrite=never", "overwrite=if-newer"])
     }
@@ -137,9 +137,9 @@ struct RestoreCommand: SandboxCommand {
 
   // MARK: - Into a directory
 
-  /// Returns the apps to restore. Several that a configuration names for restores into devices are
-  /// not used for a plain directory, unless it also says what to overwrite or delete for them: the
-  /// whole snapshot would overwrite more.
+  /// Returns the apps to restore. If a configuration names several for restores into devices, they
+  /// are not used for a plain directory, unless it also sets what to overwrite or delete for them:
+  /// the whole snapshot would overwrite more.
   private func usedApps(_ console: Console) -> [String] {
     guard to != nil, part.apps.count > 1, !console.givenOptions.contains("app"),
       !replacesByConfiguration(beside: console.givenOptions)
@@ -293,7 +293,7 @@ extension RestoreReport {
 
   private func showLosses(_ plan: RestorePlan, _ console: Console) {
     if !damaged.isEmpty {
-      // The names and the number of the entries in a damaged part of the tree are unknown.
+      // The names and number of the entries in a damaged part of the tree are unknown.
       let (entries, parts) = (damaged.count - plan.damaged.count, plan.damaged.count)
       var lost = entries > 0 ? [Sizes.count(entries, "entry")] : []
       if parts > 0 {

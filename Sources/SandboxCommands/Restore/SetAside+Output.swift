@@ -4,8 +4,8 @@ internal import Restore
 internal import SystemIO
 
 extension Console {
-  /// Prints where a restore kept the previous entries under other names: one with the command that
-  /// deletes it, or a list.
+  /// Prints where a restore kept the previous entries under other names: a single one with the
+  /// command that deletes it, or a list.
   func show(setAside entries: [SetAsideEntry], all: Bool) throws {
     guard let first = entries.first else { return }
     if entries.count == 1 {

@@ -3,7 +3,7 @@ internal import Restore
 internal import SystemIO
 
 extension UnkeptMetadata {
-  /// The warning: once for a file system, since it may concern each restored entry.
+  /// The warning: once per file system, because it may concern every restored entry.
   fileprivate var text: String {
     let kept =
       times == 0 ? "modes" : modes == 0 ? "all modification times" : "modes and modification times"
@@ -29,7 +29,7 @@ extension [UnkeptMetadata] {
 }
 
 extension Console {
-  /// Warns of metadata that file systems did not keep although they reported no error.
+  /// Warns about metadata that file systems did not keep although they reported no error.
   func warn(of unkept: [UnkeptMetadata]) {
     for one in unkept { warning(one.text) }
   }

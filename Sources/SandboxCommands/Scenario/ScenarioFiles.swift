@@ -18,10 +18,10 @@ enum ScenarioFiles {
   /// Reads scenarios.
   ///
   /// - Parameters:
-  ///   - names: paths of files, or names of scenarios that come with the program; all of these if
-  ///     it is empty.
+  ///   - names: paths of files, or names of scenarios that come with the program; all of the latter
+  ///     if empty.
   ///   - report: receives each mistake in them.
-  /// - Returns: the scenarios without mistakes, and whether all are.
+  /// - Returns: the scenarios without mistakes, and whether that is all of them.
   static func read(
     _ names: [ByteString], report: (PolicyIssue) throws -> Void
   ) throws -> (documents: [ScenarioDocument], areValid: Bool) {

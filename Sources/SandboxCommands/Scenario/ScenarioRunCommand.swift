@@ -84,7 +84,7 @@ struct ScenarioRunCommand: SandboxCommand {
     }
     guard areValid else { return .wrongUsage }
     let cases = try cases(of: documents)
-    // Before the run, whose results would be lost.
+    // Before the run, because its results would be lost.
     if let junit { _ = try Self.reportPath(junit) }
     try StopSignals.watch()
     let (started, start) = (Host.now(), Host.monotonicSeconds())
@@ -146,15 +146,15 @@ struct ScenarioRunCommand: SandboxCommand {
     try console.result(bytes: Array(report.text.utf8).span)
   }
 
-  /// Writes a file, which appears as a whole.
+  /// Writes a file, which appears in one step.
   private static func write(_ text: String, to path: ByteString) throws {
     let path = try reportPath(path)
     try AtomicFile.write(
       Array(text.utf8), as: path.lastComponent ?? "", in: Directory.open(path: path.parent))
   }
 
-  /// Returns the absolute path of a file to write, without links. A rename would put the file in
-  /// the place of anything else: of a link, or of a device such as `/dev/null`.
+  /// Returns the absolute path of a file to write, without links. A rename would replace anything
+  /// else with the file: a link, or a device such as `/dev/null`.
   private static func reportPath(_ path: ByteString) throws -> ByteString {
     guard let target = path.absolute.map({ Host.resolved($0) }), let name = target.lastComponent
     else { throw UsageError(.invalidValue, "'\(path)' is not the name of a file") }

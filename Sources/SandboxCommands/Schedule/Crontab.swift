@@ -1,7 +1,7 @@
 internal import SystemIO
 
-/// The user's crontab. Each schedule of this program is two lines: a comment with its name, and the
-/// job. All other lines are preserved byte for byte.
+/// The user's crontab. Each schedule of this program takes two lines: a comment with its name, and
+/// the job. All other lines are preserved byte for byte.
 struct Crontab {
   private(set) var lines: [ArraySlice<UInt8>]
 
@@ -50,7 +50,7 @@ struct Crontab {
       ? String(decoding: line.dropFirst(mark.utf8.count).prefix { $0 != 0x20 }, as: UTF8.self) : nil
   }
 
-  /// Returns the lines of the job of a name: its comment, and the line after it, unless the user
+  /// Returns the lines of the job with a name: its comment, and the line after it, unless the user
   /// has removed the job or put another one there.
   private func lines(ofJob name: String) -> Range<Int>? {
     guard let index = lines.firstIndex(where: { Self.name($0) == name }) else { return nil }
@@ -62,7 +62,7 @@ struct Crontab {
       && ScheduledJob.isCronLine(String(decoding: lines[index + 1], as: UTF8.self))
   }
 
-  /// Replaces the job of a name, or appends it.
+  /// Replaces the job with a name, or appends it.
   mutating func set(_ name: String, _ line: String) {
     let ours = [
       ArraySlice((Self.mark + name + " (schedule remove --cron removes it)").utf8),
@@ -75,7 +75,7 @@ struct Crontab {
     }
   }
 
-  /// Removes a job. Returns false if there is none of that name.
+  /// Removes a job. Returns false if none has that name.
   mutating func remove(_ name: String) -> Bool {
     guard let old = lines(ofJob: name) else { return false }
     lines.removeSubrange(old)
@@ -119,8 +119,8 @@ extension ScheduledJob {
     prefix += "nice -n 10 ionice -c 3 "
     var command = shellLine(prefix: prefix, extra: isOnMainsOnly ? ["--when", "on-ac"] : [])
     if randomDelay > 0 { command = "sleep $(shuf -n 1 -i 0-\(randomDelay)); " + command }
-    // One argument for a shell of its own, so that a comment or `exit` in it cannot affect the
-    // line. The status of the line stays that of the job.
+    // One argument for a separate shell, so that a comment or `exit` in it cannot affect the line.
+    // The status of the line remains that of the job.
     if let onFailure {
       command += " || { s=$?; sh -c \(ShellWord.text(onFailure)); exit $s; }"
     }
@@ -133,9 +133,10 @@ extension ScheduledJob {
     return time + " " + Self.cronText(command)
   }
 
-  /// Escapes each `%` for crontab(5). Some kinds of cron, as Debian's, also read two backslashes as
-  /// one, and a `%` after them as the end. Every backslash of the line is within single quotes, or
-  /// before one, so an end and a new beginning of the quotes separate it from the next character.
+  /// Escapes each `%` for crontab(5). Some kinds of cron, such as Debian's, also read two
+  /// backslashes as one, and a `%` after them as the end. Every backslash of the line is within
+  /// single quotes, or before one, so the quotes are closed and reopened between it and the next
+  /// character.
   private static func cronText(_ command: String) -> String {
     var text = String.UnicodeScalarView()
     var last: Unicode.Scalar = " "
@@ -148,7 +149,7 @@ extension ScheduledJob {
     return String(text)
   }
 
-  /// Whether a line of a crontab is a job of this program, also if it was changed or commented out.
+  /// Whether a line of a crontab is a job of this program, even if changed or commented out.
   static func isCronLine(_ line: String) -> Bool {
     line.contains("sandboxctl")
       || [backupWords, purgeWords].contains { line.contains(" " + $0.joined(separator: " ")) }
@@ -177,7 +178,7 @@ struct CronTime {
   ]
   private static let dayNames = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 
-  /// Parses the fields; nil if they have no times, for example `@reboot`.
+  /// Parses the fields; nil if they contain no times, as `@reboot`.
   init?(_ text: String) {
     let fields = (Self.words[text] ?? text).split(separator: " ")
     guard fields.count == 5, let minutes = Self.values(fields[0], in: 0...59),

@@ -98,7 +98,7 @@ extension ScheduleCommand {
 
     static var precedence: [OptionPrecedence] {
       let ofBackups = RetentionOptions.names.union(["forget-every", "metrics", "when"])
-      // Others than these may be set for several commands, or have a meaning for purges by cron.
+      // Other options may be set for several commands, or be meant for purges by cron.
       let ofRemovals = RetentionOptions.names.union(["forget-every"])
       return OptionPrecedence.oneOf(["systemd"], ["cron"])
         + OptionPrecedence.oneOf(["hourly"], ["daily"], ["weekly"], ["calendar"])
@@ -160,7 +160,7 @@ extension ScheduleCommand {
         onFailure: onFailure)
     }
 
-    /// Returns the repository of the job, also if the configuration names it; nil for a purge.
+    /// Returns the repository of the job, even if the configuration names it; nil for a purge.
     private func location(
       _ words: [String], _ root: any ParsableCommand.Type
     ) throws -> RepositoryLocation? {
@@ -169,7 +169,7 @@ extension ScheduleCommand {
       return try backup?.repository.choice().location
     }
 
-    /// Refuses options that have no meaning for a purge.
+    /// Refuses options that have no effect on a purge.
     private func checkPurge() throws {
       guard purge else { return }
       let hasTime = hourly || daily || weekly || calendar != nil
@@ -214,7 +214,7 @@ extension ScheduleCommand {
       return words
     }
 
-    /// Refuses options with which no run would do anything.
+    /// Refuses options that would prevent every run from doing anything.
     private func requireWork(_ command: any ParsableCommand) throws(UsageError) {
       let idle: String? =
         switch command {
@@ -229,8 +229,8 @@ extension ScheduleCommand {
         hint: "omit it; before '--', '--dry-run' shows the schedule")
     }
 
-    /// Returns the arguments with which the job removes snapshots of this host: those of the same
-    /// repository, key and profile as the backup's; empty without rules.
+    /// Returns the arguments with which the job removes snapshots of this host: with the
+    /// repository, key and profile of the backup; empty without rules.
     private func forgetting(_ words: [String], _ root: any ParsableCommand.Type) throws -> [String]
     {
       if keep.words.isEmpty, forgetEvery == nil { return [] }
@@ -257,8 +257,8 @@ extension ScheduleCommand {
     }
 
     /// Refuses to remove snapshots of an encrypted repository without a key: each backup would
-    /// succeed, as it only writes, and each removal would fail. A repository on another host is
-    /// known by this host's record of it, without a connection.
+    /// succeed, because it only writes, and each removal would fail. A repository on another host
+    /// is known from this host's record of it, without a connection.
     ///
     /// - Throws: `StoreError`: `keyRequired`.
     private func requireKey(
@@ -326,8 +326,8 @@ extension ScheduleCommand {
       return .doneInPart
     }
 
-    /// Starts and enables a unit. Returns nil if that succeeded, otherwise the reason. A service
-    /// that runs is ended first: otherwise it would keep the former options until the next login.
+    /// Starts and enables a unit. Returns nil if that succeeded, otherwise the reason. A running
+    /// service is stopped first: otherwise it would keep its previous options until the next login.
     private func start(_ unit: String) -> String? {
       if isWatch, let failure = Systemd.fails(["try-restart", unit]) { return failure }
       return Systemd.fails(["enable", "--now", unit])
@@ -355,7 +355,7 @@ extension ScheduleCommand {
 
     // MARK: - Output
 
-    /// Shows the command that another one replaces: it may have backed up another device.
+    /// Shows the command that is replaced: it may have backed up another device.
     private func note(
       _ former: String?, replacedBy command: String?, of job: ScheduledJob, _ console: Console
     ) {

@@ -181,7 +181,7 @@ extension ScheduleCommand {
       guard !rows.isEmpty, let made = lastScheduled() else { return rows }
       let ours = try ScheduledJob.Work.backup.name(profile: output.profile)
       for index in rows.indices where rows[index].name == ours {
-        // A schedule with a '--repo' of its own may use another repository.
+        // A schedule with its own '--repo' may use another repository.
         let isElsewhere = repository.repo == nil && rows[index].command.contains("--repo")
         if !isElsewhere { rows[index].last = max(made, rows[index].last ?? made) }
       }
@@ -189,8 +189,8 @@ extension ScheduleCommand {
     }
 
     /// Returns the time of the newest snapshot that a schedule of this user made on this host. One
-    /// that is dated in the future, by a clock that was ahead, tells nothing. No key is used or
-    /// asked for: the heads of this host's own snapshots are in its cache.
+    /// dated in the future, by a clock that was ahead, is ignored. No key is used or asked for: the
+    /// heads of this host's own snapshots are in its cache.
     private func lastScheduled() -> Timestamp? {
       let user = Host.userName(Host.userID) ?? String(Host.userID)
       let opened = try? repository.open().repository

@@ -3,7 +3,7 @@ internal import SystemIO
 
 /// The environment variables that become part of a job, which a scheduler runs without them.
 extension ScheduledJob {
-  /// Variables with paths: of the program's own files and of those of the AWS tools.
+  /// Variables with paths: of the program's own files and those of the AWS tools.
   private static let paths = [
     "SANDBOXCTL_IDENTITY_FILE", "SANDBOXCTL_PASSPHRASE_FILE", "SANDBOXCTL_REPOSITORY",
     "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
@@ -26,7 +26,7 @@ extension ScheduledJob {
   /// The variable with the command that prints the passphrase.
   static let passphraseCommand = "SANDBOXCTL_PASSPHRASE_COMMAND"
 
-  /// The variables of a job, and those that it needs and that are omitted because they are, or may
+  /// The variables of a job, and those that it needs but that are omitted because they are, or may
   /// contain, secrets.
   struct Environment {
     private(set) var variables: [(name: String, value: String)] = []
@@ -48,7 +48,7 @@ extension ScheduledJob {
           try add(name, isPath: false)
         }
       }
-      // A profile that is given for the repository precedes them.
+      // A profile that is given for the repository overrides them.
       guard bucket.profile == nil else { return }
       secrets += ScheduledJob.secrets.filter { Host.environment($0) != nil }
     }

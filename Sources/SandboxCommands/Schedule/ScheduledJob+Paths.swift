@@ -5,7 +5,7 @@ extension ScheduledJob {
   /// Returns the options of a job with absolute paths: a scheduler starts it in another directory,
   /// in which a relative path names something else.
   ///
-  /// - Throws: `UsageError` if there is a relative path and the working directory has no text.
+  /// - Throws: `UsageError` if there is a relative path and the working directory is not UTF-8.
   static func absolute(
     _ words: [String], of command: KnownCommand
   ) throws(UsageError) -> [String] {

@@ -4,7 +4,7 @@ internal import SystemIO
 /// A recurring job: its command and times, and the handling of failures.
 struct ScheduledJob {
   let work: Work
-  /// The name among the schedules of this user: `sandboxctl-backup`, or that and a profile.
+  /// The name among the schedules of this user: `sandboxctl-backup`, optionally with a profile.
   let name: String
   /// The absolute path of this program.
   let program: String
@@ -37,8 +37,8 @@ struct ScheduledJob {
   static let backupWords = ["backup", "--quiet", "--scheduled"]
   static let purgeWords = ["purge", "--yes", "--quiet"]
 
-  /// Returns its commands for sh(1): the program, and the removal of snapshots if that ended with 0
-  /// or 3. The status is that of the program, or that of a removal that failed.
+  /// Returns its commands for sh(1): the program, and the removal of snapshots if the program ended
+  /// with 0 or 3. The status is that of the program, or that of a failed removal.
   ///
   /// - Parameters:
   ///   - prefix: words of the shell before each command.
@@ -52,7 +52,7 @@ struct ScheduledJob {
     return "{ \(work); s=$?; case $s in 0|3) \(command(forgetting)) || s=$?;; esac; (exit $s); }"
   }
 
-  /// The identity of this machine, from which times of schedules follow.
+  /// The identity of this machine, from which the times of schedules are derived.
   static var host: String { Host.machineID ?? Host.name }
 
   /// Whether the command that prints the passphrase is an argument of a process, which all users
@@ -67,7 +67,7 @@ struct ScheduledJob {
 
 extension String {
   /// Whether a program that reads lines would see more than one, or an end. A carriage return
-  /// before a line feed is one character with it, and systemd ends a line at each of both.
+  /// before a line feed forms one character with it, and systemd ends a line at either.
   var hasLineBreak: Bool { utf8.contains { [0, 0x0A, 0x0D].contains($0) } }
 }
 
@@ -92,7 +92,7 @@ extension ScheduledJob {
 
     /// Returns the five fields of crontab(5). The minute, and for daily and weekly jobs the hour
     /// from 1 to 4, are derived from a text, so that machines start at different times, and each
-    /// always at the same.
+    /// machine always at the same time.
     func cron(spreadBy text: String) throws -> String {
       let bytes = Blake2b.hash(Array(text.utf8)).bytes
       let minute = Int(bytes[0]) % 60
@@ -124,7 +124,7 @@ extension ScheduledJob.Work {
   /// Returns the name of a profile's schedule, or of the schedule without a profile.
   func name(profile: String?) throws -> String {
     guard let profile else { return prefix }
-    // A name with this end is that of the service for failures of another schedule.
+    // A name with this suffix is that of the service for failures of another schedule.
     guard profile.wholeMatch(of: /[A-Za-z0-9_.-]+/) != nil, !"-\(profile)".hasSuffix("-failed")
     else {
       throw UsageError(
@@ -137,7 +137,7 @@ extension ScheduledJob.Work {
 
 extension ScheduledJob {
   /// Refuses a text that sh(1) cannot parse. Accepts any text if there is no shell. A crontab line
-  /// with a syntax error would never run, without notice.
+  /// with a syntax error would never run, and nothing would report that.
   ///
   /// - Parameter subject: the name of the text, for the message.
   static func requireShellSyntax(_ text: String, of subject: String) throws(UsageError) {

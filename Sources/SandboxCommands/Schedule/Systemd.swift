@@ -20,8 +20,8 @@ enum Systemd {
     return (time("LastTriggerUSec"), time("NextElapseUSecRealtime"))
   }
 
-  /// Refuses times that systemd does not understand, before they replace those of a timer that
-  /// runs. Accepts any text if there is no systemd-analyze(1).
+  /// Refuses times that systemd does not understand, before they replace those of a running timer.
+  /// Accepts any text if there is no systemd-analyze(1).
   static func requireCalendar(_ text: String) throws(UsageError) {
     let words = ["systemd-analyze", "calendar", "--", text]
     guard let ending = try? ChildProgram.run(words.map { ByteString($0) }), ending.code != 0 else {
@@ -92,8 +92,8 @@ extension Systemd {
       for (name, value) in job.environment {
         text += "Environment=\(word("\(name)=\(value)", isCommand: false))\n"
       }
-      // Of several ExecStart lines the second would run only after a status of 0. systemd refuses
-      // the path of a program with a quote or a backslash.
+      // With several ExecStart lines, the second would run only after a status of 0. systemd
+      // refuses a program path with a quote or a backslash.
       let needsShell = !job.forgetting.isEmpty || job.program.contains { #"'"\"#.contains($0) }
       let words = needsShell ? ["/bin/sh", "-c", job.shellLine()] : [job.program] + job.words
       // Variables are not replaced in the path of the program.
@@ -103,13 +103,13 @@ extension Systemd {
       text += "ExecStart=\(command.joined(separator: " "))\n"
       text += "Nice=10\nCPUSchedulingPolicy=batch\nIOSchedulingClass=idle\n"
       guard job.calendar == nil else { return text }
-      // A usage error does not disappear with a restart.
+      // A usage error does not go away with a restart.
       text += "Restart=on-failure\nRestartSec=60\nRestartPreventExitStatus=2\n"
       return text + "\n[Install]\nWantedBy=default.target\n"
     }
 
-    /// Returns the line for a man page that is installed beside the program. systemd-analyze(1)
-    /// looks it up with man(1).
+    /// Returns the line for a man page that is installed with the program. systemd-analyze(1) looks
+    /// it up with man(1).
     private static func documentation(_ page: String, of job: ScheduledJob) -> String {
       let directory = ByteString(job.program).parent.parent.appending("share/man/man1")
       let isThere = ["", ".gz"].contains { suffix in
@@ -205,7 +205,7 @@ extension Systemd {
     func write(_ units: Units) throws {
       let directory = try Directory.make(path: path, permissions: 0o755)
       for unit in units.files { _ = try isOurs(ByteString(unit.name), in: directory) }
-      // That of a former schedule with another command for failures.
+      // The unit of a previous schedule with another command for failures.
       let failed = ByteString(units.name + "-failed.service")
       if !units.files.contains(where: { ByteString($0.name) == failed }),
         try isOurs(failed, in: directory)

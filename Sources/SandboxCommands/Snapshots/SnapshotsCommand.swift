@@ -113,8 +113,8 @@ extension SnapshotsCommand {
 extension SnapshotsCommand.List {
   /// The text output of `snapshots list`, a line for each snapshot.
   ///
-  /// The columns for the reason and the scope are omitted if all snapshots were made by hand and of
-  /// whole devices, and that for pins if none is pinned.
+  /// The columns for the reason and the scope are omitted if all snapshots were made by hand and
+  /// cover whole devices, and the one for pins if none is pinned.
   private struct Rows {
     private let snapshots: [SnapshotHead]
     private let pins: Set<SnapshotID>

@@ -71,7 +71,7 @@ struct StatsCommand: SandboxCommand {
     return .together([skipped, uncertain, statistics.missingPacks == 0 ? .done : .damaged])
   }
 
-  /// Prints warnings about the index, and returns the status that they mean for the figures.
+  /// Prints warnings about the index, and returns the resulting status for the figures.
   private func warn(of statistics: RepositoryStatistics, _ console: Console) -> ExitStatus {
     console.warn(of: statistics.damagedIndexes)
     let count = statistics.uncountedIndexes.count

@@ -177,8 +177,8 @@ extension TreeEntry {
   }
 
   /// Whether the entry is a directory above the containers, which exists only in snapshots and has
-  /// no time. An entry in a container may have the time 0 as well, so the path decides; it is
-  /// parsed only for that time.
+  /// no time. An entry in a container may also have the time 0, so the path decides; it is parsed
+  /// only in that case.
   fileprivate func isAboveContainers(_ path: ByteString) -> Bool {
     guard modified == Timestamp(seconds: 0), case .directory = node else { return false }
     return (try? LogicalPath(path))?.location == nil
