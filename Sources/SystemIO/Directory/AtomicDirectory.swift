@@ -4,8 +4,8 @@ internal import Glibc
 /// `commit(last:)` it is removed with everything in it.
 ///
 /// The temporary directory is beside the final name, or within the final directory if that exists,
-/// which may be a mount point. It is locked while it is written, so what a killed process left
-/// behind is recognized and removed before the next one is created there. If the file system has no
+/// which may be a mount point. It is locked while it is written, so one that a killed process left
+/// behind is recognized and removed before the next one is created. If the file system has no
 /// locks, it is never considered abandoned.
 public final class AtomicDirectory {
   /// The directory to write into.
@@ -52,7 +52,7 @@ public final class AtomicDirectory {
   ///
   /// - Parameter last: the entry that marks the directory as complete. It is moved last if the
   ///   directory existed, whose entries cannot appear all at once.
-  /// - Throws: an error with `isExisting` if there is something at the path in the meantime.
+  /// - Throws: an error with `isExisting` if an entry has appeared at the path in the meantime.
   public func commit(last: ByteString) throws(SystemError) {
     try directory.syncVolume()
     if let name {
@@ -114,7 +114,7 @@ extension AtomicDirectory {
     }
     let name = path.lastComponent ?? ""
     let parent = try Directory.make(path: path.dirname, permissions: permissions)
-    // A symbolic link to nothing.
+    // A dangling symbolic link.
     if try parent.statusIfPresent(name) != nil {
       throw SystemError(.open, path, number: ENOENT)
     }
@@ -128,7 +128,7 @@ extension AtomicDirectory {
       try parent.createDirectory(name, permissions: permissions)
       do throws(SystemError) { return try open(name, in: parent) } catch {
         try? parent.removeDirectory(name)
-        // Before it is locked, another process can take it for abandoned.
+        // Before it is locked, another process can mistake it for abandoned.
         guard error.isBusy || error.isMissing else { throw error }
       }
     }
@@ -157,10 +157,10 @@ extension AtomicDirectory {
 // MARK: - Abandoned directories
 
 extension AtomicDirectory {
-  /// Removes the temporary directories of killed processes. Those that a process has locked, of
-  /// other users, with other names and of other kinds are not touched.
+  /// Removes the temporary directories of killed processes. Directories that are locked, have other
+  /// names or belong to other users, and entries of other kinds are not touched.
   ///
-  /// A directory that cannot be listed, opened or removed stays: it takes space and nothing else.
+  /// A directory that cannot be listed, opened or removed stays: it only takes space.
   public static func removeAbandoned(in parent: borrowing Directory) {
     var names: [ByteString] = []
     try? parent.forEachName { bytes in
@@ -179,7 +179,7 @@ extension AtomicDirectory {
     // Throws if a process writes into it, and if the file system has no locks.
     let lock = try FileLock(directory)
     defer { withExtendedLifetime(lock) {} }
-    // A process can have given it its final name in the meantime.
+    // A process may have given it its final name in the meantime.
     if try parent.statusIfPresent(name)?.identity == status.identity {
       _ = try parent.removeTree(name, watch: RemovalWatch(makesWritable: true))
     }

@@ -38,7 +38,7 @@ public struct AtomicFile: ~Copyable {
     for _ in 0..<Self.attempts {
       let name = Self.temporaryName(Self.lockedMark)
       let created = try parent.create(name, permissions: permissions)
-      // Before it is locked, another process can take it for abandoned.
+      // Before it is locked, another process can mistake it for abandoned.
       guard try created.lock() != .elsewhere, try parent.statusIfPresent(name) != nil else {
         try? parent.remove(name)
         continue
@@ -121,9 +121,9 @@ extension Directory {
 
 extension AtomicFile {
   /// Removes the locked temporary files of killed processes from a directory. Files that a process
-  /// has locked, of other users, with other names and of other kinds are not touched.
+  /// has locked, have other names or belong to other users, and other entries are not touched.
   ///
-  /// An entry that cannot be listed, opened or removed stays: it takes space and nothing else.
+  /// An entry that cannot be listed, opened or removed stays: it only takes space.
   public static func removeAbandoned(in directory: borrowing Directory) {
     var names: [ByteString] = []
     try? directory.forEachName { bytes in
@@ -140,7 +140,7 @@ extension AtomicFile {
     guard isTemporary(name), try isOwn(directory.statusIfPresent(name)) else { return false }
     let file = try directory.fileForWriting(name)
     guard isOwn(try file.status()), try file.lock() == .held else { return false }
-    // A process can have given it its final name in the meantime.
+    // A process may have given it its final name in the meantime.
     guard try directory.statusIfPresent(name)?.identity == file.status().identity else {
       return false
     }

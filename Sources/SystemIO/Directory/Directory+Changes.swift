@@ -166,8 +166,8 @@ extension Directory: MetadataTarget {
   }
 
   /// Makes all data written to the directory's volume durable. If its file system cannot sync the
-  /// volume, which a FUSE file system may report, all volumes are synced, and the directory is
-  /// recorded in `UnsyncedDirectories`, as no errors are known then.
+  /// volume, as some FUSE file systems report, all volumes are synced, and the directory is
+  /// recorded in `UnsyncedDirectories`, because errors are then unknown.
   public func syncVolume() throws(SystemError) {
     do throws(SystemError) {
       try descriptor.syncVolume()

@@ -103,11 +103,11 @@ extension Directory {
       return filled > 0
     }
 
-    /// Takes names as if they had been listed, as far as they fit.
+    /// Fills the buffer with names as if they had been listed, as far as they fit.
     mutating func fill(with children: [(name: ByteString, inode: UInt64)]) {
       filled = 0
       for child in children {
-        // The name and a NUL after the header, and as many more as a multiple of 8 needs.
+        // The name and a NUL after the header, padded to a multiple of 8.
         let length = (19 + child.name.count + 1 + 7) / 8 * 8
         guard length <= bytes.count - filled else { return }
         let start = filled

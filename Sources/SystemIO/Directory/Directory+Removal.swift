@@ -50,8 +50,8 @@ public struct RemovalWatch {
   public var didRemove: () -> Void
   /// Whether to stop. Called before each entry.
   public var isStopping: () -> Bool
-  /// Whether a directory that its owner may not change gets the permission, if this user is the
-  /// owner: for a tree that nobody else uses anymore.
+  /// Whether a directory that its owner may not change is made writable, if this user is the owner:
+  /// for a tree that is no longer used.
   public let makesWritable: Bool
 
   /// Creates a watch that does nothing by default.

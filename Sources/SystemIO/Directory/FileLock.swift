@@ -37,8 +37,8 @@ public struct FileLock: ~Copyable, Sendable {
   }
 
   /// Acquires the lock `name` in `directory`, creating the file if it is missing, where the process
-  /// that holds it may remove the file: a lock on a file that lost its name excludes nobody, so the
-  /// present file is locked instead. Throws an error with `isBusy` if another process holds it.
+  /// that holds it may remove the file: a lock on a file that lost its name excludes no process, so
+  /// the present file is locked instead. Throws an error with `isBusy` if another process holds it.
   public static func acquire(
     removable name: ByteString, in directory: borrowing Directory
   ) throws(SystemError) -> FileLock {
@@ -49,8 +49,8 @@ public struct FileLock: ~Copyable, Sendable {
     return try FileLock(name, in: directory)
   }
 
-  /// The maximum number of locked files: a file system whose files have no constant identity must
-  /// not keep the program here.
+  /// The maximum number of files to lock: a file system whose files have no constant identity must
+  /// not make this loop endless.
   private static let attempts = 10
 
   /// Whether the locked file still has its name.

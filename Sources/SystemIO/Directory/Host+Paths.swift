@@ -37,7 +37,7 @@ extension Host {
     return point
   }
 
-  /// Returns the path unchanged if no component is a symbolic link, so that messages name what the
+  /// Returns the path unchanged if no component is a symbolic link, so that messages show what the
   /// user typed; otherwise with links resolved.
   public static func linkFree(_ path: ByteString) -> ByteString {
     do throws(SystemError) {

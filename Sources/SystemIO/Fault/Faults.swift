@@ -17,9 +17,9 @@ public enum Faults {
     let slowness: (bytes: Int, pause: Double)?
     /// The magic number of the simulated file system (statfs(2)).
     let fileSystem: UInt?
-    /// Called before call number `first`, which does not fail then.
+    /// Called before call number `first`, which then does not fail.
     private let action: (@Sendable () -> Void)?
-    /// The operations that fail after call number `first`, besides those that are counted.
+    /// The operations that fail after call number `first`, in addition to those that are counted.
     private let ended: Set<SystemError.Operation>
     /// Whether calls that make data durable succeed without doing so.
     let skipsSyncs: Bool
@@ -40,8 +40,8 @@ public enum Faults {
     }
 
     /// Creates a plan under which every change fails from call number `first` (from 1) of the given
-    /// operations on, as if the process had been killed there: what is on the volume stays as it
-    /// is. Reads succeed, and nothing is made durable.
+    /// operations on, as if the process had been killed there: the contents of the volume stay
+    /// unchanged. Reads succeed, and nothing is made durable.
     public init(endingAt first: Int, of operations: Set<SystemError.Operation>) {
       self.operations = operations
       self.first = first

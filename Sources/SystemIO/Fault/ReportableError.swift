@@ -2,7 +2,7 @@
 public protocol ReportableError: Error, CustomStringConvertible {
   /// The stable code.
   var errorCode: ErrorCode { get }
-  /// The action, its subject and the reason as far as the message has them apart.
+  /// The action, its subject and the reason, as far as the message separates them.
   var parts: ErrorParts { get }
   /// The remedy, if there is one.
   var hint: String? { get }

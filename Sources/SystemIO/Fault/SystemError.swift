@@ -188,7 +188,7 @@ extension SystemError: CustomStringConvertible {
   /// Whether this user lacks permission.
   public var isRefused: Bool { number == EACCES || number == EPERM }
 
-  /// Whether nobody reads what was written: the other end of the pipe is closed.
+  /// Whether no process reads the output: the other end of the pipe is closed.
   public var isBrokenPipe: Bool { operation == .write && number == EPIPE }
 
   /// Whether the name already exists.
@@ -201,8 +201,8 @@ extension SystemError: CustomStringConvertible {
     number == EOPNOTSUPP || number == ENOSYS || number == ENOTTY || number == EINVAL
   }
 
-  /// Whether an entry cannot be renamed to another directory. An overlay refuses it for a directory
-  /// that its lower layer has, unless it may redirect directories.
+  /// Whether an entry cannot be renamed to another directory. An overlay refuses this for a
+  /// directory of its lower layer, unless it may redirect directories.
   private var isUnmovable: Bool { operation == .rename && isOnAnotherVolume }
 
   /// Whether the two files are on different volumes.
@@ -225,7 +225,7 @@ extension SystemError: CustomStringConvertible {
   /// Whether a symbolic link was found where none is followed.
   public var isLink: Bool { number == ELOOP }
 
-  /// Whether the file system can have no such name, so that nothing of that name exists.
+  /// Whether the file system cannot have such a name, so that no entry of that name exists.
   public var isNameTooLong: Bool { number == ENAMETOOLONG }
 
   /// Whether fsync(2) or syncfs(2) failed because the file system cannot sync that kind of file, or

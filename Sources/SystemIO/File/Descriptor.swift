@@ -23,7 +23,7 @@ public struct Descriptor: ~Copyable, Sendable {
   /// Other kinds of files are refused.
   ///
   /// - Parameter allowsFIFO: whether the file may be a FIFO, such as the pipe of a process
-  ///   substitution. It is to be read by `readAvailable`, which waits for the first writer; other
+  ///   substitution. It must be read by `readAvailable`, which waits for the first writer; other
   ///   reads do not.
   public static func open(
     path: ByteString, allowsFIFO: Bool = false
@@ -353,7 +353,7 @@ extension Descriptor {
   }
 
   /// Clones another file of the same volume: both share their blocks until one is changed. Returns
-  /// false if that is impossible, now or ever, and the file must be copied: the file system does
+  /// false if that is impossible, now or at all, and the file must be copied: the file system does
   /// not support it, or not for this file (Btrfs: EINVAL for one without copy on write), or not
   /// while its blocks are being written (OpenZFS: EAGAIN), or the files are on different volumes.
   ///

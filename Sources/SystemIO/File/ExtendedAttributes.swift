@@ -16,7 +16,7 @@ public struct ExtendedAttributes: Sendable {
     self.name = name
   }
 
-  /// Second names of ACLs, in a form of its own, that XFS lists for root: data of no program.
+  /// Second names of ACLs, in another format, that XFS lists for root: not data of any program.
   public static let aliases: Set<ByteString> = ["trusted.SGI_ACL_FILE", "trusted.SGI_ACL_DEFAULT"]
 
   /// Returns the attributes' names, sorted by bytes, without `aliases`. Empty if the file system
@@ -89,7 +89,7 @@ public struct ExtendedAttributes: Sendable {
   }
 
   /// Reads a value of unknown size: first into 512 bytes on the stack, which most values fit, then
-  /// into larger buffers, also if the value grows in the meantime.
+  /// into larger buffers, even if the value grows in the meantime.
   private func sized(
     _ call: (UnsafeMutableRawPointer?, Int) -> Int
   ) throws(SystemError) -> [UInt8] {

@@ -49,8 +49,8 @@ public struct FileStatus: Hashable, Sendable, BitwiseCopyable {
   public let specialDevice: UInt64
   public let modified: Timestamp
   public let changed: Timestamp
-  /// Whether it is immutable or append-only, so that nobody can remove it, nor remove anything from
-  /// it if it is a directory. Of files, a walk knows it only if it reads flags.
+  /// Whether it is immutable or append-only, so that no user can remove it nor, if it is a
+  /// directory, anything in it. A walk knows this of files only if it reads flags.
   public let isFixed: Bool
   /// The creation time, if the file system records it. A walk does not ask for it.
   public let born: Timestamp?

@@ -17,8 +17,8 @@ public enum Host {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
   }
 
-  /// Returns the seconds since the system was started. Unlike `monotonicSeconds()` they include
-  /// those in which it was suspended.
+  /// Returns the seconds since the system was started. Unlike `monotonicSeconds()`, they include
+  /// the time during which it was suspended.
   public static func bootSeconds() -> Double {
     var time = timespec()
     _ = unsafe clock_gettime(CLOCK_BOOTTIME, &time)
@@ -117,7 +117,7 @@ public enum Host {
     random(count: count).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
-  /// Makes all data written to all volumes durable, as far as no error prevents it: errors are not
+  /// Makes all data written to all volumes durable, unless an error prevents it: errors are not
   /// reported (sync(2)).
   static func syncAllVolumes() { Glibc.sync() }
 

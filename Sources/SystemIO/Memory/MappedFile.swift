@@ -4,8 +4,8 @@ internal import Glibc
 /// A file mapped into memory, read-only. Pages are read on access and can be evicted.
 ///
 /// If another program changes the file, the bytes change. If the file is truncated or the disk
-/// fails, an access ends this program. So only files are mapped that no other program has a reason
-/// to change, and reads from them are validated each time.
+/// fails, an access ends this program. So only files that no other program has a reason to change
+/// are mapped, and reads from them are validated each time.
 @safe
 public final class MappedFile: @unchecked Sendable {
   // Unchecked: the memory is only read, and lasts as long as the object.

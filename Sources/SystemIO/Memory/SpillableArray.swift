@@ -161,7 +161,7 @@ extension SpillableArray: RandomAccessCollection, MutableCollection {
   }
 }
 
-/// The memory of tables that grow with the number of entries: anonymous up to a budget, beyond it
+/// The memory of tables that grow with the number of entries: anonymous up to a budget; beyond it,
 /// pages of a temporary file, which the kernel can write out if memory is short (docs/scale.md).
 ///
 /// The file is unnamed and only this user can read it. If it cannot be created or its volume is

@@ -1,8 +1,8 @@
-/// The state of the machine on which a program may make its work depend: mains power, a metered
-/// network, and whether it is idle.
+/// The state of the machine on which a program's work may depend: mains power, a metered network,
+/// and whether the machine is idle.
 ///
-/// The kernel's files are read below `root`; the answers of other programs come from `run`. Both
-/// are given by tests.
+/// The kernel's files are read below `root`; the answers of other programs come from `run`. Tests
+/// replace both.
 public struct MachineState {
   /// The directory that contains `sys` and `proc`.
   private let root: ByteString
@@ -28,7 +28,7 @@ public struct MachineState {
     Host.isOnMainsPower(supplies: root.appending("sys/class/power_supply"))
   }
 
-  /// Whether the network is metered; nil if neither NetworkManager nor ModemManager says so.
+  /// Whether the network is metered; nil if neither NetworkManager nor ModemManager reports it.
   ///
   /// NetworkManager's property `Metered` is 1 for yes and 3 for a guess of yes, 2 and 4 for no
   /// (NMMetered, networkmanager.dev). Without it, a connected modem counts as metered.

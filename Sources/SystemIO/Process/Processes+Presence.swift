@@ -6,24 +6,24 @@ extension Processes {
     case running, ended, unknown
   }
 
-  /// A text that stands for what gives numbers to the processes of this machine, and times to their
-  /// starts: the running kernel and the namespaces (namespaces(7)). It differs in another
-  /// container, and after a restart. Returns nil if `proc` does not show this process by its own
-  /// number, so that numbers mean something else there, or if the kernel has no boot ID.
+  /// A text that identifies the source of process numbers and start times on this machine: the
+  /// running kernel and the namespaces (namespaces(7)). It differs in another container, and after
+  /// a restart. Returns nil if `proc` does not show this process by its own number, because numbers
+  /// then have another meaning there, or if the kernel has no boot ID.
   public static func numbering(in proc: ByteString = Processes.proc) -> String? {
     guard let all = try? Directory.open(path: proc),
       (try? all.target(of: "self")) == ByteString("\(Host.processID)"),
       let boot = Host.bootID,
-      // The directory cannot be listed by a process that leaves no core dumps.
+      // A process that leaves no core dumps cannot list the directory.
       let numbers = try? all.target(of: "self/ns/pid")
     else { return nil }
-    // Kernels before 5.6 have no namespaces of time.
+    // Kernels before 5.6 have no time namespaces.
     let times = (try? all.target(of: "self/ns/time")) ?? "-"
     return "\(boot) \(numbers) \(times)"
   }
 
-  /// Returns the time at which a process started, in ticks of the kernel since it did itself: no
-  /// two processes of one number have the same. Returns nil if the process is not shown.
+  /// Returns the time at which a process started, in ticks since the kernel started: no two
+  /// processes with the same number have the same time. Returns nil if the process is not shown.
   public static func startTime(
     of number: Int32, in proc: ByteString = Processes.proc
   ) -> UInt64? {
@@ -45,7 +45,7 @@ extension Processes {
 
   private struct Status {
     let start: UInt64
-    /// Whether it ended, and its parent has not noticed: it has no other threads.
+    /// Whether it has ended, and its parent has not noticed: it has no other threads.
     let isEnded: Bool
   }
 

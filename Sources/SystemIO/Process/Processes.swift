@@ -112,7 +112,8 @@ public enum Processes {
   }
 
   /// Whether a process is a thread of the kernel, which has no files: by its flags (PF_KTHREAD in
-  /// include/linux/sched.h), the ninth field of proc_pid_stat(5). The name before may have spaces.
+  /// include/linux/sched.h), the ninth field of proc_pid_stat(5). The name before it may have
+  /// spaces.
   private static func isKernelThread(_ directory: borrowing Directory) -> Bool {
     let text = (try? read(directory.file("stat"), limit: 1 << 12)) ?? []
     guard let end = text.lastIndex(of: UInt8(ascii: ")")) else { return false }
@@ -159,10 +160,10 @@ public enum Processes {
     }
   }
 
-  /// Whether a file system refuses its files to this program as a whole: that of a FUSE server for
-  /// another user or that has ended, or a remote one that has lost the file. Nothing that this
-  /// program has read is there, so the file is none of those searched for. If the process itself
-  /// cannot be examined, its links cannot be read either.
+  /// Whether a file system refuses this program access to all of its files: a FUSE file system that
+  /// belongs to another user or whose server has ended, or a remote one that has lost the file.
+  /// This program has read nothing on it, so the file is none of those searched for. If the process
+  /// itself cannot be examined, its links cannot be read either.
   private static func isOutOfReach(_ number: Int32) -> Bool {
     [EACCES, ENOTCONN, ECONNABORTED, ESTALE].contains(number)
   }

@@ -31,7 +31,7 @@ public final class ProgramInput: Sendable {
   /// The end that the program reads from.
   var programEnd: Int32 { other.withLock { $0 } }
 
-  /// Closes the end that the program has, so that writes fail after its end.
+  /// Closes the end that the program has, so that writes fail after the program ends.
   func closeProgramEnd() {
     other.withLock { end in
       if end >= 0 { _ = cl_close(end) }

@@ -3,10 +3,10 @@ internal import Glibc
 
 /// Another program whose standard output is read while it runs.
 ///
-/// It has no terminal, so it cannot ask for anything, and it is in a process group of its own, so a
-/// signal of the terminal does not reach it. It is ended (`end`) at the end of the value's
-/// lifetime, and when the thread that started it ends. Of its standard error only the end is kept.
-/// For use by one thread.
+/// It has no terminal, so it cannot ask for anything, and it is in a separate process group, so
+/// signals of the terminal do not reach it. It is ended (`end`) at the end of the value's lifetime,
+/// and when the thread that started it ends. Only the end of its standard error is kept. For use by
+/// one thread.
 public final class RunningProgram {
   /// The first word, as it was given.
   public let name: ByteString
@@ -27,7 +27,7 @@ public final class RunningProgram {
   private static let lastReads = 64
   /// The time between two calls of `isStopping`, in milliseconds.
   private static let step: Int32 = 200
-  /// The time for the program to end after SIGINT, in seconds, before SIGKILL.
+  /// The time in seconds that the program has to end after SIGINT, before SIGKILL.
   private static let patience = 10.0
 
   /// Starts the program named by the first word, searched in `PATH`, with this process's
@@ -62,7 +62,7 @@ public final class RunningProgram {
         }
       }
     }
-    // Only the program has the ends to write to, so that its end is that of the streams.
+    // Only the program has the write ends, so that its end is the end of the streams.
     try? outputs.writer.close()
     try? messages.writer.close()
     input?.closeProgramEnd()
@@ -74,7 +74,7 @@ public final class RunningProgram {
 
   deinit { end() }
 
-  /// Returns copies of the words for C, with a null pointer after them. The caller frees them.
+  /// Returns copies of the words for C, followed by a null pointer. The caller frees them.
   private static func strings(_ words: [ByteString]) -> [UnsafeMutablePointer<CChar>?] {
     var strings = unsafe words.map { word in unsafe word.withCString { unsafe strdup($0) } }
     unsafe strings.append(nil)
@@ -119,8 +119,8 @@ extension RunningProgram {
         isOutputOpen = count > 0
         return count
       }
-      // A process that it left behind may keep the pipe open. What the program wrote between the
-      // wait and its end is in the pipe now.
+      // A process that it left behind may keep the pipe open. Whatever the program wrote between
+      // the wait and its end is in the pipe now.
       if ready == 0, try hasEnded(), try wait(milliseconds: 0) & 1 == 0 { isOutputOpen = false }
     }
     return 0
@@ -174,7 +174,7 @@ extension RunningProgram {
   }
 
   /// Reads what the program had written before it ended. A process that it left behind may keep the
-  /// pipe open, and even write to it, so the end is not awaited.
+  /// pipe open, and even write to it, so the end of the stream is not awaited.
   private func readRemainingErrors() throws(SystemError) {
     isOutputOpen = false
     for _ in 0..<Self.lastReads where areErrorsOpen {

@@ -3,13 +3,13 @@ internal import Glibc
 
 /// The terminal that controls this process (tty(4)), which need not be a standard stream.
 public enum Terminal {
-  /// The maximum length of a line that is read, in bytes: a terminal passes no longer one.
+  /// The maximum length of a line that is read, in bytes: a terminal passes no longer ones.
   private static let maximumLine = 4096
 
   /// Asks for a secret and returns the line that is typed, which is not shown; empty at the end of
   /// the input. The caller wipes it.
   ///
-  /// If a signal ends or stops the program meanwhile, the terminal shows typed text again before.
+  /// If a signal ends or stops the program meanwhile, the terminal echo is restored first.
   ///
   /// - Throws: if there is no terminal, or after a signal that did not end the program.
   public static func askSecret(_ question: String) throws(SystemError) -> [UInt8] {

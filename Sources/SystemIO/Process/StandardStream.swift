@@ -79,9 +79,9 @@ public final class StandardStream {
     _ = try SystemError.check(.watchSignals, "this process") { cl_hold_broken_pipe() }
   }
 
-  /// Keeps the numbers of closed standard streams from files that the program opens: messages would
-  /// be written into them. Reads from these streams and writes to them still fail. Applies to the
-  /// whole process, so call it first.
+  /// Reserves the numbers of closed standard streams, so that files that the program opens do not
+  /// get them: messages would be written into these files. Reads from and writes to these streams
+  /// still fail. Applies to the whole process, so call it first.
   public static func occupyClosed() throws(SystemError) {
     _ = try SystemError.check(.open, "standard streams") { cl_occupy_standard_streams() }
   }
@@ -92,11 +92,11 @@ public final class StandardStream {
     _ = try SystemError.check(.watchSignals, "this process") { cl_fail_at_size_limit() }
   }
 
-  /// Whether a write to standard output has failed because its reader has ended; never if SIGPIPE
-  /// was ignored at the start.
+  /// Whether a write to standard output has failed because its reader has ended; never true if
+  /// SIGPIPE was ignored at the start.
   public static var hasLostReader: Bool { cl_has_lost_reader() != 0 }
 
-  /// Ends the program by SIGPIPE, as its default action does.
+  /// Ends the program by SIGPIPE, as the signal's default action does.
   public static func endByBrokenPipe() -> Never { cl_end_by_broken_pipe() }
 
   /// Whether standard input is a terminal.

@@ -4,9 +4,9 @@ internal import Glibc
 /// The signals that ask a long operation to stop or to report its progress.
 ///
 /// SIGINT, SIGTERM and SIGHUP request a stop at the next point at which no work is lost; a second
-/// one ends the program at once with exit status 130. SIGUSR1 requests progress. Signals belong to
-/// the process: one watch serves all threads. A signal that was ignored at the start, as SIGHUP
-/// under nohup(1), stays ignored.
+/// signal ends the program at once with exit status 130. SIGUSR1 requests progress. Signals belong
+/// to the process: one watch serves all threads. A signal that was ignored at the start, such as
+/// SIGHUP under nohup(1), stays ignored.
 public enum StopSignals {
   /// The result of a wait.
   public enum Event: Sendable, Hashable {

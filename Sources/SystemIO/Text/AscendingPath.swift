@@ -1,5 +1,5 @@
-/// A path that is built from its last name to its first, as a tree whose entries know only their
-/// directories yields it. Names need no array each: the path of an entry can have thousands.
+/// A path that is built from its last name to its first, as for a tree whose entries know only
+/// their directories. Names need no array each: the path of an entry can have thousands.
 public struct AscendingPath {
   @usableFromInline var reversed: [UInt8] = []
 

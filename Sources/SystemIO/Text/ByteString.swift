@@ -260,10 +260,10 @@ extension ByteString: CustomStringConvertible {
     }
   }
 
-  /// Whether a scalar is by Unicode displayed as nothing, such as the fillers of Hangul and the
-  /// selectors of variants. A selector of the form of an emoji before it is visible by that form,
-  /// and usual in names. Joiners are escaped wherever they are: they may do nothing, and then the
-  /// name would look like another one.
+  /// Whether a scalar is displayed as nothing according to Unicode, such as the Hangul fillers and
+  /// the variation selectors. A selector after an emoji is visible by its effect, and common in
+  /// names. Joiners are always escaped: they may have no effect, and then the name would look like
+  /// another one.
   private static func isInvisible(
     _ scalar: Unicode.Scalar, after previous: Unicode.Scalar?
   ) -> Bool {

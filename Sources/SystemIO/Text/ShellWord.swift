@@ -14,7 +14,7 @@ public enum ShellWord {
   }
 
   /// Whether a word that another user chose can be shown as an argument of a command to paste: it
-  /// is printable, so that it shows what it is, and is no option.
+  /// is printable, so that nothing in it is hidden, and not an option.
   public static func isPlainArgument(_ word: ByteString) -> Bool {
     let shown = word.description
     return !shown.isEmpty && !shown.hasPrefix("-") && word == ByteString(shown)

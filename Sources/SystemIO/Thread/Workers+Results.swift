@@ -1,8 +1,8 @@
 internal import Synchronization
 
 extension Workers {
-  /// Returns the results of `body` for items, in their order, by several threads of which the
-  /// calling one is one. Without other threads it does everything. Items are begun in their order.
+  /// Returns the results of `body` for items, in their order, by several threads including the
+  /// calling one. Without other threads it does everything. Items are begun in their order.
   ///
   /// - Parameters:
   ///   - threads: the largest number of threads.
@@ -23,7 +23,7 @@ extension Workers {
     return run.all
   }
 
-  /// The items that are left, and the results, in batches.
+  /// The remaining items, and the results, in batches.
   private final class Run<Item: Sendable, Value: Sendable>: Sendable {
     private let items: [Item]
     private let batch: Int

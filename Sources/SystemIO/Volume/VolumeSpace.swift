@@ -32,7 +32,7 @@ public struct VolumeSpace: Hashable, Sendable {
   /// Whether the volume reports its size.
   public var isKnown: Bool { total > 0 }
 
-  /// Makes the space of a volume. With a total size of 0 nothing is known of it.
+  /// Creates the space of a volume. With a total size of 0 it is unknown.
   public init(available: UInt64, total: UInt64, availableInodes: UInt64 = 0) {
     self.available = total > 0 ? available : .max
     self.total = total
@@ -44,7 +44,7 @@ public struct VolumeSpace: Hashable, Sendable {
     self.init(available: volume.available, total: volume.total, availableInodes: volume.inodes)
     countsInodes = volume.all_inodes > 0
     if volume.block > 0 {
-      // Other file systems need their reserve themselves, as btrfs for its metadata.
+      // Other file systems need their reserve for themselves, as btrfs does for its metadata.
       reserved = volume.reserved
       keeping = volume.packs_small != 0 ? .blocksOrInode(volume.block) : .blocks(volume.block)
     }

@@ -21,10 +21,10 @@ public struct Walk: ~Copyable {
   /// Creates a walk of the tree below an open directory.
   ///
   /// - Parameters:
-  ///   - only: the names at the root that are visited, if they exist, without listing it: it may
-  ///     have many others. At most 100.
-  ///   - readsFlags: whether `FileStatus.isFixed` is needed of files, too. The call that reports it
-  ///     takes slightly longer.
+  ///   - only: the names at the root that are visited, if they exist, without listing the root,
+  ///     which may have many others. At most 100.
+  ///   - readsFlags: whether `FileStatus.isFixed` is needed for files, too. The call that reports
+  ///     it takes slightly longer.
   public init(
     _ root: consuming Directory, only: [ByteString]? = nil, readsFlags: Bool = false
   ) {
@@ -161,7 +161,7 @@ extension Walk {
   }
 
   /// Makes a start the current directory, at the start of its listing, and returns its device. The
-  /// directories that it has in common with the current one stay open.
+  /// directories that it shares with the current one stay open.
   @usableFromInline mutating func move(
     to name: ByteString, depth: Int, below above: () -> [ByteString]
   ) throws(SystemError) -> UInt64 {
@@ -197,8 +197,8 @@ extension Walk {
     return true
   }
 
-  /// Returns the names that exist at the root with their inode numbers. Those whose status cannot
-  /// be read are among them: it is read again, and the error reported.
+  /// Returns the names that exist at the root with their inode numbers, including those whose
+  /// status cannot be read: it is read again, and the error reported.
   private func present(_ names: [ByteString]) -> [(name: ByteString, inode: UInt64)] {
     var found: [(name: ByteString, inode: UInt64)] = []
     for name in names {
@@ -213,7 +213,8 @@ extension Walk {
   }
 
   /// Whether the current directory, whose first entries were just listed, has this identity. The
-  /// listing usually shows it; another inode number in it proves nothing on some file systems.
+  /// listing usually shows it, but a different inode number in it proves nothing on some file
+  /// systems.
   @usableFromInline func isCurrent(_ expected: FileIdentity) throws(SystemError) -> Bool {
     if batch.listing.ownInode == expected.inode { return true }
     return try cursor.identity() == expected

@@ -118,8 +118,8 @@ public protocol WalkVisitor: ~Copyable {
   /// passed to `vanished` and `lost` instead.
   mutating func failed(_ problem: WalkProblem, state: State)
 
-  /// Receives an entry whose name was listed, but that no longer had a status: its inode number,
-  /// if the file system lists the true one, and the state of its directory.
+  /// Receives an entry whose name was listed, but that no longer had a status: its inode number, if
+  /// the file system lists the true one, and the state of its directory.
   mutating func vanished(_ name: ByteString, inode: UInt64, state: State)
 
   /// Receives the state of a directory that was passed to `visit`, but was removed or renamed
