@@ -17,7 +17,7 @@ struct LocationText {
 
   init(_ text: ByteString) { self.text = text }
 
-  /// The bytes before the first slash, in which a scheme, a user and a host are.
+  /// The bytes before the first slash, which contain the scheme, the user and the host.
   private var head: ArraySlice<UInt8> { text.bytes.prefix { $0 != ByteString.slash } }
 
   /// The scheme in lower case if the text has the form of a URL or begins with the scheme of a
@@ -44,7 +44,7 @@ struct LocationText {
     text.bytes.drop { $0 != UInt8(ascii: ":") }.dropFirst()
   }
 
-  /// Checks that there is no white space before a scheme: `" s3://bucket"` is no directory.
+  /// Checks that there is no white space before a scheme: `" s3://bucket"` is not a directory.
   func requireNoSpace() throws(OperationError) {
     let trimmed = text.bytes.drop { $0 == UInt8(ascii: " ") || (0x09...0x0d).contains($0) }
     guard trimmed.count < text.count, LocationText(ByteString(trimmed)).scheme != nil else {
@@ -54,7 +54,7 @@ struct LocationText {
       "it begins with a space", hint: "omit it, or write './…' for a directory of this host")
   }
 
-  /// Checks that the scheme is in lower case: `S3://` is more often a slip than a directory.
+  /// Checks that the scheme is in lower case: `S3://` is more likely a slip than a directory.
   func requireLowercaseScheme(_ scheme: String) throws(OperationError) {
     guard writtenScheme != scheme else { return }
     throw refused("the scheme is in upper case", hint: "write '\(scheme):' in lower case")

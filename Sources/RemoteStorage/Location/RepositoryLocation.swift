@@ -1,7 +1,7 @@
 package import SystemIO
 
-/// The location of a repository as `--repo`, `$SANDBOXCTL_REPOSITORY` and the configuration name
-/// it.
+/// The location of a repository as given by `--repo`, `$SANDBOXCTL_REPOSITORY` and the
+/// configuration.
 ///
 /// | text | location |
 /// | --- | --- |

@@ -2,8 +2,8 @@ package import SystemIO
 
 /// Objects of a bucket of an S3-compatible store.
 ///
-/// It has no credentials: those are in the environment, in the user's AWS files or printed by a
-/// command.
+/// It has no credentials: they are in the environment or in the user's AWS files, or are printed by
+/// a command.
 package struct S3Location: Hashable, Sendable {
   /// The bucket, valid by the rules for general purpose buckets (AWS, "General purpose bucket
   /// naming rules").
@@ -13,12 +13,12 @@ package struct S3Location: Hashable, Sendable {
   package var prefix: ByteString
   /// The URL of the server, without a path; nil for AWS's own.
   package var endpoint: String?
-  /// The region; nil for the one of the environment or of the profile.
+  /// The region; nil for that of the environment or the profile.
   package var region: String?
-  /// Whether the bucket is in the path and not in the host; nil for the choice that fits the
+  /// Whether the bucket is in the path and not in the host; nil for the choice that suits the
   /// endpoint.
   package var pathStyle: Bool?
-  /// The profile in the user's AWS files; nil for the one of the environment or the default.
+  /// The profile in the user's AWS files; nil for that of the environment or the default.
   package var profile: String?
 
   /// Creates a location from parts that are known to be valid.

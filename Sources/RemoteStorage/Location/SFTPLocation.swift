@@ -2,16 +2,16 @@ package import SystemIO
 
 /// A directory of another host, which the user's own `ssh` reaches.
 package struct SFTPLocation: Hashable, Sendable {
-  /// The user to log in as; nil for the one that the ssh configuration names. It contains only
-  /// letters, digits and `._-+@\`, and does not begin with `-`.
+  /// The user to log in as; nil for the one in the ssh configuration. It contains only letters,
+  /// digits and `._-+@\`, and does not begin with `-`.
   package let user: ByteString?
   /// The host: a name, an address, or a `Host` of the user's ssh configuration. An IPv6 address has
-  /// no brackets. It does not begin with `-`, so that `ssh` never takes it for an option.
+  /// no brackets. It does not begin with `-`, so that `ssh` never mistakes it for an option.
   package let host: ByteString
-  /// The port, 1 to 65535; nil for the one of the ssh configuration.
+  /// The port, 1 to 65535; nil for the one in the ssh configuration.
   package let port: Int?
   /// The directory on the server: absolute, or relative to the directory that the server starts in
-  /// (`/~/…` in the text), for which it is `.` if nothing follows.
+  /// (`/~/…` in the text); `.` stands for that directory itself.
   package let path: ByteString
 
   /// Creates a location from parts that are known to be valid.
@@ -55,8 +55,8 @@ extension SFTPLocation {
     self.path = try Self.path(path, isURL: isURL, location)
   }
 
-  /// Refuses a password, also one with a slash: it would be in the list of processes and in shell
-  /// histories.
+  /// Refuses a password, even one with a slash: it would appear in the list of processes and in
+  /// shell histories.
   private static func requireNoPassword(
     _ authority: ArraySlice<UInt8>, before path: ArraySlice<UInt8>, _ location: LocationText
   ) throws(OperationError) {
@@ -65,7 +65,7 @@ extension SFTPLocation {
       return
     }
     let isBeforeHost = authority[colon...].contains(at)
-    // `host:22/a@b` is a path with an `@`, and no password.
+    // `host:22/a@b` is a path with an `@`, not a password.
     guard isBeforeHost || (path.contains(at) && !isPort(authority[(colon + 1)...])) else { return }
     throw location.refused(
       "it contains a password", hint: "use a key with ssh-agent or in ~/.ssh/config, and \(form)")
@@ -79,7 +79,7 @@ extension SFTPLocation {
     return (authority[..<at], authority[(at + 1)...])
   }
 
-  /// Refuses a colon where it is none of a port: `sftp:host:/path` is restic's form, and an IPv6
+  /// Refuses a colon that does not precede a port: `sftp:host:/path` is restic's form, and an IPv6
   /// address needs brackets.
   private static func requireNoColon(
     _ address: ArraySlice<UInt8>, path: ArraySlice<UInt8>, isURL: Bool, _ location: LocationText
@@ -142,7 +142,7 @@ extension SFTPLocation {
     return ByteString(host)
   }
 
-  /// Returns an IPv6 address without its brackets. Of its form only the characters are checked: a
+  /// Returns an IPv6 address without its brackets. Only the characters of its form are checked: a
   /// zone may follow (RFC 4007, section 11).
   private static func bracketed(
     _ address: ArraySlice<UInt8>, _ location: LocationText

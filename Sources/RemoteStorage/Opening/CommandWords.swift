@@ -14,7 +14,7 @@ package enum CommandWords {
     while let byte = rest.popFirst() {
       if byte == backslash, quote != singleQuote {
         guard let next = rest.popFirst() else { return nil }
-        // In double quotes a backslash before any other character stands for itself.
+        // In double quotes a backslash before any other character is literal.
         let isKept = quote != nil && next != backslash && next != doubleQuote
         word = (word ?? []) + (isKept ? [byte, next] : [next])
       } else if byte == quote {

@@ -79,8 +79,7 @@ extension ConnectionSettings {
 
 extension S3Storage.Options {
   /// Counts and limits the bytes of bodies when they are sent, not when they are written to the
-  /// local files in which objects wait until they are complete. Bytes that are sent again count
-  /// again.
+  /// local files that hold objects until they are complete. Bytes that are sent again count again.
   package mutating func count(in counts: TransferCounts, limitingUploadTo limit: RateLimit?) {
     http.uploadPortion = limit?.portion
     http.onTransfer = { direction, bytes in

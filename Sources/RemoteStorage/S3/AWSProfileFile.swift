@@ -9,7 +9,7 @@ package struct AWSProfileFile: Sendable {
 
   private var sections: [String: [String: String]] = [:]
 
-  /// Reads a file. Lines that are no settings are skipped, as the AWS tools do.
+  /// Reads a file. Lines that are not settings are skipped, as in the AWS tools.
   package init(_ bytes: [UInt8]) {
     var section: String?
     for line in bytes.split(whereSeparator: { $0 == 0x0a || $0 == 0x0d }) {

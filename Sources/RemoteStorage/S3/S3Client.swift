@@ -1,7 +1,7 @@
 internal import Synchronization
 package import SystemIO
 
-/// Makes signed requests to the bucket of a store, and repeats those that fail for a passing
+/// Makes signed requests to the bucket of a store, and repeats those that fail for a temporary
 /// reason.
 package final class S3Client: Sendable {
   package let endpoint: S3Endpoint
@@ -10,10 +10,9 @@ package final class S3Client: Sendable {
   private let credentials: S3CredentialSource
   private let policy: RetryPolicy
   private let clock: @Sendable () -> Timestamp
-  /// Whether any request was answered, so that the endpoint is right.
+  /// Whether any request was answered, which shows that the endpoint is right.
   private let hasAnswered = Atomic<Bool>(false)
-  /// Whether any answer was that of a store that works, and not that of a proxy before one that is
-  /// away.
+  /// Whether any answer came from a working store, rather than from a proxy whose store is down.
   private let hasServed = Atomic<Bool>(false)
 
   /// Creates a client.
@@ -34,7 +33,7 @@ package final class S3Client: Sendable {
 
   /// Makes a request. `buffer` gets the body of the answer.
   ///
-  /// - Throws: if the last attempt did not succeed. The failure says with how many attempts.
+  /// - Throws: if the last attempt did not succeed. The failure has the number of attempts.
   package func send(
     _ request: S3Request, into buffer: inout [UInt8]
   ) throws(S3Failure) -> HTTPResponse {
@@ -66,7 +65,7 @@ package final class S3Client: Sendable {
     /// The number of answers that were errors. A store that answers again after a long time
     /// without an answer often begins with them.
     var refusals = 0
-    /// Whether the store refused other requests as well when this one was last refused.
+    /// Whether the store also refused other requests when this one was last refused.
     var isOut = false
     /// The credentials of the current attempt.
     var credentials: S3Credentials?
@@ -106,16 +105,16 @@ package final class S3Client: Sendable {
     throw S3Failure(.refused(refusal, host: endpoint.host))
   }
 
-  /// Returns the compression of an answer's body, in which none of its bytes are those of an
-  /// object; nil if there is none. Not zstd: a program that copied a repository to the bucket may
-  /// have recorded it for packs by their names (`.tar.zst`).
+  /// Returns the compression of an answer's body, none of whose bytes are then an object's; nil if
+  /// there is none. Not zstd: a program that copied a repository to the bucket may have recorded it
+  /// for packs by their names (`.tar.zst`).
   private static func coding(of response: HTTPResponse) -> String? {
     let coding = response.header("content-encoding")?.lowercased()
     return coding.flatMap { ["gzip", "x-gzip", "deflate", "br"].contains($0) ? $0 : nil }
   }
 
-  /// Whether an answer with a status of success has an error in its body, as S3 gives it if it
-  /// needs long to complete an upload.
+  /// Whether an answer with a status of success has an error in its body, as S3 sends it if
+  /// completing an upload takes long.
   private static func isError(_ body: [UInt8]) -> Bool {
     String(decoding: body.prefix(1024), as: UTF8.self).contains("<Error>")
   }
@@ -145,7 +144,7 @@ package final class S3Client: Sendable {
 // MARK: - Repeating
 
 extension S3Client {
-  /// Returns the time to wait before another attempt in seconds, or nil if there is to be none.
+  /// Returns the time to wait before another attempt in seconds, or nil if there is none.
   private func pause(after failure: S3Failure, _ state: inout Attempts) -> Double? {
     switch failure.reason {
     case .connection(let connection, _):
@@ -165,34 +164,34 @@ extension S3Client {
       }
       state.refusals += 1
       guard refusal.isPassing, isAllowed(after: refusal, &state) else { return nil }
-      // The user waits for the end, whatever the store asks for.
+      // The user waits for the end, whatever the store requests.
       let wait = state.isCleaningUp ? 0 : refusal.wait ?? 0
       return max(wait, policy.pause(after: state.refusals, jitter: Self.jitter()))
     default: return nil
     }
   }
 
-  /// Whether there is to be another attempt after an error that may pass.
+  /// Whether to make another attempt after a possibly temporary error.
   ///
-  /// A store that restarts, or a proxy before it, answers with errors for minutes: that is waited
-  /// for as a lost connection is, as long as the store fails other requests as well. An object that
-  /// it alone fails to send is not.
+  /// A store that restarts, or a proxy before it, answers with errors for minutes: the client waits
+  /// as for a lost connection, as long as other requests to the store fail as well. It does not
+  /// wait for a single object that the store fails to send.
   private func isAllowed(after refusal: S3Refusal, _ state: inout Attempts) -> Bool {
     if state.isCleaningUp { return state.count < policy.attemptsAfterStop }
     if state.refusals < policy.attempts { return true }
     guard refusal.isOutage, hasServed.load(ordering: .relaxed),
       policy.clock.now() - state.began < policy.patience
     else { return false }
-    // The wait says that the user has interrupted it.
+    // The wait reports that the user has interrupted it.
     if http.isStopping { return true }
     let wasOut = state.isOut
     state.isOut = !answers()
-    // It works again: the request gets as many attempts as at its begin.
+    // It works again: the request gets as many attempts as at its start.
     if wasOut, !state.isOut { state.refusals = 0 }
     return wasOut || state.isOut
   }
 
-  /// Whether the store answers a request that no object affects, also if it denies it.
+  /// Whether the store answers a request that concerns no object, even with a denial.
   private func answers() -> Bool {
     let request = S3Request(.get, query: [("list-type", "2"), ("max-keys", "1")])
     guard let payload = try? S3Payload(request) else { return false }

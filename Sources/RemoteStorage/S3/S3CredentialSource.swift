@@ -13,7 +13,7 @@ package final class S3CredentialSource: Sendable {
   private let clock: @Sendable () -> Timestamp
   private let kept = Mutex<Kept?>(nil)
 
-  /// Credentials, and the seconds before their expiration at which others are read.
+  /// Credentials, and the number of seconds before their expiration at which new ones are read.
   private struct Kept {
     let credentials: S3Credentials
     let lead: Int64
@@ -42,7 +42,7 @@ package final class S3CredentialSource: Sendable {
         kept = Kept(credentials: read, lead: Self.lead(of: read, at: now))
         return read
       } catch {
-        // A command that fails once does not end a backup whose credentials are valid.
+        // A single failure of the command does not end a backup whose credentials are valid.
         guard let kept, !kept.credentials.expires(within: 10, of: now) else { throw error }
         return kept.credentials
       }
@@ -50,13 +50,13 @@ package final class S3CredentialSource: Sendable {
   }
 
   /// Returns the seconds before the expiration at which new credentials are read: at most half of
-  /// the time that they are valid, or a command would run for each request.
+  /// their lifetime, because otherwise a command would run for each request.
   private static func lead(of credentials: S3Credentials, at now: Timestamp) -> Int64 {
     guard let expiration = credentials.expiration else { return lead }
     return min(lead, max(0, expiration.seconds - now.seconds) / 2)
   }
 
-  /// Discards credentials that the store refused. Others that were read in the meantime stay.
+  /// Discards credentials that the store refused. New ones that were read in the meantime stay.
   package func discard(_ refused: S3Credentials) {
     kept.withLock { if $0?.credentials === refused { $0 = nil } }
   }

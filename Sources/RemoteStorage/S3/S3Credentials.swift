@@ -10,7 +10,7 @@ package final class S3Credentials: Sendable {
   /// The session token of temporary credentials, which is sent with each request; empty if there is
   /// none.
   private let tokenBytes: SecretBytes
-  /// The time from which they are refused, or nil if they do not expire or it is unknown.
+  /// The time at which they expire, or nil if they do not expire or it is unknown.
   package let expiration: Timestamp?
 
   /// Creates credentials. The texts are copied.

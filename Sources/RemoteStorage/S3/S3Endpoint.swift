@@ -14,9 +14,9 @@ package struct S3Endpoint: Sendable, Hashable {
 
   /// Creates the endpoint of a bucket.
   ///
-  /// Without `isPathStyle` the bucket is in the host for AWS and in the path for others, since not
-  /// all of them have names for their buckets. A name that no host can have, or with a dot, which
-  /// the certificate of AWS does not cover, is always in the path.
+  /// Without `isPathStyle` the bucket is in the host for AWS and in the path for others, because
+  /// not all of them have host names for their buckets. A name that no host can have, or one with a
+  /// dot, which the certificate of AWS does not cover, is always in the path.
   ///
   /// - Parameter url: The URL of the server: `https://HOST:PORT` or `http://HOST:PORT`; nil for
   ///   AWS.

@@ -2,7 +2,7 @@ package import ArchiveStore
 internal import SystemIO
 
 extension S3Failure {
-  /// Returns the error of the storage: "cannot ACTION 'SUBJECT': …". It has neither keys nor
+  /// Returns the error of the storage: "cannot ACTION 'SUBJECT': …". It contains neither keys nor
   /// headers of the request.
   package func storeError(_ action: String, _ subject: String) -> StoreError {
     storeError(Task(action: action, subject: subject))
@@ -87,7 +87,7 @@ extension S3Failure {
 }
 
 extension S3Failure {
-  /// EACCES and EDQUOT of Linux, which have codes of errors for programs.
+  /// EACCES and EDQUOT of Linux, which have error codes for programs.
   private static let (accessDenied, quotaExceeded): (Int32, Int32) = (13, 122)
 
   private func refused(_ refusal: S3Refusal, host: String, _ task: Task) -> StoreError {

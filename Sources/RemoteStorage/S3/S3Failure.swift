@@ -6,17 +6,17 @@ package struct S3Failure: Error, Sendable, Hashable {
   package enum Reason: Sendable, Hashable {
     /// The URL of the endpoint has another form.
     case endpoint(String)
-    /// A file of settings cannot be read, or a command not be run.
+    /// A settings file cannot be read, or a command cannot be run.
     case settings(SystemError)
     /// The command for credentials failed, for a reason in words.
     case command(String)
     /// The profile has no credentials, or does not exist.
     case noCredentials(profile: String, exists: Bool)
-    /// There was no complete answer of a host.
+    /// A host gave no complete answer.
     case connection(HTTPFailure, host: String)
     /// The answer was an error.
     case refused(S3Refusal, host: String)
-    /// The host answered with something that no store answers, described in words.
+    /// The host answered with something that no store sends, described in words.
     case answer(String, host: String)
     /// The file with the body could not be read.
     case spool(SystemError)

@@ -2,16 +2,16 @@ internal import ArchiveStore
 internal import Codecs
 package import SystemIO
 
-/// An answer of a store that is an error: its status and, as far as the body has them, its code and
-/// message. The body may be empty.
+/// An error answer of a store: its status and, as far as the body has them, its code and message.
+/// The body may be empty.
 package struct S3Refusal: Sendable, Hashable {
   /// The status of the answer, 300 to 599.
   package let status: Int
-  /// The error code; that which usually goes with the status if the body has none.
+  /// The error code; if the body has none, the usual one for the status.
   package let code: String
   /// The message for people, shortened; empty if there is none.
   package let message: String
-  /// The region in which the bucket is, if the store says so.
+  /// The region of the bucket, if the store reports it.
   package let region: String?
   /// The host that the store names instead, if it does.
   package let host: String?
@@ -21,7 +21,7 @@ package struct S3Refusal: Sendable, Hashable {
   package let localTime: Timestamp
   /// Whether the body is a web page.
   package let isWebPage: Bool
-  /// The time in seconds after which the store wants to be asked again.
+  /// The time in seconds after which the store accepts another request.
   package let wait: Double?
 
   /// The bounds of an error's body.
@@ -58,7 +58,7 @@ package struct S3Refusal: Sendable, Hashable {
     wait = response.header("retry-after").flatMap { UInt32($0) }.map { min(Double($0), 60) }
   }
 
-  /// Whether the answer is a page for people: another server than a store has answered.
+  /// Whether the answer is a page for people: a server other than a store has answered.
   ///
   /// - Parameter typeCounts: whether the type in the header is enough. moto answers a successful
   ///   put with the type of a page and without one.
@@ -112,31 +112,31 @@ extension S3Refusal {
   /// The difference between the clocks, positive if the store's is ahead, in seconds.
   var clockDifference: Double? { serverTime?.since(localTime) }
 
-  /// Whether the store refuses the request for the time at which it was signed. Its answer may be
-  /// without a body; stores accept 15 minutes.
+  /// Whether the store refuses the request because of the time at which it was signed. Its answer
+  /// may be without a body; stores accept 15 minutes.
   package var isSkewed: Bool {
     if code == "RequestTimeTooSkewed" || code == "RequestExpired" { return true }
     guard status == 403 || status == 400, let difference = clockDifference else { return false }
     return abs(difference) > 900
   }
 
-  /// Whether the credentials are no longer valid, so that others may be.
+  /// Whether the credentials are no longer valid, so that new ones may be.
   package var isExpired: Bool {
     ["ExpiredToken", "TokenRefreshRequired", "InvalidToken"].contains(code)
   }
 
   /// Whether the same request may succeed later: the store has a problem, or the body was damaged
-  /// on its way.
+  /// in transit.
   package var isPassing: Bool {
     switch status {
-    // A server without a feature, or without space, stays so.
+    // A server without a feature, or without space, will not get it soon.
     case 501, 505, 507: false
     case 500..., 408, 425, 429: true
     default: Self.passingCodes.contains(code)
     }
   }
 
-  /// Whether the store, or a proxy before it, answers so while it restarts or is overloaded.
+  /// Whether the store, or a proxy before it, gives this answer while it restarts or is overloaded.
   var isOutage: Bool { isPassing && (status >= 500 || status == 429) }
 
   private static let passingCodes: Set<String> = [
@@ -149,7 +149,7 @@ extension S3Refusal {
   /// Whether the body does not have the signed SHA-256.
   var isWrongHash: Bool { code == Self.wrongHash }
 
-  /// Whether the store may want the MD5 of the body, as that of AWS does for objects that it locks.
+  /// Whether the store may require the MD5 of the body, as AWS does for locked objects.
   var mayWantMD5: Bool {
     status == 400 && (code == "InvalidRequest" || code.contains("MD5") || message.contains("MD5"))
   }
@@ -160,7 +160,7 @@ extension S3Refusal {
   /// Whether the bucket does not exist.
   package var isBucketMissing: Bool { code == "NoSuchBucket" }
 
-  /// Whether there is an object that the request wanted to create.
+  /// Whether the object that the request was to create already exists.
   package var isExisting: Bool { status == 412 }
 
   /// Whether the store does not support the request. Some answer with 400 to an unknown header.

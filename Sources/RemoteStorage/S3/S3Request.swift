@@ -15,9 +15,9 @@ package struct S3Request: Sendable {
   package var limit: Int
   /// Whether the answer may begin with success and have an error in its body.
   package var canFailLate = false
-  /// Whether the MD5 of the body is sent besides its SHA-256. There is none without a body.
+  /// Whether the MD5 of the body is sent in addition to its SHA-256. There is none without a body.
   var sendsMD5: Bool
-  /// A SHA-256 that is sent instead of that of the body, as hexadecimal digits, to see whether the
+  /// A SHA-256 that is sent instead of that of the body, as hexadecimal digits, to test whether the
   /// store compares them; nil for the right one.
   var wrongSHA256: String?
 
@@ -37,7 +37,7 @@ package struct S3Request: Sendable {
   }
 }
 
-/// The hashes of a request's body, with which a store refuses one that was damaged on its way.
+/// The hashes of a request's body, by which a store detects one that was damaged in transit.
 struct S3Payload: Sendable {
   /// The SHA-256 as hexadecimal digits, which is signed.
   let sha256: String

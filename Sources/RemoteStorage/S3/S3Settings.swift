@@ -32,8 +32,8 @@ package struct S3Settings: Sendable {
   /// Returns the value of a variable that is text.
   func variable(_ name: String) -> String? { environment(name)?.utf8 }
 
-  /// The region of the environment or the profile; AWS's first one if there is none, which other
-  /// stores accept as a name, too.
+  /// The region of the environment or the profile; if there is none, AWS's first one, a name that
+  /// other stores accept, too.
   package func region() throws(S3Failure) -> String {
     for name in ["AWS_REGION", "AWS_DEFAULT_REGION"] {
       if let region = variable(name) { return region }
@@ -117,8 +117,8 @@ package struct S3Settings: Sendable {
 }
 
 extension S3Location {
-  /// The host and port of the bucket's server, for a comparison with another one. All servers of a
-  /// partition of AWS count as one, in which names of buckets are unique. Nil if it is not known.
+  /// The host and port of the bucket's server, for comparison with another one. All servers of an
+  /// AWS partition, in which bucket names are unique, count as one. Nil if unknown.
   ///
   /// Source: AWS Fault Isolation Boundaries, "Partitions".
   package var server: String? {

@@ -3,9 +3,9 @@ internal import SystemIO
 
 extension S3Storage {
   /// Makes a request for each path, several at the same time, and returns the results in the order
-  /// of the paths. All requests are made, also after a failure.
+  /// of the paths. All requests are made, even after a failure.
   ///
-  /// - Throws: the failure of the first path that has one.
+  /// - Throws: the failure of the first path that failed.
   func atOnce<Value: Sendable>(
     _ paths: [ObjectPath],
     _ request: @escaping @Sendable (ObjectPath) throws(StoreError) -> Value

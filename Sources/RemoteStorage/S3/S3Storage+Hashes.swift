@@ -7,8 +7,8 @@ extension S3Storage {
   /// SHA-256 that is signed. The MD5 of packs took an eighth of the time of a backup.
   static let largeBody: UInt64 = 1 << 20
 
-  /// The object that is put with a wrong hash. A store that does not compare them keeps it if these
-  /// credentials cannot remove it.
+  /// The object that is put with a wrong hash. A store that does not compare hashes keeps it if
+  /// these credentials cannot remove it.
   private static let wrongBody = ObjectPath.root.appending("probe-body")
 
   /// Puts an object or a part of one.
@@ -27,7 +27,7 @@ extension S3Storage {
     }
   }
 
-  /// Whether the store refuses a body that does not have its SHA-256. Asked once, when the first
+  /// Whether the store refuses a body that does not match its SHA-256. Tested once, when the first
   /// large body is sent.
   private func storeComparesHashes() -> Bool {
     comparesHashes.withLock { known in

@@ -5,7 +5,7 @@ package import SystemIO
 extension S3Storage {
   /// The objects of a page; the maximum that stores return.
   private static let pageSize = 1000
-  /// The maximum number of pages without an object in sequence.
+  /// The maximum number of consecutive pages without an object.
   private static let emptyPages = 100
 
   /// Returns the next components of all keys below a directory, sorted by bytes.
@@ -48,9 +48,9 @@ extension S3Storage {
     }
   }
 
-  /// Calls `body` for each object below some directories. What their keys have between them is
-  /// listed with them if that needs no further page, so that directories with little between them
-  /// cost one request.
+  /// Calls `body` for each object below several directories. Objects whose keys are between theirs
+  /// are listed with them if that needs no further page, so that directories with little between
+  /// them cost one request.
   ///
   /// A listing begins after the first directory's prefix, and ends after the page that leads beyond
   /// the last one. If a page ends between two directories, the next listing begins with the second
@@ -88,8 +88,8 @@ extension S3Storage {
     }
   }
 
-  /// Returns the directories that are in no other one, with the prefixes of their keys, in the
-  /// order of these.
+  /// Returns the directories that are in no other one, with the prefixes of their keys, in key
+  /// order.
   private func outermost(_ directories: [ObjectPath]) -> [(path: ObjectPath, prefix: ByteString)] {
     var found: [(path: ObjectPath, prefix: ByteString)] = []
     let all = directories.map { (path: $0, prefix: keys(below: $0)) }
@@ -101,7 +101,7 @@ extension S3Storage {
   }
 
   /// Returns the path of a key below a directory with this prefix. Keys that no path has, such as
-  /// `a//b`, are of another program.
+  /// `a//b`, belong to another program.
   private func path(
     _ key: ByteString, in directory: ObjectPath, _ prefix: ByteString
   ) -> ObjectPath? {
@@ -149,7 +149,7 @@ extension S3Storage {
         query.append(("start-after", String(decoding: start.bytes, as: UTF8.self)))
       }
       let page = try page(prefix, query, of: directory)
-      // A page has to lead further, so that the listing ends.
+      // A page has to lead further, or the listing would never end.
       if let least = page.least, let greatest = page.greatest {
         guard last.isEmpty || least > last else {
           if token == nil { return false }

@@ -2,8 +2,8 @@ package import ArchiveStore
 internal import SystemIO
 
 extension S3Storage {
-  /// Checks that the store keeps what repositories rely on, before one is made: an object is listed
-  /// and read at once after its put, and gone at once after its removal.
+  /// Checks that the store guarantees what repositories rely on, before one is created: an object
+  /// can be listed and read at once after its put, and is gone at once after its removal.
   ///
   /// - Throws: an error of the endpoint, the bucket, the credentials or the store.
   package func requireConsistency() throws(StoreError) {

@@ -6,7 +6,7 @@ internal import SystemIO
 extension S3Storage {
   /// The media type of all objects.
   static let contentType = "application/octet-stream"
-  /// The most parts of an object (Amazon S3 User Guide, "Multipart upload limits").
+  /// The maximum number of parts of an object (Amazon S3 User Guide, "Multipart upload limits").
   private static let partLimit: UInt64 = 10_000
 
   /// Puts an object, in parts if it is large.
@@ -26,8 +26,8 @@ extension S3Storage {
   }
 
   /// Whether an object has the bytes of a body. An attempt whose answer was lost may have put it,
-  /// and a store that lets no object be replaced refuses the next one. Nothing is known by an empty
-  /// object, which may be put again for its time.
+  /// and a store that does not allow objects to be replaced refuses the next one. An empty object
+  /// proves nothing; it may be put again for its time.
   private func isStored(_ body: HTTPBody, as path: ObjectPath) -> Bool {
     guard body.count > 0, let found = try? status(path), found.size == body.count else {
       return false
@@ -45,8 +45,8 @@ extension S3Storage {
     return true
   }
 
-  /// Checks that the answer to a put is that of a store, which has an entity tag: another server
-  /// may answer any request with success.
+  /// Checks that the answer to a put comes from a store, by its entity tag: another server may
+  /// answer any request with success.
   @discardableResult
   func requireStored(_ response: HTTPResponse) throws(S3Failure) -> String {
     if let tag = response.header("etag"), !tag.isEmpty, !tag.utf8.contains(where: { $0 < 0x20 }) {
@@ -114,7 +114,7 @@ extension S3Storage {
     }
     let others = min(options.connections, parts.count) - 1
     var workers: Workers?
-    // Without threads this one puts all parts.
+    // Without other threads this one puts all parts.
     if others > 0 { workers = try? Workers(count: others, capacity: others, name: "parts") }
     for _ in 0..<max(0, others) { workers?.submit(work) }
     work()
@@ -138,8 +138,8 @@ extension S3Storage {
       state = Mutex(State(tags: [String](repeating: "", count: count)))
     }
 
-    /// Returns the number of a part that no thread puts yet, or nil if there is none, or after a
-    /// failure.
+    /// Returns the number of a part that no thread has begun to put, or nil if there is none, or
+    /// after a failure.
     func next() -> Int? {
       state.withLock { state in
         guard state.failure == nil, state.next < count else { return nil }
@@ -160,7 +160,7 @@ extension S3Storage {
     }
   }
 
-  /// Makes the parts an object.
+  /// Combines the parts into an object.
   private func complete(_ upload: PartialUpload, _ tags: [String]) throws(S3Failure) {
     var text = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
     for (index, tag) in tags.enumerated() {
@@ -191,7 +191,7 @@ extension S3Storage {
   }
 }
 
-/// An object in memory, and from 1 MiB on in an unnamed local file, until it is put.
+/// An object that is held in memory, and from 1 MiB on in an unnamed local file, until it is put.
 final class S3ObjectWriter: ObjectWriter {
   private let storage: S3Storage
   private var bytes: [UInt8] = []

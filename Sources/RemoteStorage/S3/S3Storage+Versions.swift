@@ -2,17 +2,17 @@ package import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// The versions of a bucket with versioning. There a removal without a version only adds a marker,
-/// and a put adds a version; one that is locked cannot be removed.
+/// The versions of a bucket with versioning. In such a bucket a removal without a version only adds
+/// a marker, and a put adds a version; a locked version cannot be removed.
 ///
 /// Source: Amazon S3 User Guide, "Deleting object versions from a versioning-enabled bucket" and
 /// "Object Lock considerations".
 extension S3Storage: ObjectVersions {
-  /// The storage itself, as the bucket may have versions.
+  /// The storage itself, because the bucket may have versions.
   package var versions: (any ObjectVersions)? { self }
 
   private static let versionHeader = "x-amz-version-id"
-  /// The version of objects of a bucket whose versioning is suspended, which a put replaces.
+  /// The version of objects in a bucket with suspended versioning, which a put replaces.
   private static let noVersion = "null"
 
   /// Returns the version of an object by a request for its headers.
@@ -35,7 +35,7 @@ extension S3Storage: ObjectVersions {
     return bytes
   }
 
-  /// Removes a version, also one that is locked in governance mode, if these credentials may do
+  /// Removes a version, even one that is locked in governance mode if these credentials permit
   /// that.
   package func remove(_ path: ObjectPath, version: String) throws(StoreError) {
     var answer: [UInt8] = []

@@ -8,7 +8,7 @@ package import SystemIO
 /// An object appears under its key with all its bytes or not at all. There are no directories and
 /// no rename. Unfinished objects are unnamed files of mode 0600 in a local directory.
 package final class S3Storage: Storage {
-  /// The choices besides the location.
+  /// The options in addition to the location.
   package struct Options: Sendable {
     /// The directory for unfinished objects, as `SpoolDirectory.open` takes it.
     package var spool: ByteString?
@@ -17,9 +17,10 @@ package final class S3Storage: Storage {
     package var retries = RetryPolicy()
     /// The size in bytes from which an object is put in parts.
     package var multipartThreshold: UInt64 = 64 << 20
-    /// The size of a part in bytes; larger if an object had more than 10,000. S3 wants 5 MiB.
+    /// The size of a part in bytes; larger if an object would have more than 10,000. S3 requires 5
+    /// MiB.
     package var partSize: UInt64 = 16 << 20
-    /// The number of parts that are put at the same time, of all objects together.
+    /// The number of parts, over all objects, that are put at the same time.
     package var connections = 4
     /// The environment of the AWS settings.
     package var environment: @Sendable (String) -> ByteString? = { Host.environment($0) }
@@ -39,9 +40,9 @@ package final class S3Storage: Storage {
   private let spool: Directory
   /// One element for each part that is being put.
   let partPlaces: BoundedQueue<UInt8>
-  /// Whether the store compares bodies with their SHA-256, once it was asked.
+  /// Whether the store compares bodies with their SHA-256, once tested.
   let comparesHashes = Mutex<Bool?>(nil)
-  /// Whether the store creates objects exclusively, once it was asked.
+  /// Whether the store creates objects exclusively, once tested.
   private let isExclusive = Mutex<Bool?>(nil)
   /// Whether the store begins a listing after a given key, as far as is known.
   private let startsAnywhere = Atomic<Bool>(true)
@@ -156,7 +157,7 @@ extension S3Storage {
     let request = S3Request(.get, key: key(path), headers: [("range", range)], limit: count)
     let response: HTTPResponse
     do { response = try client.send(request, into: &buffer) } catch {
-      // More bytes than were asked for say nothing about the object.
+      // More bytes than requested say nothing about the object.
       throw error.isTooLarge ? ignoresRanges(path) : self.error(error, to: "read", path)
     }
     // A store that ignores the range returns the object from its first byte on.
@@ -172,8 +173,8 @@ extension S3Storage {
     return range.hasPrefix("bytes \(offset)-")
   }
 
-  /// Returns the error for a store, or a server before it, that answers with other bytes of an
-  /// object than those that were asked for. The object may be intact.
+  /// Returns the error for a store, or a server before it, that answers with bytes of an object
+  /// other than the requested ones. The object may be intact.
   private func ignoresRanges(_ path: ObjectPath) -> StoreError {
     StoreError(
       .system, "read a range of", subject: path.description,
@@ -251,13 +252,13 @@ extension S3Storage {
         left = Set(try S3Deletion.problems(reading: answer).map(\.key))
       } catch { throw S3Failure(.answer(error.text, host: client.endpoint.host)) }
     } catch {
-      // Some stores remove only one object by each request.
+      // Some stores remove only one object per request.
       guard error.refusal?.isUnsupported == true else {
         throw self.error(error, to: "remove", first)
       }
       left = Set(paths.map { key($0) })
     }
-    // One after another, since that repeats requests and has an error for each object.
+    // One after another, because that repeats requests and reports an error for each object.
     for path in paths where left.contains(key(path)) { try remove(path) }
   }
 }
@@ -265,8 +266,8 @@ extension S3Storage {
 // MARK: - Creating exclusively
 
 extension S3Storage {
-  /// Whether the store creates an object only if it is missing. Asked once, when it is first
-  /// needed: a second put of a probe has to be refused, as some stores ignore the condition.
+  /// Whether the store creates an object only if it is missing. Tested once, when it is first
+  /// needed: a second put of a probe must be refused, because some stores ignore the condition.
   package var canCreateExclusively: Bool {
     isExclusive.withLock { known in
       if let known { return known }
@@ -301,7 +302,7 @@ extension S3Storage {
     do { return try putNew(bytes, path) } catch { throw self.error(error, to: "create", path) }
   }
 
-  /// Puts an object under the condition that there is none. Returns false if there is one.
+  /// Puts an object on the condition that none exists. Returns false if one exists.
   private func putNew(_ bytes: [UInt8], _ path: ObjectPath) throws(S3Failure) -> Bool {
     let mark = Host.randomHex(bytes: 16)
     let headers = [
@@ -321,6 +322,6 @@ extension S3Storage {
     }
   }
 
-  /// The header with the random mark by which a program knows an object as its own.
+  /// The header with the random mark by which a program recognizes its own object.
   private static let markHeader = "x-amz-meta-mark"
 }

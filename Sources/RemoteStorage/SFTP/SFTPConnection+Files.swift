@@ -9,8 +9,8 @@ extension SFTPConnection {
     try Self.handle(try call(.open(path: path, flags: flags, permissions: permissions)))
   }
 
-  /// Returns the status of a path, of which the last component is not followed, or nil if there is
-  /// nothing.
+  /// Returns the status of a path, whose last component is not followed, or nil if it does not
+  /// exist.
   func statusIfPresent(_ path: ByteString) throws(SFTPFailure) -> SFTPAttributes? {
     do {
       return try Self.attributes(try call(.status(path)))
@@ -85,8 +85,8 @@ extension SFTPConnection {
     }
   }
 
-  /// Reads open directories to their ends. Of each, several parts are asked for at once: two first,
-  /// which is enough for a small one and its end, and then more.
+  /// Reads open directories to their ends. Several parts of each are requested at once: two first,
+  /// which suffice for a small one and its end, and then more.
   private func readAll(
     _ directories: [(index: Int, handle: SFTPHandle)],
     _ body: (Int, [SFTPName]) throws(SFTPFailure) -> Void,
@@ -141,7 +141,7 @@ extension SFTPConnection {
       default: throw failure(reply)
       }
     }
-    // A server that never ends a directory is one without further entries.
+    // A directory that never ends counts as complete.
     return (found, isAtEnd || isEmpty)
   }
 }

@@ -1,8 +1,8 @@
 internal import SystemIO
 
 extension SFTPConnection {
-  /// Fills `buffer` with `count` bytes of a file from `offset`, or fewer at its end. Pieces are
-  /// asked for at once; memory is used only for those that arrived.
+  /// Fills `buffer` with `count` bytes of a file from `offset`, or fewer at its end. All pieces are
+  /// requested at once; memory is used only for those that arrived.
   func read(
     _ handle: SFTPHandle, offset: UInt64, count: Int, into buffer: inout [UInt8]
   ) throws(SFTPFailure) {
@@ -38,20 +38,20 @@ private struct ReadTransfer {
   let handle: SFTPHandle
   let offset: UInt64
   let piece: Int
-  /// The end of the range, relative to its start: smaller than asked for once the file's end is
+  /// The end of the range, relative to its start: smaller than requested once the file's end is
   /// known.
   var end: Int
-  /// The pieces that were asked for, by the numbers of their requests.
+  /// The requested pieces, by the numbers of their requests.
   var sent: [UInt32: Piece] = [:]
   private var next = 0
-  /// The rests of pieces of which the server sent only a part.
+  /// The remainders of pieces of which the server sent only a part.
   private var rests: [Piece] = []
 
   init(handle: SFTPHandle, offset: UInt64, count: Int, piece: Int) {
     (self.handle, self.offset, self.piece, end) = (handle, offset, piece, count)
   }
 
-  /// Returns the next piece to ask for, or nil if there is none.
+  /// Returns the next piece to request, or nil if there is none.
   mutating func nextPiece() -> Piece? {
     if let rest = rests.popLast() { return rest }
     guard next < end else { return nil }

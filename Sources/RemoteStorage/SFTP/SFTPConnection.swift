@@ -1,7 +1,7 @@
 internal import Synchronization
 internal import SystemIO
 
-/// One connection to a server. Any thread sends requests; a thread of its own reads the answers and
+/// One connection to a server. Any thread sends requests; a separate thread reads the answers and
 /// hands each to the thread that waits for it.
 ///
 /// At most `window` requests are unanswered at any time; further ones wait. It ends when it is
@@ -17,8 +17,8 @@ final class SFTPConnection: Sendable {
   let version: SFTPVersion
   private let asked: Mutex<AskedLimits>
 
-  /// The server's limits, which are asked for with the greeting. Nothing waits for the answer
-  /// before they are needed.
+  /// The server's limits, which are requested with the greeting. Nothing waits for the answer until
+  /// they are needed.
   private enum AskedLimits {
     case waiting(Exchange, UInt32)
     case known(SFTPLimits)
@@ -67,8 +67,8 @@ final class SFTPConnection: Sendable {
     return .waiting(exchange, try exchange.send(.limits))
   }
 
-  /// The server's limits. If they cannot be received, the connection is at its end, which the next
-  /// call finds.
+  /// The server's limits. If they cannot be received, the connection has ended, which the next call
+  /// reports.
   var limits: SFTPLimits {
     asked.withLock { asked in
       switch asked {
@@ -150,7 +150,7 @@ extension SFTPConnection {
     /// Locked while a packet is written, so that packets are not mixed.
     private let writing = Mutex(())
 
-    /// The receiver of an answer, which is dropped without a mailbox.
+    /// The receiver of an answer; without a mailbox the answer is dropped.
     private struct Waiter {
       let mailbox: Mailbox?
     }
@@ -169,13 +169,13 @@ extension SFTPConnection {
       var received = 0
     }
 
-    /// The bytes of an answer that count as progress, also if it is not whole: a slow link needs a
-    /// while for a large one, and a server that sends a byte now and then never ends.
+    /// The number of bytes of an answer that count as progress, even if it is incomplete: a large
+    /// one takes a while on a slow link, but a server that occasionally sends a byte may never end.
     private static let portion = 8 << 10
 
     /// The seconds without an answer after which a connection is lost once a stop was requested.
     private static let stopSilence = 10.0
-    /// The seconds for a program to end after its input, before it is ended.
+    /// The seconds that a program has to end after its input ends, before it is ended.
     private static let endPatience = 2.0
 
     init(
@@ -243,13 +243,13 @@ extension SFTPConnection {
           try input.write(packet) { !giveUp(silentSince: begun) }
         }
       } catch {
-        // The connection's thread knows the reason in a moment, and finds the end of the stream.
+        // The connection's thread will soon know the reason, and find the end of the stream.
         awaitEnding()
         throw failure
       }
     }
 
-    /// Waits until the connection's thread has found out why the program ended.
+    /// Waits until the connection's thread has determined why the program ended.
     private func awaitEnding() {
       let limit = Host.monotonicSeconds() + Self.endPatience
       while ending == nil, Host.monotonicSeconds() < limit { Host.pause(seconds: 0.01) }
@@ -270,7 +270,7 @@ extension SFTPConnection {
       }
     }
 
-    /// Notes received bytes, and whether an answer is whole.
+    /// Records received bytes, and whether an answer is complete.
     fileprivate func didReceive(_ count: Int, isWhole: Bool) {
       state.withLock { state in
         state.lastHeard = Host.monotonicSeconds()
@@ -280,8 +280,8 @@ extension SFTPConnection {
       }
     }
 
-    /// Ends the connection if too little was received for too long, at the earliest since a time of
-    /// the monotonic clock. Returns whether it did.
+    /// Ends the connection if too little was received for too long, counted at the earliest from a
+    /// time of the monotonic clock. Returns whether it did.
     private func giveUp(silentSince start: Double) -> Bool {
       let isStopping = isStopping()
       let heard = max(start, state.withLock { isStopping ? $0.lastHeard : $0.lastProgress })
@@ -319,7 +319,7 @@ extension SFTPConnection.Core {
     peer.end()
   }
 
-  /// Waits a moment for the end of a program whose streams have ended, which prints its reason.
+  /// Waits briefly for the end of a program whose streams have ended, because it prints its reason.
   private func settle(_ peer: any SFTPPeer) {
     let limit = Host.monotonicSeconds() + Self.endPatience
     _ = try? peer.waitForEnd { Host.monotonicSeconds() > limit }

@@ -6,13 +6,13 @@ extension SFTPConnection {
     private let core: Core
     private let mailbox = Mailbox(capacity: SFTPConnection.window)
     private var arrived: [UInt32: SFTPReply] = [:]
-    /// The number of requests whose answers were not taken.
+    /// The number of requests whose answers have not been taken.
     private(set) var pending = 0
 
     init(_ core: Core) { self.core = core }
 
-    /// Sends a request. If the mailbox may be full by then, answers are taken before: another one
-    /// would be dropped, and waited for until the connection counts as lost.
+    /// Sends a request. If the mailbox may become full, answers are taken first: an excess answer
+    /// would be dropped, and awaited until the connection counts as lost.
     func send(_ request: SFTPRequest) throws(SFTPFailure) -> UInt32 {
       while pending >= SFTPConnection.window {
         let (id, reply) = try receive()
@@ -30,7 +30,7 @@ extension SFTPConnection {
       return reply
     }
 
-    /// Waits for the answer to a request, also a status.
+    /// Waits for the answer to a request; any status is an answer.
     func anyAnswer(_ id: UInt32) throws(SFTPFailure) -> SFTPReply {
       while true {
         if let reply = arrived.removeValue(forKey: id) { return reply }

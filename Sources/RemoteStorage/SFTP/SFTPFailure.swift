@@ -4,9 +4,9 @@ internal import SystemIO
 enum SFTPFailure: Error, Hashable, Sendable {
   /// The server refused or failed to do it.
   case refused(SFTPStatus)
-  /// A part of the path is missing, or is not what it must be: found before the request was made.
+  /// A part of the path is missing, or of the wrong kind: found before the request was made.
   case unusable(SystemError)
-  /// The connection ended. Whether the server did what was asked last is unknown.
+  /// The connection ended. Whether the server carried out the last request is unknown.
   case lost(SFTPEnding)
   /// The connection cannot be made, or the server violates the protocol: another attempt would
   /// fail, too.
@@ -44,7 +44,7 @@ struct SFTPEnding: Hashable, Sendable {
 
   /// The reasons that have a hint of their own.
   enum Kind: Hashable, Sendable {
-    /// The server's key is not the one that is known.
+    /// The server's key differs from the known one.
     case hostKeyChanged
     /// The server's key is not known, or could not be verified.
     case hostKeyUnknown
@@ -62,7 +62,7 @@ struct SFTPEnding: Hashable, Sendable {
     case unreachable
   }
 
-  /// The number and the length of ssh's lines that are kept.
+  /// The number and length of ssh's lines that are kept.
   static let lineCount = 4
   static let lineLength = 300
 
@@ -120,8 +120,8 @@ extension SFTPEnding {
     }
   }
 
-  /// Whether another attempt fails as well, once a connection was made before. A name that could be
-  /// resolved before, and a server that answered before, may be reachable again.
+  /// Whether another attempt would fail as well, although a connection was made before. A name that
+  /// was resolved before, and a server that answered before, may be reachable again.
   var isPermanent: Bool {
     switch kind {
     case .hostKeyChanged, .hostKeyUnknown, .loginRefused, .noSubsystem, .noProgram, .violation: true

@@ -4,10 +4,10 @@ internal import SystemIO
 
 /// A file in the lease directory that becomes an object by a rename.
 ///
-/// Not thread-safe. Bytes are sent while they are appended, in pieces of which several are
-/// unanswered at any time; those are kept. If the connection is lost, the file is opened again and
-/// they are sent again. A server that restarted may have lost others, so the whole file is then
-/// read and compared with its digest before it is committed.
+/// Not thread-safe. Bytes are sent as they are appended, in pieces; several are unanswered at any
+/// time, and those are kept. If the connection is lost, the file is opened again and they are sent
+/// again. A server that restarted may have lost others, so the whole file is then read and compared
+/// with its digest before it is committed.
 ///
 /// The file is addressed by its path, so that the rename fails if the lease was removed. After a
 /// failed sync the same file is never synced again (`LocalStorage.Writer`): its bytes are copied
@@ -53,7 +53,7 @@ final class SFTPObjectWriter: ObjectWriter {
     let piece = transfer.connection.limits.writePiece
     var rest = bytes[...]
     if !tail.isEmpty {
-      // The server of a connection that was made again may take shorter pieces.
+      // The server of a new connection may accept only shorter pieces.
       let filling = rest.prefix(max(0, piece - tail.count))
       tail.append(contentsOf: filling)
       rest = rest.dropFirst(filling.count)
@@ -69,7 +69,7 @@ final class SFTPObjectWriter: ObjectWriter {
     try sending { transfer throws(SFTPFailure) in try transfer.send() }
   }
 
-  /// Adds a piece to be sent, after all before.
+  /// Adds a piece to be sent, after all earlier ones.
   private func enqueue(_ bytes: ArraySlice<UInt8>) {
     transfer.enqueue(bytes)
   }
@@ -243,7 +243,7 @@ extension SFTPObjectWriter {
       offset += UInt64(bytes.count)
     }
 
-    /// Sends what waits, and receives answers as far as necessary.
+    /// Sends waiting pieces, and receives answers as far as necessary.
     mutating func send() throws(SFTPFailure) {
       if let failure { throw failure }
       guard let file else { return }
@@ -260,7 +260,7 @@ extension SFTPObjectWriter {
       }
     }
 
-    /// Divides a piece that is longer than the server takes, as it may be after another connection.
+    /// Divides a piece that is longer than the server accepts, which can happen after a reconnect.
     private mutating func divide(_ number: Int, _ length: Int) {
       let piece = waiting[number]
       guard piece.bytes.count > length else { return }
@@ -270,8 +270,8 @@ extension SFTPObjectWriter {
       waiting.insert(rest, at: number + 1)
     }
 
-    /// Sends what waits and a sync, if the server has it, and receives all answers. The server does
-    /// them in order (SFTP 6.1). Returns false if only the sync failed.
+    /// Sends waiting pieces and a sync, if the server has it, and receives all answers. The server
+    /// processes them in order (SFTP 6.1). Returns false if only the sync failed.
     mutating func finish() throws(SFTPFailure) -> Bool {
       try send()
       guard let file, connection.has(.sync) else {

@@ -17,8 +17,8 @@ final class SFTPOpenFile: Sendable {
 /// The files and directories that a connection keeps open, because many ranges of the same packs
 /// are read, and many objects are put into the same directories: each saves a round trip.
 ///
-/// Objects are immutable, so an open file has the content of its name. What this program renames or
-/// removes is dropped.
+/// Objects are immutable, so an open file has the content of its name. Files that this program
+/// renames or removes are dropped.
 final class SFTPOpenFiles: Sendable {
   private let state = Mutex(State())
 
@@ -42,7 +42,7 @@ final class SFTPOpenFiles: Sendable {
     }
   }
 
-  /// Keeps a file open, instead of the one that was not used for the longest time.
+  /// Keeps a file open, and closes the least recently used one if necessary.
   func keep(_ file: SFTPOpenFile, as path: ByteString) {
     // Released after the lock, because that sends a request.
     let dropped = state.withLock { state -> [SFTPOpenFile?] in

@@ -3,15 +3,15 @@ internal import SystemIO
 /// The direction of a connection to the server. Used by any thread.
 protocol SFTPInput: Sendable {
   /// Sends all bytes. Called by one thread at a time. `mayWait` is called several times a second
-  /// while the server takes none; if it returns false, the call fails.
+  /// while the server accepts none; if it returns false, the call fails.
   func write(_ bytes: [UInt8], mayWait: () -> Bool) throws(SystemError)
-  /// Ends the input, also while another thread is writing.
+  /// Ends the input, even while another thread is writing.
   func close()
 }
 
 /// A server, or the program that connects to it. Used by the connection's thread alone.
 protocol SFTPPeer: AnyObject {
-  /// Waits for bytes and reads those that are there. Returns their number, 0 at the end, or nil if
+  /// Waits for bytes and reads those available. Returns their number, 0 at the end, or nil if
   /// `isStopping`, which is called several times a second, returned true.
   func read(into buffer: inout [UInt8], isStopping: () -> Bool) throws(SystemError) -> Int?
   /// The last lines that it printed for people.
@@ -48,7 +48,7 @@ extension SFTPConnector {
   /// The user's own ssh, so that its configuration, agent, known hosts and jump hosts are used.
   ///
   /// It asks nothing. A connection without an answer for a minute is dead: by default ssh would
-  /// wait for the operating system's limits, which are hours if nothing is being sent.
+  /// wait for the operating system's limits, which are hours while nothing is being sent.
   ///
   /// - Parameter program: the words of the program (default: `ssh`).
   init(_ location: SFTPLocation, program: [ByteString] = ["ssh"]) {
@@ -60,7 +60,7 @@ extension SFTPConnector {
     words += ["-o", "BatchMode=yes", "-o", "ServerAliveInterval=20", "-o", "ServerAliveCountMax=3"]
     if let port = location.port { words += ["-p", ByteString("\(port)")] }
     if let user = location.user { words += ["-l", user] }
-    // `--` ends the options, so that no host is one.
+    // `--` ends the options, so that no host is taken for one.
     return words + ["-s", "--", location.host, "sftp"]
   }
 }

@@ -10,7 +10,7 @@ enum SFTPReply: Hashable, Sendable {
   /// The fields of an extension's answer, whose form depends on the request.
   case extended([UInt8])
 
-  /// Whether it is the status of a request that was done.
+  /// Whether it is the status of a successful request.
   var isSuccess: Bool {
     if case .status(let status) = self { status.code == .success } else { false }
   }
@@ -25,7 +25,7 @@ struct SFTPStatus: Hashable, Sendable {
   /// The number of bytes of a server's message that are kept.
   static let messageLimit = 512
 
-  /// The reason for a failure. Others of the protocol count as `failure`.
+  /// The reason for a failure. Other codes of the protocol count as `failure`.
   enum Code: UInt32, Hashable, Sendable {
     case success = 0
     case endOfFile = 1
@@ -59,7 +59,7 @@ struct SFTPAttributes: Hashable, Sendable {
   /// The types of files that are distinguished (`S_IFMT` of inode(7)).
   enum Kind: Hashable, Sendable {
     case file, directory, link, other
-    /// The server does not say.
+    /// The server does not report it.
     case unknown
   }
 
@@ -105,7 +105,7 @@ enum SFTPPacket: Hashable, Sendable {
 // MARK: - Decoding
 
 extension SFTPPacket {
-  /// Decodes a packet without its length. Memory is used only for bytes that are there.
+  /// Decodes a packet without its length. Memory is used only for bytes that were received.
   init(_ bytes: ArraySlice<UInt8>) throws(SFTPViolation) {
     var reader = SFTPPacketReader(bytes)
     let type = try reader.byte()
@@ -123,7 +123,7 @@ extension SFTPPacket {
     case 201: self = .reply(id: id, .extended(Array(reader.rest())))
     default: throw SFTPViolation(reason: "it sent a packet of the unknown type \(type)")
     }
-    // After these fields the draft has none, but a later server may add some.
+    // The draft has nothing after these fields, but a later server may add some.
   }
 }
 
@@ -243,8 +243,8 @@ struct SFTPPacketReader {
 /// It holds at most one packet and the bytes of one read: a length is refused before memory is used
 /// for it.
 struct SFTPFrames {
-  /// The maximum length of a packet in bytes: that of OpenSSH, which every server keeps that is
-  /// asked for at most `SFTPLimits.pieceLimit` bytes.
+  /// The maximum length of a packet in bytes: that of OpenSSH, which no server exceeds if at most
+  /// `SFTPLimits.pieceLimit` bytes are requested.
   static let packetLimit = 256 << 10
 
   private var buffer: [UInt8] = []
@@ -271,7 +271,7 @@ struct SFTPFrames {
   }
 
   /// Returns the error for a length that no packet has. It is text if the user's login shell prints
-  /// something, the usual mistake.
+  /// something, which is the usual mistake.
   private static func badLength(_ bytes: ArraySlice<UInt8>) -> SFTPViolation {
     let text = bytes.prefix { (0x20...0x7e).contains($0) || $0 == 0x0a || $0 == 0x0d }
     guard text.count >= 4 else {
@@ -297,7 +297,7 @@ struct SFTPLimits: Hashable, Sendable {
   init() {}
 
   /// Decodes the answer: the lengths of a packet, a read and a write, and the number of handles. 0
-  /// is no limit.
+  /// means no limit.
   init(_ fields: [UInt8]) throws(SFTPViolation) {
     var reader = SFTPPacketReader(fields[...])
     let packet = try reader.long()

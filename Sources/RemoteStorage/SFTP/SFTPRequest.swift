@@ -3,16 +3,16 @@ internal import SystemIO
 /// A request of version 3 of the SSH File Transfer Protocol (draft-ietf-secsh-filexfer-02, "SFTP"
 /// in the comments here) or of an OpenSSH extension (OpenSSH's file PROTOCOL, section 4).
 ///
-/// Numbers are big-endian. A packet is its length in 4 bytes, a type, the request's number in 4
-/// bytes (only the first one has none), and the fields.
+/// Numbers are big-endian. A packet consists of its length in 4 bytes, a type, the request's number
+/// in 4 bytes (only the first packet has none), and the fields.
 enum SFTPRequest: Hashable, Sendable {
   case open(path: ByteString, flags: SFTPOpenFlags, permissions: UInt32?)
   case close(SFTPHandle)
   case read(SFTPHandle, offset: UInt64, count: UInt32)
   case write(SFTPHandle, offset: UInt64, bytes: ArraySlice<UInt8>)
-  /// The status of a path, of which the last component is not followed if it is a link.
+  /// The status of a path, whose last component is not followed if it is a link.
   case status(ByteString)
-  /// The status of a path, of which every link is followed.
+  /// The status of a path, with every link followed.
   case followedStatus(ByteString)
   case setSize(SFTPHandle, UInt64)
   case setPermissions(path: ByteString, UInt32)

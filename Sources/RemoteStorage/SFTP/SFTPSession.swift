@@ -1,10 +1,10 @@
 internal import Synchronization
 package import SystemIO
 
-/// A connection that is made again after it was lost.
+/// A connection that is reestablished after it was lost.
 ///
 /// Thread-safe. Only the first connection fails at once: a name or a port may be wrong. Later ones
-/// are attempted for `patience` seconds, because a link that worked may work again.
+/// are attempted for `patience` seconds, because a link that worked before may work again.
 final class SFTPSession: Sendable {
   private let connector: SFTPConnector
   private let options: SFTPOptions
@@ -17,7 +17,7 @@ final class SFTPSession: Sendable {
     /// The time of the next attempt, by the monotonic clock.
     var nextAttempt = 0.0
     var wasConnected = false
-    /// A number that counts the connections.
+    /// A number that identifies the connection.
     var count = 0
   }
 
@@ -33,8 +33,8 @@ final class SFTPSession: Sendable {
 
   /// Runs `body` with a connection, and again with a new one each time it is lost.
   ///
-  /// - Parameter body: the calls, which must be safe to repeat. `isRepeated` says whether they may
-  ///   have been done, at least in part.
+  /// - Parameter body: the calls, which must be safe to repeat. `isRepeated` is whether they may
+  ///   have been carried out already, at least in part.
   func perform<Result>(
     _ body: (_ connection: SFTPConnection, _ isRepeated: Bool) throws(SFTPFailure) -> Result
   ) throws(SFTPFailure) -> Result {
@@ -89,12 +89,12 @@ final class SFTPSession: Sendable {
         state.connection = made
         state.count += 1
         (state.failures, state.wasConnected) = (0, true)
-        // A server that ends each connection at once is not asked without a pause.
+        // A server that ends each connection at once is not contacted again without a pause.
         state.nextAttempt = now + Self.pauses.lowerBound
         return made
       } catch {
         state.failures += 1
-        // With little patience there are several attempts as well.
+        // Even with little patience there are several attempts.
         let pause = min(Self.pause(after: state.failures), options.patience / 4)
         state.nextAttempt = Host.monotonicSeconds() + pause
         throw error
@@ -120,9 +120,9 @@ package struct SFTPOptions: Sendable {
   /// The seconds for which a lost connection is attempted again.
   package var patience = 600.0
   /// The seconds without any answer, or some kilobytes of one, after which a connection counts as
-  /// lost. A slow disk may take long to sync; a dead link is noticed by ssh itself.
+  /// lost. A slow disk may take long to sync; ssh itself detects a dead link.
   package var silence = 600.0
-  /// Whether the user asked to stop: then lost connections are not made again.
+  /// Whether the user asked to stop: then lost connections are not reestablished.
   package var isStopping: @Sendable () -> Bool = StopSignals.isStopping
 
   /// Reports that the server does not answer.

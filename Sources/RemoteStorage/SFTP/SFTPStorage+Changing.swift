@@ -10,7 +10,7 @@ extension SFTPStorage {
   /// Creates directories, all at once.
   ///
   /// If the connection was lost before the answers, an empty directory counts as created by this
-  /// call: whether another program created it at the same moment cannot be known then. `PruneLease`
+  /// call: whether another program created it at the same moment is then unknown. `PruneLease`
   /// therefore also lists the owners that are in its directory.
   package func makeDirectories(
     _ names: [ByteString], in directory: ObjectPath
@@ -85,7 +85,7 @@ extension SFTPStorage {
         ])
         try SFTPConnection.requireSuccess(replies[0])
         if case .refused = SFTPConnection.failure(replies[1]) {
-          // A server may let no size be set, and empties the file when it is opened.
+          // A server may not allow sizes to be set, but it empties a file that it opens.
           _ = connection.file(try connection.open(name, [.write, .truncate]))
         } else {
           try SFTPConnection.requireSuccess(replies[1])
@@ -95,8 +95,8 @@ extension SFTPStorage {
     } catch { throw writeError(error, .write, at: path) }
   }
 
-  /// Touches objects. Those that are missing are created, all at once; the server gives a new file
-  /// its current time. No link is followed then.
+  /// Touches objects. Missing ones are created, all at once; the server gives a new file its
+  /// current time. No link is followed in that case.
   package func touch(_ paths: [ObjectPath]) throws(StoreError) {
     var rest: [ObjectPath] = []
     do throws(SFTPFailure) {
@@ -180,7 +180,7 @@ extension SFTPStorage {
     return isWhole
   }
 
-  /// Returns those of some directories that do not exist, after checking that the others are no
+  /// Returns those of several directories that do not exist, after checking that the others are not
   /// links.
   private func missingDirectories(
     _ directories: Set<ObjectPath>, _ connection: SFTPConnection
@@ -199,7 +199,7 @@ extension SFTPStorage {
     return missing
   }
 
-  /// Whether a rename whose answer was lost was done.
+  /// Whether a rename whose answer was lost was carried out.
   private func isMoved(
     _ path: ObjectPath, to target: ObjectPath, _ connection: SFTPConnection
   ) throws(SFTPFailure) -> Bool {
@@ -210,7 +210,7 @@ extension SFTPStorage {
   /// Moves an object or a directory. An object at `target` is replaced.
   ///
   /// Without `posix-rename@openssh.com` it is moved aside first, into the directory of `path`, and
-  /// removed last. If the second step fails, it is moved to its place again.
+  /// removed last. If the second step fails, it is moved back to its place.
   ///
   /// - Parameter directory: a directory to be synced by a request that follows at once.
   /// - Returns: the answer of that sync, or nil if it was not requested.
@@ -279,7 +279,7 @@ extension SFTPStorage {
     } catch { throw writeError(error, .remove, at: path) }
   }
 
-  /// Removes a directory, or throws the failure of its removal as a file if it is none.
+  /// Removes a directory, or throws the failure of its removal as a file if it is not one.
   private func removeDirectory(
     _ path: ObjectPath, or failure: SFTPFailure, _ connection: SFTPConnection
   ) throws(SFTPFailure) {
@@ -294,7 +294,7 @@ extension SFTPStorage {
   }
 
   /// Removes objects, many at once. Missing ones are ignored. The last may be a directory that is
-  /// empty then: a server does requests in order, and one that does not is asked again.
+  /// then empty: a server processes requests in order, and one that does not is asked again.
   package func remove(_ paths: [ObjectPath]) throws(StoreError) {
     do throws(SFTPFailure) {
       try session.perform { connection, _ throws(SFTPFailure) in

@@ -1,7 +1,7 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// The error numbers of Linux (errno(3)) that failures of a server are reported with.
+/// The error numbers of Linux (errno(3)) with which failures of a server are reported.
 enum ErrorNumber {
   static let missing: Int32 = 2
   static let inputOutput: Int32 = 5
@@ -79,8 +79,8 @@ extension SFTPStorage {
     return "; on the server: sudo chown -R --reference=\(path) \(path)"
   }
 
-  /// Returns the error for an object that may not be read, with its owner and mode as far as the
-  /// server shows them.
+  /// Returns the error for an object that may not be read, with its owner and mode, if the server
+  /// shows them.
   func readRefusal(_ failure: SFTPFailure, at path: ObjectPath) -> StoreError {
     let error = storeError(failure, .read, at: path)
     let shown = try? session.perform { connection, _ throws(SFTPFailure) in
@@ -97,7 +97,7 @@ extension SFTPStorage {
       hint: error.hint, cause: error.cause)
   }
 
-  /// A server's words, with control characters escaped.
+  /// A server's message, with control characters escaped.
   private static func shown(_ status: SFTPStatus) -> String {
     let text = status.message.description
     return text.isEmpty ? "failure \(status.code.rawValue)" : text

@@ -8,7 +8,7 @@ extension SFTPStorage {
     var bytes: [UInt8] = []
     let isWhole = try reading(path) { connection, _ throws(SFTPFailure) in
       let (file, attributes) = try openForReading(path, connection)
-      // A server that omits the size is asked for more than fits.
+      // If a server omits the size, more is requested than fits.
       let size = attributes.size ?? UInt64(limit) + 1
       guard attributes.size == nil || size <= UInt64(limit) else { return false }
       try connection.read(file.handle, offset: 0, count: Int(clamping: size), into: &bytes)
@@ -59,7 +59,7 @@ extension SFTPStorage {
     }
   }
 
-  /// Opens an object, and returns its status. Both are asked for at once, together with those of
+  /// Opens an object, and returns its status. Both are requested at once, together with those of
   /// the directories above it that were not checked yet.
   private func openForReading(
     _ path: ObjectPath, _ connection: SFTPConnection
@@ -153,7 +153,7 @@ extension SFTPStorage {
       }
       for (index, number) in present.enumerated() where found[number] != nil {
         found[number] = Self.listing(of: entries[index])
-        // The server lists links as links, so these need no look of their own.
+        // The server lists links as links, so these need no separate check.
         note(
           entries[index].filter { $0.attributes.kind == .directory }.map {
             directories[number].appending($0.name)
@@ -256,7 +256,7 @@ extension SFTPStorage {
   }
 
   /// Returns the status of an entry, `.some(nil)` for one that is neither a file nor a directory,
-  /// or nil if the server did not say enough.
+  /// or nil if the server did not report enough.
   private static func status(_ attributes: SFTPAttributes) -> ObjectStatus?? {
     if attributes.kind == .unknown || attributes.modified == nil { return nil }
     if attributes.kind == .file, attributes.size == nil { return nil }

@@ -7,8 +7,8 @@ package import SystemIO
 ///
 /// An object appears under its name by a rename after its content is on the server's disk
 /// (`fsync@openssh.com`), and the rename is made durable by a sync of the directory, as in
-/// `LocalStorage`. Directories get mode 0700, files 0600. A lost connection is made again, and what
-/// was in progress continues (`SFTPSession`).
+/// `LocalStorage`. Directories get mode 0700, files 0600. A lost connection is reestablished, and
+/// operations in progress continue (`SFTPSession`).
 ///
 /// Limits of the protocol, and how they are handled:
 /// - Links below the root are not followed, but only as far as their absence before the call shows
@@ -31,7 +31,7 @@ package final class SFTPStorage: WarningStorage {
   private let sign = Host.randomHex(bytes: 4)
 
   private struct State {
-    /// The directories that are no links, as far as was found.
+    /// The directories that are known not to be links.
     var checked: Set<ObjectPath> = []
     /// Whether directories can be synced: nil until it was attempted.
     var syncsDirectories: Bool?
@@ -115,8 +115,8 @@ extension SFTPStorage {
     return directory.appending(ByteString("unfinished-\(sign)-\(number)"))
   }
 
-  /// Checks that a path below the root and everything above it are directories, and not links to
-  /// ones. Each is checked once.
+  /// Checks that a path below the root and everything above it are directories, not links to
+  /// directories. Each is checked once.
   func requireDirectory(
     _ path: ObjectPath, _ connection: SFTPConnection
   ) throws(SFTPFailure) {
@@ -151,7 +151,7 @@ extension SFTPStorage {
     note(unknown)
   }
 
-  /// Remembers directories that are no links.
+  /// Remembers directories that are not links.
   func note(_ directories: [ObjectPath]) {
     state.withLock { state in
       if state.checked.count + directories.count > Self.checkedLimit { state.checked = [] }
@@ -197,8 +197,9 @@ extension SFTPStorage {
 
   /// Returns an open directory to be synced, or nil if the server cannot sync directories.
   ///
-  /// OpenSSH opens a directory like a file for reading, and syncs it. For others, and for file
-  /// systems without a sync of directories, the first attempt tells, which is made with the root.
+  /// OpenSSH opens a directory like a file for reading, and syncs it. For other servers, and for
+  /// file systems that cannot sync directories, the first attempt shows it, which is made with the
+  /// root.
   func syncable(
     _ directory: ObjectPath, _ connection: SFTPConnection
   ) throws(SFTPFailure) -> SFTPOpenFile? {
@@ -213,7 +214,7 @@ extension SFTPStorage {
     try connection.perform(.sync(open.handle))
   }
 
-  /// Syncs an open directory together with the root, which tells whether the server can. Returns
+  /// Syncs an open directory together with the root, which shows whether the server can. Returns
   /// false if that is known, or if one of them is not open.
   private func syncFirst(
     _ directory: ObjectPath, _ connection: SFTPConnection
@@ -278,7 +279,7 @@ extension SFTPStorage {
 // MARK: - The root
 
 extension SFTPStorage {
-  /// The status of the root, of which a link is followed, or nil if it does not exist.
+  /// The status of the root, with a link followed, or nil if it does not exist.
   private func rootStatus(_ connection: SFTPConnection) throws(SFTPFailure) -> SFTPAttributes? {
     do {
       return try SFTPConnection.attributes(try connection.call(.followedStatus(root)))
@@ -288,8 +289,8 @@ extension SFTPStorage {
     }
   }
 
-  /// Checks that the root is a directory. The directories of a repository in it are looked at with
-  /// the same wait, so that their first uses have none.
+  /// Checks that the root is a directory. The directories of a repository in it are checked in the
+  /// same round trip, so that their first uses do not wait.
   func requireRoot() throws(StoreError) {
     let status: SFTPAttributes? = try perform(.open, at: .root) {
       connection, _ throws(SFTPFailure) in

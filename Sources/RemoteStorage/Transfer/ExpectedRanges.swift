@@ -2,22 +2,22 @@ internal import ArchiveStore
 internal import Synchronization
 internal import SystemIO
 
-/// Ranges of objects that are read soon, and are fetched ahead by several threads, neighbours in
-/// one request: a reader that knows what it needs does not wait for each answer.
+/// Ranges of objects that are read soon and are fetched ahead by several threads, adjacent ones in
+/// one request: a reader that knows its needs does not wait for each answer.
 ///
-/// Pieces are fetched in the order of their first use, and only as many as `window` are held. If
-/// all together are not larger than these, all are held until they are read, in any order. A reader
-/// that needs a piece on which no thread works yet fetches it itself, so it never waits for others.
-/// A piece that cannot be fetched is read again by the reader, which gets the error, unless the
-/// user has interrupted the fetch.
+/// Pieces are fetched in the order of their first use, and at most `window` of them are held. If
+/// all of them fit, all are held until they are read, in any order. A reader that needs a piece on
+/// which no thread works yet fetches it itself, so it never waits for others. A piece that cannot
+/// be fetched is read again by the reader, which gets the error, unless the user has interrupted
+/// the fetch.
 final class ExpectedRanges: Sendable {
   /// The largest piece in bytes, and the largest gap between two ranges in one piece.
   private static let pieceLimit: UInt64 = 4 << 20
   private static let gapLimit: UInt64 = 64 << 10
   /// The number of pieces that are fetched or held at once.
   private static let window = 8
-  /// The number of pieces before the one that is used for which readers may still ask, unless all
-  /// are held.
+  /// The number of pieces before the current one that readers may still request, unless all are
+  /// held.
   private static let usualBehind = 4
   /// The number of pieces whose memory is kept.
   private static let spareLimit = 4
@@ -26,7 +26,7 @@ final class ExpectedRanges: Sendable {
   private struct Piece {
     let path: ObjectPath
     var range: Range<UInt64>
-    /// The bytes of the ranges that were not taken yet. Ranges of encrypted objects may overlap.
+    /// The bytes of the ranges that have not been taken. Ranges of encrypted objects may overlap.
     var rest: UInt64
   }
 
@@ -98,7 +98,7 @@ final class ExpectedRanges: Sendable {
     return pieces
   }
 
-  /// Stops to fetch. Readers that wait read by themselves.
+  /// Stops fetching. Waiting readers read by themselves.
   func end() {
     state.withLock { $0.isOver = true }
     slots.close()
@@ -133,7 +133,7 @@ final class ExpectedRanges: Sendable {
     return done
   }
 
-  /// Fetches a piece. One that a reader fetches has no slot: there are as many as readers.
+  /// Fetches a piece. A piece that a reader fetches has no slot: there are as many as readers.
   private func fetch(_ number: Int, done: BoundedQueue<UInt8>, hasSlot: Bool) {
     let piece = state.withLock { $0.pieces[number] }
     let fetched = fetched(piece, hasSlot: hasSlot)

@@ -5,12 +5,12 @@ internal import SystemIO
 /// Listings of directories that a reader needs first, made at once while it waits for other
 /// answers.
 ///
-/// Each is used once: a reader that lists again wants to know what was added. None is used after a
-/// change by this program: a writer, or a reader with a lease, relies on what it sees after its
-/// lease was put. A reader whose lease is taken meanwhile (`EarlyLease`) lists again itself. None
-/// is used later than `maximumAge`.
+/// Each is used once: a reader that lists again wants to see additions. None is used after a change
+/// by this program: a writer, or a reader with a lease, relies on what it sees after its lease was
+/// put. A reader whose lease is taken meanwhile (`EarlyLease`) lists again itself. None is used
+/// later than `maximumAge`.
 final class ListingsAhead: Sendable {
-  /// The oldest listing that is used, in seconds.
+  /// The maximum age of a listing that is used, in seconds.
   private static let maximumAge = 30.0
 
   private typealias Objects = [(path: ObjectPath, status: ObjectStatus)]
@@ -21,9 +21,9 @@ final class ListingsAhead: Sendable {
 
   /// Begins to list directories, with a thread for each. Without threads nothing is listed.
   ///
-  /// - Parameter connections: the number of connections that are opened besides, each by a small
-  ///   request whose answer is not needed: a reader that needs them soon does not wait for their
-  ///   handshakes.
+  /// - Parameter connections: the number of additional connections that are opened, each by a small
+  ///   request whose answer is not needed, so that a reader that needs them soon does not wait for
+  ///   their handshakes.
   init(_ directories: [ObjectPath], of base: any Storage, connecting connections: Int = 0) {
     let count = directories.count + connections
     guard !directories.isEmpty,
@@ -48,7 +48,7 @@ final class ListingsAhead: Sendable {
     return .success(objects)
   }
 
-  /// Returns the objects below a directory, waiting for them; nil if they were not asked for, or
+  /// Returns the objects below a directory, waiting for them; nil if they were not requested, or
   /// cannot be used.
   func take(
     _ directory: ObjectPath

@@ -1,18 +1,18 @@
 internal import Synchronization
 internal import SystemIO
 
-/// Tells when another host has not answered for some time, and when it does again: a command waits
-/// for it for minutes, and would otherwise seem to hang.
+/// Reports when another host has not answered for some time, and when it answers again: a command
+/// waits for it for minutes, and would otherwise seem to hang.
 ///
-/// Thread-safe. Each repository has one. A thread looks at it each second while a request is in
+/// Thread-safe. Each repository has one. A thread checks it each second while a request is in
 /// progress.
 package final class OutageWatch: Sendable {
-  /// The begin or the end of an outage.
+  /// The beginning or the end of an outage.
   package struct Event: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
-      /// Nothing was received for some time; with the reason for which requests fail, if they do.
+      /// Nothing was received for some time; with the reason why requests fail, if they do.
       case began(reason: String)
-      /// Something was received, this number of seconds after the last time before.
+      /// Something was received, this number of seconds after the previous time.
       case ended(seconds: Double)
     }
 
@@ -38,9 +38,9 @@ package final class OutageWatch: Sendable {
   private struct State {
     /// The number of requests in progress, with the pauses between their attempts.
     var requests = 0
-    /// Whether a thread is looking.
+    /// Whether a thread is checking.
     var isWatched = false
-    /// The reason for which the last attempt failed, if nothing was received since.
+    /// The reason why the last attempt failed, if nothing was received since.
     var reason: String?
     /// The time from which the reported outage counts.
     var began = 0.0
@@ -100,7 +100,7 @@ package final class OutageWatch: Sendable {
     }
   }
 
-  /// Looks until no request is in progress.
+  /// Checks until no request is in progress.
   private func watch() {
     repeat { Host.pause(seconds: min(1, delay / 4)) } while look()
   }

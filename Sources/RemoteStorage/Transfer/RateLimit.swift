@@ -1,12 +1,12 @@
 internal import Synchronization
 internal import SystemIO
 
-/// A limit of the bytes in a second, over all threads.
+/// A limit on the bytes per second, over all threads.
 ///
 /// A token bucket whose capacity is the bytes of a quarter of a second: a thread that takes more
-/// than are left waits for the time in which they are earned, and others wait behind it.
+/// than remain waits until they are earned, and others wait behind it.
 ///
-/// There is no limit once the user asked to stop: what was begun is to end soon.
+/// There is no limit once the user asked to stop: pending work is to end soon.
 package final class RateLimit: Sendable {
   /// A clock, and a way to wait by it.
   package struct Clock: Sendable {
@@ -28,21 +28,21 @@ package final class RateLimit: Sendable {
       now: Host.monotonicSeconds, pause: { Host.pause(seconds: $0) })
   }
 
-  /// The bytes in a second.
+  /// The number of bytes per second.
   package let rate: UInt64
   private let clock: Clock
   private let isStopping: @Sendable () -> Bool
-  /// The time at which all bytes that were taken so far are earned.
+  /// The time at which all bytes taken so far are earned.
   private let paid: Mutex<Double>
   /// The time whose bytes can be taken at once, in seconds.
   private static let burst = 0.25
-  /// The longest wait before it is asked whether to stop, in seconds.
+  /// The longest wait between two checks whether to stop, in seconds.
   private static let step = 0.2
 
   /// Creates a limit.
   ///
   /// - Parameters:
-  ///   - rate: the bytes in a second, at least 1.
+  ///   - rate: the number of bytes per second, at least 1.
   ///   - isStopping: whether the user asked to stop.
   package init(
     _ rate: UInt64, clock: Clock = .system, isStopping: @escaping @Sendable () -> Bool = { false }
@@ -53,12 +53,13 @@ package final class RateLimit: Sendable {
     paid = Mutex(clock.now())
   }
 
-  /// The bytes to transfer at once, so that the rate is even: those of a quarter of a second, and
-  /// at least 16 KiB.
+  /// The number of bytes to transfer at once, so that the rate is even: those of a quarter of a
+  /// second, and at least 16 KiB.
   var piece: Int { Int(clamping: max(rate / 4, 16 << 10)) }
 
-  /// The bytes to send at once: those of a sixteenth of a second. A connection on which nothing is
-  /// sent while others wait their turn must not be silent for long, or the server ends it.
+  /// The number of bytes to send at once: those of a sixteenth of a second. A connection on which
+  /// nothing is sent while others take their turn must not be silent for long, or the server ends
+  /// it.
   var portion: Int { Int(clamping: max(rate / 16, 256)) }
 
   /// Takes bytes from the bucket, and waits until they are earned, or until the user asks to stop.

@@ -3,13 +3,13 @@ internal import Codecs
 internal import Synchronization
 package import SystemIO
 
-/// A storage that reads more of a pack than was asked for, once a pack is read a second time, so
-/// that neighbouring frames cost one request.
+/// A storage that reads more of a pack than requested, once the pack is read a second time, so that
+/// adjacent frames cost one request.
 ///
-/// Trees are stored before those that refer to them, and so are read from the end of their packs to
-/// the beginning; data is read from the beginning to the end. What is read ahead is therefore
-/// before or after the requested range, on the side on which the request is seen from the last one.
-/// Only ranges of packs are read ahead, because everything else is read completely.
+/// Trees are stored before those that refer to them, and are therefore read from the end of their
+/// packs to the beginning; data is read from the beginning to the end. So the additional bytes are
+/// before or after the requested range, in the direction from the last request to this one. Only
+/// ranges of packs are read ahead, because everything else is read completely.
 package final class ReadAheadStorage: ForwardingStorage {
   package let base: any Storage
   private let state = Mutex(State())
@@ -65,7 +65,7 @@ package final class ReadAheadStorage: ForwardingStorage {
   private struct Position {
     var offset: UInt64
     var window: UInt64
-    /// The size of the pack, once it was asked for.
+    /// The size of the pack, once requested.
     var size: UInt64?
   }
 
@@ -118,7 +118,7 @@ package final class ReadAheadStorage: ForwardingStorage {
     }
   }
 
-  /// Returns the range to read instead of another one, or nil to read no more than that.
+  /// Returns a wider range to read instead, or nil to read no more than requested.
   private func widened(
     _ range: Range<UInt64>, of path: ObjectPath
   ) throws(StoreError) -> Range<UInt64>? {
@@ -142,7 +142,7 @@ package final class ReadAheadStorage: ForwardingStorage {
     state.withLock { $0.positions[path] = next }
     if isBehind {
       let start = range.upperBound - min(window, range.upperBound)
-      // At the beginning of a pack, up to what was read last.
+      // At the beginning of a pack, up to the range that was read last.
       return start..<max(range.upperBound, min(start + window, last.offset))
     }
     let size = last.size ?? 0
@@ -171,7 +171,7 @@ package final class ReadAheadStorage: ForwardingStorage {
   /// Drops the listings, before a change.
   private func change() { listings.withLock { $0 }?.drop() }
 
-  /// Forgets what was read of an object, or of everything below a directory, before a change.
+  /// Forgets what was read from an object, or from everything below a directory, before a change.
   private func forget(_ path: ObjectPath) {
     change()
     forgetBlocks(path)

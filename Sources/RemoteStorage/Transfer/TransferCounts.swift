@@ -14,8 +14,8 @@ package final class TransferCounts: Sendable {
 
   /// The counts at one time.
   package struct State: Hashable, Sendable {
-    /// The calls of a storage that need an answer of the other host. Several messages can belong to
-    /// one call: opening, reading and closing a file is one request.
+    /// The calls of a storage that need an answer from the other host. Several messages can belong
+    /// to one call: opening, reading and closing a file is one request.
     package var requests = 0
     /// The bytes of objects that were sent.
     package var sent: UInt64 = 0

@@ -3,7 +3,7 @@ internal import Codecs
 package import SystemIO
 
 /// A storage that counts the requests to another one and the bytes of objects, and limits the bytes
-/// in a second in each direction. Only calls that make no request are passed on as they are.
+/// per second in each direction. Only calls that make no request are passed on unchanged.
 package final class TransferStorage: ForwardingStorage {
   package let base: any Storage
   fileprivate let counts: TransferCounts
@@ -76,7 +76,7 @@ package final class TransferStorage: ForwardingStorage {
     received(count)
   }
 
-  /// Makes a call that transfers an object, when fewer than the permitted ones are in progress.
+  /// Makes a call that transfers an object, once fewer than the permitted number are in progress.
   fileprivate func transferring<Result>(
     _ body: () throws(StoreError) -> Result
   ) throws(StoreError) -> Result {
@@ -119,8 +119,8 @@ package final class TransferStorage: ForwardingStorage {
     try base.touch(path)
   }
 
-  /// Counts one request for each object in a store of objects, and one for all of a server with
-  /// files, which gets them at once.
+  /// Counts one request for each object in a store of objects, and one for all on a server with
+  /// files, which receives them at once.
   package func touch(_ paths: [ObjectPath]) throws(StoreError) {
     for _ in 0..<(canRename ? 1 : paths.count) { counts.didRequest() }
     try base.touch(paths)
