@@ -4,12 +4,12 @@ internal import SystemIO
 /// A search for extended attributes in the one snapshot that a mount shows. If it has none at all,
 /// the kernel need not ask for them: cp(1) makes three requests about attributes for each file.
 ///
-/// It begins after many files without attributes were asked about, since it reads all trees. A
+/// It begins after requests about many files without attributes, because it reads all trees. A
 /// mount of all snapshots has no search: a later snapshot may have attributes, and the kernel would
-/// not ask.
+/// not ask for them.
 final class AttributeSearch: Sendable {
   private enum State {
-    /// The number of entries without attributes that were asked about.
+    /// The number of entries without attributes about which the kernel asked.
     case counting(Int)
     case searching
     case ended
@@ -19,7 +19,7 @@ final class AttributeSearch: Sendable {
   private let threads = Mutex<Workers?>(nil)
   private let isStopped = Atomic<Bool>(false)
   private let hasNone = Atomic<Bool>(false)
-  /// Returns whether there are no attributes; false also if that is not certain. Its argument tells
+  /// Returns whether there are no attributes; false also if that is uncertain. Its argument returns
   /// whether to stop.
   private let search: @Sendable (_ isStopped: () -> Bool) -> Bool
 
@@ -36,7 +36,7 @@ final class AttributeSearch: Sendable {
     state.withLock { if case .searching = $0 { true } else { false } }
   }
 
-  /// Notes that an entry was asked about.
+  /// Records a request about an entry.
   func didAsk(hasAttributes: Bool) {
     let isDue = state.withLock { state in
       guard case .counting(let count) = state else { return false }

@@ -2,19 +2,18 @@ internal import ArchiveStore
 internal import Synchronization
 internal import SystemIO
 
-/// Puts content into the kernel's cache that programs will probably read next, so that they need
-/// not ask for it: each request costs two changes of threads, and on a busy machine the wait for
-/// both.
+/// Puts content that programs will probably read next into the kernel's cache, so that they need
+/// not ask for it: each request costs two thread switches, and on a busy machine the wait for both.
 ///
 /// - Small files: after one was read, those beside it whose content is in the same decoded frame;
 ///   and while a program reads files or lists their attributes, those of each directory that it
 ///   lists. Of a directory whose files are read in order, the next 128 to 256 entries are decoded.
 /// - Large files that are read in order: the next part, decoded before it is needed.
 ///
-/// It works on two threads of its own, since putting content waits for requests that read the same
-/// pages. What it does not do is done by requests; only verified bytes are put.
+/// It works on two separate threads, because putting content waits for requests that read the same
+/// pages. Requests do the rest themselves; only verified bytes are put.
 final class ContentAhead: Sendable {
-  /// Puts bytes at an offset of a node. Returns false if the kernel takes none any longer.
+  /// Puts bytes at an offset of a node. Returns false if the kernel accepts no more.
   typealias Put = @Sendable (UInt64, UInt64, UnsafeRawBufferPointer) -> Bool
 
   private let files: SnapshotFileSystem
@@ -28,7 +27,7 @@ final class ContentAhead: Sendable {
   private let interest = Atomic<Int>(0)
   private let streams = Mutex(ReadStreams())
   private let directories = Mutex(DirectoryStreams())
-  /// The parts that were put, so that no read that was faster puts them again.
+  /// The parts that were put, so that a read that came first does not cause them to be put again.
   private let done = Mutex(CostBoundedCache<Done, Bool>(capacity: 10_000))
 
   private struct Done: Hashable {
@@ -52,7 +51,7 @@ final class ContentAhead: Sendable {
     workers = try Workers(count: 2, capacity: 2 * Self.limit, name: "fuse-ahead")
   }
 
-  /// Lets the threads end. What was not put is not put any longer.
+  /// Lets the threads end. Remaining content is not put.
   func beginStop() { isStopped.store(true, ordering: .relaxed) }
 
   /// Ends the threads, and waits for them.
@@ -66,7 +65,7 @@ final class ContentAhead: Sendable {
 
   // MARK: - Observations
 
-  /// Notes that a range of a file was read.
+  /// Records that a range of a file was read.
   func didRead(_ number: UInt64, from offset: UInt64, count: Int, _ parts: [FilePart]) {
     interest.store(Self.listings, ordering: .relaxed)
     guard case .bytes(let slice)? = parts.first,
@@ -86,16 +85,16 @@ final class ContentAhead: Sendable {
     if let range { submit { [self] in putRange(range, of: number) } }
   }
 
-  /// Notes that the names of extended attributes of a file were read, as programs do that copy
-  /// files.
+  /// Records that the names of a file's extended attributes were read, as programs that copy files
+  /// do.
   func didListAttributes(of number: UInt64) {
     interest.store(Self.listings, ordering: .relaxed)
     guard let part = files.part(of: number) else { return }
     if let work = directories.withLock({ $0.didList(part) }) { submit(work) }
   }
 
-  /// Notes that the entries of an open directory from an offset on are asked for: the kernel knows
-  /// those before, and so takes their content.
+  /// Records a request for the entries of an open directory from an offset on: the kernel knows the
+  /// earlier ones, and so accepts their content.
   func willList(_ handle: UInt64, from offset: Int64) {
     guard offset > 0, interest.load(ordering: .relaxed) > 0 else { return }
     interest.subtract(1, ordering: .relaxed)
@@ -151,7 +150,8 @@ final class ContentAhead: Sendable {
     }
   }
 
-  /// Notes that a thread puts what is in a frame. Returns false if one has done or does so.
+  /// Records that a thread puts the content of a frame. Returns false if one has done so or is
+  /// doing so.
   private func claim(_ key: Done) -> Bool {
     done.withLock { done in
       if done.value(key) != nil { return false }
@@ -161,7 +161,7 @@ final class ContentAhead: Sendable {
   }
 
   /// Puts a range of whole pages of a large file, or up to its end. Stops at a hole, and at damage,
-  /// which is for those who read it.
+  /// which is left to its readers.
   private func putRange(_ range: Range<UInt64>, of number: UInt64) {
     var offset = range.lowerBound
     while offset < range.upperBound, !hasStopped {

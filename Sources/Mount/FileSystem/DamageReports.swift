@@ -20,7 +20,7 @@ final class DamageReports: Sendable {
 
   /// Reports text that was not reported before.
   ///
-  /// - Parameter isDamage: whether data in the repository is damaged, or it only cannot be reached.
+  /// - Parameter isDamage: whether data in the repository is damaged, or merely unreachable.
   func add(_ text: String, isDamage: Bool = true) {
     let number = known.withLock { known -> Int? in
       guard known.texts.count <= Self.limit, known.texts.insert(text).inserted else { return nil }

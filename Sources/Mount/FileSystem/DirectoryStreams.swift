@@ -23,7 +23,7 @@ struct DirectoryStreams {
   /// The number of parts that a read may be ahead of the last one to count as in order.
   private static let reach: UInt32 = 2
 
-  /// Notes that the content of a small file was asked for. Returns the work that is due.
+  /// Records a request for the content of a small file. Returns the work that is due.
   mutating func didRead(_ ordinal: UInt64, in part: DirectoryPart) -> Work? {
     guard let index = streams.firstIndex(where: { $0.directory == part.directory }) else {
       if streams.count >= Self.limit { streams.removeFirst() }
@@ -39,8 +39,8 @@ struct DirectoryStreams {
     return work
   }
 
-  /// Notes that the names of the attributes of an entry were asked for, as programs do after they
-  /// have copied a file. Returns the work that is due.
+  /// Records a request for the names of an entry's attributes, which programs make after they have
+  /// copied a file. Returns the work that is due.
   mutating func didList(_ part: DirectoryPart) -> Work? {
     guard let index = streams.lastIndex(where: { $0.directory == part.directory }) else {
       return nil

@@ -2,7 +2,7 @@
 struct ReadStreams {
   private struct Stream {
     let number: UInt64
-    /// The end of what was read or is being put.
+    /// The end of the range that was read or is being put.
     var end: UInt64
     /// The size of the next range that is put.
     var window: UInt64
@@ -17,7 +17,7 @@ struct ReadStreams {
   private static let lastWindow: UInt64 = 4 << 20
   private static let page: UInt64 = 4096
   /// The distance from the end at which a read continues a stream: requests of one program arrive
-  /// in any order, and it may be faster than what is put.
+  /// in any order, and it may be faster than the puts.
   private static let slack: UInt64 = 512 << 10
 
   /// Notes a read and returns the range of whole pages to put, or up to the end of the file; nil if

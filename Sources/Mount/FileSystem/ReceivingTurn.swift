@@ -3,11 +3,11 @@ internal import Synchronization
 
 /// The turn to receive requests, which one thread has at a time.
 ///
-/// It keeps its turn for requests that are answered from memory, so that a program that asks for
-/// one thing after another does not wake a thread for each. Before it may wait, for storage or for
+/// It keeps its turn for requests that are answered from memory, so that a program that makes one
+/// request after another does not wake a thread for each. Before it may wait, for storage or for
 /// other threads, it passes the turn to another thread.
 final class ReceivingTurn: @unchecked Sendable {
-  // Unchecked: the library's lock is made for use by several threads.
+  // Unchecked: the library's lock is designed for use by several threads.
   private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   /// The thread that has the turn; 0 for none.
   private let holder = Atomic<UInt>(0)
@@ -26,7 +26,7 @@ final class ReceivingTurn: @unchecked Sendable {
     holder.store(UInt(pthread_self()), ordering: .relaxed)
   }
 
-  /// Passes the turn if this thread has it. To be called by whatever may wait.
+  /// Passes the turn if this thread has it. To be called before anything that may wait.
   func pass() {
     guard isMine else { return }
     holder.store(0, ordering: .relaxed)

@@ -32,7 +32,7 @@ extension SnapshotFileSystem {
   /// The maximum size of a small file, in bytes.
   static let smallSize: UInt64 = 128 << 10
 
-  /// The size of a file and its place; nil for other nodes.
+  /// The size of a file and its location; nil for other nodes.
   func place(of number: UInt64) -> (size: UInt64, ordinal: UInt64, part: DirectoryPart)? {
     guard let node = nodes.node(number), case .entry(let pointer, nil) = node.origin,
       case .file(let content)? = try? entry(pointer).node
@@ -40,7 +40,7 @@ extension SnapshotFileSystem {
     return (content.size, pointer.ordinal, DirectoryPart(node.parent, of: pointer.ordinal))
   }
 
-  /// Returns the part of its directory that contains a node; nil for nodes that are no entry.
+  /// Returns the part of its directory that contains a node; nil for nodes that are not entries.
   func part(of number: UInt64) -> DirectoryPart? {
     guard let node = nodes.node(number), case .entry(let pointer, _) = node.origin else {
       return nil
@@ -63,7 +63,7 @@ extension SnapshotFileSystem {
   }
 
   /// Returns the small files of a part of a directory that the kernel knows, in the order of their
-  /// names. No damage is reported: whoever reads the files meets it.
+  /// names. No damage is reported: readers of the files encounter it.
   func smallFiles(in part: DirectoryPart) -> [SmallFile] {
     guard let parent = nodes.node(part.directory), let (tree, view) = stored(parent),
       let entries = try? trees.page(Int(part.page), of: tree)
@@ -89,8 +89,8 @@ extension SnapshotFileSystem {
     return decodes ? try? reader.data(file.digest, length: file.size) : nil
   }
 
-  /// Returns a range of a file that has no holes in it; nil if it has, or if some of it is damaged,
-  /// which is not reported.
+  /// Returns a range of a file that has no holes in it; nil if it has holes or if some of it is
+  /// damaged, which is not reported.
   func partsToPut(_ number: UInt64, from offset: UInt64, count: Int) -> [FilePart]? {
     guard let node = nodes.node(number), let content = try? content(of: node),
       let parts = try? parts(of: content, from: offset, count: count)
@@ -108,8 +108,8 @@ extension SnapshotFileSystem {
     }
   }
 
-  /// Returns the parts of an open directory that the kernel learned since the last call, if it asks
-  /// for the entries from an offset on: it then has those before.
+  /// Returns the parts of an open directory that the kernel has learned since the last call, given
+  /// that it requests the entries from an offset on: it then has the earlier ones.
   func newParts(of handle: UInt64, before offset: Int64) -> [DirectoryPart] {
     guard let open = try? self.handle(handle), case .stored(let tree, _, _) = open.listing else {
       return []
@@ -118,7 +118,7 @@ extension SnapshotFileSystem {
     guard start < offset else { return [] }
     let (first, last) = (Self.position(start), Self.position(offset))
     guard let count = try? trees.page(last.page, of: tree).count else { return [] }
-    // A page that ended in an earlier reply is not looked at again.
+    // A page that ended in an earlier reply is not examined again.
     let begin = first.page == last.page ? first.position / DirectoryPart.length : 0
     let whole = last.position == count ? count + DirectoryPart.length - 1 : last.position
     return (begin..<max(begin, whole / DirectoryPart.length)).map {

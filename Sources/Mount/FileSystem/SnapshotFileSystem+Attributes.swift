@@ -160,8 +160,8 @@ extension SnapshotFileSystem {
 
   /// Returns the value of an extended attribute.
   ///
-  /// - Throws: `noData` if there is none of that name; `unsupported` for labels of a host's
-  ///   security policy, which are not backed up: ls(1) asks for that of each file until it gets
+  /// - Throws: `noData` if no attribute has that name; `unsupported` for labels of a host's
+  ///   security policy, which are not backed up: ls(1) requests them for each file until it gets
   ///   this answer.
   package func value(
     of name: ByteString, of number: UInt64

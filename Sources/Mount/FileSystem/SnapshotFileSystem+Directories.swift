@@ -140,7 +140,7 @@ extension SnapshotFileSystem {
       next: Int64(next) + 2, found: found)
   }
 
-  /// Makes a node of an item of an open directory, counts a reference to it, and returns its
+  /// Makes an item of an open directory a node, counts a reference to it, and returns its
   /// attributes; nil for `.` and `..`.
   package func enter(
     _ item: DirectoryItem, of handle: UInt64

@@ -25,7 +25,7 @@ extension SnapshotFileSystem {
     return enter(found, in: parent)
   }
 
-  /// Makes a node of a found entry, counts a reference to it, and returns its attributes.
+  /// Makes a found entry a node, counts a reference to it, and returns its attributes.
   func enter(_ found: Found, in parent: MountNode) -> NodeAttributes {
     let node = nodes.enter(found.key, found.origin, in: parent.number)
     if let entry = found.entry, case .entry(let pointer, _) = node.origin {
@@ -109,7 +109,7 @@ extension SnapshotFileSystem {
     ]
     if let latest = content.latest {
       let target = ByteString("snapshots").appending(latest.name)
-      // The key has the target, so that the kernel may keep it.
+      // The key includes the target, so that the kernel may keep it.
       entries.append(
         Found(
           name: "latest", key: NodeKey("latest", target.bytes),

@@ -36,8 +36,8 @@ extension SnapshotFileSystem {
     }
   }
 
-  /// Returns the path of a node in the mount, for messages: from the nodes above it that the kernel
-  /// knows.
+  /// Returns the path of a node in the mount, for messages: built from the nodes above it that the
+  /// kernel knows.
   func path(of node: MountNode) -> ByteString {
     var names: [ByteString] = []
     var node = node

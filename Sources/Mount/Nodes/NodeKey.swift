@@ -34,7 +34,7 @@ struct NodeKey: Hashable, Sendable {
     self.init(Blake2b.hash(Array(kind.utf8) + [0] + subject))
   }
 
-  /// Returns the key of which the entries of this directory have theirs.
+  /// Returns the key from which the keys of this directory's entries are derived.
   func ofEntries() -> NodeKey {
     place == 0 ? self : NodeKey(Blake2b.hash(prefix(0) + Self.bytes(place)))
   }
@@ -56,6 +56,6 @@ struct NodeKey: Hashable, Sendable {
     (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) }
   }
 
-  /// The preferred inode number: 63 bits, and none that FUSE reserves.
+  /// The preferred inode number: 63 bits, excluding those that FUSE reserves.
   var number: UInt64 { max((low >> 1 &+ place) & (UInt64.max >> 1), Self.rootNumber + 1) }
 }

@@ -1,10 +1,9 @@
 internal import Synchronization
 
 /// The nodes that the kernel knows, by number, with the number of references that it has to each.
-///
-/// Two keys can have one preferred number, with a probability of 10⁻⁷ among a million nodes. The
-/// node that is looked up second then has the next free number. It keeps it as long as the kernel
-/// knows it, but may have another one in the next mount.
+/// Two keys can have the same preferred number, with a probability of 10⁻⁷ among a million nodes.
+/// The node that is looked up second then gets the next free number. It keeps it as long as the
+/// kernel knows it, but may have another one in the next mount.
 final class NodeTable: Sendable {
   private struct Known {
     let node: MountNode
@@ -40,7 +39,7 @@ final class NodeTable: Sendable {
     }
   }
 
-  /// Returns the number that a key has, or would have now.
+  /// Returns the number that a key has, or would get now.
   func number(of key: NodeKey) -> UInt64 { known.withLock { number(of: key, in: $0) } }
 
   private func number(of key: NodeKey, in known: [UInt64: Known]) -> UInt64 {
@@ -49,7 +48,7 @@ final class NodeTable: Sendable {
     return number
   }
 
-  /// Removes references. A node without one is removed.
+  /// Removes references. A node without references is removed.
   func forget(_ number: UInt64, references: UInt64) {
     known.withLock { known in
       guard number != NodeKey.rootNumber, let count = known[number]?.references else { return }

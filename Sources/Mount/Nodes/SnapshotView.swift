@@ -2,7 +2,7 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// A tree of a snapshot at a place in the mount: the whole snapshot or an app's part.
+/// A tree of a snapshot at a path in the mount: the whole snapshot or an app's part.
 final class SnapshotView: Sendable {
   /// The key of the root.
   let key: NodeKey

@@ -3,7 +3,7 @@ internal import Synchronization
 internal import SystemIO
 
 /// The number of names of hard-linked files. A snapshot records only the group of a name, so they
-/// are counted in the whole snapshot, once, when the first hard-linked file of it is looked at.
+/// are counted in the whole snapshot, once, when its first hard-linked file is examined.
 final class LinkCounts: Sendable {
   private typealias Counts = [ByteString: UInt32]
 
@@ -17,7 +17,7 @@ final class LinkCounts: Sendable {
     self.makeReader = makeReader
   }
 
-  /// Returns the number of names of a group: at least two, since a group of one name is recorded
+  /// Returns the number of names of a group: at least two, because a group of one name is recorded
   /// only if other names were excluded, and two if the group was not counted.
   func count(of group: ByteString, in snapshot: TreeReference) -> UInt32 {
     counts.withLock { held in

@@ -25,7 +25,7 @@ final class SnapshotList: Sendable {
     var isLoading = false
   }
 
-  /// The list at one time.
+  /// The list at a point in time.
   final class Content: Sendable {
     /// The snapshots with their names, the oldest first.
     let snapshots: [(name: ByteString, head: SnapshotHead)]
@@ -71,8 +71,8 @@ final class SnapshotList: Sendable {
     state = Mutex(State(content: content, names: names, time: Host.monotonicSeconds()))
   }
 
-  /// Returns the list, which is read again if it is old. While one thread does so, and if it cannot
-  /// be read, it stays as it is.
+  /// Returns the list, which is read again if it is old. While another thread is reading it, and if
+  /// it cannot be read, the old one is used.
   func current() -> Content {
     let (content, isDue) = state.withLock { state in
       let isDue = !state.isLoading && Host.monotonicSeconds() - state.time >= interval

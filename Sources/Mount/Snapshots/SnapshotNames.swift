@@ -3,7 +3,7 @@ internal import Codecs
 internal import SystemIO
 
 /// The names of snapshots in the mount: their times in UTC, to the second, in the form that
-/// commands accept. Of several with one time, all but the first have their short id added.
+/// commands accept. If several have the same time, the short id is added to all but the first.
 struct SnapshotNames {
   private var names: [SnapshotID: ByteString] = [:]
   private var used: Set<ByteString> = []

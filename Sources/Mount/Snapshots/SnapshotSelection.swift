@@ -9,8 +9,8 @@ package struct SnapshotSelection: Sendable {
   /// Whether a shown snapshot can be the latest one.
   package var canBeLatest: @Sendable (SnapshotHead) -> Bool
 
-  /// Selects snapshots and apps; all by default. The latest is then the newest of a whole device
-  /// that no restore made.
+  /// Selects snapshots and apps; all by default. The latest is then the newest one of a whole
+  /// device that was not made by a restore.
   package init(
     isShown: @escaping @Sendable (SnapshotHead) -> Bool = { _ in true },
     isListed: @escaping @Sendable (AppRecord) -> Bool = { _ in true },
