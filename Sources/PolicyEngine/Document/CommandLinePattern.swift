@@ -39,7 +39,7 @@ public enum CommandLinePattern: Sendable, Hashable {
     switch self {
     case .include:
       Settings(backup: Settings.Backup(.always), purge: .never, restore: .restore)
-    // Whoever excludes an entry from a purge does not want it to be deleted.
+    // A user who excludes an entry from a purge does not want it to be deleted.
     case .exclude: Settings(backup: Settings.Backup(.never), purge: .never)
     case .excludeLargerThan: Settings(backup: Settings.Backup(.never))
     }

@@ -75,7 +75,7 @@ extension DocumentReader {
     }
   }
 
-  /// Refuses siblings that are no names, with a slash at the end of those of directories.
+  /// Refuses siblings that are not names; those of directories end with a slash.
   private mutating func checkSiblings(_ nodes: [YAMLNode]) {
     for node in nodes {
       guard let text = node.text else { continue }

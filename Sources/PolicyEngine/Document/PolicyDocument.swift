@@ -89,8 +89,8 @@ public struct PolicyDocument: Sendable {
     return layouts.isEmpty || layout.map { layouts.contains($0.rawValue) } ?? false
   }
 
-  /// Whether a mistake hides what the file is for: an overlay over a layout that does not exist, or
-  /// a file that is both a policy and an overlay. It may be meant for any policy.
+  /// Whether a mistake obscures the purpose of the file: an overlay over a layout that does not
+  /// exist, or a file that is both a policy and an overlay. It may be meant for any policy.
   var isOfUnknownPurpose: Bool {
     switch role {
     case .policy: content["overlay"] != nil

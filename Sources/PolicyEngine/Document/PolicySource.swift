@@ -35,7 +35,7 @@ extension PolicySource {
   ///
   /// - Parameters:
   ///   - noun: the kind of file, for example "a policy".
-  ///   - limits: the limits of the text; the one of its size is named in the issue.
+  ///   - limits: the limits of the text; the issue names its size limit.
   /// - Returns: the root, or the issue if the file is too large or is not YAML.
   public func parse(as noun: String, limits: YAML.Limits) -> (
     root: YAMLNode?, issues: [PolicyIssue]

@@ -66,7 +66,7 @@ package struct GrammarCheck {
       }
     }
     let chosen = entries.filter { record.needsOneOf.contains($0.name) }
-    // An unknown key, which is reported, is likely to be a misspelt one of them.
+    // A reported unknown key is probably a misspelling of one of them.
     let isMisspelt = chosen.isEmpty && entries.contains { record.key($0.name) == nil }
     if !record.needsOneOf.isEmpty, chosen.count != 1, !isMisspelt {
       let words = (chosen.isEmpty ? record.needsOneOf : chosen.map(\.name)).map { "'\($0)'" }

@@ -10,7 +10,7 @@ struct PolicyLint {
   /// Checks a file.
   ///
   /// - Parameter runsExamples: Whether to run its examples. In a file with errors they would fail
-  ///   because of those.
+  ///   because of these errors.
   init(_ document: PolicyDocument, in library: PolicyLibrary, runsExamples: Bool = true) {
     self.document = document
     self.library = library

@@ -99,8 +99,8 @@ extension CacheName {
 }
 
 extension DataClass {
-  /// Whether data of the class is kept for itself: it is neither recreated nor provided by an app
-  /// or the platform, as far as the policy knows.
+  /// Whether data of the class is kept for its own sake: it is neither recreated nor provided by an
+  /// app or the platform, as far as the policy knows.
   public var isKept: Bool {
     switch self {
     case .userData, .inbox, .support, .preferences, .unknown: true

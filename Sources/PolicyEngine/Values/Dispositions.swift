@@ -86,7 +86,7 @@ public struct Destination: Sendable, Hashable, CaseIterable {
   /// A destination without restrictions, for a scan whose selection is not that of a backup.
   public static let unrestricted = Destination()
 
-  /// The destination with all bundles, also in a cloud.
+  /// The destination with all bundles, even in a cloud.
   public var withBundles: Destination {
     var destination = self
     destination.includesBundles = true

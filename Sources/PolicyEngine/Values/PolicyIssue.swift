@@ -124,7 +124,7 @@ public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
     return issues.count == 1 ? list : list + ", 'sandboxctl policy lint' every mistake in files"
   }
 
-  /// Whether a word needs no quotes in a shell, and is no option.
+  /// Whether a word needs no quotes in a shell and is not an option.
   private static func isPlain(_ word: String) -> Bool {
     word.first != "-"
       && word.utf8.allSatisfy { byte in
@@ -158,7 +158,7 @@ public struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConver
   /// The file name that stands for policy names and patterns given without an option.
   static let commandLine = "command line"
 
-  /// Whether the location is in the command line and not in a file.
+  /// Whether the location is on the command line and not in a file.
   public var isOfCommandLine: Bool { file == Self.commandLine || file.hasPrefix("--") }
 
   /// The position in the format of compilers, `site.yaml:12:5`.

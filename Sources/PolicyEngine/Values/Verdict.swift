@@ -13,7 +13,7 @@ public struct Verdict: Sendable, Hashable, BitwiseCopyable {
   /// The handling on restore.
   public var restore: RestoreDisposition
   /// The class of data protection of its files, or nil if no rule sets one. The metadata of a file
-  /// can say another one, which then holds.
+  /// can state another one, which takes precedence.
   public var protection: ProtectionClass?
 
   /// Creates a verdict.
