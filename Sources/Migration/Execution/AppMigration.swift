@@ -1,8 +1,8 @@
 package import AppPackages
 package import SystemIO
 
-/// The planned migration of one app between two forms or homes, with everything that a user has to
-/// know before it.
+/// The planned migration of one app between two forms or homes, with everything that a user must
+/// know beforehand.
 package struct AppMigration: Sendable {
   /// The route.
   package let route: MigrationRoute
@@ -13,11 +13,11 @@ package struct AppMigration: Sendable {
   package let problems: [PathRemark]
   /// The effects of the rules on the configuration files to copy.
   package let rewritings: [FileRewriting]
-  /// The links to copy that get another target, so that they lead to the same entry.
+  /// The links to copy whose targets are changed so that they lead to the same entry.
   package let relinks: [Relink]
   /// The absolute paths outside the app's places that its configuration and links refer to.
   package let outside: [ByteString]
-  /// The version of the app that last used the data, as files of it state; nil if none does.
+  /// The version of the app that last used the data, as stated in its files; nil if none does.
   package let dataVersion: AppVersion?
 
   /// The effect of a rule on a configuration file.
@@ -28,7 +28,7 @@ package struct AppMigration: Sendable {
     package let rule: RewriteRule
     /// The replaced values.
     package let changes: [Rewriting.Change]
-    /// The paths that the rule leaves as they are since they are in no place of the app.
+    /// The paths that the rule leaves unchanged because they are in no place of the app.
     package let outside: [Rewriting.Value]
     /// The values at unknown keys that still point to the old place.
     package let left: [Rewriting.Value]
@@ -64,7 +64,7 @@ package struct AppMigration: Sendable {
       }
       var plan = planner.plan(survey.entries)
       try settle(&plan, of: route, from: source, to: target)
-      // An entry that cannot be seen must not be mistaken for one that is missing.
+      // An entry that cannot be seen must not be mistaken for a missing one.
       if let failure { throw failure }
       let problems = survey.problems.filter { !route.destination(of: $0.path).isSkipped }
       return AppMigration(route, plan, problems: problems, reading: source)
@@ -97,7 +97,7 @@ package struct AppMigration: Sendable {
   }
 
   /// Whether the target has the content of a configuration file with its new paths. A file that
-  /// cannot be read, now or by its rule, is a conflict.
+  /// cannot be read, or that its rule cannot read, is a conflict.
   private static func wasRewritten(
     _ move: MigrationPlan.Move, of route: MigrationRoute, by mapping: PathMapping,
     from source: MigrationHome, to target: MigrationHome
@@ -178,8 +178,8 @@ package struct AppMigration: Sendable {
   }
 
   /// Refuses data of a newer version of the app than the target's. The version that the data states
-  /// takes precedence over that of the app in the source; a version that is not known on both sides
-  /// is not compared.
+  /// takes precedence over that of the app in the source; if the version is unknown on one side,
+  /// nothing is compared.
   package func refuseNewer(
     _ installed: AppVersion?, than target: AppVersion?
   ) throws(OperationError) {

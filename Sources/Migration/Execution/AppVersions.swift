@@ -4,11 +4,11 @@ internal import SandboxModel
 package import SystemIO
 
 /// The versions of the apps on a side, as far as the platform records them: a Flatpak's deployment,
-/// a snap's `snap.yaml`, dpkg's status file, a bundle's property list. Outside packages none is
-/// known.
+/// a snap's `snap.yaml`, dpkg's status file, a bundle's property list. Outside packages they are
+/// unknown.
 package struct AppVersions {
-  /// The installed apps, with their versions if they are known; nil if it is not recorded which
-  /// apps are installed.
+  /// The installed apps, with their versions if known; nil if no record shows which apps are
+  /// installed.
   private let apps: [ByteString: AppVersion]?
 
   /// Reads the records of a side.
@@ -26,7 +26,7 @@ package struct AppVersions {
     guard let directory = side.packaging.deviceDirectory else { return [:] }
     let device = try? Device.find(
       root: side.home.appending(directory), layout: side.packaging.layout)
-    // On a new machine no Flatpak was started yet.
+    // On a new machine no Flatpak has been started yet.
     let known =
       device?.apps
       ?? (side.packaging == .flatpak ? DeviceFinder().flatpaks(inNewHome: side.home) : [])
@@ -45,16 +45,16 @@ package struct AppVersions {
   /// The identifiers of the installed apps.
   package var installed: Set<ByteString> { apps.map { Set($0.keys) } ?? [] }
 
-  /// Whether an app is installed. Outside sandboxes an app can have several packages, of which one
-  /// suffices; where nothing is recorded it counts as installed, and so does what is no app: a
-  /// table without apps is that of an entry of the home.
+  /// Whether an app is installed. Outside sandboxes an app can have several packages, one of which
+  /// suffices. If nothing is recorded, it counts as installed, and so does a table without apps,
+  /// which is for an entry of the home.
   package func isInstalled(_ end: MigrationEnd, _ table: MigrationTable?) -> Bool {
     guard let apps, table?.apps.isEmpty != true else { return true }
     return Self.names(of: end, table).contains { apps[$0] != nil }
   }
 
-  /// Returns the version of an app; nil if it is not known. If several of its packages are
-  /// installed, it is the newest: one of them can use the data.
+  /// Returns the version of an app; nil if unknown. If several of its packages are installed, it is
+  /// the newest: one of them can use the data.
   package func version(of end: MigrationEnd, _ table: MigrationTable?) -> AppVersion? {
     let versions = Self.names(of: end, table).compactMap { apps?[$0] }
     return versions.max { $0.isEarlier(than: $1) }

@@ -2,14 +2,14 @@ internal import AppPackages
 internal import DeviceDiscovery
 internal import SystemIO
 
-/// The version of the app that last used data, as files of the data state it.
+/// The version of the app that last used data, as stated in files of the data.
 ///
 /// Mozilla's programs write `compatibility.ini` in each profile (toolkit/xre/nsAppRunner.cpp), as
 /// `LastVersion=128.0_20240704121409/20240704121409`. Chromium and its relatives write `Last
 /// Version` next to the profiles (chrome/browser/downgrade/user_data_downgrade.cc). Both refuse or
 /// reset data of a newer version.
 enum DataVersion {
-  /// Returns the newest of the stated versions, or nil if none is stated. The files count also if
+  /// Returns the newest of the stated versions, or nil if none is stated. The files count even if
   /// the target has others in their place, as it has once the app was started there.
   static func newest(of plan: MigrationPlan, reading source: MigrationHome) -> AppVersion? {
     var newest: AppVersion?

@@ -5,8 +5,8 @@ package import SystemIO
 ///
 /// Read from dpkg's status file (dpkg(1), FILES; deb-control(5)). A version is the upstream version
 /// without epoch, revision and the distribution's marks (deb-version(7)): its numbers and a stage
-/// before a release, such as `~rc1`. Only so can it be compared with that of a Flatpak or with the
-/// one that data states.
+/// before a release, such as `~rc1`. Only in this form can it be compared with that of a Flatpak or
+/// the one that data states.
 package struct DebianPackages: Sendable {
   /// The versions by name of package.
   package private(set) var versions: [ByteString: AppVersion] = [:]
@@ -60,7 +60,7 @@ package struct DebianPackages: Sendable {
   /// none or the package only installs a snap: Ubuntu gives such packages the version `1snap1`.
   static func upstream(_ text: ByteString) -> ByteString? {
     let (version, word) = (withoutRevision(text), Array("snap".utf8))
-    // With a number behind it: not `git20240102snapshot`.
+    // Followed by a number: not `git20240102snapshot`.
     let isOfSnap = version.indices.contains { at in
       let rest = version[at...]
       return rest.starts(with: word)
@@ -80,8 +80,8 @@ package struct DebianPackages: Sendable {
     return ByteString(Array(numbers) + Self.known(stage))
   }
 
-  /// Returns a version without epoch and revision. A stage behind the last hyphen (`1.0-beta1`) is
-  /// no revision.
+  /// Returns a version without epoch and revision. A stage after the last hyphen (`1.0-beta1`) is
+  /// not a revision.
   private static func withoutRevision(_ text: ByteString) -> ArraySlice<UInt8> {
     var version = text.bytes[...]
     if let colon = version.firstIndex(of: UInt8(ascii: ":")) { version = version[(colon + 1)...] }
@@ -93,8 +93,8 @@ package struct DebianPackages: Sendable {
     return version
   }
 
-  /// Returns the stage at the beginning of a text, with numbers behind dots (`-beta.2`); `~deb12u1`
-  /// and `~bpo12` are none.
+  /// Returns the stage at the beginning of a text, with numbers after dots (`-beta.2`); `~deb12u1`
+  /// and `~bpo12` are not stages.
   private static func known(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     let length = AppVersion.stageLength(text)
     guard length > 1 else { return [] }

@@ -7,9 +7,9 @@ package import SystemIO
 
 /// The migration of apps between two devices whose containers have the same logical names.
 ///
-/// The source's containers are stored in a snapshot, which is restored into the target as any other
-/// (module Restore): under its journal, with a snapshot of the target first, and the data of apps
-/// that are not installed in the safe harbor. Existing files stay as they are.
+/// The source's containers are stored in a snapshot, which is restored into the target like any
+/// other (module Restore): under its journal, after a snapshot of the target, and with the data of
+/// apps that are not installed in the safe harbor. Existing files stay unchanged.
 package struct DeviceMigration {
   private let apps: [App]
   private let source: Device
@@ -38,7 +38,7 @@ package struct DeviceMigration {
   /// Compares the containers with their counterparts.
   ///
   /// - Parameter isForced: whether apps may run, and operations on them may be interrupted.
-  ///   Otherwise such a source is refused: its files could change while they are stored, or are
+  ///   Otherwise such a source is refused: its files could change while they are stored, or be
   ///   incomplete.
   package func preview(
     _ options: ScanOptions, isForced: Bool
@@ -83,7 +83,7 @@ package struct DeviceMigration {
     return stored
   }
 
-  /// Restores with `body`. A bundle that is the target is created before, and removed again if
+  /// Restores with `body`. If the target is a new bundle, it is created first, and removed again if
   /// `body` throws and has put nothing into it.
   package func withTarget<Result>(_ body: () throws -> Result) throws -> Result {
     try target.make(of: apps, from: source, body)

@@ -5,8 +5,7 @@ internal import DeviceDiscovery
 package import SandboxModel
 package import SystemIO
 
-/// The target of a migration between devices: a device, or a bundle with the data of one app to
-/// create.
+/// The target of a migration between devices: a device, or a new bundle for the data of one app.
 package struct DeviceMigrationTarget {
   /// The root of the device.
   package let root: ByteString

@@ -3,7 +3,7 @@ internal import SystemIO
 
 extension AppMigration {
   /// The command that grants a Flatpak access to the paths outside its places that its data refers
-  /// to, or nil if it needs none, is no Flatpak, or is not installed.
+  /// to, or nil if it needs none, is not a Flatpak, or is not installed.
   ///
   /// Reads the app's metadata and its overrides (flatpak-metadata(5), flatpak-override(1)).
   package var overrideCommand: String? {
@@ -17,7 +17,7 @@ extension AppMigration {
     return access.overrideCommand(for: paths)
   }
 
-  /// Whether a path is in a directory that a sandbox has of its own. The volumes of a desktop
+  /// Whether a path is in a directory that each sandbox has separately. The volumes of a desktop
   /// session are in `/run/media` (udisks(8)).
   private static func isOfSystem(_ path: ByteString) -> Bool {
     if path.isWithin("/run/media") { return false }

@@ -1,15 +1,15 @@
 package import SystemIO
 
-/// Rules for metadata that a migration does not copy, since it would grant privileges or belongs to
-/// the system rather than to a user's data.
+/// Rules for metadata that a migration does not copy, because it would grant privileges or belongs
+/// to the system rather than to a user's data.
 package enum MigratedMetadata {
   /// The treatment of an extended attribute.
   package enum Treatment: Equatable {
     case copied
-    /// A label that the target's own policy sets, which has no meaning elsewhere. The copy gets its
-    /// own, so that nothing is lost.
+    /// A label that the target's own policy sets, and that means nothing elsewhere. The copy gets
+    /// its own label, so nothing is lost.
     case ofTargetPolicy
-    /// The attribute is not copied, for a reason that the result names.
+    /// The attribute is not copied, for a reason that the result states.
     case omitted(String)
   }
 
@@ -36,7 +36,7 @@ package enum MigratedMetadata {
 
   private static let (setUserID, setGroupID): (UInt16, UInt16) = (0o4000, 0o2000)
 
-  /// Returns the mode bits for a copy, whose owner is set already. As in a restore, a directory
+  /// Returns the mode bits for a copy whose owner is already set. As in a restore, a directory
   /// keeps its set-group-ID bit, which only passes on the group, if the copy has the same group.
   static func permissions<Target: MetadataTarget & ~Copyable>(
     of status: FileStatus, on target: borrowing Target

@@ -6,10 +6,10 @@ internal import SystemIO
 /// Copies the entries of a plan into a staging directory, below which they have their paths
 /// relative to the base directory.
 ///
-/// A copy shares its blocks with the source where the volume can. It has the source's content,
+/// A copy shares its blocks with the source if the volume supports it. It has the source's content,
 /// holes, times, modes, attributes and hard links. It belongs to the user who runs the program or,
 /// if that is root, to the owner of the target's home directory. Set-user-ID and set-group-ID bits
-/// and attributes of the system are not copied (`MigratedMetadata`), with a remark.
+/// and attributes of the system are not copied (`MigratedMetadata`), and a remark reports that.
 final class MigrationCopier {
   /// Returns the path of an entry's copy relative to the base directory.
   private let stagedPath: (ByteString) -> ByteString
@@ -113,9 +113,9 @@ final class MigrationCopier {
     } catch { return true }
   }
 
-  /// Adds remarks on the files that got a log or a journal since the plan was made, or changed
-  /// before their log was copied, and so are databases in use: the copies may lack transactions or
-  /// be damaged.
+  /// Adds remarks on files that got a log or a journal after the plan was made or that changed
+  /// before their log was copied, because they are databases in use: the copies may lack
+  /// transactions or be damaged.
   private func reportDatabasesInUse(among moves: [MigrationPlan.Move]) {
     for move in moves {
       guard let copied = copied[move.destination], !failed.contains(move.destination) else {

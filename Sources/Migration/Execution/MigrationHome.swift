@@ -1,7 +1,7 @@
 internal import SystemIO
 
-/// A home directory of a migration. Paths are relative to it, and below it no link is followed but
-/// a snap's `current`.
+/// A home directory of a migration. Paths are relative to it, and below it no link is followed
+/// except a snap's `current`.
 final class MigrationHome {
   /// The link of a snap to its current revision, and that revision's directory.
   private let revision: (link: ByteString, directory: ByteString)?

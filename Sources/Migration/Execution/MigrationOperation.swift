@@ -6,14 +6,14 @@ package import SystemIO
 
 /// Carries out the migration of one app.
 ///
-/// The app must be stopped on both sides. The data that the target has is saved in a snapshot first
-/// (reason pre-restore). Then all entries are copied into a staging directory next to their
-/// destinations and synced, and put in place by a few renames under the journal, all or none
-/// (`StagedExchange`). The source is only read, and nothing in the target is replaced: an entry
-/// that appears at a destination meanwhile makes the operation roll back.
+/// The app must be stopped on both sides. The target's data is first saved in a snapshot (reason
+/// pre-restore). Then all entries are copied into a staging directory next to their destinations
+/// and synced, and put in place by a few renames under the journal, all or none (`StagedExchange`).
+/// The source is only read, and nothing in the target is replaced: if an entry appears at a
+/// destination meanwhile, the operation rolls back.
 ///
-/// A crash while entries are copied leaves the target unchanged, with a staging directory that the
-/// next recovery removes; after that the recovery finishes the renames.
+/// A crash during the copying leaves the target unchanged, with a staging directory that the next
+/// recovery removes; after a later crash the recovery finishes the renames.
 package struct MigrationOperation {
   /// The conditions of a migration.
   package struct Options: Sendable {
@@ -86,7 +86,7 @@ package struct MigrationOperation {
       report.saved = try save()
       try stage(in: exchange, &report)
     } catch {
-      // Nothing was moved. What is staged is removed here, or by 'recover'.
+      // Nothing was moved. Staged entries are removed here or by 'recover'.
       exchange.abandon()
       try? journal.end()
       if let error = error as? SystemError { throw OperationError(error) }
@@ -167,7 +167,7 @@ package struct MigrationOperation {
       try MigrationHome(migration.route.from), try MigrationHome(migration.route.to)
     )
     let (base, owner) = (target.base, try owner())
-    // Directories above the copies that no entry of the source stands for get the owner from it.
+    // Directories above the copies that correspond to no entry of the source get the owner from it.
     if let owner {
       try area.staging.tree.setOwner(user: owner.user, group: owner.group)
     }
@@ -188,9 +188,9 @@ package struct MigrationOperation {
     }
   }
 
-  /// Whether a destination has a copy: none of its entries could be copied otherwise. A step
-  /// without one would seem applied, and its rollback would remove what another program has put
-  /// there.
+  /// Whether a destination has a copy: otherwise none of its entries could be copied. A step
+  /// without one would seem applied, and its rollback would remove an entry that another program
+  /// has put there.
   private static func isStaged(
     _ destination: ByteString, in tree: borrowing Directory
   ) throws(SystemError) -> Bool {
@@ -210,8 +210,8 @@ package struct MigrationOperation {
     return (status.user, status.group)
   }
 
-  /// Refuses destinations on another volume than the staging directory: entries cannot be renamed
-  /// to it.
+  /// Refuses destinations on a volume other than that of the staging directory: entries cannot be
+  /// renamed to it.
   private func requireSameVolume(as base: FileStatus) throws {
     let home = migration.route.to.home
     for above in Set(target.destinations.map(\.parent)).sorted() {

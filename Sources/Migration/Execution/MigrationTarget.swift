@@ -16,11 +16,11 @@ package import SystemIO
 package struct MigrationTarget: Sendable {
   /// The device.
   package let device: Device
-  /// The directory in which entries are staged, relative to the home directory: empty for itself.
-  /// All destinations are in it.
+  /// The directory in which entries are staged, relative to the home directory; empty for the home
+  /// directory itself. All destinations are in it.
   let base: ByteString
   private let end: MigrationEnd
-  /// The destinations that new entries get, relative to the home directory, none within another.
+  /// The destinations of new entries, relative to the home directory, none within another.
   let destinations: [ByteString]
 
   /// Finds the device for a planned migration. Changes nothing.
@@ -54,7 +54,7 @@ package struct MigrationTarget: Sendable {
   }
 
   /// Returns a home directory as a device with the layout xdg or macos. A new home without base
-  /// directories or containers is one without apps.
+  /// directories or containers is a device without apps.
   private static func homeDevice(
     _ home: ByteString, _ layout: Layout
   ) throws(ModelError) -> Device {
@@ -127,7 +127,7 @@ package struct MigrationTarget: Sendable {
       + MigrationUse.uses(of: end.app, below: present).filter { !known.contains($0.process) }
   }
 
-  /// Whether a directory of a home has data of many apps, so that a file in use there says nothing.
+  /// Whether a home directory has data of many apps, so that a file in use there proves nothing.
   private static func isShared(_ path: ByteString) -> Bool {
     let shared: [ByteString] = [
       ".cache", ".config", ".local", ".local/share", ".local/state", ".var", ".var/app", "snap",
@@ -220,7 +220,7 @@ extension Packaging {
     }
   }
 
-  /// The form of the apps in devices of a layout; nil if apps have one form only there.
+  /// The form of the apps in devices of a layout; nil if apps have only one form there.
   package init?(ofDevicesIn layout: Layout) {
     switch layout {
     case .flatpak: self = .flatpak

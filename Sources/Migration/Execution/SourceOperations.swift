@@ -15,7 +15,7 @@ enum SourceOperations {
     try AppLocks.requireFree(subjects, root: root, to: "migrate")
     for left in try InterruptedOperation.all(on: root) {
       guard let subject = subjects.first(where: left.record.subjects.contains) else { continue }
-      // The root alone may not determine the layout.
+      // The root alone may not identify the layout.
       let device = "--root \(ShellWord.text(root)) --layout \(layout.rawValue)"
       throw OperationError(
         .failed, code: .recoveryRequired, "migrate", subject: subject,

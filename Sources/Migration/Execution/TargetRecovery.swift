@@ -7,7 +7,7 @@ internal import SystemIO
 extension AppPairing.Side {
   /// Recovers interrupted operations on the devices that a migration to this side can change: the
   /// home itself and its Flatpaks or snaps, or the containers of macOS. A blocked recovery refuses
-  /// only the app that it is about.
+  /// only the app that it affects.
   ///
   /// - Parameters:
   ///   - compile: compiles the policy for a layout.

@@ -1,18 +1,18 @@
 package import SystemIO
 
-/// A home directory for the time of a migration, with the data of apps from a snapshot. It is in
-/// the directory of the variable TMPDIR (default: `/var/tmp`), and only this user can read it.
+/// A temporary home directory for a migration, with the data of apps from a snapshot. It is in the
+/// directory of the variable TMPDIR (default: `/var/tmp`), and only this user can read it.
 ///
-/// It is locked while its process lives. The directories of killed processes have data of apps that
-/// the repository may hold encrypted, and are removed by the next migration from a snapshot.
+/// It is locked while its process lives. The directories of killed processes contain data of apps
+/// that the repository may hold encrypted; the next migration from a snapshot removes them.
 package struct TemporaryHome {
-  /// The side of the migration that it is.
+  /// The side of the migration that it represents.
   package let side: AppPairing.Side
   private let parent: ByteString
   private let name: ByteString
   private let lock: Lock
 
-  /// The lock on the directory; none if the file system has none.
+  /// The lock on the directory; nil if the file system does not support locks.
   private final class Lock: Sendable {
     private let lock: FileLock?
 
@@ -21,7 +21,8 @@ package struct TemporaryHome {
 
   private static let prefix = "sandboxctl-migrate-"
   private static let randomBytes = 8
-  /// The age in seconds from which an unlocked directory is abandoned: a new one is locked by then.
+  /// The minimum age in seconds of an abandoned directory without a lock: a new one is locked by
+  /// then.
   private static let leastAge = 60.0
 
   /// Creates the home directory for apps of a form, and removes abandoned ones.
@@ -61,7 +62,7 @@ package struct TemporaryHome {
     }
   }
 
-  /// Removes a directory. Restored directories may not permit it by their modes.
+  /// Removes a directory. The modes of restored directories may not permit that.
   private static func remove(
     _ name: ByteString, in parent: borrowing Directory
   ) throws(SystemError) {

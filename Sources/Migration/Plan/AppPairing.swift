@@ -21,14 +21,14 @@ package struct AppPairing {
   private let library: MigrationLibrary
   /// The identifiers of the apps that are installed in the target.
   private let installed: Set<ByteString>
-  /// The apps whose bundles have a list of places that is not usable.
+  /// The apps whose bundles have an unusable list of places.
   private let refused: Set<ByteString>
 
   /// Creates a pairing.
   ///
   /// - Parameter installed: The identifiers of the apps that are installed in the target; only
-  ///   those get data from outside sandboxes with `all()`.
-  /// - Parameter refused: The identifiers of apps whose `container-migration.plist` is not usable.
+  ///   these get data from outside sandboxes with `all()`.
+  /// - Parameter refused: The identifiers of apps whose `container-migration.plist` is unusable.
   package init(
     from source: Side, to target: Side, in library: MigrationLibrary, installed: Set<ByteString>,
     refused: Set<ByteString> = []
@@ -160,7 +160,7 @@ package struct AppPairing {
 
   /// Sorts a result, and adds the data that it does not cover with its size.
   ///
-  /// - Parameter others: The routes that are reported as not possible.
+  /// - Parameter others: The routes that are reported as impossible.
   private func complete(
     _ found: PairedApps, besides others: [MigrationRoute] = []
   ) -> PairedApps {
@@ -192,8 +192,8 @@ package struct AppPairing {
   }
 
   /// Returns the entries of the base directories, and the dotted entries of the home, that belong
-  /// to none of the apps. Those that the general table skips or excludes, of the desktop and the
-  /// shell, are omitted, as are caches.
+  /// to none of the apps. Entries of the desktop and the shell, which the general table skips or
+  /// excludes, are omitted, as are caches.
   private func unnamedPaths(besides routes: [MigrationRoute]) -> [ByteString] {
     let known = SourcePaths(routes)
     var found: [ByteString] = []
@@ -213,7 +213,7 @@ package struct AppPairing {
     }
   }
 
-  /// Returns the entries of the home that are the user's own and no app's: `Documents`.
+  /// Returns the entries of the home that belong to the user and not to an app: `Documents`.
   private func ownEntries(besides routes: [MigrationRoute]) -> [ByteString] {
     let known = SourcePaths(routes)
     return homeEntries.filter { !Self.isDotted($0) && !known.touch($0) }
@@ -231,7 +231,7 @@ package struct AppPairing {
   }
 
   /// Returns the route of a dotted entry of the home directory, which has the same path in each
-  /// home, and of the directories of its name in the base directories.
+  /// home, and of the base directories' entries of the same name.
   private func route(ofDotted name: ByteString) -> MigrationRoute {
     let location = PolicyLocation(file: "home directory", line: 1, column: 1)
     let place = MigrationTable.Place(
@@ -263,7 +263,7 @@ package struct AppPairing {
   }
 
   /// Returns the identifier of a table's app on a side: that of an installed app, or of one with
-  /// data there, or the first.
+  /// data there, or the first one.
   private func identifier(
     in table: MigrationTable, on side: Side
   ) throws(OperationError) -> ByteString {
@@ -321,8 +321,8 @@ package struct AppPairing {
     unnamedPaths(besides: []).filter { !$0.parent.isEmpty }.compactMap(\.lastComponent)
   }
 
-  /// Returns the names of the directories of a sandbox's apps; none outside sandboxes. Of macOS
-  /// these are the apps with tables: there is no other way to move their data.
+  /// Returns the names of the directories of a sandbox's apps; none outside sandboxes. For macOS
+  /// these are the apps with tables: their data cannot be moved in any other way.
   private func containers(of side: Side) -> [ByteString] {
     if side.packaging == .macOS {
       return library.tables.flatMap { $0.apps[.macOS] ?? [] }.filter {
@@ -372,7 +372,7 @@ private struct SourcePaths {
     }
   }
 
-  /// Whether a path is one of a route, or below or above one.
+  /// Whether a path belongs to a route, or is below or above such a path.
   func touch(_ path: ByteString) -> Bool {
     if above.contains(path) { return true }
     var at = path

@@ -12,7 +12,7 @@ package struct ContainerPreview: Sendable {
   /// The files and links that the counterpart has already: files by type, size and time, links by
   /// their targets.
   package private(set) var present = 0
-  /// The paths in the container at which the counterpart has another entry. They stay as they are.
+  /// The paths in the container at which the counterpart has another entry, which stays unchanged.
   package private(set) var conflicts: [ByteString] = []
   /// The files that the policy excludes from backups, and therefore from a migration.
   package private(set) var excluded = EntryTotals()
@@ -60,7 +60,7 @@ package struct ContainerPreview: Sendable {
       } else if pairing.counterpart == .noPlace {
         withoutPlace.add(entry.status)
       } else if Self.isMetadata(scan.name(index), at: entry.parent) {
-        // The target's container has its own.
+        // The target's container has its own record.
         continue
       } else {
         let path = scan.path(index)

@@ -75,7 +75,7 @@ package struct FlatpakAccess: Sendable, Hashable {
 
   /// Whether the app can use an absolute path.
   ///
-  /// - Parameter writing: Whether it has to write there.
+  /// - Parameter writing: Whether write access is required.
   package func permits(_ path: ByteString, writing: Bool = true) -> Bool {
     guard path.isAbsolute, !path.components.contains("..") else { return false }
     var above = path

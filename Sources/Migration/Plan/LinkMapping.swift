@@ -2,16 +2,16 @@ internal import SystemIO
 
 /// The targets that symbolic links get in their new places.
 ///
-/// An absolute target in an old place gets the new one. A relative target may mean another entry
-/// from the new place, since the directories above differ: it becomes absolute then, also if it
-/// leads out of the app's places. Between two homes of one form it keeps its meaning.
+/// An absolute target in an old place gets the new path. A relative target may mean another entry
+/// when seen from the new place, because the directories above differ: then it becomes absolute,
+/// even if it leads out of the app's places. Between two homes of one form it keeps its meaning.
 struct LinkMapping {
   private let route: MigrationRoute
   private let mapping: PathMapping
 
   /// The result for a link.
   struct Result {
-    /// The new target; nil if the link is copied as it is.
+    /// The new target; nil if the link is copied unchanged.
     var target: ByteString?
     /// The absolute path outside the app's places that the link leads to; nil if it leads to none.
     var outside: ByteString?
@@ -22,7 +22,7 @@ struct LinkMapping {
     mapping = route.mapping
   }
 
-  /// Returns the result for a link; none for another entry. Other links on the way are not
+  /// Returns the result for a link, or none for another entry. Other links on the path are not
   /// followed.
   func result(for move: MigrationPlan.Move) -> Result {
     guard let target = move.entry.target, !target.isEmpty else { return Result() }

@@ -5,14 +5,14 @@ internal import SystemIO
 /// together or not at all. A database without its log lacks transactions or is damaged, and SQLite
 /// applies a log that it finds beside another database to that one.
 ///
-/// They are known by their names alone: a file `X` beside one with the name of its journal counts
-/// as a database.
+/// They are recognized only by their names: a file `X` beside one with the name of its journal
+/// counts as a database.
 struct MigratedDatabases {
   /// The result for a database.
   enum Outcome {
-    /// It is copied, or there already, or it is not moved.
+    /// It is copied, or already exists, or is not moved.
     case destination(MigrationRoute.Destination)
-    /// It is not copied to this path, since the target has another entry.
+    /// It is not copied to this path, because the target has another entry.
     case conflict(ByteString)
   }
 
@@ -83,7 +83,7 @@ struct MigratedDatabases {
     let (path, destination) = (move.entry.path, move.destination)
     for (own, log) in zip(Self.logs(of: path), Self.logs(of: destination)) {
       guard let found = lookUp(log) else { continue }
-      // The log of the source could not be copied there, and SQLite follows a link.
+      // The source's log could not be copied there, and SQLite follows a link.
       let isFree = companions[own].map { $0.isSame(as: found) } ?? (found.kind == .directory)
       if isFree { continue }
       return "the target has the log of another one, '\(log)'"

@@ -34,7 +34,7 @@ package struct MigrationEntry: Sendable, Hashable {
     self.inode = inode
   }
 
-  /// Whether two entries are the same by type, size, time and link target. Their contents are not
+  /// Whether two entries have the same type, size, time and link target. Their contents are not
   /// compared.
   package func isSame(as other: MigrationEntry) -> Bool {
     guard kind == other.kind else { return false }

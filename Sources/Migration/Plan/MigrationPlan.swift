@@ -86,7 +86,7 @@ package struct MigrationPlan: Sendable {
 
 /// Computes the plan of a migration from the entries of the source.
 ///
-/// It is pure: the caller lists the source and answers what the target has.
+/// It is pure: the caller lists the source and looks up entries of the target.
 package struct MigrationPlanner {
   private let route: MigrationRoute
   /// Returns the entry at a path of the target, relative to its home directory, or nil if there is
@@ -100,13 +100,13 @@ package struct MigrationPlanner {
   private var databases = MigratedDatabases()
   /// The directories that cannot be entered in the target.
   private var blocked: Set<ByteString> = []
-  /// The index of the group of each directory without a place, or excluded.
+  /// The index of the group of each directory that has no place or is excluded.
   private var (placeless, excluded): ([ByteString: Int], [ByteString: Int]) = ([:], [:])
 
   /// Creates a planner.
   ///
   /// - Parameter target: Returns the entry at a path of the target, or nil if there is none. It
-  ///   follows no link but a snap's `current` above the entry.
+  ///   follows no link except a snap's `current` above the entry.
   package init(_ route: MigrationRoute, target: @escaping (ByteString) -> MigrationEntry?) {
     self.route = route
     lookUp = target
@@ -134,7 +134,7 @@ package struct MigrationPlanner {
             move: MigrationPlan.Move(entry: entry, destination: path), reason: reason))
         return databases.record(.conflict(path), for: entry)
       case .destination(let own):
-        // The index can be left: SQLite makes it again.
+        // The index can be omitted: SQLite recreates it.
         if owner.member != .sharedMemory { destination = own.followed(by: owner.member.suffix) }
       }
     }
@@ -145,7 +145,7 @@ package struct MigrationPlanner {
     databases.record(.destination(destination), for: entry)
     switch destination {
     case .noPlace:
-      // A directory above a place is only on the way to it.
+      // A directory above a place is only on the path to it.
       if entry.kind == .directory, isAbovePlace(entry.path) { return }
       Self.count(entry, reason: nil, in: &plan.withoutPlace, &placeless)
     case .skipped(let why): Self.count(entry, reason: why, in: &plan.skipped, &excluded)

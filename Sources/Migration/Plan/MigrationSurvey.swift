@@ -12,8 +12,8 @@ package struct MigrationSurvey: Sendable {
 
   /// Lists directories and files.
   ///
-  /// Links are not followed, except the last component of a listed path: a snap's `current` is one.
-  /// Of a file the log and the journal that it has as a database are listed with it.
+  /// Links are not followed, except the last component of a listed path, for a snap's `current`. If
+  /// a file is a database by its name, its log and its journal are listed with it.
   ///
   /// - Parameters:
   ///   - home: The home directory, a path without links.
@@ -81,7 +81,7 @@ package struct MigrationSurvey: Sendable {
   ///
   /// - Parameter home: The home directory, a path without links.
   static func fault(ofDirectory path: ByteString, in home: ByteString) -> String? {
-    // Without the right to search the directory, any name seems to be missing.
+    // Without the right to search the directory, every name seems to be missing.
     let name: ByteString = "x"
     do throws(SystemError) {
       let home = try Directory.open(resolved: home)
@@ -120,8 +120,8 @@ package struct MigrationSurvey: Sendable {
     return directory
   }
 
-  /// Opens a snap's current revision: the link `current` names a directory next to it, and any
-  /// other is refused.
+  /// Opens a snap's current revision: the link `current` must name a directory next to it; any
+  /// other target is refused.
   private static func revision(_ snap: borrowing Directory) throws(SystemError) -> Directory {
     let target = try snap.target(of: "current")
     guard let name = target.lastComponent, name.nameFault == nil else {
@@ -145,7 +145,7 @@ extension MigrationEntry {
   }
 
   /// Returns the bytes that a copy of a file allocates: holes are kept, and blocks that are
-  /// reserved behind its end are not copied.
+  /// reserved beyond its end are not copied.
   private static func allocation(of status: FileStatus) -> UInt64 {
     let block: UInt64 = 4096
     let (whole, isTooLarge) = status.size.addingReportingOverflow(block - 1)

@@ -44,7 +44,7 @@ package struct NewAppDataBundle: Sendable {
   ///   - app: The bundle identifier of the app.
   ///   - version: The version of the app whose data it gets, if known.
   ///   - build: The build, if known.
-  /// - Throws: `failed` if it cannot be created; then nothing of it is left.
+  /// - Throws: `failed` if it cannot be created; then nothing of it remains.
   package func make(
     of app: BundleIdentifier, version: ByteString?, build: ByteString?
   ) throws(OperationError) {
@@ -94,7 +94,7 @@ package struct NewAppDataBundle: Sendable {
   }
 
   /// Removes the program's own directory from the complete bundle, unless an interrupted operation
-  /// needs it. The bundle is for another program.
+  /// needs it, because the bundle is for another program.
   package func finish() {
     guard (try? InterruptedOperation.all(on: path))?.isEmpty == true,
       let bundle = try? Directory.open(resolved: path)

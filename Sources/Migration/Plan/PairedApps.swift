@@ -9,8 +9,8 @@ package struct PairedApps: Sendable {
   /// The data in the source's home directory that no table and no installed app names, with its
   /// size.
   package var unnamed: [MigrationPlan.Group] = []
-  /// The directories in the source's home directory in which apps were to be searched, and that
-  /// cannot be listed, each with the reason.
+  /// The unlistable directories in the source's home directory in which apps were to be searched,
+  /// each with the reason.
   package var unreadable: [PathRemark] = []
 
   /// Creates an empty result.

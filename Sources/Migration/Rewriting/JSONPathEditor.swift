@@ -86,7 +86,7 @@ struct JSONPathEditor {
     position += 1
   }
 
-  /// Reads a member or an element and the comma behind it. Its path is only needed while a key can
+  /// Reads a member or an element and the comma after it. Its path is needed only while a key can
   /// match.
   private mutating func child(
     _ name: String, as key: Key, at path: [String], _ candidates: [Int]
@@ -114,7 +114,7 @@ struct JSONPathEditor {
   }
 
   /// Reports a string at an unknown key if it points to an old place: a path or a URL of a file.
-  /// Other strings are not decoded, most of the text.
+  /// Other strings, which are most of the text, are not decoded.
   private mutating func inspect(_ literal: ArraySlice<UInt8>) {
     guard let first = literal.dropFirst().first, "/\\fj".utf8.contains(first),
       let value = Self.decoded(literal), findings.pointsToOldPlace(value)
@@ -140,7 +140,7 @@ struct JSONPathEditor {
     }
   }
 
-  /// Returns the range of the string at the current position, with its quotes, and moves behind it.
+  /// Returns the range of the string at the current position, with its quotes, and moves past it.
   private mutating func stringRange() -> Range<Int> {
     let start = position
     position += 1

@@ -40,7 +40,7 @@ package enum RewriteRule: String, CaseIterable, Sendable, Hashable {
   /// Replaces the paths in a file's content.
   ///
   /// Only the values that the rule knows are changed; all other bytes remain. A file that cannot be
-  /// read without doubt is refused, so that it can be reported.
+  /// read unambiguously is refused, so that it can be reported.
   ///
   /// - Throws: `RewriteRefusal` for a file that is too large or not in the expected format.
   package func rewrite(
@@ -160,8 +160,8 @@ struct RewritingFindings {
     outside.append(Rewriting.Value(key: key, value: value))
   }
 
-  /// Whether a path or URL points to installed programs, which every form of an app has at its own
-  /// place: the app corrects these itself.
+  /// Whether a path or URL points to installed programs, whose location differs in each form of an
+  /// app: the app corrects these itself.
   private static func isOfSystem(_ value: String) -> Bool {
     var path = value[...]
     if path.hasPrefix("jar:") { path = path.dropFirst(4) }

@@ -6,9 +6,9 @@ package import SystemIO
 
 /// The tables of the macOS apps whose bundles have a container-migration.plist.
 ///
-/// macOS carries such a list out when the app first gets a container (App Sandbox Design Guide,
+/// macOS carries out such a list when the app first gets a container (App Sandbox Design Guide,
 /// Migrating an App to a Sandbox). Here it is a table like the others, so that the data of a home
-/// directory of another Mac, or of the time before the sandbox, can be copied into a container.
+/// directory of another Mac, or from before the sandbox, can be copied into a container.
 package struct BundleMigrations: Sendable {
   /// A table for each app with a usable list, in the order of their bundles.
   package private(set) var tables: [MigrationTable] = []
@@ -34,7 +34,7 @@ package struct BundleMigrations: Sendable {
       guard let directory = try? Directory.open(resolved: above.appending("Applications")) else {
         continue
       }
-      // Sorted: of two bundles of one app always the same one counts.
+      // Sorted, so that of two bundles of one app always the same one counts.
       for name in ((try? directory.names()) ?? []).sorted() where name.hasSuffix(".app") {
         read(name, in: directory)
       }

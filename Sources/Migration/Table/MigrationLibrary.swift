@@ -25,8 +25,8 @@ package struct MigrationLibrary: Sendable {
     (self.tables, self.issues) = (tables, issues)
   }
 
-  /// Returns the library with further tables, such as those of apps' bundles, before all others: a
-  /// user's table of an app replaces them.
+  /// Returns the library with additional tables, such as those of apps' bundles, before all others:
+  /// a user's table for an app replaces them.
   package func adding(_ further: [MigrationTable]) -> MigrationLibrary {
     MigrationLibrary(further + tables, issues)
   }
@@ -45,8 +45,8 @@ package struct MigrationLibrary: Sendable {
   /// The table for all apps without one of their own.
   package var general: MigrationTable? { tables.last(where: \.isGeneral) }
 
-  /// Finds tables of one origin that share a name or an app: which of them applies would depend on
-  /// the order of the files.
+  /// Finds tables of one origin that share a name or an app: the order of the files would determine
+  /// which of them applies.
   private static func duplicates(_ tables: [MigrationTable]) -> [PolicyIssue] {
     var (names, apps): ([String: String], [String: String]) = ([:], [:])
     var issues: [PolicyIssue] = []

@@ -6,7 +6,7 @@ internal import SystemIO
 struct MigrationLint {
   private let table: MigrationTable
   private(set) var issues: [PolicyIssue] = []
-  /// The places that an example passed, by index.
+  /// The places covered by a passing example, by index.
   private var tested: Set<String> = []
 
   init(_ table: MigrationTable) {

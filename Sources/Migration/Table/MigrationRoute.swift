@@ -8,7 +8,7 @@ package struct MigrationRoute: Sendable {
   package let to: MigrationEnd
   /// The app's own table.
   package let table: MigrationTable?
-  /// The table for what the app's own table does not cover.
+  /// The table for data that the app's own table does not cover.
   package let general: MigrationTable?
   /// The names of directories that the app has outside sandboxes, for the general table.
   private let names: MigrationNames
@@ -68,8 +68,8 @@ package struct MigrationRoute: Sendable {
   /// Returns the result for an entry.
   ///
   /// Between two homes of one form every path of the app's directory stays the same; only skip
-  /// rules apply. Otherwise the place with the longest path decides, the app's own table before the
-  /// general one.
+  /// rules apply. Otherwise the place with the longest path decides, in the app's own table before
+  /// the general one.
   ///
   /// - Parameters:
   ///   - path: The entry, relative to the source's home directory.
@@ -182,8 +182,9 @@ package struct MigrationNames: Sendable, Hashable {
   /// Creates the names of an app with one name, which is not an identifier.
   package init(exactly name: ByteString) { names = name.nameFault == nil ? [name] : [] }
 
-  /// Derives the names from an identifier: itself, its last component, and that in lower case, with
-  /// the vendor before it for GNOME and KDE (`org.gnome.Maps`: `gnome-maps`).
+  /// Derives the names from an identifier: the identifier itself, its last component, and the
+  /// latter in lower case, with the vendor before it for GNOME and KDE (`org.gnome.Maps`:
+  /// `gnome-maps`).
   package init(of identifier: ByteString) {
     let parts = identifier.bytes.split(separator: UInt8(ascii: ".")).map { ByteString($0) }
     var names: Set<ByteString> = [identifier]

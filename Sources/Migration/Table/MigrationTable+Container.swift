@@ -4,8 +4,8 @@ package import SystemIO
 
 extension MigrationTable {
   /// Creates the table of a macOS app's container-migration.plist: each of its moves is a place
-  /// with a path outside the sandbox and one in the container. The paths that the list links stay
-  /// where they are, so they are no places, but notes.
+  /// with a path outside the sandbox and one in the container. Paths that the list only links are
+  /// not moved, so they become notes instead of places.
   ///
   /// - Parameters:
   ///   - app: The bundle identifier.

@@ -134,7 +134,7 @@ extension MigrationTable {
   package struct Skip: Sendable, Hashable {
     /// The pattern, relative to the place.
     package let pattern: Pattern
-    /// Whether the rule is for symbolic links only, and not for what is below a directory.
+    /// Whether the rule is only for symbolic links, and not for entries below a directory.
     package let isOfLinks: Bool
     /// The reason.
     package let why: String
@@ -169,7 +169,7 @@ extension MigrationTable {
 
   /// A remark for the user after a migration into a form.
   package struct Note: Sendable, Hashable {
-    /// The forms of the target for which it holds.
+    /// The forms of the target to which it applies.
     package let targets: Set<Packaging>
     /// The text.
     package let text: String

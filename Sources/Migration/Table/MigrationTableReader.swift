@@ -40,7 +40,7 @@ extension MigrationTable {
     var reader = MigrationTableReader(file: source.name)
     let table = reader.table(node, name: name)
     var issues = check.issues + reader.issues
-    // In a table with mistakes the examples would fail because of those.
+    // In a table with mistakes the examples would fail because of these.
     if issues.isEmpty { issues = MigrationLint(table).issues }
     return (table, issues.sorted { $0.location < $1.location })
   }

@@ -6,8 +6,8 @@ package enum Packaging: String, CaseIterable, Sendable, Hashable {
   /// Outside any sandbox, in the directories of the base directory specification and in dotted
   /// directories.
   case host
-  /// A package of Debian or a derivative. Its data is where `host` has it, except where a table
-  /// states another place.
+  /// A package of Debian or a derivative. Its data is in the same places as for `host`, unless a
+  /// table states another place.
   case deb
   /// A Flatpak: `~/.var/app/ID`.
   case flatpak
@@ -19,7 +19,7 @@ package enum Packaging: String, CaseIterable, Sendable, Hashable {
   /// The forms that a table in YAML can name; the others are read from an app's property list.
   static let written: [Packaging] = [.host, .deb, .flatpak, .snap]
 
-  /// Whether apps of this form have a directory of their own.
+  /// Whether apps of this form have a separate directory.
   package var isSandbox: Bool { self != .host && self != .deb }
 
   /// Returns the directory of an app's data, relative to the home directory; empty outside
