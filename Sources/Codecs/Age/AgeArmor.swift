@@ -1,8 +1,8 @@
 /// The ASCII armor of age files: strict PEM (RFC 7468, section 3, figure 3) with the label
 /// `AGE ENCRYPTED FILE` ("ASCII armor").
 ///
-/// It is for small files, such as encrypted identities, which are read whole. Files in a repository
-/// are binary.
+/// It is for small files, such as encrypted identities, which are read completely. Files in a
+/// repository are binary.
 public enum AgeArmor {
   private static let begin = Array("-----BEGIN AGE ENCRYPTED FILE-----".utf8)
   private static let end = Array("-----END AGE ENCRYPTED FILE-----".utf8)
@@ -27,8 +27,8 @@ public enum AgeArmor {
 
   /// Returns the binary file of a text.
   ///
-  /// Accepted are white space before and after, and line feeds preceded by carriage returns, all or
-  /// none of them. Refused is everything else that `encode(_:)` would not write.
+  /// Accepts white space before and after, and line feeds preceded by carriage returns, all or none
+  /// of them. Refuses everything else that `encode(_:)` would not write.
   ///
   /// - Throws: `armor` with the reason.
   public static func decode(_ text: [UInt8]) throws(AgeError) -> [UInt8] {

@@ -20,11 +20,11 @@ public struct AgeError: Error, Hashable, Sendable {
     case header
     /// No identity, or not this passphrase, unwraps the file key.
     case noMatch
-    /// The file key was unwrapped, but the header's MAC is not the one of this header.
+    /// The file key was unwrapped, but the header's MAC does not match the header.
     case headerMAC
     /// A piece of the payload is damaged, truncated, out of order or followed by other data.
     case payload
-    /// The text is no identity or recipient.
+    /// The text is not an identity or recipient.
     case key
     /// The identity or recipient is of a type that is not supported, which the reason names.
     case unsupported

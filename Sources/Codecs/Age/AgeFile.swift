@@ -95,7 +95,7 @@ public struct AgeFile: Sendable {
   /// Returns a header for other recipients of an existing file, whose header is at the beginning of
   /// the given bytes. Its payload, with the nonce, stays valid after the new header.
   ///
-  /// Whoever could read the file before may have kept its file key.
+  /// Anyone who could read the file before may have kept its file key.
   ///
   /// - Throws: as `init(opening:with:)` does; `limit` if the header would exceed 64 KiB.
   public static func header(
@@ -157,8 +157,8 @@ extension AgeHeader {
 extension AgeFile {
   /// Returns the number of plain bytes in a file of a stored size.
   ///
-  /// It is verified only when a range that includes the last piece is opened: the size of a file
-  /// that was cut between two pieces seems valid.
+  /// It is verified only when a range that includes the last piece is opened: a file that was cut
+  /// off between two pieces seems to have a valid size.
   ///
   /// - Throws: `payload` if no file with this head has that size.
   public func plainCount(ofStored size: UInt64) throws(AgeError) -> UInt64 {

@@ -59,8 +59,8 @@ public struct AgeHeader: Sendable {
     return nil
   }
 
-  /// A stanza of scrypt is the only one, since whoever knows the passphrase is taken for the
-  /// author ("scrypt recipient stanza").
+  /// A stanza of scrypt is the only one, because anyone who knows the passphrase is assumed to be
+  /// the author ("scrypt recipient stanza").
   private func checkCombination() throws(AgeError) {
     guard !stanzas.isEmpty else { throw AgeError(.header, "the header has no recipient") }
     if hasPassphrase && stanzas.count > 1 {
@@ -95,7 +95,7 @@ public struct AgeHeader: Sendable {
 
   /// Verifies the MAC ("Header MAC").
   ///
-  /// - Throws: `headerMAC` if it is not the one of this header.
+  /// - Throws: `headerMAC` if it does not match the header.
   func verify(with key: borrowing AgeFileKey) throws(AgeError) {
     let right = key.headerMAC(of: authenticated.span)
     guard unsafe sodium_memcmp(right, mac, right.count) == 0 else {
@@ -144,7 +144,7 @@ struct AgeHeaderParser {
       arguments: arguments.map { String(decoding: $0, as: UTF8.self) }, body: try parseBody())
   }
 
-  /// Parses lines of 64 characters and one that is shorter, each of which is Base64 of its own.
+  /// Parses lines of 64 characters and a shorter one, each of which is Base64 by itself.
   private mutating func parseBody() throws(AgeError) -> [UInt8] {
     var body: [UInt8] = []
     while true {

@@ -26,7 +26,7 @@ enum AgeKeyType {
       .unsupported, "recipients of the plugin '\(prefix.dropFirst(4))' are not supported")
   }
 
-  /// Throws `unsupported` for an identity of another type, and `key` for what is no identity.
+  /// Throws `unsupported` for an identity of another type, and `key` for any other text.
   static func refuseUnsupportedIdentity(_ text: Span<UInt8>) throws(AgeError) {
     if text.starts(with: "AGE-SECRET-KEY-PQ-1") {
       throw postQuantum("identity (AGE-SECRET-KEY-PQ-1…, MLKEM768-X25519)")
@@ -43,7 +43,7 @@ enum AgeKeyType {
     if text.starts(with: "-----BEGIN ") { throw sshKey }
   }
 
-  /// The names of known stanzas, for the message that no identity matches. Returns nil for a type
+  /// The names of known stanzas, for the error that no identity matches. Returns nil for a type
   /// that is supported or unknown.
   static func unsupportedStanza(_ type: String) -> String? {
     switch type {

@@ -4,10 +4,10 @@
 /// Pieces are independent, so several threads may use one value at once: each piece is sealed by
 /// its number.
 public final class AgePayload: Sendable {
-  /// The plain bytes of each piece but the last, which has 1 to this many, or none if the payload
-  /// is empty.
+  /// The plain bytes of each piece except the last, which has between 1 and this number, or none if
+  /// the payload is empty.
   public static let plainCount = 65_536
-  /// The stored bytes of each piece but the last.
+  /// The stored bytes of each piece except the last.
   public static let storedCount = plainCount + AEAD.tagCount
   /// The bytes that each piece adds.
   static let tagCount = AEAD.tagCount
@@ -49,8 +49,8 @@ public final class AgePayload: Sendable {
     }
   }
 
-  /// Decrypts adjacent pieces and appends their plain bytes to a buffer. On failure it has those of
-  /// the pieces before.
+  /// Decrypts adjacent pieces and appends their plain bytes to a buffer. After a failure the buffer
+  /// has those of the earlier pieces.
   ///
   /// - Parameters:
   ///   - stored: whole pieces; with `endsPayload` also the last one.
@@ -90,8 +90,8 @@ public final class AgePayload: Sendable {
       ? AgeError(.payload, "the last piece, \(nonce.number), is empty") : nil
   }
 
-  /// Returns the reason why a piece was refused. A whole piece that is the last one although data
-  /// follows, or is not although none does, is authentic and decrypted.
+  /// Returns the reason why a piece was refused. A complete piece that is the last one although
+  /// data follows, or is not the last although none follows, is authentic and decrypted.
   private func refusal(
     of piece: Span<UInt8>, _ nonce: AEAD.Nonce, to output: inout OutputSpan<UInt8>
   ) -> AgeError {
@@ -109,10 +109,10 @@ public final class AgePayload: Sendable {
   }
 }
 
-/// The key of one file, from which those of its header's MAC and of its payload are derived, wiped
-/// when it is destroyed ("File key").
+/// The key of one file, from which the keys of its header's MAC and of its payload are derived;
+/// wiped when it is destroyed ("File key").
 ///
-/// A file key belongs to one file. It is used again only for another header of the same file.
+/// A file key belongs to one file. It is reused only for another header of the same file.
 struct AgeFileKey: ~Copyable {
   static let byteCount = 16
 

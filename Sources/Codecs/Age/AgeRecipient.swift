@@ -1,7 +1,7 @@
 internal import CSodium
 
-/// The public half of an X25519 identity: whoever has it can encrypt, but not decrypt ("The X25519
-/// recipient type").
+/// The public half of an X25519 identity: anyone who has it can encrypt, but not decrypt ("The
+/// X25519 recipient type").
 ///
 /// A host that writes backups it cannot read has recipients only.
 public struct AgeRecipient: Hashable, Sendable, CustomStringConvertible {
@@ -27,8 +27,8 @@ public struct AgeRecipient: Hashable, Sendable, CustomStringConvertible {
 
   /// Creates a recipient from its point.
   ///
-  /// - Throws: `key` if it has not 32 bytes or is of low order, so that its shared secrets would be
-  ///   known to everyone.
+  /// - Throws: `key` if it does not have 32 bytes or is of low order, so that its shared secrets
+  ///   would be known to everyone.
   init(point: [UInt8]) throws(AgeError) {
     guard point.count == AgeStanza.shareCount else {
       throw AgeError(.key, "it has \(point.count) bytes instead of \(AgeStanza.shareCount)")
@@ -80,8 +80,8 @@ enum X25519 {
     return point
   }
 
-  /// Returns the secret that is shared with a point of 32 bytes, or nil if it would be zero: the
-  /// point is of low order.
+  /// Returns the secret that is shared with a point of 32 bytes, or nil if it would be zero because
+  /// the point is of low order.
   static func multiply(_ secret: borrowing SecretBytes, _ point: [UInt8]) -> SecretBytes? {
     precondition(point.count == AgeStanza.shareCount, "a point has 32 bytes")
     var status: Int32 = -1
@@ -112,7 +112,7 @@ enum AgeStanza: Hashable, Sendable {
   /// The size of a salt of scrypt, in bytes.
   static let saltCount = 16
 
-  /// Creates a stanza from its arguments, of which there is at least one.
+  /// Creates a stanza from its arguments, at least one.
   ///
   /// - Throws: `header` for a stanza of type X25519 or scrypt that violates the specification.
   init(arguments: [String], body: [UInt8]) throws(AgeError) {
@@ -138,7 +138,7 @@ enum AgeStanza: Hashable, Sendable {
       throw AgeError(
         .header, "a stanza of type \(type) has \(arguments.count) arguments instead of \(count)")
     }
-    // Before anything is decrypted: a longer body could be made for several keys at once.
+    // Before decryption: a longer body could be made for several keys at once.
     guard body.count == bodyCount else {
       throw AgeError(
         .header, "a stanza of type \(type) has \(body.count) bytes instead of \(bodyCount)")
@@ -183,7 +183,7 @@ enum AgeStanza: Hashable, Sendable {
     }
   }
 
-  /// Appends the text: the arguments, and the body in lines of 64 characters, of which the last is
+  /// Appends the text: the arguments, and the body in lines of 64 characters, the last of which is
   /// shorter and may be empty.
   func encode(to header: inout [UInt8]) {
     header += Array("-> \(arguments.joined(separator: " "))\n".utf8)

@@ -1,8 +1,8 @@
 /// Encrypts a file from its beginning to its end, in portions of any size ("Payload").
 ///
-/// A pack is written with a buffer that is emptied after each call and keeps its memory. Whole
-/// pieces are encrypted from the given bytes directly; less than a piece and one byte is kept until
-/// more follow, because the last piece is marked. To encrypt by several threads, use
+/// A pack is written with a buffer that is emptied after each call and keeps its memory. Complete
+/// pieces are encrypted from the given bytes directly; up to one piece is kept until more bytes
+/// follow, because the last piece is marked. To encrypt with several threads, use
 /// `AgePayload.seal(_:from:endsPayload:appendingTo:)`.
 public struct AgeEncryptor: ~Copyable {
   /// The head and the key of the file.
@@ -13,8 +13,8 @@ public struct AgeEncryptor: ~Copyable {
   /// Begins to encrypt a new file. A file must not be encrypted twice.
   public init(_ file: AgeFile) { self.file = file }
 
-  /// Encrypts the next plain bytes and appends the stored bytes that are complete to a buffer: the
-  /// first call those of the head, too.
+  /// Encrypts the next plain bytes and appends the complete stored bytes to a buffer; the first
+  /// call also appends the head.
   public mutating func encrypt(_ plain: Span<UInt8>, appendingTo buffer: inout [UInt8]) {
     begin(&buffer)
     let payload = file.payload
@@ -48,8 +48,8 @@ public struct AgeDecryptor: ~Copyable {
   /// `decrypt(_:appendingTo:)`.
   public init(_ file: AgeFile) { payload = file.payload }
 
-  /// Decrypts the next stored bytes and appends the plain bytes of pieces that are complete to a
-  /// buffer, also of those before a failure. Do not use the value after an error.
+  /// Decrypts the next stored bytes and appends the plain bytes of complete pieces to a buffer,
+  /// including those before a failure. Do not use the value after an error.
   ///
   /// - Throws: `payload` if a piece is damaged, or not the one with its number, or if data follows
   ///   the last one.
@@ -77,13 +77,13 @@ private struct AgePieces {
   private let size: Int
   /// The number of the pending piece.
   private(set) var number: UInt64 = 0
-  /// The bytes of a piece that is not complete, or that no byte follows yet.
+  /// The bytes of a piece that is incomplete, or after which no byte has arrived yet.
   private(set) var pending: [UInt8] = []
 
   init(size: Int) { self.size = size }
 
-  /// Adds bytes, and calls `process` with each run of pieces that more bytes follow and the number
-  /// of its first piece.
+  /// Adds bytes, and calls `process` with each run of pieces that are followed by more bytes and
+  /// with the number of its first piece.
   mutating func add<Failure: Error>(
     _ bytes: Span<UInt8>, _ process: (Span<UInt8>, UInt64) throws(Failure) -> Void
   ) throws(Failure) {

@@ -1,5 +1,5 @@
-/// Bech32 (BIP 173) without a limit of its length, as the age specification uses it for identities
-/// and recipients ("Conventions used in this document").
+/// Bech32 (BIP 173) without a length limit, as the age specification uses it for identities and
+/// recipients ("Conventions used in this document").
 ///
 /// Data and text are in `SecretBytes`, because both may be an identity.
 struct Bech32: ~Copyable {
@@ -14,7 +14,7 @@ struct Bech32: ~Copyable {
   /// Decodes a text.
   ///
   /// - Throws: `key` for mixed case, characters outside the alphabet, a wrong checksum, or bits
-  ///   that are no whole byte.
+  ///   that do not form whole bytes.
   init(_ text: Span<UInt8>) throws(AgeError) {
     guard let separator = text.indices.last(where: { text[$0] == UInt8(ascii: "1") }),
       separator > 0, text.count - separator - 1 >= Self.checksumCount

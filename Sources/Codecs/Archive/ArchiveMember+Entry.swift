@@ -25,14 +25,14 @@ extension ArchiveMember {
   /// The numbers that a user or a group can have: the largest one of 32 bits means "unchanged" in
   /// system calls, so a restored file would keep the owner of the process.
   private static let numbers: ClosedRange<Int64> = 0...Int64(UInt32.max - 1)
-  /// The number in place of one that does not fit, as Linux has it (`DEFAULT_OVERFLOWUID`).
+  /// The number in place of one that does not fit, as in Linux (`DEFAULT_OVERFLOWUID`).
   private static let overflowNumber: UInt32 = 65_534
 
   private static func number(_ number: Int64) -> UInt32 {
     numbers.contains(number) ? UInt32(number) : overflowNumber
   }
 
-  /// Records a number that was replaced, whose name is not that of the other one.
+  /// Records a number that was replaced; the name does not belong to the replacement.
   private mutating func noteInvalid(_ number: Int64, of role: String) {
     if role == "owner" { userName = [] } else { groupName = [] }
     omissions.append(
@@ -105,8 +105,8 @@ extension ArchiveMember {
   /// `ARCHIVE_ENTRY_ACL_TYPE_NFS4`, a macro that Swift does not import: allow, deny, audit, alarm.
   private static let newerListTypes: Int32 = 0x0400 | 0x0800 | 0x1000 | 0x2000
 
-  /// Returns the mask of a list, which is the group's permissions in the mode of a file: libarchive
-  /// has those of the list's own entry for the group there.
+  /// Returns the mask of a list, which Linux has as the group's permissions in a file's mode;
+  /// libarchive has those of the list's own group entry there.
   private static func mask(_ entry: OpaquePointer) -> UInt16? {
     unsafe archive_entry_acl_reset(entry, ARCHIVE_ENTRY_ACL_TYPE_ACCESS)
     while true {

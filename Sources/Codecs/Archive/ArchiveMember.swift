@@ -1,7 +1,7 @@
 /// The metadata of an entry of an archive, as `ArchiveReader` finds it.
 public struct ArchiveMember: Sendable, Hashable {
-  /// The bytes of the name, or nil if the archive has none or one that is not text of the encoding
-  /// that it claims.
+  /// The bytes of the name, or nil if the archive has none, or has one that is not text in the
+  /// encoding that it claims.
   public var path: [UInt8]?
   public var kind: Kind
   /// The permission bits, at most 07777.
@@ -18,14 +18,14 @@ public struct ArchiveMember: Sendable, Hashable {
   /// The extended attributes in the order of the archive, and the ACLs in the form of the kernel's
   /// attributes.
   public var attributes: [PaxMember.Attribute] = []
-  /// Properties that could not be taken, each as a clause.
+  /// Properties that could not be read, each as a clause.
   public var omissions: [String] = []
   /// Whether the content is encrypted, and so cannot be read.
   public var isEncrypted = false
 
   /// The kinds of members.
   public enum Kind: Sendable, Hashable {
-    /// A file with its size in bytes, as far as the archive has it before the content.
+    /// A file with its size in bytes, if the archive has it before the content.
     case file(size: UInt64?)
     case directory
     case symbolicLink(target: [UInt8])
@@ -36,7 +36,7 @@ public struct ArchiveMember: Sendable, Hashable {
     case blockDevice(major: UInt32, minor: UInt32)
     /// A socket or a type that Linux does not have.
     case other
-    /// A link whose target is not text of the encoding that the archive claims.
+    /// A link whose target is not text in the encoding that the archive claims.
     case unreadableLink
   }
 }

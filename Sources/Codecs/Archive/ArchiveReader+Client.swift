@@ -13,7 +13,7 @@ extension ArchiveReader {
     /// The bytes passed to libarchive last, which must not move until the next call.
     private let buffer: UnsafeMutableBufferPointer<UInt8>
     /// The positions of these bytes: libarchive seeks to each member of a zip archive, and gets
-    /// those that are there without another read.
+    /// bytes that are already there without another read.
     private var held: Range<UInt64> = 0..<0
     private var position: UInt64 = 0
     /// The bytes before those, without gaps, for the headers of the current member.
@@ -33,13 +33,13 @@ extension ArchiveReader {
     private var partCount = 0
 
     private static let size = 256 << 10
-    /// The number of bytes to have before those passed last: an extended header, which libarchive
+    /// The number of bytes to keep before those passed last: an extended header, which libarchive
     /// limits to 1 MiB, and one that precedes it.
     private static let recentLimit = 3 << 19
-    /// The maximum number of bytes to keep. The first header of a tar is at most some blocks of a
-    /// decompressor behind the start.
+    /// The maximum number of bytes to keep. The first header of a tar is at most a few decompressor
+    /// blocks after the start.
     private static let keptLimit = 64 << 20
-    /// The number of bytes behind an archive that are looked at. The record of zeros with which tar
+    /// The number of bytes after an archive that are examined. The record of zeros with which tar
     /// ends an archive is shorter.
     private static let trailerLimit = 1 << 20
 
@@ -59,11 +59,11 @@ extension ArchiveReader {
 
     deinit { unsafe buffer.deallocate() }
 
-    /// Whether libarchive gets the names of a zip archive without their flags, and does not convert
-    /// them.
+    /// Whether libarchive gets the names of a zip archive without their flags, and so does not
+    /// convert them.
     var keepsZipNames: Bool { outline != nil }
 
-    /// The number of members of a zip archive by its directory; nil if that is not known.
+    /// The number of members of a zip archive according to its directory; nil if unknown.
     var zipCount: UInt64? { outline?.count }
 
     /// The bytes before a zip archive in a file; nil if there are none. Called at its end.
@@ -75,7 +75,7 @@ extension ArchiveReader {
     var hasZipDirectory: Bool {
       guard let size = input.size, part == nil else { return true }
       if let outline { return outline.isInReach }
-      // Something is in front of the archive, behind it, or wrong in its directory.
+      // Other bytes precede or follow the archive, or its directory has a fault.
       let count = Int(min(size, UInt64(ZipCentralDirectory.reach)))
       input.seek(to: size - UInt64(count))
       var tail: [UInt8] = []
@@ -114,8 +114,8 @@ extension ArchiveReader {
       return decoded.failure
     }
 
-    /// Returns the failure of compressed data near its start, because of which it is no archive of
-    /// a known format: damage changes a whole block of bzip2. Other data behind its end is none.
+    /// Returns the failure of compressed data near its start that makes it an archive of no known
+    /// format: damage changes a whole block of bzip2. Other data after its end is not a failure.
     func damageAtStart() -> CodecError? {
       guard let decoded else { return nil }
       var left = Self.keptLimit
@@ -130,8 +130,8 @@ extension ArchiveReader {
       return isTrailing ? nil : failure.error
     }
 
-    /// Whether another tar archive follows a position up to which libarchive has read one, behind
-    /// any zeros. Other data is none: old programs wrote what was left in their buffer.
+    /// Whether another tar archive follows a position up to which libarchive has read one, after
+    /// any zeros. Other data does not count: old programs wrote the rest of their buffer.
     func hasTar(after end: UInt64) -> Bool {
       var start = max(end, held.lowerBound)
       start += UInt64(PaxMember.padding(after: start))
@@ -146,8 +146,8 @@ extension ArchiveReader {
       return TarBlock.isHeader(firstOf: rest)
     }
 
-    /// Whether another zip archive follows one in a stream, whose members libarchive has read up to
-    /// a position. In a file it reads the last one.
+    /// Whether another zip archive follows one in a stream whose members libarchive has read up to
+    /// a position. In a file libarchive reads the last one.
     func hasZip(after end: UInt64) -> Bool {
       guard input.size == nil else { return false }
       let skipped = Int(min(max(end, held.lowerBound), held.upperBound) - held.lowerBound)
@@ -177,7 +177,7 @@ extension ArchiveReader {
       return true
     }
 
-    /// Keeps nothing: this reader is the last one.
+    /// Keeps nothing, because this reader is the last one.
     func endRepeatable() { kept = nil }
 
     /// Lets the next reader read the first part of a zip archive. Returns false if it is read as a
@@ -205,8 +205,8 @@ extension ArchiveReader {
       (kept, repeated, position, held, recent) = (nil, [], 0, 0..<0, [])
     }
 
-    /// Sets the names that libarchive ends at a NUL. They are unknown if libarchive decompresses
-    /// the archive.
+    /// Sets the names that libarchive truncates at a NUL. They are unknown if libarchive
+    /// decompresses the archive.
     func setNamesWithNUL(of member: inout ArchiveMember, in archive: OpaquePointer) {
       guard unsafe archive_filter_code(archive, 0) == ARCHIVE_FILTER_NONE,
         let format = unsafe headerFormat(of: archive)

@@ -1,7 +1,7 @@
 // Incremental archives of GNU tar (`--listed-incremental`), in which each directory has a list of
 // its files: those that did not change since the last archive are not in this one.
 extension ArchiveReader {
-  /// The omission of the first directory with such a file, for all of the archive.
+  /// The omission for the first directory with such a file; it applies to the whole archive.
   static var incremental: String {
     "this is an incremental archive of GNU tar: files that had not changed are not in it"
   }

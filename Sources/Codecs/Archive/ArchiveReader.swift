@@ -4,9 +4,9 @@ internal import Glibc
 /// Reads archives with libarchive: tar, cpio, zip, 7-Zip and others, in the compressions that it
 /// knows, from a stream or a file.
 ///
-/// Not enabled are formats whose readers open other files (mtree) or accept any bytes (raw), and
-/// compressions for which libarchive starts a program. A hole is skipped and not read as zeros.
-/// Memory is bounded by libarchive: a tar needs that of one header, a zip in a file that of a part
+/// Formats whose readers open other files (mtree) or accept any bytes (raw), and compressions for
+/// which libarchive starts a program, are not enabled. A hole is skipped and not read as zeros.
+/// Memory is bounded by libarchive: a tar needs memory for one header, a zip in a file for a part
 /// of its directory (`ZipPart`).
 ///
 /// The names in a tar archive are its bytes. libarchive would convert the UTF-8 of pax records to
@@ -25,7 +25,7 @@ internal import Glibc
   private let client: Client
   /// The locale of all calls: libarchive converts names while it reads headers.
   private let locale: TextLocale
-  /// The first header, which was read to know the format.
+  /// The first header, which was read to determine the format.
   private var first: Header?
   private var entry: OpaquePointer?
   private var content = Content()
@@ -36,8 +36,8 @@ internal import Glibc
   private var isIncremental = false
   /// Whether nothing more can be read: after the last member, or after damage.
   public private(set) var isEnded = false
-  /// Whether all that was read may be wrong: the compressed data is damaged, which shows only
-  /// behind the damage, at the latest by a checksum of the whole.
+  /// Whether everything that was read may be wrong: the compressed data is damaged, which shows
+  /// only after the damage, at the latest by a checksum of the whole.
   public private(set) var isSuspect = false
   /// A sentence about other content of the file, known after the last member; nil if it has none.
   public private(set) var remark: String?
@@ -128,7 +128,7 @@ internal import Glibc
     return nil
   }
 
-  /// Opens an archive that is no tar archive: the first part of a large zip archive, or the whole.
+  /// Opens an archive other than tar: the first part of a large zip archive, or all of it.
   private static func openOther(
     _ client: Client, _ format: Format
   ) throws(CodecError) -> Opened {
@@ -194,7 +194,7 @@ internal import Glibc
     let status = header.status
     if status == ARCHIVE_EOF {
       isEnded = true
-      // Before the rest of compressed data is read for its checksum.
+      // Precedes reading the rest of compressed data for its checksum.
       let isFollowed = isFollowed
       try requireSoundEnd()
       try requireEndMark()
@@ -321,8 +321,8 @@ internal import Glibc
     throw failure.error
   }
 
-  /// Checks that a tar archive ends with zeros, of which libarchive has read a block then. It takes
-  /// the end of the bytes between two members for the end of the archive as well.
+  /// Checks that a tar archive ends with zeros, of which libarchive has then read a block.
+  /// libarchive also mistakes the end of the data between two members for the end of the archive.
   private func requireEndMark() throws(CodecError) {
     guard unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_TAR,
       unsafe archive_filter_bytes(archive, 0) == archive_read_header_position(archive)
@@ -333,7 +333,7 @@ internal import Glibc
   }
 
   /// Checks that the members of a zip archive in a file were those of its directory. libarchive
-  /// reads an archive without one as a stream, and takes one of several headers that lead to the
+  /// reads an archive without one as a stream, and accepts one of several headers that lead to the
   /// same member.
   private mutating func requireZipDirectory() throws(CodecError) {
     guard unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK == ARCHIVE_FORMAT_ZIP else {
@@ -354,9 +354,9 @@ internal import Glibc
     if let lead = client.zipLead { remark = try lead.remark() }
   }
 
-  /// Whether another archive follows the end mark of a tar archive, as one that was appended with
-  /// `cat`, or a zip archive in a stream: libarchive, like tar, reads nothing behind it. Unknown,
-  /// and false, if libarchive decompresses the archive.
+  /// Whether another archive follows the end mark of a tar archive, such as one appended with
+  /// `cat`, or follows a zip archive in a stream: libarchive, like tar, reads nothing after it.
+  /// Unknown, and false, if libarchive decompresses the archive.
   private var isFollowed: Bool {
     guard unsafe archive_filter_code(archive, 0) == ARCHIVE_FILTER_NONE else { return false }
     let end = unsafe UInt64(clamping: archive_filter_bytes(archive, 0))
@@ -371,9 +371,9 @@ internal import Glibc
     let error = unsafe Self.error(archive, isFirst: count == 0)
     guard status == ARCHIVE_FATAL else { return error }
     isEnded = true
-    // Damage of the compressed data is the cause of what libarchive found, if there is any.
+    // If the compressed data is damaged, that is the cause of libarchive's finding.
     do throws(CodecError) { try requireSoundEnd() } catch { return error }
-    // The readers of zip and others have no words for data that ends too early.
+    // The readers of zip and other formats have no message for data that ends too early.
     if unsafe archive_error_string(archive) == nil {
       return CodecError(.truncated, in: .archive, reason: "it is truncated")
     }

@@ -68,7 +68,7 @@ internal import CArchive
     return unsafe archive_write_header(archive, entry)
   }
 
-  /// Frees everything. A writer that was not finished writes no end of an archive.
+  /// Frees everything. An unfinished writer does not write the end of an archive.
   private static func close(
     _ archive: OpaquePointer, _ entry: OpaquePointer, output: UnsafeMutablePointer<Output>,
     isFinished: Bool
@@ -83,14 +83,14 @@ internal import CArchive
   private static let noMemory = CodecError(
     .library, in: .archive, reason: "not enough memory for the writer")
 
-  /// Begins a member of a zip archive: a file of a size, a directory or a symbolic link. The
-  /// content of the one before must be complete.
+  /// Begins a member of a zip archive: a file of a given size, a directory or a symbolic link. The
+  /// content of the previous member must be complete.
   ///
   /// - Throws: `unrepresentable` for other kinds and for what zip cannot hold.
   public mutating func begin(
     _ member: PaxMember, to buffer: inout [UInt8]
   ) throws(CodecError) {
-    // The name is marked as UTF-8 only if it is. Others stay bytes without a known encoding.
+    // The name is marked as UTF-8 only if it is. Other names stay bytes without a known encoding.
     let isText = String(validating: member.path, as: UTF8.self) != nil
     let locale = isText ? TextLocale.utf8 : .plain
     unsafe archive_entry_clear(entry)

@@ -2,9 +2,9 @@ internal import CBzip2
 
 /// Decodes the streams of a bzip2 file, each with the CRC-32 of its blocks and of the whole.
 ///
-/// libbz2 decodes a block of at most 900 kB as a whole, and shows its damage behind it.
+/// libbz2 decodes a block of at most 900 kB as a whole, and reports its damage only after it.
 @safe final class Bzip2Decoder: MemberDecoder {
-  /// At an address of its own: libbz2 keeps a pointer to it.
+  /// At a fixed address: libbz2 keeps a pointer to it.
   private let stream: UnsafeMutablePointer<bz_stream>
   /// Whether libbz2 has memory of the stream.
   private var isOpen = false
@@ -15,7 +15,7 @@ internal import CBzip2
 
   /// The first bytes of each stream before the size of the blocks, from 1 to 9.
   private static let magic = Array("BZh".utf8)
-  /// The bytes behind the size: the mark of a block, and that of the end of an empty stream.
+  /// The bytes after the size: the mark of a block, and that of the end of an empty stream.
   private static let marks: [[UInt8]] = [
     [0x31, 0x41, 0x59, 0x26, 0x53, 0x59], [0x17, 0x72, 0x45, 0x38, 0x50, 0x90],
   ]
@@ -74,7 +74,7 @@ internal import CBzip2
     return step
   }
 
-  /// - Parameter isStuck: whether nothing was done, and nothing follows.
+  /// - Parameter isStuck: whether no progress was made, and nothing follows.
   private func outcome(_ status: Int32, isStuck: Bool) -> MemberStep.Outcome {
     switch status {
     case BZ_STREAM_END: .finished

@@ -1,4 +1,4 @@
-/// A decoder of one member of a file that may have several, one after the other.
+/// A decoder of one member of a file that may have several in sequence.
 protocol MemberDecoder: AnyObject {
   /// The name of the compression in libarchive's words.
   var name: String { get }
@@ -25,14 +25,14 @@ struct MemberStep {
 
   enum Outcome {
     case unfinished, finished
-    /// The data that follows a member is none. The start of the first one was compared.
+    /// The data after a member is not another one. The start of the first was compared before.
     case foreign
     case failed(DecodingFailure)
   }
 }
 
 /// Decodes all members of a file, as the programs of these compressions do, and accepts zeros after
-/// the last one: tapes and block devices have them.
+/// the last one, as on tapes and block devices.
 final class ConcatenatedDecoder: StreamDecoder {
   private let member: any MemberDecoder
   private var part = Part.member

@@ -4,7 +4,7 @@ protocol StreamDecoder: AnyObject {
   var name: String { get }
 
   /// Decodes from `input` into `output`, until one of them is used up, the data ends, or it is
-  /// damaged. What precedes the damage is in the output.
+  /// damaged. Data before the damage is in the output.
   ///
   /// - Parameter isLast: whether nothing follows `input`.
   func decode(
@@ -29,8 +29,8 @@ struct DecodingStep {
 /// The damage of compressed data.
 struct DecodingFailure {
   let error: CodecError
-  /// Whether all that was decoded may be wrong: damage shows only behind it, at the latest by a
-  /// checksum of the whole.
+  /// Whether everything that was decoded may be wrong: damage shows only after it, at the latest by
+  /// a checksum of the whole.
   var isSuspect = false
 
   static func malformed(_ reason: String) -> Self {
@@ -52,8 +52,8 @@ struct DecodingFailure {
 /// The plain bytes of a compressed archive.
 ///
 /// libarchive does not verify the checksum of gzip, nor any that it has not reached at the end of
-/// the archive in the data, and what it had decoded before damage is lost; it ignores what follows
-/// bzip2 data. Here all that can be decoded is read, and then the bytes end: `failure` is the
+/// the archive in the data; it loses what it decoded before damage, and ignores what follows bzip2
+/// data. Here everything that can be decoded is read, and then the bytes end: `failure` is the
 /// reason.
 final class DecodedInput: ArchiveInput {
   private let input: any ArchiveInput
@@ -72,7 +72,7 @@ final class DecodedInput: ArchiveInput {
 
   private static let portion = 256 << 10
 
-  /// Decodes an input of which the bytes of `start` were read.
+  /// Decodes an input whose first bytes, `start`, were read.
   private init(_ input: any ArchiveInput, after start: [UInt8], _ decoder: any StreamDecoder) {
     self.input = input
     self.decoder = decoder
@@ -113,7 +113,7 @@ final class DecodedInput: ArchiveInput {
 }
 
 extension DecodedInput {
-  /// Returns the plain bytes of an input at its start that is compressed in a known way, otherwise
+  /// Returns the plain bytes of an input at its start if it is compressed in a known way, otherwise
   /// an input with the same bytes.
   static func opening(
     _ input: any ArchiveInput

@@ -7,7 +7,7 @@ struct HeaderNames {
   /// The format of the archive.
   enum Format { case tar, cpio, zip }
 
-  /// Returns a number of bytes from an offset in the headers, or nil if they are not known.
+  /// Returns a number of bytes from an offset in the headers, or nil if they are unknown.
   typealias Bytes = (_ offset: Int, _ count: Int) -> [UInt8]?
 
   /// The name of the member, if it contains a NUL.
@@ -18,7 +18,7 @@ struct HeaderNames {
   /// in the archive.
   private(set) var listsUnchanged = false
 
-  /// The largest extended header in bytes that is looked at, which is that of libarchive.
+  /// The maximum size in bytes of an extended header to examine, which is libarchive's limit.
   private static let extensionLimit = 1 << 20
   /// The maximum number of extended headers of a member. Writers use three at most.
   private static let extensionCount = 8
@@ -64,7 +64,7 @@ struct HeaderNames {
     Array(content[..<((content.lastIndex { $0 != 0 } ?? -1) + 1)])
   }
 
-  /// Reads records `<length> <key>=<value>\n` as far as they are sound.
+  /// Reads records `<length> <key>=<value> ` as long as they are valid.
   private mutating func readRecords(_ content: [UInt8]) {
     // Almost no header has one.
     guard content.contains(0) else { return }
@@ -94,7 +94,7 @@ struct HeaderNames {
   }
 
   /// The code of an unchanged file in the list of a directory: each name has one before it and a
-  /// NUL behind it (GNU tar's manual, "Dumpdir").
+  /// NUL after it (GNU tar's manual, "Dumpdir").
   static let unchanged = UInt8(ascii: "N")
 
   // MARK: - Other formats
@@ -115,8 +115,8 @@ struct HeaderNames {
     return bytes(start, count).map(trimmed)
   }
 
-  /// Returns the name in the local header of a zip archive. The record with the sizes of the member
-  /// before it, of at most 24 bytes, precedes it: libarchive leaves that for the next header.
+  /// Returns the name in the local header of a zip archive. It may follow the record with the sizes
+  /// of the previous member, of at most 24 bytes, which libarchive leaves for the next header.
   private static func zipName(_ bytes: Bytes) -> [UInt8]? {
     let start = (0...24).first { bytes($0, 4) == ZipCentralDirectory.localSignature }
     guard let start, let header = bytes(start, 30) else { return nil }

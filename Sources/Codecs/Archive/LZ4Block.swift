@@ -57,7 +57,7 @@ struct LZ4Block {
     return false
   }
 
-  /// Returns a length of 4 bits, which further bytes continue; nil if they are missing.
+  /// Returns a length of 4 bits, extended by further bytes; nil if they are missing.
   private static func length(
     _ bits: Int, in stored: Span<UInt8>, at position: inout Int
   ) -> Int? {
@@ -79,7 +79,7 @@ struct LZ4Block {
     }
   }
 
-  /// Copies bytes that may be those which the copy makes.
+  /// Copies bytes, which may include bytes that the copy itself writes.
   private mutating func copy(_ count: Int, from distance: Int) {
     for index in end..<(end + count) { plain[index] = plain[index - distance] }
     end += count

@@ -10,7 +10,7 @@ final class LZ4Decoder: StreamDecoder {
   }
 
   private var part = Part.magic
-  /// The bytes of the part, of which there have to be `needed`.
+  /// The bytes of the part, of which `needed` are required.
   private var collected: [UInt8] = []
   private var needed = 4
   private var skippedCount = 0
@@ -155,7 +155,7 @@ final class LZ4Decoder: StreamDecoder {
     return nil
   }
 
-  /// Returns the failure of damage that is found before it is decoded.
+  /// Returns the failure for damage that is found before decoding.
   private static func known(_ reason: String) -> DecodingFailure {
     DecodingFailure(error: CodecError(.malformed, in: .archive, reason: reason))
   }

@@ -3,13 +3,13 @@ internal import CLzma
 /// Decodes the members of an lzip file (RFC draft-diaz-lzip, version 1), each with its CRC-32, and
 /// the sizes of its content and of itself.
 ///
-/// A member is a header of 6 bytes, LZMA data with an end marker, and 20 bytes behind it.
+/// A member is a header of 6 bytes, LZMA data with an end marker, and a trailer of 20 bytes.
 final class LzipDecoder: MemberDecoder {
   private let stream: LzmaStream
   private var part = Part.header
-  /// The bytes of the header or of the end so far.
+  /// The bytes of the header or the trailer so far.
   private var field: [UInt8] = []
-  /// The checksum of what was decoded, its size, and that of the LZMA data.
+  /// The checksum and the size of the decoded data, and the size of the LZMA data.
   private var sums = Sums()
 
   private enum Part { case header, data, end }
@@ -30,8 +30,8 @@ final class LzipDecoder: MemberDecoder {
 
   init() throws(CodecError) { stream = try LzmaStream(.alone) }
 
-  /// Whether a file with this start is one: the signature, the version 1, and the size of a
-  /// dictionary of 4 KiB to 512 MiB. A tar may begin with a name like the signature.
+  /// Whether a file with this start is an lzip file: the signature, version 1, and a dictionary of
+  /// 4 KiB to 512 MiB. A tar may begin with a name like the signature.
   static func begins(_ start: [UInt8]) -> Bool {
     start.count >= headerSize && start.starts(with: signature) && start[4] == 1
       && (12...29).contains(start[5] & 0x1F)
@@ -52,7 +52,7 @@ final class LzipDecoder: MemberDecoder {
     }
   }
 
-  /// Takes bytes until the field has a size, and then returns what `body` makes of it.
+  /// Takes bytes until the field is complete, and then returns the result of `body` for it.
   private func collect(
     _ size: Int, of input: Span<UInt8>, isLast: Bool, _ body: () -> MemberStep.Outcome
   ) -> MemberStep {
@@ -79,7 +79,7 @@ final class LzipDecoder: MemberDecoder {
     let header =
       [0x5D] + (0..<4).map { UInt8(truncatingIfNeeded: dictionary >> UInt32(8 * $0)) }
       + [UInt8](repeating: 0xFF, count: 8)
-    // liblzma takes no byte without room for one, which the header does not need.
+    // liblzma accepts no byte without room for one, which the header does not need.
     var room: [UInt8] = [0]
     let step = unsafe room.withUnsafeMutableBytes {
       unsafe stream.step(header.span, isLast: false, into: $0, name: name)
@@ -101,7 +101,7 @@ final class LzipDecoder: MemberDecoder {
     return step
   }
 
-  /// Compares the checksum and the sizes behind the data.
+  /// Compares the checksum and the sizes after the data.
   private func checkEnd() -> MemberStep.Outcome {
     func number(_ range: Range<Int>) -> UInt64 {
       field[range].reversed().reduce(0) { $0 << 8 | UInt64($1) }

@@ -5,19 +5,19 @@ internal import CLzma
   /// The formats that it decodes.
   enum Format {
     /// LZMA data with a header of 13 bytes (the .lzma File Format 1.0, "LZMA_Alone"): the
-    /// properties, the size of the dictionary, and that of the content, or ones if an end marker
-    /// follows.
+    /// properties, the size of the dictionary, and that of the content, or all ones if an end
+    /// marker follows.
     case alone
     /// A stream of an xz file (The .xz File Format 1.2).
     case xz
   }
 
   private let format: Format
-  /// At an address of its own: liblzma keeps a pointer to it.
+  /// At a fixed address: liblzma keeps a pointer to it.
   private let stream: UnsafeMutablePointer<lzma_stream>
 
-  /// The maximum memory in bytes, almost all of it a dictionary, which can be of 4 GiB. xz itself
-  /// writes dictionaries of at most 1.5 GiB, and of 64 MiB if it is not told otherwise.
+  /// The maximum memory in bytes, almost all of it for a dictionary, which can have 4 GiB. xz
+  /// itself writes dictionaries of at most 1.5 GiB, and of at most 64 MiB by default.
   private static let memoryLimit: UInt64 = 1 << 30
 
   init(_ format: Format) throws(CodecError) {
@@ -34,7 +34,7 @@ internal import CLzma
     unsafe stream.deallocate()
   }
 
-  /// Begins with another stream. liblzma frees what the last one had, or uses it again.
+  /// Begins another stream. liblzma frees or reuses the memory of the last one.
   func restart() throws(CodecError) {
     let status =
       switch format {
@@ -69,7 +69,7 @@ internal import CLzma
     return step
   }
 
-  /// - Parameter isStuck: whether nothing was done, and nothing follows.
+  /// - Parameter isStuck: whether no progress was made, and nothing follows.
   private func outcome(
     _ status: lzma_ret, isStuck: Bool, _ name: String
   ) -> MemberStep.Outcome {
@@ -119,9 +119,9 @@ final class LzmaDecoder: MemberDecoder {
 
   init() throws(CodecError) { stream = try LzmaStream(.alone) }
 
-  /// Whether a file with this start is one. The format has no signature: the dictionary is a power
-  /// of two, or one and a half, of at least 64 KiB, and the content is below 256 TiB. A tar cannot
-  /// begin so, since a NUL ends its first name.
+  /// Whether a file with this start is an lzma file. The format has no signature: the dictionary is
+  /// a power of two, or one and a half times that, of at least 64 KiB, and the content is below 256
+  /// TiB. A tar cannot begin like this, because a NUL ends its first name.
   static func begins(_ start: [UInt8]) -> Bool {
     guard start.count >= headerSize, start[0] == properties else { return false }
     let dictionary = start[1..<5].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

@@ -6,8 +6,8 @@ enum PaxTime {
   /// `pax_time` of version 3.6 does. Tried once, since a later version may not.
   static let isMisread = seconds(of: (-2, 250_000_000)) == -1
 
-  /// Returns a time of a pax archive without that mistake. The sign of a time in the second before
-  /// 1970 is lost.
+  /// Returns a time of a pax archive with that error corrected. The sign of a time in the second
+  /// before 1970 is lost.
   static func corrected(_ seconds: Int64, _ nanoseconds: UInt32) -> (Int64, UInt32) {
     guard seconds < 0, nanoseconds > 0, isMisread else { return (seconds, nanoseconds) }
     return (seconds - 1, 1_000_000_000 - nanoseconds)

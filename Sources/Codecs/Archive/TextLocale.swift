@@ -3,11 +3,11 @@ internal import Glibc
 /// The locale in which libarchive converts names.
 ///
 /// libarchive converts the names of an archive from the encoding that the archive claims into that
-/// of the thread's locale. In the C locale, in which programs begin, text that is not ASCII has no
-/// name at all in some formats; in `C.UTF-8`, which is part of glibc since 2.35, UTF-8 stays as it
-/// is.
+/// of the thread's locale. In the C locale, in which programs start, text that is not ASCII has no
+/// name at all in some formats; in `C.UTF-8`, which is part of glibc since 2.35, UTF-8 stays
+/// unchanged.
 @safe final class TextLocale: Sendable {
-  /// The locale `C.UTF-8`, or the thread's own where the C library does not have it.
+  /// The locale `C.UTF-8`, or the thread's own if the C library lacks it.
   static let utf8 = TextLocale("C.UTF-8")
   /// The C locale: all bytes that are not ASCII have no meaning.
   static let plain = TextLocale("C")

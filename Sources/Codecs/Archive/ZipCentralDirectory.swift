@@ -16,12 +16,12 @@ struct ZipCentralDirectory {
   struct Header {
     /// The offset of the header in the file.
     let start: UInt64
-    /// Whether the name is not ASCII, and UTF-8 by the flag.
+    /// Whether the name is not ASCII and is marked as UTF-8.
     let hasFlaggedName: Bool
     /// The number of the system that made the member (APPNOTE.TXT 4.4.2).
     let system: UInt8
-    /// Whether the name has a backslash and no slash, and was made on a system where that is a
-    /// character of names.
+    /// Whether the name has a backslash and no slash, and comes from a system where a backslash is
+    /// a character of names.
     let hasBackslash: Bool
     /// Whether the name contains a NUL.
     let hasNUL: Bool
@@ -46,11 +46,11 @@ struct ZipCentralDirectory {
   /// The size of a header without its name, extra field and comment.
   private static let fixedSize = 46
 
-  /// Finds the directory. Returns nil for a file that is no zip archive from its start, and if the
-  /// end of the archive is not sound.
+  /// Finds the directory. Returns nil for a file that is not a zip archive from its start, and if
+  /// the end of the archive is invalid.
   init?(in input: any ArchiveInput, size: UInt64) {
     var window = Window(input)
-    // Another archive may end with a zip archive, whose bytes are content.
+    // Another archive may end with a zip archive as content.
     guard let head = window.bytes(4, at: 0, ahead: 4), head.starts(with: Self.localSignature),
       let found = Self.directory(in: &window, size: size)
     else { return nil }
@@ -77,7 +77,7 @@ struct ZipCentralDirectory {
   }
 
   /// Returns the bytes before the archive that libarchive reads by the directory at the end of a
-  /// file; nil if there are none, or no sound end.
+  /// file; nil if there are none, or no valid end.
   static func lead(in input: any ArchiveInput, size: UInt64) -> Lead? {
     var window = Window(input)
     guard let found = directory(in: &window, size: size), found.shift > 0 else { return nil }
@@ -104,7 +104,7 @@ struct ZipCentralDirectory {
   /// Whether all headers were read.
   var isAtEnd: Bool { position >= range.upperBound }
 
-  /// Returns the next header; nil after the last one, and if the next one is not sound.
+  /// Returns the next header; nil after the last one, and if the next one is invalid.
   mutating func next() -> Header? {
     guard position < range.upperBound,
       let fixed = window.bytes(Self.fixedSize, at: position, ahead: Window.portion),
@@ -134,7 +134,7 @@ struct ZipCentralDirectory {
 
   /// Returns bytes of the file, or nil if it does not have them.
   mutating func bytes(_ count: Int, at offset: UInt64) -> ArraySlice<UInt8>? {
-    // A page costs no more than some bytes, and small members are close to each other.
+    // Reading a page costs no more than reading some bytes, and small members are close together.
     window.bytes(count, at: offset, ahead: max(count, 4096))
   }
 
@@ -144,8 +144,8 @@ struct ZipCentralDirectory {
   private typealias Place = (range: Range<UInt64>, shift: UInt64)
 
   /// Returns the range of the central directory, the number of bytes before the archive in its
-  /// file, and whether its end is in libarchive's reach; nil if there is no sound end. Other bytes
-  /// may follow it, such as zeros on a tape.
+  /// file, and whether its end is within libarchive's reach; nil if there is no valid end. Other
+  /// bytes may follow it, such as zeros on a tape.
   private static func directory(
     in window: inout Window, size: UInt64
   ) -> (range: Range<UInt64>, shift: UInt64, isInReach: Bool)? {
@@ -165,8 +165,8 @@ struct ZipCentralDirectory {
     return nil
   }
 
-  /// Returns the indexes of what can be the record at the end of an archive, the likeliest first:
-  /// those up to the end of the file, then the others, the last one first. A comment may contain
+  /// Returns the indexes of possible records at the end of an archive, the likeliest first: those
+  /// that extend to the end of the file, then the others, the last one first. A comment may contain
   /// anything.
   private static func endRecords(in tail: ArraySlice<UInt8>) -> [Int] {
     var (exact, followed): ([Int], [Int]) = ([], [])
@@ -179,8 +179,8 @@ struct ZipCentralDirectory {
     return exact + followed
   }
 
-  /// Returns the place of the central directory by the record at the end of the archive; nil if it
-  /// is not sound (APPNOTE.TXT 4.3.14 to 4.3.16).
+  /// Returns the location of the central directory by the record at the end of the archive; nil if
+  /// it is invalid (APPNOTE.TXT 4.3.14 to 4.3.16).
   private static func place(
     ofRecord record: ArraySlice<UInt8>, at position: UInt64, in window: inout Window
   ) -> Place? {
@@ -233,7 +233,7 @@ struct ZipCentralDirectory {
 }
 
 extension ZipCentralDirectory {
-  /// Reads parts of an input, ahead in portions.
+  /// Reads parts of an input, and reads ahead in portions.
   private struct Window {
     private let input: any ArchiveInput
     private var buffer: [UInt8] = []
@@ -245,7 +245,7 @@ extension ZipCentralDirectory {
 
     /// Returns bytes, or nil if the input does not have them.
     ///
-    /// - Parameter ahead: The number of bytes to read if they are not there yet.
+    /// - Parameter ahead: The number of bytes to read if they were not read yet.
     mutating func bytes(_ count: Int, at offset: UInt64, ahead: Int) -> ArraySlice<UInt8>? {
       let isInBuffer = offset >= start && offset - start <= UInt64(buffer.count)
       if !isInBuffer || buffer.count - Int(offset - start) < count {

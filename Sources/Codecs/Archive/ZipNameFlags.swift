@@ -1,14 +1,15 @@
-/// The bytes in the headers of a zip archive that make libarchive change names: it gets others.
+/// The bytes in the headers of a zip archive that would make libarchive change names; it gets
+/// others.
 ///
-/// libarchive converts a name that is UTF-8 by its flag (APPNOTE.TXT 4.4.4, bit 11) to Unicode's
-/// form NFC, and copies the bytes of one without it (archive_read_support_format_zip.c,
+/// libarchive converts a name that is marked as UTF-8 (APPNOTE.TXT 4.4.4, bit 11) to Unicode's form
+/// NFC, and copies the bytes of one that is not (archive_read_support_format_zip.c,
 /// `zip_read_local_file_header`). It takes a backslash in a name without a slash for a separator,
-/// as Windows has it, unless the local header has the number of another system. There is no option
-/// for either, so the flags are cleared, and the system is set to that of the central directory, in
-/// the bytes that libarchive reads. It ends a name at a NUL, which may make it the name of another
-/// member, so it gets another byte, and the reader the name with the NUL. Only headers of such
-/// names count. They are found by the central directory, so only in files: in a stream the names
-/// are converted.
+/// as on Windows, unless the local header has the number of another system. There is no option for
+/// either, so in the bytes that libarchive reads, the flags are cleared, and the system is set to
+/// that of the central directory. libarchive truncates a name at a NUL, which may make it the name
+/// of another member, so it gets another byte, and the reader gets the name with the NUL. Only
+/// headers of such names count. They are found by the central directory, so only in files: in a
+/// stream the names are converted.
 struct ZipNameFlags {
   /// A byte of a header to change.
   private struct Change {
@@ -17,7 +18,7 @@ struct ZipNameFlags {
     let value: UInt8?
   }
 
-  /// A local header to look at.
+  /// A local header to examine.
   private struct Local {
     let offset: UInt64
     let hasFlaggedName: Bool
@@ -27,8 +28,8 @@ struct ZipNameFlags {
 
   /// The byte that libarchive gets for a NUL.
   private static let substitute: UInt8 = 1
-  /// The maximum number of bytes of names with a NUL that are kept. Only an archive that is made
-  /// for that has more.
+  /// The maximum number of bytes of names with a NUL that are kept. Only an archive crafted for
+  /// that purpose has more.
   private static let namesLimit = 16 << 20
   /// The size of a local header without its name and extra field.
   private static let localSize = 30
@@ -60,7 +61,7 @@ struct ZipNameFlags {
   mutating func finish(in directory: inout ZipCentralDirectory) {
     localHeaders.sort { $0.offset < $1.offset }
     for local in localHeaders {
-      // A header that is none must not change what is there.
+      // An invalid header must not change the bytes there.
       guard let bytes = directory.bytes(8, at: local.offset),
         bytes.starts(with: ZipCentralDirectory.localSignature)
       else { continue }

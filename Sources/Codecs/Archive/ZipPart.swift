@@ -1,9 +1,10 @@
 /// A part of a zip archive for libarchive: all bytes before the central directory, a range of its
-/// headers, and an end of its own.
+/// headers, and an end record of its own.
 ///
-/// libarchive has the whole central directory in memory while it reads an archive, about 160 bytes
-/// a member (archive_read_support_format_zip.c, `struct zip_entry`). In parts, whose members follow
-/// each other in the file, it gives the same members in the same order, and has those of one part.
+/// libarchive holds the whole central directory in memory while it reads an archive, about 160
+/// bytes per member (archive_read_support_format_zip.c, `struct zip_entry`). Read in parts, whose
+/// members are consecutive in the file, it returns the same members in the same order, and holds
+/// only those of one part.
 struct ZipPart {
   /// The offset of the central directory in the file and in the part.
   private let directoryStart: UInt64
@@ -90,8 +91,8 @@ extension ZipPart {
     }
 
     /// Returns the parts; none if libarchive is to read the archive as a whole: it is small, its
-    /// headers are in another order than its members, or something is before or between its
-    /// records. One part has the whole directory if libarchive would not find the end.
+    /// headers are in another order than its members, or there are bytes before or between its
+    /// records. A single part has the whole directory if libarchive would not find the end.
     func parts(of directory: ZipCentralDirectory) -> [ZipPart] {
       let range = directory.range
       guard directory.shift == 0, directory.position == range.upperBound else { return [] }
@@ -109,12 +110,12 @@ extension ZipPart {
   }
 }
 
-/// The facts of a zip archive in a file that its central directory has before libarchive reads the
-/// archive.
+/// The facts about a zip archive in a file that its central directory contains, determined before
+/// libarchive reads the archive.
 struct ZipOutline {
-  /// The bytes of headers to change, so that names stay as they are.
+  /// The bytes of headers to change so that names stay unchanged.
   let nameFlags: ZipNameFlags
-  /// The parts to read one after the other; empty to read the archive as a whole.
+  /// The parts to read in sequence; empty to read the archive as a whole.
   let parts: [ZipPart]
   /// The number of headers.
   let count: UInt64
@@ -122,7 +123,7 @@ struct ZipOutline {
   let isInReach: Bool
 
   /// Reads the directory, and continues at the start of the input. Returns nil for a stream, and if
-  /// there is no sound central directory.
+  /// there is no valid central directory.
   ///
   /// - Parameter members: The maximum number of members in a part.
   init?(in input: any ArchiveInput, members: Int) {

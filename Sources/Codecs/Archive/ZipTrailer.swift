@@ -1,5 +1,5 @@
-/// The bytes of a zip archive from its central directory on, in a stream: libarchive reads members
-/// up to there, and nothing behind it (APPNOTE.TXT 4.3.6).
+/// The bytes of a zip archive from its central directory on, in a stream: libarchive reads the
+/// members before it, and nothing after it (APPNOTE.TXT 4.3.6).
 struct ZipTrailer {
   private var bytes: ArraySlice<UInt8>
   /// Returns the next bytes; none at the end.
@@ -31,7 +31,7 @@ struct ZipTrailer {
     return false
   }
 
-  /// The size of the record at the start; nil if it is none of a directory.
+  /// The size of the record at the start; nil if it is not a record of a directory.
   private var size: Int? {
     mutating get {
       guard bytes.starts(with: "PK".utf8) else { return nil }

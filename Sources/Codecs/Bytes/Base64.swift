@@ -1,5 +1,5 @@
-/// Base64 (RFC 4648, section 4), with padding for bytes that are not UTF-8 in JSON, property lists
-/// and the armor of age files, without for the header of age files.
+/// Base64 (RFC 4648, section 4): with padding for bytes that are not UTF-8 in JSON, property lists
+/// and the armor of age files, without padding for the header of age files.
 public enum Base64 {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
@@ -45,7 +45,7 @@ public enum Base64 {
         pending &= (1 << bits) - 1
       }
     }
-    // 6 bits remain of a single character, which is no byte; 4 bits of two, and 2 bits of three.
+    // A single character leaves 6 bits, which are not a byte; two leave 4 bits, and three leave 2.
     guard bits < 6, pads == (padded ? Int(bits) / 2 : 0) else { return nil }
     return pending == 0 || strayBits ? bytes : nil
   }

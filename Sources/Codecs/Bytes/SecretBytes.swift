@@ -2,9 +2,9 @@ internal import CSodium
 
 /// Bytes of a secret, wiped when the value is destroyed.
 ///
-/// Long-lived secrets (identities, passphrases) are `locked`: in pages of their own that are not
-/// swapped and not in core dumps, between inaccessible pages (`sodium_malloc`). If the process may
-/// lock no more memory (`RLIMIT_MEMLOCK`), they are wiped only. The keys of single files are not
+/// Long-lived secrets (identities, passphrases) are `locked`: in separate pages that are neither
+/// swapped nor in core dumps, between inaccessible pages (`sodium_malloc`). If the process may not
+/// lock more memory (`RLIMIT_MEMLOCK`), they are only wiped. The keys of single files are not
 /// locked: a reader keeps one for each pack, and each locked secret takes four pages of address
 /// space and four mappings, of which Linux allows 65,530.
 ///
@@ -49,7 +49,7 @@ internal import CSodium
     unsafe start.deallocate()
   }
 
-  /// Returns random bytes of libsodium, which takes them from the operating system.
+  /// Returns random bytes from libsodium, which takes them from the operating system.
   package static func random(count: Int, locked: Bool = false) -> SecretBytes {
     unsafe SecretBytes(count: count, locked: locked) { target in
       unsafe randombytes_buf(target, count)
@@ -72,7 +72,7 @@ internal import CSodium
 }
 
 extension SecretBytes {
-  /// Returns random bytes that are no secret, such as a nonce or a salt.
+  /// Returns random bytes that are not secret, such as a nonce or a salt.
   package static func publicRandom(count: Int) -> [UInt8] {
     random(count: count).withBytes { bytes in bytes.indices.map { bytes[$0] } }
   }

@@ -68,7 +68,7 @@ enum AEAD {
   }
 
   /// Decrypts into memory that has room for the bytes without their tag. If it returns false, the
-  /// memory has bytes that nobody vouches for.
+  /// memory contains unauthenticated bytes.
   static func open(
     _ sealed: Span<UInt8>, key: borrowing SecretBytes, nonce: Nonce,
     to target: UnsafeMutablePointer<UInt8>
@@ -107,7 +107,7 @@ enum AEAD {
     return unsafe body(context)
   }
 
-  /// Processes the bytes of a piece, which are as many afterwards.
+  /// Processes the bytes of a piece; the number of bytes stays the same.
   private static func update(
     _ context: OpaquePointer, _ bytes: Span<UInt8>, to target: UnsafeMutablePointer<UInt8>
   ) {
@@ -123,11 +123,11 @@ enum AEAD {
     }
   }
 
-  /// Ends a piece. Returns false if a tag is expected and another one comes out.
+  /// Ends a piece. Returns false if a tag is expected and a different one results.
   private static func finish(
     _ context: OpaquePointer, at end: UnsafeMutablePointer<UInt8>
   ) -> Bool {
-    // A stream cipher keeps no bytes back: nothing is written.
+    // A stream cipher holds no bytes back: nothing is written.
     var count: CInt = 0
     return unsafe EVP_CipherFinal_ex(context, end, &count) == 1 && count == 0
   }

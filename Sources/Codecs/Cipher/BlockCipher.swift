@@ -4,7 +4,7 @@ internal import CCrypto
 /// OpenSSL's libcrypto. The padding of the last block is the caller's: `BlockPadding`.
 ///
 /// The mode has no authentication: a changed block decrypts to other bytes without an error. It is
-/// here for the formats of other programs only.
+/// only used for the formats of other programs.
 @safe package struct BlockCipher: ~Copyable {
   /// The direction of a cipher.
   package enum Direction: Sendable { case encrypt, decrypt }
@@ -71,8 +71,8 @@ internal import CCrypto
   }
 }
 
-/// The padding of the last block (PKCS #7, RFC 5652, section 6.3): 1 to 16 bytes, each their
-/// number.
+/// The padding of the last block (PKCS #7, RFC 5652, section 6.3): 1 to 16 bytes, each with the
+/// value of their number.
 package enum BlockPadding {
   /// Returns the padding of a content of `count` bytes.
   package static func bytes(after count: UInt64) -> [UInt8] {
@@ -80,8 +80,8 @@ package enum BlockPadding {
     return [UInt8](repeating: UInt8(size), count: size)
   }
 
-  /// Returns the number of bytes of padding at the end of a decrypted content, or nil if its end is
-  /// no padding.
+  /// Returns the number of bytes of padding at the end of a decrypted content, or nil if the end is
+  /// not valid padding.
   package static func count(atEndOf bytes: Span<UInt8>) -> Int? {
     guard bytes.count >= BlockCipher.blockSize else { return nil }
     let size = Int(bytes[bytes.count - 1])

@@ -22,7 +22,7 @@ package enum KeyWrap {
   }
 
   /// Returns the wrapped key, or nil if it was not wrapped with this key or is not wrapped at all:
-  /// the integrity check of RFC 3394 tells both.
+  /// the integrity check of RFC 3394 detects both.
   package static func unwrap(
     _ wrapped: Span<UInt8>, with key: borrowing SecretBytes
   ) -> SecretBytes? {

@@ -2,9 +2,9 @@ internal import CCrypto
 
 /// The handles of OpenSSL's libcrypto.
 enum LibCrypto {
-  /// ChaCha20-Poly1305, looked up once: a lookup takes locks, and pieces are encrypted by several
-  /// threads. It belongs to a library context of its own, which reads no configuration file: what
-  /// opens a backup must not depend on one.
+  /// ChaCha20-Poly1305, looked up once: a lookup takes locks, and several threads encrypt pieces.
+  /// It belongs to a separate library context, which reads no configuration file: whether a backup
+  /// can be opened must not depend on one.
   ///
   /// It is never freed and never changed.
   nonisolated(unsafe) static let chaCha20Poly1305: OpaquePointer = {

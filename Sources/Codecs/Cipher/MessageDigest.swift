@@ -1,8 +1,8 @@
 internal import CCrypto
 
 /// The digest of a message by a hash function that only formats and protocols of other programs
-/// use, by OpenSSL's libcrypto. SHA-1 (FIPS 180-4) and MD5 (RFC 1321) protect against nobody: two
-/// messages of one digest can be made.
+/// use, by OpenSSL's libcrypto. SHA-1 (FIPS 180-4) and MD5 (RFC 1321) give no protection against
+/// attackers, who can make two messages with the same digest.
 @safe package struct MessageDigest: ~Copyable {
   /// A hash function.
   package enum Function: Sendable {

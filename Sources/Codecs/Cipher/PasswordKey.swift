@@ -8,8 +8,8 @@ package enum PasswordKey {
   /// Returns a key of `count` bytes.
   ///
   /// - Parameters:
-  ///   - password: The password's bytes, in the encoding that the format wants.
-  ///   - rounds: The number of iterations, at least 1. The caller bounds it: ten million take
+  ///   - password: The password's bytes, in the encoding that the format requires.
+  ///   - rounds: The number of iterations, at least 1. The caller limits it: ten million take
   ///     seconds.
   package static func derive(
     from password: borrowing SecretBytes, salt: [UInt8], rounds: UInt32, hash: Hash,

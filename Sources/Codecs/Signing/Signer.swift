@@ -1,6 +1,6 @@
 internal import CSodium
 
-/// The public half of a signing key: whoever has it can verify signatures, and make none.
+/// The public half of a signing key: anyone who has it can verify signatures but not make them.
 public struct Signer: Hashable, Sendable, CustomStringConvertible {
   static let prefix = "sbxsig"
   /// The size of a public key of Ed25519, in bytes.
@@ -41,7 +41,7 @@ public struct Signer: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether a signature is the one of a message by this signer.
+  /// Whether a signature is this signer's signature of a message.
   public func verifies(_ signature: Signature, of message: [UInt8]) -> Bool {
     Ed25519.verifies(signature.bytes, of: message, by: point)
   }
@@ -56,7 +56,7 @@ public struct Signature: Hashable, Sendable {
 
   init(bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Parses Base64 with padding, or returns nil if it is not canonical or has not 64 bytes.
+  /// Parses Base64 with padding, or returns nil if it is not canonical or does not have 64 bytes.
   public init?(base64 text: String) {
     guard let bytes = Base64.decode(text.utf8), bytes.count == Self.byteCount else { return nil }
     self.init(bytes: bytes)
@@ -66,7 +66,7 @@ public struct Signature: Hashable, Sendable {
   public var base64: String { Base64.encode(bytes) }
 }
 
-/// A text that is no signer and no signing key. The reason never quotes the text.
+/// A text that is neither a signer nor a signing key. The reason never quotes the text.
 public struct SigningError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The reason in plain words, without a full stop.
   public let reason: String
@@ -92,7 +92,7 @@ enum Ed25519 {
     return unsafe crypto_core_ed25519_is_valid_point(point) == 1
   }
 
-  /// Whether a signature is the one of a message. libsodium refuses signatures and public keys that
+  /// Whether a signature is valid for a message. libsodium refuses signatures and public keys that
   /// are not canonical, and points of low order.
   static func verifies(_ signature: [UInt8], of message: [UInt8], by point: [UInt8]) -> Bool {
     precondition(Sodium.isReady, "libsodium cannot be initialized")

@@ -48,7 +48,7 @@ public final class SigningKey: Sendable {
     secret.withBytes { Bech32.encode($0.extracting(0..<Self.seedCount), prefix: Self.prefix) }
   }
 
-  /// Returns the signature of a message. A message has one signature by a key.
+  /// Returns the signature of a message. For each message a key has exactly one signature.
   public func sign(_ message: [UInt8]) -> Signature {
     Signature(bytes: Ed25519.sign(message, with: secret))
   }

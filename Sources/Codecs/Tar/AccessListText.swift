@@ -1,12 +1,12 @@
 /// POSIX access control lists as the text that programs expect in a pax archive.
 ///
-/// bsdtar extracts no attribute of the namespace `system`, and `tar --acls` sets the lists of such
-/// records, and of an entry without one that of its mode. Without its list a file gets the list's
-/// mask as the permissions of its group, which may be more than the group had.
+/// bsdtar extracts no attribute of the namespace `system`; `tar --acls` sets the lists in such
+/// records, and for an entry without one the list of its mode. Without its list a file gets the
+/// list's mask as the permissions of its group, which may be more than the group had.
 enum AccessListText {
-  /// Returns the record of an attribute that is a list in the kernel's form
-  /// (include/uapi/linux/posix_acl_xattr.h), or nil for other attributes and invalid lists, and for
-  /// a list that contradicts the mode, which libarchive would take from the list.
+  /// Returns the record for an attribute that is a list in the kernel's form
+  /// (include/uapi/linux/posix_acl_xattr.h), or nil for other attributes, invalid lists, and a list
+  /// that contradicts the mode, which libarchive would take from the list.
   static func record(
     of attribute: PaxMember.Attribute, mode: UInt16
   ) -> (key: String, text: String)? {
@@ -21,7 +21,7 @@ enum AccessListText {
   private static let access = Array("system.posix_acl_access".utf8)
   private static let inherited = Array("system.posix_acl_default".utf8)
 
-  /// Whether a valid list has the permissions of a mode, whose group has those of the mask, if
+  /// Whether a valid list has the permissions of a mode, whose group bits are those of the mask, if
   /// there is one (acl(5)).
   private static func agrees(_ value: [UInt8], with mode: UInt16) -> Bool {
     var permissions: [UInt8: UInt16] = [:]

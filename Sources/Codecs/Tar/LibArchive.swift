@@ -1,6 +1,6 @@
 internal import CArchive
 
-/// The parts that all readers and writers by libarchive share.
+/// The parts that all readers and writers based on libarchive share.
 enum LibArchive {
   /// Returns libarchive's reason for the last failure of an archive.
   static func reason(_ archive: OpaquePointer) -> String {

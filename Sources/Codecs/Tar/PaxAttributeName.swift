@@ -1,9 +1,9 @@
 /// The names of extended attributes in the keys of pax records, `SCHILY.xattr.<name>`.
 ///
-/// A key ends at the first `=`, so GNU tar writes `=` as `%3D` and `%` as `%25`, and reads only
-/// these two (xheader.c, `xattr_encode_keyword`). star writes names as they are. libarchive writes
-/// an attribute twice: its own key has the name percent-encoded, and so has this one, with all but
-/// printable ASCII encoded (archive_write_set_format_pax.c); it decodes only its own.
+/// A key ends at the first `=`, so GNU tar writes `=` as `%3D` and `%` as `%25`, and decodes only
+/// these two (xheader.c, `xattr_encode_keyword`). star writes names unchanged. libarchive writes an
+/// attribute twice: its own key has the name percent-encoded, and so has this one, with everything
+/// except printable ASCII encoded (archive_write_set_format_pax.c); it decodes only its own.
 package enum PaxAttributeName {
   private static let (percent, equals) = (UInt8(ascii: "%"), UInt8(ascii: "="))
 
@@ -38,8 +38,8 @@ package enum PaxAttributeName {
     return decoded
   }
 
-  /// Returns the attributes of a member, as libarchive has read them, with their own names. Of two
-  /// that libarchive wrote for one attribute, the one with the decoded name stays.
+  /// Returns the attributes of a member, as read by libarchive, with their own names. If libarchive
+  /// wrote an attribute twice, the one with the decoded name stays.
   static func decoded(_ attributes: [PaxMember.Attribute]) -> [PaxMember.Attribute] {
     guard attributes.contains(where: { $0.name.contains(percent) }) else { return attributes }
     let all = Set(attributes)

@@ -1,7 +1,7 @@
 /// A member of a POSIX archive (pax, POSIX.1-2001) with all metadata of a file.
 ///
-/// The header is a plain ustar header if everything fits. What does not fit (long names, fractions
-/// of seconds, large numbers, extended attributes) is in an extended header before it. Names are
+/// The header is a plain ustar header if everything fits. Anything else (long names, fractions of
+/// seconds, large numbers, extended attributes) is in an extended header before it. Names are
 /// written byte for byte.
 public struct PaxMember: Sendable, Hashable {
   /// The bytes of the name: relative, not empty, without NUL and without a trailing slash.
@@ -84,7 +84,7 @@ extension PaxMember {
   var sparseMap: [UInt8] {
     guard let dataRanges else { return [] }
     var ranges = dataRanges
-    // As GNU tar has it, a hole at the end is followed by an empty range.
+    // As in GNU tar, a hole at the end is followed by an empty range.
     if ranges.last?.upperBound != fileSize { ranges.append(fileSize..<fileSize) }
     var map = Array("\(ranges.count)\n".utf8)
     for range in ranges { map += Array("\(range.lowerBound)\n\(range.count)\n".utf8) }
@@ -107,7 +107,7 @@ extension PaxMember {
   }
 
   /// The name in the header, which ends with a slash for a directory. The name of a file with holes
-  /// is in a record of its own; this one is for programs that do not know holes, which extract the
+  /// is in a separate record; this one is for programs that do not support holes, which extract the
   /// map and the data under it.
   var headerPath: [UInt8] {
     if kind == .directory { return path + [UInt8(ascii: "/")] }
@@ -251,7 +251,7 @@ extension PaxMember {
       for (index, byte) in value.prefix(count).enumerated() { block[offset + index] = byte }
     }
 
-    /// Writes a number in octal. One that does not fit is in the extended header, and 0 here.
+    /// Writes a number in octal. A number that does not fit is in the extended header, and 0 here.
     func write(_ number: UInt64, into block: inout [UInt8]) {
       let digits = String(number > UInt64(largest) ? 0 : number, radix: 8)
       let zeros = String(repeating: "0", count: count - 1 - digits.utf8.count)

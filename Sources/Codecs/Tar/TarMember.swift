@@ -31,7 +31,7 @@ public struct TarMember: Sendable, Hashable {
     /// A file with `size` bytes of content.
     case file(size: Int)
     case directory
-    /// A symbolic link, whose target is any bytes without NUL.
+    /// A symbolic link, whose target may be any bytes without NUL.
     case symbolicLink(target: [UInt8])
     /// A hard link to an earlier member.
     case hardLink(target: [UInt8])

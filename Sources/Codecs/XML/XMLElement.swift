@@ -1,9 +1,10 @@
-/// An element of an XML document (XML 1.0): its children and its text. For answers of servers,
-/// which have their values in the text of elements; attributes are skipped.
+/// An element of an XML document (XML 1.0): its children and its text. For servers' answers, which
+/// have their values in the text of elements; attributes are skipped.
 package struct XMLElement: Sendable, Hashable {
   /// The name without a namespace's prefix.
   package let name: String
-  /// The text between the tags, without that of children; with a child, without white space only.
+  /// The text between the tags, excluding that of children; for an element with children, excluding
+  /// text that is only white space.
   package internal(set) var text: String
   /// The elements directly inside, in their order.
   package internal(set) var children: [XMLElement]

@@ -1,4 +1,4 @@
-/// Reads an XML document into elements, with a stack of its own and within limits.
+/// Reads an XML document into elements, with an explicit stack and within limits.
 struct XMLElementReader {
   private var scanner: XMLScanner
   private let limits: XMLElement.Limits

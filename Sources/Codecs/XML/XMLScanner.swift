@@ -1,8 +1,8 @@
 /// Scans the markup of XML 1.0 for readers, which decide what elements mean: tags, attributes, text
 /// and entities. Comments and processing instructions are skipped.
 ///
-/// Refused are document types, whose entities can expand without bound, and encodings other than
-/// UTF-8.
+/// Document types, whose entities can expand without bound, and encodings other than UTF-8 are
+/// refused.
 package struct XMLScanner {
   /// The document without a byte order mark.
   package let bytes: [UInt8]
@@ -14,8 +14,7 @@ package struct XMLScanner {
 
   /// A part of a document.
   package enum Token {
-    /// Bytes of text in an element that stand for themselves, also those of a character data
-    /// section.
+    /// Literal bytes of text in an element, including those of a character data section.
     case text(Range<Int>)
     /// The character in an element for an entity.
     case character(Unicode.Scalar)
@@ -28,7 +27,7 @@ package struct XMLScanner {
   /// A part of a start tag after the name.
   package enum TagPart {
     case attribute(Attribute)
-    /// The end of the tag, which can be that of the element, too.
+    /// The end of the tag, which may also be that of the element.
     case end(isEmpty: Bool)
   }
 
@@ -212,7 +211,7 @@ extension XMLScanner {
     return String(decoding: bytes[first..<at], as: UTF8.self)
   }
 
-  /// Whether a byte can be part of a name. Those of characters beyond ASCII are not told apart.
+  /// Whether a byte can be part of a name. Bytes of characters beyond ASCII are not distinguished.
   private static func isName(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

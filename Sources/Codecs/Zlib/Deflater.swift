@@ -12,7 +12,7 @@ package struct Deflater: ~Copyable {
     stream = try ZlibStream(deflatingAt: Int32(level))
   }
 
-  /// Compresses bytes and appends what is complete to a buffer.
+  /// Compresses bytes and appends the complete output to a buffer.
   package mutating func deflate(
     _ input: Span<UInt8>, appendingTo buffer: inout [UInt8]
   ) throws(CodecError) {
@@ -23,7 +23,8 @@ package struct Deflater: ~Copyable {
     }
   }
 
-  /// Appends the rest of the stream, with its checksum, to a buffer. Do not use the value after it.
+  /// Appends the rest of the stream, with its checksum, to a buffer. Do not use the value
+  /// afterwards.
   package mutating func finish(appendingTo buffer: inout [UInt8]) throws(CodecError) {
     let nothing: [UInt8] = []
     while try run(nothing.span, Z_FINISH, appendingTo: &buffer).status != Z_STREAM_END {}
@@ -45,6 +46,6 @@ package struct Deflater: ~Copyable {
     return step
   }
 
-  /// The bytes of room for each step.
+  /// The number of bytes of room for each step.
   private static let room = 32 << 10
 }

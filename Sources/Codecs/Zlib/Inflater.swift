@@ -3,9 +3,9 @@ internal import CZlib
 /// Decompresses one zlib stream (RFC 1950: deflate with an Adler-32 checksum), in portions of any
 /// size.
 ///
-/// The caller gives the room for each portion, so a stream that expands a thousandfold takes no
+/// The caller provides the room for each portion, so a stream that expands a thousandfold takes no
 /// more memory than another: 40 KB for the state. The checksum is verified at the end of the
-/// stream; bytes before it are not authentic until then.
+/// stream; until then the bytes are not authentic.
 package struct Inflater: ~Copyable {
   private let stream: ZlibStream
   /// Whether the end of the stream was reached and its checksum is right.

@@ -1,7 +1,7 @@
 internal import CZlib
 
-/// The state of a zlib stream (RFC 1950) or gzip member (RFC 1952), at an address of its own: zlib
-/// keeps pointers to it.
+/// The state of a zlib stream (RFC 1950) or gzip member (RFC 1952), at a fixed address: zlib keeps
+/// pointers to it.
 @safe struct ZlibStream: ~Copyable {
   private let stream: UnsafeMutablePointer<z_stream>
   private let isInflating: Bool
@@ -69,7 +69,7 @@ internal import CZlib
     }
   }
 
-  /// zlib's words about the last failure.
+  /// zlib's message about the last failure.
   var message: String {
     unsafe stream.pointee.msg.map { unsafe String(cString: $0) } ?? "zlib failed without a reason"
   }
