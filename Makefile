@@ -8,11 +8,11 @@ PROFILES ?= apps many bigdb media
 SCALE ?= 1
 REPS ?= 3
 DAYS ?= 10
-# An import of a module that is no declared dependency is an error.
+# An import of a module that is not a declared dependency is an error.
 STRICT = --explicit-target-dependency-import-check error
 RELEASE = -c release --static-swift-stdlib --product sandboxctl --scratch-path .build $(STRICT)
 
-# Debian packages: to build the program, for the checks, and for programs that the tests compare
+# Debian packages: to build the program, for the checks, and for programs that the tests compare it
 # with.
 BUILD_PACKAGES = libarchive-dev libbz2-dev libcurl4-openssl-dev libfuse3-dev liblzma-dev \
   libsodium-dev libsqlite3-dev libssl-dev libyaml-dev libzstd-dev pkg-config zlib1g-dev
@@ -29,11 +29,11 @@ SWIFT_DIRECTORIES = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/S
 # The tests are built in the release configuration (Package.swift). Tests are found by a section of the
 # bundle that nothing refers to.
 TEST = -c release -Xswiftc -enable-testing --disable-dead-strip --scratch-path .build-test $(STRICT)
-# TESTED=1 takes the program of that build for all targets: ten minutes less, and ten percent slower.
+# TESTED=1 uses the program of that build for all targets: ten minutes less, and ten percent slower.
 ifdef TESTED
   RELEASE = $(TEST) --product sandboxctl
 endif
-# MEMORY_DISK=1 puts temporary files on a file system in memory: CI's machines have slow disks.
+# MEMORY_DISK=1 puts temporary files on a file system in memory: CI machines have slow disks.
 ifdef MEMORY_DISK
   IN_MEMORY = Tools/memory-disk.sh
 endif
@@ -41,11 +41,11 @@ endif
 PROGRAM = "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 RUN_TESTS = $(IN_MEMORY) $(PYTHON) Tools/run-tests.py \
   "$$($(SWIFT) build $(TEST) --show-bin-path)/sandboxctlPackageTests.xctest"
-# The second run, over encrypted repositories. It is always a sample of the fault and crash points,
-# except for SANDBOXCTL_TEST_ALL=1 make test-encrypted: the calls are hardly different ones.
+# The second run, over encrypted repositories. It always tests a sample of the fault and crash
+# points, except with SANDBOXCTL_TEST_ALL=1 make test-encrypted: the calls are almost the same.
 RUN_ENCRYPTED = SANDBOXCTL_TEST_ENCRYPTED=1 $(RUN_TESTS) --suites @Tests/encrypted-suites.txt
 
-# The ways to divide a scan among threads (ScanVariant): a test of scans usually has one of them.
+# The ways to divide a scan among threads (ScanVariant); a test of scans usually uses one of them.
 DIVISIONS = 1 2 3 4 5 6 7 8 9
 
 # The sample of the tests of commands that `make test` runs, 1 to 5; 0 for a random one.

@@ -18,9 +18,9 @@ let tests =
       ["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"],
       .when(configuration: .release))
   ]
-// With Swift's libraries in files of their own, as tests have them, the program would take half as
-// long again to start. The two libraries are named by modules that were compiled for such files. No
-// library looks for the program's own symbols, of which there are thirty thousand.
+// With Swift's libraries in separate files, as tests have them, the program would take one and a
+// half times as long to start. The two libraries are named by modules that were compiled for such
+// files. No library looks for the program's own symbols, of which there are thirty thousand.
 let program: [LinkerSetting] = [
   .unsafeFlags(
     [
@@ -29,8 +29,8 @@ let program: [LinkerSetting] = [
     ],
     .when(configuration: .release))
 ]
-// The largest module has no inner loops: optimized for size, it takes two thirds of the time to
-// compile, and starts no later.
+// The largest module has no inner loops: optimized for size, it compiles in two thirds of the time
+// and starts no later.
 let small: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
 let package = Package(
@@ -331,8 +331,8 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// The fuzzers: a program of which all modules are built with sanitizers, in a build directory of its
-// own (CONTRIBUTING.md, "Fuzzers"); otherwise tests that replay the corpus with the same targets.
+// The fuzzers: a program whose modules are all built with sanitizers, in a separate build directory
+// (CONTRIBUTING.md, "Fuzzers"); otherwise tests that replay the corpus with the same targets.
 let fuzzed: [Target.Dependency] = [
   "AppPackages", "ArchiveStore", "Backup", "BuiltinPolicies", "Codecs", "DatabaseCapture",
   "DeviceDiscovery", "InterApp", "Interchange", "Migration", "PolicyEngine", "RemoteStorage",
