@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that imports follow the module order of docs/design.md, and folders an order of their own.
+"""Checks that imports follow the module order of docs/design.md, and that folders have an order.
 
 usage: check-imports.py [PACKAGE]
 

@@ -425,7 +425,7 @@ def store(scale):
     mounted(scale)
     scale.run("stats", "latest", times=20)
     scale.run("check", "--read-data", "--quiet", times=40)
-    # Whoever may write to a directory can also remove its files.
+    # A user who may write to a directory can also remove its files.
     checked = lines(scale.run("check", "--append-only", "--json", times=3, status=5))
     expect(checked[-1]["append_only"] is False, "check finds a directory that is append-only")
     scale.run("repair", "index", times=20)

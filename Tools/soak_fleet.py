@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Many hosts with one repository in a store of objects: backs all up at once, kills and stops some,
-prunes in the middle, restores each, and measures what a host costs.
+prunes in the middle, restores each, and measures the costs of a host.
 
 usage: soak_fleet.py PROGRAM [--hosts 20] [--files 100] [--at-once 8] [--write-only]
 
 Each host has its own files, caches, state, keys of the store and, with root's rights, host name.
-Three quarters of the files are the same on all hosts, as those of installed apps are.
+Three quarters of the files are the same on all hosts, like those of installed apps.
 
 1. One host makes the first backup; then all others back up at once. One of them is killed and one
-   stopped in the middle, each with an open lease. All others must end with status 0 while the one is
-   still stopped: nobody waits for another. Files that hosts share must be stored once.
+   stopped in the middle, each with an open lease. All others must end with status 0 while that one
+   is still stopped: no host waits for another. Files that hosts share must be stored once.
 2. An hour passes. An update changes some files on all hosts in the same way, and each changes some
    of its own. All back up at once again, while one more host removes old snapshots and prunes, and
    the stopped host continues.
@@ -45,7 +45,7 @@ sys.dont_write_bytecode = True
 import soak_stores  # noqa: E402
 
 # The seconds for which the store delays the first packs of the hosts that are disturbed, so that they
-# have a lease meanwhile.
+# hold a lease meanwhile.
 DELAY = 1
 AN_HOUR = 3700
 # Statuses of a prune: done, and that a program may still rely on what it would remove.
@@ -115,7 +115,7 @@ class Host:
         self.record(self.run(*self.BACKUP, allowed=allowed))
 
     def record(self, output):
-        """Notes the snapshot that a backup reported, with the present files."""
+        """Records the snapshot that a backup reported, with the present files."""
         for line in output.splitlines():
             identity = json.loads(line).get("snapshot")
             if identity:
@@ -152,7 +152,7 @@ class Keeper(Host):
 
 
 class Failure(Exception):
-    """Something that must not be."""
+    """A violated requirement."""
 
 
 def tree(folder):
@@ -274,7 +274,7 @@ class Fleet:
             print(f"soak: | {what} | {' | '.join(columns)} |")
 
     def note_index(self, found):
-        """Remembers the largest index: a cache may have it, and what a prune has merged it into."""
+        """Remembers the largest index: a cache may have it and the one that a prune made of it."""
         self.index_bytes = max(self.index_bytes, found["index_bytes"])
 
     def show_sizes(self, what, found):
@@ -285,8 +285,8 @@ class Fleet:
     def check_duplicates(self, what, allowed=0):
         """Requires that packs have little more than the distinct data.
 
-        Their contents are random, so what they have beyond the data are trees, tables of contents,
-        the headers of encrypted packs, and data that is stored twice.
+        Their contents are random, so the rest consists of trees, tables of contents, the headers of
+        encrypted packs, and data that is stored twice.
         """
         if self.identity and allowed:
             # Each host that cannot read has stored the shared data.
@@ -311,7 +311,7 @@ class Fleet:
         self.wait_for_packs(disturbed)
         for program, number in zip(programs, (signal.SIGSTOP, signal.SIGKILL)):
             program.send_signal(number)
-        # With few files it may have ended in this moment.
+        # With few files it may already have ended.
         self.killed.finish(programs[1], [-signal.SIGKILL, 0])
         self.requests()
         seconds = self.each(self.others, Host.back_up)
@@ -375,7 +375,7 @@ class Fleet:
         sample = self.others[:3]
         for host in sample:
             host.back_up()
-        # What the others have stored since their last run is read by the first of these.
+        # The first of these reads everything that the others have stored since their last run.
         self.requests()
         for host in sample:
             host.back_up()
@@ -401,7 +401,7 @@ class Fleet:
         self.measure("restore", self.others)
 
     def close(self):
-        """Ends what still runs after a failure, and the store."""
+        """Ends the programs that still run after a failure, and the store."""
         for process in self.programs:
             process.kill()
             process.wait()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Backs up, forgets, prunes, copies, mirrors and checks at the same time, with programs that are
-killed or sleep.
+"""Backs up, forgets, prunes, copies, mirrors and checks at the same time, while programs are killed
+or suspended.
 
 usage: soak_prune.py PROGRAM [MINUTES] [--store directory|test|ceph|ssh]
 
@@ -8,7 +8,7 @@ WRITERS directories share files and are backed up repeatedly by a program each, 
 repository. At the same time snapshots are forgotten and the repository is pruned in a loop, its
 snapshots are copied to a second repository, it is mirrored to a third, and all its data is checked.
 Programs are killed with SIGKILL at random, or stopped with SIGSTOP while the heartbeats of all leases
-are set back by more than an hour, as if they had slept that long, and then continued.
+are set back by more than an hour, as if they had been suspended that long, and then continued.
 
 Each snapshot that a backup reported must be complete, whatever its exit status: each is restored at
 once in a sample of the rounds and compared with its source, and at the end all are, from the
@@ -219,7 +219,7 @@ class Soak:
             code, _ = self.disturbed(chance, *words, home=f"home-{what}")
             if code == 0:
                 self.count(what)
-            # A prune removes packs only while nobody reads.
+            # A prune removes packs only while no program reads.
             time.sleep(chance.uniform(0, 3))
 
     def settle(self, *words):
@@ -270,7 +270,7 @@ class Soak:
 
 
 def run(program, minutes, kind, folder):
-    """Runs the soak in a store. Returns whether it is good; True if the store is not installed."""
+    """Runs the soak in a store. Returns whether it passed; True if the store is not installed."""
     seed = int(os.environ.get("SANDBOXCTL_SEED", random.randrange(1 << 32)))
     store = soak_stores.open_store(kind, folder)
     if store is None:

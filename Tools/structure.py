@@ -86,16 +86,16 @@ def longest_help(package):
 
 
 def llvm(name):
-    """The path of one of LLVM's programs: that of the Swift toolchain, whose format of profiles the
-    program has, or the one in PATH."""
+    """The path of one of LLVM's programs: that of the Swift toolchain, whose profile format the
+    program uses, or the one in PATH."""
     swift = shutil.which("swift")
     own = pathlib.Path(swift).resolve().parent / name if swift else None
     return str(own) if own and own.exists() else name
 
 
 def lines_run(regions):
-    """The lines of a function's regions that ran: [first line, column, last line, column, count,
-    …] each, the inner ones after the outer ones."""
+    """The lines of a function's executed regions. Each region is [first line, column, last line,
+    column, count, …], inner ones after outer ones."""
     ran = set()
     for first, _, last, _, count, *_ in regions:
         lines = set(range(first, last + 1))
