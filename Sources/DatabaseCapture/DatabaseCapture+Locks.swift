@@ -79,7 +79,7 @@ extension DatabaseCapture {
     return members.map { .done($0, commit) } ?? .copied(readers, commit)
   }
 
-  /// Wraps system errors as copy errors, which the last method may not encounter.
+  /// Wraps system errors as copy errors, which do not occur with the last method.
   private static func copying<Result: ~Copyable>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -95,7 +95,7 @@ extension [MemberReader] {
 }
 
 extension DatabaseCapture {
-  /// The maximum times for which locks on a database are held, in seconds.
+  /// The maximum times in seconds for which locks on a database are held.
   struct LockLimits {
     /// The limit if writers have to wait, in the rollback modes, for copying only. Some apps do not
     /// wait long.

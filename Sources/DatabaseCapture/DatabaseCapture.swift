@@ -205,8 +205,8 @@ extension CaptureResult {
     /// consistent.
     case locks
     /// The unit was read while other processes may have changed it, or without a log or a journal
-    /// that could not be opened, or with a journal that only a file that was not found makes
-    /// usable. The capture may be damaged and may lack transactions.
+    /// that could not be opened, or with a journal that is usable only with a file that was not
+    /// found. The capture may be damaged and may lack transactions.
     case unlocked = "as-it-stood"
   }
 

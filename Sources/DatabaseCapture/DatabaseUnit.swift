@@ -66,12 +66,12 @@ extension DatabaseUnit {
     return false
   }
 
-  /// Whether a file of this size may be a database: it consists of pages, of which the smallest
-  /// have 512 bytes. So few other files are opened to find out.
+  /// Whether a file of this size may be a database: it consists of pages, the smallest of which
+  /// have 512 bytes. So few other files have to be opened.
   package static func mayBeDatabase(size: UInt64) -> Bool { size > 0 && size.isMultiple(of: 512) }
 
   /// Whether the file is a database by the files beside it: it has a log or a rollback journal. One
-  /// that cannot be read counts as none.
+  /// that cannot be read does not count.
   package func hasCompanions(in directory: borrowing Directory) -> Bool {
     if let log = try? directory.statusIfPresent(name(of: .log)), log.kind == .file { return true }
     return hasJournal(in: directory)
@@ -98,8 +98,8 @@ extension DatabaseUnit {
     }
   }
 
-  /// Whether a journal beside the file would undo a transaction if it is a database, also if it is
-  /// encrypted.
+  /// Whether a journal beside the file would undo a transaction if the file is a database, even an
+  /// encrypted one.
   package func hasLiveJournal(in directory: borrowing Directory) -> Bool {
     guard let head = journalHead(in: directory) else { return false }
     return RollbackJournal.Phase(head: head.span) == .live

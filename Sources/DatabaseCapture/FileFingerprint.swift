@@ -8,7 +8,7 @@ struct FileFingerprint {
   let logBeginning: [UInt8]?
   let logSize: UInt64
   let journal: Journal
-  /// When the journal was last written to, or nil if there is none.
+  /// The time at which the journal was last written to, or nil if there is none.
   private let journalModified: Timestamp?
 
   enum Journal {
@@ -85,7 +85,7 @@ struct FileFingerprint {
     return again.database == database ? again : nil
   }
 
-  /// The seconds between the last write to the database and now, also if the write is later.
+  /// The seconds between the last write to the database and now, even if the write is later.
   private var age: Double { abs(Host.now().since(database.modified)) }
 
   /// The existing members, in reading order.
@@ -100,9 +100,9 @@ struct FileFingerprint {
     }
   }
 
-  /// Whether the file is not within a transaction that only the memory of its writer could undo.
-  /// With `journal_mode` MEMORY or OFF there is no journal on disk, and a writer may pause for any
-  /// time. In a write-ahead database, uncommitted pages are in the log.
+  /// Whether the file is not within a transaction that only its writer's memory could undo. With
+  /// `journal_mode` MEMORY or OFF there is no journal on disk, and a writer may pause for any time.
+  /// In a write-ahead database, uncommitted pages are in the log.
   func isOfNoTransaction(
     _ unit: DatabaseUnit, in directory: borrowing Directory
   ) throws(SystemError) -> Bool {
@@ -147,8 +147,8 @@ extension FileFingerprint {
     /// The same on file systems that record whole seconds: FAT counts every other second.
     static let coarseStep = 2.02
 
-    /// Whether the file system seems to record whole seconds, as ext4 with inodes of 128 bytes,
-    /// ext3, HFS+ and FAT. A program may set such a modification time, but no change time.
+    /// Whether the file system seems to record whole seconds, as do ext4 with inodes of 128 bytes,
+    /// ext3, HFS+ and FAT. A program may set such a modification time, but not a change time.
     var hasWholeSeconds: Bool { modified.nanoseconds == 0 && changed.nanoseconds == 0 }
   }
 }

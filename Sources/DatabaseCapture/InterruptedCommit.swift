@@ -8,7 +8,7 @@ package import SystemIO
 /// deletes the journal. A copy of the database elsewhere, or without that file, would keep the
 /// pages of a transaction that was not committed, and would be damaged.
 package enum InterruptedCommit: Hashable, Sendable {
-  /// The super-journal exists: the transaction was not committed, in none of the databases. The
+  /// The super-journal exists: the transaction was not committed in any of the databases. The
   /// journal is stored without its name, so that it rolls back this database wherever it is opened.
   case uncommitted(superJournal: ByteString)
   /// The path of the super-journal is in the database's own directory, and it is not there: the
@@ -71,8 +71,8 @@ extension RollbackJournal.SuperJournal {
     return presence(ofFile: name, in: above) == .present ? .present : .unknown
   }
 
-  /// SQLite takes an empty file for none, as a crash may leave one in place of a deleted file
-  /// (os_unix.c, unixAccess).
+  /// SQLite treats an empty file as missing, because a crash may leave one in place of a deleted
+  /// file (os_unix.c, unixAccess).
   private static func presence(
     ofFile name: ByteString, in directory: borrowing Directory
   ) -> Presence {

@@ -136,8 +136,8 @@ public struct RunningApps {
     return indexes
   }
 
-  /// Returns the owners of containers themselves: a single file of root in one does not make each
-  /// program of root one that may use it.
+  /// Returns the owners of the containers themselves: a single file of root in a container does not
+  /// make every program of root one that may use it.
   private func mainOwners(of containers: [Int]) -> Set<UInt32> {
     containers.reduce(into: []) { owners, number in
       let container = scan.containers[number]

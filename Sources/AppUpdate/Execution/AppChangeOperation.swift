@@ -74,7 +74,7 @@ package struct AppChangeOperation {
       if let reader { try exchange.stage(from: reader, counters, isStopping: isStopping) }
       try exchange.sync()
     } catch {
-      // Nothing was moved. What is staged is removed here, or by 'recover'.
+      // Nothing was moved. Staged entries are removed here, or by 'recover'.
       exchange.abandon()
       Trash(of: plan.device).removeEmpty(journal.record.id)
       SafeHarbor.removeEmpty(of: plan.request.app.bytes, root: root)
@@ -141,7 +141,7 @@ package struct AppChangeOperation {
 
   // MARK: - After
 
-  /// Checks what was moved away, and the paths that are free now, for late changes.
+  /// Checks the entries that were moved away, and the paths that are now free, for late changes.
   private func finish(_ exchange: AppExchange, _ report: inout AppChangeReport) {
     if exchange.hasTrash { report.trash = exchange.journal.record.id }
     report.failed += exchange.remarks
@@ -166,7 +166,7 @@ package struct AppChangeReport: Sendable {
   /// The ID of the operation whose trash directory has the replaced entries; nil if nothing was
   /// replaced.
   package internal(set) var trash: String?
-  /// The logical paths of removed entries that are not in the plan, since a process created them
+  /// The logical paths of removed entries that are not in the plan, because a process created them
   /// between the plan and the exchange. They are in the trash.
   package internal(set) var lateChanges: [PathRemark] = []
   /// The logical paths of changes that failed.
@@ -178,7 +178,7 @@ package struct AppChangeReport: Sendable {
   /// The total duration in seconds.
   package internal(set) var seconds = 0.0
 
-  /// Whether all was done as planned.
+  /// Whether everything was done as planned.
   package var isComplete: Bool { lateChanges.isEmpty && failed.isEmpty }
 }
 

@@ -3,8 +3,8 @@ internal import DeviceTransaction
 internal import Restore
 internal import SystemIO
 
-/// Data restored from a snapshot. It is staged like that of a restore and placed by the operation's
-/// journal, so that all containers of the app change together.
+/// Data restored from a snapshot. It is staged like that of a restore and put in place by the
+/// operation's journal, so that all containers of the app change together.
 extension AppExchange {
   /// A container with data to restore.
   struct StagedPart {

@@ -23,13 +23,13 @@ final class AppExchange {
   /// The restored paths by planned container, each with the path in the trash at which the replaced
   /// entry is kept.
   var displaced: [Int: [(inner: ByteString, path: ByteString)]] = [:]
-  /// Remarks on optional entries that could not be staged, such as data outside that an app's
+  /// Remarks on optional entries that could not be staged, such as outside data that an app's
   /// migration names.
   var remarks: [PathRemark] = []
   /// The staged data restored from a snapshot.
   var parts: [StagedPart] = []
   private var trashes: [ByteString: TrashDirectory] = [:]
-  /// The ID of the snapshot that was made before; the trash records it.
+  /// The ID of the snapshot that was made first; the trash records it.
   var saved: String?
 
   init(_ plan: AppChangePlan, _ journal: OperationJournal) {
@@ -110,8 +110,8 @@ final class AppExchange {
 
   // MARK: - Execution
 
-  /// Syncs the entries that the steps will move, and checks that everything is where the plan found
-  /// it.
+  /// Syncs the entries that the steps will move, and checks that everything is still where the plan
+  /// found it.
   func sync() throws {
     try exchange.sync()
     try requireAsPlanned()

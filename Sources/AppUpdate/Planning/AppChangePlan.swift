@@ -93,8 +93,8 @@ package struct AppChangePlan: Sendable {
   /// Whether anything is replaced, moved or removed.
   var takesAway: Bool { containers.contains { [.remove, .replace, .move].contains($0.action) } }
 
-  /// The upper bound of what the snapshot stores, and so of the space that it needs in a repository
-  /// without any of the data; nil if no snapshot is made.
+  /// The upper limit on what the snapshot stores, and therefore on the space that it needs in a
+  /// repository without any of the data; nil if no snapshot is made.
   package var snapshotBound: EntryTotals? { makesSnapshot ? scan.storageBound : nil }
 
   /// Adds a reason that forbids the plan.
@@ -178,7 +178,7 @@ package struct AppChangePlan: Sendable {
       /// A volume of the device has too little free space.
       case noRoom = "no-room"
 
-      /// The code of the error that the refusal ends an operation with.
+      /// The code of the error with which the refusal ends an operation.
       var errorCode: ErrorCode {
         switch self {
         case .notInstalled: .appNotInstalled

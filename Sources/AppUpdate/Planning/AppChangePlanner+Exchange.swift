@@ -9,8 +9,8 @@ internal import Restore
 internal import SandboxModel
 internal import SystemIO
 
-/// Install, update and reinstall: the package's content is put in place, and the data moves along
-/// or stays, as the policy's `containers` says.
+/// Install, update and reinstall: the package's content is put in place, and the data moves with it
+/// or stays, according to the policy's `containers`.
 extension AppChangePlanner {
   func planExchange(_ plan: inout AppChangePlan) {
     refuseUnfit(&plan)
@@ -252,7 +252,7 @@ extension AppChangePlanner {
     }
   }
 
-  /// Links in adopted data: a restore made those into its containers lead into the safe harbor.
+  /// Links in adopted data: a restore made links into its containers lead into the safe harbor.
   private func anchorSavedLinks(_ anchors: LinkAnchors, _ planned: inout PlannedContainer) {
     guard let from = planned.from, let saved = try? Directory.open(resolved: from) else { return }
     var walk = Walk(saved)

@@ -283,8 +283,8 @@ struct TrashRestores: ~Copyable {
     }
   }
 
-  /// Whether a path will be occupied that another file of a database has, if a file in a directory
-  /// is one of the database's.
+  /// Whether the path of another file of a database will be occupied, if a file in a directory is
+  /// one of the database's.
   private func isBesideAnother(
     _ name: ByteString, in directory: ByteString, coming: [ByteString: Int], present: Int?
   ) -> Bool {

@@ -145,7 +145,7 @@ extension AppChangePlanner {
   /// known member.
   ///
   /// An offloaded app has no bundle that declares its groups, so it may share any group. While
-  /// there is one, every group is kept that no other app is known to share.
+  /// there is one, every group that no other app is known to share is kept.
   private func reasonToKeep(_ group: Container) -> String? {
     let own = present?.groups.first { $0.group == group.identifier }
     guard let own, own.isKnown else { return "it is not known whether the app shares it" }
@@ -176,8 +176,8 @@ extension AppChangePlanner {
 // MARK: - The platform's own program
 
 extension AppChangePlanner {
-  /// The commands to run if the platform's own program installs and removes apps. There are
-  /// none for an app whose identifier would not show what a command does.
+  /// The commands to run if the platform's own program installs and removes apps. There are none
+  /// for an app whose identifier would obscure what a command does.
   var platformCommands: [String] {
     guard ShellWord.isPlainArgument(request.app.bytes) else { return [] }
     let app = ShellWord.text(request.app.bytes)

@@ -73,7 +73,7 @@ package struct AppChangePreparation {
     let stored = try repository.flatMap { source in
       let updates = try source.repository.snapshots(cache: heads) { $0.reason == .preUpdate }
       let state = AppChangePlan.stateBefore(request.app, on: device, among: updates.snapshots)
-      // An older one in its place would be another state than the user expects.
+      // An older one in its place would be a state other than the user expects.
       if let state { try source.repository.requireTrusted(state, "roll back to") }
       return state
     }

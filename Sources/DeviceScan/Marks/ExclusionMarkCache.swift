@@ -67,7 +67,8 @@ public struct ExclusionMarkCache: Sendable {
   }
 
   /// Records marks that were found after the status was read. Entries changed shortly before the
-  /// scan are not recorded, as another change within the same tick of the clock would not show.
+  /// scan are not recorded, because another change within the same tick of the clock would not
+  /// show.
   mutating func remember(_ fingerprint: UInt64, status: FileStatus, marks: MarkSet) {
     guard clock.hasSettled(status.changed) else { return }
     found.add(fingerprint, marks)

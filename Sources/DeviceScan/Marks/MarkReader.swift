@@ -3,7 +3,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// Reads the marks that a policy uses in a kind of container: extended attributes, and files that
-/// mark the directory in which they lie. An entry without marks costs no allocation.
+/// mark their directory. An entry without marks costs no allocation.
 struct MarkReader: ~Copyable {
   private var attributes: [(marker: Int, name: [UInt8], value: [UInt8]?)] = []
   private var files: [(marker: Int, name: [UInt8], beginning: [UInt8])] = []
@@ -99,7 +99,7 @@ struct MarkReader: ~Copyable {
     return found
   }
 
-  /// Returns the marks that files set on a directory in which they lie, by its path in `directory`.
+  /// Returns the marks that files set on their directory, by its path in `directory`.
   private mutating func fileMarks(
     _ path: inout NameBuffer, _ directory: borrowing Directory
   ) throws(SystemError) -> MarkSet {

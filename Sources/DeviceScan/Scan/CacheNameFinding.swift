@@ -62,7 +62,7 @@ private struct CacheNameSearch {
   }
 
   /// Returns the kind of a directory's name, if the directory has a kept class and is not above the
-  /// directory in which the search is.
+  /// directory to which the search is limited.
   private func kind(of directory: Int) -> CacheName? {
     guard directory > 0, scan.entries[directory].verdicts[view].dataClass.isKept,
       let kind = scan.withName(directory, { CacheName($0) })

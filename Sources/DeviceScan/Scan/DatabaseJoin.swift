@@ -20,7 +20,7 @@ extension ContainerScan {
     }
   }
 
-  /// Returns the logs and journals about which the policy decides otherwise than about their
+  /// Returns the logs and journals for which the policy's decision differs from that for their
   /// database, each with the database.
   private func separated(_ options: ScanOptions) -> [(companion: Int, database: Int)] {
     var found: [(companion: Int, database: Int)] = []

@@ -65,8 +65,8 @@ public struct DeviceScan: Sendable {
       isInterrupted: scanner.isDone, marks: scanner.markCache, options: options)
   }
 
-  /// Scans the containers that are below a logical path, or the path in its container: what is
-  /// below it, and the directories above it. Scans all containers if there is no path.
+  /// Scans the containers below a logical path or, if the path is in a container, the entries below
+  /// it and the directories above it. Scans all containers if there is no path.
   public static func run(
     _ device: Device, policy: CompiledPolicy, within scope: LogicalPath?, options: ScanOptions
   ) -> DeviceScan {
@@ -86,9 +86,9 @@ public struct DeviceScan: Sendable {
 
   /// Returns the query for the entry at a path in a container with its marks, or for a regular file
   /// if the entry does not exist, and the class of data protection that the metadata of a file
-  /// states. The query for a log or a journal that has the verdicts of its database is that of the
-  /// database, which is named; `purge` is then what its own rules decide about purges. Reads only
-  /// the directories above it.
+  /// states. For a log or a journal to which the verdicts of its database apply, it is the query
+  /// for the database, which is named; `purge` is then the decision of its own rules about purges.
+  /// Reads only the directories above it.
   public static func query(
     _ inner: ByteString, in container: Container, of device: Device, policy: CompiledPolicy
   ) -> (

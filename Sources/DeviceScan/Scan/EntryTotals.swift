@@ -23,8 +23,8 @@ public struct EntryTotals: Sendable, Hashable, BitwiseCopyable {
 }
 
 extension DeviceScan {
-  /// The maximum that a snapshot of the scan stores: as much as a first snapshot. The part that a
-  /// repository already has is known only when it is open.
+  /// The maximum that a snapshot of the scan stores: that of a first snapshot. How much of it a
+  /// repository already has is known only once it is open.
   public var storageBound: EntryTotals {
     var (bound, seen) = (EntryTotals(), Set<FileIdentity>())
     for container in containers where container.entries.first?.selection != .excluded {

@@ -28,7 +28,7 @@ public struct ProtectionReader: ~Copyable {
   public mutating func stated(on index: Int) -> ProtectionClass? { files.stated(on: index) }
 }
 
-/// Examines the files of a scan in their directories, as far as these are still the scanned ones.
+/// Examines the files of a scan in their directories, if these are still the scanned ones.
 /// Consecutive calls for files of the same directory are cheap.
 struct ScannedFiles: ~Copyable {
   private let scan: ContainerScan

@@ -105,7 +105,7 @@ extension ContainerScanner {
     return close(&part)
   }
 
-  /// Records that the directories of a job could not be reached: their entries are unknown, and not
+  /// Records that the directories of a job could not be reached: their entries are unknown, not
   /// absent.
   private mutating func miss(
     _ job: ScanJob, because error: SystemError, _ part: inout ScanJob.Part
@@ -212,7 +212,7 @@ extension ContainerScanner {
     return index
   }
 
-  /// Returns the state of a start's directory, which is that of the directory above it and a step.
+  /// Returns the state of a start's directory: one step from that of the directory above it.
   private mutating func state(of start: ScanJob.Start, _ copy: Int) -> State {
     if above.generation != generation { classifyAbove() }
     let policy = classify(start.own, in: above.policies[start.depth - 1])

@@ -17,7 +17,7 @@ package enum ControlDirectory {
 
   /// Opens one of its subdirectories. Missing directories are created and synced before use.
   ///
-  /// - Throws: `untrusted` if it does not meet the conditions of `requireTrusted`, also if another
+  /// - Throws: `untrusted` if it does not meet the conditions of `requireTrusted`, even if another
   ///   user created it at that moment.
   package static func make(_ name: ByteString, root: ByteString) throws(SystemError) -> Directory {
     if let directory = try open(name, root: root) { return directory }

@@ -6,13 +6,13 @@ internal import SystemIO
 /// containers as discovered now, and its own `.sandboxctl`.
 ///
 /// A device, and its journals, may come from an archive, a disk or another user. A recovery writes
-/// with the rights of its own user wherever the journal points, so only paths that this check
-/// permits are touched (docs/journal.md, "What is trusted").
+/// with its own user's rights wherever the journal points, so only paths that this check permits
+/// are touched (docs/journal.md, "What is trusted").
 struct DeviceScope {
   private let directories: [ByteString]
 
-  /// Creates the scope of a device. The device's root is a path without links and is used as it is:
-  /// a link that was put in its place since would lead to another home directory.
+  /// Creates the scope of a device. The device's root is a path without links and is used
+  /// unchanged: a link that has replaced it since would lead to another home directory.
   ///
   /// - Parameter includesHome: whether the home directory of a macOS or an XDG device, its root, is
   ///   permitted too. This is for a whole operation: an app's migration moves data from the home
@@ -32,7 +32,7 @@ struct DeviceScope {
   }
 
   /// Whether a path is in a trash of this program, on the device or on another volume of a
-  /// container. Only there may directories be created for which the journal has no inode.
+  /// container. Only there may directories for which the journal has no inode be created.
   func permitsMaking(_ path: ByteString) -> Bool {
     let parts = path.components
     return permits(path)

@@ -21,7 +21,7 @@ package struct SafeHarbor: Hashable, Sendable {
     root.appending(directory).appending(container)
   }
 
-  /// Returns all data stored on a device, except what cannot be read.
+  /// Returns all data stored on a device, except data that cannot be read.
   package static func all(on device: Device) -> [SafeHarbor] {
     let top = path(for: "apps", root: device.root)
     guard let apps = try? Directory.open(resolved: top), let names = try? apps.names() else {

@@ -47,7 +47,7 @@ package struct JournalRecord: Hashable, Sendable {
   /// The index of the current container.
   var currentContainer = 0
   var state = State.preparing
-  /// The device's directory, in which the paths are; nil in journals of earlier versions.
+  /// The device's directory, which contains the paths; nil in journals of earlier versions.
   var device: ByteString?
   /// The directories that contain staged entries (`StagingDirectory`).
   var staging: [ByteString] = []
@@ -246,7 +246,7 @@ extension JournalRecord {
 }
 
 extension ByteString {
-  /// Returns the path of an entry after a directory in which it may be has got another path.
+  /// Returns the path of an entry after a directory that may contain it has moved to another path.
   func moved(from old: ByteString, to new: ByteString) -> ByteString {
     isWithin(old) ? new.appending(relative(to: old)) : self
   }

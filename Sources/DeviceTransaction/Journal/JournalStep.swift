@@ -41,10 +41,10 @@ package struct JournalStep: Hashable, Sendable {
   }
 
   /// The reason for a file that is not restored because another file of its item, a database, is
-  /// not.
+  /// not restored.
   package static let brokenItemReason = "a file of the same database could not be restored"
 
-  /// The reason for a database of which only a part had been put in place when a program used it.
+  /// The reason for a database that a program used when only a part of it had been put in place.
   static let changedItemReason =
     "a program has written to the database since the interruption; its previous files are put "
     + "back: restore it again"

@@ -63,7 +63,7 @@ package struct OpenedNote: Sendable {
       let file = try ControlDirectory.file(name, in: directory)
     else { return }
     let owner = try file.status().user
-    // A damaged note is ignored: it was written as a whole and concerns one rename.
+    // A damaged note is ignored: it was written in one step and concerns one rename.
     if let bytes = try file.readAll(limit: Self.limit), let note = Content(reading: bytes) {
       for path in note.paths(at: root) where scope?.permits(path) ?? true {
         try note.settle(path, of: owner)

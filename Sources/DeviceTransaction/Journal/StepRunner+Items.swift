@@ -5,9 +5,9 @@ extension StepRunner {
   /// Applies the steps of an item. If one cannot be applied, it and the steps before it are rolled
   /// back. Returns the number of steps that had to be applied.
   ///
-  /// Of an item with several files, which are those of a database, the present ones get their
-  /// second names first. So whatever a program does with the others while only a part of them is in
-  /// place, as SQLite deletes a log without its database, all of them are kept.
+  /// If an item has several files, which are those of a database, the present ones get their second
+  /// names first. So all of them are kept whatever a program does with the others while only a part
+  /// is in place: SQLite, for example, deletes a log without its database.
   package func applyAll(
     _ item: some BidirectionalCollection<JournalStep>
   ) throws(Failure) -> Int {
@@ -104,7 +104,7 @@ extension StepRunner {
     for (number, step) in item.prefix(begun).enumerated() {
       let present = try present(step)
       if step.source == nil {
-        // It was moved away. If a later step fills its path, that one finds what is there.
+        // It was moved away. If a later step fills its path, that step finds the entry there.
         if present != nil, !filled.contains(step.path) { return number }
       } else if present.map({ $0.modified > since }) ?? true {
         return number

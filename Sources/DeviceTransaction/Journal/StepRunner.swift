@@ -93,8 +93,8 @@ package final class StepRunner {
     } ?? nil
   }
 
-  /// Whether the entry that a step replaced is kept. One that only has a second name there still is
-  /// at its path.
+  /// Whether the entry that a step replaced is kept. An entry that only has a second name there is
+  /// still at its path.
   func isKept(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let kept = step.kept else { return false }
     let status = try within(kept, at: step.directory) { parent throws(SystemError) in

@@ -13,7 +13,7 @@ package struct Rollback {
 
   /// Rolls back all steps and keeps the staged entries where no process uses them.
   ///
-  /// Entries in a directory that has been replaced are left alone and reported.
+  /// Entries in a directory that has been replaced are left unchanged and reported.
   ///
   /// - Parameter isResumed: whether steps may have been rolled back before.
   func run(

@@ -125,8 +125,8 @@ package final class StagedExchange {
     } catch { throw unfinished(error) }
   }
 
-  /// Rolls back the applied steps. Returns the error that says so, or that the rollback is left to
-  /// a recovery if it failed.
+  /// Rolls back the applied steps. Returns the error that reports this or, if the rollback failed,
+  /// that it is left to a recovery.
   private func rolledBack(_ error: SystemError) -> OperationError {
     let back = Rollback(journal.record, root: device.root)
     var failed: [PathRemark] = []

@@ -31,13 +31,13 @@ package struct ActiveStaging: Sendable {
 
   /// Returns a staging directory in a directory, or nil if none is in use.
   ///
-  /// A run that locks its own first and then looks for those of others finds each run that did the
-  /// same before. Not found are those of other users, which cannot be read, and those on a volume
-  /// without locks.
+  /// A run that locks its own directory first and then looks for those of others finds each run
+  /// that did the same before. Directories of other users, which cannot be read, and those on a
+  /// volume without locks are not found.
   ///
   /// - Parameters:
   ///   - own: the name of the caller's own, if it has one there.
-  ///   - works: the works that count; empty for all.
+  ///   - works: the kinds of work that count; empty for all.
   package static func find(
     in parent: borrowing Directory, besides own: ByteString? = nil, for works: [StagedWork] = []
   ) -> ActiveStaging? {

@@ -4,7 +4,8 @@ package import SystemIO
 /// recovery puts the entries in place, or keeps them.
 ///
 /// Operations on several apps stage in one directory: that of all apps, or a home directory. A lock
-/// shows only whether the process of a staging directory lives, so these would seem abandoned.
+/// shows only whether the process of a staging directory lives, so these directories would seem
+/// abandoned.
 package struct NeededStaging: Sendable {
   /// The names, which are random.
   private var names: Set<ByteString> = []
@@ -33,11 +34,11 @@ package struct NeededStaging: Sendable {
     for root in record.roots {
       names.formUnion(root.path.components.filter { StagingDirectory.isAny($0) })
     }
-    // Without steps, the journal of a rollback does not name what is still to be kept.
+    // Without steps, the journal of a rollback does not name the entries that are still to be kept.
     if record.state == .returning, record.roots.isEmpty { parents.formUnion(record.staging) }
   }
 
-  /// Whether a staging directory is one of these.
+  /// Whether a staging directory is needed.
   func includes(_ name: ByteString, in parent: ByteString) -> Bool {
     isUnknown || names.contains(name) || parents.contains(parent)
   }

@@ -88,7 +88,7 @@ package struct StagingDirectory: ~Copyable {
   ///
   /// NFS and most FUSE file systems keep a removed file that is open under a hidden name in its
   /// directory, which can be removed only once the file is closed: here the lock, which by then
-  /// excludes nobody.
+  /// excludes no process.
   package borrowing func remove() throws(SystemError) {
     do throws(SystemError) {
       try Self.discard(name, in: parent)

@@ -60,8 +60,8 @@ package final class TrashDirectory {
     }
   }
 
-  /// Removes the name in the trash of an entry that still has its own name in a directory, because
-  /// it was not replaced, or moves the entry back if nothing has its name.
+  /// Removes the name in the trash of an entry that still has its own name in a directory because
+  /// it was not replaced, or moves the entry back if its name is free.
   package func release(
     _ kept: ByteString, of name: ByteString, in directory: borrowing Directory,
     at path: [ByteString]
@@ -113,7 +113,7 @@ extension TrashDirectory {
     var subjects: [ByteString]
     /// The operation's directories on other volumes than the device's root, as absolute paths.
     var elsewhere: [ByteString] = []
-    /// The device's directory, in which these paths are; nil in notes of earlier versions.
+    /// The device's directory, which contains these paths; nil in notes of earlier versions.
     var device: ByteString?
     /// The ID of the snapshot made before the operation.
     var saved: String?
