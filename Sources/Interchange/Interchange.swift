@@ -4,9 +4,9 @@
 // bytes and nothing about repositories. `ImportOperation` stores any source as a snapshot,
 // `ExportOperation` writes a snapshot, or a path in one, to any sink.
 //
-// Input is untrusted. A reader never follows a name or a link out of its source, bounds what it
-// keeps in memory, and continues after damage where the format permits it: an entry that cannot be
-// taken is listed with its reason.
+// Input is untrusted. A reader never follows a name or a link out of its source, limits the data
+// that it keeps in memory, and continues after damage where the format permits it: an entry that
+// cannot be represented is listed with its reason.
 //
-// Not guaranteed: that a format can represent each property of an entry. What a sink cannot write
-// is listed, too.
+// Not guaranteed: that a format can represent each property of an entry. Properties that a sink
+// cannot write are listed, too.

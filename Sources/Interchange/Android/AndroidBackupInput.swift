@@ -6,7 +6,7 @@ protocol AndroidBackupInput: AnyObject {
   /// Reads the next bytes and returns their number, 0 at the end. Fewer than the buffer's size do
   /// not mean the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(InterchangeError) -> Int
-  /// Whether the end of the bytes is marked in them, so that a truncation is found.
+  /// Whether the end of the bytes is marked in them, so that a truncation is detected.
   var marksEnd: Bool { get }
 }
 
@@ -166,11 +166,11 @@ final class InflatedInput: AndroidBackupInput {
   private var stored = [UInt8](repeating: 0, count: StoredInput.portion)
   private var position = 0
   private var end = 0
-  /// The number of bytes behind the stream so far.
+  /// The number of bytes after the stream so far.
   private var trailing = 0
   private var isEndRead = false
 
-  /// The maximum number of zeros behind the stream.
+  /// The maximum number of zeros after the stream.
   private static let trailerLimit = 1 << 20
   let marksEnd = true
 
@@ -195,7 +195,7 @@ final class InflatedInput: AndroidBackupInput {
     return 0
   }
 
-  /// Checks that only zeros follow the stream, of which another one may have been appended, and
+  /// Checks that only zeros follow the stream, because another one may have been appended, and
   /// reads the input to its end, which verifies the padding of an encrypted one.
   private func requireEnd() throws(InterchangeError) {
     while !isEndRead {

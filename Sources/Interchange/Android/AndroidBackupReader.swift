@@ -10,13 +10,13 @@ package final class AndroidBackupReader: EntrySource {
   /// The header.
   package let header: AndroidBackupHeader
   private var archive: AndroidTarReader
-  /// The names of the packages with a manifest, and what it says.
+  /// The names of the packages with a manifest, and the manifest's content.
   package private(set) var manifests: [ByteString: AndroidManifest] = [:]
   package private(set) var skipped = SkippedEntries()
   /// The manifest that is being read, with its package.
   private var manifest: (package: ByteString, bytes: [UInt8])?
 
-  /// The most packages whose manifests are kept; further ones are imported only.
+  /// The maximum number of packages whose manifests are kept; further ones are only imported.
   private static let packageLimit = 10_000
 
   /// Opens a backup at the current offset of a file.

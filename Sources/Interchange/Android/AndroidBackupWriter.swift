@@ -3,11 +3,11 @@ package import SystemIO
 
 /// Writes an Android backup (`.ab`) of version 5: compressed or not, encrypted or not.
 ///
-/// Each package begins with its manifest. If the exported tree has none, one of what is known is
-/// written: archive programs read the backup, but Android restores no package without certificates
-/// (`AndroidManifest`).
+/// Each package begins with its manifest. If the exported tree has none, one with the known facts
+/// is written: archive programs read the backup, but Android restores no package without
+/// certificates (`AndroidManifest`).
 ///
-/// The format has files and directories only: links and special files are skipped, extended
+/// The format has only files and directories: links and special files are skipped, extended
 /// attributes and fractions of seconds are not stored.
 package final class AndroidBackupWriter: EntrySink {
   /// Appends bytes to the output.
@@ -127,7 +127,7 @@ package final class AndroidBackupWriter: EntrySink {
 // MARK: - Members
 
 extension AndroidBackupWriter {
-  /// Returns the place of an entry in the backup, or nil for a directory that a backup does not
+  /// Returns the location of an entry in the backup, or nil for a directory that a backup does not
   /// store.
   private static func place(
     of entry: ForeignEntry
@@ -148,7 +148,7 @@ extension AndroidBackupWriter {
   }
 
   /// Begins the package of an entry if it is the first one. Returns false if the entry is a
-  /// manifest that is not written, since the package has another.
+  /// manifest that is not written because the package has another.
   private func begin(
     _ entry: ForeignEntry, at place: AndroidBackupPath.Stored
   ) throws(InterchangeError) -> Bool {

@@ -3,8 +3,8 @@ package import SystemIO
 /// The file `_manifest` that precedes the data of each package in an Android backup: lines of text.
 ///
 /// Android restores a package only if its certificates are listed and are those of the installed
-/// app, or if the backup has its APK. A manifest that another program makes up without them is good
-/// for readers of archives only.
+/// app, or if the backup has its APK. A manifest that another program creates without them is
+/// useful only to readers of archives.
 ///
 /// Source: AOSP, `AppMetadataBackupWriter.java` (`getManifestBytes`), `TarBackupReader.java`.
 package struct AndroidManifest: Hashable, Sendable {
@@ -24,7 +24,7 @@ package struct AndroidManifest: Hashable, Sendable {
   package static let sizeLimit = 64 << 10
   private static let version = 1
 
-  /// Creates a manifest of what is known.
+  /// Creates a manifest of the known facts.
   package init(
     package: ByteString, versionCode: Int64 = 0, platformVersion: Int64 = 0,
     installer: ByteString = "", hasPackageFile: Bool = false, certificates: [ByteString] = []

@@ -17,7 +17,7 @@ package struct AndroidMasterKey: ~Copyable {
   let vector: [UInt8]
 
   static let checksumSize = 32
-  /// The rounds of PBKDF2 in new backups, as Android has them.
+  /// The rounds of PBKDF2 in new backups, as in Android.
   static let usualRounds: UInt32 = 10_000
   /// The size of a salt in new backups, in bytes.
   static let usualSaltSize = 64

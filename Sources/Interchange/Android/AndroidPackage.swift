@@ -7,7 +7,7 @@ package struct AndroidPackage: Sendable {
   /// The app's package name.
   package let name: ByteString
   package let rules: AutoBackupRules
-  /// Whether Android stores what the app's own code writes instead of its files.
+  /// Whether Android stores the output of the app's own code instead of its files.
   package let isKeyValueOnly: Bool
 
   static let action = "read the rules of the Android package"
@@ -18,8 +18,8 @@ package struct AndroidPackage: Sendable {
 
   /// Reads a package in a file, which is searched twice.
   ///
-  /// - Throws: `unknownFormat` if it is no zip archive with the manifest of an app; `damaged`, also
-  ///   if the rules that the manifest names are missing or such that Android refuses them;
+  /// - Throws: `unknownFormat` if it is not a zip archive with the manifest of an app; `damaged`,
+  ///   also if the rules that the manifest names are missing or refused by Android;
   ///   `limitExceeded`.
   package init(_ file: ArchiveFile) throws(InterchangeError) {
     guard file.size != nil else {
@@ -94,7 +94,7 @@ package struct AndroidPackage: Sendable {
 
   // MARK: - Members
 
-  /// Returns the content of the members with the given paths, as far as the package has them.
+  /// Returns the content of the members with the given paths that the package has.
   private static func members(
     _ paths: Set<ByteString>, of file: ArchiveFile
   ) throws(InterchangeError) -> [ByteString: [UInt8]] {

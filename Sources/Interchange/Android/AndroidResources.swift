@@ -107,8 +107,8 @@ package struct AndroidResources: Sendable {
   /// Returns the value of a resource, to which references of other resources are followed; nil if
   /// the table has none, as for a resource of the system or of another APK of the app.
   ///
-  /// Of the values for different configurations, that of the newest version of Android is returned
-  /// which has no other condition, otherwise the first one.
+  /// If there are values for different configurations, returns the one for the newest version of
+  /// Android that has no other condition, otherwise the first one.
   ///
   /// - Throws: `malformed`; `limit` if the references do not end.
   package func value(of resource: UInt32) throws(CodecError) -> Value? {

@@ -4,8 +4,8 @@ internal import SystemIO
 /// records `size` and `path` if the name is long or not ASCII or the size does not fit.
 ///
 /// Android's reader takes permissions and time from the first of both headers and knows no other
-/// records, and without `size` it takes that of the pax header for the file's. Hence not
-/// `PaxMember`.
+/// records, and without `size` it takes the pax header's size for the file's. Therefore `PaxMember`
+/// is not used.
 ///
 /// Source: AOSP, `BackupHelpers.cpp` (`write_tarfile`), `TarBackupReader.java`.
 struct AndroidTarHeader {

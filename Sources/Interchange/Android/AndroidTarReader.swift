@@ -18,7 +18,7 @@ struct AndroidTarMember: Hashable {
   var isSparse = false
   /// The extended attributes, ordered by name.
   var attributes: [ForeignEntry.Attribute] = []
-  /// Properties that could not be taken, each as a clause.
+  /// Properties that could not be read, each as a clause.
   var omissions: [String] = []
   /// The number of bytes of an extended header that is too large to be read; nil for none.
   var unreadExtension: UInt64?
@@ -47,7 +47,8 @@ struct AndroidTarReader {
   private var padding: UInt64 = 0
   private var isAtEnd = false
 
-  /// The most bytes that may follow the end of the archive: tar fills the last record with zeros.
+  /// The maximum number of bytes after the end of the archive: tar fills the last record with
+  /// zeros.
   private static let trailerLimit: UInt64 = 1 << 20
 
   init(_ input: any AndroidBackupInput, subject: ByteString) {
@@ -137,8 +138,8 @@ struct AndroidTarReader {
     throw error
   }
 
-  /// Whether another archive or backup begins where zeros end, as after `cat`. Other data is none:
-  /// old programs wrote what was left in their buffer.
+  /// Whether another archive or backup begins where zeros end, as after `cat`. Other data does not
+  /// count: old programs wrote the rest of their buffer.
   private static func hasArchive(_ bytes: ArraySlice<UInt8>, after zeros: Int) -> Bool {
     if bytes.dropFirst(zeros).starts(with: AndroidBackupHeader.magic) { return true }
     let start = zeros - zeros % AndroidTarMember.blockSize

@@ -1,7 +1,7 @@
 internal import Codecs
 
-/// Reads an XML file as text (XML 1.0 with namespaces): elements and attributes. Refused are
-/// document types, whose entities can expand without bound, and encodings other than UTF-8.
+/// Reads an XML file as text (XML 1.0 with namespaces): elements and attributes. Document types,
+/// whose entities can expand without bound, and encodings other than UTF-8 are refused.
 struct AndroidXMLTextReader {
   private var scanner: XMLScanner
   private var builder = AndroidXMLBuilder()
@@ -9,7 +9,7 @@ struct AndroidXMLTextReader {
   private var namespaces: [(prefix: String, uri: String, depth: Int)] = []
   private var depth = 0
   /// The line and column of the element begun last, and its offset, from which the next ones are
-  /// counted: each byte is looked at once.
+  /// counted: each byte is examined once.
   private var line = 1
   private var lineStart = 0
   private var counted = 0
@@ -119,6 +119,6 @@ struct AndroidXMLTextReader {
     return Mark(line: line, column: column + 1)
   }
 
-  /// The most attributes of one element, and namespaces of one file.
+  /// The maximum number of attributes of one element, and of namespaces of one file.
   private static let attributeLimit = 256
 }

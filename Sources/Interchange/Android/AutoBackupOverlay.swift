@@ -166,7 +166,7 @@ private struct PolicyText {
       case _ where scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value):
         let digits = String(scalar.value, radix: 16)
         quoted += "\\x" + (digits.count < 2 ? "0" : "") + digits
-      // The line separators would become spaces; the others are no characters of YAML (5.1, 5.2).
+      // The line separators would become spaces; the others are not characters of YAML (5.1, 5.2).
       case "\u{2028}", "\u{2029}", "\u{feff}", "\u{fffe}", "\u{ffff}":
         quoted += "\\u" + String(scalar.value, radix: 16)
       default: quoted.unicodeScalars.append(scalar)

@@ -1,8 +1,8 @@
 package import Codecs
 internal import SystemIO
 
-/// A part of a file of rules that Android ignores, or applies to something other than it seems to.
-/// The rest of the file holds.
+/// A part of a file of rules that Android ignores, or applies to something other than it seems. The
+/// rest of the file is valid.
 ///
 /// Source: AOSP, `FullBackup.java` (`parseRules`, `extractCanonicalFile`,
 /// `getDirectoryForCriteriaDomain`, `getRequiredFlagsFromString`).
@@ -37,7 +37,7 @@ package struct AutoBackupRemark: Hashable, Sendable {
     case otherDomain(String)
     /// A directory that Android never stores in the cloud.
     case systemDirectory(String)
-    /// An `exclude` for what no `include` names.
+    /// An `exclude` for a path that no `include` names.
     case notIncluded
   }
 
@@ -167,7 +167,7 @@ extension AutoBackupRules {
   }
 }
 
-/// Locations, for the question whether one of them is at, above or below another location.
+/// Locations, to determine whether one of them is at, above or below another location.
 struct AutoBackupPathSet {
   private let paths: Set<AutoBackupLocation>
   private let parents: Set<AutoBackupLocation>
@@ -177,8 +177,8 @@ struct AutoBackupPathSet {
     parents = Set(locations.flatMap(Self.prefixes))
   }
 
-  /// Whether one of the locations is at, above or below a location. Of longer paths, which a file
-  /// of rules can have without end, the first components are compared.
+  /// Whether one of the locations is at, above or below a location. Only the first components of
+  /// longer paths, which a file of rules can have without limit, are compared.
   func touches(_ location: AutoBackupLocation) -> Bool {
     parents.contains(Self.prefix(location, Self.depth))
       || Self.prefixes(of: location).contains(where: paths.contains)

@@ -9,7 +9,7 @@ package struct AutoBackupRuleSet: Sendable {
   /// The packages of apps by their names.
   package private(set) var packages: [ByteString: AndroidPackage] = [:]
 
-  /// The remarks on what Android ignores in the files.
+  /// The remarks on parts of the files that Android ignores.
   package private(set) var remarks: [FileRemark] = []
 
   /// A remark on a file.

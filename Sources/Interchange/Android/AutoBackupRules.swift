@@ -82,7 +82,7 @@ package struct AutoBackupRules: Hashable, Sendable {
     /// Whether the backup is disabled unless it is encrypted on the device
     /// (`disableIfNoEncryptionCapabilities`).
     package var requiresEncryption = false
-    /// The remarks on what Android ignores in it.
+    /// The remarks on parts of it that Android ignores.
     package var remarks: [AutoBackupRemark] = []
 
     /// Creates a section without rules, which includes everything.
@@ -104,7 +104,7 @@ package struct AutoBackupRules: Hashable, Sendable {
     package var cloud: Section?
     /// `device-transfer`; nil if the section is absent.
     package var transfer: Section?
-    /// The remarks on what Android ignores outside of the sections.
+    /// The remarks on parts outside the sections that Android ignores.
     package var remarks: [AutoBackupRemark] = []
 
     /// Creates rules of both sections.
@@ -158,9 +158,9 @@ package struct AutoBackupTransport: OptionSet, Hashable, Sendable {
   ]
 }
 
-/// The most data that a backup of an app may have.
+/// The maximum data that a backup of an app may have.
 ///
-/// Measured is the archive that the app sends, so headers and padding of files count as well.
+/// The archive that the app sends is measured, so headers and padding of files count as well.
 /// Android asks the transport and has no number of its own; larger backups are not stored at all,
 /// and the last smaller one stays.
 ///

@@ -1,7 +1,7 @@
 package import SystemIO
 
-/// Writes an Android backup of what Auto Backup would store: the entries that an app's rules
-/// include. Apps without rules are written whole.
+/// Writes an Android backup of the data that Auto Backup would store: the entries that an app's
+/// rules include. Apps without rules are written completely.
 package final class AutoBackupSink: EntrySink {
   private let writer: AndroidBackupWriter
   private let rules: AutoBackupRuleSet
@@ -23,7 +23,7 @@ package final class AutoBackupSink: EntrySink {
   package var skipped: SkippedEntries { writer.skipped }
   package let holdsHardLinks = false
 
-  /// The packages that Android will not restore, since their certificates are not known, sorted.
+  /// The packages that Android will not restore because their certificates are unknown, sorted.
   package var unrestorablePackages: [ByteString] { writer.unrestorablePackages }
 
   /// The apps with more data than Android stores in the cloud, with their bytes of archive, sorted.
@@ -44,8 +44,8 @@ package final class AutoBackupSink: EntrySink {
 
   package func finish() throws(InterchangeError) { try writer.finish() }
 
-  /// Whether the rules of its app exclude an entry, which is then recorded. What an Android backup
-  /// cannot hold is left to the writer.
+  /// Whether the rules of its app exclude an entry, which is then recorded. Entries that an Android
+  /// backup cannot hold are left to the writer.
   private func excludes(_ entry: ForeignEntry) -> Bool {
     guard let stored = (try? AndroidBackupPath.stored(entry.path)) ?? nil,
       let package = stored.package, let rules = rules.rules(of: package)
@@ -54,7 +54,7 @@ package final class AutoBackupSink: EntrySink {
       return excludesManifest(entry, of: rules)
     }
     guard let location = stored.location else {
-      // The directory of a tree of the backup is no entry of it.
+      // The directory of a tree of the backup is not an entry of it.
       if stored.inner.isEmpty { return false }
       exclusions.append(entry, below: stored.inner.count, reason: "Auto Backup does not store it")
       return true
@@ -93,8 +93,8 @@ package final class AutoBackupSink: EntrySink {
 }
 
 extension AndroidBackupPath.Stored {
-  /// The place in the app's storage; nil for what Auto Backup does not store: the package itself,
-  /// its expansion files, key-value data and what other programs add.
+  /// The location in the app's storage; nil for data that Auto Backup does not store: the package
+  /// itself, its expansion files, key-value data and additions of other programs.
   var location: AutoBackupLocation? {
     guard let tree = AndroidBackupPath.autoBackupTrees[token] else { return nil }
     return AutoBackupLocation(tree.storage, tree.path + inner)

@@ -19,8 +19,8 @@ struct TarExtension {
   /// The types of extended headers: of pax for one member and for all, and GNU's long names.
   static let types = Array("xgLK".utf8)
 
-  /// Notes a header that is too large to be read. Records for all members say nothing that this
-  /// reader uses.
+  /// Records a header that is too large to be read. Records for all members contain nothing that
+  /// this reader uses.
   mutating func skip(_ header: TarHeader) {
     if header.type != UInt8(ascii: "g") { unread = header.size }
   }
@@ -33,7 +33,7 @@ struct TarExtension {
     case UInt8(ascii: "L"): path = name
     case UInt8(ascii: "K"): link = name
     case UInt8(ascii: "x"): return readRecords(bytes)
-    // Records for all members say nothing that this reader uses.
+    // Records for all members contain nothing that this reader uses.
     default: break
     }
     return nil

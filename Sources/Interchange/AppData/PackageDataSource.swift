@@ -33,7 +33,7 @@ package struct PackageDataSource: ~Copyable, EntrySource {
 
   /// Opens a package in a file, which is read twice.
   ///
-  /// - Throws: `unknownFormat` if it is no zip archive or names no app; `damaged`.
+  /// - Throws: `unknownFormat` if it is not a zip archive or names no app; `damaged`.
   package init(_ file: ArchiveFile) throws(InterchangeError) {
     guard file.size != nil else {
       throw InterchangeError(
@@ -61,7 +61,7 @@ package struct PackageDataSource: ~Copyable, EntrySource {
     while true {
       let entry: ForeignEntry?
       do throws(InterchangeError) { entry = try source.next() } catch {
-        // The second pass reads what precedes the damage, and reports it.
+        // The second pass reads the data before the damage, and reports the damage.
         guard store != nil, error.keepsEarlierEntries else { throw error }
         return store
       }
@@ -148,7 +148,7 @@ package struct PackageDataSource: ~Copyable, EntrySource {
 
   package mutating func skipHole() throws(InterchangeError) -> UInt64 { try source.skipHole() }
 
-  /// Records a member that has no place, unless it is the root or the directory of the groups.
+  /// Records a member without a location, unless it is the root or the directory of the groups.
   private mutating func recordUnlessAboveGroups(_ entry: ForeignEntry) {
     if entry.path.isEmpty || entry.kind == .directory && entry.path.count == 2 { return }
     recorded.append(path: entry.joinedPath, reason: "it is in no directory of a valid group")
@@ -171,7 +171,7 @@ package struct PackageDataSource: ~Copyable, EntrySource {
   }
 
   /// Returns the logical path of a member; nil for the root, for the directory of the groups, which
-  /// is no container, and for what is in no valid group.
+  /// is not a container, and for members in no valid group.
   private func logicalPath(of path: [ByteString]) -> [ByteString]? {
     guard let top = path.first else { return nil }
     let bundle = LogicalContainer.bundle(app.name).prefix.components

@@ -6,7 +6,7 @@ package import SystemIO
 /// with the data and `AppDataInfo.plist` with the app.
 ///
 /// The directory appears in `finish`, with `AppDataInfo.plist` as its last entry. Without `finish`
-/// nothing stays of it.
+/// nothing of it remains.
 package struct XcodeDataSink: ~Copyable, EntrySink {
   /// The path of the directory, for messages, and the directory to write into.
   private let path: ByteString

@@ -88,7 +88,7 @@ package struct XcodeDataSource: ~Copyable, EntrySource {
       hint: "name the directory that Xcode downloaded, NAME.xcappdata")
   }
 
-  /// Returns the bytes of a list, or nil if it is absent, no file or too large.
+  /// Returns the bytes of a list, or nil if it is absent, not a file or too large.
   private static func bytes(
     of name: ByteString, in directory: borrowing Directory
   ) throws(SystemError) -> [UInt8]? {

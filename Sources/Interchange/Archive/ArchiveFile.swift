@@ -9,7 +9,7 @@ package protocol NamedArchiveInput: ArchiveInput {
   var modified: Timestamp? { get }
   /// The error of a failed read.
   var failure: SystemError? { get }
-  /// Whether the reading failed because the work is to stop.
+  /// Whether the reading failed because a stop was requested.
   var isStopped: Bool { get }
 }
 

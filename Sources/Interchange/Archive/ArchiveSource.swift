@@ -30,7 +30,7 @@ package struct ArchiveSource: ~Copyable, EntrySource {
 
   /// Opens an archive.
   ///
-  /// - Throws: `unknownFormat` if it is no archive, or no zip archive if that is required.
+  /// - Throws: `unknownFormat` if it is not an archive, or not a zip archive if that is required.
   package init(
     _ file: any NamedArchiveInput, format: ArchiveReader.Format = .any
   ) throws(InterchangeError) {
@@ -109,7 +109,7 @@ package struct ArchiveSource: ~Copyable, EntrySource {
     }
   }
 
-  /// Records what the file has besides the archive, once.
+  /// Records, once, what the file contains besides the archive.
   private mutating func noteRemark() {
     guard !hasEnded else { return }
     hasEnded = true
@@ -118,7 +118,7 @@ package struct ArchiveSource: ~Copyable, EntrySource {
     }
   }
 
-  /// Records the files of a cpio archive whose last name, with the content, is behind the damage.
+  /// Records the files of a cpio archive whose last name, with the content, is after the damage.
   /// Such a file may really be empty.
   private mutating func recordFilesWithoutContent() {
     for path in links.keys.map({ ByteString(joining: $0) }).sorted() {

@@ -3,8 +3,8 @@ package import SystemIO
 /// A file that an archive is written to: it appears under its name when it is complete. Only the
 /// user can read it, since it contains data that the original protected by its directories.
 ///
-/// Until then it has a temporary name and is locked. What a killed process left behind is removed
-/// when the next file is created in the directory.
+/// Until then it has a temporary name and is locked. Files that a killed process left behind are
+/// removed when the next file is created in the directory.
 package final class OutputFile {
   private let directory: Directory
   private let name: ByteString

@@ -5,7 +5,7 @@ internal import SystemIO
 /// in seconds.
 ///
 /// Zip has no extended attributes, no ACLs, no device files and no hard links: each name of a
-/// hard-linked file is a file of its own.
+/// hard-linked file becomes a separate file.
 package struct ZipSink: ~Copyable, EntrySink {
   private var output: ZipOutput
   package private(set) var skipped = SkippedEntries()

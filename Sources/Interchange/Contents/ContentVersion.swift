@@ -1,7 +1,7 @@
 internal import Codecs
 internal import SystemIO
 
-/// The version of a file's content in a source, by facts that need no reading of it.
+/// The version of a file's content in a source, by facts that are known without reading it.
 ///
 /// A source that has such facts lets an import take the content from the last import instead
 /// (`EntrySource.recognize`).
@@ -11,7 +11,7 @@ package struct ContentVersion: Hashable, Sendable {
   /// The digest of all facts that change with the content.
   let facts: Digest
   /// Whether equal facts alone prove equal contents: the content had been unchanged long enough
-  /// when the source was made, so a later change cannot have left the facts as they are.
+  /// when the source was made, so a later change must have changed the facts.
   var isSettled: Bool
   /// The file that has the content on this host.
   let file: StoredFile

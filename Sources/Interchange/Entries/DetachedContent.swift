@@ -1,5 +1,5 @@
-/// The content of a file that is apart from its source: one other thread can read it, while the
-/// source continues with the next entry.
+/// The content of a file, detached from its source: another thread can read it while the source
+/// continues with the next entry.
 package protocol DetachedContent: Sendable {
   /// Appends the next bytes, at most 1 MiB, and returns their number; 0 at the end.
   ///

@@ -36,14 +36,14 @@ package protocol EntrySource: ~Copyable {
   /// zeros.
   mutating func skipHole() throws(InterchangeError) -> UInt64
 
-  /// The entries that could not be taken so far, and the properties that were dropped.
+  /// The entries that could not be represented so far, and the properties that were dropped.
   var skipped: SkippedEntries { get }
 
   /// The time at which the source was made, if it records one: the default of the snapshot's time.
   var madeAt: Timestamp? { get }
 
   /// Whether the names of the entries so far are the bytes of the source. If not, different names
-  /// may have become one. The default is true.
+  /// may have become equal. The default is true.
   var keepsNames: Bool { get }
 
   /// The names of the owners of the entries so far, where the source has them. The default is none.
@@ -91,8 +91,8 @@ package protocol EntrySink: ~Copyable {
   /// The entries that could not be written, and the properties that were dropped.
   var skipped: SkippedEntries { get }
 
-  /// Whether the format has hard links. If not, each name of a file arrives as a file of its own.
-  /// The default is true.
+  /// Whether the format has hard links. If not, each name of a file arrives as a separate file. The
+  /// default is true.
   var holdsHardLinks: Bool { get }
 }
 

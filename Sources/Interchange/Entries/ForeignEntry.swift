@@ -20,7 +20,7 @@ package struct ForeignEntry: Hashable, Sendable {
   /// instead (`EntrySource.skipHole`).
   package var holes: [Range<UInt64>]
   /// The version of a file's content, by which the next import recognizes it; nil if the source has
-  /// no facts of it.
+  /// no facts about it.
   var version: ContentVersion?
   /// The stored content of a file that is unchanged since the last import: it has no bytes to read.
   var content: Content?
@@ -143,7 +143,7 @@ package struct SkippedEntries: Sendable, Hashable {
   /// The number of entries that are missing.
   package private(set) var entryCount = 0
   /// The number of those of a kind that the format never holds, such as bundles of apps. They are
-  /// not listed, and no reason to call a result incomplete.
+  /// not listed, and do not make a result incomplete.
   package private(set) var expectedCount = 0
   /// The number of records about properties only.
   package private(set) var propertyCount = 0

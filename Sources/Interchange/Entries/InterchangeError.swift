@@ -20,7 +20,7 @@ package struct InterchangeError: Error, Sendable {
     case wrongKey
     /// The source exceeds a limit of the program.
     case limitExceeded
-    /// The format cannot represent what is to be written.
+    /// The format cannot represent the content to be written.
     case unrepresentable
     /// The file to write exists.
     case exists
@@ -41,8 +41,8 @@ package struct InterchangeError: Error, Sendable {
   package let reason: String
   /// The position in the source in bytes, if it is known.
   package let offset: UInt64?
-  /// Whether what was read before the error may be wrong, too: damage of compressed data shows only
-  /// behind it.
+  /// Whether data read before the error may be wrong, too: damage of compressed data shows only
+  /// after it.
   package var isSuspect = false
   /// The remedy, if it is not the usual one of the kind.
   private let ownHint: String?
@@ -85,7 +85,7 @@ package struct InterchangeError: Error, Sendable {
       offset: error.offset.map { UInt64(clamping: $0) })
   }
 
-  /// Whether what was read before the error can be kept, and is sound unless `isSuspect` is true.
+  /// Whether data read before the error can be kept; it is sound unless `isSuspect` is true.
   package var keepsEarlierEntries: Bool { kind == .damaged || kind == .limitExceeded }
 }
 

@@ -3,8 +3,9 @@ package import SystemIO
 
 /// The paths of foreign entries, from the text that an archive has.
 ///
-/// They may be longer than a path of a system call (`PATH_MAX`), as those of a backup: a restore
-/// goes step by step. The limits are those of a snapshot, with room for the path above the entries.
+/// They may be longer than a path of a system call (`PATH_MAX`), like those of a backup: a restore
+/// proceeds step by step. The limits are those of a snapshot, with room for the path above the
+/// entries.
 package enum PathComponents {
   /// The maximum number of bytes of a path: `folders/` and the longest name precede it.
   static let pathLimit = FormatLimit.path - 512

@@ -88,8 +88,8 @@ package struct ExportOperation {
     }
   }
 
-  /// Begins an entry. The first name of a hard-linked file that the sink takes is the target of the
-  /// others: one that it omits is no file in the output.
+  /// Begins an entry. The first name of a hard-linked file that the sink accepts is the target of
+  /// the others: one that it omits is not a file in the output.
   private mutating func add<Sink: EntrySink & ~Copyable>(
     _ foreign: ForeignEntry, of entry: TreeEntry, to sink: inout Sink
   ) throws {

@@ -17,7 +17,7 @@ struct EntryIntake {
   /// The versions of the contents, for the next import.
   private(set) var contents = ContentRecord.Builder()
   private let portions: PortionReader
-  /// The threads that store contents which are apart from the source.
+  /// The threads that store contents that are detached from the source.
   var helpers: ImportHelpers?
 
   init(_ session: WritingSession, _ request: ImportRequest) throws(StoreError) {
@@ -110,7 +110,7 @@ struct EntryIntake {
     small.removeAll(keepingCapacity: true)
   }
 
-  /// Stores what waits after an interruption, which has ended the contents of the helpers as well.
+  /// Stores waiting entries after an interruption, which has ended the helpers' contents as well.
   mutating func storeInterrupted() throws {
     do { try storeWaiting() } catch let error as OperationError where error.kind == .interrupted {}
   }
@@ -188,7 +188,7 @@ struct EntryIntake {
     }
   }
 
-  /// Reads a content: a small one into memory, another into the repository.
+  /// Reads a content: a small one into memory, any other into the repository.
   private mutating func content<Source: EntrySource & ~Copyable>(
     _ size: UInt64, of entry: ForeignEntry, _ path: ByteString, from source: inout Source
   ) throws -> PendingNode {
@@ -196,7 +196,7 @@ struct EntryIntake {
     let start = small.count
     var hole: UInt64 = 0
     do {
-      // A source may give more bytes than the size that it claims, and holes.
+      // A source may return more bytes than the size that it claims, and holes.
       while size <= Self.smallFile, hole == 0, small.count - start <= Int(Self.smallFile) {
         hole = try source.skipHole()
         if hole > 0 { break }
@@ -218,7 +218,7 @@ struct EntryIntake {
     }
   }
 
-  /// Lets a helper store a content that is large and can be apart from the source; otherwise
+  /// Lets a helper store a content that is large and can be detached from the source; otherwise
   /// returns nil.
   private func detached<Source: EntrySource & ~Copyable>(
     _ size: UInt64, of entry: ForeignEntry, _ path: ByteString, from source: inout Source

@@ -2,8 +2,8 @@ internal import ArchiveStore
 internal import Synchronization
 internal import SystemIO
 
-/// Threads that help the importing thread: they store contents that are apart from the source, and
-/// compress what the others have collected.
+/// Threads that help the importing thread: they store contents that are detached from the source,
+/// and compress data that the others have collected.
 final class ImportHelpers: Sendable {
   /// Stores one content with the writer of the thread that runs it.
   struct Job: Sendable {
@@ -48,7 +48,7 @@ final class ImportHelpers: Sendable {
     try? writer.flush()
   }
 
-  /// Whether the import has ended, also by an error: a job then ends early.
+  /// Whether the import has ended, even by an error: a job then ends early.
   var isFinished: Bool { isDone.load(ordering: .acquiring) }
 
   /// Whether there are threads that run jobs.

@@ -7,10 +7,10 @@ internal import SystemIO
 /// Stores the entries of a source as a snapshot: contents as they arrive, cut and deduplicated as
 /// those of a backup, then the directories, then the snapshot.
 ///
-/// The last entry of a path is the valid one. Directories that the source does not have are made.
-/// Entries below a file or a link are skipped: nothing is ever written through a link. A damaged
-/// source gives what precedes the damage, even if this may be wrong, too. Contents that are
-/// unchanged since the last import are not read, if the source recognizes them
+/// The last entry of a path is the valid one. Directories that the source does not have are
+/// created. Entries below a file or a link are skipped: nothing is ever written through a link.
+/// From a damaged source the data before the damage is stored, even if it may be wrong, too.
+/// Contents that are unchanged since the last import are not read, if the source recognizes them
 /// (`EntrySource.recognize`).
 package struct ImportOperation {
   private let repository: Repository
@@ -126,7 +126,7 @@ package struct ImportOperation {
       reason: first.map { "none of its entries can be imported; \($0)" } ?? "it has no entries")
   }
 
-  /// The heads of an encrypted repository can be found in this host's cache alone.
+  /// The heads of an encrypted repository can be found only in this host's cache.
   private func remember(_ stored: StoredSnapshot, _ session: WritingSession) {
     if let cache = request.headCache { session.record(stored, in: cache) }
   }
@@ -265,7 +265,7 @@ extension Snapshot {
     self.apps.append(contentsOf: containers.appRecords(with: apps))
   }
 
-  /// Records what was not imported.
+  /// Records the omissions of the import.
   fileprivate mutating func set(
     _ skipped: SkippedEntries, _ damage: InterchangeError?, below prefix: ByteString
   ) {

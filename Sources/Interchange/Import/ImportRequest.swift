@@ -8,8 +8,8 @@ package struct ImportRequest: Sendable {
   package var tags: [String] = []
   /// The host that made the source; nil for this one.
   package var host: String?
-  /// The position among the snapshots of the source; nil for the one after the last. An import of
-  /// a state that is older than the last one has to come before it.
+  /// The position among the snapshots of the source; nil for the one after the last. An import of a
+  /// state older than the last one has to come before it.
   package var sequence: UInt64?
   /// The name of the user who made the source; nil for the current one.
   package var user: String?
@@ -40,7 +40,7 @@ package struct ImportRequest: Sendable {
   package struct RecordedContents: Sendable {
     /// The directory of the repository's files on this host.
     package var directory: ByteString
-    /// Whether to read all contents, also unchanged ones.
+    /// Whether to read all contents, including unchanged ones.
     package var isReread: Bool
 
     /// Creates a location.
@@ -110,8 +110,8 @@ package struct ImportReport: Sendable {
   package var unchanged = 0
   /// The entries that were not imported, and the properties that were dropped.
   package var skipped: SkippedEntries
-  /// The error that ended the reading early, or that its end showed; what came before it is in the
-  /// snapshot.
+  /// The error that ended the reading early, or that was found at its end; everything before it is
+  /// in the snapshot.
   package var damage: InterchangeError?
   /// The problems with the index that did not prevent the import.
   package var remarks: [StoreError]

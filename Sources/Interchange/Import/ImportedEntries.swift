@@ -101,7 +101,7 @@ extension ImportedEntries {
 
   /// The entry of a path.
   enum Found {
-    /// An encoded entry with the name of the path, which is no directory.
+    /// An encoded entry with the name of the path; not a directory.
     case leaf([UInt8])
     /// A directory or one of several names of a file, with the name of the path.
     case entry(TreeEntry)

@@ -12,9 +12,9 @@ struct TreeAssembler {
   private var names: [ByteString] = []
   /// The last entry that is not a directory: nothing can be below it.
   private var leaf: [ByteString]?
-  /// Whether every directory that the source does not have gets the owner and time of what is first
-  /// found below it. Otherwise the paths are logical paths, and the directories above containers
-  /// have those of a backup: owner 0, time 0.
+  /// Whether every directory that the source does not have gets the owner and time of the first
+  /// entry found below it. Otherwise the paths are logical paths, and the directories above
+  /// containers have those of a backup: owner 0, time 0.
   private let inheritsMetadata: Bool
 
   private struct Level {
@@ -32,7 +32,7 @@ struct TreeAssembler {
     levels = [Level(entry: TreeEntry(name: "", node: .directory(Self.pending)))]
   }
 
-  /// Adds the next entry. Returns false, and adds nothing, if an entry above it is no directory.
+  /// Adds the next entry. Returns false, and adds nothing, if an entry above it is not a directory.
   mutating func add(_ entry: TreeEntry, at path: [ByteString]) throws(StoreError) -> Bool {
     if let leaf, path.starts(with: leaf) { return false }
     leaf = nil
@@ -54,7 +54,7 @@ struct TreeAssembler {
     return true
   }
 
-  /// Adds the next entry, which is no directory, as it is encoded.
+  /// Adds the next entry, which is not a directory, in encoded form.
   mutating func add(leaf encoded: [UInt8], at path: [ByteString]) throws(StoreError) -> Bool {
     let isInOpenDirectory =
       levels.count == path.count && leaf.map { !path.starts(with: $0) } ?? true

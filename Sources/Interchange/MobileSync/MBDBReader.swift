@@ -14,7 +14,7 @@ struct MBDBReader: ~Copyable {
 
   /// Begins to read a manifest.
   ///
-  /// - Throws: a fault if the header is another one.
+  /// - Throws: a fault if the header is a different one.
   init(_ file: consuming Descriptor) throws(ManifestFault) {
     input = Input(file)
     guard try input.bytes(Self.magic.count) == Self.magic else {

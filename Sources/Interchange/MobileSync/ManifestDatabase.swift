@@ -83,7 +83,7 @@ struct ManifestRow: Sendable {
   let flags: Int64
   let archive: [UInt8]?
 
-  /// Returns the record, or the reason why it cannot be taken.
+  /// Returns the record, or the reason why it cannot be used.
   func record() -> Result<MobileRecord, SkippedRow> {
     let shown = { ByteString(domain).appending(ByteString(path)) }
     guard let id = fileID.map({ ByteString($0) }), MobileRecord.isFileID(id) else {
@@ -108,7 +108,7 @@ struct ManifestRow: Sendable {
   }
 }
 
-/// A row of a manifest that cannot be taken.
+/// A row of a manifest that cannot be used.
 struct SkippedRow: Error, Hashable, Sendable {
   let path: ByteString
   let reason: String

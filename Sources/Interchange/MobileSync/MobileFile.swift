@@ -68,7 +68,7 @@ struct MobileRecord: Hashable, Sendable {
     return ByteString(Hex.encode(MessageDigest.digest(of: name.span, .sha1)))
   }
 
-  /// Whether a name has the form of `fileID`. No other one is looked up in the backup.
+  /// Whether a name has the form of `fileID`. No other name is looked up in the backup.
   static func isFileID(_ name: ByteString) -> Bool {
     name.count == 40
       && name.bytes.allSatisfy {
@@ -101,7 +101,7 @@ struct MobileRecord: Hashable, Sendable {
   }
 }
 
-/// The reason why an entry of a manifest cannot be taken, as a clause without its subject.
+/// The reason why an entry of a manifest cannot be used, as a clause without its subject.
 struct RecordFault: Error, Hashable, Sendable {
   let reason: String
 }

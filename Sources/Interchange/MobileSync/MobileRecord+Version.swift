@@ -40,7 +40,7 @@ extension MobileRecord {
     return Blake2b.hash(bytes)
   }
 
-  /// Whether a later change of the content would have changed the facts. Writers that are no
+  /// Whether a later change of the content would have changed the facts. Programs other than
   /// devices record neither inodes nor status changes: theirs are never settled.
   private func isSettled(at time: Timestamp?) -> Bool {
     guard let time, file.inode != 0, file.changed != 0 else { return false }

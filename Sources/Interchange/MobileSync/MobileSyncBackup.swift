@@ -30,8 +30,8 @@ package struct MobileSyncBackup: ~Copyable {
   /// Opens a backup.
   ///
   /// - Parameter password: The password of an encrypted backup; not needed for others.
-  /// - Throws: `unknownFormat` if the directory is no backup, `keyRequired` and `wrongKey` for an
-  ///   encrypted one, `limitExceeded` for a keybag that would take minutes to open.
+  /// - Throws: `unknownFormat` if the directory is not a backup, `keyRequired` and `wrongKey` for
+  ///   an encrypted one, `limitExceeded` for a keybag that would take minutes to open.
   package init(
     path: ByteString, password: BackupPassword? = nil
   ) throws(InterchangeError) {
@@ -60,7 +60,7 @@ package struct MobileSyncBackup: ~Copyable {
     (self.path, self.remarks) = (path, remarks)
   }
 
-  /// Reads a property list without which the files can be read, too.
+  /// Reads a property list that is not needed to read the files.
   private static func optionalList(
     _ name: ByteString, in directory: borrowing Directory, at path: ByteString,
     addingTo remarks: inout SkippedEntries

@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// The content of a larger file in a backup, apart from the source.
+/// The content of a larger file in a backup, detached from the source.
 ///
 /// Unchecked: one thread at a time reads it.
 final class MobileSyncContent: @unchecked Sendable, DetachedContent {

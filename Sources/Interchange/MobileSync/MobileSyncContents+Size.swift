@@ -7,9 +7,9 @@ extension MobileSyncContents {
   ///
   /// A device records the size of a file before it sends the content. A database in use may become
   /// shorter in between (`VACUUM`), and so may its log and its journal (a checkpoint, a commit).
-  /// But a database has its size in its header, too. A content with a SHA-1 in the manifest, which
-  /// is that of what was sent, is compared with it instead. An encrypted content with valid padding
-  /// at its end is what the device sent, which pads: then the app made the file shorter.
+  /// But a database also has its size in its header. A content whose SHA-1, as sent, is in the
+  /// manifest is compared with that instead. An encrypted content with valid padding at its end is
+  /// complete, because the device pads what it sends: then the app made the file shorter.
   ///
   /// - Parameters:
   ///   - size: the size of the content, less than the recorded one.

@@ -80,7 +80,7 @@ struct MobileSyncProperties {
     device.apps = Self.apps(manifest: manifest, info: info)
   }
 
-  /// The apps of the manifest that are no extensions and no groups, and those that the computer
+  /// The apps of the manifest that are neither extensions nor groups, and those that the computer
   /// lists.
   private static func apps(
     manifest: PropertyList, info: PropertyList?

@@ -16,8 +16,8 @@ package struct MobileSyncDomains: Sendable {
   /// Creates the domains of a device with these apps.
   package init(apps: some Sequence<ByteString>) { self.apps = Set(apps) }
 
-  /// Returns the components of the container's logical path, or nil if the domain names none: it is
-  /// no plain directory name.
+  /// Returns the components of the container's logical path, or nil if the domain names none
+  /// because it is not a plain directory name.
   package func container(of domain: ByteString) -> [ByteString]? {
     if let (kind, identifier) = Self.split(domain) {
       switch kind {
