@@ -120,8 +120,8 @@ extension [OptionPrecedence] {
     }
   }
 
-  /// Returns the choices that a setting makes and that have options set for them, if options in a
-  /// more specific place make them again.
+  /// Returns the choices that a setting makes and that have options set for them, if options that a
+  /// more specific place sets or unsets make them again.
   func repeating(_ setting: String, named: Set<String>) -> [OptionPrecedence] {
     filter {
       !$0.dependent.isEmpty && $0.chosen.contains(setting) && !$0.chosen.isDisjoint(with: named)
