@@ -1,5 +1,6 @@
 import ArchiveStore
 import Codecs
+import Foundation
 import Interchange
 import SystemIO
 import TestSupport
@@ -109,9 +110,12 @@ struct ArchiveEndTests {
     try Archives.run(
       "zip -qz a.zip a < b; zip -q b.zip b; cat a.zip b.zip > two; mkfifo pipe", in: directory)
     for (name, isFollowed) in [("a.zip", false), ("two", true)] {
-      // In the background: it waits for the reader.
-      try Archives.run(
-        "{ cat \(name) > pipe; } > /dev/null 2>&1 < /dev/null &", in: directory)
+      let bytes = Data(try directory.read(ByteString(name)))
+      let pipe = URL(fileURLWithPath: "\(directory.path)/pipe")
+      let writer = try Workers(count: 1, capacity: 1, name: "writer")
+      // It waits for the reader.
+      writer.submit { try? FileHandle(forWritingTo: pipe).write(contentsOf: bytes) }
+      defer { writer.finish() }
       let (report, fixture) = try Archives.importing("pipe", of: directory, format: format)
       let isNamed = report.damage?.reason.contains("another archive follows") ?? false
       #expect(isNamed == isFollowed, "\(name): \(report)")
