@@ -1,20 +1,20 @@
 internal import Codecs
 internal import SystemIO
 
-/// A rule of an extension as a dictionary: the numbers of attachments of each kind that it takes
+/// A rule of an extension as a dictionary: the numbers of attachments of each kind that it accepts
 /// (Information Property List, NSExtensionActivationRule).
 package struct ActivationDictionary: Sendable, Hashable {
   /// The version: 2, or 1, the default.
   package let version: Int
   /// Whether NSExtensionActivationUsesStrictMatching is set.
   package let isStrict: Bool
-  /// The maximum number of attachments of each kind that is taken; `Int.max` for any number.
+  /// The maximum number of attachments of each kind that is accepted; `Int.max` for any number.
   let limits: [Kind: Int]
-  /// The minimum and the maximum number of attachments of all kinds, or nil.
+  /// The minimum and maximum number of attachments of all kinds, or nil.
   let minimum: Int?
   let maximum: Int?
 
-  /// A kind of attachments that a key of the dictionary counts.
+  /// A kind of attachment that a key of the dictionary counts.
   package enum Kind: String, Sendable, Hashable, CaseIterable {
     case image = "NSExtensionActivationSupportsImageWithMaxCount"
     case movie = "NSExtensionActivationSupportsMovieWithMaxCount"
@@ -41,11 +41,11 @@ package struct ActivationDictionary: Sendable, Hashable {
   static let versionKey = "NSExtensionActivationDictionaryVersion"
   static let strictKey = "NSExtensionActivationUsesStrictMatching"
 
-  /// Whether every attachment must be of a kind that is taken: in version 1, and with strict
-  /// matching. In version 2 one such attachment is enough.
+  /// Whether every attachment must be of an accepted kind: in version 1, and with strict matching.
+  /// In version 2 one such attachment is enough.
   ///
-  /// Apple documents the keys without the effect of the versions; this is what the developers of
-  /// Firefox for iOS report (mozilla-mobile/firefox-ios, pull request 3203).
+  /// Apple's documentation of the keys does not mention the effect of the versions; the developers
+  /// of Firefox for iOS report it (mozilla-mobile/firefox-ios, pull request 3203).
   package var needsAll: Bool { version < 2 || isStrict }
 }
 
@@ -121,7 +121,7 @@ extension ActivationDictionary {
     var counts: [Count] = []
     /// The reasons against the extension; none if it is offered.
     var faults: [String] = []
-    /// The numbers of the attachments that are of no kind that is taken.
+    /// The numbers of the attachments that are not of an accepted kind.
     var unmatched: [Int] = []
   }
 
@@ -157,7 +157,7 @@ extension ActivationDictionary {
     of kinds: [Set<Kind>], _ attachments: SharedAttachments, to result: inout Result
   ) {
     if limits.isEmpty {
-      // A rule with numbers of all attachments only takes any kind.
+      // A rule that limits only the number of all attachments accepts any kind.
       if minimum == nil, maximum == nil { result.faults.append("the rule accepts no kind") }
       return
     }
@@ -172,8 +172,8 @@ extension ActivationDictionary {
     }
   }
 
-  /// Returns the kinds as which an attachment counts. Files are counted as files and, by their
-  /// types, as images, movies and texts.
+  /// Returns the kinds that an attachment counts as. A file counts as a file and, depending on its
+  /// type, as an image, a movie or a text.
   private static func kinds(of attachment: SharedAttachment, in tree: TypeTree) -> Set<Kind> {
     var kinds: Set<Kind> = []
     for type in attachment.types where type != SharedAttachment.fileURL {

@@ -10,7 +10,7 @@ package enum ActivationRule: Sendable, Hashable {
   case unsupported(PredicateFault)
   /// The extension has no rule.
   case missing
-  /// The value is of a wrong type, with its name.
+  /// The value is of a wrong type, whose name is given.
   case wrongType(String)
 
   static let key = "NSExtensionActivationRule"
@@ -42,7 +42,7 @@ package enum ActivationRule: Sendable, Hashable {
     }
   }
 
-  /// The form of the rule in output.
+  /// The name of the rule's form in output.
   package var name: String {
     switch self {
     case .dictionary: "dictionary"

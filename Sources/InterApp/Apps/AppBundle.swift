@@ -51,14 +51,15 @@ package struct AppBundle: Sendable {
     return declarations
   }
 
-  /// Runs calls whose failure ends the reading of an app.
+  /// Runs system calls whose failure means that the app cannot be read.
   static func reporting<Result: ~Copyable>(
     _ body: () throws(SystemError) -> Result
   ) throws(OperationError) -> Result {
     do throws(SystemError) { return try body() } catch { throw OperationError(error) }
   }
 
-  /// Reads a regular file, or returns nil if it is none or has more than `limit` bytes.
+  /// Reads a regular file, or returns nil if it is not a regular file or has more than `limit`
+  /// bytes.
   static func bytes(
     of name: ByteString, in directory: borrowing Directory, limit: Int
   ) throws(SystemError) -> [UInt8]? {

@@ -33,7 +33,7 @@ struct DeclarationReader {
     }
   }
 
-  /// Returns the elements of a list, or none, with a finding if it is not one.
+  /// Returns the elements of a list; none, with a finding, if the value is not a list.
   private mutating func elements(_ key: String, of list: PropertyList) -> [PropertyList] {
     guard let value = list[key] else { return [] }
     guard let elements = value.arrayValue else {
@@ -52,7 +52,7 @@ struct DeclarationReader {
     return Array(elements.prefix(Self.elementLimit))
   }
 
-  /// Returns a string, or nil if it is missing or empty, with a finding if it is of another type.
+  /// Returns a string; nil if it is missing or empty or, with a finding, if it is of another type.
   mutating func text(_ name: String, of list: PropertyList, at key: String) -> ByteString? {
     guard let value = list[name] else { return nil }
     guard let text = value.stringValue else {
@@ -83,7 +83,7 @@ struct DeclarationReader {
     }
   }
 
-  /// Returns a text, or nil, with a finding, if it is empty or refers to a build setting.
+  /// Returns a string; nil, with a finding, if it is empty or refers to a build setting.
   private mutating func resolved(_ text: ByteString, at key: String) -> ByteString? {
     if text.isEmpty {
       warn(key, "it is empty")
@@ -94,10 +94,10 @@ struct DeclarationReader {
     return nil
   }
 
-  /// Returns the first reference to a build setting in a text, `$(NAME)` or `${NAME}`, or nil.
+  /// Returns the first reference to a build setting in a string, `$(NAME)` or `${NAME}`, or nil.
   static func buildSetting(in text: ByteString) -> ByteString? {
     let bytes = text.bytes
-    // A text of only openings is not to be searched to its end for each of them.
+    // A string of opening delimiters alone must not be searched to its end for each of them.
     var absent: Set<UInt8> = []
     for start in bytes.indices where bytes[start] == UInt8(ascii: "$") && start + 1 < bytes.endIndex
     {
@@ -124,7 +124,7 @@ struct DeclarationReader {
     texts(name, of: list, at: key).compactMap { identifier($0, at: "\(key).\(name)") }
   }
 
-  /// Returns a type identifier, or nil, with a finding, if the text is none.
+  /// Returns a type identifier; nil, with a finding, if the text is not one.
   mutating func identifier(_ text: ByteString, at key: String) -> TypeIdentifier? {
     guard let identifier = TypeIdentifier(text) else {
       warn(key, "'\(text)' is not a type identifier: \(TypeIdentifier.fault(of: text) ?? "")")

@@ -26,7 +26,7 @@ package struct DocumentType: Sendable, Hashable {
 package enum HandlerRank: String, Sendable, Hashable, CaseIterable, Comparable {
   /// The app is the primary creator of such files.
   case owner = "Owner"
-  /// The app opens such files; the rank of a declaration without one.
+  /// The app opens such files; the default rank.
   case standard = "Default"
   /// The app is a secondary viewer.
   case alternate = "Alternate"

@@ -21,8 +21,8 @@ package struct LaunchKeys: Sendable, Hashable {
     hasScenes = scenes?.dictionaryValue?.isEmpty == false
   }
 
-  /// Returns the base name without the extension `.png`, which the key may have. A path is refused:
-  /// the images are in the bundle's own directory.
+  /// Returns the base name without the extension `.png`, which the key may have. A path is refused
+  /// because the images are in the bundle's own directory.
   private static func baseName(
     _ list: PropertyList, _ reader: inout DeclarationReader
   ) -> ByteString? {

@@ -1,7 +1,7 @@
 internal import Codecs
 internal import SystemIO
 
-/// The keys of a strings file (`InfoPlist.strings`): a property list, or pairs of texts
+/// The keys of a strings file (`InfoPlist.strings`): a property list, or pairs of strings
 /// `"key" = "value";` with comments (Resource Programming Guide, "String Resources").
 enum StringsFile {
   /// The maximum size of a file in bytes.
@@ -78,7 +78,8 @@ enum StringsFile {
       return false
     }
 
-    /// Returns a quoted text, with escapes as written, or a word of letters, digits, `_`, `.`, `-`.
+    /// Returns a quoted string, with escapes as written, or a word of letters, digits, `_`, `.`,
+    /// `-`.
     private mutating func word() -> ByteString? {
       guard drop("\"") else {
         let word = rest.prefix { byte in

@@ -1,12 +1,12 @@
 package import SystemIO
 
 /// An item that a user shares, as an extension receives it: an attachment (NSItemProvider) with the
-/// types in which it can be had.
+/// types in which it is available.
 package struct SharedAttachment: Sendable, Hashable {
   /// The text, the URL (without its password) or the file's path, as given.
   package let name: ByteString
   package let kind: Kind
-  /// The registered type identifiers, the one of the content first.
+  /// The registered type identifiers, the content's own type first.
   package let types: [TypeIdentifier]
 
   package enum Kind: String, Sendable, Hashable {
@@ -14,7 +14,7 @@ package struct SharedAttachment: Sendable, Hashable {
     case file
     case text
     case url
-    /// A page that a browser shows.
+    /// A page that is open in a browser.
     case page
   }
 
@@ -29,21 +29,21 @@ package struct SharedAttachment: Sendable, Hashable {
     SharedAttachment(name: text, kind: .text, types: [plainText])
   }
 
-  /// A URL that is not a file's, or that of a file whose content is not known.
+  /// A URL that does not refer to a file, or that refers to a file with unknown content.
   package static func url(_ url: URLText) -> SharedAttachment {
     let isFile = url.scheme.lowercasedASCII == "file"
     return SharedAttachment(
       name: url.withoutPassword, kind: .url, types: [isFile ? fileURL : webURL])
   }
 
-  /// A page of a browser: its URL, and the page itself, which an extension with
+  /// A web page: its URL, and the page itself, which an extension with
   /// NSExtensionJavaScriptPreprocessingFile can examine (App Extension Programming Guide,
   /// "Accessing a Webpage").
   package static func page(_ url: URLText) -> SharedAttachment {
     SharedAttachment(name: url.withoutPassword, kind: .page, types: [webURL, webPage])
   }
 
-  /// The kind and the name in messages: `the file 'photo.png'`.
+  /// The kind and name in messages: `the file 'photo.png'`.
   package var shown: String {
     let noun =
       switch kind {
@@ -59,8 +59,7 @@ package struct SharedAttachment: Sendable, Hashable {
     return "the \(noun) '\(excerpt)'"
   }
 
-  /// Whether it is a URL of the web. NSExtensionActivationSupportsWebURLWithMaxCount counts "HTTP
-  /// URLs".
+  /// Whether it is a web URL. NSExtensionActivationSupportsWebURLWithMaxCount counts "HTTP URLs".
   var isOfWeb: Bool {
     guard kind == .url || kind == .page else { return false }
     let scheme = ByteString(name.bytes.prefix { $0 != UInt8(ascii: ":") }).lowercasedASCII

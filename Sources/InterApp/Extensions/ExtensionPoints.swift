@@ -7,24 +7,24 @@ package struct ExtensionPoints: Sendable {
   package let points: [Point]
   package let activities: [Activity]
 
-  /// A place of the system where extensions of apps are used.
+  /// A place in the system where app extensions are used.
   package struct Point: Sendable, Hashable {
     /// The value of NSExtensionPointIdentifier.
     package let identifier: ByteString
-    /// The name for people.
+    /// The display name.
     package let name: String
-    /// The first version of iOS with the point, or nil if none has it or it is not known.
+    /// The first version of iOS with the point, or nil if there is none or it is unknown.
     package let iOS: SystemVersion?
-    /// The same for macOS.
+    /// The first version of macOS with the point, or nil if there is none or it is unknown.
     package let macOS: SystemVersion?
-    /// The document that states it.
+    /// The document that describes the point.
     package let source: String
 
-    /// The first version of the system of a layout's devices, or nil.
+    /// Returns the first version of a layout's system that has the point, or nil.
     package func first(on layout: Layout) -> SystemVersion? { layout == .macOS ? macOS : iOS }
   }
 
-  /// A service of the system in the list of activities (UIActivity.ActivityType).
+  /// A system service in the list of activities (UIActivity.ActivityType).
   package struct Activity: Sendable, Hashable {
     package let identifier: ByteString
     package let name: String

@@ -1,20 +1,20 @@
 package import SandboxModel
 package import SystemIO
 
-/// The Share and Action extensions of a device, with the decision whether each is offered for
-/// attachments. The system evaluates the activation rules of both in the same way (App Extension
-/// Programming Guide, "Declaring Supported Data Types for a Share or Action Extension").
+/// The Share and Action extensions of a device, with the decision for each whether it is offered
+/// for attachments. The system evaluates the activation rules of both in the same way (App
+/// Extension Programming Guide, "Declaring Supported Data Types for a Share or Action Extension").
 package struct ShareOffers: Sendable {
   package let attachments: SharedAttachments
   /// The extensions by app and identifier.
   package let offers: [Offer]
   package let exclusions: [Exclusion]
 
-  /// A kind of extension in the sheet of activities, which shows them in rows of their own.
+  /// A kind of extension in the activity sheet, which has a separate row for each kind.
   package enum Kind: String, Sendable, Hashable, CaseIterable {
     case share, action
 
-    /// Returns the kind of an extension point, or nil if its extensions are not in the sheet.
+    /// Returns the kind of an extension point, or nil if the sheet does not show its extensions.
     init?(point: ByteString?) {
       guard let point, let kind = Self.allCases.first(where: { $0.points.contains(point) }) else {
         return nil
@@ -29,7 +29,7 @@ package struct ShareOffers: Sendable {
       }
     }
 
-    /// The name for people.
+    /// The display name.
     package var name: String {
       switch self {
       case .share: "Share"
@@ -45,8 +45,8 @@ package struct ShareOffers: Sendable {
     package let result: ActivationResult
   }
 
-  /// A type that the sharing app excludes. UIActivityViewController.excludedActivityTypes has the
-  /// types of activities; that of an extension is its bundle identifier.
+  /// A type that the sharing app excludes. UIActivityViewController.excludedActivityTypes contains
+  /// types of activities; an extension's type is its bundle identifier.
   package struct Exclusion: Sendable, Hashable {
     package let type: ByteString
     package let meaning: Meaning

@@ -7,10 +7,10 @@ package struct DirectorySize: Sendable, Hashable {
   /// The bytes that the volume uses for the files and directories; a hard-linked file counts once
   /// for each name.
   package private(set) var bytes: UInt64 = 0
-  /// Whether a part could not be read, so that there is more.
+  /// Whether a part could not be read, so that the totals are too low.
   package private(set) var isIncomplete = false
 
-  /// A size of nothing.
+  /// The size of an empty set of entries.
   package init() {}
 
   /// Measures a directory. Links are not followed, and other file systems are not entered.

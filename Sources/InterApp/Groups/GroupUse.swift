@@ -1,18 +1,18 @@
 package import SandboxModel
 internal import SystemIO
 
-/// A group of apps: its container, if it exists, its members, and what removes it.
+/// A group of apps: its container, if it exists, its members, and the app whose removal removes it.
 package struct GroupUse: Sendable {
   /// The identifier, or nil if the container is not identified.
   package let identifier: BundleIdentifier?
-  /// The container, or nil if apps declare the group and none has created it.
+  /// The container, or nil if apps declare the group but none has created it.
   package let container: Container?
   /// The members by identifier.
   package let members: [Member]
   package let size: DirectorySize
   /// The app whose removal removes the group, or nil.
   package let removedWith: BundleIdentifier?
-  /// The reason why no removal of one app removes it, or nil.
+  /// The reason why the removal of a single app does not remove it, or nil.
   package let reasonToKeep: String?
 
   /// An app that belongs to the group.
@@ -33,7 +33,8 @@ package struct GroupList: Sendable {
 
   /// Finds the groups of a device and measures their containers.
   ///
-  /// - Parameter removesLast: Whether the platform removes a group with its last known member.
+  /// - Parameter removesLast: Whether the platform removes a group together with its last known
+  ///   member.
   package init(of device: Device, removesLast: Bool) {
     let containers = device.containers.filter { $0.kind == .group }
     var groups = containers.map { container in
@@ -65,8 +66,8 @@ package struct GroupList: Sendable {
       removedWith: reason == nil ? members.first?.app.identifier : nil, reasonToKeep: reason)
   }
 
-  /// Returns the reason why the removal of an app does not remove a group, or nil if it has one
-  /// member, and that is known. The rule is that of `uninstall`.
+  /// Returns the reason why the removal of an app does not remove a group, or nil if it has exactly
+  /// one member, a known one. `uninstall` has the same rule.
   private static func reasonToKeep(
     _ members: [GroupUse.Member], on device: Device, removesLast: Bool
   ) -> String? {

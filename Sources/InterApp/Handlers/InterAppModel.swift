@@ -27,7 +27,8 @@ package struct InterAppModel: Sendable {
     return all.sorted { ($0.app, $0.key, $0.reason) < ($1.app, $1.key, $1.reason) }
   }
 
-  /// Finds document types with a type that nobody declares, so that no file has it.
+  /// Finds document types with a type that neither an app nor the system declares, so that no file
+  /// has it.
   private func undeclared(by app: AppDeclarations) -> [DeclarationFinding] {
     app.documentTypes.flatMap { document in
       document.contentTypes.filter { tree.declaration(of: $0) == nil }.map { type in

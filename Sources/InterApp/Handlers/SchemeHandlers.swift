@@ -5,10 +5,10 @@ package import SystemIO
 package struct SchemeHandlers: Sendable {
   /// The scheme in lower case.
   package let scheme: ByteString
-  /// The system's entry of the scheme, or of the URL's host, or nil if apps may have it.
+  /// The system's entry for the scheme or for the URL's host, or nil if apps may handle it.
   package let system: SystemSchemes.Entry?
-  /// The apps that declare the scheme, by identifier. If it belongs to the system, they are not
-  /// asked.
+  /// The apps that declare the scheme, by identifier. They are not used if the scheme belongs to
+  /// the system.
   package let apps: [Handler]
 
   /// An app's declaration of a scheme.
@@ -33,7 +33,7 @@ package struct SchemeHandlers: Sendable {
       apps: Self.handlers(of: name, apps))
   }
 
-  /// Finds the handlers of a URL: those of its scheme, or the app of the system for its host.
+  /// Finds the handlers of a URL: those of its scheme, or the system's app for its host.
   package init(
     of url: URLText, _ version: SystemVersion?, in schemes: SystemSchemes, _ apps: [AppDeclarations]
   ) {
@@ -60,10 +60,11 @@ package struct SchemeHandlers: Sendable {
     }
   }
 
-  /// The apps that share the scheme if there are several: no process decides which of them gets a
-  /// URL (App Programming Guide for iOS, "Using URL Schemes to Communicate with Apps").
+  /// The apps that share the scheme if there are several: no rule decides which of them gets a URL
+  /// (App Programming Guide for iOS, "Using URL Schemes to Communicate with Apps").
   package var conflict: [Handler] { system == nil && apps.count > 1 ? apps : [] }
 
-  /// The app that gets URLs of the scheme, or nil if it is one of the system, none, or not defined.
+  /// The app that gets URLs of the scheme, or nil if it is an app of the system, if there is none,
+  /// or if the choice is not defined.
   package var winner: Handler? { system == nil && apps.count == 1 ? apps.first : nil }
 }

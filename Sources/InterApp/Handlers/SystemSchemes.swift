@@ -12,20 +12,20 @@ package struct SystemSchemes: Sendable {
   package struct Entry: Sendable, Hashable {
     /// The scheme or the host, in lower case.
     package let name: ByteString
-    /// The beginning of the path of a host's URLs; empty for all.
+    /// The prefix of the paths of the host's URLs; empty for all paths.
     package let path: ByteString
     /// The display name of the app.
     package let app: String
     /// The app's bundle identifier.
     package let identifier: ByteString
-    /// The first version of the system for which the entry holds, or nil for all.
+    /// The first version of the system to which the entry applies, or nil for all.
     let from: SystemVersion?
-    /// The first version for which it no longer holds, or nil.
+    /// The first version to which it no longer applies, or nil.
     let until: SystemVersion?
-    /// The document that states it.
+    /// The document that describes it.
     package let source: String
 
-    /// Whether it holds for a version; an unknown one is the newest.
+    /// Whether it applies to a version; an unknown version counts as the newest.
     func holds(for version: SystemVersion?) -> Bool {
       guard let version else { return until == nil }
       return (from.map { $0 <= version } ?? true) && (until.map { version < $0 } ?? true)
@@ -64,7 +64,7 @@ package struct SystemSchemes: Sendable {
       source: try file.text(node["source"], in: node))
   }
 
-  /// Returns the entry of a scheme, without regard to case, or nil if apps may have it.
+  /// Returns the entry for a scheme, ignoring case, or nil if apps may handle it.
   package func entry(ofScheme scheme: ByteString, _ version: SystemVersion?) -> Entry? {
     let name = scheme.lowercasedASCII
     return schemes.first { $0.name == name && $0.holds(for: version) }

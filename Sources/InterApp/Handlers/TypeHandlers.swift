@@ -3,11 +3,11 @@ package import SystemIO
 
 /// The apps that offer to open files of a type, in the order of their ranks.
 package struct TypeHandlers: Sendable {
-  /// The types of which the file may be; the first is the most exact.
+  /// The possible types of the file; the first is the most specific.
   package let type: TypeIdentifier
-  /// The handlers in order: by rank, then the most exact first, then by identifier.
+  /// The handlers in order: by rank, then the most specific first, then by identifier.
   package let handlers: [Handler]
-  /// The apps that declare the type with the rank None, which must not open it.
+  /// The apps that declare the type with the rank None, which must not open the file.
   package let excluded: [Handler]
 
   /// An app's offer to open a type.
@@ -36,14 +36,14 @@ package struct TypeHandlers: Sendable {
     case mimeType(ByteString)
   }
 
-  /// The handlers that share the best rank if there are several: the platform defines no winner
-  /// among them.
+  /// The handlers that share the best rank, if there are several: the platform does not define
+  /// which of them is used.
   package var conflict: [Handler] {
     let best = handlers.prefix { $0.rank == handlers.first?.rank }
     return best.count > 1 ? Array(best) : []
   }
 
-  /// The handler that opens the type, or nil if there is none or no defined one.
+  /// The handler that opens the type, or nil if there is none or the choice is not defined.
   package var winner: Handler? { conflict.isEmpty ? handlers.first : nil }
 }
 
@@ -71,7 +71,7 @@ extension TypeHandlers {
 
   /// The search for one type.
   private struct Search {
-    /// The steps from the type to itself and those to which it conforms.
+    /// The number of steps from the type to each type to which it conforms, including itself.
     let distances: [ByteString: Int]
     let extensions: Set<ByteString>
     let mimeTypes: Set<ByteString>

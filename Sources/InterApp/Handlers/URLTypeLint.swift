@@ -2,7 +2,8 @@ internal import SandboxModel
 internal import SystemIO
 
 /// Checks the URL types of all apps of a device (Information Property List Key Reference,
-/// CFBundleURLTypes): names are in reverse-DNS form and unique, and schemes are not the system's.
+/// CFBundleURLTypes): names must be unique and in reverse-DNS form, and schemes must not be the
+/// system's.
 package enum URLTypeLint {
   /// Returns the findings, in the order of the apps.
   package static func findings(

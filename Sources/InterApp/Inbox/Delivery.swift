@@ -3,8 +3,8 @@ internal import DeviceTransaction
 package import SandboxModel
 package import SystemIO
 
-/// The delivery of a file, or of a document package as a whole, into the inbox of an app, as
-/// AirDrop and document interaction do.
+/// The delivery of a file, or of a complete document package, into an app's inbox, as AirDrop and
+/// document interaction do.
 package struct Delivery {
   private let inbox: Inbox
   private let model: InterAppModel
@@ -38,35 +38,35 @@ package struct Delivery {
     package let type: TypeIdentifier
     /// The declaration of the app that accepts the type.
     package let handler: TypeHandlers.Handler
-    /// The size in bytes; of a package the sum of its files.
+    /// The size in bytes; for a package, the sum of its files.
     package let size: UInt64
     package let hash: String
     /// Whether it is a document package, a directory.
     package let isPackage: Bool
   }
 
-  /// The files that were previewed so far: the names that they would have, and their room, are in
-  /// use for the next ones.
+  /// The files previewed so far. Their names and their space count as used when the next one is
+  /// previewed.
   package struct Preview {
     /// Nil before the first one.
     fileprivate var names: FreeName?
-    /// The bytes that they would take on the volume.
+    /// The bytes that they would use on the volume.
     fileprivate var bytes: UInt64 = 0
 
     /// No files.
     package init() {}
   }
 
-  /// The processes that use files of the app: it runs.
+  /// The processes that use files of the app; if there are any, the app is running.
   package var uses: [Processes.Use] { inbox.uses }
 
   /// Delivers a file or a package.
   ///
   /// - Parameters:
   ///   - path: The path of a regular file or of a package; a symbolic link is followed.
-  ///   - name: The name in the inbox, or nil for the one that it has.
+  ///   - name: The name in the inbox, or nil for the file's own name.
   /// - Throws: `OperationError` if it is neither a regular file nor a package, if the app does not
-  ///   accept its type, or if it cannot be copied. The inbox is then as before.
+  ///   accept its type, or if it cannot be copied. The inbox is then unchanged.
   package func deliver(
     _ path: ByteString, named name: ByteString? = nil
   ) throws(OperationError) -> Outcome {
@@ -74,8 +74,8 @@ package struct Delivery {
     return try place(source, for: try handler(for: source))
   }
 
-  /// Returns the outcome that the delivery of a file or a package would have after others, and adds
-  /// it to these. Changes nothing; the hash is empty.
+  /// Returns the result of delivering a file or a package after the previewed ones, and adds it to
+  /// them. Changes no file; the hash is empty.
   ///
   /// - Throws: as `deliver`.
   package func preview(
@@ -108,7 +108,7 @@ package struct Delivery {
     }
   }
 
-  /// Returns the declaration by which the app accepts a file.
+  /// Returns the declaration under which the app accepts a file.
   private func handler(
     for source: borrowing DeliverySource
   ) throws(OperationError) -> TypeHandlers.Handler {
@@ -183,8 +183,8 @@ extension Delivery {
     }
   }
 
-  /// Gives a file that is in place its owner, and the mode with which nobody can write it. The
-  /// entries of a package have both since they were copied.
+  /// Sets the owner of a file that is in place, and a mode that permits nobody to write it. The
+  /// entries of a package have had both since they were copied.
   static func settle(
     _ note: InboxNote, in directory: borrowing Directory
   ) throws(SystemError) {
@@ -193,15 +193,15 @@ extension Delivery {
     try directory.inheritOwner(note.name)
   }
 
-  /// Checks that the volume of the inbox has room for a file or package besides others.
+  /// Checks that the volume of the inbox has space for a file or package in addition to others.
   ///
-  /// - Parameter others: the bytes of the others.
-  /// - Returns: the bytes that it takes.
+  /// - Parameter others: the bytes that the others use.
+  /// - Returns: the bytes that it uses.
   private func requireRoom(
     for source: borrowing DeliverySource, besides others: UInt64 = 0
   ) throws(OperationError) -> UInt64 {
     let space = try inbox.space()
-    // Each entry of a package takes at least a block.
+    // Each entry of a package uses at least one block.
     let blocks = source.isPackage ? UInt64(source.entries) * space.allocated(by: 1) : 0
     let wanted = [space.allocated(by: source.size), blocks].clampedSum
     let available = space.available - min(others, space.available)

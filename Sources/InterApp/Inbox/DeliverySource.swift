@@ -7,7 +7,7 @@ struct DeliverySource: ~Copyable {
   let path: ByteString
   let name: ByteString
   let type: FileType
-  /// The size in bytes; of a package the sum of its files.
+  /// The size in bytes; for a package, the sum of its files.
   let size: UInt64
   /// The number of entries in a package, 1 for a file.
   let entries: Int
@@ -25,8 +25,8 @@ struct DeliverySource: ~Copyable {
   /// symbolic link is followed; its own name is used.
   ///
   /// - Parameter name: The name for the copy instead of that of the file or package.
-  /// - Throws: `OperationError` for anything else, and for a package that cannot be copied as a
-  ///   whole.
+  /// - Throws: `OperationError` for anything else, and for a package that cannot be copied
+  ///   completely.
   init(
     _ path: ByteString, named name: ByteString? = nil, in tree: TypeTree
   ) throws(OperationError) {
@@ -47,7 +47,7 @@ struct DeliverySource: ~Copyable {
   }
 
   /// Opens a regular file or a directory; nil if the path leads to an entry of another kind, which
-  /// is not opened: a FIFO would block.
+  /// is not opened, because a FIFO would block.
   private static func open(_ path: ByteString) throws(SystemError) -> Content? {
     let real = try Host.realPath(path)
     let parent = try Directory.open(path: real.parent)
@@ -106,7 +106,7 @@ struct DeliverySource: ~Copyable {
 
   /// Creates a source of bytes.
   ///
-  /// - Throws: `OperationError` if the name is not that of a file.
+  /// - Throws: `OperationError` if the name is not valid for a file.
   init(_ bytes: [UInt8], named name: ByteString, in tree: TypeTree) throws(OperationError) {
     if let fault = name.nameFault {
       throw OperationError(
@@ -121,10 +121,10 @@ struct DeliverySource: ~Copyable {
     content = .bytes(bytes)
   }
 
-  /// Copies the content into a directory, under a temporary name. A file that grows is copied to
-  /// its end.
+  /// Copies the content into a directory, under a temporary name. A file that grows meanwhile is
+  /// copied to its end.
   borrowing func stage(in directory: borrowing Directory) throws(OperationError) -> StagedDelivery {
-    // Of a package that was changed since it was measured.
+    // The reason to refuse a package that was changed after it was measured.
     var refusal: String?
     do throws(SystemError) {
       switch content {
@@ -159,7 +159,7 @@ struct DeliverySource: ~Copyable {
 /// A file or package that is copied to its directory, but not yet in place. It is removed if it is
 /// not committed.
 struct StagedDelivery: ~Copyable {
-  /// The size in bytes; of a package the sum of its files.
+  /// The size in bytes; for a package, the sum of its files.
   let size: UInt64
   let hash: String
   private let content: Content

@@ -1,8 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// A name that is free in a directory: the wanted one, or with `-1`, `-2` before its extension, as
-/// the system names copies in an inbox.
+/// A name that is free in a directory: the requested one, or one with `-1`, `-2` before the
+/// extension, as the system names copies in an inbox.
 struct FreeName {
   /// The names in use, folded: Apple's volumes do not distinguish case.
   private var used: Set<ByteString>
@@ -17,8 +17,8 @@ struct FreeName {
     used = Set(try directory.names().map(Self.folded))
   }
 
-  /// Returns a free name, which counts as used from here on. A name that would be too long is
-  /// shortened before its extension, between two characters.
+  /// Returns a free name, which then counts as used. A name that would be too long is shortened
+  /// before its extension, between two characters.
   mutating func take(_ wanted: ByteString) -> ByteString {
     let (stem, suffix) = Self.parts(wanted)
     var (number, name) = (0, Self.joined(stem, number: "", suffix))
@@ -45,7 +45,7 @@ struct FreeName {
     var kept = stem.bytes
     if kept.count > room {
       kept = kept.prefix(room)
-      // Not in the middle of a character: its first byte would be left alone.
+      // A cut in the middle of a character would leave invalid UTF-8.
       let isUTF8 = stem.utf8 != nil
       while isUTF8, !kept.isEmpty, String(validating: kept, as: UTF8.self) == nil {
         kept = kept.dropLast()

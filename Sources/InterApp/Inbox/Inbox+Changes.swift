@@ -3,10 +3,10 @@ internal import SandboxModel
 package import SystemIO
 
 extension Inbox {
-  /// A file that was moved, or is going to be.
+  /// A file that was or will be moved.
   package struct Move: Sendable, Hashable {
     package let name: ByteString
-    /// The logical path to which it was claimed, or nil if it is in the trash.
+    /// The logical path to which `claim` moved it, or nil if it is in the trash.
     package let target: ByteString?
     /// The size in bytes.
     package let size: UInt64
@@ -21,10 +21,11 @@ extension Inbox {
     }
   }
 
-  /// Moves files from the inbox to `Documents`, under free names, and lets their owner write them.
+  /// Moves files from the inbox to `Documents`, under free names, and makes them writable for their
+  /// owner.
   ///
-  /// - Throws: `OperationError` if a name is not that of a regular file or a package in the inbox,
-  ///   or if the app is running. Nothing is moved then.
+  /// - Throws: `OperationError` if a name does not belong to a regular file or a package in the
+  ///   inbox, or if the app is running. Then nothing is moved.
   package func claim(_ wanted: [ByteString], dryRun: Bool = false) throws(OperationError) -> [Move]
   {
     try requireIdle("claim files of")
@@ -71,7 +72,7 @@ extension Inbox {
     return try PackageWalk.size(of: directory.directory(name)).bytes
   }
 
-  /// Lets the owner write a file, or the files of a package. Links are not followed.
+  /// Makes a file, or the files of a package, writable for their owner. Links are not followed.
   private static func permitWriting(
     _ name: ByteString, _ kind: FileKind, in directory: borrowing Directory
   ) throws(SystemError) {
@@ -84,7 +85,7 @@ extension Inbox {
     }
   }
 
-  /// Returns the inbox if all names are those of regular files or directories in it.
+  /// Returns the inbox if all names belong to regular files or directories in it.
   private func require(_ wanted: [ByteString]) throws(OperationError) -> Directory {
     guard let inbox = try open() else {
       throw OperationError(
@@ -106,8 +107,8 @@ extension Inbox {
     return inbox
   }
 
-  /// Returns the files that `clean` takes: those that are older than an age, in seconds, and were
-  /// not written to, since a file that the app changed may hold the user's work.
+  /// Returns the files that `clean` removes: those that are older than an age, in seconds, and were
+  /// not written to, because a file that the app changed may contain the user's work.
   package func removable(olderThan age: Double) throws(OperationError) -> [InboxFile] {
     let now = Host.now()
     return try files().filter { file in
@@ -118,9 +119,9 @@ extension Inbox {
   /// Moves files to the trash of the device.
   ///
   /// - Parameter age: See `removable(olderThan:)`; files that no longer match stay.
-  /// - Returns: The moved files and the operation's ID in the trash, nil if there are none.
-  /// - Throws: `OperationError` if the app is running or a file cannot be moved; those moved before
-  ///   are in the trash.
+  /// - Returns: The moved files and the operation's ID in the trash, or nil if there are none.
+  /// - Throws: `OperationError` if the app is running or a file cannot be moved; files moved before
+  ///   the error are in the trash.
   package func clean(
     _ names: Set<ByteString>, olderThan age: Double
   ) throws(OperationError) -> (moves: [Move], operation: String?) {

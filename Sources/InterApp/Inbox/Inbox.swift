@@ -7,7 +7,8 @@ package import SystemIO
 /// another app or AirDrop passes to it (Document Interaction Programming Topics for iOS). The app
 /// may read and delete files there, but not change them.
 ///
-/// Only devices of the layout `coresimulator` have one. No link is followed below the container.
+/// Only devices with the layout `coresimulator` have inboxes. No link is followed below the
+/// container.
 package struct Inbox {
   package let app: App
   let device: Device
@@ -50,7 +51,7 @@ package struct Inbox {
 
   /// The inbox, or nil if it does not exist.
   ///
-  /// - Throws: `OperationError` if it, or `Documents`, is a link or a file.
+  /// - Throws: `OperationError` if the inbox or `Documents` is a link or a file.
   func open() throws(OperationError) -> Directory? {
     do throws(SystemError) {
       return try documents().directory(Self.directory)
@@ -61,8 +62,8 @@ package struct Inbox {
     }
   }
 
-  /// Opens the inbox; makes it, and `Documents`, if they do not exist. They belong to the owner of
-  /// the container.
+  /// Opens the inbox; creates it and `Documents`, owned by the container's owner, if they do not
+  /// exist.
   func make() throws(OperationError) -> Directory {
     do throws(SystemError) {
       let root = try Directory.open(resolved: container.absolutePath)
@@ -71,8 +72,8 @@ package struct Inbox {
     } catch { throw unusable(error) }
   }
 
-  /// The space of the volume of the inbox; if it does not exist, of the container, in which it
-  /// would be made.
+  /// The space on the inbox's volume or, if the inbox does not exist, on that of the container in
+  /// which it would be created.
   func space() throws(OperationError) -> VolumeSpace {
     let directory = try open()
     do throws(SystemError) {
@@ -136,14 +137,14 @@ package struct Inbox {
 // MARK: - Changes
 
 extension Inbox {
-  /// The inbox while no other operation changes its app.
+  /// The inbox, locked so that no other operation changes its app.
   struct Locked {
     let inbox: Inbox
     private let locks: AppLocks
     var notes: InboxNotes
 
-    /// Locks the app and reads the notes. A delivery that was killed is finished if its file is in
-    /// place; otherwise its note and its temporary file are removed.
+    /// Locks the app and reads the notes. A delivery whose process was killed is finished if its
+    /// file is in place; otherwise its note and its temporary file are removed.
     ///
     /// - Throws: `busy` if another operation changes the app.
     init(_ inbox: Inbox) throws(OperationError) {
@@ -154,7 +155,7 @@ extension Inbox {
       try settle()
     }
 
-    /// The time in seconds for which the note about a file that is gone is kept: 90 days.
+    /// The time in seconds for which the note about a file that no longer exists is kept: 90 days.
     private static let memory: Double = 90 * 24 * 3600
 
     private mutating func settle() throws(OperationError) {

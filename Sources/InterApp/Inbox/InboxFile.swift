@@ -7,25 +7,25 @@ package struct InboxFile: Sendable, Hashable {
   package let state: State
   /// Whether it is a directory: a document package.
   package let isPackage: Bool
-  /// The size in bytes, of a package the sum of its files; that of the delivery if it is gone.
+  /// The size in bytes (for a package, the sum of its files); its size at delivery if it is gone.
   package let size: UInt64
-  /// The time of the delivery, or the last change if it was not delivered by this program.
+  /// The time of the delivery, or of the last change if this program did not deliver it.
   package let time: Timestamp
 
-  /// The state of a file since its delivery.
+  /// The changes to a file since its delivery.
   package enum State: String, Sendable, Hashable, CaseIterable {
-    /// It is as it was delivered.
+    /// It is unchanged.
     case unchanged
     /// It was written to: the size or the hash differs, or it is of another kind.
     case changed
-    /// It is as it was delivered, but its mode permits writing.
+    /// It is unchanged, but its mode permits writing.
     case writable
-    /// It is gone: the app deleted or moved it, as it may.
+    /// It is gone: the app deleted or moved it, which is permitted.
     case removed
     /// This program did not deliver it.
     case unknown
 
-    /// Whether the platform's rule is broken, that an app does not write in its inbox.
+    /// Whether the state violates the platform's rule that an app does not write in its inbox.
     package var isViolation: Bool { self == .changed || self == .writable }
   }
 }
@@ -73,7 +73,7 @@ extension Inbox {
     var isSame =
       status.kind == (note.isPackage ? .directory : .file) && isBounded && size == note.size
     var isWritable = status.permissions & 0o222 != 0
-    // Only what still has the size of the delivery is read.
+    // Only files that still have their size at delivery are read.
     if isSame, isDirectory {
       let digest = PackageDigest()
       isSame = try digest.add(directory.directory(name)) && digest.finish() == note.hash

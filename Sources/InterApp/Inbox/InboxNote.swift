@@ -2,33 +2,33 @@ internal import ArchiveStore
 internal import Codecs
 package import SystemIO
 
-/// The note about a file that was delivered into an inbox: what it was at that time.
+/// The note about a file that was delivered into an inbox: its state at that time.
 package struct InboxNote: Sendable, Hashable {
   /// The name in the inbox.
   package let name: ByteString
   /// Whether it is a document package, a directory.
   package let isPackage: Bool
-  /// The size in bytes; of a package the sum of its files.
+  /// The size in bytes; for a package, the sum of its files.
   package let size: UInt64
-  /// The BLAKE2b-256 hash of the content, in hexadecimal digits; of a package its digest
+  /// The BLAKE2b-256 hash of the content, in hexadecimal digits; for a package, its digest
   /// (`PackageDigest`).
   package let hash: String
   /// The time of the delivery.
   package let time: Timestamp
-  /// Whether the file was about to be put in place. After a crash it is there or not.
+  /// Whether the file was about to be put in place. After a crash it may or may not exist.
   var isPending: Bool
 }
 
 /// The notes of one app's inbox: a file in `.sandboxctl/inbox` of the device (docs/interapp.md).
 struct InboxNotes: Sendable {
-  /// The maximum size of the file in bytes, about 50,000 notes.
+  /// The maximum size of the file in bytes: about 50,000 notes.
   static let limit = 16 << 20
   private static let format: Int64 = 1
 
   /// The notes, by name.
   private(set) var notes: [ByteString: InboxNote] = [:]
 
-  /// Creates notes of an empty inbox.
+  /// Creates the notes of an empty inbox.
   init() {}
 
   subscript(name: ByteString) -> InboxNote? {
@@ -36,7 +36,7 @@ struct InboxNotes: Sendable {
     set { notes[name] = newValue }
   }
 
-  /// Reads a file; nil if it is none of this format.
+  /// Reads a file; nil if it does not have this format.
   init?(_ bytes: [UInt8]) {
     guard let json = try? JSON(parsing: bytes), json["format"]?.integer == Self.format,
       let list = json["deliveries"]?.array

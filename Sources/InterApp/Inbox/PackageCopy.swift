@@ -2,10 +2,12 @@ internal import DeviceTransaction
 internal import SystemIO
 
 /// A copy of a document package that is not yet in place: a directory with a temporary name in the
-/// target. Without `commit(as:)` it is removed; after a crash, by the next change of the inbox.
+/// target. It is removed unless `commit(as:)` is called; after a crash, the next change of the
+/// inbox removes it.
 ///
 /// The files of the copy are read-only; its directories are not, so that the app can delete it.
-/// Each entry belongs to the owner of the target. Links are copied only if they cannot lead out.
+/// Each entry belongs to the owner of the target. Links are copied only if they cannot lead out of
+/// the package.
 final class PackageCopy {
   private let directory: Directory
   private let temporary: ByteString
@@ -39,7 +41,7 @@ final class PackageCopy {
 
   /// Copies a package, and makes the copy durable.
   ///
-  /// - Returns: The reason why the package cannot be copied, or nil if it is.
+  /// - Returns: The reason why the package cannot be copied, or nil if it was copied.
   func add(_ source: borrowing Directory) throws(SystemError) -> String? {
     var refusal: String?
     let end = try PackageWalk.run(source) { path, status, directory throws(SystemError) in

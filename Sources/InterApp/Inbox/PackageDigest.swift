@@ -12,7 +12,7 @@ final class PackageDigest {
 
   /// Adds all entries of a directory.
   ///
-  /// - Returns: Whether it is within the limits of `PackageWalk`.
+  /// - Returns: Whether the directory is within the limits of `PackageWalk`.
   func add(_ root: borrowing Directory) throws(SystemError) -> Bool {
     let end = try PackageWalk.run(root) { path, status, directory throws(SystemError) in
       let name = path.lastComponent ?? path
@@ -47,7 +47,7 @@ final class PackageDigest {
     hash.update(Array(kind.utf8) + Array(path.bytes) + [0] + Array(content.bytes) + [0])
   }
 
-  /// Returns the BLAKE2b-256 hash, in hexadecimal digits, and starts again.
+  /// Returns the BLAKE2b-256 hash, in hexadecimal digits, and starts a new one.
   func finish() -> String { hash.finish().hex }
 }
 
@@ -57,7 +57,7 @@ enum FileDigest {
   static let pieceSize = 1 << 20
 
   /// Returns the size and the BLAKE2b-256 hash of a file, in hexadecimal digits, and passes each
-  /// piece of its content on. A file that grows is read to its end.
+  /// piece of its content on. A file that grows meanwhile is read to its end.
   static func of(
     _ file: borrowing Descriptor,
     passingOn write: ([UInt8]) throws(SystemError) -> Void = { _ in }

@@ -11,7 +11,7 @@ enum PackageWalk {
   /// The end of a walk.
   enum End {
     case complete
-    /// The visitor ended it.
+    /// The visitor stopped it.
     case stopped
     /// The package exceeds a limit.
     case tooLarge
@@ -21,7 +21,7 @@ enum PackageWalk {
   /// the open directory that contains it; a directory comes before its entries. The walk ends if
   /// `visit` returns false.
   ///
-  /// - Throws: `SystemError` of the directory or of `visit`.
+  /// - Throws: `SystemError` for the directory, and the errors of `visit`.
   static func run(
     _ root: borrowing Directory,
     _ visit: (ByteString, FileStatus, borrowing Directory) throws(SystemError) -> Bool
@@ -56,7 +56,7 @@ enum PackageWalk {
 }
 
 extension PackageWalk {
-  /// The size of a package, if it can be delivered.
+  /// The size of a package, and whether it can be delivered.
   struct Measure {
     /// The number of entries.
     let entries: Int
@@ -81,7 +81,7 @@ extension PackageWalk {
   }
 
   /// Returns the sum of the sizes of the files below a directory in bytes, and whether it is within
-  /// the limits. Reads no file: an app may have made one with a hole of any size.
+  /// the limits. Reads no file, because an app may have created a sparse one of any size.
   static func size(
     of root: borrowing Directory
   ) throws(SystemError) -> (bytes: UInt64, isBounded: Bool) {
@@ -93,7 +93,7 @@ extension PackageWalk {
     return (bytes, end == .complete)
   }
 
-  /// The reason for which a package that exceeds a limit is refused.
+  /// The reason for refusing a package that exceeds a limit.
   static let tooLarge =
     "it has more than \(entryLimit) entries, or a path of more than \(depthLimit) names"
 
@@ -116,8 +116,8 @@ extension PackageWalk {
   }
 
   /// Whether a link cannot lead out of a package: its target is relative, and all `..` are at its
-  /// start, at most as many as there are directories above the link. A `..` after a name could
-  /// follow another link.
+  /// start, at most one for each directory above the link. A `..` after a name could follow another
+  /// link.
   ///
   /// - Parameter depth: The number of directories of the package above the link.
   static func staysInside(_ target: ByteString, depth: Int) -> Bool {

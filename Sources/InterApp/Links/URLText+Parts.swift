@@ -4,7 +4,8 @@ extension URLText {
   /// The URL for output: with `***` in place of the password, if there is one.
   package var withoutPassword: ByteString { Self.hidingPassword(in: bytes) }
 
-  /// The same URL with `***` as its password, if it has one, so that none of its parts has it.
+  /// The same URL with `***` as its password, if it has one, so that none of its parts contains the
+  /// password.
   package var hidingPassword: URLText {
     // The structure is the same, so the text is a URL as well.
     (try? URLText(splitting: withoutPassword)) ?? self
@@ -39,7 +40,7 @@ extension URLText {
     package let parameters: ByteString?
     package let query: ByteString?
     package let fragment: ByteString?
-    /// The names and values of the query, with escapes resolved; a `+` stays as it is.
+    /// The names and values of the query, with escapes resolved; a `+` is unchanged.
     package let queryItems: [QueryItem]
   }
 
@@ -73,7 +74,7 @@ extension URLText {
     }
   }
 
-  /// Returns the text before the first occurrence of a byte and that after it.
+  /// Returns the text before the first occurrence of a byte and the text after it.
   private static func split(
     _ text: ByteString, at byte: Unicode.Scalar
   ) -> (ByteString, ByteString?) {
@@ -81,8 +82,8 @@ extension URLText {
     return (ByteString(text.bytes[..<index]), ByteString(text.bytes[(index + 1)...]))
   }
 
-  /// Remarks for the receiver: values with bytes that are not UTF-8 once the escapes are
-  /// resolved, and a password.
+  /// Remarks for the receiver: values that are not UTF-8 once the escapes are resolved, and a
+  /// password.
   package var remarks: [String] {
     var remarks: [String] = []
     let parts = received

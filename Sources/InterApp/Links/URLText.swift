@@ -36,7 +36,7 @@ package struct URLText: Sendable, Hashable {
     try self.init(splitting: bytes)
   }
 
-  /// Splits a text whose bytes are those of a URL into its parts.
+  /// Splits a text that contains only bytes permitted in URLs into its parts.
   ///
   /// - Throws: `usage` if there is no scheme, or if the authority is invalid.
   init(splitting bytes: ByteString) throws(OperationError) {
@@ -94,8 +94,8 @@ package struct URLText: Sendable, Hashable {
 // MARK: - Rules
 
 extension URLText {
-  /// Returns the reason why bytes are not a URL scheme, or nil if they are: a letter, then letters,
-  /// digits, `+`, `-` and `.` (RFC 3986, section 3.1).
+  /// Returns the reason why bytes are not a URL scheme, or nil if they are one: a letter, then
+  /// letters, digits, `+`, `-` and `.` (RFC 3986, section 3.1).
   package static func fault(ofScheme scheme: ByteString) -> String? {
     guard let first = scheme.bytes.first else { return "it is empty" }
     if scheme.count > 255 { return "it has \(scheme.count) bytes, more than the limit of 255" }

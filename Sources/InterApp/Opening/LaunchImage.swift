@@ -53,7 +53,7 @@ package enum LaunchImage: Sendable, Hashable {
   }
 
   /// Returns the names that the system looks for, in order:
-  /// `<base>-<scheme><usage><scale><device>.png`, the most exact modifiers first.
+  /// `<base>-<scheme><usage><scale><device>.png`, the most specific modifiers first.
   package static func names(base: ByteString, scheme: ByteString?, _ idiom: Idiom) -> [ByteString] {
     let stem = scheme.map { base.concatenating("-").concatenating($0) } ?? base
     let usages: [ByteString] =

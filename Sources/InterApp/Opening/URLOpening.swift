@@ -18,7 +18,7 @@ package struct URLOpening: Sendable {
     /// An app of the system.
     case system(SystemSchemes.Entry)
     case app(BundleIdentifier)
-    /// Several apps have the scheme, and the platform does not define which gets the URL.
+    /// Several apps have the scheme, and the platform does not define which of them gets the URL.
     case undefined([BundleIdentifier])
     /// No app has the scheme.
     case nobody
@@ -70,8 +70,8 @@ package struct URLOpening: Sendable {
     isLaunched = state == .notRunning
   }
 
-  /// Returns the state of an app: before iOS 4, and for apps that end on suspension, none is in the
-  /// background.
+  /// Returns the state of an app: before iOS 4, and for apps that end on suspension, the state is
+  /// never `background`.
   private static func state(of app: AppDeclarations, _ conditions: Conditions) -> AppState {
     let hasBackground =
       !app.launch.exitsOnSuspend && (conditions.version.map { SystemVersion(4) <= $0 } ?? true)

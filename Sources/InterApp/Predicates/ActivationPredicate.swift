@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// A predicate in the format of Cocoa, as far as rules of extensions need it.
+/// A predicate in Cocoa's format, limited to the parts that activation rules of extensions need.
 ///
 /// The grammar is that of the Predicate Programming Guide ("Predicate Format String Syntax", "BNF
 /// Definition of Cocoa Predicates") without regular expressions (MATCHES), functions other than

@@ -1,8 +1,8 @@
 internal import SystemIO
 
 extension PredicateEvaluation {
-  /// Returns the result of a comparison of two values. NULL is equal to NULL only, and no other
-  /// comparison with it holds.
+  /// Returns the result of a comparison of two values. NULL equals only NULL, and every other
+  /// comparison with it is false.
   mutating func compare(
     _ left: PredicateValue, with right: PredicateValue, by comparison: PredicateComparison
   ) throws(PredicateFault) -> Bool {
@@ -60,7 +60,7 @@ extension PredicateEvaluation {
     }
   }
 
-  /// Returns a text's bytes in the form in which a comparison compares them.
+  /// Returns a text's bytes in the form that a comparison compares.
   private mutating func folded(
     _ text: String, _ comparison: PredicateComparison
   ) throws(PredicateFault) -> [UInt8] {
@@ -156,7 +156,8 @@ extension PredicateEvaluation {
 }
 
 extension PredicateValue {
-  /// The number of a number or a Boolean, which are compared as numbers; nil for other values.
+  /// The numeric value of a number or a Boolean, which are both compared as numbers; nil for other
+  /// values.
   var number: Double? {
     switch self {
     case .number(let number): number

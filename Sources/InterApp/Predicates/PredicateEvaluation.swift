@@ -8,9 +8,10 @@ struct PredicateEvaluation {
   private let tree: TypeTree
   private var variables: [String: PredicateValue] = [:]
   private var steps = 0
-  /// The types to which a type conforms, by their keys, with itself.
+  /// The types to which each type conforms, including itself, by the type's key.
   private var conformance: [ByteString: Set<ByteString>] = [:]
-  /// The attachments for which the predicate of a subquery was evaluated, and for which it held.
+  /// The attachments for which the predicate of a subquery was evaluated, and those for which it
+  /// was true.
   private(set) var examined: Set<Int> = []
   private(set) var matched: Set<Int> = []
 
@@ -39,12 +40,12 @@ struct PredicateEvaluation {
     }
   }
 
-  /// Counts the steps of work on texts, one for each 16 bytes.
+  /// Counts the steps for text operations: one for each 16 bytes.
   mutating func count(bytes: Int) throws(PredicateFault) { try count(bytes / 16) }
 
   // MARK: - Predicates
 
-  /// Whether a part holds.
+  /// Whether a part is true.
   mutating func holds(_ node: PredicateNode) throws(PredicateFault) -> Bool {
     try count()
     switch node {
@@ -215,7 +216,7 @@ struct PredicateEvaluation {
     }
   }
 
-  /// Whether a type conforms to another one, both as texts.
+  /// Whether a type conforms to another one, both given as texts.
   mutating func conforms(_ type: String, to other: String) -> Bool {
     let (key, wanted) = (ByteString(type).lowercasedASCII, ByteString(other).lowercasedASCII)
     if key == wanted { return true }
@@ -227,8 +228,8 @@ struct PredicateEvaluation {
 }
 
 extension PredicateObject {
-  /// The key of the object that a predicate can use (NSExtensionContext, NSExtensionItem,
-  /// NSItemProvider). Titles, texts and user information are those of the sharing app, and unknown.
+  /// A key of an object that a predicate can use (NSExtensionContext, NSExtensionItem,
+  /// NSItemProvider). Titles, texts and user information come from the sharing app and are unknown.
   fileprivate var knownKey: String {
     switch self {
     case .context: "extensionItems"

@@ -3,7 +3,7 @@ internal import SystemIO
 
 /// The reason why a predicate is not evaluated, and its position in the text.
 package struct PredicateFault: Error, Sendable, Hashable {
-  /// A sentence for people, without the position.
+  /// A sentence for the message, without the position.
   package let reason: String
   /// The line, counted from 1.
   package let line: Int
@@ -16,7 +16,7 @@ package struct PredicateFault: Error, Sendable, Hashable {
     let newline = UInt8(ascii: "\n")
     line = before.count { $0 == newline } + 1
     let start = before.lastIndex(of: newline).map { $0 + 1 } ?? 0
-    // Continuation bytes of UTF-8 are no characters of their own.
+    // Continuation bytes of UTF-8 are not separate characters.
     column = before[start...].count { $0 & 0xc0 != 0x80 } + 1
     self.reason = reason
   }

@@ -13,9 +13,9 @@ struct PredicateComparison: Hashable, Sendable {
   let quantifier: Quantifier?
   let left: PredicateExpression
   let operation: Operation
-  /// Whether case does not count (the option `c`).
+  /// Whether case is ignored (the option `c`).
   let ignoresCase: Bool
-  /// Whether marks on letters do not count (the option `d`).
+  /// Whether diacritics are ignored (the option `d`).
   let ignoresMarks: Bool
   let right: PredicateExpression
   /// The offsets of its first byte, of its operator, and of the byte after it.
@@ -64,7 +64,7 @@ indirect enum PredicateExpression: Hashable, Sendable {
   case object
   /// The value of a variable, with the offset of its name.
   case variable(String, offset: Int)
-  /// The elements of a list for which a predicate holds.
+  /// The elements of a list for which a predicate is true.
   case subquery(Subquery)
   /// A value, and the steps that lead from it to another one.
   case path(PredicateExpression, [Step])

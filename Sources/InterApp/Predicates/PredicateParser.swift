@@ -3,7 +3,8 @@ internal import SystemIO
 /// Reads the tokens of a predicate by recursive descent, whose depth is limited.
 ///
 /// A parenthesis can begin a predicate or an expression; which of them is known only at its end.
-/// Both are therefore read by the same functions, and each place checks that it got what it needs.
+/// The same functions therefore read both, and each caller checks that it got the kind that it
+/// needs.
 struct PredicateParser {
   private let text: [UInt8]
   private var scanner: PredicateScanner
@@ -29,7 +30,7 @@ struct PredicateParser {
     token = try scanner.next()
   }
 
-  /// Returns the predicate that is the whole text.
+  /// Reads the whole text as one predicate.
   mutating func predicate() throws(PredicateFault) -> PredicateNode {
     if token.kind == .end { throw fault("the predicate is empty") }
     let part = try disjunction()
@@ -111,7 +112,7 @@ struct PredicateParser {
 
   // MARK: - Compounds
 
-  /// Reads parts that are connected by OR, which binds less than AND.
+  /// Reads parts that are connected by OR, which binds less tightly than AND.
   mutating func disjunction() throws(PredicateFault) -> Part {
     let first = try conjunction()
     guard token.kind == .word(.or) else { return first }
@@ -135,7 +136,7 @@ struct PredicateParser {
     return Part(kind: .node(.not(try node(of: inner))), start: start)
   }
 
-  /// Reads a comparison, or the value or the predicate that stands alone.
+  /// Reads a comparison, or a value or predicate that stands alone.
   private mutating func comparison() throws(PredicateFault) -> Part {
     let start = token.start
     if try skip(.truePredicate) { return Part(kind: .node(.constant(true)), start: start) }

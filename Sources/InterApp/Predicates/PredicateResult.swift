@@ -3,9 +3,10 @@ internal import SystemIO
 /// The result of a predicate for attachments.
 package struct PredicateResult: Sendable, Hashable {
   package let holds: Bool
-  /// The comparisons that are false, in words; empty if it holds.
+  /// The comparisons that are false, in words; empty if the predicate is true.
   package let reasons: [String]
-  /// The numbers of the attachments that its subqueries examined and for which none of them holds.
+  /// The numbers of the attachments that its subqueries examined and for which none of them is
+  /// true.
   package let unmatched: [Int]
 }
 

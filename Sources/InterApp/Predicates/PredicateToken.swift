@@ -65,7 +65,7 @@ struct PredicateToken: Hashable {
     private static let words = Dictionary(
       uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
 
-    /// Returns the word that a name is, without regard to case, or nil.
+    /// Returns the reserved word with a name, ignoring case, or nil.
     init?(named name: String) {
       guard let word = Self.words[name.uppercased()] else { return nil }
       self = word
