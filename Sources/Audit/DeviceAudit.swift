@@ -4,8 +4,8 @@
 // It walks the device once, by the scan, and reads property lists, the first bytes of large ones,
 // files that have the name and size of one in their app's bundle, files of bundles that are newer
 // than their signature, and nothing else. Each check goes through the entries once or twice. The
-// number of findings is bounded (`FindingCollector`). Not guaranteed: a rule that rests on names
-// (caches, documents) may be wrong; a finding changes neither a backup nor a purge.
+// number of findings is bounded (`FindingCollector`). A rule that relies on names (caches,
+// documents) may be wrong; a finding changes neither a backup nor a purge.
 package import DeviceScan
 package import InterApp
 internal import SandboxModel
@@ -27,7 +27,7 @@ package enum DeviceAudit {
   ///   - history: The changes between the last snapshots of the device; nil if there are none.
   ///   - options: The options of the commands in findings.
   ///   - baseline: The known findings, which are not reported.
-  ///   - now: The time from which ages count.
+  ///   - now: The time relative to which ages are computed.
   ///   - types: Returns the types of the system; called only if an app declares documents.
   /// - Throws: The error of `types`.
   package static func run(

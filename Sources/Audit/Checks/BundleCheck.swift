@@ -6,9 +6,9 @@ internal import SystemIO
 
 /// The declarations of apps and extensions, and the builds of extensions.
 enum BundleCheck: AuditCheck {
-  /// Extension points whose extensions need neither key: their code starts by itself (WidgetKit;
-  /// ExtensionKit has declarations of its own), or a delegate class is named elsewhere (WatchKit,
-  /// WKExtensionDelegateClassName).
+  /// Extension points whose extensions need neither key: the system starts their code without one
+  /// (WidgetKit; ExtensionKit has separate declarations), or another key names a delegate class
+  /// (WatchKit, WKExtensionDelegateClassName).
   private static let selfStarting: Set<String> = [
     "com.apple.watchkit", "com.apple.widgetkit-extension",
   ]
@@ -88,8 +88,8 @@ enum BundleCheck: AuditCheck {
       }
     }
 
-    /// Whether an extension of Xcode's editor names its principal class: Xcode reads a key of its
-    /// own (XcodeKit; Xcode's template of a Source Editor Extension).
+    /// Whether an extension of Xcode's editor names its principal class: Xcode reads a separate key
+    /// (XcodeKit; Xcode's template of a Source Editor Extension).
     private static func hasOwnKey(_ list: PropertyList) -> Bool {
       list["NSExtensionPointIdentifier"]?.stringValue
         == "com.apple.dt.Xcode.extension.source-editor"
@@ -117,14 +117,14 @@ enum BundleCheck: AuditCheck {
       }
     }
 
-    /// A fault of a document type, with the key and a value that mend it.
+    /// A fault of a document type, with the key and a value that fix it.
     private struct Fault {
       let text: String
       let key: String
       let sample: [ByteString]
 
-      /// Returns the words of `plutil` that add the key to an element; those that check the list if
-      /// the element itself is wrong.
+      /// Returns the arguments of `plutil` that add the key to an element or, if the element itself
+      /// is wrong, those that check the list.
       func command(inElement number: Int) -> [ByteString] {
         if key.isEmpty { return ["-lint"] }
         return ["-insert", ByteString("CFBundleDocumentTypes.\(number).\(key)")] + sample

@@ -7,12 +7,12 @@ internal import SystemIO
 enum ChangeCheck: AuditCheck {
   /// The minimum number of compared pairs of snapshots.
   static let minimumIntervals = 3
-  /// The bytes that a file must have written again in these snapshots to be a finding: small files
-  /// may change as often as they like.
+  /// The minimum number of rewritten bytes of a file in these snapshots for a finding: small files
+  /// may change at any rate.
   static let minimumRewritten: UInt64 = 1 << 20
-  /// The size in bytes from which a flat file is to be a database.
+  /// The size in bytes from which a flat file should be a database.
   static let largeFile: UInt64 = 20_000_000
-  /// The number of different days with a change from which a file changes daily.
+  /// The number of different days with a change from which a file counts as changing daily.
   static let daily = 3
 
   static func run(_ context: AuditContext, into findings: inout FindingCollector) {
@@ -49,8 +49,8 @@ enum ChangeCheck: AuditCheck {
     guard changes.count * 4 >= intervals * 3,
       size >= minimumRewritten / UInt64(changes.count)
     else { return nil }
-    // Only data that can be made again is to be excluded: an app's database of class support can be
-    // the only copy of notes. The command shows the versions of anything else.
+    // Only data that can be recreated should be excluded: an app's database of class support can be
+    // the only copy of notes. For other data, the command shows the versions.
     let canBeMade = [DataClass.downloaded, .cache, .temporary].contains(
       scan.entries[index].verdicts.keep.dataClass)
     return context.finding(

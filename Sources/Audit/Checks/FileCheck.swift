@@ -20,7 +20,7 @@ enum FileCheck: AuditCheck {
       var lists: [Int] = []
       for index in scan.entries.indices {
         let status = scan.entries[index].status
-        // The smaller of the two limits: most files need no look at their names.
+        // The smaller of the two limits: for most files, the name need not be examined.
         guard status.kind == .file, status.size > largeList else { continue }
         let (isLog, isList) = scan.withName(index) { name in
           (name.hasSuffix(logSuffix.span), name.hasSuffix(listSuffix.span))
@@ -68,7 +68,7 @@ enum FileCheck: AuditCheck {
     }
   }
 
-  /// Whether a property list is XML; false with a remark if it cannot be read.
+  /// Whether a property list is XML; false, with a remark, if it cannot be read.
   private static func isXML(
     _ index: Int, in scan: ContainerScan, _ reader: inout ContainerReader,
     into findings: inout FindingCollector
@@ -82,7 +82,7 @@ enum FileCheck: AuditCheck {
     }
   }
 
-  /// Whether a file begins like an XML property list, perhaps with a byte order mark or white
+  /// Whether a file begins like an XML property list, possibly after a byte order mark or white
   /// space.
   private static func isXML(_ head: [UInt8]) -> Bool {
     let text = head.drop { $0 <= 0x20 || [0xef, 0xbb, 0xbf].contains($0) }

@@ -5,8 +5,8 @@ internal import SystemIO
 
 /// Files that stay in Documents/Inbox and tmp.
 ///
-/// The change time of an entry counts: the modification time of a delivered file is that of its
-/// sender. A copy of a device therefore has no leftovers until they are old there, too.
+/// The change time of an entry counts: the modification time of a delivered file is the sender's. A
+/// copy of a device therefore has no leftovers until the copied entries are old, too.
 enum LeftoverCheck: AuditCheck {
   static let inboxAge = 7
   static let temporaryAge = 3
@@ -46,8 +46,8 @@ enum LeftoverCheck: AuditCheck {
     }
   }
 
-  /// Returns the command that moves an entry of an inbox to Documents: `interapp inbox claim` where
-  /// the device has inboxes and the entry is one that can be claimed.
+  /// Returns the command that moves an entry of an inbox to Documents: `interapp inbox claim` if
+  /// the device has inboxes and the entry can be claimed.
   private static func claim(
     _ index: Int, in scan: ContainerScan, _ context: AuditContext
   ) -> AuditContext.Command {
@@ -63,8 +63,8 @@ enum LeftoverCheck: AuditCheck {
       program: "mv -n --", [real(scan.path(index), scan), real("Documents/.", scan)])
   }
 
-  /// Finds old files in tmp. What is, contains or may be documents of the app is none: the command
-  /// deletes.
+  /// Finds old files in tmp. Entries that are, contain or may be documents of the app are not
+  /// reported, because the command deletes.
   private static func findTemporary(
     _ scan: ContainerScan, _ context: AuditContext, besides names: DocumentNames,
     into findings: inout FindingCollector
@@ -82,7 +82,7 @@ enum LeftoverCheck: AuditCheck {
     }
   }
 
-  /// Whether an entry or one below it has a name that a document may have, or is precious.
+  /// Whether an entry, or one below it, is precious or has a name that a document may have.
   private static func hasDocuments(
     _ top: Int, in scan: ContainerScan, _ names: DocumentNames
   ) -> Bool {
@@ -100,8 +100,8 @@ enum LeftoverCheck: AuditCheck {
     scan.container.absolutePath.appending(path)
   }
 
-  /// Returns the number of days since the newest change of an entry and all below it, or nil if a
-  /// change is in the future.
+  /// Returns the number of days since the newest change of an entry and everything below it, or nil
+  /// if a change is in the future.
   private static func age(
     of top: Int, in scan: ContainerScan, now: Timestamp
   ) -> Int? {

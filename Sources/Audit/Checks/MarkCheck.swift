@@ -10,7 +10,7 @@ internal import SystemIO
 enum MarkCheck: AuditCheck {
   static func run(_ context: AuditContext, into findings: inout FindingCollector) {
     for scan in context.scan.containers {
-      // A mark below a reported one adds nothing.
+      // A mark below a reported one adds no information.
       var reported: Set<Int> = []
       for (index, marks) in scan.marks.sorted(by: { $0.key < $1.key })
       where !isBelow(reported, index, in: scan) {
@@ -60,7 +60,7 @@ enum MarkCheck: AuditCheck {
       return isPrecious && kind != .group ? .tagInUserData : nil
     }
     guard marker.settings.backup?.standard == .never else { return nil }
-    // A mark on the system's caches excludes nothing that a backup has otherwise.
+    // A mark on the system's caches excludes nothing that a backup would otherwise contain.
     if SystemDirectories.has(scan.path(index), in: kind, of: layout),
       scan.entries[index].status.kind == .directory, dataClass != .cache, dataClass != .temporary
     {

@@ -15,7 +15,7 @@ enum PlaceCheck: AuditCheck {
     }
   }
 
-  /// Whether an entry is data of an app of which no guide says anything.
+  /// Whether an entry is data of an app that no guide mentions.
   private static func isUnpromised(
     _ index: Int, in scan: ContainerScan, context: AuditContext
   ) -> Bool {
@@ -27,7 +27,7 @@ enum PlaceCheck: AuditCheck {
   private static func findUnpromised(
     _ scan: ContainerScan, _ context: AuditContext, into findings: inout FindingCollector
   ) {
-    // Without the root, so that each directory in it is a group of its own.
+    // Without the root, so that each directory in it is a separate group.
     let groups = EntryGroups(scan) { $0 > 0 && isUnpromised($0, in: scan, context: context) }.groups
     let promised = scan.container.absolutePath.appending("Library/Application Support/.")
     for group in groups where group.totals.files > 0 {

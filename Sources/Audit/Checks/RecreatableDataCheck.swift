@@ -3,21 +3,21 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// Data in backups that an app can make or fetch again: directories whose names suggest a cache,
-/// and copies of files of its own bundle.
+/// Data in backups that an app can recreate or download again: directories whose names suggest a
+/// cache, and copies of files of its own bundle.
 ///
-/// The sum of an app counts: the store refused apps for 2.75 MB.
+/// The total of an app counts: the store refused apps for 2.75 MB.
 enum RecreatableDataCheck: AuditCheck {
   /// The size of such data that an app may have, in bytes.
   static let threshold: UInt64 = 2_000_000
-  /// The minimum size of a copy: smaller files have equal names and sizes by accident.
+  /// The minimum size of a copy: smaller files can have equal names and sizes by coincidence.
   static let minimumCopy: UInt64 = 64 << 10
   /// The bytes of a file and its copy that are compared.
   private static let maximumCompared: UInt64 = 1 << 30
   /// The maximum number of files of one name and size in a bundle with which a copy is compared.
   private static let maximumOriginals = 16
 
-  /// A directory or file that can be made again.
+  /// A directory or file that can be recreated.
   private struct Candidate {
     let scan: Int
     let index: Int
@@ -41,7 +41,7 @@ enum RecreatableDataCheck: AuditCheck {
     }
   }
 
-  /// The app or group whose sum counts.
+  /// The app or group whose total counts.
   private static func owner(_ candidate: Candidate, _ context: AuditContext) -> ByteString {
     let container = context.scan.containers[candidate.scan].container
     return (container.owner ?? container.identifier)?.bytes ?? container.logicalPrefix
@@ -101,9 +101,10 @@ enum RecreatableDataCheck: AuditCheck {
     return found
   }
 
-  /// Whether two files of one size have the same content. Without it a document that the app began
-  /// from a template of its bundle would be one. A database never is: the app writes to it, or to
-  /// its log. A file that cannot be read is no copy either.
+  /// Whether two files of one size have the same content. Without this comparison, a document that
+  /// the app started from a template in its bundle would count as a copy. A database is never a
+  /// copy, because the app writes to it or to its log. A file that cannot be read is not a copy
+  /// either.
   private static func isCopy(
     _ index: Int, in scan: ContainerScan, of original: Int, in bundle: ContainerScan
   ) -> Bool {

@@ -4,7 +4,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// Bundles whose files differ from the list in their signature, between snapshots of the same
-/// version, or from the last of them.
+/// version, or from the last snapshot.
 enum SealCheck: AuditCheck {
   static func run(_ context: AuditContext, into findings: inout FindingCollector) {
     for scan in context.scan.containers where scan.container.kind == .bundle {

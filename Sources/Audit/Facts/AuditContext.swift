@@ -5,7 +5,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// The options of the commands that mend findings, each with a space before it; empty if the audit
+/// The options of the commands that fix findings, each with a space before it; empty if the audit
 /// was run without them.
 package struct CommandOptions: Sendable {
   /// The options that name the device: ` --root device`.
@@ -27,7 +27,7 @@ struct AuditContext {
   let options: CommandOptions
   /// The declarations of the bundles, by the logical path of their container.
   private let declarations: [ByteString: BundleDeclarations.Result]
-  /// The names of the documents of apps that have some; none on other platforms than Apple's.
+  /// The names of the documents of apps that have some; empty on platforms other than Apple's.
   let documents: [BundleIdentifier: DocumentNames]
 
   /// Reads the declarations of all bundles.
@@ -79,11 +79,11 @@ struct AuditContext {
     device.layout == .coreSimulator || device.layout == .macOS
   }
 
-  /// A command that mends what a finding names.
+  /// A command that fixes the problem of a finding.
   enum Command {
     /// A command of this program on the device, with the words before the options.
     case own([ByteString])
-    /// A command of this program that changes the device and saves its data before.
+    /// A command of this program that changes the device and saves its data first.
     case change([ByteString])
     /// A command of this program that reads snapshots.
     case query([ByteString])

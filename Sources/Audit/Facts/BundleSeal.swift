@@ -7,7 +7,7 @@ internal import SystemIO
 /// TN2206, Signature resource envelope).
 ///
 /// Names are compared, and the hashes of the files that may have changed since the list was written
-/// (`SealedContent`). A list without rules is none that `codesign` wrote, and says nothing.
+/// (`SealedContent`). A list without rules was not written by `codesign` and proves nothing.
 struct BundleSeal {
   /// The files in the list, each with whether it may be missing.
   private let files: [ByteString: Bool]
@@ -39,8 +39,8 @@ struct BundleSeal {
       let members = (list["files2"] ?? list["files"])?.dictionaryValue
     else { return nil }
     var files: [ByteString: Bool] = [:]
-    // The older form has further names, but does not say which of them are optional in the newer
-    // one.
+    // The older form has additional names, but does not show which of them are optional in the
+    // newer one.
     for member in list["files"]?.dictionaryValue ?? [] { files[ByteString(member.key)] = true }
     for member in members {
       files[ByteString(member.key)] = member.value["optional"] == .bool(true)
@@ -86,7 +86,7 @@ struct BundleSeal {
       }
     }
     differences.added.sort { $0.path < $1.path }
-    // A stranger's list can have many names that do not exist, in directories with many entries.
+    // A hostile list can have many names that do not exist, in directories with many entries.
     let lookup = EntryLookup(scan)
     differences.missing = files.compactMap { path, isOptional in
       isOptional || present.contains(path) || Self.isThere(path, lookup, at: top) ? nil : path
@@ -94,8 +94,8 @@ struct BundleSeal {
     return differences
   }
 
-  /// Whether a directory is not entered: one that is in the list as a whole, has a signature of its
-  /// own, or is not part of the list.
+  /// Whether a directory is not entered: one that is in the list as a unit, has its own signature,
+  /// or is not part of the list.
   private func isCovered(_ index: Int, _ path: ByteString, in scan: ContainerScan) -> Bool {
     if files[path] != nil || Self.unlisted.contains(path) { return true }
     return scan.entries[index].children.contains { scan.name($0) == "_CodeSignature" }
@@ -111,8 +111,8 @@ struct BundleSeal {
     return found != nil
   }
 
-  /// Directories that no list has: the signature itself, and what the store adds to a purchased
-  /// app.
+  /// Directories that no list contains: the signature itself, and those that the store adds to a
+  /// purchased app.
   private static let unlisted: Set<ByteString> = ["_CodeSignature", "SC_Info", "_MASReceipt"]
 
   /// Whether the usual rules of a list omit a file.

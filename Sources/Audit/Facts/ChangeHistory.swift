@@ -6,7 +6,7 @@ package import SystemIO
 package struct ChangeHistory: Sendable {
   /// The maximum number of changed paths: each takes about 150 bytes.
   package static let limit = 200_000
-  /// The maximum number of days of which a snapshot is compared: a week and the day before it.
+  /// The maximum number of days from which a snapshot is compared: a week and the day before it.
   package static let maximumDays = 8
 
   /// The changes of one file.
@@ -16,7 +16,7 @@ package struct ChangeHistory: Sendable {
     /// The number of different days on which a snapshot with a change was made.
     package fileprivate(set) var days = 0
     /// The number of pairs in which both snapshots have the file, if it was created between two
-    /// others; nil if all have it.
+    /// snapshots; nil if all of them have it.
     package fileprivate(set) var intervals: Int?
     fileprivate var lastDay: Day?
   }
@@ -51,9 +51,9 @@ package struct ChangeHistory: Sendable {
   /// Creates a history without snapshots.
   package init() {}
 
-  /// Returns the indexes of the snapshots to compare, in their order: the last of each day, of the
-  /// last `maximumDays` days with a snapshot. With hourly snapshots, the last few of them would
-  /// tell nothing about days.
+  /// Returns the indexes of the snapshots to compare, in their order: the last snapshot of each of
+  /// the last `maximumDays` days with a snapshot. The last few of hourly snapshots would show
+  /// nothing about days.
   ///
   /// - Parameter times: The times of all snapshots, the oldest first.
   package static func daily(_ times: [Timestamp]) -> [Int] {
@@ -78,7 +78,7 @@ package struct ChangeHistory: Sendable {
       return
     }
     var changes = files[path] ?? Changes()
-    // Changes of an earlier file of the name are not changes of the one that was created later.
+    // Changes of an earlier file of that name are not changes of the file that was created later.
     if changes.intervals != nil { return }
     changes.count += 1
     if changes.lastDay != day { changes.days += 1 }
@@ -88,7 +88,7 @@ package struct ChangeHistory: Sendable {
 
   /// Adds an entry that only the later snapshot has: older ones do not count for it.
   package mutating func addCreation(_ path: ByteString) {
-    // Without a later change the entry has none at all.
+    // Without a later change, the entry has no record.
     guard let changes = files[path], changes.intervals == nil else { return }
     files[path]?.intervals = intervals - 1
   }

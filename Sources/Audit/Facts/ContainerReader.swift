@@ -3,8 +3,8 @@ internal import DeviceDiscovery
 internal import SandboxModel
 internal import SystemIO
 
-/// Reads single files of a scanned container, by handles from its root on: no link is followed, and
-/// no access time changes.
+/// Reads single files of a scanned container, by handles that start at its root: no link is
+/// followed, and no access time changes.
 struct ContainerReader: ~Copyable {
   private var cursor: DirectoryCursor
 

@@ -8,16 +8,16 @@ internal import SystemIO
 struct DocumentNames {
   /// The extensions whose files are documents wherever they are.
   private(set) var extensions: Set<ByteString> = []
-  /// The extensions of plain text, and of the system's formats in which apps keep caches, too, and
-  /// which the app edits without being their owner: a file may be a document or not.
+  /// The extensions of plain text, and of system formats that the app edits without owning them and
+  /// that apps also use for caches: a file with one of them may or may not be a document.
   private(set) var ambiguous: Set<ByteString> = []
 
   /// Creates names for an app without documents.
   init() {}
 
-  /// Finds the names of an app's documents. The types of an identifier are those of the declaration
-  /// that holds on the device: the system's, an exported or an imported one. General types, such as
-  /// `public.data`, have no extension.
+  /// Finds the names of an app's documents. The extensions of a type identifier come from the
+  /// declaration that applies on the device: the system's, an exported or an imported one. General
+  /// types, such as `public.data`, have no extension.
   init(_ app: AppDeclarations, in tree: TypeTree) {
     for document in app.documentTypes where document.isOwn {
       // CFBundleTypeExtensions and CFBundleTypeMIMETypes are ignored if LSItemContentTypes is
@@ -31,7 +31,7 @@ struct DocumentNames {
         add(type, of: document, in: tree)
       }
     }
-    // "*" stands for all files (CFBundleTypeExtensions).
+    // "*" means all files (CFBundleTypeExtensions).
     extensions.subtract(["*", ""])
     ambiguous.subtract(extensions)
   }
@@ -40,9 +40,10 @@ struct DocumentNames {
     _ type: TypeIdentifier, of document: DocumentType, in tree: TypeTree
   ) {
     guard let declaration = tree.declaration(of: type) else { return }
-    // A format of the system's, of which other files are usual in caches.
+    // A system format that is also common for files in caches.
     let isOfTheSystem = declaration.origin.app == nil
-    // Plain text is a general type, whoever claims to own it, but Markdown, for example, is not.
+    // Plain text is a general type, even if an app claims to own it, but Markdown, for example, is
+    // not.
     if type.key == "public.plain-text"
       || (document.rank != .owner && isOfTheSystem && Self.isUsualInCaches(type, in: tree))
     {
@@ -57,22 +58,22 @@ struct DocumentNames {
       || tree.ancestors(of: type).contains { usualInCaches.contains($0.key) }
   }
 
-  /// The kinds of formats in which apps of all kinds keep what they have made or downloaded:
-  /// previews (images, audio, video), archives, web pages and records.
+  /// The kinds of formats that apps of all kinds use for generated or downloaded data: previews
+  /// (images, audio, video), archives, web pages and records.
   private static let usualInCaches: Set<ByteString> = [
     "public.image", "public.audiovisual-content", "public.archive", "public.xml", "public.json",
     "public.html", "public.css", "public.log", "com.apple.property-list",
     "com.netscape.javascript-source",
   ]
 
-  /// Whether a file name ends in one of the extensions, in any case of ASCII letters: then it is
-  /// that of a document.
+  /// Whether a file name ends in one of the extensions, ignoring ASCII case, and is therefore that
+  /// of a document.
   func has(_ name: ByteString) -> Bool {
     guard let suffix = Self.suffix(of: name) else { return false }
     return extensions.contains(suffix)
   }
 
-  /// Whether a file with a name may be a document, so that it is not to be deleted.
+  /// Whether a file with a name may be a document, and must therefore not be deleted.
   func mayHave(_ name: ByteString) -> Bool {
     guard let suffix = Self.suffix(of: name) else { return false }
     return extensions.contains(suffix) || ambiguous.contains(suffix)

@@ -2,7 +2,7 @@ internal import DeviceScan
 internal import SystemIO
 
 /// The entries of a container that match a condition, grouped: an entry whose directory matches too
-/// belongs to the group of that directory, any other begins a group.
+/// belongs to the group of that directory; any other entry begins a group.
 struct EntryGroups {
   private(set) var groups: [Group] = []
 

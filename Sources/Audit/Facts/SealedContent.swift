@@ -7,11 +7,11 @@ internal import SystemIO
 ///
 /// `codesign` writes the list after all files that it names, so only a file whose modification time
 /// is later than that of the list, or whose change time is later by more than an installation or a
-/// copy of the bundle takes, can differ. Without a change none is read.
+/// copy of the bundle takes, can differ. If no file has changed, none is read.
 struct SealedContent {
   /// The seconds within which an installation or a copy sets the change times of a bundle.
   static let installation: Int64 = 600
-  /// The bytes that are read of one bundle.
+  /// The maximum number of bytes that are read from one bundle.
   static let limit: UInt64 = 256 << 20
 
   let scan: ContainerScan
@@ -91,7 +91,7 @@ struct SealedContent {
     }
   }
 
-  /// Returns the digest of at most as many bytes of a file as the scan found, or nil if it is no
+  /// Returns the digest of a file, limited to the size that the scan found, or nil if it is no
   /// longer a file.
   private static func digest(
     of path: ByteString, size: UInt64, _ function: MessageDigest.Function,

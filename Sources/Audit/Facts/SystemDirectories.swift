@@ -1,7 +1,7 @@
 package import SandboxModel
 package import SystemIO
 
-/// The directories that the platform creates in a container, and that apps do not mark.
+/// The directories that the platform creates in a container and that apps should not mark.
 package enum SystemDirectories {
   /// Whether a path in a container is the container's root or one of these directories.
   package static func has(

@@ -37,7 +37,8 @@ package struct AuditBaseline: Sendable {
     if bytes.count > limit { throw Fault(reason: "it has more than \(limit >> 20) MiB") }
     let whole: JSON?
     do throws(CodecError) { whole = try JSON(parsing: bytes, limits: limits) } catch {
-      // Not one JSON text, but lines of them. A log that exceeds a limit is not to look like lines.
+      // It may be several JSON texts, one a line. A log that exceeds a limit must not be read as
+      // lines.
       if error.kind == .limit { throw Fault(reason: error.reason) }
       whole = nil
     }

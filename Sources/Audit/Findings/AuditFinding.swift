@@ -1,7 +1,7 @@
 internal import Codecs
 package import SystemIO
 
-/// A finding of an audit: a rule, the path to which it applies, and the command that mends it.
+/// A finding of an audit: a rule, the path to which it applies, and the command that fixes it.
 package struct AuditFinding: Sendable, Hashable {
   package let rule: AuditRule
   /// The logical path.
@@ -20,7 +20,8 @@ package struct AuditFinding: Sendable, Hashable {
   package let detail: String
   /// Distinguishes several findings of one rule at one path; empty if there can be only one.
   package let key: String
-  /// The command line that mends the data or, if only the developer can, shows more about it.
+  /// The command line that fixes the data or, if only the developer can fix it, shows more about
+  /// it.
   package let command: String
 
   /// The name of this form of fingerprints in SARIF's `partialFingerprints`.
@@ -33,7 +34,7 @@ package struct AuditFinding: Sendable, Hashable {
     return Fingerprint(Blake2b.hash(text).bytes.prefix(16))
   }
 
-  /// The message: the path is not part of it, since each form of output has a place for that.
+  /// The message. It does not contain the path, which has a separate place in each form of output.
   package var message: String { detail.isEmpty ? rule.title : "\(rule.title): \(detail)" }
 }
 

@@ -38,7 +38,7 @@ package struct AuditReport: Sendable {
     self.skipped = skipped
   }
 
-  /// Whether a baseline of this report lacks findings, for there are too many.
+  /// Whether a baseline of this report lacks findings because there are too many.
   package var isIncompleteAsBaseline: Bool { omitted.values.contains(where: \.isIncomplete) }
 
   /// Returns the number of findings of a level.

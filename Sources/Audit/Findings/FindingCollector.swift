@@ -1,8 +1,8 @@
 package import SystemIO
 
 /// The findings of an audit. Their number is bounded: beyond the limit of a rule, further ones are
-/// counted, and their fingerprints kept for a baseline. Those of the baseline of this audit do not
-/// count.
+/// only counted, and their fingerprints are kept for a baseline. Findings in this audit's own
+/// baseline do not count.
 package struct FindingCollector: Sendable {
   /// The maximum number of findings of one rule. GitHub accepts 25,000 results of all rules (SARIF
   /// support for code scanning, Validating your SARIF file).

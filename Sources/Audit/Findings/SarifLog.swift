@@ -3,7 +3,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// The findings of an audit as a SARIF log, version 2.1.0 (OASIS Standard, 27 March 2020), with the
-/// members that GitHub's code scanning requires besides: a region for each location and
+/// additional members that GitHub's code scanning requires: a region for each location and
 /// fingerprints.
 package struct SarifLog {
   /// The name of the tool in the log.
@@ -118,7 +118,7 @@ package struct SarifLog {
     [
       "physicalLocation": [
         "artifactLocation": artifact(finding),
-        // GitHub shows no result without a line.
+        // GitHub does not show a result without a line.
         "region": ["startLine": 1],
       ],
       "logicalLocations": .array([

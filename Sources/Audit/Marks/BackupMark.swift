@@ -13,10 +13,11 @@ package struct BackupMark: Sendable, Hashable {
 
   /// Returns the mark that a policy's platform uses in a kind of container, or nil if it has none.
   ///
-  /// Policies list the marks of a platform by age, so the last one is that of the device's version.
-  /// One that the platform itself observes is preferred to one that only this program observes.
+  /// Policies list the marks of a platform by age, so the last one is the mark of the device's
+  /// version. One that the platform itself observes is preferred to one that only this program
+  /// observes.
   ///
-  /// - Parameter destination: The backups from which the mark excludes.
+  /// - Parameter destination: The backups that the mark excludes entries from.
   package static func usual(
     of policy: CompiledPolicy, in kind: ContainerKind, for destination: Destination
   ) -> BackupMark? {
@@ -27,7 +28,7 @@ package struct BackupMark: Sendable, Hashable {
     return candidates.last { $0.isOfPlatform } ?? candidates.last
   }
 
-  /// The setting of a mark for a destination: one that says nothing of others.
+  /// The setting of a mark that excludes from one destination only.
   private static func setting(_ destination: Destination) -> Settings.Backup {
     switch (destination.isCloud, destination.isUnencrypted) {
     case (false, false): Settings.Backup(.never)
@@ -48,7 +49,7 @@ package struct BackupMark: Sendable, Hashable {
     self.value = value.map { Array($0.utf8) } ?? Self.value(ofAttribute: name)
   }
 
-  /// Returns the value that the platform writes where any value counts: a property list for an
+  /// Returns the value that the platform writes if any value is accepted: a property list for an
   /// attribute of Spotlight's metadata (tmutil(8), addexclusion), otherwise one byte 01 (Technical
   /// Q&A QA1719, section iOS 5.0.1).
   private static func value(ofAttribute name: String) -> [UInt8] {

@@ -4,8 +4,8 @@ package import PolicyEngine
 package import SandboxModel
 package import SystemIO
 
-/// Sets or removes the marks of one entry of a device. An entry's content and times of modification
-/// stay as they are, except that removing a tag file changes its directory.
+/// Sets or removes the marks of one entry of a device. An entry's content and modification time are
+/// unchanged, except that removing a tag file changes its directory.
 package struct MarkOperation {
   private let device: Device
   private let policy: CompiledPolicy
@@ -87,7 +87,7 @@ package struct MarkOperation {
     return outcome(removed, isOfPlatform: true, dryRun)
   }
 
-  /// Removes a mark from an entry of a kind; returns whether it had it.
+  /// Removes a mark from an entry of a kind; returns whether the entry had it.
   ///
   /// - Parameter name: The name in the directory, or nil for the directory itself.
   private static func remove(
@@ -118,7 +118,7 @@ package struct MarkOperation {
     return true
   }
 
-  /// Removes a tag file whose content is that of a tag; any other file of the name stays.
+  /// Removes a tag file whose content is that of a tag; any other file of that name stays.
   private static func removeTag(
     _ tag: ByteString, of marker: Marker, in directory: borrowing Directory, dryRun: Bool
   ) throws(SystemError) -> Bool {
@@ -195,7 +195,7 @@ package struct MarkOperation {
 }
 
 extension CompiledPolicy {
-  /// Whether one of some marks excludes a directory with all below it from all backups.
+  /// Whether any of the marks excludes a directory and everything below it from all backups.
   fileprivate func excludes(_ marks: MarkSet) -> Bool {
     markers.enumerated().contains { number, marker in
       marks.contains(MarkSet(marker: number)) && marker.isInherited

@@ -1,4 +1,4 @@
-/// Rules about the form of files and the way in which they change.
+/// Rules about the form of files and about how they change.
 extension AuditRule {
   static let ofFiles = [churn, flatFile, logOutgrown, xmlPropertyList]
 

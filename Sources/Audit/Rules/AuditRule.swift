@@ -18,8 +18,7 @@ package enum AuditLevel: String, CaseIterable, Sendable, Hashable, Comparable {
   }
 }
 
-/// A rule of the audit. Text output, JSON, SARIF and docs/audit.md have the same rules: those of
-/// `all`.
+/// A rule of the audit. Text output, JSON, SARIF and docs/audit.md all have the rules in `all`.
 package struct AuditRule: Sendable, Hashable {
   /// The stable identifier: words joined by hyphens.
   package let id: String
@@ -28,7 +27,7 @@ package struct AuditRule: Sendable, Hashable {
   package let title: String
   /// The reason and the remedy for the app's developer, in one or two sentences.
   package let advice: String
-  /// The title and section of the guide on which the rule rests.
+  /// The title and section of the guide on which the rule is based.
   package let source: String
   /// The address of that guide.
   package let url: String
