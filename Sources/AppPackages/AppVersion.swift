@@ -60,8 +60,8 @@ package struct AppVersion: Sendable, Hashable {
     text.bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map(Part.init)
   }
 
-  /// Returns the length of a stage before a release at the beginning of a text, such as `b1` or
-  /// `~rc2`; 0 if there is none.
+  /// Returns the length of a pre-release stage at the beginning of a text, such as `b1` or `~rc2`;
+  /// 0 if there is none.
   package static func stageLength(_ text: ArraySlice<UInt8>) -> Int {
     guard let (_, length) = Part.stage(text) else { return 0 }
     return length + text.dropFirst(length).prefix(while: Part.isDigit).count
@@ -73,7 +73,7 @@ package struct AppVersion: Sendable, Hashable {
     /// Runs of digits without leading zeros, and of other bytes.
     var rest: [[UInt8]] = []
 
-    /// The number of a component, and its stage before a release with the number behind it.
+    /// The number of a component, and its pre-release stage with the number after it.
     struct Number: Hashable, Comparable {
       var digits: [UInt8] = []
       var stage = 4
@@ -119,11 +119,11 @@ package struct AppVersion: Sendable, Hashable {
     static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
     /// Returns the rank of the stage at the beginning of a text, and the length of its name with
-    /// the separators before it; nil if it is none.
+    /// the separators before it; nil if there is none.
     ///
     /// The letters `a`, `b` and `d` name one only before a number (Information Property List Key
     /// Reference, CFBundleVersion; Mozilla, Toolkit version format): `1.0.2k` follows `1.0.2`, and
-    /// the build `14B25` is no beta. A tilde does before anything (deb-version(7)).
+    /// the build `14B25` is not a beta. A tilde does so before any text (deb-version(7)).
     static func stage(_ text: ArraySlice<UInt8>) -> (rank: Int, length: Int)? {
       let separators = text.prefix { [UInt8(ascii: "-"), UInt8(ascii: "_"), tilde].contains($0) }
       let word = text.dropFirst(separators.count).prefix { (0x61...0x7a).contains($0 | 0x20) }

@@ -61,7 +61,7 @@ struct PackageInspection {
     files[path] = bytes
   }
 
-  /// Reports a file that `wants` selected and that is too large to read.
+  /// Reports a file that `wants` selected but that is too large to read.
   ///
   /// - Throws: `package` if the file is the app's Info.plist.
   mutating func skip(_ path: ByteString, size: UInt64) throws(ModelError) {

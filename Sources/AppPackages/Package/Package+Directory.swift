@@ -50,7 +50,7 @@ extension Package {
     return listing.entries.sorted { $0.entry.path < $1.entry.path }
   }
 
-  /// Passes the files that the inspection wants to it.
+  /// Passes the files that the inspection requests to it.
   static func inspect(
     _ table: PackageTable, _ reader: some PackageReader, to inspection: inout PackageInspection
   ) throws(ModelError) {

@@ -128,7 +128,7 @@ extension ZipDirectory {
     }
 
     /// Whether the comment of an end record contains the signature of one. Programs that search
-    /// from the end, such as libarchive, take that.
+    /// from the end, such as libarchive, use that one.
     private static func isAmbiguous(_ bytes: [UInt8], after position: Int) -> Bool {
       (position + length..<max(position + length, bytes.count - 3)).contains {
         Fields(bytes, at: $0).number32(0) == signature

@@ -131,7 +131,7 @@ internal import SystemIO
 extension ZipStream {
   /// The input of libarchive, read with SystemIO to include its fault injection.
   ///
-  /// The owner keeps it alive as long as the libarchive reader.
+  /// The owner keeps it alive for as long as the libarchive reader exists.
   @safe final class Input {
     private let zip: ZipFile
     private var position: UInt64 = 0
@@ -237,7 +237,7 @@ final class ZipFile: Sendable {
   let entries: [ZipEntry]
   let fault: PackageFault
   /// The number of bytes without the comment at the end, which libarchive does not need: it looks
-  /// for the end of the archive in the last 16 KiB only, and a comment may have 64.
+  /// for the end of the archive only in the last 16 KiB, and a comment may have 64 KiB.
   let size: UInt64
   private let status: FileStatus
 
