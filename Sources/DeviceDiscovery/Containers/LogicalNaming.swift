@@ -133,7 +133,7 @@ struct ContainerDraft {
   var revision: ByteString?
   /// The time since which that revision is current, if a link records it.
   var inUseSince: Timestamp?
-  /// Whether it belongs to the system and not to the user.
+  /// Whether it belongs to the system instead of the user.
   var isOfSystem = false
   /// The base directory of a single file.
   var base: LogicalContainer.BaseDirectory?

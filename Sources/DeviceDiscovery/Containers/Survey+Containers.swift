@@ -65,9 +65,9 @@ extension Survey {
     return draft
   }
 
-  /// Removes the directories that are in that of another draft, so that no file is in two
-  /// containers. Data in a cache, to which a link leads, is not a part of the cache, which would
-  /// not be backed up and could be purged: the cache is removed instead.
+  /// Removes the directories that are inside that of another draft, so that no file is in two
+  /// containers. Data inside a cache that a link leads to must not be part of the cache, where it
+  /// would not be backed up and could be purged: the cache is removed instead.
   mutating func removeInner(_ drafts: inout [ContainerDraft]) {
     removeOuterCaches(&drafts)
     let paths = Set(drafts.filter { $0.member == nil }.map(\.absolutePath))
@@ -160,6 +160,6 @@ extension Survey {
 }
 
 extension ContainerKind {
-  /// Whether programs recreate what a container of the kind contains, so that it is not backed up.
+  /// Whether programs recreate the content of containers of the kind, so that it is not backed up.
   var isRecreated: Bool { self == .cache || self == .runtime }
 }

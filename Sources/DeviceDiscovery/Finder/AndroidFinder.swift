@@ -6,7 +6,7 @@ internal import SystemIO
 /// directory for each package.
 ///
 /// The installed packages are those of `system/packages.list` beside it. Data of other users and
-/// that which is available before the first unlock (`user_de`) is reported and not used.
+/// data that is available before the first unlock (`user_de`) is reported and not used.
 struct AndroidFinder {
   /// A package in `packages.list`.
   struct Package: Equatable {
@@ -38,8 +38,8 @@ struct AndroidFinder {
     }
   }
 
-  /// Reads the installed packages from the directory that contains that of all apps' data, and
-  /// reports what else is in it.
+  /// Reads the installed packages from the directory above that of all apps' data, and reports the
+  /// other data in it.
   mutating func searchSystem(in data: borrowing Directory, _ survey: inout Survey) {
     if let bytes = survey.text("packages.list", ["system"], of: data, as: data.path) {
       packages = Dictionary(
@@ -115,8 +115,9 @@ extension AndroidFinder {
       findings: survey.findings.sorted())
   }
 
-  /// Whether a directory contains those of packages: names with a dot that have the two directories
-  /// which the system creates in each (AOSP, frameworks/native/cmds/installd, create_app_data).
+  /// Whether a directory contains those of packages: directories whose names contain a dot, with
+  /// the two subdirectories that the system creates in each (AOSP, frameworks/native/cmds/installd,
+  /// create_app_data).
   static func isPackageDirectory(_ directory: borrowing Directory) -> Bool {
     for name in (try? directory.names()) ?? [] {
       guard name.bytes.contains(UInt8(ascii: ".")), name.bytes.first != UInt8(ascii: "."),

@@ -6,8 +6,8 @@ internal import SystemIO
 ///
 /// The bundle is a directory with the data container as `AppData`, and `AppDataInfo.plist`, whose
 /// `CFBundleIdentifier` names the app and `XCExecutableVersion` or `CFBundleShortVersionString` its
-/// version (observed in bundles of Xcode 6 to 15). Without a usable list the container identifies
-/// itself.
+/// version (observed in bundles of Xcode 6 to 15). Without a usable list, the container is
+/// identified by its own metadata.
 extension CoreSimulatorFinder {
   static let appData: ByteString = "AppData"
   static let appDataInfo: ByteString = "AppDataInfo.plist"
@@ -34,7 +34,7 @@ extension CoreSimulatorFinder {
       }
       appDataFacts = info
     }
-    // By the UUID of its device the links in it are recognized.
+    // The UUID that it had on its device makes the links inside it recognizable.
     if let uuid = draft.metadata?.uuid, uuid.isUUID { draft.uuid = uuid }
     add(draft)
   }

@@ -1,6 +1,6 @@
 package import SystemIO
 
-/// A mount in a directory of caches. It is not taken for a cache: its files may be precious, such
+/// A mount in a directory of caches. It is not treated as a cache: its files may be precious, such
 /// as those of a server, and a purge would delete them.
 package enum CacheMount {
   /// Returns the mount at a path, or above it and below a directory of caches, or nil. The path

@@ -37,9 +37,9 @@ extension DeviceFinder {
     }
   }
 
-  /// Returns a candidate for each layout of a directory. A home directory and a system with another
-  /// layout have the layout of their own kind only if it was requested: otherwise no name would
-  /// select the device of the other one.
+  /// Returns a candidate for each layout of a directory. The layout of a home directory or of a
+  /// system, if the directory also has another layout, counts only if it was requested: otherwise
+  /// no name would select the device with the other layout.
   private func candidates(at directory: borrowing Directory) -> [DeviceCandidate] {
     var found: [DeviceCandidate] = []
     for layout in self.layout.map({ [$0] }) ?? Layout.allCases {

@@ -201,8 +201,8 @@ extension DeviceFinder {
 
   /// Whether a home directory has a snap directory with the given name. Unless the layout was
   /// requested, the name is not sufficient, because a directory `snap` can have other purposes.
-  /// Links are followed, since nothing but the layout depends on what is found: the device's finder
-  /// resolves the directory as far as the user follows links.
+  /// Links are followed because only the choice of the layout depends on the result: the device's
+  /// finder resolves the directory with the links that the user follows.
   private static func isSnapHome(
     _ home: borrowing Directory, _ name: ByteString, isAsked: Bool
   ) -> Bool {
@@ -211,7 +211,7 @@ extension DeviceFinder {
   }
 
   /// Whether a directory contains a snap's data: `common` beside a link `current` to a revision.
-  /// One of both suffices if the directory has the name of snapd's directory.
+  /// One of the two suffices if the directory has the name of snapd's directory.
   private static func isSnap(_ directory: borrowing Directory) -> Bool {
     let isNamed = isSnapDirectory(directory.path.components)
     for name in (try? directory.names()) ?? [] {

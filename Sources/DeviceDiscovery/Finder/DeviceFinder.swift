@@ -80,8 +80,8 @@ package struct DeviceFinder: Sendable {
     }
   }
 
-  /// Returns the Flatpaks of a home directory that is no device yet: it has no `.var/app` until the
-  /// first of them is started.
+  /// Returns the Flatpaks of a home directory that is not a device yet: it has no `.var/app` until
+  /// the first of them is started.
   ///
   /// - Parameter home: an absolute path without links.
   package func flatpaks(inNewHome home: ByteString) -> [App] {
@@ -117,9 +117,9 @@ package struct DeviceFinder: Sendable {
 
   /// Returns the home directory that contains a layout's directory, or nil if there is none.
   ///
-  /// The path is resolved again here. If a link in it was exchanged since the directory was opened,
-  /// it would lead to the home directory of another user, whose data would become part of the
-  /// device: so the directory must be found below the home directory as well.
+  /// The path is resolved again here. A link in it that was replaced after the directory was opened
+  /// could lead to another user's home directory, whose data would become part of the device. So
+  /// the directory must also be found below the home directory.
   ///
   /// - Parameter directories: The names from the home directory to the layout's directory.
   private func home(
@@ -139,7 +139,7 @@ package struct DeviceFinder: Sendable {
     return nil
   }
 
-  /// Returns the directory whose descendant of the given names is at a path, or nil if the path
+  /// Returns the directory whose descendant with the given names is at a path, or nil if the path
   /// does not end with them. No link is resolved.
   static func directory(above names: [ByteString], at path: ByteString) -> ByteString? {
     let parts = path.components.filter { $0 != "." }

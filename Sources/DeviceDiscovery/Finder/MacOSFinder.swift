@@ -99,7 +99,7 @@ struct MacOSFinder {
 // MARK: - Bundles
 
 extension MacOSFinder {
-  /// Scans a directory of apps. Called after the containers are scanned, to mark those of
+  /// Scans a directory of apps. Called after the containers are scanned, to mark the containers of
   /// extensions.
   mutating func searchBundles(
     in applications: borrowing Directory, as path: ByteString, _ survey: inout Survey

@@ -96,7 +96,7 @@ struct SnapFinder {
   }
 
   /// Whether a name is not a link, or is a link that leads out of the device. A target in the
-  /// device is a container of its own or has already been reported, as has a dangling link.
+  /// device is a separate container or has already been reported, as has a dangling link.
   private static func targetIsOutside(
     _ name: ByteString, of directory: borrowing Directory, _ survey: Survey
   ) -> Bool {

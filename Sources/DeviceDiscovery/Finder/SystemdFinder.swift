@@ -6,8 +6,8 @@ internal import SystemIO
 /// (systemd.exec(5), "Sandboxing").
 ///
 /// Each unit with an existing directory is an app. Several units may use one directory: it belongs
-/// to the one that has its name, or to the first. A directory in another unit's directory is part
-/// of that.
+/// to the one that has its name, or to the first. A directory inside another unit's directory is
+/// part of the latter.
 struct SystemdFinder {
   /// A directory that a unit's settings name.
   struct Claim {
@@ -35,7 +35,7 @@ struct SystemdFinder {
         claims[claim.full, default: []].append(claim)
       }
     }
-    // A directory in a cache to which a link leads is not recreatable, so caches come last.
+    // A directory inside a cache that a link leads to is not recreatable, so caches come last.
     let paths = claims.keys.sorted()
     for isRecreated in [false, true] {
       for path in paths {
@@ -48,7 +48,7 @@ struct SystemdFinder {
     survey.removeInner(&drafts)
   }
 
-  /// Returns the claims of a unit, with a note for each word that names no directory.
+  /// Returns the claims of a unit, with a note for each word that does not name a directory.
   static func claims(
     of unit: UnitName, _ settings: UnitSettings, _ survey: inout Survey
   ) -> [Claim] {
@@ -99,7 +99,7 @@ struct SystemdFinder {
     guard case .directory(let home) = survey.descend(base.components, from: root, as: "") else {
       return nil
     }
-    // The directory of a dynamic user is in `private`, usually behind a link of its public name.
+    // The directory of a dynamic user is in `private`, usually behind a link with its public name.
     for above in claim.isDynamicUser ? [base, base.appending("private")] : [base] {
       let path = above.appending(claim.path)
       if claim.purpose.kind == .cache,

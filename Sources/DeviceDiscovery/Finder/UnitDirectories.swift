@@ -3,7 +3,7 @@ internal import Synchronization
 internal import SystemIO
 
 /// The directories that the settings of a system's units name. One object serves all new containers
-/// of a run: the unit files, of which there can be thousands, are read once, at the first use.
+/// of a run: the unit files, of which there can be thousands, are read once, on first use.
 package final class UnitDirectories: Sendable {
   private let known = Mutex<Known?>(nil)
 

@@ -5,7 +5,7 @@ package import SystemIO
 /// A unit file or drop-in: its assignments to the settings that name directories
 /// (systemd.syntax(7), systemd.exec(5)). All other settings are ignored.
 package struct UnitFile: Sendable {
-  /// The bounds for a file and for the settings of a unit.
+  /// The limits for a file and for the settings of a unit.
   enum Limit {
     static let assignments = 1000
     static let directories = 64
@@ -24,10 +24,10 @@ package struct UnitFile: Sendable {
 
   /// An assignment to a setting.
   enum Assignment: Equatable, Sendable {
-    /// Adds directories as written; none removes the earlier ones.
+    /// Adds directories as written; an empty list removes the earlier ones.
     case directories(Purpose, [ByteString])
-    /// Whether the unit runs as a user that exists only meanwhile, with its directories in
-    /// `private`.
+    /// Whether the unit runs as a user that exists only while the unit runs, with its directories
+    /// in `private`.
     case dynamicUser(Bool)
     /// The description for display, or nil for none.
     case title(ByteString?)
@@ -38,7 +38,7 @@ package struct UnitFile: Sendable {
   /// The number of assignments and directories above the limits.
   private(set) var omitted = 0
 
-  /// Parses a file. Lines that are no assignment are ignored, as by systemd.
+  /// Parses a file. Lines that are not assignments are ignored, as by systemd.
   package init(_ bytes: [UInt8]) {
     var section: ByteString = ""
     for line in Self.lines(of: bytes) {
@@ -127,7 +127,7 @@ extension UnitFile {
   private static let backslash = UInt8(ascii: "\\")
 
   /// Returns the lines without comments. A line that ends with a backslash continues in the next
-  /// one that is no comment.
+  /// one that is not a comment.
   private static func lines(of bytes: [UInt8]) -> [[UInt8]] {
     var (lines, open) = ([[UInt8]](), [UInt8]())
     for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
@@ -144,8 +144,8 @@ extension UnitFile {
     return open.isEmpty ? lines : lines + [open]
   }
 
-  /// Returns the words of a value, without their quotes. A backslash and the byte after it stay as
-  /// they are.
+  /// Returns the words of a value, without their quotes. A backslash and the byte after it are
+  /// unchanged.
   static func words(of value: ArraySlice<UInt8>) -> [ByteString] {
     var (words, word, quote, isOpen) = ([ByteString](), [UInt8](), nil as UInt8?, false)
     var rest = value
@@ -173,8 +173,8 @@ extension UnitFile {
 // MARK: - Directories of a unit
 
 extension UnitFile {
-  /// The path of a directory below the base directory of its purpose, or the reason why a word
-  /// names none.
+  /// The path of a directory below the base directory of its purpose, or the reason why a word does
+  /// not name one.
   enum Path: Equatable {
     case path(ByteString)
     case unusable(String)
@@ -207,7 +207,7 @@ extension UnitFile {
     let parts = path.bytes.split(separator: ByteString.slash).map { ByteString($0) }
       .filter { $0 != "." }
     guard let first = parts.first else { return .unusable("it is empty") }
-    // systemd keeps the directories of dynamic users there (systemd.exec(5)).
+    // systemd keeps dynamic users' directories there (systemd.exec(5)).
     if first == "private" { return .unusable("'private' is reserved") }
     for part in parts {
       if let fault = part.nameFault { return .unusable("its component '\(part)': \(fault)") }
@@ -226,11 +226,11 @@ package struct UnitName: Hashable, Sendable {
 
   let name: ByteString
   let prefix: ByteString
-  /// The instance; empty for a template, nil for a unit that is no instance.
+  /// The instance; empty for a template, nil for a unit that is not an instance.
   let instance: ByteString?
   let type: ByteString
 
-  /// Parses a name; nil if it is no unit's, or one of a type without directories.
+  /// Parses a name; nil if it is not a unit's, or if the type has no directories.
   package init?(_ name: ByteString) {
     guard name.count <= Self.maximumLength, name.bytes.allSatisfy(Self.isAllowed),
       let dot = name.bytes.lastIndex(of: UInt8(ascii: ".")), dot > name.bytes.startIndex
@@ -278,8 +278,8 @@ package struct UnitName: Hashable, Sendable {
     }
   }
 
-  /// The names of the directories with drop-ins for the unit, the weakest last: its own, those of
-  /// its template and of its name up to each hyphen, and that of its type.
+  /// The names of the directories with drop-ins for the unit, in descending order of precedence:
+  /// its own, those of its template and of its name up to each hyphen, and that of its type.
   var dropInDirectories: [ByteString] {
     var names = [name] + (template.map { [$0] } ?? [])
     let end = ByteString(".").concatenating(type)

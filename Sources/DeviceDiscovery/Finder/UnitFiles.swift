@@ -1,9 +1,9 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// The unit files and drop-ins of a system, as in the search path of systemd.unit(5), the strongest
-/// directory first. Files that only exist while the system runs (generators, transient units) are
-/// among them if their directories are.
+/// The unit files and drop-ins of a system, as in the search path of systemd.unit(5), the directory
+/// with the highest precedence first. Files that exist only while the system runs (generators,
+/// transient units) are included if their directories exist.
 struct UnitFiles {
   /// The search path below the system's root.
   static let directories: [ByteString] = [
@@ -13,7 +13,7 @@ struct UnitFiles {
     "usr/lib/systemd/system", "lib/systemd/system", "run/systemd/generator.late",
   ]
 
-  /// The bounds for the files of a system.
+  /// The limits for the files of a system.
   enum Limit {
     static let units = 10_000
     static let dropIns = 2000
@@ -34,7 +34,7 @@ struct UnitFiles {
   /// Reads the files of a system.
   init(below root: borrowing Directory, _ survey: inout Survey) {
     for path in Self.directories where !isFull {
-      // On most systems `lib` is a link to `usr/lib`, which is in the path.
+      // On most systems, `lib` is a link to `usr/lib`, which is in the search path.
       if path.components[0] == "lib", (try? root.status("lib"))?.kind == .symlink { continue }
       guard case .directory(let directory) = survey.descend(path.components, from: root, as: "")
       else { continue }
@@ -116,7 +116,7 @@ extension UnitFiles {
     }
   }
 
-  /// Returns the content of a file; nil for a link that masks a unit or is another name of one. The
+  /// Returns the content of a file; nil for a link that masks a unit or is an alias of one. The
   /// file that a mask hides is read: the unit cannot start, but its data exists.
   private mutating func content(
     of name: ByteString, in directory: borrowing Directory, as path: ByteString,
@@ -137,8 +137,8 @@ extension UnitFiles {
     return found
   }
 
-  /// Returns the content of a file elsewhere in the system that a link of the same name leads to
-  /// (`systemctl link`). An absolute target is below the system's root.
+  /// Returns the content of a file elsewhere in the system that a link with the same name leads to
+  /// (`systemctl link`). An absolute target is resolved below the system's root.
   private func linked(
     _ name: ByteString, in directory: borrowing Directory, as path: ByteString,
     _ survey: inout Survey

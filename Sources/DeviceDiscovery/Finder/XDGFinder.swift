@@ -5,7 +5,7 @@ internal import SystemIO
 /// entry of a base directory belongs to the app of that name (XDG Base Directory Specification).
 ///
 /// A directory is the app's container of that base directory, and a file, of which desktops store
-/// many directly in `.config`, a container of one file. The files of a SQLite database are one
+/// many directly in `.config`, a container of one file. The files of a SQLite database form one
 /// container: the database without its log would be inconsistent. Names are compared by their
 /// bytes, so `.config/GIMP` and `.cache/gimp` are two apps: no rule says that they are one.
 struct XDGFinder {
@@ -14,12 +14,12 @@ struct XDGFinder {
     let kind: ContainerKind
     /// The default location below the home directory.
     let path: ByteString
-    /// The base of single files in logical paths, or nil for caches, whose files nobody needs.
+    /// The base of single files in logical paths, or nil for caches, whose files are not needed.
     let ofFiles: LogicalContainer.BaseDirectory?
   }
 
-  /// The base directories at their default locations. The variables of this process need not be
-  /// those of the home directory's user.
+  /// The base directories at their default locations. The environment variables of this process may
+  /// not be those of the home directory's user.
   static let bases: [Base] = [
     Base(kind: .config, path: ".config", ofFiles: .config),
     Base(kind: .data, path: ".local/share", ofFiles: .data),
@@ -33,8 +33,8 @@ struct XDGFinder {
   private(set) var drafts: [ContainerDraft] = []
 
   /// Scans all base directories. A directory that a link in another base directory leads to belongs
-  /// to the one that contains it, so links come last; one in a cache to which a link in another
-  /// base directory leads is not recreatable, so caches come after these.
+  /// to the base directory that contains it, so links come last. A directory in a cache that a link
+  /// in another base directory leads to is not recreatable, so caches come after those links.
   mutating func search(in home: borrowing Directory, _ survey: inout Survey) {
     for areCaches in [false, true] {
       for areLinks in [false, true] {
@@ -60,7 +60,7 @@ struct XDGFinder {
     }
   }
 
-  /// Adds an entry of a base directory. A link to a file, or to none, is stored as a link.
+  /// Adds an entry of a base directory. A link to a file, and a dangling one, is stored as a link.
   private mutating func add(
     _ name: ByteString, _ kind: FileKind, in directory: borrowing Directory, of base: Base,
     survey: inout Survey
@@ -98,7 +98,7 @@ struct XDGFinder {
   }
 
   /// Whether a file is the log, the journal or the index of a database beside it, and so part of
-  /// that one's container.
+  /// the database's container.
   private static func isOfDatabase(_ name: ByteString, in directory: borrowing Directory) -> Bool {
     guard let database = Container.database(ofFile: name),
       let kind = (try? directory.status(database))?.kind
@@ -106,7 +106,7 @@ struct XDGFinder {
     return kind == .file || kind == .symlink && !leadsToDirectory(database, in: directory)
   }
 
-  /// Notes that a file which a link leads to may be in no container.
+  /// Notes that the file that a link leads to may not be in a container.
   private func noteTarget(
     of name: ByteString, in directory: borrowing Directory, of base: Base, _ survey: inout Survey
   ) {
@@ -138,15 +138,15 @@ struct XDGFinder {
 
   /// Whether a home directory has one of the base directories, or the directory of this program
   /// that a migration into a new home creates; unless the layout was requested, the two that every
-  /// desktop has.
+  /// desktop has are required.
   static func isHome(isAsked: Bool, has: (ByteString) -> Bool) -> Bool {
     isAsked
       ? bases.contains { has($0.path) } || has(OwnNames.directory)
       : has(".config") && has(".local/share")
   }
 
-  /// Notes what else is in a home directory whose layout was detected: the user may expect that all
-  /// of it is backed up.
+  /// Notes the other content of a home directory whose layout was detected: the user may expect all
+  /// of it to be backed up.
   private static func noteOthers(in home: borrowing Directory, _ survey: inout Survey) {
     let own = Set(bases.compactMap { $0.path.components.first })
     let others = ((try? home.names()) ?? []).filter { !own.contains($0) && !OwnNames.has($0) }

@@ -183,10 +183,10 @@ extension Device {
     return try ContainerLocation(in: root, app.identifier, of: container)
   }
 
-  /// Returns the location of a directory that the settings of the unit on this system name, or nil:
-  /// below `/etc`, a name from a snapshot could be that of any program's configuration. For a
-  /// dynamic user, the manager itself moves the directory to `private` when the unit starts
-  /// (systemd, src/core/exec-invoke.c, setup_exec_directory).
+  /// Returns the location of a directory that the settings of the unit on this system name, or nil
+  /// if they do not: below `/etc`, a name from a snapshot could be that of any program's
+  /// configuration. For a dynamic user, the manager itself moves the directory to `private` when
+  /// the unit starts (systemd, src/core/exec-invoke.c, setup_exec_directory).
   private func systemdLocation(
     forNew container: LogicalContainer, _ units: UnitDirectories
   ) throws(ModelError) -> ContainerLocation? {
@@ -257,7 +257,7 @@ extension Device {
 }
 
 extension LogicalName {
-  /// Whether it is the name of a container whose app is unknown, for example because its name is
+  /// Whether it is the name of a container whose app is unknown, for example because the name is
   /// too long. The layouts that name directories after apps have no place for a new one.
   fileprivate var isUnidentified: Bool { identifier.isEmpty && instance != nil }
 

@@ -23,12 +23,12 @@ struct ForeignLink: Equatable {
   /// The number of links that the kernel follows in one path.
   private static let linkLimit = 40
 
-  /// A call with each path after its resolution, for tests that change it at that moment.
+  /// Called with each path after its resolution, for tests that change the path at that moment.
   @TaskLocal static var didResolve: @Sendable (ByteString) -> Void = { _ in }
 
-  /// Resolves the links of a path, as far as `user` follows them. The result must be used as it is
-  /// and opened with `Directory.open(resolved:)`: whoever resolves the path once more follows a
-  /// link that was added since.
+  /// Resolves the links of a path that `user` follows. The result must be used unchanged and opened
+  /// with `Directory.open(resolved:)`: resolving the path again would follow a link that was added
+  /// since.
   ///
   /// - Parameter allowsMissing: whether the last components may be missing; they are appended.
   /// - Throws: an error if another entry of the path does not exist or cannot be examined, and

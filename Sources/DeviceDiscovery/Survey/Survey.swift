@@ -3,8 +3,8 @@ package import SandboxModel
 package import SystemIO
 
 /// The access to a device's files, with the findings collected on the way. Directories of the
-/// layout are entered through links and on other file systems, with a note; files are read whole,
-/// up to a size limit.
+/// layout are entered through links and on other file systems, with a note; files are read
+/// completely, up to a size limit.
 package struct Survey {
   /// The device's root, absolute and without links.
   let root: ByteString
