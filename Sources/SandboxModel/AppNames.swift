@@ -1,6 +1,6 @@
 public import SystemIO
 
-/// Names of apps, as a user gives them. They may belong to several devices; each device uses the
+/// Names of apps, as given by the user. They may belong to several devices; each device uses the
 /// names that it has.
 public struct AppNames: Sendable {
   private let names: [ByteString]
@@ -27,7 +27,7 @@ public struct AppNames: Sendable {
 
   /// Returns the devices that have one of the apps; all devices if no app is named.
   ///
-  /// - Parameter isAll: whether these are all devices that may have one.
+  /// - Parameter isAll: whether these are all the devices that may have one of the apps.
   /// - Throws: `ModelError` for a name that none of them has.
   public func holders(among devices: [Device], isAll: Bool = true) throws(ModelError) -> [Device] {
     if names.isEmpty { return devices }
@@ -49,7 +49,7 @@ public struct AppNames: Sendable {
   }
 
   /// Returns the elements whose devices have one of the apps, and those whose devices could not be
-  /// opened, since they may have them; all elements if no app is named.
+  /// opened, because these may have them; all elements if no app is named.
   ///
   /// - Throws: `ModelError` for a name that none of the devices has, if all were opened.
   public func holders<Choice>(

@@ -1,6 +1,6 @@
 public import SystemIO
 
-/// A container of an app on a device, or a directory that is backed up as a whole.
+/// A container of an app on a device, or a directory that is backed up completely.
 public struct Container: Hashable, Sendable {
   public let kind: ContainerKind
   /// The identifier of the app, extension or group, or nil if it is unknown.
@@ -22,8 +22,8 @@ public struct Container: Hashable, Sendable {
   public let uuid: ByteString?
   /// The name of a snap's revision: `42`, or `x1` for a snap that was not installed from the store.
   public let revision: ByteString?
-  /// The time since which this revision is current, at the latest before the app could change its
-  /// data: the older of the times of the link `current`. Nil if there is no such link.
+  /// The time since which this revision has been current, no later than the app's first chance to
+  /// change its data: the older of the times of the link `current`. Nil if there is no such link.
   public let inUseSince: Timestamp?
   /// The app's directory in a bundle container: `Example.app`.
   public let bundleDirectory: ByteString?
@@ -91,8 +91,8 @@ extension Container {
   /// Files Used By SQLite).
   private static let databaseSuffixes = ["-wal", "-journal", "-shm"]
 
-  /// Returns the name of the database to which a file with a name belongs if a file of that name is
-  /// beside it, or nil.
+  /// Returns the name of the database to which a file with a name belongs if a file with the
+  /// returned name is beside it, or nil.
   public static func database(ofFile name: ByteString) -> ByteString? {
     for suffix in databaseSuffixes where name.count > suffix.utf8.count && name.hasSuffix(suffix) {
       return ByteString(name.bytes.dropLast(suffix.utf8.count))
@@ -141,7 +141,7 @@ public enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable 
   case systemRevision = "system-revision"
   /// The configuration of an app or a unit.
   case config
-  /// The state of an app or a unit that is to survive a restart.
+  /// The state of an app or a unit that must survive a restart.
   case state
   /// The data of an app or a unit that it can recreate.
   case cache

@@ -17,7 +17,7 @@ public enum Layout: String, CaseIterable, Sendable, Hashable {
   case systemd
   /// A plain home directory with the base directories of desktop programs.
   case xdg
-  /// Any directory, as one container that is backed up as a whole.
+  /// Any directory, as one container that is backed up completely.
   case folder
 
   /// The container kinds in devices with this layout.
@@ -34,8 +34,8 @@ public enum Layout: String, CaseIterable, Sendable, Hashable {
     }
   }
 
-  /// The program that installs and removes the apps, so that this one only reports the effects; nil
-  /// if this program does it.
+  /// The program that installs and removes the apps, so that this program only reports the effects;
+  /// nil if this program does it.
   public var installer: String? {
     switch self {
     case .flatpak, .snap: rawValue

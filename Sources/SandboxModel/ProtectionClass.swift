@@ -5,18 +5,18 @@ public import SystemIO
 public enum ProtectionClass: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// Class A, `NSFileProtectionComplete`: only while the device is unlocked.
   case complete
-  /// Class B, `NSFileProtectionCompleteUnlessOpen`: while the device is unlocked, and longer by a
-  /// process that opened the file before.
+  /// Class B, `NSFileProtectionCompleteUnlessOpen`: while the device is unlocked, and afterwards by
+  /// a process that opened the file before.
   case completeUnlessOpen = "complete-unless-open"
-  /// Class C, `NSFileProtectionCompleteUntilFirstUserAuthentication`: from the first unlock after a
-  /// start of the device on.
+  /// Class C, `NSFileProtectionCompleteUntilFirstUserAuthentication`: after the first unlock since
+  /// the device was started.
   case untilFirstUnlock = "until-first-unlock"
   /// Class D, `NSFileProtectionNone`: always.
   case unprotected = "none"
 
-  /// The extended attribute in which files outside a device carry their class, as the number in
-  /// decimal digits. On a device the class is in the file system and in no attribute that other
-  /// systems can read, so imports of backups write this one (docs/data-protection.md).
+  /// The extended attribute in which files outside a device carry their class, as a decimal number.
+  /// On a device the class is in the file system and in no attribute that other systems can read,
+  /// so imports of backups write this one (docs/data-protection.md).
   public static let attribute: ByteString = "user.sandboxctl.protection-class"
 
   /// Whether the content of a closed file can be opened while the device is locked.
