@@ -2,8 +2,8 @@
 //
 // A document (sandboxctl-scenario(5)) names a device, the versions of its platform, and steps:
 // changes of the device, operations of this program, and expectations between them. This module
-// reads the documents, checks expectations against facts, and writes the reports. It performs no
-// step: a runner does that on a copy of the device, and states the facts.
+// reads the documents, checks expectations against facts, and writes the reports. It does not
+// perform steps: a runner does that on a copy of the device, and supplies the facts.
 //
 // A document is untrusted input: its size, depth and counts are limited, and each mistake is
 // reported with file, line and column.
@@ -22,9 +22,9 @@ package struct ScenarioDocument: Sendable, Hashable {
   package let description: String?
   /// The documents that promise the expected behavior.
   package let sources: [String]
-  /// The device on a copy of which the steps are performed.
+  /// The device; the steps are performed on a copy of it.
   package let device: Device
-  /// The versions of the platform, at least one, each of which is a run of its own.
+  /// The versions of the platform, at least one; each of them is a separate run.
   package let versions: [Version]
   /// The steps in order, at least one.
   package let steps: [ScenarioStep]
@@ -48,8 +48,8 @@ extension ScenarioDocument {
   package enum Device: Sendable, Hashable {
     /// The sample device of this program after some days of changes.
     case sample(day: Int)
-    /// A directory: an absolute path, or one relative to the directory of the document; and its
-    /// layout, or nil to detect it.
+    /// A directory: an absolute path, or one relative to the document's directory; and its layout,
+    /// or nil to detect it.
     case root(ByteString, layout: Layout?)
   }
 

@@ -1,11 +1,11 @@
 package import PolicyEngine
 package import SystemIO
 
-/// An expectation of the entries that match patterns.
+/// An expectation about the entries that match patterns.
 package struct ScenarioExpectation: Sendable, Hashable {
-  /// The patterns of logical paths, at least one, of which one has to match.
+  /// The patterns of logical paths, at least one; an entry has to match one of them.
   package let patterns: [Pattern]
-  /// The patterns of logical paths that are not meant.
+  /// The patterns of logical paths that are excluded.
   package let exceptions: [Pattern]
   /// The assertions, at least one, each with its position.
   package let assertions: [Located]
@@ -33,13 +33,13 @@ package struct ScenarioExpectation: Sendable, Hashable {
     case sameBytes(as: String)
     /// Each entry of the moment still exists, whatever its bytes.
     case survived(since: String)
-    /// None of the entries of the moment, of which there was one, exists.
+    /// None of the entries of the moment, of which there was at least one, still exists.
     case vanished(since: String)
     /// Each entry has the class.
     case dataClass(DataClass)
-    /// Each entry has the values in one of the two verdicts.
+    /// Each entry has the values in the given one of the two verdicts.
     case verdict(Verdicts.View, Values)
-    /// Each entry has an exclusion mark of its own, has none, or has the named one.
+    /// Each entry itself has an exclusion mark, has none, or has the named one.
     case mark(Mark)
   }
 

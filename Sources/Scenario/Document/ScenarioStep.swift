@@ -36,7 +36,7 @@ package indirect enum ScenarioAction: Sendable, Hashable {
   case offload(app: ByteString)
   /// A restore of a backup; after one to a new device, all later steps apply to that device.
   case restore(Restore)
-  /// An operation that ends in the middle, as after a crash.
+  /// An operation that is cut off in the middle, as by a crash.
   case interrupt(Interruption)
   /// The recovery of interrupted operations.
   case recover
@@ -58,7 +58,7 @@ extension ScenarioAction {
     ]
 
     /// Whether the operation has phases, at which it makes its changes durable. A purge has none:
-    /// it deletes only what apps make again.
+    /// it deletes only data that apps recreate.
     package var hasPhases: Bool { self != .purge }
   }
 
@@ -90,7 +90,7 @@ extension ScenarioAction {
   package struct Delivery: Sendable, Hashable {
     /// The bundle identifier of the receiving app.
     package let app: ByteString
-    /// The name in the inbox, or nil for that of the file or package that is copied.
+    /// The name in the inbox, or nil for the name of the copied file or package.
     package let name: ByteString?
     /// The content.
     package let content: ScenarioContent
@@ -112,7 +112,7 @@ extension ScenarioAction {
     package let path: LogicalPath
     /// Whether the mark is set; otherwise it is removed.
     package let isExcluded: Bool
-    /// The extended attribute without `user.`, or nil for the usual one of the platform's version.
+    /// The extended attribute without `user.`, or nil for the default of the platform's version.
     package let attribute: ByteString?
   }
 }
@@ -123,8 +123,8 @@ package enum ScenarioContent: Sendable, Hashable {
   case text(String)
   /// The bytes of `bytes(count:)`, by their number.
   case size(Int64)
-  /// A copy of a file, in a delivery also of a document package: an absolute path, or one relative
-  /// to the directory of the document.
+  /// A copy of a file or, in a delivery, of a document package: an absolute path, or one relative
+  /// to the document's directory.
   case file(ByteString)
 
   /// Returns bytes that are the same in each run and do not compress, by xorshift64 (Marsaglia,
@@ -152,7 +152,7 @@ extension ScenarioAction {
   package struct Backup: Sendable, Hashable {
     /// The name of the snapshot for `restore`, and of the moment; nil for none.
     package let name: String?
-    /// The verdict that decides what is stored: that of this program, or that of the platform.
+    /// The verdict that decides which data is stored: this program's or the platform's.
     package let view: Verdicts.View
   }
 
@@ -169,7 +169,7 @@ extension ScenarioAction {
     package enum Source: Sendable, Hashable {
       /// The installed bundle with another version and build.
       case version(String)
-      /// A package: an absolute path, or one relative to the directory of the document.
+      /// A package: an absolute path, or one relative to the document's directory.
       case package(ByteString)
     }
   }
@@ -183,11 +183,11 @@ extension ScenarioAction {
 
     /// The data that an app has after a rollback.
     package enum Data: String, CaseIterable, Sendable, Hashable {
-      /// That of the time before the update.
+      /// The data from before the update.
       case before
       /// The current data.
       case now
-      /// The current data, and that of before if it is missing.
+      /// The current data or, where it is missing, the data from before the update.
       case merge
     }
   }
@@ -218,7 +218,7 @@ extension ScenarioAction {
     }
   }
 
-  /// An operation that ends in the middle.
+  /// An operation that is cut off in the middle.
   package struct Interruption: Sendable, Hashable {
     /// The operation, one of `Kind.interruptible`.
     package let action: ScenarioAction
@@ -226,7 +226,7 @@ extension ScenarioAction {
     package let count: Int
     /// The unit in which `count` counts.
     package let unit: Unit
-    /// Whether a recovery follows at once.
+    /// Whether a recovery follows immediately.
     package let recovers: Bool
 
     /// The maximum of `count`.

@@ -3,7 +3,7 @@ package import SandboxModel
 package import SystemIO
 
 /// A first scenario for a device: that an update, a purge and a restore to a new device keep the
-/// data which the platform promises to keep.
+/// data that the platform promises to keep.
 ///
 /// It is derived from the entries of the device, so it passes on the device itself until an app or
 /// a policy changes.
@@ -12,21 +12,21 @@ package struct ScenarioDraft: Sendable {
   private let layout: Layout
   /// The parts of each app's data that the platform keeps.
   private let apps: [(identifier: String, parts: [Part])]
-  /// The apps with such data that are omitted, since a scenario has at most
+  /// The apps with such data that are omitted because a scenario has at most
   /// `ScenarioDocument.maximumPatterns` patterns and `ScenarioDocument.maximumSteps` steps.
   package let omitted: [BundleIdentifier]
 
   /// A directory of an app's data, or a file.
   fileprivate struct Part: Sendable {
-    /// The pattern of its logical path and of what is below.
+    /// The pattern of its logical path and of the paths below it.
     let pattern: String
-    /// The links below. Their targets change with the container that they lead into.
+    /// The links below it. Their targets change with the container that they lead into.
     var links: [String] = []
   }
 
-  /// The largest number of links below a part that are named.
+  /// The maximum number of links below a part that are named.
   private static let linkLimit = 50
-  /// The number of steps with the expectations, and of other steps than updates.
+  /// The number of steps with expectations, and of steps other than updates.
   private static let (expectingSteps, otherSteps) = (3, 6)
 
   /// Creates a draft.
@@ -81,7 +81,7 @@ package struct ScenarioDraft: Sendable {
 
   /// Returns a path as a pattern that matches it alone, or nil if it is not UTF-8.
   fileprivate static func pattern(_ path: ByteString) -> String? {
-    // By scalars: a combining character may follow one that has a meaning.
+    // By scalars: a combining character may follow one that has a special meaning.
     path.utf8?.unicodeScalars.map { scalar in
       "*?[]{}\\,".unicodeScalars.contains(scalar) ? "\\\(scalar)" : "\(scalar)"
     }.joined()

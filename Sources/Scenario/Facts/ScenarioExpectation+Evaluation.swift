@@ -18,7 +18,7 @@ extension ScenarioExpectation {
     }
   }
 
-  /// Returns what was found instead, and the paths; nil if the assertion holds.
+  /// Returns the state that was found instead, and the paths; nil if the assertion holds.
   private func check(
     _ assertion: Assertion, of found: [ScenarioEntry], in facts: some ScenarioFacts,
     _ moments: [String: ScenarioMoment]

@@ -1,7 +1,7 @@
 package import PolicyEngine
 package import SystemIO
 
-/// The entries of a device at one time, and what is true of them.
+/// The entries of a device at one time, with the facts about them.
 package protocol ScenarioFacts {
   /// Returns the entries of all containers, without the containers' roots, each once.
   func entries() throws -> [ScenarioEntry]
@@ -66,7 +66,7 @@ extension ScenarioDocument {
     }
   }
 
-  /// The moments to which expectations refer, the only ones that a run has to record.
+  /// The moments to which expectations refer; a run has to record only these.
   package var momentNames: Set<String> {
     Set(expectations.flatMap { $0.assertions.compactMap(\.assertion.moment) })
   }

@@ -3,7 +3,7 @@ package import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// The codes of errors, with which a step can have to fail.
+/// The error codes with which a step can be expected to fail.
 enum ErrorCodes {
   static let all = ErrorCode.allCases.map(\.rawValue)
 }
@@ -34,9 +34,9 @@ extension ScenarioDocument {
 struct ScenarioReader {
   let file: String
   private(set) var issues: [PolicyIssue] = []
-  /// The names of states, as far as the steps have made them.
+  /// The names of states that the steps read so far define.
   var moments: Set<String> = [ScenarioMoment.beginning]
-  /// The names of backups, as far as the steps have made them.
+  /// The names of backups that the steps read so far define.
   var backups: Set<String> = []
   var patternCount = 0
 

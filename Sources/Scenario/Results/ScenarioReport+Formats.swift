@@ -19,7 +19,7 @@ extension ScenarioResult {
   fileprivate var text: String {
     var reason = ""
     if case .skipped(let why) = outcome { reason = ": \(why)" }
-    // A scenario may be of another user.
+    // Another user may have written the scenario.
     return (["\(status.rawValue)  \(title)\(reason)"] + problems.map { "  " + $0 })
       .map(\.shownOnOneLine).joined(separator: "\n")
   }
@@ -36,8 +36,9 @@ extension ScenarioResult {
   }
 
   fileprivate func tap(_ number: Int) -> String {
-    // A line is a result, so no line end may be in a name or a message. After a number sign a
-    // directive begins, and version 13 has no escape for it: U+FF03 looks like one.
+    // Each line is a result, so names and messages must not contain line ends. A number sign begins
+    // a directive, and version 13 has no escape for it: it is replaced by U+FF03, which looks
+    // similar.
     let name = ByteString(title).description.replacing("#", with: "\u{FF03}")
     switch outcome {
     case .passed: return "ok \(number) - \(name)"
@@ -86,7 +87,7 @@ extension ScenarioReport {
     return "\(results.count) \(noun): \(parts.joined(separator: ", "))"
   }
 
-  /// The report for people: a line for each case, its problems, and a summary.
+  /// The report as text: a line for each case, its problems, and a summary.
   package var text: String { (results.map(\.text) + [summary]).joined(separator: "\n") + "\n" }
 
   /// The report as JSON.
@@ -107,7 +108,7 @@ extension ScenarioReport {
   }
 
   /// The report as JUnit XML, as the schema of Jenkins' xUnit plugin (junit-10.xsd) describes it:
-  /// it permits `skipped` in a test suite only, and times in decimal digits without an exponent.
+  /// it permits `skipped` only in a test suite, and times in decimal digits without an exponent.
   package var junit: String {
     let counts =
       "tests=\"\(results.count)\" failures=\"\(count(.failed))\" "
@@ -131,8 +132,8 @@ private enum XML {
     return "\(milliseconds / 1000)." + String(repeating: "0", count: 3 - decimals.count) + decimals
   }
 
-  /// Returns a text with the characters escaped that have a meaning in XML, and without those that
-  /// it does not permit (Extensible Markup Language 1.0, 2.2).
+  /// Returns a text in which the characters with a special meaning in XML are escaped, and those
+  /// that XML does not permit are replaced (Extensible Markup Language 1.0, 2.2).
   static func text(_ text: String) -> String {
     var escaped = ""
     for scalar in text.unicodeScalars {

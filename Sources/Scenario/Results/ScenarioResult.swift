@@ -68,11 +68,11 @@ package struct ScenarioResult: Sendable, Hashable {
     case failed([ScenarioFailure])
     /// The scenario was not run, for a reason.
     case skipped(String)
-    /// A step could not be performed, or the scenario not be started.
+    /// A step could not be performed, or the scenario could not be started.
     case error(Problem)
   }
 
-  /// The reason why a scenario could not be run to its end.
+  /// The reason why a scenario could not be completed.
   package struct Problem: Sendable, Hashable {
     /// The position of the step, or of the scenario.
     package let location: PolicyLocation
@@ -80,7 +80,7 @@ package struct ScenarioResult: Sendable, Hashable {
     package let message: String
     /// The remedy, or nil for none.
     package let hint: String?
-    /// The expectations that did not hold before.
+    /// The expectations that did not hold before the problem.
     package let failures: [ScenarioFailure]
 
     /// Creates a problem.
