@@ -1,10 +1,10 @@
-// ScenarioRunner: performs the scenarios of module Scenario.
+// ScenarioRunner: performs the scenarios of the module Scenario.
 //
 // Each scenario with each version of the platform is one case. A case works on its own copy of the
 // device, with its own repository and cache, in a private directory (mode 0700) that is removed at
-// the end. The device is only read; nothing of the user's is used: no repository, configuration,
-// cache, mark or key. The steps call the same operations as the commands, with the policy for the
-// version of the case. An interruption makes every change fail from a given one on, as if the
+// the end. The device is only read; none of the user's own repositories, configuration, caches,
+// marks and keys are used. The steps call the same operations as the commands, with the policy for
+// the version of the case. An interruption makes every change from a given one on fail, as if the
 // process had been killed there, so that it is the same in each run.
 //
 // Before the first copy is made, the devices are measured (`CopyRoom`): nothing runs if one does
@@ -25,8 +25,8 @@ package struct ScenarioRunner: Sendable {
   /// Runs cases, several at once, and returns their results in the same order.
   ///
   /// - Parameter didEnd: receives each result as soon as it is known, by several threads.
-  /// - Throws: `SystemError` if the private directory cannot be made or no thread can be started;
-  ///   `OperationError`: `no_space` if the copy of a device certainly does not fit there;
+  /// - Throws: `SystemError` if the private directory cannot be created or no thread can be
+  ///   started; `OperationError`: `no_space` if the copy of a device certainly does not fit there;
   ///   `interrupted`, after the private directory is removed.
   package func run(
     _ cases: [ScenarioCase], didEnd: @escaping @Sendable (ScenarioResult) -> Void = { _ in }

@@ -6,7 +6,7 @@ internal import Scenario
 internal import SystemIO
 
 /// The copy of a device in the directory of a case. A restore to a new device adds another one,
-/// which is the current one from then on.
+/// which is then the current one.
 struct CaseDevice {
   /// The directory of the case, outside which nothing is changed.
   private let home: ByteString
@@ -70,7 +70,7 @@ struct CaseDevice {
     return device
   }
 
-  /// Makes a device on which the apps of the current one are installed and have no data, as a
+  /// Creates a device on which the current device's apps are installed and have no data, as a
   /// platform installs them before it restores their data, and makes it the current one.
   mutating func makeNew() throws {
     let device = try find()

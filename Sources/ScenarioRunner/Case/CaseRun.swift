@@ -20,7 +20,7 @@ struct CaseRun {
   func run() -> ScenarioResult? {
     if shared.options.isStopping() { return nil }
     let start = Host.monotonicSeconds()
-    // The copies are removed at the end, so nothing has to be durable.
+    // The copies are removed at the end, so nothing needs to be durable.
     let outcome = Faults.inject(Faults.Plan(skippingSyncs: true)) { self.outcome() }
     if shared.options.isStopping() {
       shared.directory.remove(name)
@@ -57,8 +57,8 @@ struct CaseRun {
     return failures.isEmpty ? .passed : .failed(failures)
   }
 
-  /// Performs a step. Returns the failures of its expectations, or the one of a step that had to
-  /// fail in a certain way and did not.
+  /// Performs a step. Returns the failures of its expectations, or that of a step that was expected
+  /// to fail in a certain way and did not.
   private func perform(_ step: ScenarioStep, _ state: CaseState) throws -> [ScenarioFailure] {
     guard let wanted = step.failure else { return try state.perform(step.action) }
     let expected = "the step fails with \(wanted.rawValue)"
@@ -75,7 +75,8 @@ struct CaseRun {
     return [ScenarioFailure(at: step.location, expected: expected, found: "it succeeds")]
   }
 
-  /// Moves the directory of a case that did not pass to where the user wants to look at it.
+  /// Moves the directory of a case that did not pass to the location in which the user wants to
+  /// examine it.
   private func keep(_ outcome: ScenarioResult.Outcome) -> ScenarioResult.Outcome {
     guard let kept = shared.options.kept else { return outcome }
     switch outcome {

@@ -57,13 +57,13 @@ final class CaseState {
   /// The cache directory of the case.
   var cache: ByteString { directory.appending("cache") }
 
-  /// Returns the current device, with the group members that the policy states.
+  /// Returns the current device, with the group members that the policy lists.
   func device() throws -> Device { try copy.find().stating(groupsOf: policy) }
 
   /// Returns the identifier of an app.
   func app(_ name: ByteString) throws -> BundleIdentifier { try device().app(name).identifier }
 
-  /// Returns the repository of the case, which is made on first use.
+  /// Returns the repository of the case, which is created on first use.
   func repository() throws -> Repository { try opened.get() }
 
   private func makeRepository() throws -> Repository {
@@ -71,7 +71,7 @@ final class CaseState {
     return try Repository.create(in: storage, program: shared.options.program)
   }
 
-  /// The options of backups: one reader, so that an interruption is the same in each run.
+  /// The options of backups, with a single reader so that an interruption is the same in each run.
   var backupRequest: BackupRequest {
     var request = BackupRequest(
       program: shared.options.program, workers: 1, cache: cache, keepFree: 0,
@@ -80,7 +80,7 @@ final class CaseState {
     return request
   }
 
-  /// Runs the operation of a step, under the interruption if there is one.
+  /// Runs the operation of a step, with the interruption, if there is one.
   func carryOut<Result>(_ body: () throws -> Result) throws -> Result {
     guard let interruption else { return try body() }
     return try Faults.inject(interruption, body)
@@ -121,7 +121,7 @@ extension ScenarioDocument {
     path.isAbsolute ? path : ByteString(location.file).dirname.appending(path)
   }
 
-  /// Whether an expectation asks for marks.
+  /// Whether an expectation refers to marks.
   fileprivate var asksForMarks: Bool {
     expectations.contains { expectation in
       expectation.assertions.contains { located in

@@ -11,14 +11,14 @@ package struct DeviceFacts: ScenarioFacts {
   /// The names of the attributes that exclude entries from backups, in any version.
   private let attributes: Set<ByteString>
   private let readsMarks: Bool
-  /// The entries, by path. Each expectation of a step asks for them.
+  /// The entries, by path. Each expectation of a step uses them.
   private var found: [ScenarioEntry] = []
   /// The destination of all backups of a case: its own repository, on this host and unencrypted.
   static let destination = Destination(isUnencrypted: true)
 
   /// Scans a device.
   ///
-  /// - Parameter attributes: the attributes on Linux to look for; nil if no expectation asks for
+  /// - Parameter attributes: the attributes on Linux to look for; nil if no expectation refers to
   ///   them.
   /// - Throws: `SystemError` if a container or the marks of an entry cannot be read.
   init(_ device: Device, _ policy: CompiledPolicy, attributes: Set<ByteString>?) throws {
@@ -115,7 +115,7 @@ extension ScenarioEntry.Kind {
 }
 
 extension ByteString {
-  /// The name of an attribute without the space that Linux requires before it.
+  /// The name of an attribute without the namespace that Linux requires.
   fileprivate var withoutSpace: ByteString {
     let space = "user."
     return bytes.starts(with: space.utf8) ? ByteString(bytes.dropFirst(space.utf8.count)) : self

@@ -3,14 +3,14 @@ internal import SystemIO
 
 extension TreeCopy {
   /// Whether an entry of a device is not copied: the program's own, such as the trash and the
-  /// locks. Only the safe harbor has data of apps.
+  /// locks. Of these, only the safe harbor has apps' data.
   static func isExcluded(_ path: ByteString) -> Bool {
     path.parent == OwnNames.directory && path.lastComponent != "safe-harbor"
   }
 
-  /// Returns the minimum number of bytes and of entries that a copy of a device takes on a volume:
-  /// a directory counts no bytes, a file none for its holes. nil if the device cannot be read as a
-  /// whole, or has too many entries to be copied.
+  /// Returns the minimum number of bytes and of entries that a copy of a device uses on a volume:
+  /// directories and the holes of files count no bytes. Returns nil if the device cannot be read
+  /// completely, or has too many entries to be copied.
   ///
   /// - Throws: `OperationError`: `interrupted`.
   static func size(

@@ -2,13 +2,13 @@ internal import SystemIO
 
 /// The copy of a directory's tree into another directory, entry by entry, without following links.
 ///
-/// A copy shares its blocks with the source where the volume can, and has the content, holes,
-/// times, modes, attributes and hard links of the source. It belongs to the user who runs the
-/// program or, if that is root, to the owner of the source. The source is only read, and its access
-/// times stay where the user may prevent an update. Sockets, devices and mounted file systems are
-/// not copied.
+/// A copy shares its blocks with the source if the volume supports this, and has the content,
+/// holes, times, modes, attributes and hard links of the source. It belongs to the user who runs
+/// the program or, if that is root, to the owner of the source. The source is only read, and its
+/// access times are unchanged if the user may prevent updates. Sockets, devices and mounted file
+/// systems are not copied.
 struct TreeCopy: ~Copyable {
-  /// The largest number of entries of a copy.
+  /// The maximum number of entries of a copy.
   static let entryLimit = 1_000_000
 
   private typealias Attribute = (name: ByteString, value: [UInt8])
@@ -17,7 +17,7 @@ struct TreeCopy: ~Copyable {
   private var target: DirectoryCursor
   private let isStopping: () -> Bool
   private let isExcluded: (ByteString) -> Bool
-  /// The first copy of each file with several names, by the identity of the source.
+  /// The first copy of each hard-linked file, by the identity of the source.
   private var links: [FileIdentity: ByteString] = [:]
   /// The copied directories. Their metadata is set once their content is complete.
   private var directories: [(path: ByteString, status: FileStatus, attributes: [Attribute])] = []
@@ -26,7 +26,8 @@ struct TreeCopy: ~Copyable {
   /// Copies the content of a directory, and its metadata, to an empty directory.
   ///
   /// - Parameters:
-  ///   - isExcluded: whether the entry at a path below the source, and all below it, is not copied.
+  ///   - isExcluded: whether the entry at a path below the source, and everything below it, is not
+  ///     copied.
   ///   - isStopping: whether to end early. Called for each entry.
   /// - Throws: `SystemError` if an entry cannot be read or written; `OperationError`:
   ///   `interrupted`, or `failed` for more than `entryLimit` entries.
@@ -153,7 +154,7 @@ struct TreeCopy: ~Copyable {
     try copy.truncate(to: size)
   }
 
-  /// Sets the metadata in the order in which no step undoes another: owner, attributes, mode, time.
+  /// Sets the metadata in an order in which no step undoes another: owner, attributes, mode, time.
   private static func set<Target: MetadataTarget & ~Copyable>(
     _ status: FileStatus, _ attributes: [Attribute], on target: borrowing Target
   ) throws(SystemError) {
@@ -162,7 +163,7 @@ struct TreeCopy: ~Copyable {
     for (name, value) in attributes where name.bytes.starts(with: "user.".utf8) {
       try target.attributes.set(name, to: value)
     }
-    // The owner can always read a copy, since it is looked at and removed.
+    // The owner can always read a copy, because it is examined and removed.
     let access: UInt16 = status.kind == .directory ? 0o700 : 0o400
     try target.setPermissions(status.permissions & 0o1777 | access)
     try target.setModified(status.modified)

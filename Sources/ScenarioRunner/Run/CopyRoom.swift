@@ -4,7 +4,7 @@ internal import SandboxModel
 internal import Scenario
 internal import SystemIO
 
-/// The room for the copies of devices, compared with what they take before the first one is made.
+/// The space for the copies of devices, compared with their sizes before the first one is made.
 ///
 /// The need is a minimum: steps add to it, and kept copies stay. Volumes on which a copy may share
 /// its blocks with the device are not compared.
@@ -14,8 +14,8 @@ struct CopyRoom {
 
   /// Measures the devices.
   ///
-  /// - Throws: `OperationError`: `no_space` if a copy certainly does not fit, `interrupted`.
-  ///   A device that cannot be read counts nothing: its case ends with the error.
+  /// - Throws: `OperationError`: `no_space` if a copy certainly does not fit, `interrupted`. A
+  ///   device that cannot be read is not counted: its case ends with the error.
   init(for cases: [ScenarioCase], in place: ByteString, _ options: ScenarioOptions) throws {
     guard let space = options.space(place) else { return }
     let mayShare = (try? Directory.open(path: place).mayShareBlocks()) ?? false
@@ -64,8 +64,8 @@ struct CopyRoom {
     return .max
   }
 
-  /// Returns the need of a copy of a device; nil if it is unknown or the copy may share the blocks
-  /// of the device.
+  /// Returns the space that a copy of a device needs; nil if it is unknown or the copy may share
+  /// the device's blocks.
   private static func need(
     of path: ByteString, _ layout: Layout?, _ empty: VolumeNeed, mayShare: Bool,
     isStopping: () -> Bool

@@ -3,8 +3,8 @@ internal import SystemIO
 
 /// The private directory of a run, with a directory for each case.
 ///
-/// It is locked while the run uses it, so that the next run distinguishes it from one whose process
-/// was killed, and removes that.
+/// It is locked while the run uses it, so that the next run can distinguish it from the directory
+/// of a killed run, which it removes.
 final class RunDirectory: Sendable {
   /// The directory's path, without links.
   let path: ByteString
@@ -17,10 +17,10 @@ final class RunDirectory: Sendable {
 
   private static let prefix = "sandboxctl-scenarios-"
   private static let randomBytes = 8
-  /// The maximum number of directories that are made until one is locked.
+  /// The maximum number of directories that are created until one is locked.
   private static let attempts = 100
 
-  /// Makes the directory, which only this user can enter.
+  /// Creates the directory, which only this user can enter.
   init(in temporary: ByteString) throws(SystemError) {
     parent = try Host.realPath(temporary)
     let above = try Directory.open(resolved: parent)
@@ -30,7 +30,7 @@ final class RunDirectory: Sendable {
       let name = ByteString(Self.prefix + Host.randomHex(bytes: Self.randomBytes))
       try above.createDirectory(name, permissions: 0o700)
       do throws(SystemError) {
-        // Before it is locked, another run can take it for abandoned.
+        // Until it is locked, another run can mistake it for an abandoned one.
         let made = try above.directory(name)
         held = try Self.lock(made)
         let isStillThere = try above.statusIfPresent(name)?.identity == made.status().identity
@@ -57,9 +57,9 @@ final class RunDirectory: Sendable {
     }
   }
 
-  /// Removes the directories that runs of this user left in a directory when they were killed.
-  /// Those that a run has locked, of other users, with other names and of other kinds stay, and so
-  /// do entries that cannot be opened or removed.
+  /// Removes the directories that killed runs of this user left in a directory. Directories that a
+  /// run has locked, that belong to other users, or that have other names stay, and so do other
+  /// kinds of entries and those that cannot be opened or removed.
   static func removeAbandoned(in temporary: ByteString) {
     guard let above = try? Directory.open(path: temporary) else { return }
     var names: [ByteString] = []
@@ -84,13 +84,14 @@ final class RunDirectory: Sendable {
     return random.utf8.count == 2 * randomBytes && random.allSatisfy(\.isHexDigit)
   }
 
-  /// Makes a directory in it and returns its path.
+  /// Creates a directory in it and returns its path.
   func make(_ name: ByteString) throws(SystemError) -> ByteString {
     try Directory.open(resolved: path).createDirectory(name, permissions: 0o700)
     return path.appending(name)
   }
 
-  /// Removes a directory in it. What cannot be removed is removed with the whole.
+  /// Removes a directory in it. Entries that cannot be removed now are removed with the run's
+  /// directory.
   func remove(_ name: ByteString) {
     try? Self.removeTree(name, in: Directory.open(resolved: path))
   }
@@ -98,7 +99,7 @@ final class RunDirectory: Sendable {
   /// Removes the directory and everything in it.
   func remove() { try? Self.removeTree(name, in: Directory.open(resolved: parent)) }
 
-  /// Removes a tree, also with directories that a package or a restore made read-only.
+  /// Removes a tree, even if a package or a restore made directories in it read-only.
   private static func removeTree(
     _ name: ByteString, in directory: borrowing Directory
   ) throws(SystemError) {
@@ -108,7 +109,7 @@ final class RunDirectory: Sendable {
   /// Moves the directory of a case to another directory, or copies it if that is on another volume.
   /// A copy that an earlier run kept there under the same name is replaced; no other entry is.
   ///
-  /// - Throws: `OperationError`: `failed` if something else has the name; `SystemError`.
+  /// - Throws: `OperationError`: `failed` if another entry has the name; `SystemError`.
   func move(_ name: ByteString, to target: ByteString, as wanted: ByteString) throws {
     let newName = unusedName(wanted)
     let from = try Directory.open(resolved: path)
@@ -143,8 +144,8 @@ final class RunDirectory: Sendable {
     }
   }
 
-  /// Whether an entry is the directory of a case: it has a device, and nothing else than what a
-  /// case makes.
+  /// Whether an entry is the directory of a case: it has a device, and nothing but the entries that
+  /// a case creates.
   private static func isOfCase(
     _ name: ByteString, in directory: borrowing Directory
   ) throws(SystemError) -> Bool {

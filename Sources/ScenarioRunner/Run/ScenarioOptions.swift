@@ -19,8 +19,8 @@ package struct ScenarioCase: Sendable {
 package struct ScenarioOptions: Sendable {
   /// The program and its version, as snapshots record it.
   package var program: String
-  /// The directory in which the private directory is made; nil for one in memory if the devices are
-  /// small, otherwise `/tmp`.
+  /// The directory in which the private directory is created; nil for one in memory if the devices
+  /// are small, or otherwise `/tmp`.
   package var temporary: ByteString?
   /// The directory to which the copies of cases that did not pass are moved; nil to keep none.
   package var kept: ByteString?
@@ -28,8 +28,8 @@ package struct ScenarioOptions: Sendable {
   package var threads = Host.processors
   /// Returns the policy for a layout and a version of the platform; nil is the newest.
   package var compile: @Sendable (Layout, OSVersion?) throws -> CompiledPolicy
-  /// Returns the declarations of a device's apps with the rules of the system, by which apps accept
-  /// documents.
+  /// Returns the declarations of a device's apps with the system's rules, which decide which apps
+  /// accept a document.
   package var declarations: @Sendable (Device) throws -> InterAppModel
   /// Returns the space of the volume of a directory; nil if it is not known.
   package var space: @Sendable (ByteString) -> VolumeSpace? = { path in
@@ -48,7 +48,7 @@ package struct ScenarioOptions: Sendable {
 }
 
 extension OperationError {
-  /// The error of a run that was asked to stop.
+  /// The error for a run that was asked to stop.
   static let scenarioInterrupted = OperationError(
     .interrupted, "the scenarios were interrupted: the device is unchanged", hint: "run them again")
 }

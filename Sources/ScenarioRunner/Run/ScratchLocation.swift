@@ -1,11 +1,11 @@
 internal import Scenario
 internal import SystemIO
 
-/// The choice of the directory in which the private directory of a run is made.
+/// The choice of the directory in which the private directory of a run is created.
 ///
 /// A case removes a thousand files at its end, most of them empty directories of its repository,
 /// which takes longer than everything else on a disk. Copies of the sample device are small, so
-/// they are made in memory where possible.
+/// they are made in memory if possible.
 enum ScratchLocation {
   /// The file system in memory (Linux, Documentation/filesystems/tmpfs.rst).
   private static let memory: ByteString = "/dev/shm"

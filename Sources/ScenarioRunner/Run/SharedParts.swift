@@ -22,7 +22,7 @@ final class SharedParts: Sendable {
     (self.directory, self.options) = (directory, options)
   }
 
-  /// Returns the path of the sample device after a day of use. It is not to be changed.
+  /// Returns the path of the sample device after a day of use. It must not be changed.
   func sample(day: Int) throws -> ByteString {
     try samples.withLock { samples in
       if let path = samples[day] { return path }

@@ -10,7 +10,7 @@ internal import SystemIO
 
 /// The operations on apps.
 extension CaseState {
-  /// Updates an app to a package, or to its present bundle with another version.
+  /// Updates an app to a package, or to its current bundle with another version.
   func update(_ wanted: ScenarioAction.Update) throws {
     let app = try app(wanted.app)
     let path: ByteString =
@@ -86,8 +86,8 @@ extension CaseState {
 
   // MARK: - Packages
 
-  /// Makes a package of an app's present bundle with another version, also of its extensions.
-  /// Returns its path.
+  /// Makes a package of an app's current bundle, with another version of the app and of its
+  /// extensions. Returns its path.
   private func makePackage(of app: BundleIdentifier, version: String) throws -> ByteString {
     let bundle = try device().containers.first { $0.kind == .bundle && $0.owner == app }
     guard let bundle, let name = bundle.bundleDirectory?.lastComponent else {

@@ -8,7 +8,7 @@ internal import SystemIO
 
 /// The changes that apps and the user make.
 extension CaseState {
-  /// Writes a file as an app does: with the directories above it, replacing the one that is there.
+  /// Writes a file as an app does: with the directories above it, replacing an existing one.
   func write(_ writing: ScenarioAction.Writing) throws {
     let bytes = try content(writing.content)
     try onEntry(writing.path, making: true) { directory, name in
@@ -18,14 +18,14 @@ extension CaseState {
           .failed, code: .notAFile, "write", subject: writing.path.bytes,
           reason: "it is a directory", hint: "remove it first")
       }
-      // The mode of a link, which is replaced, says nothing.
+      // The mode of a link, which is replaced, is meaningless.
       let old = present?.kind == .file ? present?.permissions : nil
       let mode = writing.mode.map { UInt16($0 & 0o1777) } ?? old ?? 0o644
       try Self.replace(name, with: bytes, permissions: mode, in: directory)
     }
   }
 
-  /// Writes a file beside its place and renames it, so that no other name of it changes.
+  /// Writes a file under a temporary name and renames it, so that other hard links are not changed.
   private static func replace(
     _ name: ByteString, with bytes: [UInt8], permissions: UInt16, in directory: borrowing Directory
   ) throws(SystemError) {
@@ -67,8 +67,8 @@ extension CaseState {
 
   // MARK: - Delivery
 
-  /// Delivers a document to an app as AirDrop and document interaction do: a file, or a document
-  /// package as a whole.
+  /// Delivers a document to an app as AirDrop and document interaction do: a file, or a complete
+  /// document package.
   func deliver(_ delivery: ScenarioAction.Delivery) throws {
     let device = try device()
     let package = try package(of: delivery)
@@ -81,7 +81,7 @@ extension CaseState {
     }
   }
 
-  /// Returns the path of the directory that is delivered, or nil if it is no directory.
+  /// Returns the path of the directory that is delivered, or nil if it is not a directory.
   private func package(of delivery: ScenarioAction.Delivery) throws -> ByteString? {
     guard case .file(let path) = delivery.content else { return nil }
     let resolved = try Host.realPath(document.resolved(path))
@@ -103,7 +103,7 @@ extension CaseState {
 
   // MARK: - Places
 
-  /// Returns the bytes of a content.
+  /// Returns the bytes of the content.
   private func content(_ content: ScenarioContent) throws -> [UInt8] {
     switch content {
     case .text(let text): return Array(text.utf8)
@@ -122,7 +122,7 @@ extension CaseState {
 
   /// Calls `body` with the directory of an entry of the current device. Links are not followed.
   ///
-  /// - Parameter making: whether missing directories are made, as an app makes them.
+  /// - Parameter making: whether missing directories are created, as an app creates them.
   private func onEntry(
     _ path: LogicalPath, making: Bool, _ body: (borrowing Directory, ByteString) throws -> Void
   ) throws {

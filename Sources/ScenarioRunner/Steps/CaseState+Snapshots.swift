@@ -11,7 +11,7 @@ internal import SystemIO
 
 /// Backups, restores and purges.
 extension CaseState {
-  /// Backs the device up: what this program keeps, or what the platform itself backs up.
+  /// Backs up the data that this program keeps, or the data that the platform itself backs up.
   func backUp(_ wanted: ScenarioAction.Backup) throws {
     if let name = wanted.name { try recordMoment(name) }
     let repository = try repository()
@@ -32,7 +32,7 @@ extension CaseState {
     if let name = wanted.name { snapshots[name] = outcome.report.snapshot }
   }
 
-  /// Restores a snapshot in place, or to a new device, which is the current one from then on.
+  /// Restores a snapshot in place, or to a new device, which is then the current one.
   func restore(_ wanted: ScenarioAction.Restore) throws {
     guard let stored = wanted.snapshot.map({ snapshots[$0] }) ?? lastSnapshot else {
       throw OperationError(
@@ -45,7 +45,7 @@ extension CaseState {
     let isNew = wanted.target == .newDevice
     let apps = try wanted.app.map { [try app($0).description] } ?? []
     if isNew { try copy.makeNew() }
-    // In place is the device that was backed up; a later device is another one.
+    // In place means the device that was backed up; a device created later is a different target.
     let isOwn = !isNew && stored.snapshot.device.root == copy.root
     let preparation = try DeviceRestorePreparation(
       of: stored, to: isOwn ? nil : copy.root, from: reader,
@@ -72,8 +72,8 @@ extension CaseState {
     }
   }
 
-  /// Deletes what the policy lets the platform delete. The age of an entry is that since its
-  /// modification: the copy was just made, so its times of access say nothing.
+  /// Deletes the data that the policy lets the platform delete. The age of an entry counts from its
+  /// modification: the copy was just made, so its access times are meaningless.
   func purge(_ wanted: ScenarioAction.Purge) throws {
     _ = try Recovery.beforeChange(
       of: copy.find(), policy: policy, isForced: true, isPreview: false, again: copy.find,

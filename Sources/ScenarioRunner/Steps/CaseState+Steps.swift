@@ -24,7 +24,7 @@ extension CaseState {
     return []
   }
 
-  /// Performs an action of which every change fails from a given one on, as if the process had been
+  /// Performs an action in which every change from a given one on fails, as if the process had been
   /// killed there.
   ///
   /// - Throws: `OperationError` if the action ends before.
@@ -44,7 +44,7 @@ extension CaseState {
 
   /// The error of an interruption at a phase or call that the operation does not reach.
   ///
-  /// - Parameter count: The number of phases or calls that it has.
+  /// - Parameter count: The number of phases or calls that the operation has.
   private func tooLate(
     _ wanted: ScenarioAction.Interruption, after count: Int
   ) -> OperationError {
