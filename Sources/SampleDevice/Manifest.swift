@@ -2,12 +2,12 @@ internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
-/// The whole sample on one of its days, as a value from which it is created, changed and tested. It
-/// is identical for the same day on every machine.
+/// The complete sample on one of its days: the value from which the sample is created, changed and
+/// tested. It is identical for the same day on every machine.
 struct Manifest {
   /// The entries sorted by the bytes of their paths, so that a directory precedes its content.
   let entries: [SampleEntry]
-  /// The paths that other days have and this day lacks.
+  /// The paths that exist on other days but not on this one.
   let absent: [ByteString]
   let databases: [SampleDatabase]
   /// The modification time of the device's directory.

@@ -2,11 +2,11 @@
 // tests. It is a list of entries (Manifest), computed by pure functions of the day and written by
 // TreeWriter.
 //
-// The same day gives the same names, bytes, modes, times and attributes on every machine, whatever
+// The same day yields the same names, bytes, modes, times and attributes on every machine, whatever
 // the umask; only inodes, owners, change times and hole layouts differ. Databases and pictures are
-// valid: SQLite reads the former, any viewer the latter. The programs do nothing.
+// valid: SQLite reads the former, and any viewer the latter. The apps' executables do nothing.
 //
-// Not guaranteed: a complete sample after a failure (nothing is removed then), and an identical
+// Not guaranteed: a complete sample after a failure (nothing is removed then), or an identical
 // sample in other versions of this program.
 package import SystemIO
 
@@ -30,8 +30,8 @@ package enum SampleDevice {
   }
 
   /// Brings a sample from any day to its state after `day` days of changes, 1 to `lastDay`:
-  /// documents are edited, added and deleted, databases and preferences change, caches grow. Files
-  /// are replaced as a whole; everything else is left unchanged.
+  /// documents are edited, added and deleted, databases and preferences change, caches grow.
+  /// Changed files are replaced completely; everything else is left unchanged.
   package static func change(at path: ByteString, day: Int) throws(SampleError) -> Report {
     try check(day, 1...lastDay)
     let (start, manifest) = (try Manifest(day: 0), try Manifest(day: day))
@@ -68,8 +68,8 @@ extension SampleDevice {
     package internal(set) var removed = 0
     /// The total size of the files that were created in bytes, including holes.
     package internal(set) var bytes: UInt64 = 0
-    /// The number of exclusion marks that the file system does not support and the sample therefore
-    /// lacks.
+    /// The number of exclusion marks that the sample lacks because the file system does not support
+    /// them.
     package internal(set) var marksExcluded = 0
 
     /// The notes for the user.

@@ -3,7 +3,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// Notebook: text notes in Documents, their database with a live log, an Inbox, a share extension
-/// and a group shared with Reader. Contains the unusual names and the symbolic links.
+/// and a group shared with Reader. It contains the unusual names and the symbolic links.
 enum NotebookApp {
   private static let id = "org.example.notebook"
   static let groupID = "group.org.example.library"
@@ -179,7 +179,7 @@ enum NotebookApp {
 
   // MARK: - Changes by day
 
-  /// Each day adds a page to the journal; each of the first days deletes a draft.
+  /// Each day adds a page to the journal; each of the first few days deletes a draft.
   private static func addDays(to data: inout ContainerPlan, day: Int) {
     for other in 0...ContainerPlan.lastDay {
       let page = ByteString("Documents/Journal/Day \(other).md")
@@ -199,7 +199,7 @@ enum NotebookApp {
     }
   }
 
-  /// Returns the container of the group that the entitlements of Notebook and Reader name.
+  /// Returns the container of the group named in the entitlements of Notebook and Reader.
   static func group() throws(SampleError) -> ContainerPlan {
     var group = try ContainerPlan(
       .group, "0FD630F1-F29D-4DA9-953F-48F1A09F76B5", of: groupID)

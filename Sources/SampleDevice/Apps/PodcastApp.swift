@@ -2,8 +2,8 @@ internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
-/// Podcast: offloaded, so its data exists without a bundle. Contains downloads that can be fetched
-/// again and exclusion marks of other kinds.
+/// Podcast: offloaded, so its data exists without a bundle. It contains downloads that can be
+/// repeated and exclusion marks of other kinds.
 enum PodcastApp {
   private static let id = "com.example.podcast"
   private static let groupID = "group.com.example.podcast"

@@ -8,8 +8,8 @@ struct ContainerPlan {
   let directory: ByteString
   /// The entries, with paths relative to the container.
   private(set) var entries: [SampleEntry] = []
-  /// The entries that other days have and this day lacks, with the time of removal; nil if they are
-  /// still to be added.
+  /// The entries that exist on other days but not on this one, with the time of removal; nil if
+  /// they are still to be added.
   private(set) var absent: [(path: ByteString, removed: Timestamp?)] = []
   private(set) var databases: [SampleDatabase] = []
 

@@ -18,7 +18,7 @@ package struct SampleError: Error, Hashable, Sendable {
   }
 
   package let code: Code
-  /// The operation, as it follows "cannot".
+  /// The operation, as the words after "cannot".
   package let action: String
   /// The path or name.
   package let subject: ByteString
@@ -42,14 +42,14 @@ package struct SampleError: Error, Hashable, Sendable {
     self.cause = cause
   }
 
-  /// Creates an error of a failed system call. `hint` is used if the error has none.
+  /// Creates an error from a failed system call. `hint` is used if the error has none.
   init(_ error: SystemError, hint: String? = nil) {
     self.init(
       .system, error.operation.rawValue, on: error.path, reason: error.reason,
       hint: error.hint ?? hint, cause: error)
   }
 
-  /// Creates an error of a property list that cannot be written.
+  /// Creates an error for a property list that cannot be written.
   init(_ error: ModelError, at path: ByteString) {
     self.init(.content, error.action, on: path, reason: error.reason, hint: error.hint)
   }
